@@ -3,11 +3,12 @@ Display filters: `api == Produce and latency_ms > 50 and response.responses.name
 
 Names are columns of `pairs`, Wireshark's names for them (`kafka.api_key`, `ip.addr`, `tcp.port`),
 and the path of any field of any body (`request.acks`). A path through arrays, or a list column,
-stands for every element: a test holds where it holds for any of them. That goes for `!=` too, as in
+stands for every element: a test is true if it is true for any of them. This includes `!=`, as in
 Wireshark before 4: `error != 6` means that there is an error other than 6, `not error == 6` that
-none is 6. A bare name is true where there is a value that is not null. A comparison with a field
-that is null or absent is false, other than with `== null`. `matches` is a regular expression of
-Python's `re`, found anywhere; `(?i)` makes it blind to case. `!`, then `and`, then `or`.
+none is 6. A bare name is true where it has a value that is not null. A comparison with a field that
+is null or absent is false, except with `== null`. `matches` takes a regular expression of Python's
+`re`, found anywhere, without regard to case unless it begins with `(?-i)`. `!` binds tighter than
+`and`, and `and` tighter than `or`.
 """
 
 from dissector.filter.display import Filter, parse

@@ -1,4 +1,4 @@
-"""A display filter: what `-Y` takes."""
+"""A parsed display filter: the argument of `-Y`."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from dissector.filter.of_records import exchange_node, tests_record_columns
 @dataclass(frozen=True, slots=True)
 class Filter:
     """
-    A filter that has been read and checked.
+    A filter that has been parsed and checked.
 
     Attributes:
-        text: As it was given.
+        text: The filter as written.
         node: Its tree.
-        paths: The body fields it looks at.
+        paths: The body fields that it tests.
     """
 
     text: str
@@ -30,38 +30,39 @@ class Filter:
 
     @property
     def uses_record_columns(self) -> bool:
-        """Whether it looks at anything that one record has and another of its exchange has not."""
+        """Whether it tests columns in which records of one exchange can differ."""
         return tests_record_columns(self.node)
 
     def exchange_filter(self) -> Filter:
-        """Return what an exchange passes of which any record may pass."""
+        """Return a filter that passes every exchange of which any record may pass."""
         return _make_filter(self.text, exchange_node(self.node))
 
     @property
     def needs_bodies(self) -> bool:
-        """Whether any row's body may be asked for."""
+        """Whether it may need the decoded body of a row."""
         return bool(self.paths)
 
     def matches(self, row: Row) -> bool:
-        """Tell whether a row passes."""
+        """Return whether a row passes."""
         return self._predicate(row)
 
     def passing(self, table: Table) -> Rows:
-        """Return the numbers of the rows of a table that pass: those that `matches` says."""
+        """Return the numbers of the rows of a table that pass, the same as by `matches`."""
         return rows_passing(self.node, table)
 
 
 def parse(text: str, *, records: bool = False) -> Filter:
     """
-    Read a display filter.
+    Parse a display filter.
 
     Args:
         text: The filter.
-        records: Whether rows are records, with the columns of `records` before those of `pairs`.
+        records: Whether rows are records; columns of `records` then take precedence over those of
+            `pairs`.
 
     Raises:
-        FilterError: It is none, names what does not exist, or compares what can't be compared; with
-            the place in the text.
+        FilterError: A syntax error, an unknown name, or a comparison of incomparable values; with
+            the position in the text.
     """
     return _make_filter(text, parse_node(text, records=records))
 

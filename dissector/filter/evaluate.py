@@ -1,8 +1,9 @@
 """
-A filter's tree -> a function that says yes or no to a row.
+Compiles a filter's tree to a predicate of a row.
 
-A leaf's test is made once, for the kinds of its name, and then asked for each value. Whatever needs
-a decoded body comes last in each `and` and `or`, because decoding costs most.
+The test of a leaf is built once, for the kinds of its name, and then called for each value. Parts
+that need a decoded body are evaluated last in each `and` and `or`, because decoding is the most
+expensive.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ from dissector.filter.nodes import (
 
 
 class Row(Protocol):
-    """One exchange, as a filter sees it."""
+    """An exchange or a record, as a filter accesses it."""
 
     def column(self, name: str) -> object:
         """Return a column of `pairs`: a value, a list of values, or None."""
@@ -58,13 +59,13 @@ _ORDER: dict[str, Callable[[Any, Any], bool]] = {
 
 
 def predicate(node: Node) -> Predicate:
-    """Return the function that evaluates a tree."""
+    """Return the predicate of a tree."""
     match node:
         case Always():
             return lambda _: True
         case Leaf():
-            plain = as_any_tests(node)
-            return _leaf_predicate(node) if plain is node else predicate(plain)
+            any_tests = as_any_tests(node)
+            return _leaf_predicate(node) if any_tests is node else predicate(any_tests)
         case Not(part):
             inner = predicate(part)
             return lambda row: not inner(row)
@@ -77,7 +78,7 @@ def predicate(node: Node) -> Predicate:
 
 
 def cheap_first(parts: Iterable[Node]) -> list[Node]:
-    """Return parts in the order in which they are to be asked."""
+    """Return parts in the order of evaluation: those that need bodies come last."""
     return sorted(parts, key=lambda part: bool(body_paths(part)))
 
 
@@ -94,14 +95,14 @@ def _leaf_predicate(leaf: Leaf) -> Predicate:
 
 
 def _values(row: Row, source: Source, exists: bool) -> Iterable[object]:
-    """Return the values that a test is asked about; none where the row has no such thing."""
+    """Return the values to test; none where the row lacks the source."""
     if isinstance(source, BodyPath):
         return values_at(row.body(source.kind), source.path)
     return column_values(row.column(source.name), source, exists)
 
 
 def column_values(value: object, source: Column, exists: bool) -> Iterable[object]:
-    """Return the values that a test is asked about where a column holds `value`."""
+    """Return the values to test in a column with the given `value`."""
     if source.part is not None and isinstance(value, list):
         return [each[source.part] for each in value]
     if isinstance(value, list | tuple):
@@ -110,7 +111,7 @@ def column_values(value: object, source: Column, exists: bool) -> Iterable[objec
 
 
 def values_of(row: Row, name: Name) -> list[object]:
-    """Return the values that a name has in a row; through arrays, those of all elements."""
+    """Return the values of a name in a row; through arrays, those of all elements."""
     return [value for source in name.sources for value in _values(row, source, True)]
 
 
@@ -121,10 +122,9 @@ def _port(endpoint: object) -> int | None:
 
 def values_at(value: Any, path: Sequence[str]) -> Iterable[object]:
     """
-    Yield what lies at a path of a decoded body: of arrays, every element.
+    Yield the values at a path of a decoded body; of arrays, those of all elements.
 
-    A field that is null gives None; one that is not there, or lies in something null, gives
-    nothing.
+    A null field yields None; an absent field, or one inside a null, yields nothing.
     """
     if isinstance(value, list):
         for element in value:
@@ -136,7 +136,7 @@ def values_at(value: Any, path: Sequence[str]) -> Iterable[object]:
 
 
 def value_test(test: Test, kinds: Iterable[Kind]) -> _ValueTest:
-    """Return the function that asks one value, which may be null."""
+    """Return the predicate of a single value, which may be null."""
     match test:
         case Exists():
             return lambda raw: raw is not None
@@ -167,7 +167,7 @@ def _item_test(item: Literal | Range, kinds: Iterable[Kind]) -> _ValueTest:
 
 
 def _typed_test(kinds: Iterable[Kind], make: Callable[[Kind], _TypedTest | None]) -> _ValueTest:
-    """Return a test that takes a value for the first kind it is of; no kind, no match."""
+    """Return a test by the first kind that accepts the value; without one, nothing matches."""
     tests = [(kind, test) for kind in kinds if (test := make(kind)) is not None]
 
     def holds(raw: object) -> bool:
@@ -181,7 +181,7 @@ def _typed_test(kinds: Iterable[Kind], make: Callable[[Kind], _TypedTest | None]
 
 
 def _comparison_test(kind: Kind, op: str, literal: Literal) -> _TypedTest | None:
-    """Return the comparison, or None where the literal or the operator means nothing."""
+    """Return the comparison; None where the kind lacks the literal or the operator."""
     try:
         wanted = kind.parse(literal)
     except ValueError:

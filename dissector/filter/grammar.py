@@ -1,5 +1,5 @@
 """
-The text of a filter -> its tree, with every check that can be made before there is a row.
+Parses the text of a filter into a tree, with all checks that need no row.
 
     filter     = all { ("or" | "||") all }
     all        = one { ("and" | "&&") one }
@@ -37,9 +37,9 @@ from dissector.filter.nodes import (
 )
 
 MAX_LENGTH = 100_000
-"""Characters of a filter."""
+"""Maximum length of a filter in characters."""
 MAX_DEPTH = 50
-"""Parentheses and `not` inside one another."""
+"""Maximum nesting of parentheses and `not`."""
 
 _ORDERING = ("<", "<=", ">", ">=")
 _COMPARING = ("==", "!=", "===", "!==", *_ORDERING)
@@ -68,7 +68,7 @@ _ESCAPED_CHARACTERS = {"n": "\n", "r": "\r", "t": "\t"}
 
 @dataclass(frozen=True, slots=True)
 class _Token:
-    """`kind` is `text`, `word`, `sign` (also the words that are operators) or `end`."""
+    """A token; `kind` is `text`, `word`, `sign` (including operators that are words) or `end`."""
 
     kind: str
     text: str
@@ -77,7 +77,7 @@ class _Token:
 
 
 def _unescape(inner: str) -> str:
-    r"""Resolve escapes; an unknown one stays as it is, so that `"\d+"` can be written."""
+    r"""Resolve escapes; unknown ones stay as they are, so that `"\d+"` can be written."""
     return _ESCAPE.sub(
         lambda m: (
             chr(int(m[1] or m[2], 16)) if m[1] or m[2] else _ESCAPED_CHARACTERS.get(m[3], m[3])
@@ -88,30 +88,30 @@ def _unescape(inner: str) -> str:
 
 def parse_node(text: str, *, records: bool = False) -> Node:
     """
-    Read a filter; `records`: of rows that are records.
+    Parse a filter; `records`: rows are records.
 
     Raises:
-        FilterError: It is none; with the place.
+        FilterError: A syntax error or an unknown name; with the position.
     """
     return _Parser(text, records).parse_filter()
 
 
 class _Parser:
-    """Recursive descent over the tokens, to a depth that is far from Python's own limit."""
+    """Recursive descent over the tokens; its depth stays far below Python's recursion limit."""
 
     def __init__(self, text: str, records: bool) -> None:
         self.text = text
         self.records = records
         self.depth = 0
         if len(text) > MAX_LENGTH:
-            raise self.error_at(f"it has more than {MAX_LENGTH:,} characters", MAX_LENGTH)
+            raise self.error_at(f"the filter has more than {MAX_LENGTH:,} characters", MAX_LENGTH)
         self.tokens = self.tokenize()
         self.index = 0
 
     def error_at(self, message: str, at: int) -> FilterError:
-        """Return the error; in the filter a space stands for what a terminal would obey."""
+        """Return an error; control characters of the filter are replaced by spaces."""
         one_line = "".join(c if c.isprintable() else " " for c in self.text)
-        # What quotes the filter has no columns to keep, so it shows which character that is.
+        # The message need not keep the columns of the filter, so it shows the escaped character.
         quoted = "".join(c if c.isprintable() else ascii(c)[1:-1] for c in message)
         return FilterError(one_line, quoted, at)
 
@@ -137,12 +137,12 @@ class _Parser:
         at += len(self.text[at:]) - len(self.text[at:].lstrip())
         match self.text[at]:
             case '"' | "'":
-                return self.error_at("the quote is never closed", at)
+                return self.error_at("the quote is not closed", at)
             case "=":
-                return self.error_at("'=' compares nothing; write ==", at)
+                return self.error_at("'=' is not an operator; write ==", at)
             case character:
                 return self.error_at(
-                    f"{character!r} means nothing here; texts with it need quotes", at
+                    f"unexpected character {character!r}; a text with it needs quotes", at
                 )
 
     @property
@@ -150,7 +150,7 @@ class _Parser:
         return self.tokens[self.index]
 
     def accept(self, *signs: str) -> _Token | None:
-        """Take the next token if it is one of these signs."""
+        """Consume the next token if it is one of these signs."""
         token = self.current
         if token.kind != "sign" or token.text not in signs:
             return None
@@ -163,12 +163,12 @@ class _Parser:
 
     def parse_filter(self) -> Node:
         if self.current.kind == "end":
-            raise self.error_at("it is empty", 0)
+            raise self.error_at("the filter is empty", 0)
         node = self.parse_or()
         if self.current.kind == "end":
             return node
         if self.current.text == ")":
-            raise self.error_at("this ')' closes nothing", self.current.at)
+            raise self.error_at("unmatched ')'", self.current.at)
         raise self.error_at(
             f"'and' or 'or' is missing before {self.current.source[:60]}", self.current.at
         )
@@ -210,8 +210,8 @@ class _Parser:
     def parse_leaf(self) -> Node:
         token = self.current
         if token.kind != "word":
-            what = "the filter ends here" if token.kind == "end" else f"this is {token.source[:60]}"
-            raise self.error_at(f"a name is wanted, {what}", token.at)
+            found = "the end of the filter" if token.kind == "end" else token.source[:60]
+            raise self.error_at(f"expected a name, found {found}", token.at)
         self.index += 1
         if token.text == "kafka":
             return Always()
@@ -258,13 +258,13 @@ class _Parser:
     def parse_literal(self) -> Literal:
         token = self.current
         if token.kind not in ("text", "word"):
-            what = "the filter ends here" if token.kind == "end" else f"this is {token.source[:60]}"
-            raise self.error_at(f"a value is wanted, {what}", token.at)
+            found = "the end of the filter" if token.kind == "end" else token.source[:60]
+            raise self.error_at(f"expected a value, found {found}", token.at)
         self.index += 1
         return Literal(token.text, token.kind == "text")
 
     def parse_value(self, name: Name, *, null: bool) -> Literal:
-        """Take a literal that a name can be compared with."""
+        """Consume a literal that the name can be compared with."""
         at = self.current.at
         literal = self.parse_literal()
         if literal.is_null:

@@ -1,7 +1,7 @@
 """
-What a value can be in a filter: how its literals are read, and how it is held against them.
+Kinds of values in a filter: how literals are parsed, and how values are compared with them.
 
-The name on the left says of which kind a literal must be: `request.acks == 0` reads a number,
+The name on the left determines the kind of a literal: `request.acks == 0` parses a number,
 `client_id == 0` a text.
 """
 
@@ -27,12 +27,12 @@ _UNNAMED_API = re.compile(r"api (-?[0-9]{1,5})")
 
 class Kind:
     """
-    A kind of value; one instance each, below.
+    A kind of value; each has one instance, below.
 
     Attributes:
         title: As in "api_version is a number".
-        ordered: `<` and its like mean something.
-        searchable: `contains` and `matches` do.
+        ordered: Whether `<` and the like are supported.
+        searchable: Whether `contains` and `matches` are supported.
     """
 
     title = "text"
@@ -41,27 +41,27 @@ class Kind:
 
     def parse(self, literal: Literal) -> Any:
         """
-        Return what a literal means.
+        Return the value of a literal.
 
         Raises:
-            ValueError: It can't mean anything here; the text says why.
+            ValueError: The literal is not of this kind; the text states why.
         """
         return literal.text
 
     def value(self, raw: object) -> Any:
-        """Return a row's value in the form in which it is compared; None where not of this kind."""
+        """Return a row's value in its comparable form; None if it is not of this kind."""
         return raw if isinstance(raw, str) else None
 
     def equal(self, value: Any, wanted: Any) -> bool:
-        """Hold a value against what a literal means."""
+        """Return whether a value equals a literal's value."""
         return bool(value == wanted)
 
     def contains(self, value: Any, wanted: str) -> bool:
-        """Tell whether a text is somewhere in a value."""
+        """Return whether a value contains a text."""
         return wanted in self.text(value)
 
     def text(self, value: Any) -> str:
-        """Return the text of a value: what a regular expression looks at."""
+        """Return the text of a value, which regular expressions are matched against."""
         return str(value)
 
 
@@ -88,7 +88,7 @@ class _Number(Kind):
 
 
 class _ApiKey(_Number):
-    """A number that may also be written as the name of the API."""
+    """A number; the name of the API is accepted too."""
 
     title = "an API key"
 
@@ -165,7 +165,7 @@ class _Boolean(Kind):
 
 class _Uuid(Kind):
     """
-    A uuid, in canonical text or in the 22 letters that Kafka's own tools print.
+    A uuid, in canonical text or in the 22 characters that Kafka's own tools print.
 
     Source: Kafka, Uuid.java (URL-safe base64 without padding).
     """
@@ -186,7 +186,7 @@ class _Uuid(Kind):
 
 
 class _Bytes(Kind):
-    """Bytes; a literal means its UTF-8, or the bytes that it spells in hex, whichever fits."""
+    """Bytes; a literal stands for its UTF-8 or for the bytes that it spells in hex."""
 
     title = "bytes"
     ordered = False
@@ -208,15 +208,15 @@ class _Bytes(Kind):
 
 
 def _byte_forms(text: str) -> tuple[bytes, ...]:
-    plain = text.encode("utf-8", "surrogatepass")
+    utf8 = text.encode("utf-8", "surrogatepass")
     try:
-        return plain, bytes.fromhex(text.removeprefix("0x"))
+        return utf8, bytes.fromhex(text.removeprefix("0x"))
     except ValueError:
-        return (plain,)
+        return (utf8,)
 
 
 class _Endpoint(Kind):
-    """An address with its port; a literal may leave out the port, or be a network (10.0.0.0/8)."""
+    """An address with its port; a literal may omit the port, or be a network (10.0.0.0/8)."""
 
     title = "an address"
     ordered = False
@@ -246,7 +246,7 @@ class _Endpoint(Kind):
 
 
 def _host_and_port(text: str) -> tuple[str, int | None]:
-    """Split `10.0.0.1:9092` and `[fd00::1]:9092`; a lone IPv6 address has colons but no port."""
+    """Split `10.0.0.1:9092` and `[fd00::1]:9092`; a bare IPv6 address has colons but no port."""
     host, colon, port = text.rpartition(":")
     bare = host.removeprefix("[").removesuffix("]")
     if colon and port.isdecimal() and (bare != host or ":" not in host):

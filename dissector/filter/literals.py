@@ -1,4 +1,4 @@
-"""The words of a filter that are values, and what to say when a word is wrong."""
+"""Literals of a filter, and suggestions for misspelt words."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Literal:
-    """A value as the filter spells it: its text without quotes, and whether it had any."""
+    """A value as written in the filter: its text without quotes, and whether it was quoted."""
 
     text: str
     quoted: bool = False
 
     @property
     def is_null(self) -> bool:
-        """The word `null`; in quotes it is a text."""
+        """Whether it is the word `null`; in quotes it is a text."""
         return not self.quoted and self.text == "null"
 
     def __str__(self) -> str:
@@ -35,17 +35,17 @@ def _escaped(text: str) -> str:
 
 def compile_pattern(pattern: str) -> re.Pattern[str]:
     """
-    Compile a regular expression; case makes no difference unless it begins with `(?-i)`.
+    Compile a regular expression, which ignores case unless it begins with `(?-i)`.
 
     Source: Wireshark's manual page of display filters, "matches".
 
     Raises:
-        ValueError: It is none.
+        ValueError: It is not a regular expression.
     """
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            # Python itself can only turn the flag off for a group.
+            # Python's own syntax can turn the flag off only for a group.
             exact = pattern.startswith(_CASE_SENSITIVE)
             return re.compile(pattern.removeprefix(_CASE_SENSITIVE), 0 if exact else re.IGNORECASE)
     except (re.error, RecursionError, OverflowError) as error:
@@ -53,7 +53,7 @@ def compile_pattern(pattern: str) -> re.Pattern[str]:
 
 
 def suggestion(word: str, candidates: Collection[str]) -> str:
-    """Return `; did you mean this?` where a known word looks like a wrong one, or nothing."""
-    lower = {each.lower(): each for each in candidates}
-    found = difflib.get_close_matches(word[:60].lower(), lower, n=1)
-    return f"; did you mean {lower[found[0]]}?" if found else ""
+    """Return `; did you mean X?` for the closest candidate, or an empty text."""
+    by_lower_case = {each.lower(): each for each in candidates}
+    matches = difflib.get_close_matches(word[:60].lower(), by_lower_case, n=1)
+    return f"; did you mean {by_lower_case[matches[0]]}?" if matches else ""

@@ -1,8 +1,9 @@
 """
-A filter's tree -> the rows of a whole table that pass.
+Evaluates a filter's tree on all rows of a table.
 
-The same answers as of `evaluate`, for many rows at once: a test is asked once for each distinct
-value of a column, numbers are compared all at once, and rows that are decided are asked no more.
+The results equal those of `evaluate`, for many rows at once: a test is called once for each
+distinct value of a column, numbers are compared as arrays, and rows that are decided are not tested
+again.
 """
 
 from __future__ import annotations
@@ -36,16 +37,16 @@ Mask: TypeAlias = NDArray[np.bool_]
 
 
 class Table(Protocol):
-    """The exchanges of a window, as a filter sees them; rows are given by their numbers."""
+    """The exchanges of a window, as a filter accesses them; rows are given by their numbers."""
 
     def __len__(self) -> int: ...
 
     def number_column(self, name: str, rows: Rows) -> tuple[NDArray[Any], Mask] | None:
-        """Return the values of a column of numbers, and which are there; None for other columns."""
+        """Return the values of a numeric column and which are present; None for other columns."""
         ...
 
     def distinct_values(self, name: str, rows: Rows) -> tuple[Rows, Sequence[object]]:
-        """Return of each row the place of its value among the distinct ones, and these."""
+        """Return the index of each row's value among the distinct values, and these."""
         ...
 
     def any_value_at(
@@ -56,13 +57,13 @@ class Table(Protocol):
         matches: Callable[[Row], bool],
     ) -> Mask:
         """
-        Tell of each row whether any value at a path of a body passes.
+        Return for each row whether any value at a path of a body passes.
 
         Args:
-            path: The side and the names that lead to the field.
+            path: The side and the path of the field.
             rows: The rows.
-            test: Tells of a value.
-            matches: Tells of a row as an object, where that is what there is.
+            test: Predicate of a value.
+            matches: Predicate of a row as an object, for rows whose values are not in columns.
         """
         ...
 
@@ -73,14 +74,14 @@ def rows_passing(node: Node, table: Table) -> Rows:
 
 
 def _mask_of(node: Node, table: Table, rows: Rows) -> Mask:
-    """Tell of each of some rows whether it passes."""
+    """Return which of some rows pass."""
     match node:
         case Always():
             return np.ones(len(rows), np.bool_)
         case Leaf():
-            plain = as_any_tests(node)
-            if plain is not node:
-                return _mask_of(plain, table, rows)
+            any_tests = as_any_tests(node)
+            if any_tests is not node:
+                return _mask_of(any_tests, table, rows)
             return _short_circuit(
                 True, (_source_function(node, each, table) for each in node.name.sources), rows
             )
@@ -100,16 +101,16 @@ _MaskFunction: TypeAlias = Callable[[Rows], Mask]
 
 
 def _short_circuit(decisive: bool, functions: Iterable[_MaskFunction], rows: Rows) -> Mask:
-    """Ask one after the other, each only of rows for which none before gave the decisive answer."""
-    out = np.full(len(rows), not decisive)
-    left = np.arange(len(rows))
-    for ask in functions:
-        if not len(left):
+    """Apply functions in turn, each to the rows for which no earlier result was decisive."""
+    result = np.full(len(rows), not decisive)
+    undecided = np.arange(len(rows))
+    for function in functions:
+        if not len(undecided):
             break
-        decided = ask(rows[left]) == decisive
-        out[left[decided]] = decisive
-        left = left[~decided]
-    return out
+        is_decided = function(rows[undecided]) == decisive
+        result[undecided[is_decided]] = decisive
+        undecided = undecided[~is_decided]
+    return result
 
 
 def _node_function(node: Node, table: Table) -> _MaskFunction:
@@ -119,25 +120,25 @@ def _node_function(node: Node, table: Table) -> _MaskFunction:
 def _source_function(leaf: Leaf, source: Column | BodyPath, table: Table) -> _MaskFunction:
     test = value_test(leaf.test, leaf.name.kinds)
     if isinstance(source, BodyPath):
-        holds = predicate(leaf)
-        return lambda rows: table.any_value_at(source, rows, test, holds)
+        matches = predicate(leaf)
+        return lambda rows: table.any_value_at(source, rows, test, matches)
     exists = isinstance(leaf.test, Exists)
 
-    def ask(rows: Rows) -> Mask:
+    def mask_of(rows: Rows) -> Mask:
         numbers = (
             table.number_column(source.name, rows) if leaf.name.kinds == (kinds.number,) else None
         )
-        found = None if numbers is None or source.port else _compare_column(leaf.test, *numbers)
-        if found is not None:
-            return found
-        places, values = table.distinct_values(source.name, rows)
+        compared = None if numbers is None or source.port else _compare_column(leaf.test, *numbers)
+        if compared is not None:
+            return compared
+        indexes, values = table.distinct_values(source.name, rows)
         passes = [
             any(test(value) for value in column_values(each, source, exists)) for each in values
         ]
-        answer: Mask = np.array(passes, np.bool_)[places]
-        return answer
+        result: Mask = np.array(passes, np.bool_)[indexes]
+        return result
 
-    return ask
+    return mask_of
 
 
 _ORDER: dict[str, Callable[[Any, Any], Any]] = {
@@ -151,7 +152,7 @@ _ORDER: dict[str, Callable[[Any, Any], Any]] = {
 
 
 def _compare_column(test: Test, values: NDArray[Any], is_present: Mask) -> Mask | None:
-    """Return the answers for a column of numbers; None where they have to be asked one by one."""
+    """Test a numeric column; None where its values have to be tested one by one."""
     match test:
         case Exists():
             return is_present
@@ -165,20 +166,20 @@ def _compare_column(test: Test, values: NDArray[Any], is_present: Mask) -> Mask 
                     if isinstance(item, Literal)
                     else ((">=", item.low), ("<=", item.high))
                 )
-                inside = np.ones(len(values), np.bool_)
+                is_inside = np.ones(len(values), np.bool_)
                 for op, literal in bounds:
-                    answer = _compare_values(op, literal, values, is_present)
-                    if answer is None:
+                    result = _compare_values(op, literal, values, is_present)
+                    if result is None:
                         return None
-                    inside &= answer
-                out |= inside
+                    is_inside &= result
+                out |= is_inside
             return out
         case _:
             return None
 
 
 _MAX_EXACT_INTEGER = 2**53
-"""Integers up to here are the same as floats."""
+"""Integers below this are exact as floats."""
 
 
 def _compare_values(
@@ -197,5 +198,5 @@ def _compare_values(
         return None
     if isinstance(wanted, int) and not -(2**63) <= wanted < 2**63:
         return None
-    answer: Mask = is_present & _ORDER[op](values, wanted)
-    return answer
+    result: Mask = is_present & _ORDER[op](values, wanted)
+    return result

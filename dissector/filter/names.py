@@ -1,8 +1,8 @@
 """
-What a name in a filter stands for: columns of `pairs`, Wireshark's names for them, body fields.
+Names in a filter: columns of `pairs`, Wireshark's names for them, and body fields.
 
-The path of a body field is held against the declarations of all APIs, which are loaded only when a
-filter has such a path.
+The path of a body field is checked against the declarations of all APIs, which are loaded only when
+a filter has such a path.
 """
 
 from __future__ import annotations
@@ -21,14 +21,15 @@ from dissector.protocol.schema import Field
 @dataclass(frozen=True, slots=True)
 class Column:
     """
-    A column of `pairs`.
+    A column of `pairs` or `records`.
 
     Attributes:
         name: The column.
-        port: Only the port of the address that it holds.
-        empty: What an empty list counts as in a comparison: an exchange without errors has NONE.
+        port: Whether only the port of its address is tested.
+        empty: Value that an empty list stands for in a comparison: an exchange without errors has
+            NONE.
         is_record_column: Whether it is a column of `records`.
-        part: Of headers, the part of each that is meant: `key` or `value`.
+        part: For headers, the part of each that is tested: `key` or `value`.
     """
 
     name: str
@@ -40,7 +41,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class BodyPath:
-    """A field of a decoded body: `request` or `response`, and the names that lead to it."""
+    """A field of a decoded body: `request` or `response`, and the path of the field."""
 
     kind: Side
     path: tuple[str, ...]
@@ -55,12 +56,12 @@ Source: TypeAlias = Column | BodyPath
 @dataclass(frozen=True, slots=True)
 class Name:
     """
-    A name as the filter spells it.
+    A name as written in the filter.
 
     Attributes:
         text: As written.
-        sources: Where its values are: a test holds where it holds for a value of any of them.
-        kinds: What the values can be; several where APIs differ.
+        sources: The sources of its values: a test is true if it is true for a value of any of them.
+        kinds: The possible kinds of its values; several where APIs differ.
     """
 
     text: str
@@ -72,7 +73,7 @@ class Name:
 
 
 class UnknownName(Exception):
-    """No such name; `offset` is the place inside it where it goes wrong."""
+    """No such name; `offset` is the position of the unknown part in it."""
 
     def __init__(self, reason: str, offset: int = 0) -> None:
         super().__init__(reason)
@@ -104,7 +105,7 @@ _ALIASES = {
     "error": "errors",
     "topic": "topics",
     "problem": "problems",
-    # Wireshark's.
+    # Wireshark's names.
     "kafka.api_key": "api_key",
     "kafka.request_key": "api_key",
     "kafka.response_key": "api_key",
@@ -120,7 +121,7 @@ _ALIASES = {
 
 _SIDES = {"addr": ("client", "broker"), "src": ("client",), "dst": ("broker",)}
 
-# `src` is whom the request comes from, because an exchange goes both ways.
+# `src` is the sender of the request, because an exchange goes both ways.
 _ADDRESSES = {
     **{f"{ip}.{end}": sides for ip in ("ip", "ipv6") for end, sides in _SIDES.items()},
     "ip.host": ("client", "broker"),
@@ -160,19 +161,19 @@ _RECORD_NAMES: dict[str, tuple[Column, kinds.Kind]] = {
     "headers.key": (_record_column("headers", "key"), kinds.text),
     "headers.value": (_record_column("headers", "value"), kinds.binary),
 }
-"""What names stand for where each row is a record, before all others."""
+"""Names where each row is a record; they take precedence over all others."""
 
 
 def resolve(text: str, *, records: bool = False) -> Name:
     """
-    Return what a name stands for.
+    Return the sources and kinds of a name.
 
     Args:
         text: The name.
         records: Whether rows are records, with their exchanges.
 
     Raises:
-        UnknownName: Nothing is called so.
+        UnknownName: There is no such name.
     """
     if records and text in _RECORD_NAMES:
         found, kind = _RECORD_NAMES[text]
@@ -201,68 +202,70 @@ def _body_name(text: str, dotted: str) -> Name:
         case _:
             hint = suggestion(text, _ALL_NAMES)
             if text in _RECORD_NAMES:
-                hint = "; it is a column of the command records"
-            elif ends := _paths_ending_in("request", text) or _paths_ending_in("response", text):
-                hint = f"; did you mean {min(ends, key=len)}?"
-            raise UnknownName(f"nothing is called {text[:60]!r}{hint}")
+                hint = "; it is a column of `kafkashark records`"
+            elif similar_paths := _paths_ending_in("request", text) or _paths_ending_in(
+                "response", text
+            ):
+                hint = f"; did you mean {min(similar_paths, key=len)}?"
+            raise UnknownName(f"unknown name {text[:60]!r}{hint}")
 
 
 @dataclass(slots=True)
 class _PathNode:
-    """All fields, over all APIs, that one path leads to."""
+    """All fields, over all APIs, at one path."""
 
     kinds: dict[kinds.Kind, None] = field(default_factory=dict)
     children: dict[str, _PathNode] = field(default_factory=dict)
 
 
 def _kinds_at(side: Side, path: list[str]) -> tuple[kinds.Kind, ...]:
-    place = _path_tree(side)
+    node = _path_tree(side)
     offset = len(side) + 1
     for depth, segment in enumerate(path):
-        below = place.children.get(segment)
-        if below is None:
-            where = ".".join((side, *path[:depth]))
-            raise UnknownName(_unknown_field_message(side, where, segment, place), offset)
-        place = below
+        child = node.children.get(segment)
+        if child is None:
+            parent = ".".join((side, *path[:depth]))
+            raise UnknownName(_unknown_field_message(side, parent, segment, node), offset)
+        node = child
         offset += len(segment) + 1
-    return tuple(place.kinds)
+    return tuple(node.kinds)
 
 
-def _unknown_field_message(side: Side, where: str, segment: str, node: _PathNode) -> str:
+def _unknown_field_message(side: Side, parent: str, segment: str, node: _PathNode) -> str:
     if not node.children:
-        return f"{where} has no fields"
+        return f"{parent} has no fields"
     other: Side = "response" if side == "request" else "request"
     elsewhere = _paths_ending_in(side, segment) or _paths_ending_in(other, segment)
     hint = suggestion(segment, node.children)
     if elsewhere:
         hint = f"; did you mean {min(elsewhere, key=len)}?"
-    return f"no API has a field {segment[:60]!r} in {where}{hint}"
+    return f"no API has a field {segment[:60]!r} in {parent}{hint}"
 
 
 def _paths_ending_in(side: Side, segment: str) -> list[str]:
-    """Return the paths that end in a name."""
-    found = []
-    waiting: list[tuple[str, _PathNode]] = [(side, _path_tree(side))]
-    while waiting:
-        path, place = waiting.pop()
-        found += [f"{path}.{segment}"] if segment in place.children else []
-        waiting += [(f"{path}.{name}", below) for name, below in place.children.items()]
-    return found
+    """Return the paths that end with a name."""
+    paths = []
+    queue: list[tuple[str, _PathNode]] = [(side, _path_tree(side))]
+    while queue:
+        path, node = queue.pop()
+        paths += [f"{path}.{segment}"] if segment in node.children else []
+        queue += [(f"{path}.{name}", child) for name, child in node.children.items()]
+    return paths
 
 
 @per_schemas
 def _path_tree(side: Side) -> _PathNode:
     root = _PathNode()
-    for found in all_apis():
-        _add_fields(root, found.schema(side).fields)
+    for known_api in all_apis():
+        _add_fields(root, known_api.schema(side).fields)
     return root
 
 
 def _add_fields(node: _PathNode, fields: tuple[Field, ...]) -> None:
     for each in fields:
-        below = node.children.setdefault(each.name, _PathNode())
-        below.kinds[_kind(each)] = None
-        _add_fields(below, each.fields)
+        child = node.children.setdefault(each.name, _PathNode())
+        child.kinds[_kind(each)] = None
+        _add_fields(child, each.fields)
 
 
 _KINDS = {
@@ -275,10 +278,10 @@ _KINDS = {
 }
 
 
-def _kind(each: Field) -> kinds.Kind:
+def _kind(declared: Field) -> kinds.Kind:
     """Return the kind of a field; of an array, that of its elements."""
-    if each.name.endswith("error_code"):
+    if declared.name.endswith("error_code"):
         return kinds.error
-    if each.name == "api_key":
+    if declared.name == "api_key":
         return kinds.api_key
-    return _KINDS.get(each.type.removeprefix("[]"), kinds.number)
+    return _KINDS.get(declared.type.removeprefix("[]"), kinds.number)

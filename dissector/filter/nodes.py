@@ -1,8 +1,8 @@
 """
-A filter as a tree; `str` of a node is a filter that means the same.
+The tree of a filter; `str` of a node is an equivalent filter.
 
-Leaves test the values of one name, the other nodes only combine. Whoever evaluates a whole column
-at once replaces the leaves and keeps the rest.
+Leaves test the values of one name; the other nodes only combine results. An evaluator of whole
+columns replaces the evaluation of leaves and keeps the rest.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Compare:
     """
     A comparison: `==`, `!=`, `===`, `!==`, `<`, `<=`, `>` or `>=`.
 
-    `!=` and `===` ask all values of a name, the others any of them.
+    `!=` and `===` must be true for all values of a name, the others for any of them.
 
     Source: Wireshark's manual page of display filters, "Comparison operators".
     """
@@ -53,7 +53,7 @@ class Range:
 
 @dataclass(frozen=True, slots=True)
 class OneOf:
-    """`in {...}`: equal to one of these, or within one of these."""
+    """`in {...}`: equal to one of the values, or within one of the ranges."""
 
     items: tuple[Literal | Range, ...]
 
@@ -63,7 +63,7 @@ class OneOf:
 
 @dataclass(frozen=True, slots=True)
 class Contains:
-    """The text is somewhere in the value."""
+    """The value contains the text."""
 
     literal: Literal
 
@@ -73,7 +73,7 @@ class Contains:
 
 @dataclass(frozen=True, slots=True)
 class Matches:
-    """The regular expression is found somewhere in the value."""
+    """The regular expression is found anywhere in the value."""
 
     pattern: Literal
 
@@ -105,7 +105,7 @@ class Leaf:
 
 @dataclass(frozen=True, slots=True)
 class Not:
-    """The contrary."""
+    """Negation."""
 
     part: Node
 
@@ -115,7 +115,7 @@ class Not:
 
 @dataclass(frozen=True, slots=True)
 class And:
-    """All of the parts; there are two at least."""
+    """Conjunction of two or more parts."""
 
     parts: tuple[Node, ...]
 
@@ -125,7 +125,7 @@ class And:
 
 @dataclass(frozen=True, slots=True)
 class Or:
-    """Any of the parts; there are two at least."""
+    """Disjunction of two or more parts."""
 
     parts: tuple[Node, ...]
 
@@ -153,7 +153,7 @@ def leaves(node: Node) -> Iterator[Leaf]:
 
 
 def as_any_tests(leaf: Leaf) -> Node:
-    """Return the same test out of leaves that hold where any value passes."""
+    """Return an equivalent of the leaf whose leaves are true if any value passes."""
     match leaf.test:
         case Compare("!=", literal):
             wanted, unwanted = Compare("!==", literal), Compare("==", literal)
@@ -165,6 +165,6 @@ def as_any_tests(leaf: Leaf) -> Node:
 
 
 def body_paths(node: Node) -> list[BodyPath]:
-    """Return the body fields that a filter looks at, each once, in the order of the text."""
+    """Return the body fields that a filter tests, without duplicates, in the order of the text."""
     sources = (source for leaf in leaves(node) for source in leaf.name.sources)
     return list(dict.fromkeys(source for source in sources if isinstance(source, BodyPath)))

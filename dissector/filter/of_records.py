@@ -1,4 +1,4 @@
-"""A filter of records asks first which exchanges can have one that passes: these are few."""
+"""Derives a filter of exchanges from a filter of records, so that few exchanges are decoded."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from dissector.filter.nodes import (
 
 
 def tests_record_columns(node: Node) -> bool:
-    """Return whether a filter looks at a column of records."""
+    """Return whether a filter tests a column of records."""
     return any(map(_is_record_test, leaves(node)))
 
 
 def exchange_node(node: Node) -> Node:
-    """Return a filter that holds for every exchange with a record for which this one holds."""
+    """Return a filter that is true for every exchange with a record that passes."""
     match node:
         case Leaf() if _is_record_test(node):
             return _topic_test(node)
@@ -38,7 +38,7 @@ def exchange_node(node: Node) -> Node:
 
 
 def _topic_test(leaf: Leaf) -> Node:
-    """Return the same test of the topics of an exchange, where it is one of topics."""
+    """Return the same test of an exchange's topics, if the leaf tests a topic; else `Always`."""
     (source,) = leaf.name.sources
     if not isinstance(source, Column) or source.name != "topic":
         return Always()

@@ -1,1 +1,1 @@
-"""What a person sees: text, tree, hex."""
+"""Output for people and programs: text, tables, JSON."""

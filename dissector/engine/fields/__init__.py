@@ -1,1 +1,1 @@
-"""Every field of a message as a row, with its text and place."""
+"""Every field of a message as a row, with its text and its offset in the frame."""

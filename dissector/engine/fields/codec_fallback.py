@@ -1,7 +1,8 @@
 """
-The fields of a message that the tape can't read to its end, as the codecs' spans tell them.
+The fields of messages that the tape can't read to their end, read by the codecs' spans.
 
-They are the same rows that the tape gives, as far as the bytes fit, then a row for each problem.
+The rows equal those of the tape as far as the bytes fit, and are followed by a row for each
+problem.
 """
 
 from __future__ import annotations
@@ -27,18 +28,18 @@ from dissector.protocol.spans import Span, spans
 
 class FieldRow(NamedTuple):
     """
-    One field; the columns of `fields` that are not those of the message.
+    One field: the columns of `fields`, without those of the message.
 
     Attributes:
-        path: Names that lead to it.
-        type: Kafka's word; empty for a problem.
-        item: The item of an array that holds it; as in `Tape`.
-        around: The item that holds that one.
-        offset: Where its content begins in the frame; None where a problem has no place.
-        length: Of the content.
+        path: Names of the field and of the structs around it, joined by dots.
+        type: Kafka's type name; empty for a problem.
+        item: Number of the array item that contains the field; as in `Tape`.
+        around: Number of the item that contains `item`.
+        offset: Offset of the content in the frame; None for a problem without a position.
+        length: Bytes of the content.
         value: The number.
         text: The text.
-        problem: What is wrong.
+        problem: Description of a problem.
     """
 
     path: str
@@ -81,12 +82,12 @@ def _problem_row(path: str, reason: str, position: int | None) -> FieldRow:
 @dataclass(slots=True)
 class _SpanWalker:
     """
-    Walks spans in wire order.
+    Walks spans in wire order and collects rows.
 
     Attributes:
         secret_ranges: Ranges of the frame that are secret.
-        rows: The rows.
-        item_count: How many items of arrays there were.
+        rows: The rows so far.
+        item_count: Number of array items so far.
     """
 
     secret_ranges: list[tuple[int, int]]
@@ -94,7 +95,7 @@ class _SpanWalker:
     item_count: int = 0
 
     def add_struct(self, span: Span, prefix: str, item: int, around: int) -> None:
-        """Take the fields of a struct."""
+        """Add the fields of a struct."""
         for child in span.children:
             path = prefix + child.name
             declared = child.declared
@@ -107,43 +108,43 @@ class _SpanWalker:
             else:
                 self.add_field(child, path, declared.type, item, around)
 
-    def add_array(self, span: Span, path: str, word: str, item: int, around: int) -> None:
-        """Take an array: its count, then its items."""
+    def add_array(self, span: Span, path: str, type_name: str, item: int, around: int) -> None:
+        """Add an array: its count, then its items."""
         if not span.problem:
             count = None if span.value is None else len(span.value)
             first = span.children[0].start if span.children else span.end
-            self.rows.append(FieldRow(path, word, item, around, first, value=count))
+            self.rows.append(FieldRow(path, type_name, item, around, first, value=count))
         for child in span.children:
             self.item_count += 1
-            if word == "[]struct":
+            if type_name == "[]struct":
                 self.add_struct(child, f"{path}.", self.item_count, item)
             else:
-                self.add_field(child, f"{path}[]", word[2:], self.item_count, item)
+                self.add_field(child, f"{path}[]", type_name[2:], self.item_count, item)
 
-    def add_field(self, span: Span, path: str, word: str, item: int, around: int) -> None:
-        """Take a field that has no fields."""
+    def add_field(self, span: Span, path: str, type_name: str, item: int, around: int) -> None:
+        """Add a field that has no fields of its own."""
         if span.problem:
             return
-        offset, length, value, text = _span_content(span, word)
-        if length is not None and word != "records" and self._is_secret(span):
+        offset, length, value, text = _span_content(span, type_name)
+        if length is not None and type_name != "records" and self._is_secret(span):
             value, text = None, MASK
-        self.rows.append(FieldRow(path, word, item, around, offset, length, value, text))
+        self.rows.append(FieldRow(path, type_name, item, around, offset, length, value, text))
 
     def _is_secret(self, span: Span) -> bool:
         return any(start < span.end and span.start < end for start, end in self.secret_ranges)
 
 
-def _span_content(span: Span, word: str) -> tuple[int, int | None, int | None, str | None]:
-    """Return offset, length, value and text."""
+def _span_content(span: Span, type_name: str) -> tuple[int, int | None, int | None, str | None]:
+    """Return offset, length, value and text of a span's content."""
     value: Any = span.value
     match value:
         case None:
-            return (span.start if word == "struct" else span.end), None, None, None
+            return (span.start if type_name == "struct" else span.end), None, None, None
         case str():
             size = len(value.encode("utf-8", "surrogateescape"))
             return span.end - size, size, None, value
         case bytes():
-            text = None if word == "records" else value.hex()
+            text = None if type_name == "records" else value.hex()
             return span.end - len(value), len(value), None, text
         case UUID():
             return span.start, 16, None, str(value)
@@ -155,30 +156,32 @@ def _span_content(span: Span, word: str) -> tuple[int, int | None, int | None, s
 
 def fallback_columns(rows: list[tuple[int, FieldRow]], names: FieldNames) -> FieldColumns:
     """
-    Return rows as columns.
+    Convert rows to columns.
 
     Args:
-        rows: Each with the number of its message.
-        names: Learns paths, types and problems.
+        rows: Pairs of message number and row.
+        names: Registry of paths, types and problems; new ones are added.
     """
-    new = [row for _, row in rows]
-    none = np.zeros(0, np.uint8)
-    nothing = np.full(len(new), NONE)
-    text = Slices(nothing, np.zeros(len(new), np.int64), SliceBuffers(none, none, none))
-    set_texts(text, np.arange(len(new)), [row.text for row in new])
+    fields = [row for _, row in rows]
+    no_bytes = np.zeros(0, np.uint8)
+    nulls = np.full(len(fields), NONE)
+    text = Slices(
+        nulls, np.zeros(len(fields), np.int64), SliceBuffers(no_bytes, no_bytes, no_bytes)
+    )
+    set_texts(text, np.arange(len(fields)), [row.text for row in fields])
     return FieldColumns(
         message=np.array([message for message, _ in rows], np.int32),
-        name=np.array([names.number_of(row.path, row.type) for row in new], np.int32),
-        item=np.array([row.item for row in new], np.int32),
-        around=np.array([row.around for row in new], np.int32),
-        offset=np.array([_value_or(row.offset, ABSENT) for row in new], np.int32),
-        length=np.array([_value_or(row.length, ABSENT) for row in new], np.int32),
-        value=np.array([_value_or(row.value, 0) for row in new], np.int64),
-        has_value=np.array([row.value is not None for row in new], np.uint8),
+        name=np.array([names.number_of(row.path, row.type) for row in fields], np.int32),
+        item=np.array([row.item for row in fields], np.int32),
+        around=np.array([row.around for row in fields], np.int32),
+        offset=np.array([_value_or(row.offset, ABSENT) for row in fields], np.int32),
+        length=np.array([_value_or(row.length, ABSENT) for row in fields], np.int32),
+        value=np.array([_value_or(row.value, 0) for row in fields], np.int64),
+        has_value=np.array([row.value is not None for row in fields], np.uint8),
         text=text,
-        problem=np.array([names.add_problem(row.problem) for row in new], np.uint32),
+        problem=np.array([names.add_problem(row.problem) for row in fields], np.uint32),
     )
 
 
-def _value_or(value: int | None, nothing: int) -> int:
-    return nothing if value is None else value
+def _value_or(value: int | None, default: int) -> int:
+    return default if value is None else value

@@ -1,8 +1,8 @@
 """
-The rows of the tape as columns that a person can read: lengths, texts, places in the frame.
+The rows of the tape as readable columns: lengths, texts, offsets in the frame.
 
-Texts stay where they are in the window where they can; what must be made (hex of bytes, uuids,
-masks) lies in a third buffer, the arena.
+Texts stay where they are in the window where possible. Rendered texts (hex of bytes, uuids, masks)
+are written to a third buffer, the arena.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ Int32s: TypeAlias = NDArray[np.int32]
 _UUID_CHARS = 36
 
 ABSENT = -1
-"""A length that is null."""
+"""Length of a null; offset of a problem without a position."""
 
 
 @dataclass(slots=True)
@@ -48,15 +48,15 @@ class FieldColumns:
 
     Attributes:
         message: Number of the message.
-        name: Number of path and type.
+        name: Number of path and type; see `FieldNames`.
         item: See `Tape`.
-        around: Likewise.
-        offset: Where the content begins in its frame; NOT_THERE for a problem without a place.
-        length: Bytes of the content; NOT_THERE for null and for arrays.
+        around: See `Tape`.
+        offset: Offset of the content in its frame; ABSENT for a problem without a position.
+        length: Bytes of the content; ABSENT for null and for arrays.
         value: The number, where `has_value`.
-        has_value: Whether there is one.
-        text: The text; null where there is none.
-        problem: Number of the problem; 0 for none.
+        has_value: Whether the field has a number.
+        text: The text; null where the field has none.
+        problem: Number of the problem; 0 is none.
     """
 
     message: Int32s
@@ -78,19 +78,19 @@ def tape_columns(
     Return the rows of a tape as columns.
 
     Args:
-        table: What the messages are of.
-        tape: Their fields.
-        frame_starts: Where each message begins.
-        display: How they are shown.
+        table: The exchanges of the messages.
+        tape: The fields of the messages.
+        frame_starts: Address of each message's frame.
+        display: Display format of each field.
     """
     count = len(tape)
     offset, length = np.empty(count, np.int32), np.empty(count, np.int32)
-    valued = np.empty(count, np.uint8)
+    has_value = np.empty(count, np.uint8)
     text_start, text_length = np.empty(count, np.int64), np.empty(count, np.int64)
-    made, odd = np.empty(count, np.int64), np.empty(count, np.int64)
-    # With secrets shown there are none to look for.
+    hex_rows, python_rows = np.empty(count, np.int64), np.empty(count, np.int64)
+    # Where secrets are shown, nothing is masked, so no credentials are searched.
     suspects = np.empty(0 if display.show_secrets else count, np.int64)
-    found = np.zeros(4, np.int64)
+    counts = np.zeros(4, np.int64)
     arena_at = len(table.data) + len(table.carry_over)
     _fill_columns(
         table.data,
@@ -105,34 +105,41 @@ def tape_columns(
         display.sizes,
         offset,
         length,
-        valued,
+        has_value,
         text_start,
         text_length,
-        made,
-        odd,
+        hex_rows,
+        python_rows,
         suspects,
-        found,
+        counts,
         work=count * 2,
     )
-    made, odd = made[: int(found[_HEX_ROWS])], odd[: int(found[_PYTHON_ROWS])]
-    arena = np.empty(int(found[_ARENA_BYTES]), np.uint8)
+    hex_rows, python_rows = (
+        hex_rows[: int(counts[_HEX_ROWS])],
+        python_rows[: int(counts[_PYTHON_ROWS])],
+    )
+    arena = np.empty(int(counts[_ARENA_BYTES]), np.uint8)
     arena[: len(MASK)] = np.frombuffer(MASK.encode(), np.uint8)
     _render_hex(
         table.data,
         table.carry_over,
         arena_at,
-        made,
+        hex_rows,
         tape.start,
         tape.value,
         text_start,
         text_length,
         arena,
-        work=len(arena) + len(made),
+        work=len(arena) + len(hex_rows),
     )
     text = Slices(text_start, text_length, SliceBuffers(table.data, table.carry_over, arena))
-    set_texts(text, odd, [_decode_text(table, tape, display.kinds, row) for row in odd.tolist()])
+    set_texts(
+        text,
+        python_rows,
+        [_decode_text(table, tape, display.kinds, row) for row in python_rows.tolist()],
+    )
     if not display.show_secrets:
-        suspects = suspects[: int(found[_SUSPECTS])]
+        suspects = suspects[: int(counts[_SUSPECTS])]
         secret = np.concatenate(
             (secret_value_rows(table, tape, display.roles), credential_rows(table, tape, suspects))
         )
@@ -145,14 +152,14 @@ def tape_columns(
         offset,
         length,
         tape.value,
-        valued,
+        has_value,
         text,
         np.zeros(count, np.uint32),
     )
 
 
 def set_texts(column: Slices, rows: Ints, texts: list[str | None]) -> None:
-    """Give rows their texts, which are added to the arena."""
+    """Set the texts of some rows; the bytes are appended to the arena."""
     if not texts:
         return
     contents = [None if each is None else escape_invalid_utf8(each).encode() for each in texts]
@@ -162,13 +169,13 @@ def set_texts(column: Slices, rows: Ints, texts: list[str | None]) -> None:
     null = np.array([each is None for each in contents])
     column.start[rows] = np.where(null, NONE, at + np.cumsum(lengths) - lengths)
     column.length[rows] = lengths
-    more = np.frombuffer(b"".join(each or b"" for each in contents), np.uint8)
-    arena = np.concatenate((buffers.arena, more))
+    added = np.frombuffer(b"".join(each or b"" for each in contents), np.uint8)
+    arena = np.concatenate((buffers.arena, added))
     column.buffers = SliceBuffers(buffers.data, buffers.carry_over, arena)
 
 
 def _decode_text(table: Exchanges, tape: Tape, kinds: NDArray[np.uint8], row: int) -> str:
-    """Return the text of a field that the loop can't make."""
+    """Return the text of a float or of non-ASCII bytes, which the kernel does not render."""
     content = table.bytes_at(int(tape.start[row]), int(tape.value[row]))
     if kinds[tape.field[row]] == FLOAT:
         return repr(float(np.frombuffer(content, ">f8")[0]))
@@ -177,8 +184,8 @@ def _decode_text(table: Exchanges, tape: Tape, kinds: NDArray[np.uint8], row: in
 
 _HEX_ROWS, _PYTHON_ROWS, _ARENA_BYTES, _SUSPECTS = range(4)
 """
-What the loop finds: rows whose text is made by a loop, by Python; bytes of the arena; rows that may
-hold a credential.
+Results of `_fill_columns`: number of rows to render as hex or uuid, number of rows to render in
+Python, bytes of the arena, number of rows that may hold a credential.
 """
 
 _MASK_CHARS = len(MASK)
@@ -187,7 +194,7 @@ _MASK_CHARS = len(MASK)
 @Kernel
 def _fill_columns(
     data: Any,
-    held: Any,
+    carry_over: Any,
     arena_at: int,
     messages: Any,
     fields: Any,
@@ -198,19 +205,19 @@ def _fill_columns(
     sizes: Any,
     offsets: Any,
     lengths: Any,
-    valued: Any,
+    has_value: Any,
     text_starts: Any,
     text_lengths: Any,
-    made: Any,
-    odd: Any,
+    hex_rows: Any,
+    python_rows: Any,
     suspects: Any,
-    found: Any,
+    counts: Any,
 ) -> None:
-    """Fill the columns of rows; take note of those whose texts have yet to be made."""
-    made_count = 0
-    odd_count = 0
+    """Fill the columns, and list the rows whose texts are rendered later."""
+    hex_count = 0
+    python_count = 0
     suspect_count = 0
-    beyond = arena_at - len(held)
+    data_end = arena_at - len(carry_over)
     filled = _MASK_CHARS
     for row in range(len(fields)):
         field = fields[row]
@@ -218,85 +225,85 @@ def _fill_columns(
         at = starts[row]
         value = values[row]
         length = ABSENT
-        there = 0
+        has_number = 0
         text_at = NONE
         text_length = 0
         offsets[row] = at - frame_starts[messages[row]]
         if kind == NUMBER:
             length = sizes[field]
-            there = 1
+            has_number = 1
         elif kind == COUNT:
-            there = 1 if value >= 0 else 0
+            has_number = 1 if value >= 0 else 0
         elif value >= 0:
             length = value
             if kind == SECRET:
                 text_at = arena_at
                 text_length = _MASK_CHARS
             elif kind == TEXT:
-                # Of ASCII only: eight letters are looked at by their highest bits in any order.
-                seen = 0
-                if at < beyond:
+                # ASCII bytes lack the highest bit; OR-ed in any order, they can be vectorised.
+                all_bits = 0
+                if at < data_end:
                     for i in range(at, at + value):
-                        seen |= data[i]
+                        all_bits |= data[i]
                 else:
-                    first = at - beyond
+                    first = at - data_end
                     for i in range(first, first + value):
-                        seen |= held[i]
-                if seen < 128:
+                        all_bits |= carry_over[i]
+                if all_bits < 128:
                     text_at = at
                     text_length = value
                 else:
-                    odd[odd_count] = row
-                    odd_count += 1
+                    python_rows[python_count] = row
+                    python_count += 1
             elif kind == FLOAT:
-                odd[odd_count] = row
-                odd_count += 1
+                python_rows[python_count] = row
+                python_count += 1
             elif kind != OPAQUE:
                 text_at = arena_at + filled
                 text_length = _UUID_CHARS if kind == UUID else 2 * value
                 filled += text_length
-                made[made_count] = row
-                made_count += 1
+                hex_rows[hex_count] = row
+                hex_count += 1
             if kind in (TEXT, BYTES) and len(suspects) > 0:
                 may_hold = (
                     may_hold_credential(data, at, value)
-                    if at < beyond
-                    else may_hold_credential(held, at - beyond, value)
+                    if at < data_end
+                    else may_hold_credential(carry_over, at - data_end, value)
                 )
                 if may_hold:
                     suspects[suspect_count] = row
                     suspect_count += 1
         lengths[row] = length
-        valued[row] = there
+        has_value[row] = has_number
         text_starts[row] = text_at
         text_lengths[row] = text_length
-    found[_HEX_ROWS] = made_count
-    found[_PYTHON_ROWS] = odd_count
-    found[_ARENA_BYTES] = filled
-    found[_SUSPECTS] = suspect_count
+    counts[_HEX_ROWS] = hex_count
+    counts[_PYTHON_ROWS] = python_count
+    counts[_ARENA_BYTES] = filled
+    counts[_SUSPECTS] = suspect_count
 
 
 @Kernel
 def _render_hex(
     data: Any,
-    held: Any,
+    carry_over: Any,
     arena_at: int,
-    made: Any,
+    hex_rows: Any,
     starts: Any,
     values: Any,
     text_starts: Any,
     text_lengths: Any,
     arena: Any,
 ) -> None:
-    """Write bytes as hex, uuids with their dashes."""
-    beyond = arena_at - len(held)
-    for i in range(len(made)):
-        row = made[i]
+    """Write bytes as hex, and uuids with their dashes."""
+    data_end = arena_at - len(carry_over)
+    for i in range(len(hex_rows)):
+        row = hex_rows[i]
         out = text_starts[row] - arena_at
         dashes = text_lengths[row] != 2 * values[row]
         for j in range(values[row]):
             at = starts[row] + j
-            byte = data[at] if at < beyond else held[at - beyond]
+            byte = data[at] if at < data_end else carry_over[at - data_end]
             if dashes and (j == 4 or j == 6 or j == 8 or j == 10):
                 arena[out] = 45
                 out += 1

@@ -1,4 +1,4 @@
-"""How each field of the programs is shown, by its number."""
+"""Display format of each field of the programs, by field number."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dissector.engine.tables.exchange_table import Ints
 from dissector.protocol.program import FieldRef
 
 NUMBER, COUNT, TEXT, BYTES, UUID, FLOAT, OPAQUE, SECRET = range(8)
-"""What a field's content is, and so what is shown of it."""
+"""Kinds of content, which decide how a field is shown."""
 
 _KINDS = {
     "string": TEXT,
@@ -26,32 +26,32 @@ _SIZES = {"bool": 1, "int8": 1, "int16": 2, "int32": 4, "int64": 8, "uint16": 2,
 
 
 def field_type(ref: FieldRef | None) -> str:
-    """Return Kafka's word for the type of a field; for an element of an array, that of it."""
+    """Return Kafka's type name of a field; for an array element, the type of the element."""
     if ref is None:
         return ""
-    word = ref.declared.type
-    return word.removeprefix("[]") if ref.path.endswith(".[]") else word
+    type_name = ref.declared.type
+    return type_name.removeprefix("[]") if ref.path.endswith(".[]") else type_name
 
 
 def _display_kind(ref: FieldRef | None, show_secrets: bool) -> int:
     if ref is None:
         return OPAQUE
-    word = field_type(ref)
-    if ref.declared.secret and not show_secrets and not word.startswith("[]"):
+    type_name = field_type(ref)
+    if ref.declared.secret and not show_secrets and not type_name.startswith("[]"):
         return SECRET
-    return COUNT if word.startswith("[]") else _KINDS.get(word, NUMBER)
+    return COUNT if type_name.startswith("[]") else _KINDS.get(type_name, NUMBER)
 
 
 @dataclass(slots=True)
 class FieldDisplay:
     """
-    What decides how each field is shown, by its number; programs only ever add fields.
+    Display formats by field number; programs only ever add fields.
 
     Attributes:
         show_secrets: Whether secret fields are shown.
-        kinds: What the content is.
-        sizes: Its bytes where they are always as many; else 0.
-        roles: What it is in an entry of a configuration.
+        kinds: Kind of the content.
+        sizes: Bytes of content of fixed size; else 0.
+        roles: Role of the field in a configuration entry; see `roles_of`.
     """
 
     show_secrets: bool
@@ -60,7 +60,7 @@ class FieldDisplay:
     roles: NDArray[np.uint8] = field(default_factory=lambda: np.zeros(0, np.uint8))
 
     def update(self, field_refs: list[FieldRef | None]) -> FieldDisplay:
-        """Return the looks of what the numbers of fields stand for by now."""
+        """Add the formats of fields that were registered since the last call, and return itself."""
         new = field_refs[len(self.kinds) :]
         kinds = np.array([_display_kind(each, self.show_secrets) for each in new], np.uint8)
         sizes = np.array([_SIZES.get(field_type(each), 0) for each in new], np.int64)

@@ -24,34 +24,34 @@ def field_schema() -> dict[str, Any]:
     Return the columns of fields and their polars types.
 
     capture, connection, packet (from 1, as `dissect` counts), time_ns, kind, api, api_version and
-    correlation_id are those of the message; `message` is a number that no other message of the
-    capture has, and grows with the packets.
+    correlation_id are those of the message. `message` is a number that is unique in the capture and
+    grows with the packets.
 
     `path` has Kafka's names in snake_case, without indexes: `topic_data.partition_data.index`;
-    `topics[]` is an element of an array of plain values; fields of the header begin with `header.`.
-    `type` is Kafka's word. `item` is the item of an array that holds the field: items are numbered
-    through each message from 1 in wire order, 0 is the message itself; `around` is the item that
-    holds that one. So fields with the same message and item belong together, and `around` leads
-    from a partition to its topic. `offset` and `length` say where the content lies in the frame.
-    `value` is the number, of booleans 0 or 1, of arrays the count. `text` is the text; of bytes
-    hex, of uuids the canonical form; of what `records` hold nothing. Null has neither. A row with a
-    `add_problem` says what does not fit, and where.
+    `topics[]` is an element of an array of scalars; paths of header fields begin with `header.`.
+    `type` is Kafka's type name. `item` is the number of the array item that contains the field:
+    items are numbered through each message from 1 in wire order, 0 is the message itself. `around`
+    is the number of the item that contains `item`. So fields with the same message and item belong
+    together, and `around` leads from a partition to its topic. `offset` and `length` locate the
+    content in the frame. `value` is the number: 0 or 1 for booleans, the count for arrays. `text`
+    is the text: hex for bytes, the canonical form for uuids, nothing for the content of `records`.
+    Null has neither value nor text. A row with a `problem` names what does not fit, and its offset.
     """
     import polars as pl
 
-    word = pl.Categorical()
+    category = pl.Categorical()
     return {
-        "capture": word,
+        "capture": category,
         "connection": pl.Int64(),
         "message": pl.Int64(),
         "packet": pl.Int64(),
         "time_ns": pl.Int64(),
-        "kind": word,
-        "api": word,
+        "kind": category,
+        "api": category,
         "api_version": pl.Int16(),
         "correlation_id": pl.Int32(),
-        "path": word,
-        "type": word,
+        "path": category,
+        "type": category,
         "item": pl.Int32(),
         "around": pl.Int32(),
         "offset": pl.Int32(),
@@ -68,16 +68,16 @@ class MessageColumns:
     The messages of a window, in order.
 
     Attributes:
-        number: Of the message in the capture.
-        row: Of its exchange in the window.
+        number: Number of the message, unique in the capture.
+        row: Row of its exchange in the window.
         side: 0 for a request, 1 for a response.
-        start: Where the frame begins.
-        captured_bytes: How many bytes of it are there.
-        size: How many it has.
-        packet: The packet that completed it.
-        time_ns: When that was captured.
-        file: The file that holds it.
-        connection: Its connection.
+        start: Address of the frame.
+        captured_bytes: Bytes of the frame that were captured.
+        size: Bytes of the whole frame.
+        packet: The packet that completed the message.
+        time_ns: Capture time of that packet.
+        file: The capture file.
+        connection: Number of the connection.
         api: Name of the API.
         api_version: The version that the body is read in; NONE where there is none.
         correlation_id: NONE where there is none.
@@ -101,7 +101,7 @@ class MessageColumns:
         return len(self.row)
 
     def select(self, rows: slice) -> MessageColumns:
-        """Return some of the messages, which share memory with these."""
+        """Return some of the messages; the columns are views of these."""
         return MessageColumns(*(_select(getattr(self, each.name), rows) for each in fields(self)))
 
 
@@ -114,7 +114,7 @@ def _select(column: Any, rows: slice) -> Any:
 @dataclass(slots=True)
 class FieldNames:
     """
-    Paths and types of fields, by number; more are added for what no declaration names.
+    Paths and types of fields, by number; those that no declaration has are added on demand.
 
     Attributes:
         paths_and_types: Pairs of path and type.
@@ -125,17 +125,17 @@ class FieldNames:
     problems: list[str | None] = field(default_factory=lambda: [None])
     _numbers: dict[tuple[str, str], int] = field(default_factory=dict)
 
-    def number_of(self, path: str, word: str) -> int:
-        """Return the number of a path and type."""
+    def number_of(self, path: str, type_name: str) -> int:
+        """Return the number of a path and type; a new pair is added."""
         if not self._numbers:
             self._numbers = {each: number for number, each in enumerate(self.paths_and_types)}
-        if (path, word) not in self._numbers:
-            self._numbers[path, word] = len(self.paths_and_types)
-            self.paths_and_types.append((path, word))
-        return self._numbers[path, word]
+        if (path, type_name) not in self._numbers:
+            self._numbers[path, type_name] = len(self.paths_and_types)
+            self.paths_and_types.append((path, type_name))
+        return self._numbers[path, type_name]
 
     def add_problem(self, text: str | None) -> int:
-        """Return the number of a problem."""
+        """Add a problem and return its number; 0 for None."""
         if text is None:
             return 0
         self.problems.append(text)
@@ -143,7 +143,7 @@ class FieldNames:
 
 
 _MAX_CHUNKS = 100
-"""Pieces that a table may lie in; more of them cost more than a copy."""
+"""Chunks of a table up to which `rechunk` is not worth the copy."""
 
 
 def field_frame(
@@ -157,15 +157,15 @@ def field_frame(
     name = pl.Series(values=columns.name.astype(np.uint32))
 
     def coded(column: Coded) -> polars.Series:
-        nothing = len(column.values)
-        codes = np.where(column.codes == NONE, nothing, column.codes).astype(np.uint32)
-        places = pl.Series(values=np.repeat(codes, counts))
-        return _categories((*column.values, None)).gather(places)
+        null_code = len(column.values)
+        codes = np.where(column.codes == NONE, null_code, column.codes).astype(np.uint32)
+        row_codes = pl.Series(values=np.repeat(codes, counts))
+        return _categories((*column.values, None)).gather(row_codes)
 
     def repeated(column: Ints, type_name: str = "int64") -> polars.Series:
         values = np.repeat(column.astype(type_name), counts)
-        there = column != NONE
-        return integers_series(values, None if there.all() else np.repeat(there, counts))
+        is_present = column != NONE
+        return integers_series(values, None if is_present.all() else np.repeat(is_present, counts))
 
     problem = pl.Series(values=names.problems, dtype=pl.String())
     series = (
@@ -193,7 +193,7 @@ def field_frame(
 
 @lru_cache(maxsize=16)
 def _categories(values: tuple[str | None, ...]) -> polars.Series:
-    """Return words as a column; they are often the same for one window after the other."""
+    """Return strings as a categorical column; cached, as consecutive windows often share them."""
     import polars as pl
 
     return pl.Series(values=[*map(escape_invalid_utf8, values)], dtype=pl.Categorical())
@@ -203,22 +203,22 @@ def merge_frames(
     one: polars.DataFrame, one_messages: Int32s, other: polars.DataFrame, other_messages: Int32s
 ) -> polars.DataFrame:
     """
-    Return two tables of fields as one, in the order of messages.
+    Merge two tables of fields, in the order of messages.
 
     Args:
         one: Fields of some messages.
-        one_messages: Of each row, the number of its message.
-        other: Fields of other messages, of which there are few.
-        other_messages: Likewise.
+        one_messages: Message number of each row of `one`.
+        other: Fields of other, few, messages.
+        other_messages: Message number of each row of `other`.
     """
     import polars as pl
 
     begins = np.flatnonzero(np.diff(other_messages, prepend=-1))
-    places = np.searchsorted(one_messages, other_messages[begins])
-    pieces = []
+    positions = np.searchsorted(one_messages, other_messages[begins])
+    chunks = []
     at = 0
     ends = [*begins[1:].tolist(), len(other)]
-    for place, begin, end in zip(places.tolist(), begins.tolist(), ends, strict=True):
-        pieces += [one[at:place], other[begin:end]]
-        at = place
-    return pl.concat([*pieces, one[at:]], rechunk=len(pieces) > _MAX_CHUNKS)
+    for position, begin, end in zip(positions.tolist(), begins.tolist(), ends, strict=True):
+        chunks += [one[at:position], other[begin:end]]
+        at = position
+    return pl.concat([*chunks, one[at:]], rechunk=len(chunks) > _MAX_CHUNKS)

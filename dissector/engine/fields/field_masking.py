@@ -1,5 +1,5 @@
 """
-Values of settings that are secret, and texts that hold credentials, among the rows of the tape.
+Finds secret values of configuration entries and texts with credentials among the rows of the tape.
 
 The rules are those of `dissector.protocol.embedded.masking`.
 """
@@ -24,23 +24,26 @@ from dissector.protocol.program import FieldRef
 from dissector.protocol.schema import Field
 
 _NO_ROLE, _NAME, _FLAGGED_NAME, _SENSITIVE_FLAG, _TYPE, _VALUE = range(6)
-"""What a field is of a setting; the name of a marked one need not be known to Kafka."""
+"""
+Role of a field in a configuration entry. A flagged entry (one with `is_sensitive`, or a field
+`key`) has a name that Kafka need not know.
+"""
 
 _ROLES = {"is_sensitive": _SENSITIVE_FLAG, "config_type": _TYPE, "value": _VALUE}
 
 
 def roles_of(field_refs: list[FieldRef | None]) -> NDArray[np.uint8]:
-    """Return for each field what it is of a setting."""
+    """Return the role of each field in a configuration entry."""
     return np.array([_role(each) for each in field_refs], np.uint8)
 
 
 def secret_value_rows(table: Exchanges, tape: Tape, roles: NDArray[np.uint8]) -> Ints:
     """
-    Return the rows of a tape that hold secret values of settings.
+    Return the rows of a tape that hold secret values of configuration entries.
 
     Args:
-        table: What the messages are of.
-        tape: Their fields.
+        table: The exchanges of the messages.
+        tape: The fields of the messages.
         roles: `roles_of` the field numbers.
     """
     rows = np.flatnonzero(roles[tape.field])
@@ -50,28 +53,30 @@ def secret_value_rows(table: Exchanges, tape: Tape, roles: NDArray[np.uint8]) ->
     message = tape.message[rows].astype(np.int64) << 32
     entry, outer = message | tape.item[rows], message | tape.around[rows]
     names = np.flatnonzero((role == _NAME) | (role == _FLAGGED_NAME))
-    by_name = [
-        _is_sensitive(_content(table, tape, row), is_marked)
-        for row, is_marked in zip(
+    has_sensitive_name = [
+        _is_sensitive(_content(table, tape, row), is_flagged)
+        for row, is_flagged in zip(
             rows[names].tolist(), (role[names] == _FLAGGED_NAME).tolist(), strict=True
         )
     ]
-    marked = (role == _SENSITIVE_FLAG) & (tape.value[rows] != 0)
-    marked |= (role == _TYPE) & (tape.value[rows] == PASSWORD_TYPE)
-    found = np.concatenate((entry[names[np.array(by_name, np.bool_)]], entry[marked]))
-    inside = entry[names[np.isin(outer[names], found)]]
-    while not np.isin(inside, found).all():
-        found = np.union1d(found, inside)
-        inside = entry[names[np.isin(outer[names], found)]]
-    hidden = (role == _VALUE) & (tape.value[rows] >= 0) & np.isin(entry, found)
+    is_sensitive_entry = (role == _SENSITIVE_FLAG) & (tape.value[rows] != 0)
+    is_sensitive_entry |= (role == _TYPE) & (tape.value[rows] == PASSWORD_TYPE)
+    sensitive = np.concatenate(
+        (entry[names[np.array(has_sensitive_name, np.bool_)]], entry[is_sensitive_entry])
+    )
+    nested = entry[names[np.isin(outer[names], sensitive)]]
+    while not np.isin(nested, sensitive).all():
+        sensitive = np.union1d(sensitive, nested)
+        nested = entry[names[np.isin(outer[names], sensitive)]]
+    hidden = (role == _VALUE) & (tape.value[rows] >= 0) & np.isin(entry, sensitive)
     out: Ints = rows[hidden]
     return out
 
 
 def credential_rows(table: Exchanges, tape: Tape, rows: Ints) -> Ints:
-    """Return those of some rows, texts or bytes, that hold a credential."""
-    found = [holds_credential(_content(table, tape, row)) for row in rows.tolist()]
-    out: Ints = rows[np.array(found, np.bool_)]
+    """Return those of the given rows (texts or bytes) that hold a credential."""
+    is_credential = [holds_credential(_content(table, tape, row)) for row in rows.tolist()]
+    out: Ints = rows[np.array(is_credential, np.bool_)]
     return out
 
 
@@ -87,16 +92,20 @@ def _is_sensitive(name: bytes, is_flagged: bool) -> bool:
 def _role(ref: FieldRef | None) -> int:
     if ref is None or ref.key < 0:
         return _NO_ROLE
-    around, _, name = ref.path.rpartition(".")
-    named, is_marked = _setting_arrays(ref.key, ref.kind).get(around, ("", False))
-    if not named:
+    parent, _, name = ref.path.rpartition(".")
+    name_field, is_flagged = _setting_arrays(ref.key, ref.kind).get(parent, ("", False))
+    if not name_field:
         return _NO_ROLE
-    return (_FLAGGED_NAME if is_marked else _NAME) if name == named else _ROLES.get(name, _NO_ROLE)
+    return (
+        (_FLAGGED_NAME if is_flagged else _NAME)
+        if name == name_field
+        else _ROLES.get(name, _NO_ROLE)
+    )
 
 
 @per_schemas
 def _setting_arrays(key: int, kind: Kind) -> dict[str, tuple[str, bool]]:
-    """Return by the path of each array of settings: the field of the name; is there a mark."""
+    """Return name field and flag of each array of configuration entries, by its path."""
     found = api(key)
     return dict(_find_setting_arrays(found.schema(kind).fields, "", False)) if found else {}
 

@@ -1,9 +1,9 @@
 """
-The values of a field of bodies, for many exchanges at once: off the tape where that tells them.
+Tests the values of a body field in many exchanges at once, read from the tape.
 
-They are the values that stand in decoded bodies. Where the tape does not tell them (bytes that do
-not fit, tagged fields, which have a value also where they are absent, structs), the exchange is to
-be asked.
+The values equal those in decoded bodies. Where the tape lacks them (bytes that do not fit, tagged
+fields, which have a default where they are absent, structs), the result is unknown, and the
+exchange has to be decoded.
 """
 
 from __future__ import annotations
@@ -34,17 +34,17 @@ Mask: TypeAlias = NDArray[np.bool_]
 Test: TypeAlias = Callable[[object], bool]
 
 _ABSENT, _ON_TAPE, _IN_CODECS = range(3)
-"""Where the values of a field are: there are none; on the tape; only the codecs tell."""
+"""Source of a field's values: none; the tape; only the codecs."""
 
 
 @dataclass(slots=True)
 class PredicateResult:
     """
-    What a test says of the values at a path.
+    Result of a test on the values at a path.
 
     Attributes:
-        passes: Of each row whether any value passes, as far as the tape tells.
-        unknown: Of which rows it does not tell.
+        passes: Rows in which any value passes.
+        unknown: Rows whose values are not on the tape.
     """
 
     passes: Mask
@@ -55,67 +55,73 @@ def matches_any_value(
     table: Exchanges, side: Kind, path: tuple[str, ...], rows: Ints, test: Test
 ) -> PredicateResult:
     """
-    Ask a test about the values at a path of bodies.
+    Test the values at a path of bodies.
 
     Args:
         table: The exchanges.
-        side: Whose bodies.
-        path: The names that lead to the field.
-        rows: The exchanges that are looked at.
-        test: Tells of a value.
+        side: Request or response.
+        path: Names of the structs and the field.
+        rows: The exchanges to test.
+        test: Predicate of a value.
     """
     frames = table.request if side == "request" else table.response
-    start, there = frames.start[rows], frames.captured_bytes[rows]
-    whole = (start != NONE) & (there == frames.size[rows]) & ~table.token[rows]
-    out = PredicateResult(np.zeros(len(rows), np.bool_), np.zeros(len(rows), np.bool_))
+    start, captured = frames.start[rows], frames.captured_bytes[rows]
+    is_whole = (start != NONE) & (captured == frames.size[rows]) & ~table.token[rows]
+    result = PredicateResult(np.zeros(len(rows), np.bool_), np.zeros(len(rows), np.bool_))
     if side == "response":
-        # Where a version of ApiVersions is refused, the answer is v0 or something else.
-        told = whole & (table.api_key[rows] == API_VERSIONS) & (there >= 6)
-        told[told] = table.int16_at(start[told] + 4) == UNSUPPORTED_VERSION
-        out.unknown |= told
-    kinds = np.where(whole & ~out.unknown, message_kinds(table)[rows], -1)
-    out.unknown |= whole & (kinds < 0)
+        # An ApiVersions response that refuses the version has the layout of v0, or another one.
+        is_refusal = is_whole & (table.api_key[rows] == API_VERSIONS) & (captured >= 6)
+        is_refusal[is_refusal] = table.int16_at(start[is_refusal] + 4) == UNSUPPORTED_VERSION
+        result.unknown |= is_refusal
+    kinds = np.where(is_whole & ~result.unknown, message_kinds(table)[rows], -1)
+    result.unknown |= is_whole & (kinds < 0)
     steps = np.full(len(rows), -1, np.int64)
     for kind in distinct_kinds(kinds):
         key, version = divmod(kind, VERSIONS)
-        these = kinds == kind
-        where = _value_source(key, version, side, path)
-        if where == _IN_CODECS:
-            out.unknown |= these
-        elif where == _ON_TAPE:
-            steps[these] = programs().start(key, version, side)
-    asked = np.flatnonzero(steps >= 0)
-    if not len(asked):
-        return out
-    places = programs().field_refs
-    wanted = np.array([_is_field_at(each, side, path) for each in places], np.uint8)
-    begin = start[asked]
-    read = tape.read(
-        table.data, table.carry_over, begin, begin + there[asked], steps[asked], programs(), wanted
+        same_kind = kinds == kind
+        source = _value_source(key, version, side, path)
+        if source == _IN_CODECS:
+            result.unknown |= same_kind
+        elif source == _ON_TAPE:
+            steps[same_kind] = programs().start(key, version, side)
+    on_tape = np.flatnonzero(steps >= 0)
+    if not len(on_tape):
+        return result
+    field_refs = programs().field_refs
+    wanted = np.array([_is_field_at(each, side, path) for each in field_refs], np.uint8)
+    begin = start[on_tape]
+    fields = tape.read(
+        table.data,
+        table.carry_over,
+        begin,
+        begin + captured[on_tape],
+        steps[on_tape],
+        programs(),
+        wanted,
     )
-    hits = read.message[_passing_rows(table, read, places, test)]
-    out.passes[asked[hits]] = True
-    unread = asked[read.state != tape.FITS]
-    out.passes[unread] = False
-    out.unknown[unread] = True
-    return out
+    hits = fields.message[_passing_rows(table, fields, field_refs, test)]
+    result.passes[on_tape[hits]] = True
+    unread = on_tape[fields.state != tape.FITS]
+    result.passes[unread] = False
+    result.unknown[unread] = True
+    return result
 
 
 @per_schemas
 def _value_source(key: int, version: int, side: Kind, path: tuple[str, ...]) -> int:
-    """Return where the values at a path are in one version of a message."""
-    found = api(key)
-    schema = found.schema(side) if found else None
+    """Return the source of the values at a path, in one version of a message."""
+    known_api = api(key)
+    schema = known_api.schema(side) if known_api else None
     if schema is None or schema.closest_version(version) is None:
         return _ABSENT
     if version not in schema.versions:
-        return _IN_CODECS  # the codecs tell whether it fits the newest known one
+        return _IN_CODECS  # the codecs try the newest known version
     fields: Sequence[Field] = schema.fields
     for name in path:
-        here = [each for each in fields if each.name == name and version in each.versions]
-        if not here:
+        declared = [each for each in fields if each.name == name and version in each.versions]
+        if not declared:
             return _ABSENT
-        (field,) = here
+        (field,) = declared
         if field.tag is not None:
             return _IN_CODECS
         fields = field.fields
@@ -129,46 +135,46 @@ def _is_field_at(ref: FieldRef | None, side: Kind, path: tuple[str, ...]) -> boo
 
 
 def _passing_rows(
-    table: Exchanges, read: tape.Tape, field_refs: list[FieldRef | None], test: Test
+    table: Exchanges, fields: tape.Tape, field_refs: list[FieldRef | None], test: Test
 ) -> NDArray[np.int64]:
     """Return the rows of a tape whose values pass."""
-    out = np.zeros(len(read), np.bool_)
-    for number in np.flatnonzero(np.bincount(read.field)).tolist():
-        place = field_refs[number]
-        assert place is not None
-        rows = np.flatnonzero(read.field == number)
-        out[rows] = _test_rows(table, read, rows, _type_name(place), test)
+    out = np.zeros(len(fields), np.bool_)
+    for number in np.flatnonzero(np.bincount(fields.field)).tolist():
+        ref = field_refs[number]
+        assert ref is not None
+        rows = np.flatnonzero(fields.field == number)
+        out[rows] = _test_rows(table, fields, rows, _type_name(ref), test)
     return np.flatnonzero(out)
 
 
 def _type_name(ref: FieldRef) -> str:
-    word = ref.declared.type
-    return word.removeprefix("[]") if ref.path.endswith(".[]") else word
+    type_name = ref.declared.type
+    return type_name.removeprefix("[]") if ref.path.endswith(".[]") else type_name
 
 
-def _test_rows(table: Exchanges, read: tape.Tape, rows: Ints, type_name: str, test: Test) -> Mask:
-    """Return what a test says of rows of one type."""
-    values = read.value[rows]
+def _test_rows(table: Exchanges, fields: tape.Tape, rows: Ints, type_name: str, test: Test) -> Mask:
+    """Test the values of tape rows of one type."""
+    values = fields.value[rows]
     if type_name in _DECODERS:
-        known: dict[bytes | None, bool] = {}
+        results: dict[bytes | None, bool] = {}
         convert = _DECODERS[type_name]
-        answers = []
-        for start, length in zip(read.start[rows].tolist(), values.tolist(), strict=True):
+        passes = []
+        for start, length in zip(fields.start[rows].tolist(), values.tolist(), strict=True):
             content = None if length < 0 else table.bytes_at(start, length)
-            if content not in known:
-                known[content] = test(None if content is None else convert(content))
-            answers.append(known[content])
-        return np.array(answers, np.bool_)
-    places, distinct_values = distinct(values)
+            if content not in results:
+                results[content] = test(None if content is None else convert(content))
+            passes.append(results[content])
+        return np.array(passes, np.bool_)
+    codes, distinct_values = distinct(values)
     return np.array([_test_number(type_name, each, test) for each in distinct_values.tolist()])[
-        places
+        codes
     ]
 
 
 def _test_number(type_name: str, value: int, test: Test) -> bool:
-    """Return what a test says of a number, or of an array of that count."""
+    """Test a number, or an array by its count."""
     if type_name.startswith("[]"):
-        # Of plain values each has a row of its own; of structs the first stands for all.
+        # Scalar elements have rows of their own; a struct stands for all structs of its array.
         if value < 0:
             return test(None)
         return type_name == "[]struct" and value > 0 and test({})

@@ -1,11 +1,11 @@
 """
-Every field of every message: a row for each, in wire order, off the tape.
+Every field of every message as a row, in wire order, read from the tape.
 
-Messages come in the order in which their exchanges end, the request first. The tape reads those
-that are whole and fit their declaration. All others (cut, broken, of an unknown API or version,
-with unknown tagged fields, Envelopes, whose content says whether it is secret) are read by the
-codecs' spans: the same rows as far as the bytes fit, then one for each problem. What `records`
-fields hold is not looked at.
+Messages are ordered by the end of their exchanges, requests first. The tape reads messages that are
+complete and match their declaration. All others (truncated, malformed, of an unknown API or
+version, with unknown tagged fields, and Envelopes, whose secrecy depends on their content) are read
+by the codecs' spans: the same rows as far as the bytes fit, then a row for each problem. The
+content of `records` fields is not read.
 """
 
 from __future__ import annotations
@@ -50,11 +50,11 @@ Bools: TypeAlias = NDArray[np.bool_]
 SIDES: tuple[Kind, Kind] = ("request", "response")
 
 _END_BITS = 24
-"""As many as tell places in one packet apart."""
+"""Low bits of a stream offset; enough to distinguish offsets within one packet."""
 
 
 class FieldReader:
-    """Makes a table of the fields of each window."""
+    """Reads the fields of each window into tables."""
 
     def __init__(self, capture: Capture, show_secrets: bool) -> None:
         """Begin a pass over a capture."""
@@ -71,60 +71,60 @@ class FieldReader:
 
         Args:
             table: The exchanges.
-            max_rows: Of a table, unless a single message has more. Whoever writes tables holds
-                several of them at a time, and counts them, not their rows.
+            max_rows: Rows of a table, unless a single message has more. Writers hold several tables
+                at a time, and bound their number, not their rows.
         """
         messages = self._messages(table)
         steps = self._first_steps(table, messages)
-        places = programs().field_refs
+        field_refs = programs().field_refs
         self._names += [
-            (_display_path(each), field_type(each)) for each in places[len(self._names) :]
+            (_display_path(each), field_type(each)) for each in field_refs[len(self._names) :]
         ]
         first = 0
-        for read in tape.read_in_batches(
+        for fields_read in tape.read_in_batches(
             table.data,
             table.carry_over,
             messages.start,
             messages.start + messages.captured_bytes,
             steps,
             programs(),
-            np.ones(len(places), np.uint8),
+            np.ones(len(field_refs), np.uint8),
             max_rows,
         ):
-            some = messages.select(slice(first, first + len(read.state)))
-            first += len(some)
-            yield self._frame(table, some, read)
+            chunk = messages.select(slice(first, first + len(fields_read.state)))
+            first += len(chunk)
+            yield self._frame(table, chunk, fields_read)
 
     def _frame(
         self, table: Exchanges, messages: MessageColumns, read: tape.Tape
     ) -> polars.DataFrame:
-        """Return the fields of some messages that follow one another."""
-        left = read.state != tape.FITS
-        left[read.message[read.field == UNKNOWN_TAG]] = True
-        # Of messages that broke the tape has no rows.
-        if left[read.message].any():
-            read = _drop_messages(read, left)
-        looks = self._display.update(programs().field_refs)
-        columns = tape_columns(table, read, messages.start, looks)
+        """Return the fields of consecutive messages."""
+        unread = read.state != tape.FITS
+        unread[read.message[read.field == UNKNOWN_TAG]] = True
+        # Messages that failed have no rows on the tape; those with unknown tags do.
+        if unread[read.message].any():
+            read = _drop_messages(read, unread)
+        display = self._display.update(programs().field_refs)
+        columns = tape_columns(table, read, messages.start, display)
         names = FieldNames(self._names.copy())
-        rows = self._fallback_rows(table, messages, left)
-        out = field_frame(messages, columns, names)
+        rows = self._fallback_rows(table, messages, unread)
+        frame = field_frame(messages, columns, names)
         if rows:
-            rest = fallback_columns(rows, names)
-            more = field_frame(messages, rest, names)
-            out = merge_frames(out, columns.message, more, rest.message)
-        return out
+            fallback = fallback_columns(rows, names)
+            fallback_frame = field_frame(messages, fallback, names)
+            frame = merge_frames(frame, columns.message, fallback_frame, fallback.message)
+        return frame
 
     def _messages(self, table: Exchanges) -> MessageColumns:
         """Return the messages of a window in their order."""
         count = len(table)
         sides = table.request, table.response
-        there = np.stack([side.start != NONE for side in sides], axis=1).ravel()
-        row, side = np.divmod(np.flatnonzero(there), 2)
+        is_present = np.stack([side.start != NONE for side in sides], axis=1).ravel()
+        row, side = np.divmod(np.flatnonzero(is_present), 2)
 
         def column(name: str) -> Ints:
             both = np.stack([getattr(side, name) for side in sides], axis=1)
-            found: Ints = both.reshape(2 * count)[there]
+            found: Ints = both.reshape(2 * count)[is_present]
             return found
 
         packet = column("packet")
@@ -148,66 +148,71 @@ class FieldReader:
         )
 
     def _first_steps(self, table: Exchanges, messages: MessageColumns) -> Ints:
-        """Return the first step of each message's program; -1 where it is left to the codecs."""
+        """Return the first step of each message's program; -1 where the codecs read the message."""
         kinds = message_kinds(table)
         starts = np.full((KEYS * VERSIONS + 1, len(SIDES)), -1, np.int64)
         for kind in distinct_kinds(kinds):
             key, version = divmod(kind, VERSIONS)
-            for side, word in enumerate(SIDES):
-                # What a definition read is noted by the codecs.
-                if source_of(key, word, version) is not None:
+            for side, side_name in enumerate(SIDES):
+                # The codecs record which definition a message was read by.
+                if source_of(key, side_name, version) is not None:
                     continue
-                if self._show_secrets or not _carries_messages(key, word):
-                    starts[kind, side] = programs().start(key, version, word)
-        of_messages = kinds[messages.row]
-        steps: Ints = starts[of_messages, messages.side]
-        answers = messages.side == 1
-        # A refusal of the version is v0 or something else.
-        told = answers & (of_messages // VERSIONS == API_VERSIONS) & (messages.captured_bytes >= 6)
-        refused = table.int16_at(messages.start[told] + 4) == UNSUPPORTED_VERSION
-        steps[told] = np.where(refused, -1, steps[told])
-        steps[answers & table.answers_acks_0[messages.row]] = -1
+                if self._show_secrets or not _carries_messages(key, side_name):
+                    starts[kind, side] = programs().start(key, version, side_name)
+        message_kind = kinds[messages.row]
+        steps: Ints = starts[message_kind, messages.side]
+        is_response = messages.side == 1
+        # A response that refuses the version has the layout of v0, or another one.
+        is_api_versions = (
+            is_response
+            & (message_kind // VERSIONS == API_VERSIONS)
+            & (messages.captured_bytes >= 6)
+        )
+        refused = table.int16_at(messages.start[is_api_versions] + 4) == UNSUPPORTED_VERSION
+        steps[is_api_versions] = np.where(refused, -1, steps[is_api_versions])
+        steps[is_response & table.answers_acks_0[messages.row]] = -1
         steps[messages.captured_bytes != messages.size] = -1
         return steps
 
     def _fallback_rows(
         self, table: Exchanges, messages: MessageColumns, unread: Bools
     ) -> list[tuple[int, FieldRow]]:
-        """Return the rows of the messages that are left to the codecs, each with its message."""
+        """Return the rows of the messages that the codecs read, each with its message number."""
         reading, names = self._capture.reading, self._capture.names
         assert reading is not None
         rows: list[tuple[int, FieldRow]] = []
         for number in np.flatnonzero(unread).tolist():
-            asked = reading.exchange(table, int(messages.row[number]), names)
-            message = asked.response if messages.side[number] else asked.request
+            exchange = reading.exchange(table, int(messages.row[number]), names)
+            message = exchange.response if messages.side[number] else exchange.request
             assert message is not None
             if message.shown_version is not None:
                 messages.api_version[number] = message.shown_version
-            rows += [(number, row) for row in field_rows(asked, message, self._show_secrets)]
+            rows += [(number, row) for row in field_rows(exchange, message, self._show_secrets)]
         return rows
 
 
 def message_numbers(packet: Ints, end: Ints, side: Ints) -> Ints:
     """
-    Return numbers for messages that no others of the capture have, in the order of its packets.
+    Return numbers for messages that are unique in the capture and ordered by packets.
 
-    They say which packet completed a message, and where in its stream that message ends: what one
-    packet completes ends at different places. So a part of a capture gives the same as the whole.
+    A number holds the packet that completed the message, and the message's end in its stream:
+    messages completed by one packet end at different offsets. So a part of a capture gives the same
+    numbers as the whole.
     """
     return packet << _END_BITS + 1 | (end & (1 << _END_BITS) - 1) << 1 | side
 
 
 @per_schemas
 def _carries_messages(key: int, side: Kind) -> bool:
-    found = api(key)
-    return found is not None and carries_messages(found.schema(side).fields)
+    known_api = api(key)
+    return known_api is not None and carries_messages(known_api.schema(side).fields)
 
 
-def _drop_messages(read: tape.Tape, dropped: Bools) -> tape.Tape:
+def _drop_messages(fields_read: tape.Tape, dropped: Bools) -> tape.Tape:
     """Return a tape without the rows of some messages."""
-    kept = ~dropped[read.message]
-    columns = [getattr(read, each.name) for each in fields(read)]
-    rows = [column[kept] for column in columns[:-2]]
+    is_kept = ~dropped[fields_read.message]
+    columns = [getattr(fields_read, each.name) for each in fields(fields_read)]
+    rows = [column[is_kept] for column in columns[:-2]]
     return tape.Tape(*rows, *columns[-2:])
 
 

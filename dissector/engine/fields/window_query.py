@@ -1,4 +1,4 @@
-"""A window whose exchanges are chosen from: columns, and objects where nothing else will do."""
+"""Column access to a window for filters; exchanges are decoded as objects only where necessary."""
 
 from __future__ import annotations
 
@@ -29,29 +29,29 @@ Mask: TypeAlias = NDArray[np.bool_]
 
 
 class FieldPath(Protocol):
-    """A field of a body: side and names."""
+    """A field of a body: side and path."""
 
     @property
     def kind(self) -> Kind:
-        """Whose body."""
+        """`request` or `response`."""
         ...
 
     @property
     def path(self) -> tuple[str, ...]:
-        """The names that lead to it."""
+        """Names of the structs and the field."""
         ...
 
 
 class WindowQuery:
     """
-    The exchanges of a window, of which some are wanted.
+    The exchanges of a window as a `filter.Table`.
 
     Attributes:
         columns: The columns of `pairs`.
     """
 
     def __init__(self, capture: Capture, window: Window) -> None:
-        """Read a window of a capture that is being read."""
+        """Read the columns of a window; the capture is being read."""
         assert capture.reading is not None
         self._reading = capture.reading
         self._names = capture.names
@@ -69,7 +69,7 @@ class WindowQuery:
         return len(self._window.exchanges)
 
     def number_column(self, name: str, rows: Ints) -> tuple[NDArray[Any], Mask] | None:
-        """Return the values of a column of numbers, and which are there; None for other columns."""
+        """Return the values of a numeric column and which are present; None for other columns."""
         match self.columns[name]:
             case Integers(values):
                 values = values[rows]
@@ -81,15 +81,19 @@ class WindowQuery:
                 return None
 
     def distinct_values(self, name: str, rows: Ints) -> tuple[Ints, Sequence[object]]:
-        """Return of each row the place of its value among the distinct ones, and these."""
+        """Return the index of each row's value among the distinct values, and these."""
         column = self.columns[name]
         match column:
             case Coded(codes, values):
-                places, found = distinct(codes[rows])
-                return places, [None if code == NONE else values[code] for code in found.tolist()]
+                indexes, distinct_codes = distinct(codes[rows])
+                return indexes, [
+                    None if code == NONE else values[code] for code in distinct_codes.tolist()
+                ]
             case Integers(values):
-                places, found = distinct(values[rows])
-                return places, [None if value == NONE else value for value in found.tolist()]
+                indexes, distinct_codes = distinct(values[rows])
+                return indexes, [
+                    None if value == NONE else value for value in distinct_codes.tolist()
+                ]
             case _:
                 return np.arange(len(rows)), [column.value(row) for row in rows.tolist()]
 
@@ -100,12 +104,12 @@ class WindowQuery:
         test: Callable[[object], bool],
         matches: Callable[[Exchange], bool],
     ) -> Mask:
-        """Tell of each row whether any value at a path of a body passes; see `filter.Table`."""
-        answers = matches_any_value(self._window.exchanges, path.kind, path.path, rows, test)
-        unknown = np.flatnonzero(answers.unknown)
+        """Return for each row whether any value at a path of a body passes; see `filter.Table`."""
+        result = matches_any_value(self._window.exchanges, path.kind, path.path, rows, test)
+        unknown = np.flatnonzero(result.unknown)
         for at, row in zip(unknown.tolist(), rows[unknown].tolist(), strict=True):
-            answers.passes[at] = matches(self.exchange(row))
-        return answers.passes
+            result.passes[at] = matches(self.exchange(row))
+        return result.passes
 
     def exchange(self, row: int) -> Exchange:
         """Return an exchange as an object."""

@@ -1,1 +1,1 @@
-"""Record batches and message sets in columns: located, checked, decompressed, decoded."""
+"""Record batches and message sets in columns: located, CRC-checked, decompressed, decoded."""

@@ -1,4 +1,4 @@
-"""The table of record batches, and what is known of the fields they are in."""
+"""The table of record batches, and the state of the fields that contain them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Bytes: TypeAlias = NDArray[np.uint8]
 Bools: TypeAlias = NDArray[np.bool_]
 
 VALID, INVALID, UNDECIDED = range(3)
-"""What is known of a field: nothing is wrong so far; something is; only Python can tell."""
+"""State of a field: nothing wrong so far; something is wrong; only the Python reader can decide."""
 
 HEADER_BYTES = BATCH.size
 MIN_RECORD_BYTES = 7
@@ -44,16 +44,18 @@ class Batches:
     The batches of some fields, a row each, in order.
 
     Attributes:
-        table: The columns, one a row of this array, by the numbers above; there may be room behind.
+        table: [COLUMN_COUNT, rows]: the columns, by the numbers above; may have unused rows at the
+            end.
         field_bytes: Bytes of each field.
-        state: Of each field: RIGHT, WRONG or LEFT. Only of a RIGHT one all batches are here.
+        state: State of each field: VALID, INVALID or UNDECIDED. Only a VALID field has all its
+            batches here.
         field: Number of the field.
-        start: Address of the batch: in `data`, or, from its end on, in `held`.
+        start: Address of the batch: in `data`, or, from its end on, in the carry-over buffer.
         end: Address behind its last byte.
         attributes: Codec, timestamp type, transactional, control: see `layout`.
-        count: Its number of records; not known of wrappers until they are decompressed.
+        count: Number of records; of a wrapper 0 until it is decompressed.
         magic: 0, 1 or 2.
-        payload_start: Address of its payload: the records, the value of a wrapper, or a whole
+        payload_start: Address of the payload: the records, the value of a wrapper, or a whole
             message.
     """
 
@@ -74,19 +76,19 @@ class Batches:
 
     @property
     def is_wrapper(self) -> Bools:
-        """Tell which are messages that hold others."""
-        wraps: Bools = (self.magic < 2) & (self.payload_start > self.start)
-        return wraps
+        """Whether each batch is a message that holds other messages."""
+        holds_messages: Bools = (self.magic < 2) & (self.payload_start > self.start)
+        return holds_messages
 
     @property
     def is_compressed(self) -> Bools:
-        """Tell which have a payload that is to be decompressed."""
-        packed: Bools = self.attributes & CODEC_MASK != 0
-        there = np.where(
+        """Whether each batch has a payload to decompress."""
+        compressed: Bools = self.attributes & CODEC_MASK != 0
+        has_payload = np.where(
             self.magic < 2, self.payload_start > self.start, self.payload_start < self.end
         )
-        packed &= there | (self.magic == 2) & (self.count > 0)
-        return packed
+        compressed &= has_payload | (self.magic == 2) & (self.count > 0)
+        return compressed
 
     def __len__(self) -> int:
         return len(self.field)

@@ -1,9 +1,9 @@
 """
-Whether anything is wrong inside the `records` fields of a window.
+Whether the `records` fields of a window hold anything invalid.
 
-The batches are found, their CRCs checked, what is compressed decompressed by the libraries, and the
-records read by a loop: no Python object for a record. What that does not know (payloads that no
-producer writes) goes through `parse_records`, which all agree with.
+The batches are found, their CRCs checked, compressed payloads decompressed by the libraries, and
+the records read by a kernel, without a Python object for a record. Payloads that the kernel does
+not handle (no known producer writes them) go through `parse_records`, which defines what is valid.
 """
 
 from __future__ import annotations
@@ -27,44 +27,45 @@ def invalid_fields(
     data: Bytes, carry_over: Bytes, start: Ints, length: Ints, may_be_cut: Bools
 ) -> Bools:
     """
-    Tell in which `records` fields the Python reader would find any problem.
+    Return in which `records` fields the Python reader would find a problem.
 
     Args:
         data: The bytes of a window.
-        carry_over: More bytes; their addresses go on where those of `data` end.
+        carry_over: Bytes carried over from earlier windows; their addresses continue those of
+            `data`.
         start: Address of each field's content.
-        length: Its bytes; a null field has none.
+        length: Bytes of each field's content; 0 for null.
         may_be_cut: Whether the last batch may be cut off.
     """
-    found = find_batches(data, carry_over, start, length, may_be_cut, message_sets=True)
-    for these in iter_payloads(data, carry_over, found, np.arange(len(found))):
-        record_decoder.check_records(data, carry_over, found, these)
-    wrong: Bools = found.state == INVALID
-    left = np.flatnonzero(found.state == UNDECIDED).tolist()
+    batches = find_batches(data, carry_over, start, length, may_be_cut, message_sets=True)
+    for payloads in iter_payloads(data, carry_over, batches, np.arange(len(batches))):
+        record_decoder.check_records(data, carry_over, batches, payloads)
+    invalid: Bools = batches.state == INVALID
+    undecided = np.flatnonzero(batches.state == UNDECIDED).tolist()
     return (
-        _validate_by_codec(left, data, carry_over, start, length, may_be_cut, wrong)
-        if left
-        else wrong
+        _validate_by_codec(undecided, data, carry_over, start, length, may_be_cut, invalid)
+        if undecided
+        else invalid
     )
 
 
 def _validate_by_codec(
-    left: list[int],
+    fields: list[int],
     data: Bytes,
-    held: Bytes,
+    carry_over: Bytes,
     start: Ints,
     length: Ints,
     may_be_cut: Bools,
-    wrong: Bools,
+    invalid: Bools,
 ) -> Bools:
-    """Ask the Python reader about some fields."""
+    """Set `invalid` for the given fields by the Python reader."""
     from dissector.protocol.records.field import parse_records
 
-    for field in left:
+    for field in fields:
         source, at = data, int(start[field])
         if at >= len(data):
-            source, at = held, at - len(data)
+            source, at = carry_over, at - len(data)
         content = source[at : at + int(length[field])].tobytes()
         batches = parse_records(content, may_be_cut=bool(may_be_cut[field]))
-        wrong[field] = any(batch.problems for batch in batches)
-    return wrong
+        invalid[field] = any(batch.problems for batch in batches)
+    return invalid

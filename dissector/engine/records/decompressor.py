@@ -1,8 +1,8 @@
 """
-The records of batches, decompressed where they are compressed, some tens of megabytes at a time.
+The payloads of batches, decompressed if necessary, some tens of megabytes at a time.
 
-What decompression gives lies in an *arena*, whose addresses go on where those of a window's other
-bytes end; records that are not compressed stay where they are.
+Decompressed bytes are written to an *arena*, whose addresses continue those of the window's other
+bytes. Payloads that are not compressed stay where they are.
 """
 
 from __future__ import annotations
@@ -49,31 +49,31 @@ Bools: TypeAlias = NDArray[np.bool_]
 
 BAD_CRC = -2
 _CRC_BYTES = HEADER_BYTES - BATCH_CRC_FROM
-"""What a batch's CRC covers of its header, just before the payload."""
+"""Bytes of a batch's header that its CRC covers, just before the payload."""
 
 ARENA_BYTES = 4 * MIB
-"""From here on an arena is full: what was just written is still near the processor when read."""
+"""Fill level at which an arena is read: its bytes are then still in the CPU cache."""
 
 MIN_MESSAGE_BYTES = LENGTH_END + MIN_MESSAGE_SIZE
 """Bytes of a message of magic 0 without key and value."""
 
 MAX_REUSED_BYTES = 3 * ARENA_BYTES
-"""An arena of which no more was written to is kept for the next window."""
+"""An arena with no more bytes written than this is reused for the next window."""
 
 UNIT_BYTES = 64 * MIB
-"""What libraries may add for one unit; fields of a larger one are left to the Python reader."""
+"""Decompressed bytes of one unit; larger fields are left to the Python reader."""
 
 
 @dataclass(slots=True)
 class Payloads:
     """
-    The records of some batches that follow one another.
+    The payloads of some consecutive batches.
 
     Attributes:
         batch: Numbers of the batches.
-        start: Address of each one's records: in `data`, then `carry_over`, then `arena`.
-        end: Address behind them.
-        arena: What was compressed.
+        start: Address of each payload: in `data`, then the carry-over buffer, then `arena`.
+        end: Address behind it.
+        arena: The decompressed bytes.
     """
 
     batch: Ints
@@ -82,7 +82,7 @@ class Payloads:
     arena: Bytes
 
     def select(self, chosen: slice | Bools) -> Payloads:
-        """Return those of some of the batches."""
+        """Return the payloads of some of the batches."""
         return Payloads(self.batch[chosen], self.start[chosen], self.end[chosen], self.arena)
 
 
@@ -90,63 +90,71 @@ def iter_payloads(
     data: Bytes, carry_over: Bytes, batches: Batches, unit: Ints, portion_records: int | None = None
 ) -> Iterator[Payloads]:
     """
-    Yield the records of all batches of right fields; fields that prove otherwise lose that state.
+    Yield the payloads of all batches of VALID fields; fields that prove otherwise lose that state.
 
-    The CRCs of those that are compressed are checked; not of the others that are not small.
-    What lies in the arena is gone when the next are asked for.
+    CRCs of compressed payloads are checked; those of large uncompressed payloads are not. The arena
+    is overwritten when the next payloads are requested.
 
     Args:
         data: The bytes of a window.
-        carry_over: More bytes.
+        carry_over: Bytes carried over from earlier windows.
         batches: The batches.
-        unit: Of each batch the number of what it belongs to (ascending): units are not torn apart.
-        portion_records: About how many records to yield at a time.
+        unit: Number of the unit (such as the exchange) of each batch, ascending; units are not
+            split.
+        portion_records: About how many records to yield at a time; None: all at once.
     """
     batch = np.flatnonzero(batches.state[batches.field] == VALID)
     unit = unit[batch]
     arena = acquire_arena()
     begin, end = batches.payload_start[batch], batches.end[batch]
-    these = Payloads(batch, begin, end, arena)
-    packed = batches.is_compressed[batch]
-    opener = _Decompressor(data, carry_over, batches, these)
+    all_payloads = Payloads(batch, begin, end, arena)
+    is_compressed = batches.is_compressed[batch]
+    decompressor = _Decompressor(data, carry_over, batches, all_payloads)
     begins, ends = begin.data, end.data
-    beyond = len(data) + len(carry_over)
-    highest = 0
+    arena_at = len(data) + len(carry_over)
+    max_used = 0
     for first, last in _portions(unit, batches.count[batch], portion_records):
         while True:
-            turn, low = opener.decompress_small(unit, packed, first, last)
-            used, last_unit, room = low, -1, arena.data
-            places = np.flatnonzero(packed[first:turn] & (begin[first:turn] < beyond)) + first
-            for at, owner, each in zip(
-                places.tolist(),
-                unit[places].tolist(),
-                opener.batch_rows(batch[places]),
+            portion_end, kernel_bytes = decompressor.decompress_small(
+                unit, is_compressed, first, last
+            )
+            used, last_unit, target = kernel_bytes, -1, arena.data
+            remaining = (
+                np.flatnonzero(
+                    is_compressed[first:portion_end] & (begin[first:portion_end] < arena_at)
+                )
+                + first
+            )
+            for at, batch_unit, each in zip(
+                remaining.tolist(),
+                unit[remaining].tolist(),
+                decompressor.batch_rows(batch[remaining]),
                 strict=True,
             ):
-                if owner != last_unit:
-                    last_unit = owner
-                    if used - low >= ARENA_BYTES:
-                        stop = int(np.searchsorted(unit, owner))
-                        yield these.select(slice(first, stop))
-                        first, used, highest = stop, low, max(highest, used)
-                    room = arena.data[: used + UNIT_BYTES]
-                stop = opener.decompress(each, room, used)
-                begins[at], ends[at] = beyond + used, beyond + stop
+                if batch_unit != last_unit:
+                    last_unit = batch_unit
+                    if used - kernel_bytes >= ARENA_BYTES:
+                        stop = int(np.searchsorted(unit, batch_unit))
+                        yield all_payloads.select(slice(first, stop))
+                        first, used, max_used = stop, kernel_bytes, max(max_used, used)
+                    target = arena.data[: used + UNIT_BYTES]
+                stop = decompressor.decompress(each, target, used)
+                begins[at], ends[at] = arena_at + used, arena_at + stop
                 used = stop
-            highest = max(highest, used)
-            yield these.select(slice(first, turn))
-            first = turn
+            max_used = max(max_used, used)
+            yield all_payloads.select(slice(first, portion_end))
+            first = portion_end
             if first == last:
                 break
-    release_arena(arena, highest)
+    release_arena(arena, max_used)
 
 
 _idle_arenas: list[Bytes] = []
-"""Arenas that nobody uses: memory that was written to before is quicker than new memory."""
+"""Arenas that are not in use; memory that was written to before is faster than new memory."""
 
 
 def acquire_arena() -> Bytes:
-    """Return an arena; memory is taken only where it is written to."""
+    """Return an arena; the operating system allocates its pages when they are written to."""
     try:
         return _idle_arenas.pop()
     except IndexError:
@@ -154,13 +162,13 @@ def acquire_arena() -> Bytes:
 
 
 def release_arena(arena: Bytes, written: int) -> None:
-    """Keep an arena for another time, unless so much of it was written to that it is a burden."""
+    """Keep an arena for reuse, unless so much of it was written to that it would waste memory."""
     if written <= MAX_REUSED_BYTES:
         _idle_arenas.append(arena)
 
 
 def _portions(unit: Ints, count: Ints, portion_records: int | None) -> list[tuple[int, int]]:
-    """Return spans of batches with about so many records; each ends where a unit ends."""
+    """Return ranges of about `portion_records` records; each ends where a unit ends."""
     if portion_records is None or not len(unit):
         return [(0, len(unit))]
     first = np.flatnonzero(np.diff(unit, prepend=-1))
@@ -170,43 +178,58 @@ def _portions(unit: Ints, count: Ints, portion_records: int | None) -> list[tupl
 
 
 _CompressedBatch: TypeAlias = tuple[int, int, int, int, int, int, int]
-"""A batch: field, magic, address of its payload, of its end, CRC, codec, least that it may hold."""
+"""A batch: field, magic, start and end of its payload, CRC, codec, minimal decompressed size."""
 
 
 class _Decompressor:
-    """Checks and decompresses batches, one after the other."""
+    """Checks and decompresses batches one by one."""
 
-    def __init__(self, data: Bytes, held: Bytes, found: Batches, these: Payloads) -> None:
-        self._bytes = data, held
-        self._data, self._carry_over, self._batches = data.data, held.data, found
-        self._payloads = these
+    def __init__(
+        self, data: Bytes, carry_over: Bytes, batches: Batches, payloads: Payloads
+    ) -> None:
+        self._bytes = data, carry_over
+        self._data, self._carry_over, self._batches = data.data, carry_over.data, batches
+        self._payloads = payloads
         self._data_bytes = len(data)
-        self._state = found.state.data
-        self._output_by_field = np.zeros(len(found.state), np.int64)
+        self._state = batches.state.data
+        self._output_by_field = np.zeros(len(batches.state), np.int64)
         self._output = self._output_by_field.data
         self._budget = Budget(DEFAULT)
-        self._max_by_field = max_bytes(found.field_bytes)
+        self._max_by_field = max_bytes(batches.field_bytes)
         self._max = self._max_by_field.data
-        self._max_wrapped_by_field = _max_wrapped_bytes(found)
+        self._max_wrapped_by_field = _max_wrapped_bytes(batches)
         self._max_wrapped = self._max_wrapped_by_field.data
         self._decompress = InlineDecompressor().decompress_into
-        self._crc32c = crc32c_function(int((these.end - these.start).sum()))
-        codecs = np.bincount(found.attributes[these.batch] & CODEC_MASK)
+        self._crc32c = crc32c_function(int((payloads.end - payloads.start).sum()))
+        codecs = np.bincount(batches.attributes[payloads.batch] & CODEC_MASK)
         self._codecs = set(np.flatnonzero(codecs).tolist())
 
-    def decompress_small(self, unit: Ints, packed: Bools, first: int, last: int) -> tuple[int, int]:
+    def decompress_small(
+        self, unit: Ints, is_compressed: Bools, first: int, last: int
+    ) -> tuple[int, int]:
         """
-        Write the records of batches that a loop can open, if there are many.
+        Decompress in a kernel all batches that it supports, if they are many.
 
         Returns:
-            At which batch that stopped, where a unit ends; and how much of the arena it took.
+            The batch at which the kernel stopped, where a unit ends; and the bytes written to the
+            arena.
         """
-        these = self._payloads
+        payloads = self._payloads
         done = np.array([first, 0], np.int64)
-        work = int(np.minimum(these.end - these.start, SMALL_PAYLOAD_BYTES)[packed].sum()) // 4
+        work = (
+            int(np.minimum(payloads.end - payloads.start, SMALL_PAYLOAD_BYTES)[is_compressed].sum())
+            // 4
+        )
         arguments = (
-            *(*self._bytes, these.arena, self._batches.table, these.batch, these.start, these.end),
-            *(unit, packed, first, last, ARENA_BYTES),
+            *(
+                *self._bytes,
+                payloads.arena,
+                self._batches.table,
+                payloads.batch,
+                payloads.start,
+                payloads.end,
+            ),
+            *(unit, is_compressed, first, last, ARENA_BYTES),
             *(self._max_by_field, self._max_wrapped_by_field),
             *(self._batches.state, self._output_by_field, crc32c_table(), crc32_table()),
             *(library_addresses(lz4=LZ4 in self._codecs, zstd=ZSTD in self._codecs), done),
@@ -217,34 +240,34 @@ class _Decompressor:
         return int(done[0]), int(done[1])
 
     def batch_rows(self, batch: Ints) -> Iterator[_CompressedBatch]:
-        """Return what `decompress` needs of some batches."""
-        found = self._batches
+        """Return the arguments of `decompress` for some batches."""
+        batches = self._batches
         columns = (
-            found.field[batch],
-            found.magic[batch],
-            found.payload_start[batch],
-            found.end[batch],
-            found.column(CRC)[batch],
-            found.attributes[batch] & CODEC_MASK,
-            found.count[batch] * MIN_RECORD_BYTES,
+            batches.field[batch],
+            batches.magic[batch],
+            batches.payload_start[batch],
+            batches.end[batch],
+            batches.column(CRC)[batch],
+            batches.attributes[batch] & CODEC_MASK,
+            batches.count[batch] * MIN_RECORD_BYTES,
         )
         return zip(*(column.tolist() for column in columns), strict=True)
 
-    def decompress(self, batch: _CompressedBatch, room: memoryview, at: int) -> int:
-        """Write the records of a batch, and return where they end; none if it is not right."""
-        field, magic, begin, end, crc, codec, least = batch
+    def decompress(self, batch: _CompressedBatch, target: memoryview, at: int) -> int:
+        """Decompress a batch into `target` and return the end; `at` if the batch is not valid."""
+        field, magic, begin, end, crc, codec, min_bytes = batch
         if self._state[field] != VALID:
             return at
         source = self._data
         if begin >= self._data_bytes:
             source, begin, end = self._carry_over, begin - self._data_bytes, end - self._data_bytes
-        checked = end - begin < SMALL_BYTES or magic < 2
-        if not checked and self._crc32c(source[begin - _CRC_BYTES : end]) != crc:
+        is_checked = end - begin < SMALL_BYTES or magic < 2
+        if not is_checked and self._crc32c(source[begin - _CRC_BYTES : end]) != crc:
             self._state[field] = INVALID
             return at
         self._budget.output_bytes = self._max[field] - self._output[field]
-        stop = self._decompress(codec, source[begin:end], self._budget, room, at, magic)
-        if stop - at >= least:
+        stop = self._decompress(codec, source[begin:end], self._budget, target, at, magic)
+        if stop - at >= min_bytes:
             self._output[field] += stop - at
             if magic < 2 and self._output[field] > self._max_wrapped[field]:
                 self._state[field] = UNDECIDED
@@ -255,10 +278,10 @@ class _Decompressor:
 
 
 def _max_wrapped_bytes(found: Batches) -> Ints:
-    """Return of each field how many bytes of wrapped messages can't be too many messages."""
+    """Return for each field the bytes of messages up to which they can't be too many."""
     batches = np.bincount(found.field, minlength=len(found.state))
-    most: Ints = (max_records(found.field_bytes) - batches) * MIN_MESSAGE_BYTES
-    return most
+    limit: Ints = (max_records(found.field_bytes) - batches) * MIN_MESSAGE_BYTES
+    return limit
 
 
 @device_function
@@ -275,12 +298,12 @@ def _decompress_batch(
     arena: Any,
     to: int,
 ) -> int:
-    """Write the records of one batch; return their end, NOT_TAKEN, or BAD_CRC."""
-    room = len(arena)
+    """Decompress one batch; return the end of its output, USE_LIBRARY, or BAD_CRC."""
+    out_end = len(arena)
     stop = decompress_inline(
-        codec, source, begin, end, magic, gzip_table, arena, to, room, functions
+        codec, source, begin, end, magic, gzip_table, arena, to, out_end, functions
     )
-    # The CRCs of smaller ones are checked already.
+    # `find_batches` has checked the CRCs of small payloads and of messages.
     is_checked = end - begin < SMALL_BYTES or magic < 2
     if stop >= 0 and not is_checked and crc32c_of(source, begin - _CRC_BYTES, end, table) != crc:
         return BAD_CRC
@@ -290,44 +313,44 @@ def _decompress_batch(
 @Kernel
 def _decompress_small(
     data: Any,
-    held: Any,
+    carry_over: Any,
     arena: Any,
     table: Any,
     batches: Any,
     begins: Any,
     ends: Any,
     units: Any,
-    packed: Any,
+    is_compressed: Any,
     first: int,
     last: int,
-    full: int,
-    most: Any,
-    most_wrapped: Any,
+    arena_bytes: int,
+    max_output: Any,
+    max_wrapped: Any,
     state: Any,
-    given: Any,
+    output: Any,
     crcs: Any,
     gzip_crcs: Any,
     functions: Any,
     done: Any,
 ) -> None:
-    """Open those that the loop can up to `last`, or to a unit with which the arena is full."""
-    beyond = len(data)
-    further = beyond + len(held)
+    """Decompress batches up to `last`, or up to the end of the unit that fills the arena."""
+    data_end = len(data)
+    arena_at = data_end + len(carry_over)
     to = 0
     i = first
     while i < last:
-        if to >= full and units[i] != units[i - 1]:
+        if to >= arena_bytes and units[i] != units[i - 1]:
             break
         batch = batches[i]
         field = table[FIELD, batch]
-        if packed[i] and state[field] == VALID and to < 2 * full:
+        if is_compressed[i] and state[field] == VALID and to < 2 * arena_bytes:
             codec = table[ATTRIBUTES, batch] & CODEC_MASK
             magic, crc = table[MAGIC, batch], table[CRC, batch]
             begin, end = begins[i], ends[i]
             source = data
-            if begin >= beyond:
-                source = held
-                begin, end = begin - beyond, end - beyond
+            if begin >= data_end:
+                source = carry_over
+                begin, end = begin - data_end, end - data_end
             stop = _decompress_batch(
                 source, begin, end, codec, magic, crc, crcs, gzip_crcs, functions, arena, to
             )
@@ -336,10 +359,12 @@ def _decompress_small(
             elif stop >= 0:
                 if stop - to < table[COUNT, batch] * MIN_RECORD_BYTES:
                     state[field] = INVALID
-                begins[i] = further + to
-                ends[i] = further + stop
-                given[field] += stop - to
-                if given[field] > most[field] or (magic < 2 and given[field] > most_wrapped[field]):
+                begins[i] = arena_at + to
+                ends[i] = arena_at + stop
+                output[field] += stop - to
+                if output[field] > max_output[field] or (
+                    magic < 2 and output[field] > max_wrapped[field]
+                ):
                     state[field] = UNDECIDED
                 to = stop
         i += 1

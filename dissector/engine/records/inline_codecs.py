@@ -1,11 +1,11 @@
 """
-Payloads decompressed within a loop: by a library it can call, the small ones by loops of our own.
+Payloads decompressed within a kernel, by a native library or by kernels of our own.
 
-To call a library from Python costs several microseconds for each of them, more than there is to do,
-where producers that wait for nothing write batches of a few records. What these loops do not take
-(large outputs, checksums of content, anything odd or wrong) is left to the libraries: what they
-take, the libraries take too, and give the same. Those of lz4 and zstd can be called by the loop
-itself, so that all the usual frames of producers are taken.
+A library call from Python costs several microseconds, more than the decompression itself where
+producers without linger write batches of a few records. Payloads that these kernels do not support
+(large outputs, content checksums, unusual or invalid frames) are left to the libraries; for all
+others the libraries give the same output. The lz4 and zstd libraries can be called from a kernel,
+so all frames that common producers write are decompressed here.
 
 Source: lz4_Block_format.md, lz4_Frame_format.md, xxhash_spec.md; format_description.txt of snappy;
 xerial's framing as in `compression`.
@@ -34,16 +34,21 @@ __all__ = [
 ZSTD, LZ4, SNAPPY, GZIP = 4, 3, 2, 1
 
 SMALL_PAYLOAD_BYTES = 2048
-"""Compressed bytes up to which a payload is small."""
+"""Compressed size up to which our own kernels decompress a payload."""
 
 MAX_OUTPUT_BYTES = 1 << 15
-"""A block of lz4 may be twice as large; near its end the library is stricter than we are."""
+"""
+Output limit of our own kernels.
+
+It is half of the smallest lz4 block limit: near a block's limit the library is stricter than we
+are.
+"""
 
 MAX_LIBRARY_OUTPUT_BYTES = 1 << 21
-"""What a library may give for one payload within the loop."""
+"""Limit of one payload's output where a library is called from a kernel."""
 
 _UNCOMPRESSED = 1 << 31
-"""Set in the size of a block of lz4 that is not compressed."""
+"""Flag in the size of an lz4 block that is not compressed."""
 
 _UINT32_MAX = 0xFFFFFFFF
 _PRIME_1, _PRIME_2, _PRIME_3 = 0x9E3779B1, 0x85EBCA77, 0xC2B2AE3D
@@ -52,7 +57,7 @@ _FRAME_MAGIC = (0x04, 0x22, 0x4D, 0x18)
 _XERIAL_MAGIC = (0x82, 0x53, 0x4E, 0x41, 0x50, 0x50, 0x59, 0x00)
 _XERIAL_HEADER_BYTES = 16
 _MIN_BYTES_AFTER_LITERALS = 8
-"""An lz4 block ends with literals; if others end nearer to its end than this it is wrong."""
+"""An lz4 block ends with literals; other literals must end at least this far from its end."""
 _MIN_BYTES_AFTER_LENGTH = 5
 
 
@@ -66,51 +71,51 @@ def decompress_inline(
     crcs: Any,
     out: Any,
     to: int,
-    room: int,
+    limit: int,
     libraries: Any,
 ) -> int:
     """
-    Write what a payload holds.
+    Decompress a payload into `out`.
 
     Args:
-        codec: Its number.
-        source: The bytes.
+        codec: Number of the codec.
+        source: The bytes that contain the payload.
         at: Where the payload begins.
         end: Where it ends.
-        is_checked: Whether lz4's header checksum counts: not in magic 0.
+        is_checked: Whether lz4's header checksum is verified: not in magic 0.
         crcs: The table of CRC-32.
-        out: Is written to,
-        to: from there on,
-        room: up to there.
-        libraries: Of which functions may be called: see `libraries`.
+        out: The output buffer.
+        to: Where the output begins in it.
+        limit: Where it has to end at the latest.
+        libraries: Addresses of library functions: see `library_addresses`.
 
     Returns:
-        Where the output ends, or NOT_TAKEN.
+        Where the output ends, or USE_LIBRARY.
     """
     if codec == LZ4 and libraries[LZ4_FUNCTION]:
-        room = min(room, to + MAX_LIBRARY_OUTPUT_BYTES)
-        return _decompress_lz4(source, at, end, is_checked, out, to, room, libraries[LZ4_FUNCTION])
+        limit = min(limit, to + MAX_LIBRARY_OUTPUT_BYTES)
+        return _decompress_lz4(source, at, end, is_checked, out, to, limit, libraries[LZ4_FUNCTION])
     if codec == ZSTD:
-        room = min(room, to + MAX_LIBRARY_OUTPUT_BYTES)
+        limit = min(limit, to + MAX_LIBRARY_OUTPUT_BYTES)
         function, context = libraries[ZSTD_FUNCTION], libraries[ZSTD_CONTEXT]
-        return decompress_zstd(function, context, source, at, end, out, to, room)
+        return decompress_zstd(function, context, source, at, end, out, to, limit)
     if end - at > SMALL_PAYLOAD_BYTES or at >= end:
         return USE_LIBRARY
-    room = min(room, to + MAX_OUTPUT_BYTES)
+    limit = min(limit, to + MAX_OUTPUT_BYTES)
     if codec == LZ4:
-        return _decompress_lz4(source, at, end, is_checked, out, to, room, 0)
+        return _decompress_lz4(source, at, end, is_checked, out, to, limit, 0)
     if codec == SNAPPY:
-        return _decompress_snappy(source, at, end, out, to, room)
+        return _decompress_snappy(source, at, end, out, to, limit)
     if codec == GZIP:
-        return decompress_gzip(source, at, end, crcs, out, to, room)
+        return decompress_gzip(source, at, end, crcs, out, to, limit)
     return USE_LIBRARY
 
 
 @device_function
 def _decompress_lz4(
-    source: Any, at: int, end: int, is_checked: int, out: Any, to: int, room: int, library: int
+    source: Any, at: int, end: int, is_checked: int, out: Any, to: int, limit: int, library: int
 ) -> int:
-    """Read a frame without checksums of its content."""
+    """Decompress an lz4 frame without content checksums."""
     if end - at < 15:
         return USE_LIBRARY
     for i in range(4):
@@ -118,7 +123,7 @@ def _decompress_lz4(
             return USE_LIBRARY
     flags = 0 | source[at + 4]
     descriptor = 0 | source[at + 5]
-    # Version 1; any dependence of blocks, and perhaps the size of the content.
+    # Version 1; blocks may be linked, and the content size may be present.
     if flags & 0xD7 != 0x40 or descriptor & 0x8F or descriptor < 0x40:
         return USE_LIBRARY
     begin = at + 4
@@ -133,11 +138,11 @@ def _decompress_lz4(
         at += 8
     if is_checked and _short_xxh32(source, begin, at) >> 8 & 255 != source[at]:
         return USE_LIBRARY
-    # Blocks that may repeat what is in those before them: only the first can be read alone.
-    most_blocks = (end - at) if flags & 0x20 else 1
-    most_bytes = 1 << (8 + (descriptor >> 3))
+    # Linked blocks copy from earlier blocks, so only the first can be decompressed on its own.
+    max_blocks = (end - at) if flags & 0x20 else 1
+    max_bytes = 1 << (8 + (descriptor >> 3))
     first, at = to, at + 1
-    to = _decompress_lz4_blocks(source, at, end, most_bytes, most_blocks, out, to, room, library)
+    to = _decompress_lz4_blocks(source, at, end, max_bytes, max_blocks, out, to, limit, library)
     return to if size < 0 or to - first == size else USE_LIBRARY
 
 
@@ -146,30 +151,30 @@ def _decompress_lz4_blocks(
     source: Any,
     at: int,
     end: int,
-    most_bytes: int,
-    most_blocks: int,
+    max_bytes: int,
+    max_blocks: int,
     out: Any,
     to: int,
-    room: int,
+    limit: int,
     library: int,
 ) -> int:
-    """Read the blocks of a frame, of so many bytes at most; return where the output ends."""
+    """Decompress the blocks of a frame, within its limits; return where the output ends."""
     blocks = 0
-    while end - at >= 8 and blocks < most_blocks:
+    while end - at >= 8 and blocks < max_blocks:
         block = uint32_le(source, at)
         size = block & (_UNCOMPRESSED - 1)
         at += 4
-        if size == 0 or size > most_bytes or size > end - at - 4:
+        if size == 0 or size > max_bytes or size > end - at - 4:
             return USE_LIBRARY
         if block & _UNCOMPRESSED:
-            to = _copy_literals(source, at, size, out, to, room)
+            to = _copy_literals(source, at, size, out, to, limit)
         elif library:
-            given = call_decompressor(
-                library, source, at, size, out, to, min(most_bytes, room - to)
+            written = call_decompressor(
+                library, source, at, size, out, to, min(max_bytes, limit - to)
             )
-            to = to + given if given > 0 else USE_LIBRARY
+            to = to + written if written > 0 else USE_LIBRARY
         else:
-            to = _decompress_lz4_block(source, at, at + size, out, to, room)
+            to = _decompress_lz4_block(source, at, at + size, out, to, limit)
         if to < 0:
             return USE_LIBRARY
         at += size
@@ -195,9 +200,9 @@ def _short_xxh32(source: Any, at: int, end: int) -> int:
 
 
 @device_function
-def _copy_literals(source: Any, at: int, size: int, out: Any, to: int, room: int) -> int:
-    """Copy bytes, and return where they end."""
-    if size > room - to:
+def _copy_literals(source: Any, at: int, size: int, out: Any, to: int, limit: int) -> int:
+    """Copy bytes to the output; return where they end."""
+    if size > limit - to:
         return USE_LIBRARY
     for i in range(size):
         out[to + i] = source[at + i]
@@ -205,9 +210,9 @@ def _copy_literals(source: Any, at: int, size: int, out: Any, to: int, room: int
 
 
 @device_function
-def _copy_match(out: Any, first: int, to: int, offset: int, size: int, room: int) -> int:
-    """Write again what stands `offset` bytes before, not before `first`; return where it ends."""
-    if offset == 0 or offset > to - first or size > room - to:
+def _copy_match(out: Any, first: int, to: int, offset: int, size: int, limit: int) -> int:
+    """Copy from `offset` bytes back in the output, not before `first`; return the new end."""
+    if offset == 0 or offset > to - first or size > limit - to:
         return USE_LIBRARY
     for i in range(to, to + size):
         out[i] = out[i - offset]
@@ -215,8 +220,8 @@ def _copy_match(out: Any, first: int, to: int, offset: int, size: int, room: int
 
 
 @device_function
-def _decompress_lz4_block(source: Any, at: int, end: int, out: Any, to: int, room: int) -> int:
-    """Read literals and repetitions in turn."""
+def _decompress_lz4_block(source: Any, at: int, end: int, out: Any, to: int, limit: int) -> int:
+    """Decompress a block: literals and matches in turn."""
     first = to
     while at < end:
         token = 0 | source[at]
@@ -231,7 +236,7 @@ def _decompress_lz4_block(source: Any, at: int, end: int, out: Any, to: int, roo
             at += 1
         if size > end - at:
             return USE_LIBRARY
-        to = _copy_literals(source, at, size, out, to, room)
+        to = _copy_literals(source, at, size, out, to, limit)
         at += size
         if to < 0 or at == end:
             return to
@@ -247,17 +252,17 @@ def _decompress_lz4_block(source: Any, at: int, end: int, out: Any, to: int, roo
             at += 1
             if end - at < _MIN_BYTES_AFTER_LENGTH:
                 return USE_LIBRARY
-        to = _copy_match(out, first, to, offset, size + 4, room)
+        to = _copy_match(out, first, to, offset, size + 4, limit)
         if to < 0:
             return to
     return USE_LIBRARY
 
 
 @device_function
-def _decompress_snappy(source: Any, at: int, end: int, out: Any, to: int, room: int) -> int:
-    """Read blocks in xerial's framing, or just one block."""
+def _decompress_snappy(source: Any, at: int, end: int, out: Any, to: int, limit: int) -> int:
+    """Decompress blocks in xerial's framing, or a single block."""
     if not _is_xerial(source, at, end):
-        return _decompress_snappy_block(source, at, end, out, to, room)
+        return _decompress_snappy_block(source, at, end, out, to, limit)
     at += _XERIAL_HEADER_BYTES
     while at < end:
         if end - at < 4 or source[at]:
@@ -266,7 +271,7 @@ def _decompress_snappy(source: Any, at: int, end: int, out: Any, to: int, room: 
         at += 4
         if size > end - at:
             return USE_LIBRARY
-        to = _decompress_snappy_block(source, at, at + size, out, to, room)
+        to = _decompress_snappy_block(source, at, at + size, out, to, limit)
         if to < 0:
             return to
         at += size
@@ -284,8 +289,8 @@ def _is_xerial(source: Any, at: int, end: int) -> bool:
 
 
 @device_function
-def _decompress_snappy_block(source: Any, at: int, end: int, out: Any, to: int, room: int) -> int:
-    """Read a block: its size, then literals and repetitions in any order."""
+def _decompress_snappy_block(source: Any, at: int, end: int, out: Any, to: int, limit: int) -> int:
+    """Decompress a block: its size, then literals and copies in any order."""
     size = shift = 0
     byte = 128
     while byte >= 128:
@@ -295,41 +300,41 @@ def _decompress_snappy_block(source: Any, at: int, end: int, out: Any, to: int, 
         size |= (byte & 127) << shift
         shift += 7
         at += 1
-    if size == 0 or size > room - to:
+    if size == 0 or size > limit - to:
         return USE_LIBRARY
     first = to
-    room = to + size
+    limit = to + size
     while at < end:
         tag = 0 | source[at]
         at += 1
         if tag & 3 == 0:
             size = (tag >> 2) + 1
             if size > 60:
-                wide = size - 60
-                if wide > 2 or wide > end - at:
+                size_bytes = size - 60
+                if size_bytes > 2 or size_bytes > end - at:
                     return USE_LIBRARY
                 size = source[at] + 1
-                if wide == 2:
+                if size_bytes == 2:
                     size += source[at + 1] * 256
-                at += wide
+                at += size_bytes
             if size > end - at:
                 return USE_LIBRARY
-            to = _copy_literals(source, at, size, out, to, room)
+            to = _copy_literals(source, at, size, out, to, limit)
             at += size
         elif tag & 3 == 1:
             if at >= end:
                 return USE_LIBRARY
             offset = tag >> 5 << 8 | source[at]
             at += 1
-            to = _copy_match(out, first, to, offset, 4 + (tag >> 2 & 7), room)
+            to = _copy_match(out, first, to, offset, 4 + (tag >> 2 & 7), limit)
         elif tag & 3 == 2:
             if end - at < 2:
                 return USE_LIBRARY
             offset = source[at] | (0 | source[at + 1]) << 8
             at += 2
-            to = _copy_match(out, first, to, offset, 1 + (tag >> 2), room)
+            to = _copy_match(out, first, to, offset, 1 + (tag >> 2), limit)
         else:
             return USE_LIBRARY
         if to < 0:
             return to
-    return to if to == room else USE_LIBRARY
+    return to if to == limit else USE_LIBRARY

@@ -1,8 +1,8 @@
 """
-Small payloads of gzip, decompressed by a loop: those whose blocks have the fixed codes, or none.
+Small gzip payloads decompressed by a kernel: those of stored blocks and blocks with fixed codes.
 
-So zlib writes what is so short that codes of its own would not pay. Blocks with codes of their own
-are left to the library, and all that is odd or wrong.
+zlib writes such blocks where the data is too short for dynamic Huffman codes to pay off. Dynamic
+blocks, and everything unusual or invalid, are left to the library.
 
 Source: RFC 1951 (deflate), 3.2; RFC 1952 (gzip), 2.3.
 """
@@ -15,9 +15,10 @@ from dissector.engine.records.checksum import crc_by_table
 from dissector.kernel import device_function
 
 USE_LIBRARY = -1
+"""Result of a payload that the kernel does not decompress."""
 
 _HEADER = (0x1F, 0x8B, 8, 0)
-"""Deflate, and nothing but the bytes that all headers have."""
+"""Magic, method deflate, and no flags: the header has no optional fields."""
 _HEADER_BYTES = 10
 _TRAILER_BYTES = 8
 
@@ -27,41 +28,43 @@ _LITERAL_CODES = 256
 _FIRST_LENGTH_CODE = 257
 _LENGTH_CODES_END, _DISTANCE_CODES = 286, 30
 _MAX_SYMBOL_BITS = 32
-"""What a length and its distance take at most: 8, 5, 5 and 13, and one for good measure."""
+"""Bits of a length and its distance at most: 8, 5, 5 and 13, and one spare bit."""
 
 
 @device_function
-def decompress_gzip(source: Any, at: int, end: int, crcs: Any, out: Any, to: int, room: int) -> int:
+def decompress_gzip(
+    source: Any, at: int, end: int, crcs: Any, out: Any, to: int, limit: int
+) -> int:
     """
-    Write what a payload holds.
+    Decompress a payload into `out`.
 
     Args:
-        source: The bytes.
+        source: The bytes that contain the payload.
         at: Where the payload begins.
         end: Where it ends.
         crcs: The table of CRC-32.
-        out: Is written to,
-        to: from there on,
-        room: up to there.
+        out: The output buffer.
+        to: Where the output begins in it.
+        limit: Where it has to end at the latest.
 
     Returns:
-        Where the output ends, or NOT_TAKEN.
+        Where the output ends, or USE_LIBRARY.
     """
     if end - at < _HEADER_BYTES + _TRAILER_BYTES:
         return USE_LIBRARY
     for i in range(4):
         if source[at + i] != _HEADER[i]:
             return USE_LIBRARY
-    tail = end - _TRAILER_BYTES
-    stop = _inflate(source, at + _HEADER_BYTES, tail, out, to, room)
-    if stop < 0 or crc_by_table(out, to, stop, crcs) != uint32_le(source, tail):
+    trailer = end - _TRAILER_BYTES
+    stop = _inflate(source, at + _HEADER_BYTES, trailer, out, to, limit)
+    if stop < 0 or crc_by_table(out, to, stop, crcs) != uint32_le(source, trailer):
         return USE_LIBRARY
-    return stop if uint32_le(source, tail + 4) == stop - to else USE_LIBRARY
+    return stop if uint32_le(source, trailer + 4) == stop - to else USE_LIBRARY
 
 
 @device_function
 def uint32_le(source: Any, at: int) -> int:
-    """Read an unsigned little-endian number of four bytes."""
+    """Read an unsigned little-endian 32-bit integer."""
     value = 0
     for i in range(4):
         value |= (0 | source[at + i]) << 8 * i
@@ -69,8 +72,8 @@ def uint32_le(source: Any, at: int) -> int:
 
 
 @device_function
-def _inflate(source: Any, at: int, end: int, out: Any, to: int, room: int) -> int:
-    """Read all blocks, which end where the payload ends."""
+def _inflate(source: Any, at: int, end: int, out: Any, to: int, limit: int) -> int:
+    """Decompress all blocks; the last must end at `end`."""
     first = to
     bits = count = last = 0
     while not last:
@@ -91,7 +94,7 @@ def _inflate(source: Any, at: int, end: int, out: Any, to: int, room: int) -> in
             sizes = uint32_le(source, at)
             size = sizes & 0xFFFF
             at += 4
-            if size ^ sizes >> 16 != 0xFFFF or size > end - at or size > room - to:
+            if size ^ sizes >> 16 != 0xFFFF or size > end - at or size > limit - to:
                 return USE_LIBRARY
             for i in range(size):
                 out[to + i] = source[at + i]
@@ -109,47 +112,47 @@ def _inflate(source: Any, at: int, end: int, out: Any, to: int, room: int) -> in
             code = _reverse_bits(bits & 255)
             if code < 48:
                 symbol = _LITERAL_CODES + (code >> 1)
-                used = 7
+                bits_used = 7
             elif code < 200:
                 symbol = code - 48 if code < 192 else code + 88
-                used = 8
+                bits_used = 8
             else:
                 symbol = (code << 1 | bits >> 8 & 1) - 256
-                used = 9
+                bits_used = 9
             if symbol >= _LENGTH_CODES_END:
                 return USE_LIBRARY
             if symbol < _LITERAL_CODES:
-                if to == room:
+                if to == limit:
                     return USE_LIBRARY
                 out[to] = symbol
                 to += 1
             elif symbol > _END_OF_BLOCK:
-                more = symbol - 261 >> 2 if 265 <= symbol < 285 else 0
-                length = _base_length(symbol) + (bits >> used & (1 << more) - 1)
-                used += more
-                code = _reverse_bits(bits >> used & 31) >> 3
-                used += 5
+                extra_bits = symbol - 261 >> 2 if 265 <= symbol < 285 else 0
+                length = _base_length(symbol) + (bits >> bits_used & (1 << extra_bits) - 1)
+                bits_used += extra_bits
+                code = _reverse_bits(bits >> bits_used & 31) >> 3
+                bits_used += 5
                 if code >= _DISTANCE_CODES:
                     return USE_LIBRARY
-                more = (code >> 1) - 1 if code > 3 else 0
-                distance = code + 1 if code < 4 else ((2 | code & 1) << more) + 1
-                distance += bits >> used & (1 << more) - 1
-                used += more
-                if distance > to - first or length > room - to:
+                extra_bits = (code >> 1) - 1 if code > 3 else 0
+                distance = code + 1 if code < 4 else ((2 | code & 1) << extra_bits) + 1
+                distance += bits >> bits_used & (1 << extra_bits) - 1
+                bits_used += extra_bits
+                if distance > to - first or length > limit - to:
                     return USE_LIBRARY
                 for i in range(to, to + length):
                     out[i] = out[i - distance]
                 to += length
-            if used > count:
+            if bits_used > count:
                 return USE_LIBRARY
-            bits >>= used
-            count -= used
+            bits >>= bits_used
+            count -= bits_used
     return to if at - (count >> 3) == end else USE_LIBRARY
 
 
 @device_function
 def _base_length(symbol: int) -> int:
-    """Return the least length that a symbol stands for."""
+    """Return the base length of a length symbol, without its extra bits."""
     if symbol < 265:
         return symbol - _FIRST_LENGTH_CODE + 3
     if symbol == 285:
@@ -159,7 +162,7 @@ def _base_length(symbol: int) -> int:
 
 @device_function
 def _reverse_bits(byte: int) -> int:
-    """Return the bits of a byte, the last one first."""
+    """Return a byte with its bits in reverse order."""
     byte = (byte & 0x55) << 1 | byte >> 1 & 0x55
     byte = (byte & 0x33) << 2 | byte >> 2 & 0x33
     return (byte & 0x0F) << 4 | byte >> 4

@@ -1,7 +1,7 @@
 """
-Payloads of zstd, decompressed within a loop by the library itself: one usual frame each.
+zstd payloads decompressed within a kernel by the library itself, if each is one ordinary frame.
 
-All that is unusual, and all that is wrong, is left to Python.
+Everything unusual or invalid is left to Python.
 
 Source: RFC 8878, 3.1.1.
 """
@@ -19,44 +19,44 @@ _MIN_BYTES = 9
 _CONTENT_SIZE_BYTES = (0, 2, 4, 8)
 _SINGLE_SEGMENT = 0x20
 _UNSUPPORTED_FLAGS = 0x0B
-"""Flags of a dictionary, and one that is reserved."""
+"""Flags of a dictionary id and the reserved flag."""
 _HAS_CHECKSUM = 4
 _MAX_WINDOW_DESCRIPTOR = (23 - 10) << 3
-"""The byte that says 8 MiB, which the format asks all decoders to take."""
+"""Window descriptor of 8 MiB, which all decoders should support."""
 _RLE_BLOCK = 2
 
 
 @device_function
 def decompress_zstd(
-    function: int, context: int, source: Any, at: int, end: int, out: Any, to: int, room: int
+    function: int, context: int, source: Any, at: int, end: int, out: Any, to: int, limit: int
 ) -> int:
     """
-    Write what a payload holds.
+    Decompress a payload into `out`.
 
     Args:
-        function: Address of the library's function; 0: there is none.
-        context: Address of its context.
-        source: The bytes.
+        function: Address of the library's function; 0 if it is not available.
+        context: Address of its decompression context.
+        source: The bytes that contain the payload.
         at: Where the payload begins.
         end: Where it ends.
-        out: Is written to,
-        to: from there on,
-        room: up to there.
+        out: The output buffer.
+        to: Where the output begins in it.
+        limit: Where it has to end at the latest.
 
     Returns:
-        Where the output ends, or NOT_TAKEN.
+        Where the output ends, or USE_LIBRARY.
     """
-    if function == 0 or room <= to or not _is_one_frame(source, at, end):
+    if function == 0 or limit <= to or not _is_one_frame(source, at, end):
         return USE_LIBRARY
-    given = call_decompressor_with_context(
-        function, context, source, at, end - at, out, to, room - to
+    written = call_decompressor_with_context(
+        function, context, source, at, end - at, out, to, limit - to
     )
-    return to + given if 0 < given <= room - to else USE_LIBRARY
+    return to + written if 0 < written <= limit - to else USE_LIBRARY
 
 
 @device_function
 def _is_one_frame(source: Any, at: int, end: int) -> int:
-    """Tell whether the bytes are one frame; the library would take more of them too."""
+    """Return 1 if the bytes are exactly one frame; the library would accept several."""
     if end - at < _MIN_BYTES:
         return 0
     for i in range(4):
@@ -73,7 +73,7 @@ def _is_one_frame(source: Any, at: int, end: int) -> int:
         at += 6 + _CONTENT_SIZE_BYTES[flags >> 6]
     last = 0
     while not last and at + 3 <= end:
-        head = source[at] + 256 * source[at + 1] + 65536 * source[at + 2]
-        last = head & 1
-        at += 3 + (1 if head & 6 == _RLE_BLOCK else head >> 3)
+        block_header = source[at] + 256 * source[at + 1] + 65536 * source[at + 2]
+        last = block_header & 1
+        at += 3 + (1 if block_header & 6 == _RLE_BLOCK else block_header >> 3)
     return 1 if last and at + (flags & _HAS_CHECKSUM) == end else 0

@@ -1,8 +1,8 @@
 """
 The messages of message sets (magic 0 and 1) in columns.
 
-What a wrapper holds is counted first, then read. Wrappers in wrappers, and messages of another
-magic than their wrapper's, which no producer writes, are left to the Python reader.
+The messages of a wrapper are counted first, then read. Nested wrappers and messages of another
+magic than their wrapper's, which no known producer writes, are left to the Python reader.
 
 Source: as of `message_set`.
 """
@@ -53,7 +53,7 @@ _TIMESTAMP_AT = MESSAGE_0.size
 
 @device_function
 def _count_wrapped(source: Any, at: int, end: int, table: Any, batch: int) -> int:
-    """Count the messages of a wrapper, and say where their offsets begin; return what is known."""
+    """Count the messages of a wrapper, set its base offset, and return the state of its field."""
     magic = table[MAGIC, batch]
     count = 0
     last = at
@@ -78,34 +78,43 @@ def _count_wrapped(source: Any, at: int, end: int, table: Any, batch: int) -> in
     table[COUNT, batch] = count
     offset = table[BASE_OFFSET, batch]
     table[BASE_OFFSET, batch] = 0
-    # Offsets in magic 1 are relative, but for those of clients that leave the wrapper's at 0.
+    # Offsets in magic 1 are relative, unless the client left the wrapper's offset at 0.
     if magic and offset:
-        inner = signed(source, last, 8)
-        if inner > offset:
+        last_offset = signed(source, last, 8)
+        if last_offset > offset:
             return INVALID
-        table[BASE_OFFSET, batch] = wrapped_sum(offset, -inner)
+        table[BASE_OFFSET, batch] = wrapped_sum(offset, -last_offset)
     return VALID
 
 
 @Kernel
 def count_messages(
-    data: Any, held: Any, arena: Any, table: Any, batches: Any, begins: Any, ends: Any, state: Any
+    data: Any,
+    carry_over: Any,
+    arena: Any,
+    table: Any,
+    batches: Any,
+    begins: Any,
+    ends: Any,
+    state: Any,
 ) -> None:
-    """Count what wrappers hold, now that it is decompressed."""
-    beyond = len(data)
-    further = beyond + len(held)
+    """Count the messages of decompressed wrappers."""
+    carry_over_at = len(data)
+    arena_at = carry_over_at + len(carry_over)
     for i in range(len(batches)):
         batch = batches[i]
         field = table[FIELD, batch]
-        packed = table[PAYLOAD_START, batch] != table[START, batch]
-        if table[MAGIC, batch] < 2 and packed and state[field] == VALID:
+        is_wrapper = table[PAYLOAD_START, batch] != table[START, batch]
+        if table[MAGIC, batch] < 2 and is_wrapper and state[field] == VALID:
             begin, end = begins[i], ends[i]
-            if begin < beyond:
+            if begin < carry_over_at:
                 found = _count_wrapped(data, begin, end, table, batch)
-            elif begin < further:
-                found = _count_wrapped(held, begin - beyond, end - beyond, table, batch)
+            elif begin < arena_at:
+                found = _count_wrapped(
+                    carry_over, begin - carry_over_at, end - carry_over_at, table, batch
+                )
             else:
-                found = _count_wrapped(arena, begin - further, end - further, table, batch)
+                found = _count_wrapped(arena, begin - arena_at, end - arena_at, table, batch)
             state[field] = found
 
 
@@ -122,21 +131,21 @@ def _read_messages(
     row: int,
     write: int,
 ) -> int:
-    """Read one message, or those of a wrapper; return what is known of their field."""
+    """Read one message, or the messages of a wrapper; return the state of their field."""
     magic = table[MAGIC, batch]
-    packed = table[PAYLOAD_START, batch] != table[START, batch]
-    appended = packed and magic and table[ATTRIBUTES, batch] & TIMESTAMP_TYPE
+    is_wrapper = table[PAYLOAD_START, batch] != table[START, batch]
+    has_append_time = is_wrapper and magic and table[ATTRIBUTES, batch] & TIMESTAMP_TYPE
     base_offset = table[BASE_OFFSET, batch]
     while at < end:
         stop = at + LENGTH_END + signed(source, at + 8, 4)
-        if packed:
+        if is_wrapper:
             crc = signed(source, at + LENGTH_END, 4) & 0xFFFFFFFF
             if crc_by_table(source, at + MESSAGE_CRC_FROM, stop, crcs) != crc:
                 return INVALID
         if write:
             key, key_length, value, length = key_and_value(source, at, stop)
             time = NONE
-            if appended:
+            if has_append_time:
                 time = table[BASE_TIMESTAMP, batch]
             elif magic:
                 time = signed(source, at + _TIMESTAMP_AT, 8)
@@ -155,7 +164,7 @@ def _read_messages(
 @Kernel
 def read_messages(
     data: Any,
-    held: Any,
+    carry_over: Any,
     arena: Any,
     table: Any,
     batches: Any,
@@ -167,19 +176,23 @@ def read_messages(
     out: Any,
     write: int,
 ) -> None:
-    """Read all that are in message sets; see `read_batches`, which reads the others."""
-    beyond = len(data)
-    further = beyond + len(held)
+    """Read the messages of message sets; `read_batches` reads the batches of magic 2."""
+    carry_over_at = len(data)
+    arena_at = carry_over_at + len(carry_over)
     for i in range(len(batches)):
         batch, at, end, row = batches[i], begins[i], ends[i], first[i]
         field = table[FIELD, batch]
         if table[MAGIC, batch] < 2 and state[field] == VALID:
-            if at < beyond:
+            if at < carry_over_at:
                 found = _read_messages(data, at, end, 0, table, batch, crcs, out, row, write)
-            elif at < further:
-                at, end = at - beyond, end - beyond
-                found = _read_messages(held, at, end, beyond, table, batch, crcs, out, row, write)
+            elif at < arena_at:
+                at, end = at - carry_over_at, end - carry_over_at
+                found = _read_messages(
+                    carry_over, at, end, carry_over_at, table, batch, crcs, out, row, write
+                )
             else:
-                at, end = at - further, end - further
-                found = _read_messages(arena, at, end, further, table, batch, crcs, out, row, write)
+                at, end = at - arena_at, end - arena_at
+                found = _read_messages(
+                    arena, at, end, arena_at, table, batch, crcs, out, row, write
+                )
             state[field] = found

@@ -1,5 +1,5 @@
 """
-The functions of decompressing libraries that a loop can call, where the libraries show them.
+Addresses of decompression functions that kernels can call, where the libraries export them.
 
 Source: lz4.h; zstd.h.
 """
@@ -16,23 +16,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 LZ4_FUNCTION, ZSTD_FUNCTION, ZSTD_CONTEXT = range(3)
-"""Where addresses lie in what `library_addresses` returns; 0: there is none."""
+"""Indexes in the result of `library_addresses`; an address of 0 is not available."""
 
 Ints: TypeAlias = NDArray[np.int64]
 
 
 def no_libraries() -> Ints:
-    """Return what says that there are none."""
+    """Return addresses that are all unavailable."""
     return np.zeros(3, np.int64)
 
 
 def library_addresses(*, lz4: bool, zstd: bool) -> Ints:
     """
-    Return addresses for a loop that this thread runs.
+    Return addresses for a kernel that runs in the current thread.
 
     Args:
-        lz4: Whether that of lz4 is wanted.
-        zstd: Whether those of zstd are.
+        lz4: Whether to look up the function of lz4.
+        zstd: Whether to look up the function of zstd, and a context for it.
     """
     found = no_libraries()
     if lz4:
@@ -48,7 +48,7 @@ def library_addresses(*, lz4: bool, zstd: bool) -> Ints:
 
 
 _thread_local = threading.local()
-"""A context can be used by one thread at a time."""
+"""A zstd context must not be used by two threads at a time."""
 
 
 @cache
@@ -61,13 +61,13 @@ def _lz4_function() -> int:
 
 @cache
 def _zstd_library() -> ctypes.CDLL | None:
-    # Of the two modules that wrap the library, this one shows it; it is not imported.
+    # Of the two modules that wrap the library, this one exports it; it is loaded, not imported.
     spec = find_spec("zstandard._cffi")
     return _load(spec.origin if spec else None)
 
 
 class _ZstdContext:
-    """The function of zstd and a context for it, which goes when the thread goes."""
+    """The function of zstd and a context, which is freed when its thread ends."""
 
     def __init__(self) -> None:
         self.function = self.context = 0
@@ -86,7 +86,7 @@ class _ZstdContext:
 
 
 def _load(path: str | None) -> ctypes.CDLL | None:
-    """Load a library that may not be there, or may be no such library."""
+    """Load a library; None if it is missing or not loadable."""
     try:
         return ctypes.CDLL(path) if path else None
     except OSError:
@@ -94,6 +94,6 @@ def _load(path: str | None) -> ctypes.CDLL | None:
 
 
 def _address(library: ctypes.CDLL | None, name: str) -> int:
-    """Return the address of a function; 0 where it is not shown."""
+    """Return the address of a function; 0 where the library does not export it."""
     function = getattr(library, name, None)
     return 0 if function is None else ctypes.cast(function, ctypes.c_void_p).value or 0

@@ -1,7 +1,7 @@
 """
-What responses to Produce say of the records of a window: the first offset and the error.
+Base offsets and errors from Produce responses, joined to the `records` fields of requests.
 
-They come off the tape and are joined, by exchange, topic and partition, to the fields of requests.
+They are read from the tape, and joined by exchange, topic and partition.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from dissector.protocol.headers import PRODUCE
 from dissector.protocol.program import FieldRef, programs
 
 _OTHER, _TOPIC, _TOPIC_ID, _PARTITION, _ERROR, _BASE_OFFSET = range(6)
+"""Role of a field on the tape."""
 
 _PATHS = {
     "responses.name": _TOPIC,
@@ -34,11 +35,11 @@ _PATHS = {
 @dataclass(slots=True)
 class ProduceResults:
     """
-    What is said of each of some fields.
+    Result of the produced records in each `records` field.
 
     Attributes:
-        base_offset: The offset of the first record; NONE where none was written, or nobody knows.
-        error_code: The code of the error; NONE where there is no answer.
+        base_offset: Offset of the first record; NONE where nothing was written, or it is unknown.
+        error_code: The error code; NONE where there is no response.
         undecoded: Rows of the exchanges whose response only the codecs can read.
     """
 
@@ -51,103 +52,105 @@ def produce_results(
     table: Exchanges, row: Ints, topic: Ints, partition: Ints, topics: Mapping[str | UUID, int]
 ) -> ProduceResults:
     """
-    Find the answers for fields of requests and responses.
+    Find the results of `records` fields.
 
     Args:
         table: The exchanges.
-        row: Of each field, its exchange.
-        topic: Its topic, by the numbers of `topics`.
-        partition: Its partition.
+        row: Exchange of each field.
+        topic: Topic of each field, by the numbers of `topics`.
+        partition: Partition of each field.
         topics: Numbers of topics, by name or id.
     """
-    out = ProduceResults(np.full(len(row), NONE), np.full(len(row), NONE), np.zeros(0, np.int64))
-    asked = np.flatnonzero((table.api_key == PRODUCE) & (table.response.start != NONE))
-    asked = asked[np.isin(asked, row)]
-    if not len(asked):
-        return out
+    results = ProduceResults(
+        np.full(len(row), NONE), np.full(len(row), NONE), np.zeros(0, np.int64)
+    )
+    responses = np.flatnonzero((table.api_key == PRODUCE) & (table.response.start != NONE))
+    responses = responses[np.isin(responses, row)]
+    if not len(responses):
+        return results
     frames = table.response
-    start, there = frames.start[asked], frames.captured_bytes[asked]
-    whole = there == frames.size[asked]
-    steps = np.full(len(asked), -1, np.int64)
-    for version in np.unique(table.api_version[asked]).tolist():
-        these = whole & (table.api_version[asked] == version)
-        steps[these] = programs().start(PRODUCE, version, "response")
-    read = tape.read(
-        table.data, table.carry_over, start, start + there, steps, programs(), _categories()
+    start, captured = frames.start[responses], frames.captured_bytes[responses]
+    is_whole = captured == frames.size[responses]
+    steps = np.full(len(responses), -1, np.int64)
+    for version in np.unique(table.api_version[responses]).tolist():
+        same_version = is_whole & (table.api_version[responses] == version)
+        steps[same_version] = programs().start(PRODUCE, version, "response")
+    fields = tape.read(
+        table.data, table.carry_over, start, start + captured, steps, programs(), _categories()
     )
-    fits = read.state == tape.FITS
-    out.undecoded = asked[~fits]
-    category = _categories()[read.field].astype(np.int64)
-    base = np.flatnonzero((category == _BASE_OFFSET) & fits[read.message])
+    fits = fields.state == tape.FITS
+    results.undecoded = responses[~fits]
+    category = _categories()[fields.field].astype(np.int64)
+    base = np.flatnonzero((category == _BASE_OFFSET) & fits[fields.message])
     if not len(base):
-        return out
-    named = last_marked((category == _TOPIC) | (category == _TOPIC_ID))[base]
-    code = read.value[last_marked(category == _ERROR)[base]]
-    numbers = _topic_numbers(table, read, named, category[named] == _TOPIC_ID, topics)
-    places = (
-        asked[read.message[base]],
+        return results
+    topic_rows = last_marked((category == _TOPIC) | (category == _TOPIC_ID))[base]
+    error_codes = fields.value[last_marked(category == _ERROR)[base]]
+    numbers = _topic_numbers(table, fields, topic_rows, category[topic_rows] == _TOPIC_ID, topics)
+    result_keys = (
+        responses[fields.message[base]],
         numbers,
-        read.value[last_marked(category == _PARTITION)[base]],
+        fields.value[last_marked(category == _PARTITION)[base]],
     )
-    wanted = row, topic, partition
-    both = np.concatenate([np.stack(places, axis=1), np.stack(wanted, axis=1)])
-    _, which = np.unique(both, axis=0, return_inverse=True)
-    which = which.ravel()
-    # Of several answers the first counts: it is written last.
-    found = np.full(len(both), -1, np.int64)
-    found[which[: len(base)][::-1]] = np.arange(len(base))[::-1]
-    at = found[which[len(base) :]]
-    is_answered = (at >= 0) & (table.api_key[row] == PRODUCE)
-    out.error_code[is_answered] = code[at[is_answered]]
-    offset = read.value[base]
+    field_keys = row, topic, partition
+    keys = np.concatenate([np.stack(result_keys, axis=1), np.stack(field_keys, axis=1)])
+    _, key_numbers = np.unique(keys, axis=0, return_inverse=True)
+    key_numbers = key_numbers.ravel()
+    # Of several results for a partition the first counts: it is assigned last.
+    result_of_key = np.full(len(keys), -1, np.int64)
+    result_of_key[key_numbers[: len(base)][::-1]] = np.arange(len(base))[::-1]
+    result = result_of_key[key_numbers[len(base) :]]
+    is_answered = (result >= 0) & (table.api_key[row] == PRODUCE)
+    results.error_code[is_answered] = error_codes[result[is_answered]]
+    offsets = fields.value[base]
     written = is_answered.copy()
     written[is_answered] = (
-        (out.error_code[is_answered] == 0)
-        & (offset[at[is_answered]] >= 0)
-        & (offset[at[is_answered]] < MAX_OFFSET)
+        (results.error_code[is_answered] == 0)
+        & (offsets[result[is_answered]] >= 0)
+        & (offsets[result[is_answered]] < MAX_OFFSET)
     )
-    out.base_offset[written] = offset[at[written]]
-    return out
+    results.base_offset[written] = offsets[result[written]]
+    return results
 
 
 def last_marked(marks: NDArray[np.bool_]) -> Ints:
-    """Return for each row the last one up to it that is one of these."""
+    """Return for each row the last marked row up to it; 0 if there is none."""
     found: Ints = np.maximum.accumulate(np.where(marks, np.arange(len(marks)), 0))
     return found
 
 
 def _topic_numbers(
     table: Exchanges,
-    read: tape.Tape,
+    fields: tape.Tape,
     at: Ints,
     is_id: NDArray[np.bool_],
     topics: Mapping[str | UUID, int],
 ) -> Ints:
-    """Return the numbers of the topics that stand in rows of the tape; -1 for others."""
-    places, which = np.unique(at, return_inverse=True)
-    ids = np.zeros(len(places), np.bool_)
-    ids[which] = is_id
-    rows = read.start[places].tolist(), read.value[places].tolist(), ids.tolist()
-    known: dict[tuple[bool, bytes], int] = {}
+    """Return the topic numbers of tape rows that hold names or ids; -1 for other topics."""
+    distinct_rows, row_numbers = np.unique(at, return_inverse=True)
+    ids = np.zeros(len(distinct_rows), np.bool_)
+    ids[row_numbers] = is_id
+    rows = fields.start[distinct_rows].tolist(), fields.value[distinct_rows].tolist(), ids.tolist()
+    number_of: dict[tuple[bool, bytes], int] = {}
     numbers = []
     for start, length, by_id in zip(*rows, strict=True):
         content = table.bytes_at(start, length)
-        if (by_id, content) not in known:
+        if (by_id, content) not in number_of:
             name = UUID(bytes=content) if by_id else content.decode("utf-8", "surrogateescape")
-            known[by_id, content] = topics.get(name, -1)
-        numbers.append(known[by_id, content])
-    return np.array(numbers, np.int64)[which]
+            number_of[by_id, content] = topics.get(name, -1)
+        numbers.append(number_of[by_id, content])
+    return np.array(numbers, np.int64)[row_numbers]
 
 
 def _categories() -> NDArray[np.uint8]:
-    """Return for each field number what it tells, if anything."""
+    """Return the role of each field number."""
     return _categories_of(len(programs().field_refs))
 
 
 @per_schemas
 def _categories_of(count: int) -> NDArray[np.uint8]:
-    """Return them of so many fields: programs only ever add some."""
-    return np.array([_category(place) for place in programs().field_refs[:count]], np.uint8)
+    """Return the roles of the first `count` fields; programs only ever add fields."""
+    return np.array([_category(ref) for ref in programs().field_refs[:count]], np.uint8)
 
 
 def _category(ref: FieldRef | None) -> int:
@@ -157,12 +160,12 @@ def _category(ref: FieldRef | None) -> int:
 
 
 def records_before(field: Ints, count: Ints) -> Ints:
-    """Return of each batch how many records are in those before it in its field."""
+    """Return for each batch the number of records in earlier batches of its field."""
     before: Any = np.cumsum(count) - count
-    first = np.searchsorted(field, field, "left")
-    out: Ints = before - before[first] if len(before) else before
+    first_batch = np.searchsorted(field, field, "left")
+    out: Ints = before - before[first_batch] if len(before) else before
     return out
 
 
 MAX_OFFSET = 1 << 62
-"""Offsets that a broker names are below that."""
+"""Offsets in responses are below this."""

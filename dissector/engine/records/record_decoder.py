@@ -1,7 +1,7 @@
 """
-The records of many batches in columns, read by one loop.
+The records of many batches in columns, read by one kernel.
 
-A field in which anything is wrong loses its state and no other.
+A field with invalid records loses its VALID state; other fields are not affected.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ Ints: TypeAlias = NDArray[np.int64]
 Bytes: TypeAlias = NDArray[np.uint8]
 
 BLOCK_BYTES = 1 << 19
-"""So much is checked and then read, so that it comes from memory once."""
+"""Bytes that are checked and then read, while they are in the CPU cache."""
 
 
 @dataclass(slots=True)
@@ -55,12 +55,12 @@ class Records:
     """
     Records in columns, and their headers, in order.
 
-    A key or value is at an address, NONE if it is null.
+    A key or value is given by its address, NONE if it is null.
 
     Attributes:
         batch: Number of the batch of each record.
-        table: Rows OFFSET, TIMESTAMP (ms), KEY, KEY_LENGTH, VALUE, VALUE_LENGTH and HEADERS (how
-            many it has).
+        table: Rows OFFSET, TIMESTAMP (ms), KEY, KEY_LENGTH, VALUE, VALUE_LENGTH and HEADERS (number
+            of headers).
         headers: Rows KEY to VALUE_LENGTH, less KEY, of all headers.
     """
 
@@ -73,7 +73,7 @@ class Records:
 
 
 def check_records(data: Bytes, carry_over: Bytes, batches: Batches, payloads: Payloads) -> None:
-    """Look whether anything is wrong with records, and give their fields that state."""
+    """Validate records, and set the states of their fields."""
     _KernelRun(data, carry_over, batches, payloads).read(
         Records(_ZERO, _NO_TABLE, _NO_TABLE), write=False
     )
@@ -85,13 +85,12 @@ def read_records(data: Bytes, carry_over: Bytes, batches: Batches, payloads: Pay
 
     Args:
         data: The bytes of a window.
-        carry_over: More bytes.
-        batches: The batches; fields that are not right lose that state.
-        payloads: Where the records are.
+        carry_over: Bytes carried over from earlier windows.
+        batches: The batches; fields with invalid records lose their VALID state.
+        payloads: Addresses of the payloads.
 
     Returns:
-        The records of all those batches; of fields that are not right there may be some too, whose
-        columns say nothing.
+        The records of all these batches; those of fields that are not VALID are undefined.
     """
     run = _KernelRun(data, carry_over, batches, payloads)
     total = int(run.counts.sum())
@@ -108,23 +107,38 @@ _ZERO = np.zeros(1, np.int64)
 
 
 class _KernelRun:
-    """One run of the loop over some batches."""
+    """One run of the kernels over some batches."""
 
-    def __init__(self, data: Bytes, held: Bytes, found: Batches, these: Payloads) -> None:
-        self._data, self._carry_over, self._batches, self._payloads = data, held, found, these
-        self._inputs = data, held, these.arena, found.table, these.batch, these.start, these.end
-        self._is_message = found.magic[these.batch] < 2
-        size = these.end - these.start
+    def __init__(
+        self, data: Bytes, carry_over: Bytes, batches: Batches, payloads: Payloads
+    ) -> None:
+        self._data, self._carry_over, self._batches, self._payloads = (
+            data,
+            carry_over,
+            batches,
+            payloads,
+        )
+        self._inputs = (
+            data,
+            carry_over,
+            payloads.arena,
+            batches.table,
+            payloads.batch,
+            payloads.start,
+            payloads.end,
+        )
+        self._is_message = batches.magic[payloads.batch] < 2
+        size = payloads.end - payloads.start
         self._work = int(size.sum()) // 8
         self._message_work = int(size[self._is_message].sum()) // 8
         if self._is_message.any():
             self._count_messages()
-        counts = found.count[these.batch]
-        right = found.state[found.field[these.batch]] == VALID
-        self.counts = np.where(right, counts, 0)
+        counts = batches.count[payloads.batch]
+        is_valid = batches.state[batches.field[payloads.batch]] == VALID
+        self.counts = np.where(is_valid, counts, 0)
 
     def _count_messages(self) -> None:
-        """Count what is in wrappers; where message sets are few, they are left."""
+        """Count the messages of wrappers; too few for a kernel make their fields UNDECIDED."""
         state = self._batches.state
         if count_messages.ready(*self._inputs, state, work=self._message_work):
             count_messages(*self._inputs, state, work=self._message_work)
@@ -133,25 +147,25 @@ class _KernelRun:
             state[fields[state[fields] == VALID]] = UNDECIDED
 
     def read(self, out: Records, *, write: bool) -> Records:
-        """Fill columns; room for headers is added as it is needed."""
+        """Fill the columns; the table of headers grows as needed."""
         first = np.concatenate([_ZERO, np.cumsum(self.counts)])
         if not write:
             first[:] = 0
         if self._is_message.any():
             state, table = self._batches.state, crc32_table()
-            rest = table, state, out.table, int(write)
-            read_messages(*self._inputs, first, *rest, work=self._message_work)
+            outputs = table, state, out.table, int(write)
+            read_messages(*self._inputs, first, *outputs, work=self._message_work)
         done = np.zeros(2, np.int64)
         for until in self._verify_blocks():
             while int(done[0]) < until:
-                room = out.headers.shape[1] if write else -1
+                header_capacity = out.headers.shape[1] if write else -1
                 read_batches(
                     *self._inputs,
                     first,
                     self._batches.state,
                     out.table,
                     out.headers,
-                    room,
+                    header_capacity,
                     until,
                     done,
                     work=self._work,
@@ -162,16 +176,18 @@ class _KernelRun:
         return out
 
     def _verify_blocks(self) -> Iterator[int]:
-        """Check the CRCs of what is large and was not compressed; yield how far that is done."""
-        these = self._payloads
-        size = these.end - these.start
-        large = (size >= SMALL_BYTES) & (these.start < len(self._data) + len(self._carry_over))
-        large &= ~self._is_message
+        """Check the CRCs of large uncompressed payloads; yield the batch up to which it is done."""
+        payloads = self._payloads
+        size = payloads.end - payloads.start
+        is_large = (size >= SMALL_BYTES) & (
+            payloads.start < len(self._data) + len(self._carry_over)
+        )
+        is_large &= ~self._is_message
         begin = 0
-        if large.any():
-            block = np.cumsum(np.where(large, size, 0)) // BLOCK_BYTES
+        if is_large.any():
+            block = np.cumsum(np.where(is_large, size, 0)) // BLOCK_BYTES
             for end in (*(np.flatnonzero(np.diff(block)) + 1).tolist(), len(size)):
-                chosen = these.batch[begin:end][large[begin:end]]
+                chosen = payloads.batch[begin:end][is_large[begin:end]]
                 verify_crcs(self._data, self._carry_over, self._batches, chosen)
                 yield end
                 begin = end
@@ -180,7 +196,7 @@ class _KernelRun:
 
 
 def _grow(table: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return columns with twice the room."""
+    """Return a copy of a table with twice the columns."""
     out = np.empty((len(table), table.shape[1] * 2), np.int64)
     out[:, : table.shape[1]] = table
     return out

@@ -1,8 +1,8 @@
 """
-The loop that reads the records of batches into columns; as Python it is slow, compiled it is not.
+The kernel that reads the records of batches into columns.
 
-It checks each length and count against the bytes left, as `read_records` does, and agrees with it
-on every batch.
+It checks each length and count against the remaining bytes, as `read_records` of `protocol.records`
+does, and agrees with it on every batch. Without compilation it is slow.
 
 Source: KIP-98 (record), KIP-82 (headers).
 """
@@ -29,7 +29,9 @@ from dissector.kernel import Kernel, device_function
 from dissector.protocol.records.layout import CONTROL, TIMESTAMP_TYPE
 
 NULL = -1
+"""Length of null."""
 NO_ROOM = -2
+"""Result where the table of headers is full."""
 
 OFFSET, TIMESTAMP, KEY, KEY_LENGTH, VALUE, VALUE_LENGTH, HEADERS = range(7)
 COLUMN_COUNT = 7
@@ -40,36 +42,36 @@ _INT64_MAX = 0x7FFFFFFFFFFFFFFF
 @device_function
 def _read_long_varint(source: Any, at: int, end: int, value: int, last: int) -> tuple[int, int]:
     """
-    Read on in a varint whose first byte says that more follow; still zigzag.
+    Read the rest of a varint whose first byte has the continuation bit; without zigzag decoding.
 
     Args:
         source: The bytes.
-        at: Behind the first byte.
+        at: Offset behind the first byte.
         end: Where the record ends.
         value: The first byte.
-        last: What the last byte may be at most: 15 of five bytes, 1 of ten.
+        last: Largest last byte: 15 for five bytes, 1 for ten.
 
     Returns:
-        The number and where it ends, -1 if it does not.
+        The number and where it ends; -1 if it is not valid.
     """
     if at < end and source[at] < 128:
         return value & 127 | (0 | source[at]) << 7, at + 1
     value &= 127
     shift = 7
-    widest = 28 if last == 15 else 63
-    while shift <= widest and at < end:
+    max_shift = 28 if last == 15 else 63
+    while shift <= max_shift and at < end:
         byte = source[at]
         at += 1
         value |= (byte & 127) << shift
         if byte < 128:
-            return value, -1 if shift == widest and byte > last else at
+            return value, -1 if shift == max_shift and byte > last else at
         shift += 7
     return 0, -1
 
 
 @device_function
 def _read_varint(source: Any, at: int, end: int, last: int) -> tuple[int, int]:
-    """Read a varint, not a length; see `_read_long_varint`. No effect where `at` is negative."""
+    """Read a zigzag varint; return it and its end, -1 if invalid, as for a negative `at`."""
     if at < 0 or at >= end:
         return 0, -1
     value = 0 | source[at]
@@ -104,12 +106,12 @@ def _read_length(source: Any, at: int, end: int) -> tuple[int, int]:
 
 @device_function
 def _read_headers(
-    source: Any, at: int, end: int, base: int, count: int, headers: Any, room: int, row: int
+    source: Any, at: int, end: int, base: int, count: int, headers: Any, capacity: int, row: int
 ) -> int:
-    """Read the headers of a record; return where they end, -1 if they are wrong, or NO_ROOM."""
+    """Read the headers of a record; return where they end, -1 if they are invalid, or NO_ROOM."""
     if count > (end - at) >> 1:
         return -1
-    if room >= 0 and row + count > room:
+    if capacity >= 0 and row + count > capacity:
         return NO_ROOM
     for i in range(count):
         key, key_length = _read_length(source, at, end)
@@ -119,7 +121,7 @@ def _read_headers(
         if value < 0:
             return -1
         at = value + max(value_length, 0)
-        if room >= 0:
+        if capacity >= 0:
             headers[0, row + i] = base + key
             headers[1, row + i] = key_length
             headers[2, row + i] = base + value if value_length >= 0 else NONE
@@ -138,7 +140,7 @@ def _read_batch(
     row: int,
     out: Any,
     headers: Any,
-    room: int,
+    capacity: int,
     header: int,
 ) -> int:
     """
@@ -150,24 +152,24 @@ def _read_batch(
         total: Address behind them.
         base: Address of the first byte of `source`.
         table: The columns of the batches.
-        batch: Number of this one.
-        row: Where its first record goes.
+        batch: Number of this batch.
+        row: Row of its first record in `out`.
         out: The columns of records.
-        headers: Those of headers.
-        room: For how many headers there is room; negative: nothing is to be written.
-        header: Where its first header goes.
+        headers: The columns of headers.
+        capacity: Number of columns in `headers`; negative: records are only validated.
+        header: Column of its first header.
 
     Returns:
-        The next header, -1 if something is wrong, or NO_ROOM.
+        The next header, -1 if the batch is invalid, or NO_ROOM.
     """
     attributes = table[ATTRIBUTES, batch]
-    least_key = CONTROL_KEY_BYTES if attributes & CONTROL else NULL
-    appended = attributes & TIMESTAMP_TYPE
+    min_key_length = CONTROL_KEY_BYTES if attributes & CONTROL else NULL
+    has_append_time = attributes & TIMESTAMP_TYPE
     base_offset = table[BASE_OFFSET, batch]
-    time = table[MAX_TIMESTAMP, batch] if appended else table[BASE_TIMESTAMP, batch]
+    time = table[MAX_TIMESTAMP, batch] if has_append_time else table[BASE_TIMESTAMP, batch]
     total -= base
-    # A record begins where the length of the one before says so, not where reading it ends: the
-    # processor need not wait for the one.
+    # A record begins after the length of the one before, not where reading that one ended; so the
+    # CPU can begin before the earlier record is read.
     end = begin - base
     for i in range(row, row + table[COUNT, batch]):
         at, size = _read_length(source, end, total)
@@ -177,7 +179,7 @@ def _read_batch(
         time_delta, at = _read_varint(source, at + 1, end, 1)  # a record's attributes are unused
         offset_delta, at = _read_varint(source, at, end, 15)
         key, key_length = _read_length(source, at, end)
-        if key < 0 or key_length < least_key:
+        if key < 0 or key_length < min_key_length:
             return -1
         value, value_length = _read_length(source, key + max(key_length, 0), end)
         if value < 0:
@@ -186,15 +188,15 @@ def _read_batch(
         if at < 0 or count < 0:
             return -1
         if count > 0:
-            at = _read_headers(source, at, end, base, count, headers, room, header)
+            at = _read_headers(source, at, end, base, count, headers, capacity, header)
             if at < 0:
                 return at
             header += count
         if at != end:
             return -1
-        if room >= 0:
+        if capacity >= 0:
             out[OFFSET, i] = wrapped_sum(base_offset, offset_delta)
-            out[TIMESTAMP, i] = time if appended else wrapped_sum(time, time_delta)
+            out[TIMESTAMP, i] = time if has_append_time else wrapped_sum(time, time_delta)
             out[KEY, i] = base + key if key_length >= 0 else NONE
             out[KEY_LENGTH, i] = key_length
             out[VALUE, i] = base + value if value_length >= 0 else NONE
@@ -206,7 +208,7 @@ def _read_batch(
 @Kernel
 def read_batches(
     data: Any,
-    held: Any,
+    carry_over: Any,
     arena: Any,
     table: Any,
     batches: Any,
@@ -216,32 +218,44 @@ def read_batches(
     state: Any,
     out: Any,
     headers: Any,
-    room: int,
+    capacity: int,
     until: int,
     done: Any,
 ) -> None:
     """
-    Read batches from `done[0]` to `until` or `headers` is full; `done[1]` of them are there.
+    Read batches from `done[0]` to `until`, or until `headers` is full.
 
-    Message sets are passed over.
+    `done` is set to the next batch and the number of headers. Message sets are skipped.
     """
-    beyond = len(data)
-    further = beyond + len(held)
+    carry_over_at = len(data)
+    arena_at = carry_over_at + len(carry_over)
     at = done[1]
     i = done[0]
     while i < until:
         batch, begin, end, row = batches[i], begins[i], ends[i], first[i]
         field = table[FIELD, batch]
         if state[field] == VALID and table[MAGIC, batch] == 2:
-            if begin < beyond:
-                result = _read_batch(data, begin, end, 0, table, batch, row, out, headers, room, at)
-            elif begin < further:
+            if begin < carry_over_at:
                 result = _read_batch(
-                    held, begin, end, beyond, table, batch, row, out, headers, room, at
+                    data, begin, end, 0, table, batch, row, out, headers, capacity, at
+                )
+            elif begin < arena_at:
+                result = _read_batch(
+                    carry_over,
+                    begin,
+                    end,
+                    carry_over_at,
+                    table,
+                    batch,
+                    row,
+                    out,
+                    headers,
+                    capacity,
+                    at,
                 )
             else:
                 result = _read_batch(
-                    arena, begin, end, further, table, batch, row, out, headers, room, at
+                    arena, begin, end, arena_at, table, batch, row, out, headers, capacity, at
                 )
             if result == NO_ROOM:
                 break

@@ -1,8 +1,8 @@
 """
-The `records` fields of a window: where each is, and for which topic and partition.
+The `records` fields of a window: address, topic and partition of each.
 
-They come off the tape. An exchange whose message the tape can't read to its last byte is left to
-the codecs.
+They are read from the tape. Exchanges with a message that the tape can't read to its last byte are
+left to the codecs.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from dissector.protocol.program import FieldRef, programs
 Bools: TypeAlias = NDArray[np.bool_]
 
 RECORD_CARRIERS: tuple[tuple[int, Kind], ...] = ((0, "request"), (1, "response"), (78, "response"))
-"""The messages that carry records."""
+"""The messages that contain record batches: API key and kind."""
 
 _OTHER, _CORRELATION_ID, _TOPIC, _TOPIC_ID, _PARTITION, _RECORDS = range(6)
 
@@ -45,20 +45,20 @@ _PATHS = {
 @dataclass(slots=True)
 class RecordFields:
     """
-    The fields that hold something, in the order of exchanges, a row each.
+    The non-empty `records` fields, in the order of exchanges, a row each.
 
     Attributes:
-        row: Of the exchange in its window.
+        row: Row of the exchange in its window.
         start: Address of the content.
-        length: Its bytes.
-        may_be_cut: Whether its last batch may be cut off.
-        correlation_id: Of the message.
-        time_ns: When the message was complete.
+        length: Bytes of the content.
+        may_be_cut: Whether the last batch may be cut off.
+        correlation_id: Correlation id of the message.
+        time_ns: Capture time of the message's last packet.
         topic: Index into `topics`.
         partition: Number of the partition.
         topics: Names, or ids, of topics.
-        base_offset: Of what was produced, the offset of the first record; see `record_answers`.
-        error_code: Likewise, the code of the error.
+        base_offset: Offset of the first record that was produced; see `ProduceResults`.
+        error_code: Error code of the produced records; see `ProduceResults`.
         undecoded: Rows of the exchanges that only the codecs can read.
     """
 
@@ -78,44 +78,44 @@ class RecordFields:
 
 def locate_records(table: Exchanges) -> RecordFields:
     """Find the `records` fields in the messages of a window."""
-    row, kind, start, there, size, time_ns = _carrier_messages(table)
-    whole = there == size
+    row, kind, start, captured, size, time_ns = _carrier_messages(table)
+    is_whole = captured == size
     steps = np.full(len(row), -1, np.int64)
-    steps[whole] = _first_steps(table, row[whole], kind[whole])
-    read = tape.read(
-        table.data, table.carry_over, start, start + there, steps, programs(), _categories()
+    steps[is_whole] = _first_steps(table, row[is_whole], kind[is_whole])
+    fields = tape.read(
+        table.data, table.carry_over, start, start + captured, steps, programs(), _categories()
     )
-    fits = read.state == tape.FITS
-    category = _categories()[read.field].astype(np.int64)
-    records = np.flatnonzero((category == _RECORDS) & (read.value > 0) & fits[read.message])
-    named = last_marked((category == _TOPIC) | (category == _TOPIC_ID))[records]
-    numbered = last_marked(category == _PARTITION)[records]
-    answers = last_marked(category == _CORRELATION_ID)[records]
-    message = read.message[records]
-    topic, topics = _topics(table, read, named, category[named] == _TOPIC_ID)
-    cut = np.array([bool(may_be_cut(*carrier)) for carrier in RECORD_CARRIERS])
-    partition = read.value[numbered]
-    answered = produce_results(
+    fits = fields.state == tape.FITS
+    category = _categories()[fields.field].astype(np.int64)
+    records = np.flatnonzero((category == _RECORDS) & (fields.value > 0) & fits[fields.message])
+    topic_rows = last_marked((category == _TOPIC) | (category == _TOPIC_ID))[records]
+    partition_rows = last_marked(category == _PARTITION)[records]
+    correlation_rows = last_marked(category == _CORRELATION_ID)[records]
+    message = fields.message[records]
+    topic, topics = _topics(table, fields, topic_rows, category[topic_rows] == _TOPIC_ID)
+    can_be_cut = np.array([bool(may_be_cut(*carrier)) for carrier in RECORD_CARRIERS])
+    partition = fields.value[partition_rows]
+    results = produce_results(
         table, row[message], topic, partition, {name: at for at, name in enumerate(topics)}
     )
     return RecordFields(
         row=row[message],
-        start=read.start[records],
-        length=read.value[records],
-        may_be_cut=cut[kind[message]],
-        correlation_id=read.value[answers],
+        start=fields.start[records],
+        length=fields.value[records],
+        may_be_cut=can_be_cut[kind[message]],
+        correlation_id=fields.value[correlation_rows],
         time_ns=time_ns[message],
         topic=topic,
         partition=partition,
         topics=topics,
-        base_offset=answered.base_offset,
-        error_code=answered.error_code,
-        undecoded=np.concatenate([row[~fits], answered.undecoded]),
+        base_offset=results.base_offset,
+        error_code=results.error_code,
+        undecoded=np.concatenate([row[~fits], results.undecoded]),
     )
 
 
 def _carrier_messages(table: Exchanges) -> list[Ints]:
-    """Return row, index in CARRIERS, start, there, size, time of all that may carry records."""
+    """Return row, RECORD_CARRIERS index, start, captured bytes, size and time of carriers."""
     parts: list[list[Ints]] = []
     for number, (key, kind) in enumerate(RECORD_CARRIERS):
         frames: Frames = table.request if kind == "request" else table.response
@@ -129,23 +129,25 @@ def _carrier_messages(table: Exchanges) -> list[Ints]:
 
 def _first_steps(table: Exchanges, row: Ints, kind: Ints) -> Ints:
     """Return the first step of each message's program; -1 where there is none."""
-    what, which = np.unique(np.stack((kind, table.api_version[row])), axis=1, return_inverse=True)
+    distinct_kinds, kind_numbers = np.unique(
+        np.stack((kind, table.api_version[row])), axis=1, return_inverse=True
+    )
     steps = [
         programs().start(RECORD_CARRIERS[number][0], version, RECORD_CARRIERS[number][1])
-        for number, version in what.T.tolist()
+        for number, version in distinct_kinds.T.tolist()
     ]
-    return np.array(steps, np.int64)[which.ravel()]
+    return np.array(steps, np.int64)[kind_numbers.ravel()]
 
 
 def _categories() -> NDArray[np.uint8]:
-    """Return for each field number what it tells, if anything."""
+    """Return the role of each field number."""
     return _categories_of(len(programs().field_refs))
 
 
 @per_schemas
 def _categories_of(count: int) -> NDArray[np.uint8]:
-    """Return them of so many fields: programs only ever add some."""
-    return np.array([_category(place) for place in programs().field_refs[:count]], np.uint8)
+    """Return the roles of the first `count` fields; programs only ever add fields."""
+    return np.array([_category(ref) for ref in programs().field_refs[:count]], np.uint8)
 
 
 def _category(ref: FieldRef | None) -> int:
@@ -155,14 +157,14 @@ def _category(ref: FieldRef | None) -> int:
 
 
 def _topics(
-    table: Exchanges, read: tape.Tape, at: Ints, is_id: Bools
+    table: Exchanges, fields: tape.Tape, rows_on_tape: Ints, is_id: Bools
 ) -> tuple[Ints, list[str | UUID]]:
-    """Number the topics that stand in rows of the tape."""
+    """Number the topics whose names or ids are in the given tape rows."""
     numbers: dict[tuple[bool, bytes], int] = {}
-    places, which = np.unique(at, return_inverse=True)
-    ids = np.zeros(len(places), np.bool_)
-    ids[which] = is_id
-    rows = read.start[places].tolist(), read.value[places].tolist(), ids.tolist()
+    distinct_rows, row_numbers = np.unique(rows_on_tape, return_inverse=True)
+    ids = np.zeros(len(distinct_rows), np.bool_)
+    ids[row_numbers] = is_id
+    rows = fields.start[distinct_rows].tolist(), fields.value[distinct_rows].tolist(), ids.tolist()
     codes = [
         numbers.setdefault((by_id, table.bytes_at(start, length)), len(numbers))
         for start, length, by_id in zip(*rows, strict=True)
@@ -171,4 +173,4 @@ def _topics(
         UUID(bytes=content) if by_id else content.decode("utf-8", "surrogateescape")
         for by_id, content in numbers
     ]
-    return np.array(codes, np.int64)[which], topics
+    return np.array(codes, np.int64)[row_numbers], topics

@@ -1,8 +1,8 @@
 """
 The records of a window in columns: what `record_rows` gives row by row.
 
-Where something is wrong with an exchange, or the loops do not read its records, the exchange is to
-be asked as an object; it stands in its place among the columns.
+Exchanges with problems, or with records that the kernels do not read, are listed at their positions
+among the columns, to be decoded as objects.
 """
 
 from __future__ import annotations
@@ -46,10 +46,10 @@ from dissector.protocol.records.rows import SEQUENCE_MASK
 Bools: TypeAlias = NDArray[np.bool_]
 
 PART_RECORDS = 50_000
-"""About how many records come in columns at a time."""
+"""About how many records one part has."""
 
 MIN_COLUMN_VALUE = NONE + (1 << 48)
-"""Offsets and times that no column holds: NONE and what is near it has a meaning there."""
+"""Least offset or time that a column can hold; values near NONE have other meanings there."""
 
 _NO_ROWS = np.zeros(0, np.int64)
 
@@ -60,12 +60,12 @@ _CODECS = [codec_name(number) for number in range(CODEC_MASK + 1)]
 @dataclass(slots=True)
 class RecordPart:
     """
-    Records in columns, and rows of exchanges that are to be asked for theirs.
+    Records in columns, and rows of exchanges whose records have to be decoded as objects.
 
     Attributes:
-        columns: Empty where there are none.
-        insert_at: Before which record each of the exchanges stands.
-        object_rows: The exchanges, in order.
+        columns: Empty where there are no records.
+        insert_at: Index of the record before which each object exchange stands.
+        object_rows: Rows of the object exchanges, in order.
     """
 
     columns: Columns
@@ -79,58 +79,66 @@ def record_parts(
     """
     Yield the records of a window.
 
-    Exchanges are asked to learn names of topics too (`Exchange.learn`), before the next part is
-    asked for. Then the columns are gone.
+    The caller decodes the object exchanges of a part, which also learns topic names
+    (`Exchange.learn`), before it requests the next part. Then the columns of the part are
+    overwritten.
 
     Args:
         table: The exchanges.
-        names: What is known of topics.
-        needs_objects: Tells of a topic's name whether its records are to be read one by one.
+        names: The known topic names.
+        needs_objects: Whether the records of a topic, given by its name, have to be decoded as
+            objects.
     """
     fields = locate_records(table)
-    where = fields.start, fields.length, fields.may_be_cut
-    found = find_batches(table.data, table.carry_over, *where, message_sets=True)
-    telling = _NO_ROWS
+    locations = fields.start, fields.length, fields.may_be_cut
+    batches = find_batches(table.data, table.carry_over, *locations, message_sets=True)
+    naming_rows = _NO_ROWS
     if not names.is_rereadable:
-        telling = name_defining_rows(table.api_key, table.api_version)
-    asked = _object_rows(fields, found, names, needs_objects, telling)
-    found.state[np.isin(fields.row, asked)] = UNDECIDED
-    window = _WindowRecords(table, fields, found, names)
-    unit = fields.row[found.field]
+        naming_rows = name_defining_rows(table.api_key, table.api_version)
+    object_rows = _object_rows(fields, batches, names, needs_objects, naming_rows)
+    batches.state[np.isin(fields.row, object_rows)] = UNDECIDED
+    window = _WindowRecords(table, fields, batches, names)
+    exchange_of_batch = fields.row[batches.field]
     at = 0
-    for these in iter_payloads(table.data, table.carry_over, found, unit, PART_RECORDS):
-        if not len(these.batch):
+    for portion in iter_payloads(
+        table.data, table.carry_over, batches, exchange_of_batch, PART_RECORDS
+    ):
+        if not len(portion.batch):
             continue
-        records = of_record.read_records(table.data, table.carry_over, found, these)
-        row = unit[records.batch]
-        odd = records.table[of_record.OFFSET] < MIN_COLUMN_VALUE
-        has_time = found.magic[records.batch] > 0
-        odd |= has_time & (records.table[of_record.TIMESTAMP] < MIN_COLUMN_VALUE)
-        wrong = unit[these.batch[found.state[found.field[these.batch]] != VALID]]
-        until = int(np.searchsorted(asked, unit[these.batch[-1]], "right"))
-        here = np.unique(np.concatenate((asked[at:until], wrong, row[odd])))
+        records = of_record.read_records(table.data, table.carry_over, batches, portion)
+        row = exchange_of_batch[records.batch]
+        out_of_range = records.table[of_record.OFFSET] < MIN_COLUMN_VALUE
+        has_time = batches.magic[records.batch] > 0
+        out_of_range |= has_time & (records.table[of_record.TIMESTAMP] < MIN_COLUMN_VALUE)
+        invalid = exchange_of_batch[
+            portion.batch[batches.state[batches.field[portion.batch]] != VALID]
+        ]
+        until = int(np.searchsorted(object_rows, exchange_of_batch[portion.batch[-1]], "right"))
+        portion_objects = np.unique(
+            np.concatenate((object_rows[at:until], invalid, row[out_of_range]))
+        )
         at = until
         rows = _RecordColumns(
-            window, records, SliceBuffers(table.data, table.carry_over, these.arena)
+            window, records, SliceBuffers(table.data, table.carry_over, portion.arena)
         )
-        yield from _split_parts(rows, row, here, telling)
-    if at < len(asked):
-        yield RecordPart({}, np.zeros(len(asked) - at, np.int64), asked[at:])
+        yield from _split_parts(rows, row, portion_objects, naming_rows)
+    if at < len(object_rows):
+        yield RecordPart({}, np.zeros(len(object_rows) - at, np.int64), object_rows[at:])
 
 
 def _split_parts(
     rows: _RecordColumns, row: Ints, object_rows: Ints, naming_rows: Ints
 ) -> Iterator[RecordPart]:
-    """Yield records but those of exchanges that are asked; a part ends at one that tells names."""
-    kept = np.flatnonzero(~np.isin(row, object_rows))
-    at = np.searchsorted(row[kept], object_rows)
+    """Yield the records of other exchanges; a part ends after an exchange that names topics."""
+    column_rows = np.flatnonzero(~np.isin(row, object_rows))
+    at = np.searchsorted(row[column_rows], object_rows)
     ends = np.flatnonzero(np.isin(object_rows, naming_rows)) + 1
     begin = first = 0
     for end in (*ends.tolist(), None):
-        stop = len(kept) if end is None else int(at[end - 1])
-        these = kept[begin:stop]
-        if len(these) or len(object_rows[first:end]):
-            columns = rows.columns(these) if len(these) else {}
+        stop = len(column_rows) if end is None else int(at[end - 1])
+        chosen = column_rows[begin:stop]
+        if len(chosen) or len(object_rows[first:end]):
+            columns = rows.columns(chosen) if len(chosen) else {}
             yield RecordPart(columns, at[first:end] - begin, object_rows[first:end])
         begin, first = stop, end or 0
 
@@ -142,20 +150,22 @@ def _object_rows(
     needs_objects: Callable[[str], bool],
     naming_rows: Ints,
 ) -> Ints:
-    """Return, in order, the rows of which is clear already that they are to be asked."""
-    apart = np.zeros(len(fields.topics), np.bool_)
+    """Return, in order, the rows whose records certainly have to be decoded as objects."""
+    topic_needs_objects = np.zeros(len(fields.topics), np.bool_)
     for number, topic in enumerate(fields.topics):
         name = topic if isinstance(topic, str) else names.find_name(topic)
-        # What is nameless may get its name within the window.
-        apart[number] = needs_objects(name) if name is not None else len(naming_rows) > 0
-    not_right = batches.state != VALID
-    rows = fields.undecoded, naming_rows, fields.row[apart[fields.topic] | not_right]
+        # A topic without a name may get its name within the window.
+        topic_needs_objects[number] = (
+            needs_objects(name) if name is not None else len(naming_rows) > 0
+        )
+    not_valid = batches.state != VALID
+    rows = fields.undecoded, naming_rows, fields.row[topic_needs_objects[fields.topic] | not_valid]
     return np.unique(np.concatenate(rows))
 
 
 @dataclass(slots=True)
 class _WindowRecords:
-    """What the records of a window share."""
+    """Data that all records of a window share."""
 
     table: Exchanges
     fields: RecordFields
@@ -183,7 +193,7 @@ class _WindowRecords:
 
 @dataclass(slots=True)
 class _RecordColumns:
-    """Records of a window, of which columns are made."""
+    """Converts records of a window to columns."""
 
     window: _WindowRecords
     records: Records
@@ -196,12 +206,12 @@ class _RecordColumns:
 
     def columns(self, part: Ints) -> Columns:
         """Return the columns of some records, in the order of `COLUMNS`."""
-        window, fields, found = self.window, self.window.fields, self.window.batches
+        window, fields, batches = self.window, self.window.fields, self.window.batches
         table = self.records.table.take(part, axis=1)
         batch = self.records.batch[part]
-        number = found.field[batch]
+        number = batches.field[batch]
         topics, ids = window.topics()
-        attributes = found.attributes[batch]
+        attributes = batches.attributes[batch]
         return {
             "connection": Integers(window.table.connection[fields.row][number]),
             "correlation_id": Integers(fields.correlation_id[number]),
@@ -220,11 +230,11 @@ class _RecordColumns:
                 self._slices(self.records.headers[:2]),
                 self._slices(self.records.headers[2:]),
             ),
-            "magic": Integers(found.magic[batch]),
+            "magic": Integers(batches.magic[batch]),
             "codec": Coded(attributes & CODEC_MASK, _CODECS),
-            "producer_id": Integers(found.column(of_batch.PRODUCER_ID)[batch]),
-            "producer_epoch": Integers(found.column(of_batch.PRODUCER_EPOCH)[batch]),
-            "sequence": Integers(_sequence(found, batch, table[of_record.OFFSET])),
+            "producer_id": Integers(batches.column(of_batch.PRODUCER_ID)[batch]),
+            "producer_epoch": Integers(batches.column(of_batch.PRODUCER_EPOCH)[batch]),
+            "sequence": Integers(_sequence(batches, batch, table[of_record.OFFSET])),
             "transactional": Coded(
                 (attributes & layout.TRANSACTIONAL != 0).astype(np.int64), (False, True)
             ),
@@ -233,42 +243,42 @@ class _RecordColumns:
         }
 
     def _offset(self, part: Ints, number: Ints, offset: Ints) -> Ints:
-        """Return the offsets of records: of those that were produced as the response has them."""
-        fields, found, batch = self.window.fields, self.window.batches, self.records.batch
-        asks = self.window.table.api_key[fields.row[number]] == PRODUCE
-        if not asks.any():
+        """Return the offsets of records; for produced ones, from the response's base offset."""
+        fields, batches, batch = self.window.fields, self.window.batches, self.records.batch
+        is_produced = self.window.table.api_key[fields.row[number]] == PRODUCE
+        if not is_produced.any():
             return offset
         first = np.searchsorted(batch, batch[part], "left")
-        at = records_before(found.field, found.count)[batch[part]] + part - first
+        at = records_before(batches.field, batches.count)[batch[part]] + part - first
         base = fields.base_offset[number]
-        return np.where(asks, np.where(base == NONE, NONE, base + at), offset)
+        return np.where(is_produced, np.where(base == NONE, NONE, base + at), offset)
 
     def _slices(self, table: NDArray[np.int64]) -> Slices:
         start, length = table
         return Slices(start, length, self.buffers)
 
     def _control(self, attributes: Ints, key: Ints) -> Coded:
-        """Return what control records say."""
+        """Return the types of control records."""
         codes = np.full(len(key), NONE)
-        these = np.flatnonzero(attributes & layout.CONTROL)
-        keys = [self.buffers.bytes_at(start, 4) for start in key[these].tolist()]
+        control_rows = np.flatnonzero(attributes & layout.CONTROL)
+        keys = [self.buffers.bytes_at(start, 4) for start in key[control_rows].tolist()]
         values = list(dict.fromkeys(map(control_type, keys)))
-        codes[these] = [values.index(control_type(each)) for each in keys]
+        codes[control_rows] = [values.index(control_type(each)) for each in keys]
         return Coded(codes, values)
 
 
 def _nullable_coded(codes: Ints, values: list[str | None]) -> Coded:
     """Return a column whose values may be null."""
-    null = np.array([value is None for value in values], np.bool_)
-    return Coded(np.where(null[codes], NONE, codes) if null.any() else codes, values)
+    is_null = np.array([value is None for value in values], np.bool_)
+    return Coded(np.where(is_null[codes], NONE, codes) if is_null.any() else codes, values)
 
 
 def _errors(codes: Ints) -> Coded:
-    """Return the names of errors; null where there is no answer."""
-    places, values = distinct(codes)
-    there = values != NONE
-    numbers = np.where(there, np.cumsum(there) - 1, NONE)
-    return Coded(numbers[places], [error_name(code) for code in values[there].tolist()])
+    """Return the names of errors; null where there is no response."""
+    indexes, values = distinct(codes)
+    is_present = values != NONE
+    numbers = np.where(is_present, np.cumsum(is_present) - 1, NONE)
+    return Coded(numbers[indexes], [error_name(code) for code in values[is_present].tolist()])
 
 
 def _sequence(batches: Batches, batch: Ints, offset: Ints) -> Ints:

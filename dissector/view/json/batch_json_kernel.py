@@ -1,4 +1,4 @@
-"""Record batches and messages as JSON: the part of `body_kernel` for records fields."""
+"""Device functions of `body_kernel` that write batches and messages of `records` fields as JSON."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ from dissector.view.json.scalar_json_kernel import write_integer
 from dissector.view.tables.text_kernel import write_fragment, write_hex
 
 _BATCH_OVERHEAD_BYTES = 1024
-"""Room for all of a batch, or message, but its records."""
+"""Output bytes of a batch, or message, without its records, at most."""
 
 _MESSAGE_TIMESTAMP_AT = MESSAGE_0.size
 _ATTRIBUTE_BITS = 2 * DELETE_HORIZON - 1
 _MAX_BASE = 1 << 62
-"""Numbers so large that a sum might not fit are left to Python."""
+"""Base offsets and timestamps above this are left to Python, because sums might overflow."""
 
 
 @device_function
@@ -64,7 +64,7 @@ def _write_records(
     out: Any,
     to: int,
 ) -> tuple[int, int]:
-    """Write the records of a batch; return what became of them, and where the text ends."""
+    """Write the records of a batch; return the result, and where the text ends."""
     if (
         base_offset > _MAX_BASE
         or base_offset < -_MAX_BASE
@@ -108,7 +108,7 @@ def _write_batch(
     base_offset: int,
     is_wrapper: int,
     data: Any,
-    held: Any,
+    carry_over: Any,
     arena: Any,
     pool: Any,
     offsets: Any,
@@ -118,22 +118,24 @@ def _write_batch(
     to: int,
 ) -> tuple[int, int]:
     """
-    Write the batch or message whose header begins at `start`; see `write_records_field`.
+    Write a batch, or message, whose header begins at `start`.
+
+    The other arguments are those of `write_records_field`.
 
     Returns:
-        What became of it, and where the text ends.
+        The result, and where the text ends.
     """
     if to + _BATCH_OVERHEAD_BYTES > len(out):
         return NO_ROOM, to
     payload = data
-    if begin >= len(data) + len(held):
-        begin -= len(data) + len(held)
-        end -= len(data) + len(held)
+    if begin >= len(data) + len(carry_over):
+        begin -= len(data) + len(carry_over)
+        end -= len(data) + len(carry_over)
         payload = arena
     elif begin >= len(data):
         begin -= len(data)
         end -= len(data)
-        payload = held
+        payload = carry_over
     magic = 0 | source[start + MAGIC_AT]
     if magic < 2:
         attributes = 0 | source[start + MAGIC_AT + 1]
@@ -157,14 +159,14 @@ def _write_batch(
         at += numbers[i, 0]
     to = write_fragment(meaning, pool, offsets, out, to)
     if magic < 2:
-        appended = is_wrapper and attributes & TIMESTAMP_TYPE
+        has_append_time = is_wrapper and attributes & TIMESTAMP_TYPE
         result, to = write_messages(
             payload,
             begin,
             end,
             magic,
             base_offset,
-            appended,
+            has_append_time,
             time,
             pool,
             offsets,
@@ -199,7 +201,7 @@ def _write_batch(
 def _write_partial_batch(
     source: Any, at: int, end: int, pool: Any, offsets: Any, out: Any, to: int
 ) -> tuple[int, int]:
-    """Write what is there of a batch that is cut off; return as `_write_batch` does."""
+    """Write the bytes of a batch that is cut off; see `_write_batch`."""
     if to + 2 * (end - at) + _BATCH_OVERHEAD_BYTES > len(out):
         return NO_ROOM, to
     for i in range(3):
@@ -234,7 +236,7 @@ def write_records_field(
     state: Any,
     batches: Any,
     data: Any,
-    held: Any,
+    carry_over: Any,
     arena: Any,
     pool: Any,
     offsets: Any,
@@ -244,31 +246,30 @@ def write_records_field(
     to: int,
 ) -> tuple[int, int]:
     """
-    Write a `write_records_field` field that is not null.
+    Write a `records` field that is not null.
 
     Args:
         source: The bytes of the message.
         at: Where the content begins.
         length: Its bytes.
         base: Address of the first byte of `source`.
-        number: Number of the field among those that are not empty.
-        last: The first number that is none of this exchange's fields.
-        fields: [2, fields + 1]: address of each, and its first batch.
-        state: Of each field.
-        batches: [3, batches]: address of each one's records; behind these; what their offsets are
-            relative to.
+        number: Number of the field among the non-empty ones of the window.
+        last: Number of the next exchange's first field.
+        fields: [2, fields + 1]: address of each field, and its first batch.
+        state: State of each field.
+        batches: [3, batches]: start and end address of each payload, and its base offset.
         data: The bytes of a window.
-        held: More bytes.
-        arena: What was compressed.
+        carry_over: Bytes carried over from earlier windows.
+        arena: The decompressed bytes.
         pool: The bytes of all fragments.
-        offsets: Where each begins.
-        numbers: `HEADER_NUMBERS`.
-        unsafe: See `json_quoted`.
-        out: The text goes here.
-        to: Where it begins there.
+        offsets: Offset of each fragment.
+        numbers: `HEADER_FIELDS`.
+        unsafe: See `write_json_string`.
+        out: The output buffer.
+        to: Where the output begins in it.
 
     Returns:
-        What became of it, and where the text ends.
+        The result, and where the text ends.
     """
     if to + 2 > len(out):
         return NO_ROOM, to
@@ -294,7 +295,7 @@ def write_records_field(
                 batches[2, batch],
                 1 if batches[0, batch] != base + at else 0,
                 data,
-                held,
+                carry_over,
                 arena,
                 pool,
                 offsets,

@@ -24,12 +24,12 @@ def body_json(
     message: Message | None, request: Message | None = None, *, show_secrets: bool = False
 ) -> Any:
     """
-    Return a decoded body as JSON would have it; None where there is no body.
+    Return a decoded body in the types of JSON; None where there is no body.
 
     Args:
         message: The message.
-        request: Of a response: its request, which tells what an Envelope holds.
-        show_secrets: Leave passwords, tokens and salts as they are.
+        request: The request of a response; it determines the content of an Envelope.
+        show_secrets: Whether passwords, tokens and salts are shown.
     """
     if message is None or message.body is None or message.schema is None:
         return None
@@ -52,7 +52,7 @@ def body_text(
 
 
 def _batches_json(field: RecordsField, show_secrets: bool) -> list[Any]:
-    """Return the batches of a `records` field; secret records without key and value."""
+    """Return the batches of a `records` field; secret records are masked."""
     batches = [batch.to_dict() for batch in field.batches]
     topic = CLUSTER_METADATA if field.topic_id == CLUSTER_METADATA_ID else field.topic
     if not show_secrets and is_secret_topic(topic):
@@ -75,10 +75,10 @@ def decoded_record(
     topic: str | None, key: bytes | None, value: bytes | None, show_secrets: bool
 ) -> dict[str, Any] | None:
     """
-    Return what one of Kafka's own records says, as JSON would have it; None for other topics.
+    Return a decoded record of Kafka's own topics in the types of JSON; None for other topics.
 
-    `kind` names it (`OffsetCommit`), `key` and `value` are its decoded halves, `problems` what was
-    wrong.
+    `kind` is its name (`OffsetCommit`), `key` and `value` are its decoded halves, `problems` the
+    problems of decoding.
     """
     decoded = decode_record(topic, key, value) if topic else None
     if decoded is None or topic is None:

@@ -1,9 +1,9 @@
 """
-The loop that writes bodies as JSON, straight from the bytes of messages.
+The kernel that writes bodies as JSON, straight from the bytes of messages.
 
-It runs the programs of `body_program`, and writes what `json_text(body_json(...))` gives. It checks
-each count and length against the bytes left, as the codecs do; whatever it can't read, and what is
-rare, it leaves to them.
+It runs the programs of `json_program`, and writes the same text as `json_text(body_json(...))`. It
+checks each count and length against the remaining bytes, as the codecs do; bodies that it can't
+read, and rare forms, are left to them.
 """
 
 from __future__ import annotations
@@ -47,44 +47,44 @@ from dissector.view.tables.row_kernel import MAX_ESCAPE_BYTES
 from dissector.view.tables.text_kernel import write_fragment, write_json_string
 
 DEPTH = 24
-"""Arrays inside one another; declarations have nine at most."""
+"""Nested arrays at most; declarations have up to nine."""
 MAX_TAG_SLOTS = 128
-"""Known tags of sections inside one another."""
+"""Known tags of nested tag sections at most."""
 
 NO_BODY, SLOW_PATH_BODY = -1, -2
-"""In place of the length of a text: there is no body; it is left to Python."""
+"""Special lengths of a text: there is no body; the body is left to Python."""
 
 _STEP_OVERHEAD_BYTES = 64
-"""For whatever is written in one step, but for what has a length."""
+"""Output bytes of one step at most, except values with a length."""
 _ABSENT = -1
 
 
 @device_function
 def _read_section(
-    source: Any, at: int, end: int, first: int, count: int, tags: Any, notes: Any, top: int
+    source: Any, at: int, end: int, first: int, count: int, tags: Any, tag_slots: Any, top: int
 ) -> int:
-    """Note where the values of a tag section lie; return its end, -1 where it is left to Python."""
+    """Record the offsets of the values of a tag section; return its end, -1 for the slow path."""
     for i in range(top, top + count):
-        notes[i, 0] = _ABSENT
-    left, at = varint_at(source, at, end)
-    if left > count:
+        tag_slots[i, 0] = _ABSENT
+    remaining, at = varint_at(source, at, end)
+    if remaining > count:
         return -1
-    while left > 0 and at >= 0:
+    while remaining > 0 and at >= 0:
         tag, at = varint_at(source, at, end)
         if at < 0:
             return -1
         size, at = varint_at(source, at, end)
         if at < 0 or size > end - at:
             return -1
-        place = 0
-        while place < count and tags[first + place] != tag:
-            place += 1
-        if place == count or notes[top + place, 0] != _ABSENT:
+        index = 0
+        while index < count and tags[first + index] != tag:
+            index += 1
+        if index == count or tag_slots[top + index, 0] != _ABSENT:
             return -1
-        notes[top + place, 0] = at
-        notes[top + place, 1] = size
+        tag_slots[top + index, 0] = at
+        tag_slots[top + index, 1] = size
         at += size
-        left -= 1
+        remaining -= 1
     return at
 
 
@@ -101,7 +101,7 @@ def _write_body(
     state: Any,
     batches: Any,
     data: Any,
-    held: Any,
+    carry_over: Any,
     arena: Any,
     code: Any,
     tags: Any,
@@ -110,20 +110,20 @@ def _write_body(
     numbers: Any,
     unsafe: Any,
     stack: Any,
-    notes: Any,
+    tag_slots: Any,
     out: Any,
     to: int,
 ) -> tuple[int, int]:
-    """Write one body; return what became of it, and where the text ends."""
+    """Write one body; return the result, and where the text ends."""
     depth = 0
     top = 0
     while True:
         op = code[step, 0]
-        before = code[step, 4]
-        if to + offsets[before + 1] - offsets[before] + _STEP_OVERHEAD_BYTES > len(out):
+        prefix = code[step, 4]
+        if to + offsets[prefix + 1] - offsets[prefix] + _STEP_OVERHEAD_BYTES > len(out):
             return NO_ROOM, to
-        if before > 0:
-            to = write_fragment(before, pool, offsets, out, to)
+        if prefix > 0:
+            to = write_fragment(prefix, pool, offsets, out, to)
         if op == NUMBER:
             size = code[step, 2]
             if end - at < size:
@@ -159,7 +159,7 @@ def _write_body(
                     state,
                     batches,
                     data,
-                    held,
+                    carry_over,
                     arena,
                     pool,
                     offsets,
@@ -213,16 +213,16 @@ def _write_body(
             step += 1
         elif op == TAGS:
             count = code[step, 3]
-            at = _read_section(source, at, end, code[step, 2], count, tags, notes, top)
+            at = _read_section(source, at, end, code[step, 2], count, tags, tag_slots, top)
             if at < 0:
                 return SLOW_PATH, to
             if count > 0:
                 top += count + 1
-                notes[top - 1, 0] = at
+                tag_slots[top - 1, 0] = at
             step += 1
         elif op == TAG:
-            note = top - 1 - code[step, 3]
-            at = notes[note, 0]
+            slot = top - 1 - code[step, 3]
+            at = tag_slots[slot, 0]
             if at == _ABSENT:
                 default = code[step, 1]
                 if to + offsets[default + 1] - offsets[default] + _STEP_OVERHEAD_BYTES > len(out):
@@ -232,12 +232,12 @@ def _write_body(
             else:
                 step += 1
         elif op == TAG_END:
-            note = top - 1 - code[step, 3]
-            if at != notes[note, 0] + notes[note, 1]:
+            slot = top - 1 - code[step, 3]
+            if at != tag_slots[slot, 0] + tag_slots[slot, 1]:
                 return SLOW_PATH, to
             step += 1
         elif op == SECTION_END:
-            at = notes[top - 1, 0]
+            at = tag_slots[top - 1, 0]
             top -= code[step, 2] + 1
             step += 1
         elif op == UUID:
@@ -281,7 +281,7 @@ def _write_body(
 @Kernel
 def write_bodies(
     data: Any,
-    held: Any,
+    carry_over: Any,
     arena: Any,
     messages: Any,
     first_field: Any,
@@ -295,7 +295,7 @@ def write_bodies(
     numbers: Any,
     unsafe: Any,
     stack: Any,
-    notes: Any,
+    tag_slots: Any,
     first: int,
     until: int,
     out: Any,
@@ -307,27 +307,28 @@ def write_bodies(
 
     Args:
         data: The bytes of a window.
-        held: More bytes; their addresses go on where those of `data` end.
-        arena: What was compressed; likewise.
-        messages: [2 * exchanges, 3]: address, end and first step of request and response; the
-            step is negative where there is no body.
-        first_field: The number of each exchange's first `write_records_field` field.
-        fields: See `write_records_field`; `state` and `batches` too.
-        state: Of each field.
-        batches: Where they are.
-        code: The steps.
-        tags: Of the programs.
+        carry_over: Bytes carried over from earlier windows; their addresses continue those of
+            `data`.
+        arena: The decompressed bytes; their addresses continue those of `carry_over`.
+        messages: [2 * exchanges, 3]: address, end and first step of request and response; the step
+            is negative where there is no body.
+        first_field: The number of each exchange's first `records` field.
+        fields: See `write_records_field`.
+        state: See `write_records_field`.
+        batches: See `write_records_field`.
+        code: The steps of all programs.
+        tags: The known tags of all programs.
         pool: The bytes of all fragments.
-        offsets: Where each fragment begins in it, and where the last one ends.
-        numbers: `HEADER_NUMBERS`.
-        unsafe: Of each byte, whether JSON or terminals need it escaped.
-        stack: [DEPTH, 2], for the arrays that are being read.
-        notes: [NOTES, 2], for tags.
+        offsets: Offset of each fragment in `pool`, with the end of the last.
+        numbers: `HEADER_FIELDS`.
+        unsafe: For each byte, whether JSON or terminals need it escaped.
+        stack: [DEPTH, 2]: the open arrays.
+        tag_slots: [MAX_TAG_SLOTS, 2]: offset and length of tagged values.
         first: The first exchange.
-        until: The one behind the last.
-        out: The text goes here.
-        texts: [2 * exchanges, 2]: where the text of each message begins there, and its length.
-        used: Its first item is set to how many bytes there are.
+        until: The exchange after the last.
+        out: The output buffer.
+        texts: [2 * exchanges, 2]: set to offset and length of each message's text.
+        used: Its first item is set to the number of bytes written.
     """
     to = 0
     row = first
@@ -342,7 +343,7 @@ def write_bodies(
                 source = data
                 base = 0
                 if at >= len(data):
-                    source = held
+                    source = carry_over
                     base = len(data)
                 result, stop = _write_body(
                     source,
@@ -356,7 +357,7 @@ def write_bodies(
                     state,
                     batches,
                     data,
-                    held,
+                    carry_over,
                     arena,
                     code,
                     tags,
@@ -365,7 +366,7 @@ def write_bodies(
                     numbers,
                     unsafe,
                     stack,
-                    notes,
+                    tag_slots,
                     out,
                     to,
                 )

@@ -1,7 +1,8 @@
 """
-The bodies of many exchanges as JSON, in bulk: the texts that `body_text` gives one by one.
+The bodies of many exchanges as JSON, in bulk: the same texts as by `body_text`.
 
-One loop writes them from the bytes (`body_loop`); what it leaves is decoded and written by Python.
+A kernel writes them from the bytes (`body_kernel`); the bodies that it leaves are decoded and
+written by Python.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ Bytes: TypeAlias = NDArray[np.uint8]
 KINDS: tuple[Kind, Kind] = ("request", "response")
 
 OUT_BYTES = 4 << 20
-"""Room for text; more where that of a single exchange takes more."""
+"""Size of the output buffer; it grows where a single exchange takes more."""
 
 PORTION_RECORDS = 20_000
 """About how many records are decompressed at a time."""
@@ -47,14 +48,14 @@ _NO_BYTES: Bytes = np.zeros(0, np.uint8)
 
 def with_bodies(table: Exchanges, columns: Columns, show_secrets: bool) -> Iterator[Columns]:
     """
-    Yield columns of exchanges with those of their bodies behind, some rows at a time.
+    Yield columns of exchanges with the columns of their bodies appended, some rows at a time.
 
-    They are gone when the next are asked for.
+    They are overwritten when the next are requested.
 
     Args:
         table: The exchanges.
-        columns: Of these.
-        show_secrets: Leave passwords, tokens and salts as they are.
+        columns: The columns of these exchanges.
+        show_secrets: Whether passwords, tokens and salts are shown.
     """
     bodies = _BodyWriter(table, show_secrets)
     for until, arena in bodies.records.portions(len(table)):
@@ -66,7 +67,7 @@ def with_bodies(table: Exchanges, columns: Columns, show_secrets: bool) -> Itera
 
 
 class _WindowBatches:
-    """The batches of a window, as the loop takes them."""
+    """The batches of a window, as arrays for the kernel."""
 
     def __init__(self, table: Exchanges, show_secrets: bool) -> None:
         self._table = table
@@ -80,39 +81,41 @@ class _WindowBatches:
             fields.may_be_cut,
             message_sets=True,
         )
-        found = self._batches
-        self.state = found.state
+        batches = self._batches
+        self.state = batches.state
         if not show_secrets:
-            secret = np.array([is_secret_topic(topic) for topic in fields.topics], np.bool_)
-            found.state[secret[fields.topic]] = UNDECIDED
-        large = (found.end - found.payload_start >= SMALL_BYTES) & (
-            found.attributes & CODEC_MASK == 0
+            is_secret = np.array([is_secret_topic(topic) for topic in fields.topics], np.bool_)
+            batches.state[is_secret[fields.topic]] = UNDECIDED
+        is_large = (batches.end - batches.payload_start >= SMALL_BYTES) & (
+            batches.attributes & CODEC_MASK == 0
         )
-        large &= (found.magic == 2) & (found.state[found.field] == VALID)
-        verify_crcs(table.data, table.carry_over, found, np.flatnonzero(large))
+        is_large &= (batches.magic == 2) & (batches.state[batches.field] == VALID)
+        verify_crcs(table.data, table.carry_over, batches, np.flatnonzero(is_large))
         rows, count = np.arange(len(table) + 1), np.arange(len(fields.row) + 1)
         self.first_field = np.searchsorted(fields.row, rows)
-        first_batch = np.searchsorted(found.field, count)
+        first_batch = np.searchsorted(batches.field, count)
         self.fields = np.stack([np.append(fields.start, NONE), first_batch])
-        self.batches = np.stack([found.payload_start, found.end, found.column(BASE_OFFSET)])
+        self.batches = np.stack([batches.payload_start, batches.end, batches.column(BASE_OFFSET)])
 
     def portions(self, rows: int) -> Iterator[tuple[int, Bytes]]:
-        """Yield up to which row records are there now, and what was decompressed of them."""
-        found, fields = self._batches, self._record_fields
-        data, held = self._table.data, self._table.carry_over
-        unit, is_wrapper = fields.row[found.field], found.is_wrapper
-        for these in iter_payloads(data, held, found, unit, PORTION_RECORDS):
-            if len(these.batch):
-                check_records(data, held, found, these.select(is_wrapper[these.batch]))
-                base_offset = found.column(BASE_OFFSET)[these.batch]
-                self.batches[:, these.batch] = these.start, these.end, base_offset
-                yield int(unit[these.batch[-1]]) + 1, these.arena
+        """Yield the row up to which records are available, and the arena with their bytes."""
+        batches, fields = self._batches, self._record_fields
+        data, carry_over = self._table.data, self._table.carry_over
+        unit, is_wrapper = fields.row[batches.field], batches.is_wrapper
+        for payloads in iter_payloads(data, carry_over, batches, unit, PORTION_RECORDS):
+            if len(payloads.batch):
+                check_records(
+                    data, carry_over, batches, payloads.select(is_wrapper[payloads.batch])
+                )
+                base_offset = batches.column(BASE_OFFSET)[payloads.batch]
+                self.batches[:, payloads.batch] = payloads.start, payloads.end, base_offset
+                yield int(unit[payloads.batch[-1]]) + 1, payloads.arena
         yield rows, _NO_BYTES
 
 
 @dataclass(slots=True)
 class _ProgramArrays:
-    """What the loop takes of the programs."""
+    """The programs as arrays for the kernel."""
 
     code: NDArray[np.int64]
     tags: Ints
@@ -121,7 +124,7 @@ class _ProgramArrays:
 
     @classmethod
     def from_programs(cls, programs: BodyPrograms) -> _ProgramArrays:
-        """Lay programs out."""
+        """Convert programs to arrays."""
         texts = [text.encode() for text in programs.texts]
         return cls(
             np.array(programs.code or [(0,) * 5], np.int64),
@@ -133,10 +136,10 @@ class _ProgramArrays:
 
 class _BodyWriter:
     """
-    The bodies of a window, written from the first exchange on.
+    Writes the bodies of a window, from the first exchange on.
 
     Attributes:
-        row: The exchange whose bodies are written next.
+        row: The next exchange.
     """
 
     def __init__(self, table: Exchanges, show_secrets: bool) -> None:
@@ -153,8 +156,8 @@ class _BodyWriter:
         self._texts = np.zeros((2 * len(table), 2), np.int64)
 
     def write(self, until: int, arena: Bytes) -> dict[str, JsonTexts]:
-        """Write as many as there is room for; if that is none, there is more next time."""
-        table, records, constants = self._table, self.records, self._programs
+        """Write as many bodies as fit; if none fit, the output buffer grows for the next call."""
+        table, records, programs = self._table, self.records, self._programs
         first, used = self.row, np.zeros(1, np.int64)
         lengths = self._messages[2 * first : 2 * until]
         self.row = loop.write_bodies(
@@ -166,10 +169,10 @@ class _BodyWriter:
             records.fields,
             records.state,
             records.batches,
-            constants.code,
-            constants.tags,
-            constants.pool,
-            constants.offsets,
+            programs.code,
+            programs.tags,
+            programs.pool,
+            programs.offsets,
             _HEADER_FIELDS,
             UNSAFE,
             np.zeros((loop.DEPTH, 2), np.int64),
@@ -184,25 +187,25 @@ class _BodyWriter:
         if self.row == first:
             self._out = np.empty(2 * len(self._out), np.uint8)
         texts = self._texts[2 * first : 2 * self.row]
-        held = self._write_slow_path(first, texts, int(used[0]))
+        slow_path_texts = self._write_slow_path(first, texts, int(used[0]))
         start = np.where(texts[:, 1] == loop.NO_BODY, NONE, texts[:, 0])
-        buffers = SliceBuffers(self._out[: int(used[0])], held, _NO_BYTES)
+        buffers = SliceBuffers(self._out[: int(used[0])], slow_path_texts, _NO_BYTES)
         return {
             kind: JsonTexts(start[side::2].copy(), texts[side::2, 1].copy(), buffers)
             for side, kind in enumerate(KINDS)
         }
 
     def _write_slow_path(self, first: int, texts: NDArray[np.int64], used: int) -> Bytes:
-        """Return the texts that the loop has left to Python, and note where each is."""
-        held = bytearray()
+        """Return the bodies that the kernel left to Python, and set their offsets."""
+        buffer = bytearray()
         for number in np.flatnonzero(texts[:, 1] == loop.SLOW_PATH_BODY).tolist():
             text = self._decode_body(first + number // 2, number % 2)
-            texts[number] = (used + len(held), len(text)) if text else (0, loop.NO_BODY)
-            held += text
-        return np.frombuffer(bytes(held), np.uint8)
+            texts[number] = (used + len(buffer), len(text)) if text else (0, loop.NO_BODY)
+            buffer += text
+        return np.frombuffer(bytes(buffer), np.uint8)
 
     def _decode_body(self, row: int, side: int) -> bytes:
-        """Return one body as text; nothing where there is none."""
+        """Return one body as text; empty where there is none."""
         exchange = Exchange(self._table, row, capture="", client="", broker="", names=TopicNames())
         message = exchange.response if side else exchange.request
         text = body_text(message, exchange.request, show_secrets=self._show_secrets)
@@ -212,19 +215,19 @@ class _BodyWriter:
 def _message_table(table: Exchanges, kind: Kind, programs: BodyPrograms) -> NDArray[np.int64]:
     """Return address, end and first step of the requests or the responses."""
     frames: Frames = getattr(table, kind)
-    there = (
+    has_body = (
         (frames.start != NONE) & (frames.captured_bytes == frames.size) & (table.api_key != NONE)
     )
-    rows = np.flatnonzero(there)
-    asked, which = np.unique(
+    rows = np.flatnonzero(has_body)
+    versions, version_numbers = np.unique(
         np.stack([table.api_key[rows], table.api_version[rows]]), axis=1, return_inverse=True
     )
-    steps = [programs.start(key, version, kind) for key, version in asked.T.tolist()]
+    steps = [programs.start(key, version, kind) for key, version in versions.T.tolist()]
     out = np.zeros((len(table), 3), np.int64)
     out[:, 2] = -1
     out[rows, 0] = frames.start[rows]
     out[rows, 1] = (frames.start + frames.captured_bytes)[rows]
-    out[rows, 2] = np.array(steps, np.int64)[which.ravel()]
+    out[rows, 2] = np.array(steps, np.int64)[version_numbers.ravel()]
     return out
 
 

@@ -1,4 +1,4 @@
-"""The texts that the loops which write bodies copy: those that all bodies share, by number."""
+"""Fragments that all bodies share, by number, for the kernels that write bodies."""
 
 from __future__ import annotations
 
@@ -21,9 +21,11 @@ EMPTY, NULL, FALSE, BATCH_ATTRIBUTES, CONTROL, MESSAGE_ATTRIBUTES, RECORD = (
     171,
 )
 """
-Fragments: nothing; null; false, and true; what attributes of a batch mean, by their low seven bits;
-the types of control records, by number; what attributes of a message in a set mean, by their low
-four bits, in magic 0 and in magic 1; the parts of records and of batches that are cut off.
+First numbers of fragments.
+
+The empty text; null; false, and true; the text after a batch's header, by the low seven bits of its
+attributes; the types of control records; the text after a message's header, by the low four bits of
+its attributes, for magic 0 and magic 1; the parts of records and of partial batches.
 """
 (
     RECORD_ATTRIBUTES,
@@ -64,8 +66,8 @@ _RECORD_TEXTS = (
 
 
 def _batch_attributes(attributes: int) -> str:
-    """Return what `RecordBatch.to_dict` says of a batch that is right, behind its header."""
-    said = {
+    """Return the text of `RecordBatch.to_dict` after the header, for a valid batch."""
+    members = {
         "codec": codec_name(attributes),
         "timestamp_type": timestamp_type(attributes),
         "transactional": bool(attributes & layout.TRANSACTIONAL),
@@ -73,22 +75,22 @@ def _batch_attributes(attributes: int) -> str:
         "has_delete_horizon": bool(attributes & layout.DELETE_HORIZON),
         "crc_ok": True,
     }
-    return f', {json_text(said)[1:-1]}, "records": ['
+    return f', {json_text(members)[1:-1]}, "records": ['
 
 
 ATTRIBUTES_PER_MAGIC = (CODEC_MASK | layout.TIMESTAMP_TYPE) + 1
-"""How many of `MESSAGE_ATTRIBUTES` there are for each magic."""
+"""Number of the fragments after `MESSAGE_ATTRIBUTES` for each magic."""
 
 
 def _message_attributes(number: int) -> str:
-    """Return what `LegacyBatch.to_dict` says of a message that is right, behind its header."""
+    """Return the text of `LegacyBatch.to_dict` after the header, for a valid message."""
     magic, attributes = divmod(number, ATTRIBUTES_PER_MAGIC)
-    said = {
+    members = {
         "codec": codec_name(attributes),
         "timestamp_type": timestamp_type(attributes) if magic else None,
         "crc_ok": True,
     }
-    return f', {json_text(said)[1:-1]}, "records": ['
+    return f', {json_text(members)[1:-1]}, "records": ['
 
 
 _BATCH = layout.BATCH.construct.members
@@ -103,11 +105,13 @@ HEADER_FIELDS = [
     for each in members
 ]
 """
-Size of each number, and whether it is signed, in the headers of batches, of messages, and of
-messages as records. In magic 0 the last is missing.
+Header fields: size, and whether signed.
+
+Those of batches, of messages, and of messages as records. In magic 0 the last of the latter is
+missing.
 """
 BATCH_FIELDS_END, MESSAGE_FIELDS_END, LEGACY_RECORD_FIELDS_END = accumulate(map(len, _HEADERS))
-"""Where those of each end."""
+"""Ends of the three groups in `HEADER_FIELDS`."""
 
 SHARED_FRAGMENTS = (
     "",

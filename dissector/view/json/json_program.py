@@ -1,8 +1,8 @@
 """
-A declaration as a program that writes bodies as JSON: steps for the loop of `body_loop`.
+Compiles declarations to programs that write bodies as JSON, for the kernel of `body_kernel`.
 
-Beside `protocol.program`, whose steps say how bytes are read, these say what is written before each
-value too: all that is the same in every body of a version is text that is only copied.
+In contrast to `protocol.program`, whose steps only read bytes, these steps also contain the text
+before each value: the text that is the same in all bodies of a version is copied.
 """
 
 from __future__ import annotations
@@ -32,26 +32,26 @@ from dissector.protocol.schema import Field, Schema, construct_of, split_tagged
 from dissector.view.json.json_constants import EMPTY, SHARED_FRAGMENTS
 from dissector.view.text.value_text import json_text
 
-# Steps `[op, how, a, b, before]`: `before` is the fragment that is written first, `how` the form of
-# a length.
-# A number of `a` bytes, signed if `b`; one byte that is a boolean; 16 that are a uuid.
+# Steps `[op, how, a, b, prefix]`: `prefix` is the fragment that is written first, `how` the
+# encoding of a length.
+# A number of `a` bytes, signed if `b`; a boolean of one byte; a uuid of 16 bytes.
 NUMBER, BOOLEAN, UUID = 0, 1, 2
-# A length, and so many bytes: text; bytes, written as hex; record batches. With `a` text and bytes
-# are looked at for signs of a credential.
+# A length, then as many bytes: text; bytes, written as hex; record batches. If `a` is set, text and
+# bytes are checked for signs of a credential.
 TEXT, BYTES, RECORDS = 3, 4, 5
-# A count, and so many items of at least `b` bytes; `a` is the step behind the last.
+# A count, then as many items of at least `b` bytes; `a` is the step after the last item.
 ARRAY, NEXT = 6, 7
-# A struct that may be null; `a` is the step behind it.
+# A nullable struct; `a` is the step after it.
 NULLABLE = 8
-# Nothing but what is written before.
+# Only the prefix.
 WRITE = 9
-# A tag section of `b` known tags, in rows from `a` on of the table of tags; behind it their values
-# in that order: TAG has the step behind the value, its place from the last one on, and as `how` the
-# fragment of the default; SECTION_END ends the section of `a` tags.
+# A tag section with `b` known tags, in the table of tags from row `a` on, then their values in that
+# order: TAG has the step after the value, its position counted from the last, and as `how` the
+# fragment of the default; SECTION_END ends a section of `a` tags.
 TAGS, TAG, TAG_END, SECTION_END = 10, 11, 12, 13
-# Bytes of the header: `a`; a length and so many.
+# Header fields to skip: `a` bytes; a length and as many bytes.
 SKIP, SKIP_TEXT = 14, 15
-# Left to Python: always; where it is the answer to an ApiVersions request of an unknown version.
+# Left to Python: always; for an ApiVersions response that refuses the request's version.
 FALL_BACK, VERSION_REFUSAL = 16, 17
 END = 18
 
@@ -61,12 +61,13 @@ Step = tuple[int, int, int, int, int]
 @dataclass(slots=True)
 class BodyPrograms:
     """
-    The programs of all bodies that were asked for, in one table.
+    The programs of all bodies that were requested, in one table.
 
     Attributes:
-        show_secrets: Whether secrets are written; else bodies that may hold some are left.
+        show_secrets: Whether secrets are written; otherwise bodies that may hold any are left to
+            Python.
         code: The steps.
-        tags: Numbers of known tags.
+        tags: The known tags.
         texts: The fragments.
     """
 
@@ -78,31 +79,33 @@ class BodyPrograms:
     _fragments: dict[str, int] = field(default_factory=lambda: {"": EMPTY})
 
     def start(self, key: int, version: int, kind: Kind) -> int:
-        """Return the first step of a message; -1 where it has no body that could be read."""
-        known = self._starts.get((key, version, kind))
-        if known is None:
-            known = self._starts[key, version, kind] = self._make(key, version, kind)
-        return known
+        """Return the first step of a message's program; -1 if its body can't be read."""
+        first_step = self._starts.get((key, version, kind))
+        if first_step is None:
+            first_step = self._starts[key, version, kind] = self._make(key, version, kind)
+        return first_step
 
     def fragment(self, text: str) -> int:
-        """Return the number of a text."""
+        """Return the number of a fragment; a new text is added."""
         if text not in self._fragments:
             self._fragments[text] = len(self.texts)
             self.texts.append(text)
         return self._fragments[text]
 
     def _make(self, key: int, version: int, kind: Kind) -> int:
-        found = api(key)
+        known_api = api(key)
         is_request = kind == "request"
-        refusal = key == API_VERSIONS and not is_request
-        if found is None or (found.schema(kind).closest_version(version) is None and not refusal):
+        may_refuse = key == API_VERSIONS and not is_request
+        if known_api is None or (
+            known_api.schema(kind).closest_version(version) is None and not may_refuse
+        ):
             return -1
-        schema, start = found.schema(kind), len(self.code)
+        schema, first_step = known_api.schema(kind), len(self.code)
         if version not in schema.versions or (
             not self.show_secrets and carries_secrets(schema.fields)
         ):
             self.code.append((FALL_BACK, 0, 0, 0, EMPTY))
-            return start
+            return first_step
         writer = _ProgramWriter(
             self, version, version in schema.flexible, (key, kind) in RECORD_CARRIERS
         )
@@ -110,11 +113,11 @@ class BodyPrograms:
             writer.header(RequestHeader, request_header_version(key, version))
         else:
             writer.header(ResponseHeader, response_header_version(key, version))
-        if refusal:
+        if may_refuse:
             writer.step(VERSION_REFUSAL)
         writer.struct(schema.fields)
         writer.step(END)
-        return start
+        return first_step
 
 
 @dataclass(slots=True)
@@ -123,11 +126,11 @@ class _ProgramWriter:
     Writes the steps of one message at one version.
 
     Attributes:
-        programs: The table that they go to.
+        programs: The table to which steps are added.
         version: The version.
-        flexible: Whether it is flexible.
-        carries_records: Whether it carries record batches.
-        pending: Text that is written before the next step.
+        flexible: Whether the version is flexible.
+        carries_records: Whether the message carries record batches.
+        pending: Text to be written before the next step.
     """
 
     programs: BodyPrograms
@@ -138,18 +141,18 @@ class _ProgramWriter:
 
     @property
     def checks_credentials(self) -> int:
-        """Whether text is looked at for signs of a credential."""
+        """Whether text is checked for signs of a credential (1 or 0)."""
         return int(not self.programs.show_secrets)
 
     def step(self, op: int, how: int = 0, a: int = 0, b: int = 0) -> int:
         """Add a step and return its number."""
-        before = self.programs.fragment(self.pending)
+        prefix = self.programs.fragment(self.pending)
         self.pending = ""
-        self.programs.code.append((op, how, a, b, before))
+        self.programs.code.append((op, how, a, b, prefix))
         return len(self.programs.code) - 1
 
     def header(self, schema: Schema, version: int) -> None:
-        """Pass over a header; one with tags is left to Python."""
+        """Skip a header; headers with tags are left to Python."""
         for each in split_tagged(schema.fields, version)[0]:
             if each.type == "string":
                 self.step(SKIP_TEXT, BYTES16)
@@ -159,18 +162,18 @@ class _ProgramWriter:
             self.step(TAGS)
 
     def struct(self, fields: tuple[Field, ...]) -> None:
-        """Write the fields of a struct, the tagged ones last, as Containers have them."""
-        plain, tagged = split_tagged(fields, self.version)
-        between = "{"
-        for each in plain:
-            self.pending += f"{between}{json_text(each.name)}: "
-            between = ", "
+        """Write the fields of a struct, tagged ones last, in the order of Containers."""
+        untagged, tagged = split_tagged(fields, self.version)
+        separator = "{"
+        for each in untagged:
+            self.pending += f"{separator}{json_text(each.name)}: "
+            separator = ", "
             self._value(each)
         if self.flexible:
-            self._section(tagged, between)
-        self.pending += "}" if plain or (self.flexible and tagged) else "{}"
+            self._section(tagged, separator)
+        self.pending += "}" if untagged or (self.flexible and tagged) else "{}"
 
-    def _section(self, tagged: list[Field], between: str) -> None:
+    def _section(self, tagged: list[Field], separator: str) -> None:
         if not tagged:
             self.pending, pending = "", self.pending
             self.step(TAGS)
@@ -182,11 +185,11 @@ class _ProgramWriter:
         self.pending, pending = "", self.pending
         self.step(TAGS, 0, first, len(tagged))
         self.pending = pending
-        for place, each in enumerate(tagged):
-            self.pending += f"{between}{json_text(each.name)}: "
-            between = ", "
+        for index, each in enumerate(tagged):
+            self.pending += f"{separator}{json_text(each.name)}: "
+            separator = ", "
             default = self.programs.fragment(json_text(each.zero(self.version)))
-            from_last = len(tagged) - place
+            from_last = len(tagged) - index
             at = self.step(TAG, default, 0, from_last)
             if each.type == "struct" and self.version in each.null:
                 self.step(FALL_BACK)
@@ -207,8 +210,8 @@ class _ProgramWriter:
             self._set_target(at)
         elif each.type.startswith("[]"):
             length = ARRAY_COMPACT if self.flexible else ARRAY32
-            least = construct_of(each, self.version, self.flexible).item.min_bytes
-            at = self.step(ARRAY, length, 0, least)
+            min_bytes = construct_of(each, self.version, self.flexible).item.min_bytes
+            at = self.step(ARRAY, length, 0, min_bytes)
             if each.type == "[]struct":
                 self.struct(each.fields)
             else:
@@ -235,10 +238,10 @@ class _ProgramWriter:
                 self.step(NUMBER, 0, _SIZES[type_name], int(not type_name.startswith("u")))
 
     def _set_target(self, at: int) -> None:
-        """Let a step lead on to the one that comes next."""
+        """Set the jump target of a step to the next step."""
         code = self.programs.code
-        op, how, _, b, before = code[at]
-        code[at] = (op, how, len(code), b, before)
+        op, how, _, b, prefix = code[at]
+        code[at] = (op, how, len(code), b, prefix)
 
 
 _SIZES = {"int8": 1, "int16": 2, "int32": 4, "int64": 8, "uint16": 2, "uint32": 4}
@@ -246,5 +249,5 @@ _SIZES = {"int8": 1, "int16": 2, "int32": 4, "int64": 8, "uint16": 2, "uint32": 
 
 @per_schemas
 def body_programs(show_secrets: bool) -> BodyPrograms:
-    """Return the table that all readings with the same definitions share."""
+    """Return the table that all captures with the same definitions share."""
     return BodyPrograms(show_secrets)

@@ -1,4 +1,4 @@
-"""Messages of message sets as JSON: the part of `body_records` that writes them as records."""
+"""Writes the messages of message sets as JSON records: a device function of `batch_json_kernel`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from dissector.view.json.scalar_json_kernel import write_integer, write_quoted_h
 from dissector.view.tables.text_kernel import write_fragment
 
 _MESSAGE_OVERHEAD_BYTES = 512
-"""For all of a message but key and value."""
+"""Output bytes of a message without key and value, at most."""
 
 _TIMESTAMP = LEGACY_RECORD_FIELDS_END - 1
 
@@ -41,24 +41,24 @@ def write_messages(
     to: int,
 ) -> tuple[int, int]:
     """
-    Write messages that are known to be right.
+    Write messages that are known to be valid.
 
     Args:
         source: The bytes.
         at: Where the first begins.
         end: Where the last ends.
-        magic: Of all of them.
-        base_offset: What their offsets are relative to.
-        appended: Whether they have the time of their wrapper,
-        time: which is this.
+        magic: Magic of all messages.
+        base_offset: Base of their offsets.
+        appended: Whether they have the append time of their wrapper.
+        time: The append time of the wrapper.
         pool: The bytes of all fragments.
-        offsets: Where each begins.
-        numbers: `HEADER_NUMBERS`.
-        out: The text goes here.
-        to: Where it begins there.
+        offsets: Offset of each fragment.
+        numbers: `HEADER_FIELDS`.
+        out: The output buffer.
+        to: Where the output begins in it.
 
     Returns:
-        What became of them, and where the text ends.
+        The result, and where the text ends.
     """
     first = at
     while at < end:
@@ -75,9 +75,9 @@ def write_messages(
                 to = write_fragment(NULL, pool, offsets, out, to)
             else:
                 value = number_at(source, at, numbers[i, 0], numbers[i, 1])
-                if i == MESSAGE_FIELDS_END:
+                if i == MESSAGE_FIELDS_END:  # `inner_offset` is next: the same bytes, as stored
                     value = wrapped_sum(value, base_offset)
-                else:  # the offset is what was just read, as it is written
+                else:
                     at += numbers[i, 0]
                 if i == _TIMESTAMP and appended:
                     value = time

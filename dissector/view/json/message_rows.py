@@ -1,8 +1,8 @@
 """
-Rows of messages in columns: what `dissect -T ndjson` prints.
+Rows of messages in columns, as `dissect -T ndjson` prints them.
 
-They are made of the columns of `pairs` and of the bodies' texts, in bulk. Where anything is odd
-with an exchange its messages are asked one by one, and stand in their places among the columns.
+They are derived in bulk from the columns of `pairs` and from the texts of bodies. Messages of
+unusual exchanges are decoded as objects, and inserted at their positions.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from dissector.view.json.bulk_bodies import KINDS, with_bodies
 Bools: TypeAlias = NDArray[np.bool_]
 
 _REFUSAL_BYTES = 6
-"""Of a refusal of ApiVersions: its header, and the error code."""
+"""Bytes of an ApiVersions refusal at least: its header and the error code."""
 
 
 @dataclass(slots=True)
@@ -47,10 +47,10 @@ class TableWindow:
 
     Attributes:
         table: The exchanges.
-        columns: What `pairs` has of them.
+        columns: Their columns of `pairs`.
         exchange: Returns one of them as an object.
-        needs_objects: Which are to be asked.
-        packets: For each exchange, which completed request and response.
+        needs_objects: Exchanges that have to be decoded as objects.
+        packets: [exchanges, 2]: the packets that completed request and response.
     """
 
     table: Exchanges
@@ -60,7 +60,7 @@ class TableWindow:
     packets: Ints = field(init=False)
 
     def already_shown(self, live_requests: LiveRequests) -> list[bool]:
-        """Return of which exchanges the request was shown already."""
+        """Return for each exchange whether its request was shown already."""
         keys = zip(self.table.connection.tolist(), self.table.request.offset.tolist(), strict=True)
         return [live_requests.has_shown(*key) for key in keys]
 
@@ -83,7 +83,7 @@ class ObjectWindow:
     packets: Ints = field(init=False)
 
     def already_shown(self, live_requests: LiveRequests) -> list[bool]:
-        """Return of which exchanges the request was shown already."""
+        """Return for each exchange whether its request was shown already."""
         return [
             live_requests.has_shown(each.connection, each.request_offset) for each in self.exchanges
         ]
@@ -107,46 +107,52 @@ def message_rows(
 
     Args:
         batch: The messages, in order.
-        row_of_message: Gives the row of one that is asked.
+        row_of_message: Returns the row of a message that is decoded as an object.
         show_secrets: Whether secret fields are shown.
     """
-    joining, total = ColumnConcatenator(), 0
-    place = np.full(len(batch.row), -1, np.int64)
+    concatenator, total = ColumnConcatenator(), 0
+    row_of = np.full(len(batch.row), -1, np.int64)
     numbers: list[Ints] = []
     for index, window in enumerate(batch.windows):
         if isinstance(window, ObjectWindow):
             continue
-        here = np.flatnonzero((batch.window == index) & ~_rows_need_objects(window, batch.row))
-        rows, which = np.unique(batch.row[here], return_inverse=True)
+        in_columns = np.flatnonzero(
+            (batch.window == index) & ~_rows_need_objects(window, batch.row)
+        )
+        rows, row_numbers = np.unique(batch.row[in_columns], return_inverse=True)
         if not len(rows):
             continue
-        place[here] = total + which
+        row_of[in_columns] = total + row_numbers
         total += len(rows)
         table = window.table.rows(rows)
         for part in with_bodies(table, select_rows(window.columns, rows), show_secrets):
-            joining.add(part)
+            concatenator.add(part)
         numbers.append(np.stack([_sides(table, name) for name in ("time_ns", "size")]))
-    alone = np.flatnonzero(place < 0)
-    asked = [row_of_message(_message_at(batch, at)) for at in alone.tolist()]
+    object_messages = np.flatnonzero(row_of < 0)
+    object_rows = [row_of_message(_message_at(batch, at)) for at in object_messages.tolist()]
     if not total:
-        return asked
-    kept = place >= 0
+        return object_rows
+    is_in_columns = row_of >= 0
     time_ns, size = np.concatenate(numbers, axis=1)
-    exchange, side = place[kept], batch.side[kept]
+    exchange, side = row_of[is_in_columns], batch.side[is_in_columns]
     rows_in_columns = _message_columns(
-        select_rows(joining.columns(), exchange),
+        select_rows(concatenator.columns(), exchange),
         side,
-        batch.packet[kept],
+        batch.packet[is_in_columns],
         time_ns[exchange, side],
         size[exchange, side],
     )
-    return MixedRows(rows_in_columns, np.cumsum(kept)[alone].tolist(), [[row] for row in asked])
+    return MixedRows(
+        rows_in_columns,
+        np.cumsum(is_in_columns)[object_messages].tolist(),
+        [[row] for row in object_rows],
+    )
 
 
 def _rows_need_objects(window: TableWindow, rows: Ints) -> Bools:
-    """Tell of rows, some of which are of other windows, which are odd in this one."""
-    odd: Bools = window.needs_objects[np.minimum(rows, len(window.needs_objects) - 1)]
-    return odd
+    """Return which rows need objects in this window; rows of other windows get any value."""
+    needs_objects: Bools = window.needs_objects[np.minimum(rows, len(window.needs_objects) - 1)]
+    return needs_objects
 
 
 def _message_at(batch: OrderedBatch[AnyWindow], at: int) -> OrderedMessage:
@@ -166,26 +172,28 @@ def _sides(table: Exchanges, name: str) -> Ints:
 
 
 def _exchanges_need_objects(table: Exchanges, columns: Columns) -> Bools:
-    """Tell which exchanges the columns do not say all of."""
-    odd: Bools = table.token | table.answers_acks_0 | (table.api_key == NONE)
+    """Return which exchanges the columns do not describe completely."""
+    needs_objects: Bools = table.token | table.answers_acks_0 | (table.api_key == NONE)
     for frames in (table.request, table.response):
-        odd |= (frames.start != NONE) & (frames.captured_bytes != frames.size)
+        needs_objects |= (frames.start != NONE) & (frames.captured_bytes != frames.size)
     problems = columns["problems"]
     assert isinstance(problems, Coded)
-    has_some = np.array([bool(each) for each in problems.values], np.bool_)
-    odd |= has_some[problems.codes]
+    has_problems = np.array([bool(each) for each in problems.values], np.bool_)
+    needs_objects |= has_problems[problems.codes]
     response = table.response
-    answers = (table.api_key == API_VERSIONS) & (response.start != NONE)
-    told = np.flatnonzero(answers & (response.captured_bytes >= _REFUSAL_BYTES))
-    odd[told] |= table.int16_at(response.start[told] + 4) == UNSUPPORTED_VERSION
-    return odd
+    is_api_versions = (table.api_key == API_VERSIONS) & (response.start != NONE)
+    may_be_refusal = np.flatnonzero(is_api_versions & (response.captured_bytes >= _REFUSAL_BYTES))
+    needs_objects[may_be_refusal] |= (
+        table.int16_at(response.start[may_be_refusal] + 4) == UNSUPPORTED_VERSION
+    )
+    return needs_objects
 
 
 def _message_columns(
     columns: Columns, side: Ints, packet: Ints, time_ns: Ints, size: Ints
 ) -> Columns:
-    """Return the columns of messages, each of which has a row of the columns of exchanges."""
-    asks = side == 0
+    """Return the columns of messages, given the columns of each message's exchange."""
+    is_request = side == 0
     latency = columns["latency_ms"]
     assert isinstance(latency, Milliseconds)
     return {
@@ -193,33 +201,33 @@ def _message_columns(
         "packet": Integers(packet + 1),
         "time_ns": Integers(time_ns),
         "connection": columns["connection"],
-        "source": _choose_column(asks, columns["client"], columns["broker"]),
-        "target": _choose_column(asks, columns["broker"], columns["client"]),
+        "source": _choose_column(is_request, columns["client"], columns["broker"]),
+        "target": _choose_column(is_request, columns["broker"], columns["client"]),
         "kind": Coded(side, KINDS),
         "api_key": columns["api_key"],
         "api": columns["api"],
         "api_version": columns["api_version"],
         "correlation_id": columns["correlation_id"],
-        "client_id": _value_where(asks, columns["client_id"], None),
+        "client_id": _value_where(is_request, columns["client_id"], None),
         "bytes": Integers(size),
         "status": columns["status"],
-        "latency_ms": Milliseconds(np.where(asks, NONE, latency.values_ns)),
-        "errors": _value_where(~asks, columns["errors"], []),
-        "topics": _value_where(asks, columns["topics"], []),
+        "latency_ms": Milliseconds(np.where(is_request, NONE, latency.values_ns)),
+        "errors": _value_where(~is_request, columns["errors"], []),
+        "topics": _value_where(is_request, columns["topics"], []),
         "problems": Coded(np.zeros_like(side), [[]]),
-        "body": _body_column(asks, columns),
+        "body": _body_column(is_request, columns),
     }
 
 
 def _choose_column(first: Bools, a: Column, b: Column) -> Coded:
-    """Return values of one column and, elsewhere, of another."""
+    """Return values of one column where `first` is set, and of another elsewhere."""
     assert isinstance(a, Coded)
     assert isinstance(b, Coded)
     return Coded(np.where(first, a.codes, len(a.values) + b.codes), [*a.values, *b.values])
 
 
 def _value_where(mask: Bools, column: Column, other: Any) -> Coded:
-    """Return the values of some rows; the others have another."""
+    """Return the values of a column where `mask` is set, and `other` elsewhere."""
     assert isinstance(column, Coded)
     return Coded(np.where(mask, column.codes, len(column.values)), [*column.values, other])
 

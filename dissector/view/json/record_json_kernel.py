@@ -1,4 +1,4 @@
-"""One record as JSON: the part of `body_records` that is done most often."""
+"""Writes a record as JSON: the device function of `batch_json_kernel` that is called most often."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ from dissector.view.tables.row_kernel import MAX_ESCAPE_BYTES
 from dissector.view.tables.text_kernel import write_fragment, write_json_string
 
 WRITTEN, SLOW_PATH, NO_ROOM = range(3)
-"""What became of something: written; left to Python; there was no room for it."""
+"""Results: written; left to Python; the output buffer is full."""
 
 _RECORD_OVERHEAD_BYTES = 512
-"""Room for all of a record but key, value and headers."""
+"""Output bytes of a record without key, value and headers, at most."""
 _HEADER_OVERHEAD_BYTES = 64
 
 _MIN_RECORD_BYTES = 6
@@ -40,7 +40,7 @@ _CONTROL_TYPE_COUNT = MESSAGE_ATTRIBUTES - CONTROL
 
 @device_function
 def _read_varlong(source: Any, at: int, end: int) -> tuple[int, int]:
-    """Read a varint of up to 56 bits; the second number is where it ends, -1 if it is none."""
+    """Read a varint of up to 56 bits; the second number is where it ends, -1 if it is invalid."""
     value = 0
     shift = 0
     while shift <= 49 and at < end:
@@ -55,7 +55,7 @@ def _read_varlong(source: Any, at: int, end: int) -> tuple[int, int]:
 
 @device_function
 def read_nullable_length(source: Any, at: int, end: int) -> tuple[int, int]:
-    """Read a length that may be null; the second number is where it ends, -1 if it is none."""
+    """Read a length, -1 for null; the second number is where it ends, -1 if it is invalid."""
     size, at = varint_at(source, at, end)
     if at < 0 or size == 1:
         return -1, at
@@ -74,7 +74,7 @@ def _write_headers(
     out: Any,
     to: int,
 ) -> tuple[int, int, int]:
-    """Write the headers of a record; return what became of them, their end, and that in `out`."""
+    """Write the headers of a record; return the result, their end, and the end of the text."""
     for i in range(count):
         key_length, key = read_nullable_length(source, at, end)
         if key < 0 or key_length < 0:
@@ -119,19 +119,19 @@ def write_record(
 
     Args:
         source: The bytes.
-        at: Where the record begins, behind its length.
+        at: Where the record begins, after its length.
         end: Where it ends.
-        base_offset: Of the batch.
-        base_time: Of the batch; the time of the record where the broker set it.
-        attributes: Of the batch.
+        base_offset: Base offset of the batch.
+        base_time: Base timestamp of the batch, or its append time, which is then the record's.
+        attributes: Attributes of the batch.
         pool: The bytes of all fragments.
-        offsets: Where each begins.
+        offsets: Offset of each fragment.
         unsafe: See `write_json_string`.
-        out: The text goes here.
-        to: Where it begins there.
+        out: The output buffer.
+        to: Where the output begins in it.
 
     Returns:
-        What became of it, and where the text ends.
+        The result, and where the text ends.
     """
     if end - at < _MIN_RECORD_BYTES:
         return SLOW_PATH, to

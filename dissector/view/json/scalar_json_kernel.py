@@ -1,4 +1,4 @@
-"""Single values as JSON: parts of the loops that write bodies."""
+"""Writes single values as JSON: device functions of the kernels that write bodies."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def write_integer(value: int, out: Any, at: int) -> int:
     if value < 0:
         out[at] = 45
         at += 1
-        if value < -_MAX_NEGATED:  # the lowest has no opposite
+        if value < -_MAX_NEGATED:  # the smallest int64 can't be negated
             out[at] = 57
             return write_padded(-(value + _MAX_NEGATED), 18, out, at + 1)
         value = -value
@@ -28,7 +28,7 @@ def write_integer(value: int, out: Any, at: int) -> int:
 def write_quoted_hex(
     source: Any, start: int, length: int, pool: Any, offsets: Any, out: Any, at: int
 ) -> int:
-    """Write bytes as hex in quotes, null where the length is negative; return where that ends."""
+    """Write bytes as a hex string, null for a negative length; return where that ends."""
     if length < 0:
         return write_fragment(NULL, pool, offsets, out, at)
     out[at] = 34
@@ -39,7 +39,7 @@ def write_quoted_hex(
 
 @device_function
 def write_boolean(byte: int, pool: Any, offsets: Any, out: Any, at: int) -> int:
-    """Write a boolean, or the number that a byte is which is neither; return where it ends."""
+    """Write a boolean, or the number of a byte that is neither 0 nor 1; return where it ends."""
     if byte > 1:
         return write_digits(0 | byte, out, at)
     return write_fragment(FALSE + byte, pool, offsets, out, at)

@@ -1,8 +1,8 @@
 """
-Rows of text from columns, in bulk: the bytes of `dissector.view.tables.row_formats`.
+Rows of text from columns, in bulk: the same bytes as by `dissector.view.tables.row_formats`.
 
-Each distinct value is rendered once, by the functions that render it row by row; a compiled loop
-puts the rows together.
+Each distinct value is rendered once, by the functions that also render row by row; a compiled
+kernel assembles the rows.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ from dissector.view.tables.text_kernel import UNSAFE
 from dissector.view.text.value_text import bytes_text, header_texts, json_text
 
 BLOCK_ROWS = 8192
-"""So many rows are laid out at a time: their cells stay near the processor."""
+"""Rows that are laid out at a time, so that their cells stay in the CPU cache."""
 
 OUT_BYTES = 1 << 20
-"""Room for text; more where a single row takes more."""
+"""Size of the output buffer; it grows where a single row takes more."""
 
 _STEPS_PER_ITEM = 8
 
@@ -45,13 +45,13 @@ def ndjson_rows(
     columns: Columns, overrides: Mapping[int, str] = _NO_OVERRIDES
 ) -> Iterator[memoryview]:
     """
-    Yield the lines of `ndjson_lines`, with their ends, as UTF-8, many at a time.
+    Yield the lines of `ndjson_lines`, with line ends, as UTF-8, many at a time.
 
-    What was yielded is gone when the next is asked for.
+    What was yielded is overwritten when the next is requested.
 
     Args:
         columns: The rows.
-        overrides: Lines, without their ends, that are written in place of some rows.
+        overrides: Lines, without line ends, that replace some rows.
     """
     kinds: dict[type, int] = {
         Milliseconds: loop.MILLISECONDS,
@@ -75,11 +75,11 @@ def csv_rows(
     columns: Columns, names: Sequence[str], overrides: Mapping[int, str] = _NO_OVERRIDES
 ) -> Iterator[memoryview]:
     """
-    Yield the lines of `csv_lines` but the first, as `ndjson_rows` does.
+    Yield the lines of `csv_lines` without the header, in the same way as `ndjson_rows`.
 
     Args:
-        columns: The rows; the bytes of records as `record_text` has them.
-        names: The columns that are written.
+        columns: The rows; bytes of records are written as by `record_text`.
+        names: The columns to write.
         overrides: See `ndjson_rows`.
     """
     kinds: dict[type, int] = {
@@ -98,9 +98,9 @@ def csv_rows(
 
 def table_rows(columns: Columns, table: Table) -> Iterator[memoryview]:
     """
-    Yield the lines of a table for people, as `ndjson_rows` does; none may have bytes of records.
+    Yield the lines of a table for people, as `ndjson_rows` does.
 
-    The table has no terminal whose width lines must keep to.
+    No column may hold bytes of records. Lines are not truncated to the width of a terminal.
     """
     kinds: dict[type, int] = {Milliseconds: loop.THREE_PLACES}
     items = []
@@ -121,14 +121,16 @@ def _item_kind(column: Column, kinds: Mapping[type, int]) -> int:
 
 def _header_texts(column: Headers) -> Coded:
     """Return the headers of records as lists of texts."""
-    some = np.flatnonzero(column.count)
+    rows_with_headers = np.flatnonzero(column.count)
     codes = np.zeros(len(column), np.int64)
-    codes[some] = np.arange(1, len(some) + 1)
-    return Coded(codes, [[], *(header_texts(column.value(row)) for row in some.tolist())])
+    codes[rows_with_headers] = np.arange(1, len(rows_with_headers) + 1)
+    return Coded(
+        codes, [[], *(header_texts(column.value(row)) for row in rows_with_headers.tolist())]
+    )
 
 
 def _json_value(value: Any) -> str:
-    """Return `json_text`; most values are numbers, and texts that need no look at characters."""
+    """Return `json_text`, with shortcuts for numbers and for texts that need no escapes."""
     if type(value) is int:
         return str(value)
     if type(value) is list:
@@ -152,39 +154,41 @@ def render_rows(
     """
     Yield the text of rows, many at a time.
 
-    What was yielded is gone when the next is asked for.
+    What was yielded is overwritten when the next is requested.
 
     Args:
-        items: What every row is made of.
+        items: The items of every row.
         row_end: The end of every row.
-        overrides: Texts that are written in place of all items of some rows.
-        strip_spaces: Whether spaces before it are left out.
+        overrides: Texts that replace all items of some rows.
+        strip_spaces: Whether spaces before the row end are stripped.
     """
     pool = FragmentPool(loop.SHARED_FRAGMENTS)
-    last = pool.add([row_end])
-    laid = lay_out(items, pool, overrides)
+    row_end_fragment = pool.add([row_end])
+    item_cells = lay_out(items, pool, overrides)
     texts, offsets = pool.arrays()
     buffers, headers = _buffers(items), _headers(items)
-    places = np.cumsum([0, *(len(each.cells) for each in laid)])
+    places = np.cumsum([0, *(len(each.cells) for each in item_cells)])
     total = len(items[0].column)
     out = np.empty(OUT_BYTES, np.uint8)
     used = np.zeros(1, np.int64)
     constants = [
         np.array(values, np.int64)
         for values in (
-            [each.kind for each in laid],
+            [each.kind for each in item_cells],
             places[:-1],
-            [each.prefix for each in laid],
-            [each.width for each in laid],
+            [each.prefix for each in item_cells],
+            [each.width for each in item_cells],
         )
     ]
     for begin in range(0, total, BLOCK_ROWS):
-        cells = _cell_block(laid, int(places[-1]), slice(begin, min(begin + BLOCK_ROWS, total)))
+        cells = _cell_block(
+            item_cells, int(places[-1]), slice(begin, min(begin + BLOCK_ROWS, total))
+        )
         row = 0
         while row < len(cells):
-            following = loop.write_rows(
+            next_row = loop.write_rows(
                 *constants,
-                last,
+                row_end_fragment,
                 int(strip_spaces),
                 cells,
                 texts,
@@ -199,18 +203,18 @@ def render_rows(
                 used,
                 work=cells.size * _STEPS_PER_ITEM,
             )
-            if following == row:
+            if next_row == row:
                 out = np.empty(2 * len(out), np.uint8)
             else:
                 yield out.data[: int(used[0])]
-            row = following
+            row = next_row
 
 
-def _cell_block(laid: Sequence[ItemCells], width: int, rows: slice) -> Any:
+def _cell_block(item_cells: Sequence[ItemCells], width: int, rows: slice) -> Any:
     """Return the cells of some rows side by side."""
     block = np.empty((rows.stop - rows.start, width), np.int64)
     at = 0
-    for each in laid:
+    for each in item_cells:
         for cells in each.cells:
             block[:, at] = cells[rows]
             at += 1
@@ -218,14 +222,14 @@ def _cell_block(laid: Sequence[ItemCells], width: int, rows: slice) -> Any:
 
 
 def _buffers(items: Sequence[RowItem]) -> SliceBuffers:
-    """Return the bytes that slices are of: the same for all columns."""
+    """Return the buffers of the slices, which are the same for all columns."""
     for item in items:
         if isinstance(item.column, Slices):
             return item.column.buffers
         if isinstance(item.column, Headers):
             return item.column.keys.buffers
-    none = np.zeros(0, np.uint8)
-    return SliceBuffers(none, none, none)
+    no_bytes = np.zeros(0, np.uint8)
+    return SliceBuffers(no_bytes, no_bytes, no_bytes)
 
 
 def _headers(items: Sequence[RowItem]) -> Any:

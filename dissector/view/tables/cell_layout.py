@@ -1,8 +1,8 @@
 """
-What the loop that writes rows needs of each column: numbers, and the text that Python has rendered.
+Prepares columns for the kernel that writes rows: numbers, and texts rendered by Python.
 
-Python renders each distinct value of a `Coded` column, null, and the few numbers and bytes that the
-loop does not write as Python would.
+Python renders each distinct value of a `Coded` column, null, and the few numbers and bytes whose
+text in Python the kernel does not reproduce.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ class RowItem:
     One item of every row.
 
     Attributes:
-        prefix: The text that stands before it.
+        prefix: The text before it.
         column: Its values.
-        kind: How the loop writes them; `Coded` has none.
-        render: How Python writes a value, null among them.
-        width: How many places a number takes at least.
+        kind: How the kernel writes the values; not used for `Coded`.
+        render: Renders a value in Python; also for null.
+        width: Minimal width of a number.
     """
 
     prefix: str
@@ -55,12 +55,12 @@ class RowItem:
 @dataclass(slots=True)
 class ItemCells:
     """
-    An item as the loop takes it.
+    The cells of an item, or of adjacent `Coded` items, for the kernel.
 
     Attributes:
         cells: One or two columns of numbers.
         kind: As of the item.
-        prefix: The fragment that stands before what is none.
+        prefix: The fragment before cells that are not fragments themselves.
         width: As of the item.
     """
 
@@ -83,7 +83,7 @@ class FragmentPool:
         return number
 
     def arrays(self) -> tuple[NDArray[np.uint8], Ints]:
-        """Return their bytes, and where each begins and the last ends."""
+        """Return the bytes of all fragments, and their offsets, with the end of the last."""
         offsets = np.zeros(len(self._texts) + 1, np.int64)
         np.cumsum(np.fromiter(map(len, self._texts), np.int64), out=offsets[1:])
         return np.frombuffer(b"".join(self._texts), np.uint8), offsets
@@ -92,21 +92,21 @@ class FragmentPool:
 def lay_out(
     items: Sequence[RowItem], pool: FragmentPool, overrides: Mapping[int, str]
 ) -> list[ItemCells]:
-    """Lay items out for the loop; neighbours with the same codes become one."""
-    laid: list[ItemCells] = []
+    """Lay items out for the kernel; adjacent items with the same codes are merged."""
+    item_cells: list[ItemCells] = []
     for codes, group in groupby(items, _codes_identity):
         if codes is None:
-            laid += [_lay_out_one(item, pool) for item in group]
+            item_cells += [_lay_out_one(item, pool) for item in group]
         else:
-            laid.append(_lay_out_coded(list(group), pool))
+            item_cells.append(_lay_out_coded(list(group), pool))
     if overrides:
         rows = np.fromiter(overrides, np.int64)
-        nothing = loop.FIRST_FRAGMENT + pool.add(["", *overrides.values()])
-        for at, each in enumerate(laid):
+        empty = loop.FIRST_FRAGMENT + pool.add(["", *overrides.values()])
+        for at, each in enumerate(item_cells):
             cells = each.cells[0].copy()
-            cells[rows] = nothing if at else nothing + 1 + np.arange(len(rows))
+            cells[rows] = empty if at else empty + 1 + np.arange(len(rows))
             each.cells[0] = cells
-    return laid
+    return item_cells
 
 
 def _codes_identity(item: RowItem) -> int | None:
@@ -114,17 +114,17 @@ def _codes_identity(item: RowItem) -> int | None:
 
 
 def _lay_out_coded(items: Sequence[RowItem], pool: FragmentPool) -> ItemCells:
-    """Lay columns out that have the same codes."""
+    """Lay out columns that share their codes."""
     columns = [item.column for item in items if isinstance(item.column, Coded)]
-    codes, null = columns[0].codes, len(columns[0].values)
-    none = codes == NONE
-    index = np.where(none, null, codes) if none.any() else codes
-    numbers = np.zeros(null + 1, np.int64)
+    codes, null_code = columns[0].codes, len(columns[0].values)
+    is_null = codes == NONE
+    index = np.where(is_null, null_code, codes) if is_null.any() else codes
+    numbers = np.zeros(null_code + 1, np.int64)
     numbers[index] = 1
     used = np.flatnonzero(numbers)
     texts = (
         "".join(
-            item.prefix + item.render(None if code == null else column.values[code])
+            item.prefix + item.render(None if code == null_code else column.values[code])
             for item, column in zip(items, columns, strict=True)
         )
         for code in used.tolist()
@@ -135,19 +135,19 @@ def _lay_out_coded(items: Sequence[RowItem], pool: FragmentPool) -> ItemCells:
 
 def _lay_out_one(item: RowItem, pool: FragmentPool) -> ItemCells:
     column = item.column
-    values, more = _cells_of(column)
-    none = values == NONE
-    rare = np.flatnonzero(_needs_python(item, values) & ~none)
-    before = pool.add([item.prefix, item.prefix + item.render(None)])
-    if none.any() or len(rare):
-        values = np.where(none, loop.FIRST_FRAGMENT + before + 1, values)
-        texts = (item.prefix + item.render(column.value(row)) for row in rare.tolist())
-        values[rare] = loop.FIRST_FRAGMENT + pool.add(texts) + np.arange(len(rare))
-    return ItemCells([values, *more], item.kind, before, item.width)
+    values, further = _cells_of(column)
+    is_null = values == NONE
+    in_python = np.flatnonzero(_needs_python(item, values) & ~is_null)
+    prefix = pool.add([item.prefix, item.prefix + item.render(None)])
+    if is_null.any() or len(in_python):
+        values = np.where(is_null, loop.FIRST_FRAGMENT + prefix + 1, values)
+        texts = (item.prefix + item.render(column.value(row)) for row in in_python.tolist())
+        values[in_python] = loop.FIRST_FRAGMENT + pool.add(texts) + np.arange(len(in_python))
+    return ItemCells([values, *further], item.kind, prefix, item.width)
 
 
 def _cells_of(column: Column) -> tuple[Ints, list[Ints]]:
-    """Return the cells of a column, and those beside them."""
+    """Return the first column of cells, and further ones beside it."""
     match column:
         case Integers():
             return column.values, []
@@ -162,25 +162,25 @@ def _cells_of(column: Column) -> tuple[Ints, list[Ints]]:
 
 
 def _needs_python(item: RowItem, values: Ints) -> Bools:
-    """Tell which values the loop would not write as Python does, nor take for a fragment."""
-    rare: Bools
+    """Return which values the kernel can't write as Python does, or would take for fragments."""
+    needs_python: Bools
     match item.kind:
         case loop.MILLISECONDS:
             size = np.abs(values)
-            rare = (size >= loop.MAX_EXACT_NS) | (size < loop.MIN_DECIMAL_NS) & (size != 0)
+            needs_python = (size >= loop.MAX_EXACT_NS) | (size < loop.MIN_DECIMAL_NS) & (size != 0)
         case loop.THREE_PLACES:
-            rare = (np.abs(values) >= loop.MAX_EXACT_NS) | (values % 1000 == 500)
+            needs_python = (np.abs(values) >= loop.MAX_EXACT_NS) | (values % 1000 == 500)
         case loop.CSV_TEXT:
-            rare = _non_ascii_text(item.column)
+            needs_python = _non_ascii_text(item.column)
         case _:
-            rare = values < loop.FIRST_FRAGMENT + loop.FRAGMENT_COUNT
-    return rare
+            needs_python = values < loop.FIRST_FRAGMENT + loop.FRAGMENT_COUNT
+    return needs_python
 
 
 def _non_ascii_text(column: Column) -> Bools:
-    """Tell which bytes are text that Python has to look at: UTF-8, but not all printable ASCII."""
+    """Return which bytes are text that Python has to render: UTF-8, but not all printable ASCII."""
     assert isinstance(column, Slices)
-    rare = np.zeros(len(column), np.uint8)
+    found = np.zeros(len(column), np.uint8)
     buffers = column.buffers
     find_non_ascii_text(
         column.start,
@@ -188,7 +188,7 @@ def _non_ascii_text(column: Column) -> Bools:
         buffers.data,
         buffers.carry_over,
         buffers.arena,
-        rare,
+        found,
         work=int(column.length.sum()),
     )
-    return rare.view(np.bool_)
+    return found.view(np.bool_)

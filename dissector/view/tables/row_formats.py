@@ -1,4 +1,4 @@
-"""Rows as text: a table for people, CSV and lines of JSON for machines; all of them stream."""
+"""Rows as text: a table for people, CSV and ndjson for programs. All of them stream."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from dissector.view.text.value_text import json_text, jsonable, time_text
 Row = Mapping[str, Any]
 
 SAMPLE_ROWS = 200
-"""So many rows are read before the first is printed; they settle how wide each column is."""
+"""Rows that are read before the first is printed; they determine the column widths."""
 _MAX_WIDTH = 60
 _DEFAULT_WIDTHS = {
     "client": 21,
@@ -32,12 +32,12 @@ _DEFAULT_WIDTHS = {
     "codec": 6,
     "control": 6,
 }
-"""How wide columns of text are where their rows are not known yet."""
+"""Widths of text columns in live output, where few rows are known."""
 _DEFAULT_NUMBER_WIDTH = 9
 FORMULA_STARTS = ("=", "+", "-", "@")
-"""A spreadsheet takes text that begins so for a formula."""
+"""Spreadsheets interpret a text with such a beginning as a formula."""
 COLUMN_GAP = "  "
-"""Stands between two columns."""
+"""Text between two columns."""
 
 
 def table_lines(
@@ -48,8 +48,8 @@ def table_lines(
 
     Args:
         rows: Each has all the columns.
-        columns: In order. Those that end in `time_ns` are shown as times.
-        terminal_width: Where the output is a terminal: longer lines are cut there.
+        columns: In order. Those whose names end with `time_ns` are shown as times.
+        terminal_width: Width of the terminal, if the output is one: longer lines are truncated.
     """
     rows = iter(rows)
     first = list(islice(rows, SAMPLE_ROWS))
@@ -60,12 +60,12 @@ def table_lines(
 
 class Table:
     """
-    A table for people, whose first rows have settled how wide each column is.
+    A table for people, whose first rows determine the column widths.
 
     Attributes:
-        columns: Their names.
-        widths: How many places each takes, unless a later row needs more.
-        is_right_aligned: Which stand to the right: numbers.
+        columns: Names of the columns.
+        widths: Width of each column, unless a later row needs more.
+        is_right_aligned: Which columns are right-aligned: numbers.
     """
 
     def __init__(
@@ -76,7 +76,7 @@ class Table:
         *,
         live: bool = False,
     ) -> None:
-        """Settle the columns; `live`: by few rows, so that they need room for what is usual."""
+        """Determine the widths; `live`: from few rows, so default widths apply too."""
         self.columns = columns
         self.is_right_aligned = [
             _is_number(name, [row[name] for row in first])
@@ -85,11 +85,11 @@ class Table:
         ]
         self.widths = []
         for name, is_number in zip(columns, self.is_right_aligned, strict=True):
-            usual = (
+            default = (
                 _DEFAULT_WIDTHS.get(name, _DEFAULT_NUMBER_WIDTH if is_number else 0) if live else 0
             )
             cells = (_display_width(cell(name, row[name])) for row in first)
-            self.widths.append(min(_MAX_WIDTH, max([_display_width(name), usual, *cells])))
+            self.widths.append(min(_MAX_WIDTH, max([_display_width(name), default, *cells])))
         self._terminal_width = terminal_width
 
     def header(self) -> str:
@@ -101,7 +101,7 @@ class Table:
         return self._line([cell(name, row[name]) for name in self.columns])
 
     def padded_cell(self, at: int, value: Any) -> str:
-        """Return what a value of a column, by its place, takes in a line."""
+        """Return a value of a column, given by its index, padded to the column's width."""
         return _pad(cell(self.columns[at], value), self.widths[at], self.is_right_aligned[at])
 
     def _line(self, cells: Sequence[str]) -> str:
@@ -110,10 +110,10 @@ class Table:
 
 
 def _is_number(name: str, values: Sequence[Any]) -> bool:
-    """Tell whether a column holds numbers, which stand to the right."""
-    known = [value for value in values if value is not None]
+    """Return whether a column holds numbers, which are right-aligned."""
+    not_null = [value for value in values if value is not None]
     return not name.endswith("time_ns") and all(
-        isinstance(value, int | float) and not isinstance(value, bool) for value in known
+        isinstance(value, int | float) and not isinstance(value, bool) for value in not_null
     )
 
 
@@ -144,7 +144,7 @@ def _pad(text: str, width: int, right_aligned: bool) -> str:
 
 
 def _display_width(text: str) -> int:
-    """Return how many places a text takes on a terminal."""
+    """Return the number of terminal columns that a text takes."""
     if text.isascii():
         return len(text)
     return sum(map(_character_width, text))
@@ -159,13 +159,13 @@ def _character_width(character: str) -> int:
 def _truncate(text: str, width: int) -> str:
     if _display_width(text) <= width:
         return text
-    kept, used = [], 0
+    characters, used = [], 0
     for character in text:
         used += _character_width(character)
         if used >= width:
             break
-        kept.append(character)
-    return "".join(kept) + "…"
+        characters.append(character)
+    return "".join(characters) + "…"
 
 
 def ndjson_lines(rows: Iterable[Row]) -> Iterator[str]:
@@ -177,8 +177,8 @@ def csv_lines(rows: Iterable[Row], columns: Sequence[str]) -> Iterator[str]:
     """
     Yield the lines of a CSV file, header first, each without its line end (which is CR LF).
 
-    Lists are joined with `;`, null is empty, whatever is not printable is escaped. A text that a
-    spreadsheet would take for a formula has a `'` before it.
+    Lists are joined with `;`, null is empty, non-printable characters are escaped. A text that a
+    spreadsheet would interpret as a formula is prefixed with `'`.
 
     Source: RFC 4180; https://owasp.org/www-community/attacks/CSV_Injection
     """
@@ -188,12 +188,12 @@ def csv_lines(rows: Iterable[Row], columns: Sequence[str]) -> Iterator[str]:
 
 
 def csv_line(row: Row, columns: Sequence[str]) -> str:
-    """Return a row as a line of CSV, without its end."""
+    """Return a row as a line of CSV, without its line end."""
     return _csv_line([_csv_cell(row[name]) for name in columns])
 
 
 def csv_cell(value: Any) -> str:
-    """Return a value as it stands in a line of CSV, between commas."""
+    """Return a value as a CSV cell."""
     return _csv_line([_csv_cell(value), ""])[:-1]
 
 

@@ -1,10 +1,10 @@
 """
-The loop that writes rows of text from columns.
+The kernel that writes rows of text from columns.
 
-A row is a fixed sequence of items: constant bytes, then what a column has there. Whatever repeats
-and whatever is rare was rendered by Python before, and is only copied: a *fragment*. A cell below
-`FRAGMENT + FRAGMENTS` is the number of a fragment, counted from `FIRST_FRAGMENT`; all others are
-written by the kind of their column.
+A row is a fixed sequence of items: constant bytes, then the column's value. Repeated and rare
+values were rendered by Python and are only copied: they are *fragments*. A cell below
+`FIRST_FRAGMENT + FRAGMENT_COUNT` is the number of a fragment, counted from `FIRST_FRAGMENT`; all
+others are written according to the kind of their column.
 """
 
 from __future__ import annotations
@@ -30,10 +30,12 @@ _FIRST_VALUE = FIRST_FRAGMENT + FRAGMENT_COUNT
 INTEGER, MILLISECONDS, THREE_PLACES, TIME = range(4)
 JSON_TEXT, CSV_TEXT, JSON_HEADERS, HEADER_KEY, JSON_BYTES = range(4, 9)
 """
-Kinds of cells: an integer; nanoseconds as milliseconds, with as many places as `repr` of the float
-has, or with three; nanoseconds since the epoch as a time in UTC; bytes as JSON or CSV has them; the
-headers of a record as JSON; the key of one, which is text whatever its bytes; bytes that are JSON
-already. Of those after TIME a second cell stands beside the first: the length, or how many headers.
+Kinds of cells.
+
+An integer; nanoseconds as milliseconds, with as many decimals as the `repr` of the float, or with
+three; nanoseconds since the epoch as a time in UTC; bytes as JSON or CSV; the headers of a record
+as JSON; the key of a header, which is text whatever its bytes; bytes that are JSON already. Kinds
+after TIME have a second cell: the length, or the number of headers.
 """
 
 KEY, VALUE, HEX, NULL = range(4)
@@ -43,29 +45,29 @@ SHARED_FRAGMENTS = (b'{"key": ', b', "value": ', b'{"hex": "', b"null")
 MAX_EXACT_NS = 10**15
 """From here on the nanoseconds of MILLISECONDS are rendered by Python, as floats round them."""
 MIN_DECIMAL_NS = 100
-"""And below it those that are not 0, which `repr` writes with an exponent."""
+"""Below this, non-zero nanoseconds are rendered by Python: `repr` gives them an exponent."""
 
 _NUMBER_BYTES = 40
-"""Room for whatever is written of a number."""
+"""Output bytes of a number at most."""
 _QUOTES_BYTES = 48
-"""Room for what stands around a key and a value."""
+"""Output bytes around a key and a value at most."""
 MAX_ESCAPE_BYTES = 6
-"""A byte of a text takes so many at most: a control character in JSON."""
+"""Output bytes of a single byte of text at most: a control character in JSON."""
 
 
 @Kernel
 def write_rows(
     kinds: Any,
     places: Any,
-    before: Any,
+    prefixes: Any,
     widths: Any,
-    behind: int,
-    trimmed: int,
+    row_end: int,
+    strip_spaces: int,
     cells: Any,
     pool: Any,
     offsets: Any,
     data: Any,
-    held: Any,
+    carry_over: Any,
     arena: Any,
     headers: Any,
     unsafe: Any,
@@ -74,26 +76,26 @@ def write_rows(
     used: Any,
 ) -> int:
     """
-    Write rows until all are written, or no more fit; return the number of the next one.
+    Write rows until all are written, or no more fit; return the number of the next row.
 
     Args:
-        kinds: Of each item.
-        places: Of each item, the column of its cell.
-        before: Of each item, the fragment of its constant bytes; not written before a fragment.
-        widths: Of each item that is a number, how many bytes it takes at least, to the right.
-        behind: The fragment behind each row.
-        trimmed: Whether spaces at the end of a row are left out.
+        kinds: Kind of each item.
+        places: Column of each item's cell.
+        prefixes: Fragment with the constant bytes of each item; not written before a fragment.
+        widths: Minimal width of each item that is a number; it is right-aligned.
+        row_end: The fragment at the end of each row.
+        strip_spaces: Whether spaces at the end of a row are stripped.
         cells: [rows, columns].
         pool: The bytes of all fragments.
-        offsets: Where each fragment begins in it, and where the last one ends.
-        data: The bytes that slices are of, with `held` and `arena` behind them.
-        held: See `data`.
+        offsets: Offset of each fragment in `pool`, with the end of the last.
+        data: The bytes that slices refer to, continued by `carry_over` and `arena`.
+        carry_over: See `data`.
         arena: See `data`.
         headers: [n, 4]: start and length of key and value of each header.
-        unsafe: Of each byte, whether JSON or terminals need it escaped.
-        first: The number of the first row to write.
-        out: The text goes here.
-        used: Its first item is set to how many bytes of it there are.
+        unsafe: For each byte, whether JSON or terminals need it escaped.
+        first: The first row to write.
+        out: The output buffer.
+        used: Its first item is set to the number of bytes written.
     """
     at = 0
     used[0] = 0
@@ -107,34 +109,34 @@ def write_rows(
                     return row
                 at = write_fragment(number, pool, offsets, out, at)
                 continue
-            constant = before[item]
+            prefix = prefixes[item]
             kind = kinds[item]
-            room = offsets[constant + 1] - offsets[constant] + _NUMBER_BYTES + widths[item]
-            more = 0
+            needed_bytes = offsets[prefix + 1] - offsets[prefix] + _NUMBER_BYTES + widths[item]
+            extra = 0
             if kind >= JSON_TEXT:
-                more = cells[row, places[item] + 1]
+                extra = cells[row, places[item] + 1]
             if kind in (JSON_TEXT, CSV_TEXT):
-                room += MAX_ESCAPE_BYTES * more
+                needed_bytes += MAX_ESCAPE_BYTES * extra
             elif kind == JSON_BYTES:
-                room += more
+                needed_bytes += extra
             elif kind == JSON_HEADERS:
-                for header in range(cell, cell + more):
-                    room += (
+                for header in range(cell, cell + extra):
+                    needed_bytes += (
                         MAX_ESCAPE_BYTES * (headers[header, 1] + headers[header, 3]) + _QUOTES_BYTES
                     )
-            if at + room > len(out):
+            if at + needed_bytes > len(out):
                 return row
-            at = write_fragment(constant, pool, offsets, out, at)
+            at = write_fragment(prefix, pool, offsets, out, at)
             if kind in (JSON_TEXT, CSV_TEXT):
                 at = _write_bytes(
-                    kind, data, held, arena, cell, more, pool, offsets, unsafe, out, at
+                    kind, data, carry_over, arena, cell, extra, pool, offsets, unsafe, out, at
                 )
             elif kind == JSON_BYTES:
-                at = _copy_slice(data, held, arena, cell, more, out, at)
+                at = _copy_slice(data, carry_over, arena, cell, extra, out, at)
             elif kind == JSON_HEADERS:
                 out[at] = 91
                 at += 1
-                for header in range(cell, cell + more):
+                for header in range(cell, cell + extra):
                     if header > cell:
                         out[at] = 44
                         out[at + 1] = 32
@@ -143,13 +145,33 @@ def write_rows(
                     start = headers[header, 0]
                     length = headers[header, 1]
                     at = _write_bytes(
-                        HEADER_KEY, data, held, arena, start, length, pool, offsets, unsafe, out, at
+                        HEADER_KEY,
+                        data,
+                        carry_over,
+                        arena,
+                        start,
+                        length,
+                        pool,
+                        offsets,
+                        unsafe,
+                        out,
+                        at,
                     )
                     at = write_fragment(VALUE, pool, offsets, out, at)
                     start = headers[header, 2]
                     length = headers[header, 3]
                     at = _write_bytes(
-                        JSON_TEXT, data, held, arena, start, length, pool, offsets, unsafe, out, at
+                        JSON_TEXT,
+                        data,
+                        carry_over,
+                        arena,
+                        start,
+                        length,
+                        pool,
+                        offsets,
+                        unsafe,
+                        out,
+                        at,
                     )
                     out[at] = 125
                     at += 1
@@ -160,12 +182,12 @@ def write_rows(
             else:
                 end = _write_number(kind, cell, out, at)
                 at = _right_align(out, at, end, widths[item])
-        if trimmed:
+        if strip_spaces:
             while at > begin and out[at - 1] == 32:
                 at -= 1
-        if at + offsets[behind + 1] - offsets[behind] > len(out):
+        if at + offsets[row_end + 1] - offsets[row_end] > len(out):
             return row
-        at = write_fragment(behind, pool, offsets, out, at)
+        at = write_fragment(row_end, pool, offsets, out, at)
         used[0] = at
     return len(cells)
 
@@ -182,13 +204,13 @@ def _write_number(kind: int, value: int, out: Any, at: int) -> int:
     if kind == THREE_PLACES:
         value = (value + 500) // 1000
         whole = value // 1000
-        rest = (value - whole * 1000) * 1000
+        fraction = (value - whole * 1000) * 1000
     else:
         whole = value // 1000000
-        rest = value - whole * 1000000
+        fraction = value - whole * 1000000
     at = write_digits(whole, out, at)
     out[at] = 46
-    write_padded(rest, 6, out, at + 1)
+    write_padded(fraction, 6, out, at + 1)
     if kind == THREE_PLACES:
         return at + 4
     end = at + 7
@@ -199,7 +221,7 @@ def _write_number(kind: int, value: int, out: Any, at: int) -> int:
 
 @device_function
 def _right_align(out: Any, at: int, end: int, width: int) -> int:
-    """Move what was written to the right, so that it takes a width; return where it ends."""
+    """Move the bytes written since `at` to the right, to fill the width; return where they end."""
     space = at + width - end
     if space <= 0:
         return end
@@ -216,8 +238,8 @@ def _write_time(time_ns: int, out: Any, at: int) -> int:
     second = time_ns // 1000000000
     days = second // 86400
     of_day = second - days * 86400
-    # A year here begins in March: a leap day is its last. An era has 400 of them, and its days are
-    # counted from 0000-03-01.
+    # Years begin in March here, so that a leap day is the last of its year. An era has 400 years;
+    # its days are counted from 0000-03-01.
     days += 719468
     era = days // 146097
     of_era = days - era * 146097
@@ -243,7 +265,7 @@ def _write_time(time_ns: int, out: Any, at: int) -> int:
 def _write_bytes(
     kind: int,
     data: Any,
-    held: Any,
+    carry_over: Any,
     arena: Any,
     start: int,
     length: int,
@@ -253,28 +275,28 @@ def _write_bytes(
     out: Any,
     at: int,
 ) -> int:
-    """Write bytes, wherever they are, and return where they end."""
+    """Write bytes from any of the three buffers, and return where they end."""
     if start < 0:
         return write_fragment(NULL, pool, offsets, out, at)
     if start < len(data):
         return _write_text(kind, data, start, length, pool, offsets, unsafe, out, at)
     start -= len(data)
-    if start < len(held):
-        return _write_text(kind, held, start, length, pool, offsets, unsafe, out, at)
-    return _write_text(kind, arena, start - len(held), length, pool, offsets, unsafe, out, at)
+    if start < len(carry_over):
+        return _write_text(kind, carry_over, start, length, pool, offsets, unsafe, out, at)
+    return _write_text(kind, arena, start - len(carry_over), length, pool, offsets, unsafe, out, at)
 
 
 @device_function
 def _copy_slice(
-    data: Any, held: Any, arena: Any, start: int, length: int, out: Any, at: int
+    data: Any, carry_over: Any, arena: Any, start: int, length: int, out: Any, at: int
 ) -> int:
-    """Copy bytes, wherever they are, and return where they end."""
+    """Copy bytes from any of the three buffers, and return where they end."""
     if start < len(data):
         copy_bytes(out, at, data, start, length)
-    elif start - len(data) < len(held):
-        copy_bytes(out, at, held, start - len(data), length)
+    elif start - len(data) < len(carry_over):
+        copy_bytes(out, at, carry_over, start - len(data), length)
     else:
-        copy_bytes(out, at, arena, start - len(data) - len(held), length)
+        copy_bytes(out, at, arena, start - len(data) - len(carry_over), length)
     return at + length
 
 
@@ -290,7 +312,7 @@ def _write_text(
     out: Any,
     at: int,
 ) -> int:
-    """Write bytes as text if they are fit for it, else as hex; return where they end."""
+    """Write bytes as text if they are valid as such, else as hex; return where they end."""
     if kind == CSV_TEXT:
         end = write_csv_cell(source, start, length, out, at)
         if end >= 0:

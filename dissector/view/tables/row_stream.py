@@ -1,7 +1,7 @@
 """
-Tables as text, part by part: a part is rows one by one, or a whole window of them in columns.
+Tables as text, part by part: a part is single rows, or a window of rows in columns.
 
-Rows that come in columns are written in bulk; the text is the same.
+Rows in columns are written in bulk; the text is the same.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from dissector.view.tables.row_formats import (
 )
 
 Text: TypeAlias = bytes | memoryview
-"""Some lines as UTF-8, with their ends. A memoryview is gone when the next text is asked for."""
+"""Lines as UTF-8, with line ends; a memoryview is overwritten when the next text is requested."""
 
 MAX_WRITERS = 2
-"""What they write has to go to one file, which takes as long."""
+"""More writers would not help: writing their output to one file takes as long."""
 
 
 def ndjson_text(parts: Iterable[TablePart], jobs: int = 1) -> Iterator[Text]:
@@ -39,7 +39,7 @@ def csv_text(parts: Iterable[TablePart], columns: Sequence[str], jobs: int = 1) 
     """
     Yield a CSV file; see `csv_lines`, and `_write_parts` for `jobs`.
 
-    Its header comes once there is something to read.
+    The header is yielded once the first rows have been read.
     """
     rows = _write_parts(
         parts,
@@ -63,33 +63,31 @@ def _write_parts(
     Yield the text of parts in their order.
 
     Args:
-        parts: Where columns are written side by side, they must stay when others are asked for.
+        parts: With several jobs, columns must stay valid when the next parts are requested.
         write_columns: Writes columns.
         write_rows: Writes rows.
-        jobs: How many columns may be written side by side.
+        jobs: Maximum number of columns that are written concurrently.
     """
 
-    def written(piece: Columns | Text) -> list[Text]:
+    def as_texts(part: Columns | Text) -> list[Text]:
         return (
-            [bytes(text) for text in write_columns(piece)]
-            if isinstance(piece, Mapping)
-            else [piece]
+            [bytes(text) for text in write_columns(part)] if isinstance(part, Mapping) else [part]
         )
 
-    def in_turn() -> Iterator[Columns | Text]:
-        for piece in split_mixed(parts):
-            if isinstance(piece, Mapping):
-                yield piece
+    def in_order() -> Iterator[Columns | Text]:
+        for part in split_mixed(parts):
+            if isinstance(part, Mapping):
+                yield part
             else:
-                yield from write_rows(piece)
+                yield from write_rows(part)
 
     if jobs <= 1:
-        for piece in in_turn():
-            yield from write_columns(piece) if isinstance(piece, Mapping) else [piece]
+        for part in in_order():
+            yield from write_columns(part) if isinstance(part, Mapping) else [part]
     else:
         writers = min(jobs, MAX_WRITERS)
-        done = map_in_threads(in_turn(), written, writers, writers)
-        yield from chain.from_iterable(done)
+        texts = map_in_threads(in_order(), as_texts, writers, writers)
+        yield from chain.from_iterable(texts)
 
 
 def table_text(
@@ -105,26 +103,26 @@ def table_text(
     Args:
         parts: The rows.
         columns: In order.
-        terminal_width: Where the output is a terminal: longer lines are cut there.
-        live: The first part with rows is written at once; columns have room for what is usual.
+        terminal_width: Width of the terminal, if the output is one: longer lines are truncated.
+        live: Whether the first part with rows is written at once; default column widths apply.
     """
-    rest_of_parts = split_mixed(parts)
+    remaining_parts = split_mixed(parts)
     first: list[Row] = []
-    taken: list[RowBatch] = []
-    for part in rest_of_parts:
+    read_parts: list[RowBatch] = []
+    for part in remaining_parts:
         if isinstance(part, Mapping):
             first += islice(iter_rows(part), SAMPLE_ROWS - len(first))
-            taken.append(part)
+            read_parts.append(part)
         else:
-            rest = iter(part)
-            rows = list(islice(rest, SAMPLE_ROWS - len(first)))
+            remaining_rows = iter(part)
+            rows = list(islice(remaining_rows, SAMPLE_ROWS - len(first)))
             first += rows
-            taken += [rows, rest]
+            read_parts += [rows, remaining_rows]
         if len(first) == SAMPLE_ROWS or (live and first):
             break
     table = Table(columns, first, terminal_width, live=live)
     yield from _with_ends([table.header()], "\n")
-    for part in chain(taken, rest_of_parts):
+    for part in chain(read_parts, remaining_parts):
         if isinstance(part, Mapping) and terminal_width is None:
             yield from table_rows(part, table)
         else:

@@ -1,4 +1,4 @@
-"""The report of `stats`: tables of what each API, client, topic and broker did, and the capture."""
+"""The report of `stats`: tables per API, client, topic and broker, and counters of the capture."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ SECTIONS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "topics": ("Per topic", ("topic", *_COUNTS, *_LATENCY, *_BYTES)),
     "brokers": ("Per broker", ("broker", *_COUNTS, *_LATENCY, *_BYTES)),
 }
-"""Section -> its heading, and the columns that each of its rows has."""
+"""Section -> its heading, and the columns of its rows."""
 
 HEALTH = ("packets", "connections", "kafka_connections", "gaps", "skipped_bytes", "problems")
-"""What is told of the capture; more may be given and is told after these."""
+"""Counters of the capture that are reported first; others follow."""
 
 
 def report(
@@ -33,10 +33,10 @@ def report(
     Return the lines of the report.
 
     Args:
-        sections: By the keys of `SECTIONS`, the rows in the order in which they are to stand; a
-            latency is None where nothing was answered. Sections without rows are left out.
-        health: The capture itself, by the names of `HEALTH`; those that are missing are left out.
-        terminal_width: Where the output is a terminal.
+        sections: Rows by the keys of `SECTIONS`, in order; a latency is None without a response.
+            Sections without rows are omitted.
+        health: Counters of the capture, by the names of `HEALTH`; missing ones are omitted.
+        terminal_width: Width of the terminal, if the output is one.
     """
     lines: list[str] = []
     for key, (heading, columns) in SECTIONS.items():

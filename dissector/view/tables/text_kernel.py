@@ -1,4 +1,4 @@
-"""Bytes of messages and numbers as text: parts of the loops that write rows and bodies."""
+"""Device functions that write bytes and numbers as text, for the kernels of rows and bodies."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dissector.kernel import Kernel, device_function
 from dissector.kernel.memcpy import copy_bytes
 
 UNSAFE = np.array([not 0x20 <= byte < 0x7F or byte in b'"\\' for byte in range(256)], np.uint8)
-"""Of each byte, whether more than itself may be written for it in JSON."""
+"""For each byte, whether JSON may need an escape for it, or for the sequence that it begins."""
 
 
 @device_function
@@ -36,16 +36,16 @@ def write_digits(value: int, out: Any, at: int) -> int:
 
 @device_function
 def write_padded(value: int, size: int, out: Any, at: int) -> int:
-    """Write so many digits of a number."""
+    """Write a number with `size` digits, including leading zeros; return where it ends."""
     to = at + size
     while to > at + 1:
         to -= 2
-        rest = value // 100
-        two = value - rest * 100
+        quotient = value // 100
+        two = value - quotient * 100
         ten = two * 103 >> 10
         out[to] = 48 + ten
         out[to + 1] = 48 + two - ten * 10
-        value = rest
+        value = quotient
     if to > at:
         out[at] = 48 + value
     return at + size
@@ -53,7 +53,7 @@ def write_padded(value: int, size: int, out: Any, at: int) -> int:
 
 @device_function
 def utf8_length(data: Any, at: int, end: int) -> int:
-    """Return how many bytes a UTF-8 sequence takes, that begins above 0x7f; 0 where it is none."""
+    """Return the length of a UTF-8 sequence whose first byte is above 0x7f; 0 if it is invalid."""
     lead = data[at]
     if lead < 0xC2 or lead > 0xF4 or at + 1 >= end:
         return 0
@@ -61,9 +61,9 @@ def utf8_length(data: Any, at: int, end: int) -> int:
     lowest = 0x80
     highest = 0xBF
     if lead == 0xE0:
-        lowest = 0xA0  # shorter forms come first
+        lowest = 0xA0  # no overlong forms
     elif lead == 0xED:
-        highest = 0x9F  # no halves of surrogate pairs
+        highest = 0x9F  # no surrogates
     elif lead == 0xF0:
         lowest = 0x90
     elif lead == 0xF4:
@@ -81,7 +81,7 @@ def utf8_length(data: Any, at: int, end: int) -> int:
 
 @device_function
 def terminal_control(data: Any, at: int, size: int) -> int:
-    """Return the code point of a UTF-8 sequence that a terminal would obey; 0 for any other."""
+    """Return the code point of a UTF-8 sequence that terminals interpret; 0 for any other."""
     code: int
     if size == 4:
         return 0
@@ -89,15 +89,15 @@ def terminal_control(data: Any, at: int, size: int) -> int:
         code = (data[at] & 0x1F) << 6 | data[at + 1] & 0x3F
         return code if code <= 0x9F or code == 0x61C else 0
     code = (data[at] & 0x0F) << 12 | (data[at + 1] & 0x3F) << 6 | data[at + 2] & 0x3F
-    marks = code == 0x200E or code == 0x200F
-    if marks or (0x2028 <= code <= 0x202E) or (0x2066 <= code <= 0x2069):
+    is_direction_mark = code == 0x200E or code == 0x200F
+    if is_direction_mark or (0x2028 <= code <= 0x202E) or (0x2066 <= code <= 0x2069):
         return code
     return 0
 
 
 @device_function
 def write_code_escape(code: int, out: Any, at: int) -> int:
-    r"""Write `\u0000` and return where it ends."""
+    r"""Write `\u0000` with the code point's digits, and return where it ends."""
     out[at] = 92
     out[at + 1] = 117
     for i in range(4):
@@ -108,7 +108,7 @@ def write_code_escape(code: int, out: Any, at: int) -> int:
 
 @device_function
 def write_byte_escape(byte: int, out: Any, at: int) -> int:
-    r"""Write the escape of a byte below 0x80 and return where it ends."""
+    """Write the JSON escape of a byte below 0x80 and return where it ends."""
     letter = 0
     if byte == 34 or byte == 92:
         letter = byte
@@ -134,16 +134,16 @@ def write_json_string(
     data: Any, start: int, length: int, lenient: int, unsafe: Any, out: Any, at: int
 ) -> int:
     r"""
-    Write text in quotes as JSON; return where it ends, or -1 where it is no UTF-8.
+    Write text as a JSON string; return where it ends, or -1 if it is not UTF-8.
 
     Args:
-        data: It is of these bytes.
-        start: Where it begins.
-        length: How many bytes it has.
-        lenient: Whether each byte that is no UTF-8 is written as its surrogate, `\udcff`.
-        unsafe: Of each byte, whether it is more than itself.
-        out: The text goes here.
-        at: Where it begins there.
+        data: The bytes that contain the text.
+        start: Where the text begins.
+        length: Its bytes.
+        lenient: Whether bytes that are not UTF-8 are written as surrogates, `\udcff`.
+        unsafe: For each byte, whether it may need an escape.
+        out: The output buffer.
+        at: Where the output begins in it.
     """
     out[at] = 34
     at += 1
@@ -180,7 +180,7 @@ def write_json_string(
 
 @device_function
 def write_hex(data: Any, start: int, length: int, out: Any, at: int) -> int:
-    """Write bytes as hex and return where it ends."""
+    """Write bytes as hex and return where they end."""
     for i in range(start, start + length):
         byte = data[i]
         high = byte >> 4
@@ -193,10 +193,10 @@ def write_hex(data: Any, start: int, length: int, out: Any, at: int) -> int:
 
 @device_function
 def write_csv_cell(data: Any, start: int, length: int, out: Any, at: int) -> int:
-    """Write printable ASCII as a CSV cell; return where it ends, or -1 where it is none."""
+    """Write printable ASCII as a CSV cell; return where it ends, or -1 for other bytes."""
     begin = at
-    quotes = 0
-    # As `table.FORMULA` has it: = + - @
+    needs_quotes = 0
+    # `row_formats.FORMULA_STARTS`: = + - @
     if length > 0 and (
         data[start] == 61 or data[start] == 43 or data[start] == 45 or data[start] == 64
     ):
@@ -210,10 +210,10 @@ def write_csv_cell(data: Any, start: int, length: int, out: Any, at: int) -> int
             out[at] = 34
             at += 1
         if byte == 34 or byte == 44:
-            quotes = 1
+            needs_quotes = 1
         out[at] = byte
         at += 1
-    if quotes == 0:
+    if needs_quotes == 0:
         return at
     for i in range(at - 1, begin - 1, -1):
         out[i + 1] = out[i]
@@ -224,34 +224,34 @@ def write_csv_cell(data: Any, start: int, length: int, out: Any, at: int) -> int
 
 @Kernel
 def find_non_ascii_text(
-    starts: Any, lengths: Any, data: Any, held: Any, arena: Any, found: Any
+    starts: Any, lengths: Any, data: Any, carry_over: Any, arena: Any, found: Any
 ) -> None:
-    """Mark the texts, null aside, that are UTF-8, but not all printable ASCII."""
+    """Mark the non-null texts that are UTF-8, but not all printable ASCII."""
     for i in range(len(starts)):
         start = starts[i]
         if start < 0:
             continue
         if start < len(data):
             found[i] = is_non_ascii_text(data, start, lengths[i])
-        elif start < len(data) + len(held):
-            found[i] = is_non_ascii_text(held, start - len(data), lengths[i])
+        elif start < len(data) + len(carry_over):
+            found[i] = is_non_ascii_text(carry_over, start - len(data), lengths[i])
         else:
-            found[i] = is_non_ascii_text(arena, start - len(data) - len(held), lengths[i])
+            found[i] = is_non_ascii_text(arena, start - len(data) - len(carry_over), lengths[i])
 
 
 @device_function
 def is_non_ascii_text(data: Any, start: int, length: int) -> int:
-    """Tell whether bytes are UTF-8, but not all printable ASCII."""
+    """Return whether bytes are UTF-8, but not all printable ASCII (1 or 0)."""
     end = start + length
-    plain = 1
+    is_ascii = 1
     while start < end:
         byte = data[start]
         size = 1
         if byte < 32 or byte > 126:
-            plain = 0
+            is_ascii = 0
             if byte > 127:
                 size = utf8_length(data, start, end)
         if size == 0:
             return 0
         start += size
-    return 1 - plain
+    return 1 - is_ascii

@@ -1,1 +1,1 @@
-"""Text for people: trees, lines, hex dumps, annotations."""
+"""Text for people: detail trees, summary lines, hex dumps, annotations."""

@@ -1,8 +1,8 @@
 """
-What a number means beside itself: the name of an error, the time of a timestamp, "none".
+Meanings of numeric fields: the name of an error, the time of a timestamp, "none".
 
-One table by field name, because Kafka uses a name for one thing; the few names that mean different
-things are told apart by their API.
+One table by field name, because Kafka uses a name for one concept; the few names with different
+meanings are distinguished by their API.
 
 Source: the enumerations of Kafka's clients (AclOperation, ConfigResource, ScramMechanism,
 IsolationLevel, RecordState, ...) and the comments of its message definitions.
@@ -22,12 +22,12 @@ Meaning = Callable[[int], str]
 
 def meaning(name: str, value: object, owner: str = "") -> str:
     """
-    Return what a field's value means; empty where it speaks for itself.
+    Return the meaning of a field's value; empty if the value needs no explanation.
 
     Args:
-        name: The field, in snake_case; of an array's element the array.
+        name: The field, in snake_case; for an array element, the array.
         value: Its value.
-        owner: What has the field: `ListOffsets request`, `ConfigRecord`.
+        owner: What the field belongs to: `ListOffsets request`, `ConfigRecord`.
     """
     if isinstance(value, bool):
         return _BOOLEANS.get(name, {}).get(value, "")
@@ -35,18 +35,18 @@ def meaning(name: str, value: object, owner: str = "") -> str:
         return ""
     if name.endswith("error_code"):
         return error_name(value)
-    found = (
+    annotate = (
         _BY_OWNER.get((owner, name))
         or _BY_OWNER.get((owner.partition(" ")[0], name))
         or _BY_NAME.get(name)
     )
-    if found is not None:
-        return found(value)
+    if annotate is not None:
+        return annotate(value)
     return _time(value) if name.endswith(("timestamp", "timestamp_ms")) else ""
 
 
 def _enum(*words: str, start: int = 0) -> Meaning:
-    """Return the meaning of an enumeration; a word that is `-` stands for a hole."""
+    """Return the meanings of an enumeration; `-` marks an unused number."""
     table = {start + n: word for n, word in enumerate(words) if word != "-"}
     return lambda value: table.get(value, "")
 
@@ -82,25 +82,25 @@ _NOT_REQUESTED = -(2**31)
 
 
 def _operations(value: int) -> str:
-    """Read a set of operations: a bit each. Source: KIP-430."""
+    """Name the operations of a bit set. Source: KIP-430."""
     if value == _NOT_REQUESTED:
-        return "not asked for"
+        return "not requested"
     return ", ".join(word for bit, word in enumerate(_OPERATIONS) if value >> bit & 1) or "none"
 
 
 def attributes(value: int) -> str:
-    """Return what the attributes of a record batch say. Source: KIP-98, KIP-32, KIP-534."""
+    """Return the meaning of a record batch's attributes. Source: KIP-98, KIP-32, KIP-534."""
     codec = value & 7
-    said = [_CODECS[codec] if codec < len(_CODECS) else f"codec {codec}"]
-    said.append("LogAppendTime" if value & 0x08 else "CreateTime")
+    words = [_CODECS[codec] if codec < len(_CODECS) else f"codec {codec}"]
+    words.append("LogAppendTime" if value & 0x08 else "CreateTime")
     flags = ((0x10, "transactional"), (0x20, "control"), (0x40, "delete horizon"))
-    return ", ".join(said + [word for bit, word in flags if value & bit])
+    return ", ".join(words + [word for bit, word in flags if value & bit])
 
 
 _NONE = _special_values({-1: "none"})
 _UNKNOWN = _special_values({-1: "unknown"})
-_BROKER_DEFAULT = _special_values({-1: "the broker's default"})
-_MEMBER_EPOCH = _special_values({0: "joins", -1: "leaves", -2: "leaves for a while"})
+_BROKER_DEFAULT = _special_values({-1: "broker default"})
+_MEMBER_EPOCH = _special_values({0: "joins", -1: "leaves", -2: "leaves temporarily"})
 _CONFIG_RESOURCES = _special_values(
     {
         0: "UNKNOWN",
@@ -134,10 +134,10 @@ _BY_NAME: dict[str, Meaning] = {
     "request_api_key": api_name,
     "attributes": attributes,
     "timestamp_type": _enum("CreateTime", "LogAppendTime"),
-    # Times whose names do not say so; others that end in _time_ms are durations.
+    # Timestamps among the names in _time_ms; the other such names are durations.
     "log_append_time_ms": lambda value: "CreateTime is used" if value == -1 else _time(value),
     "transaction_start_time_ms": _time,
-    # Nothing there.
+    # Values that stand for nothing.
     **dict.fromkeys(("leader_id", "controller_id", "leader", "broker_id", "node_id"), _NONE),
     **dict.fromkeys(("producer_id", "producer_epoch", "base_sequence", "generation_id"), _NONE),
     **dict.fromkeys(("ongoing_txn_producer_id", "ongoing_txn_producer_epoch"), _NONE),
@@ -212,7 +212,7 @@ _BY_OWNER: dict[tuple[str, str], Meaning] = {
     ("ShareGroupHeartbeat", "member_epoch"): _MEMBER_EPOCH,
     ("StreamsGroupHeartbeat", "member_epoch"): _MEMBER_EPOCH,
     ("StreamsGroupDescribe", "topology_description_status"): _special_values(
-        {0: "not requested", 1: "not stored", 2: "not to be had", 3: "available"}
+        {0: "not requested", 1: "not stored", 2: "not available", 3: "available"}
     ),
     ("StreamsGroupDescribe", "node_type"): _STREAMS_NODES,
     ("StreamsGroupTopologyDescriptionUpdate", "node_type"): _STREAMS_NODES,

@@ -21,9 +21,9 @@ class RecordOptions:
     How records are shown.
 
     Attributes:
-        is_secret: Unread bytes are not to be shown.
-        annotate: What is known of a record that Kafka itself wrote, from the record and whether it
-            is in a control batch: whether its value is not to be shown, and lines to hang below it.
+        is_secret: Whether unread bytes are masked.
+        annotate: Describes a record that Kafka itself wrote, given the record and whether it is in
+            a control batch: returns whether its value is masked, and lines to show below it.
     """
 
     is_secret: bool
@@ -35,8 +35,8 @@ def batch_lines(batches: Sequence[Batch], base: int | None, options: RecordOptio
     Return the lines of the batches of one field.
 
     Args:
-        batches: As `parse_records` gives them.
-        base: Where in the frame the content of the field begins; None where it is not in it.
+        batches: As returned by `parse_records`.
+        base: Offset of the field's content in the frame; None where it is not part of the frame.
         options: How to show the records.
     """
     lines = []
@@ -45,14 +45,14 @@ def batch_lines(batches: Sequence[Batch], base: int | None, options: RecordOptio
             case UnreadBatch():
                 lines += _unread_lines(f"[{index}]", batch, base, options)
             case RecordBatch():
-                head = f"[{index}]: record batch of magic 2, {batch.codec}"
+                heading = f"[{index}]: record batch of magic 2, {batch.codec}"
                 lines += _decoded_lines(
-                    head, batch, layout.BATCH, batch.batch_length, base, options
+                    heading, batch, layout.BATCH, batch.batch_length, base, options
                 )
             case LegacyBatch():
                 header = layout.MESSAGE_1 if batch.magic else layout.MESSAGE_0
-                head = f"[{index}]: message of magic {batch.magic}, {batch.codec}"
-                lines += _decoded_lines(head, batch, header, batch.message_size, base, options)
+                heading = f"[{index}]: message of magic {batch.magic}, {batch.codec}"
+                lines += _decoded_lines(heading, batch, header, batch.message_size, base, options)
     return lines
 
 
@@ -63,8 +63,8 @@ def _place(base: int | None, start: int, end: int) -> str:
 def _problems(batch: Batch, base: int | None) -> list[str]:
     lines = []
     for problem in batch.problems:
-        known = base is not None and problem.position is not None
-        at = f" at byte {(base or 0) + (problem.position or 0)}" if known else ""
+        has_position = base is not None and problem.position is not None
+        at = f" at byte {(base or 0) + (problem.position or 0)}" if has_position else ""
         lines.append(f"! {problem.path}{at}: {escaped(problem.what)}")
     return lines
 
@@ -72,10 +72,10 @@ def _problems(batch: Batch, base: int | None) -> list[str]:
 def _unread_lines(
     heading: str, batch: UnreadBatch, base: int | None, options: RecordOptions
 ) -> list[str]:
-    what = "a batch that is cut off" if batch.partial else "not read"
+    state = "a batch that is cut off" if batch.partial else "not read"
     shown = MASK if options.is_secret else hexed(batch.data)
-    place = _place(base, batch.position, batch.position + len(batch.data))
-    return [f"{heading}: {what}: {shown}{place}", *indented(_problems(batch, base))]
+    range_text = _place(base, batch.position, batch.position + len(batch.data))
+    return [f"{heading}: {state}: {shown}{range_text}", *indented(_problems(batch, base))]
 
 
 def _decoded_lines(
@@ -86,13 +86,13 @@ def _decoded_lines(
     base: int | None,
     options: RecordOptions,
 ) -> list[str]:
-    found: Sequence[AnyRecord] = batch.records
-    count = len(found)
+    decoded: Sequence[AnyRecord] = batch.records
+    count = len(decoded)
     end = batch.position + layout.LENGTH_END + length
     control = isinstance(batch, RecordBatch) and batch.control
     records = (
         line
-        for index, record in enumerate(found)
+        for index, record in enumerate(decoded)
         for line in _record_lines(index, record, control, options)
     )
     return [
@@ -110,10 +110,10 @@ def _header_lines(
     for member in header.construct.members:
         value = getattr(batch, member.name)
         if member.name == "crc":
-            text = f"0x{value:08x} ({'right' if batch.crc_ok else 'wrong'})"
+            text = f"0x{value:08x} ({'correct' if batch.crc_ok else 'incorrect'})"
         else:
-            means = meaning(member.name, value)
-            text = f"{value} ({means})" if means else f"{value}"
+            description = meaning(member.name, value)
+            text = f"{value} ({description})" if description else f"{value}"
         end = at + member.construct.min_bytes
         yield f"{member.name}: {text}{_place(base, at, end)}"
         at = end
@@ -123,15 +123,15 @@ def _record_lines(
     index: int, record: AnyRecord, control: bool, options: RecordOptions
 ) -> list[str]:
     time = "" if record.timestamp is None else f", {time_ms_text(record.timestamp)}"
-    hidden, below = options.annotate(record, control)
-    value = MASK if hidden else data_text(record.value)
+    is_masked, nested = options.annotate(record, control)
+    value = MASK if is_masked else data_text(record.value)
     lines = [f"[{index}]: offset {record.offset}{time}, key {data_text(record.key)}, value {value}"]
     headers = [f"header {quoted(key)}: {data_text(data)}" for key, data in record.headers]
-    return lines + indented(headers + below)
+    return lines + indented(headers + nested)
 
 
 def data_text(data: bytes | None) -> str:
-    """Return the bytes of a key or a value: as text where they begin like one."""
+    """Return the bytes of a key or a value: as text if they look like text, else as hex."""
     if data is None:
         return "null"
     try:

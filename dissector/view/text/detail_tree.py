@@ -1,8 +1,9 @@
 """
 A message as a tree of fields, as in the detail pane of Wireshark.
 
-What hides in bytes fields is shown below them: record batches and their records, what members of a
-group tell each other, the request inside an Envelope, Kafka's own records. Secrets are masked.
+Structures embedded in bytes fields are shown below them: record batches and their records,
+subscriptions and assignments of group members, the request inside an Envelope, Kafka's own records.
+Secrets are masked.
 """
 
 from __future__ import annotations
@@ -47,22 +48,21 @@ def detail_tree(
     """
     Return the lines of a message's tree.
 
-    Positions are offsets in the frame, without its 4-byte size; `!` begins a line about something
-    wrong.
+    Positions are offsets in the frame, without its 4-byte size; `!` begins a line about a problem.
 
     Args:
-        message: A request or response; one that has neither header nor problem is a raw SASL token.
-        request: Of a response: the request, which tells what an Envelope holds.
-        mechanism: The SASL mechanism of the connection, where it is known.
-        topic_name: Name of a topic id, or None.
-        show_secrets: Do not mask passwords, tokens and their like.
+        message: A request or response; without header and problems, it is a raw SASL token.
+        request: The request of a response; it determines the content of an Envelope.
+        mechanism: The SASL mechanism of the connection, if known.
+        topic_name: Returns the name of a topic id, or None.
+        show_secrets: Whether passwords, tokens and the like are shown.
     """
     return _DetailTree(message, request, mechanism, topic_name, show_secrets, 0).lines()
 
 
 @dataclass(frozen=True, slots=True)
 class _DetailTree:
-    """One message, `inner` if it is in an Envelope; `base` is added to its positions."""
+    """One message; `inner` if it is in an Envelope. `base` is added to its positions."""
 
     message: Message
     request: Message | None
@@ -76,7 +76,7 @@ class _DetailTree:
         message = self.message
         if message.correlation_id is None:
             return self.without_header()
-        look = LineOptions(
+        options = LineOptions(
             f"{message.api} {message.kind}",
             self.topic_name,
             self.base,
@@ -86,7 +86,7 @@ class _DetailTree:
         version = "" if message.shown_version is None else f" v{message.shown_version}"
         return [
             f"{message.api or 'unknown'}{version} {message.kind}, {message.size:,} bytes",
-            *indented(self.header_and_body(look)),
+            *indented(self.header_and_body(options)),
             *indented([f"! {escaped(str(problem))}" for problem in message.problems]),
         ]
 
@@ -96,20 +96,23 @@ class _DetailTree:
         if self.show_secrets:
             return []
         if self.inner and message.schema is None:
-            # The Envelope around it is masked too where nobody knows what it carries.
+            # The Envelope around it is masked too where its content is unknown.
             return [(message.body_start, len(message.frame))]
         return secret_ranges(message, self.request)
 
     def without_header(self) -> list[str]:
         """Show a frame that is too short for a header, or a raw SASL token."""
         message = self.message
-        place = f" [{self.base}..{self.base + len(message.frame)})"
+        range_text = f" [{self.base}..{self.base + len(message.frame)})"
         if message.problems:
             problems = [f"! {problem}" for problem in message.problems]
-            return [f"{message.kind}: {hexed(message.frame)}{place}", *indented(problems)]
+            return [f"{message.kind}: {hexed(message.frame)}{range_text}", *indented(problems)]
         token = decode_token(message.frame, self.mechanism, message.kind == "request")
         shown = hexed(message.frame) if self.show_secrets else MASK
-        return [f"SASL token, {message.kind}: {escaped(token.text)}", f"  bytes: {shown}{place}"]
+        return [
+            f"SASL token, {message.kind}: {escaped(token.text)}",
+            f"  bytes: {shown}{range_text}",
+        ]
 
     def header_and_body(self, options: LineOptions) -> list[str]:
         schema, version = self.message.header
@@ -119,10 +122,10 @@ class _DetailTree:
             *indented(field_lines(root, options)),
         ]
         if root.problem:
-            # Nobody knows where the body begins, so nothing in it can be told from a secret.
-            hidden = [] if self.show_secrets else [(root.end, len(self.message.frame))]
+            # Without the start of the body its secrets can't be located, so all of it is masked.
+            masked = [] if self.show_secrets else [(root.end, len(self.message.frame))]
             return header + self.undeclared_bytes(
-                "not read", root.end, replace(options, masked=hidden)
+                "not read", root.end, replace(options, masked=masked)
             )
         return header + self.body(options)
 
@@ -132,32 +135,32 @@ class _DetailTree:
         if schema is None or version is None:
             return self.undeclared_bytes("body", message.body_start, options)
         root = spans(schema, version, message.frame, message.body_start)
-        rest = "not read" if root.problem else "left over"
+        remainder = "not read" if root.problem else "left over"
         return [
             f"body{options.range_text(root.start, root.end)}",
             *indented(field_lines(root, options)),
-            *self.undeclared_bytes(rest, root.end, options),
+            *self.undeclared_bytes(remainder, root.end, options),
         ]
 
     def undeclared_bytes(self, name: str, start: int, options: LineOptions) -> list[str]:
-        """Show the bytes from `start` on, which no declaration reads."""
+        """Show the bytes from `start` on, which no declaration covers."""
         data = self.message.frame[start:]
         span = Span(name, "", None, start, start + len(data), data)
         shown = MASK if options.is_masked(span) else hexed(data)
         return [f"{name}: {shown}{options.range_text(span.start, span.end)}"] if data else []
 
     def nested_lines(self, span: Span, topic: str | None) -> list[str]:
-        """Show what a bytes field of the message holds."""
+        """Show the structure embedded in a bytes field of the message."""
         if not isinstance(span.value, bytes) or not span.value or span.declared is None:
             return []
         base = self.base + span.end - len(span.value)
         if span.declared.type == "records":
             return self.records(span.value, base, topic)
-        found = decode_field(self.message, span.path, span.value, self.request, self.mechanism)
-        return [] if found is None else self.embedded(found, base)
+        embedded = decode_field(self.message, span.path, span.value, self.request, self.mechanism)
+        return [] if embedded is None else self.embedded(embedded, base)
 
     def embedded(self, found: Embedded, base: int | None) -> list[str]:
-        """Show something embedded, whose bytes begin at `base`."""
+        """Show an embedded structure, whose bytes begin at `base`."""
         if found.message is not None:
             return self.inner_message(found.message, base or 0)
         root = found.spans()
@@ -165,23 +168,23 @@ class _DetailTree:
             return [*_undeclared_value(found), *_problems(found, base)]
         inner = {each.path: each for each in found.inner}
 
-        def below(span: Span, topic: str | None) -> list[str]:
+        def nested_lines(span: Span, topic: str | None) -> list[str]:
             each = inner.get(span.path)
             if each is None or (base is None and each.message is not None):
                 return []
             return self.embedded(each, None if base is None else base + span.end - len(each.data))
 
-        hidden = () if self.show_secrets else secret_spans(root)
-        look = LineOptions(found.name, self.topic_name, base, hidden, below)
+        masked = () if self.show_secrets else secret_spans(root)
+        options = LineOptions(found.name, self.topic_name, base, masked, nested_lines)
         version = f" v{found.written_version}"
         return [
-            f"{found.name}{version}{look.range_text(root.start, root.end)}",
-            *indented(field_lines(root, look)),
+            f"{found.name}{version}{options.range_text(root.start, root.end)}",
+            *indented(field_lines(root, options)),
             *indented(_problems(found, base)),
         ]
 
     def inner_message(self, message: Message, base: int) -> list[str]:
-        """Show the message inside an Envelope; Kafka nests them no deeper."""
+        """Show the message inside an Envelope; Kafka nests no deeper."""
         if message.api_key == ENVELOPE:
             return ["! an Envelope inside an Envelope is not read further"]
         request = enveloped_request(self.request)
@@ -189,9 +192,9 @@ class _DetailTree:
 
     def records(self, data: bytes, base: int, topic: str | None) -> list[str]:
         """Show the batches of a `records` field."""
-        masks = is_secret_topic(topic) and not self.show_secrets
+        is_secret = is_secret_topic(topic) and not self.show_secrets
 
-        def own(record: AnyRecord, control: bool) -> tuple[bool, list[str]]:
+        def annotate(record: AnyRecord, control: bool) -> tuple[bool, list[str]]:
             if control:
                 found: DecodedRecord | None = decode_control(record.key, record.value)
             else:
@@ -202,20 +205,22 @@ class _DetailTree:
             return secret, self.kafka_record(found)
 
         batches = parse_records(data, may_be_cut=self.message.kind == "response")
-        return batch_lines(batches, base, RecordOptions(masks, own))
+        return batch_lines(batches, base, RecordOptions(is_secret, annotate))
 
     def kafka_record(self, record: DecodedRecord) -> list[str]:
         """Show a record that Kafka itself wrote."""
         lines = [f"{record.name}{', a tombstone' if record.tombstone else ''}"]
         for part in (record.key, record.value):
             lines += indented(self.embedded(part, None)) if part is not None else []
-        parts = {id(p) for part in (record.key, record.value) if part for p in part.problems}
-        own = [problem for problem in record.problems if id(problem) not in parts]
-        return lines + indented([f"! {escaped(str(problem))}" for problem in own])
+        part_problems = {
+            id(p) for part in (record.key, record.value) if part for p in part.problems
+        }
+        remaining = [problem for problem in record.problems if id(problem) not in part_problems]
+        return lines + indented([f"! {escaped(str(problem))}" for problem in remaining])
 
 
 def _undeclared_value(found: Embedded) -> list[str]:
-    """Show what has no declaration: a SASL token, an address."""
+    """Show a value without declaration: a SASL token, an address."""
     if found.value is None:
         return [found.name]
     if "text" in found.value:
@@ -227,7 +232,7 @@ def _undeclared_value(found: Embedded) -> list[str]:
 def _problems(found: Embedded, base: int | None) -> Sequence[str]:
     lines = []
     for problem in found.problems:
-        known = base is not None and problem.position is not None
-        at = f" at byte {(base or 0) + (problem.position or 0)}" if known else ""
+        has_position = base is not None and problem.position is not None
+        at = f" at byte {(base or 0) + (problem.position or 0)}" if has_position else ""
         lines.append(f"! {escaped(problem.path)}{at}: {escaped(problem.what)}")
     return lines

@@ -1,8 +1,8 @@
 """
-Text from captures made safe to print.
+Escapes text from captures, so that it is safe to print.
 
-Client ids, topics, keys come from whoever sent them. A terminal obeys control characters, and other
-programs stumble over halves of surrogate pairs; so neither is ever written as it is.
+Client ids, topics and keys are untrusted. Terminals obey control characters, and other programs
+fail on lone surrogates; so neither is ever written unescaped.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ _UNSAFE_IN_JSON = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u
 
 
 def escaped(text: str) -> str:
-    r"""Return text in which whatever is not printable is written as `\x1b` or `\u202e`."""
+    r"""Return text in which non-printable characters are written as `\x1b` or `\u202e`."""
     return text if text.isprintable() else "".join(map(_escaped, text))
 
 
 def quoted(text: str, longest: int = 200) -> str:
     """
-    Return text in quotes, escaped; of a longer one the beginning and its length.
+    Return text in quotes, escaped; of a longer text its beginning and its length.
 
-    Single quotes, where those keep it readable: JSON is full of double ones.
+    Single quotes are used where the text has only double ones, as JSON does.
     """
     begin = text[:longest]
     mark = "'" if '"' in begin and "'" not in begin else '"'
@@ -31,7 +31,7 @@ def quoted(text: str, longest: int = 200) -> str:
 
 
 def hexed(data: bytes, longest: int = 32) -> str:
-    """Return bytes as their number and their hex; of many bytes the first."""
+    """Return the number of bytes and their hex; of many bytes only the first."""
     if not data:
         return "0 bytes"
     more = "..." if len(data) > longest else ""
@@ -40,10 +40,10 @@ def hexed(data: bytes, longest: int = 32) -> str:
 
 def safe_json(text: str) -> str:
     r"""
-    Escape what JSON allows in a string but a terminal obeys, or UTF-8 can't carry.
+    Escape what JSON allows in a string but a terminal obeys, or UTF-8 can't encode.
 
-    The text stays the same JSON: `json.loads` gives what it would have given before. A byte that
-    was no UTF-8 is written as its surrogate, `\udcff`.
+    The result is equivalent JSON: `json.loads` gives the same value. A byte that was not UTF-8 is
+    written as its surrogate, `\udcff`.
     """
     return _UNSAFE_IN_JSON.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
@@ -53,7 +53,7 @@ def _escaped(character: str) -> str:
         return character
     code = ord(character)
     if 0xDC80 <= code <= 0xDCFF:
-        return f"\\x{code - 0xDC00:02x}"  # a byte that was no UTF-8
+        return f"\\x{code - 0xDC00:02x}"  # a byte that was not UTF-8
     if code < 0x80:
         return f"\\x{code:02x}"
     return f"\\u{code:04x}" if code <= 0xFFFF else f"\\U{code:08x}"

@@ -1,4 +1,4 @@
-"""A tree of spans as lines: each field with its name, value, meaning and place."""
+"""A tree of spans as lines: each field with its name, value, meaning and byte range."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ class LineOptions:
 
     Attributes:
         owner: What the fields belong to: `Produce request`.
-        topic_name: Name of a topic id, or None.
-        base: Added to every position; None where the bytes are not in the frame as they are.
-        masked: Ranges [start, end) of which the values are masked.
-        nested_lines: Lines to hang below a field: gets its span and the topic around it.
+        topic_name: Returns the name of a topic id, or None.
+        base: Added to every position; None where the bytes are not part of the frame.
+        masked: Ranges [start, end) whose values are masked.
+        nested_lines: Returns lines to show below a field, given its span and the enclosing topic.
     """
 
     owner: str
@@ -38,11 +38,11 @@ class LineOptions:
     nested_lines: Callable[[Span, str | None], list[str]] = lambda span, topic: []
 
     def range_text(self, start: int, end: int) -> str:
-        """Return ` [12..16)`, or nothing."""
+        """Return ` [12..16)`, or an empty text without positions."""
         return "" if self.base is None else f" [{self.base + start}..{self.base + end})"
 
     def is_masked(self, span: Span) -> bool:
-        """Tell whether any byte of a span is secret."""
+        """Return whether any byte of a span is secret."""
         return any(start < span.end and span.start < end for start, end in self.masked)
 
 
@@ -66,7 +66,7 @@ def field_lines(root: Span, options: LineOptions, topic: str | None = None) -> l
 
 
 def _topic(struct: Span, options: LineOptions) -> str | None:
-    """Return the topic that a struct is about, if it is about one."""
+    """Return the topic of a struct, if it has one."""
     for child in struct.children:
         if isinstance(child.value, str) and child.declared and child.declared.entity == "topicName":
             return child.value
@@ -82,28 +82,28 @@ def _name_of(topic_id: UUID, options: LineOptions) -> str | None:
 
 
 def _problem_lines(span: Span) -> list[str]:
-    """Return the line that says why reading stopped, below the innermost span that failed."""
+    """Return the line about the decoding error, below the innermost span that failed."""
     if not span.problem or any(child.problem for child in span.children):
         return []
     return [f"! {span.problem}"]
 
 
 def _field(span: Span, options: LineOptions, topic: str | None) -> list[str]:
-    place = options.range_text(span.start, span.end)
+    range_text = options.range_text(span.start, span.end)
     items = span.children if span.declared and span.declared.type.startswith("[]") else []
     if span.children and not (items and _fit_on_one_line(items)):
         count = f": {_count_text(len(items))}" if items and not span.problem else ""
-        return [f"{span.name}{count}{place}", *indented(field_lines(span, options, topic))]
+        return [f"{span.name}{count}{range_text}", *indented(field_lines(span, options, topic))]
     if span.problem:
-        return [f"{span.name}{place}", *indented(_problem_lines(span))]
+        return [f"{span.name}{range_text}", *indented(_problem_lines(span))]
     if options.is_masked(span):
-        return [f"{span.name}: {MASK}{place}", *indented(options.nested_lines(span, topic))]
+        return [f"{span.name}: {MASK}{range_text}", *indented(options.nested_lines(span, topic))]
     text = _item_texts(span, options) if items else _annotated_value(span.name, span.value, options)
-    return [f"{span.name}: {text}{place}", *indented(options.nested_lines(span, topic))]
+    return [f"{span.name}: {text}{range_text}", *indented(options.nested_lines(span, topic))]
 
 
 def _fit_on_one_line(items: Sequence[Span]) -> bool:
-    """Tell whether elements fit on the line of their array."""
+    """Return whether elements fit on the line of their array."""
     return len(items) <= _MAX_ITEMS_ON_LINE and not any(
         item.children or item.problem or isinstance(item.value, bytes) for item in items
     )
@@ -120,11 +120,11 @@ def _item_texts(span: Span, options: LineOptions) -> str:
 
 def _annotated_value(name: str, value: Any, options: LineOptions) -> str:
     if name == "topic_id" and isinstance(value, UUID):
-        known = _name_of(value, options) if value.int else None
-        means = escaped(known) if known else "none" * (not value.int)
+        topic = _name_of(value, options) if value.int else None
+        description = escaped(topic) if topic else "none" * (not value.int)
     else:
-        means = meaning(name, value, options.owner)
-    return f"{value_text(value)} ({means})" if means else value_text(value)
+        description = meaning(name, value, options.owner)
+    return f"{value_text(value)} ({description})" if description else value_text(value)
 
 
 def value_text(value: Any) -> str:

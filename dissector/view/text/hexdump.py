@@ -1,4 +1,4 @@
-"""Bytes as Wireshark prints them: offset, sixteen bytes in hex, the same as text."""
+"""Hex dumps as Wireshark prints them: offset, sixteen bytes in hex, the same as text."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ def hexdump(data: bytes, *, masked: Sequence[tuple[int, int]] = ()) -> list[str]
         data: The bytes.
         masked: Ranges [start, end) that are printed as `**`.
     """
-    hidden = bytearray(len(data))
+    is_masked = bytearray(len(data))
     for start, end in masked:
         start, end = max(start, 0), min(end, len(data))
-        hidden[start:end] = b"\1" * (end - start)
-    return [_line(data, hidden, at) for at in range(0, len(data), _WIDTH)]
+        is_masked[start:end] = b"\1" * (end - start)
+    return [_line(data, is_masked, at) for at in range(0, len(data), _WIDTH)]
 
 
-def _line(data: bytes, hidden: bytearray, at: int) -> str:
-    row = list(zip(data[at : at + _WIDTH], hidden[at : at + _WIDTH], strict=True))
+def _line(data: bytes, is_masked: bytearray, at: int) -> str:
+    row = list(zip(data[at : at + _WIDTH], is_masked[at : at + _WIDTH], strict=True))
     pairs = ["**" if secret else _HEX[byte] for byte, secret in row]
     text = "".join("*" if secret else _TEXT[byte] for byte, secret in row)
     halves = f"{' '.join(pairs[:8]):23}  {' '.join(pairs[8:]):23}"

@@ -1,4 +1,4 @@
-"""One line for each message: what `dissect` prints, in the manner of tshark."""
+"""One line for each message, as `dissect` prints it, in the style of tshark."""
 
 from __future__ import annotations
 
@@ -9,27 +9,27 @@ from dissector.protocol.messages import Message
 from dissector.view.text.escape import escaped
 
 _MAX_TOPICS = 3
-"""So many topics are named; of the others only the number is told."""
+"""Topics that are named in a line; of the others only the number is shown."""
 
 
 @dataclass(frozen=True, slots=True)
 class MessageSummary:
     """
-    A message and where it was seen.
+    A message with its packet and endpoints.
 
     Attributes:
         message: The message.
         packet: Number of the packet that completed it, from 1.
-        time_ns: When that was.
+        time_ns: Capture time of that packet.
         connection: Number of the connection.
         source: `address:port` of the sender.
-        target: Of the receiver.
-        api: Name of the API where the message itself has none, as raw SASL tokens.
-        topics: The topics it names.
-        errors: The names of its errors.
-        latency_ms: Of a response: since its request.
-        note: Anything else, such as `no response`.
-        problems: How many problems it has.
+        target: `address:port` of the receiver.
+        api: Name of the API where the message itself has none, such as a raw SASL token.
+        topics: Names of its topics.
+        errors: Names of its errors.
+        latency_ms: Time since the request of a response.
+        note: A remark, such as `no response`.
+        problems: Number of problems.
     """
 
     message: Message
@@ -47,11 +47,11 @@ class MessageSummary:
 
 
 def message_line(summary: MessageSummary, start_ns: int) -> str:
-    """Return the line of a message; `start_ns` is the time that counts as zero."""
+    """Return the line of a message; its time is relative to `start_ns`."""
     seconds = (summary.time_ns - start_ns) / 1e9
-    ends = f"{summary.source:>21} -> {summary.target:<21}"
-    start = f"{summary.packet:>6} {seconds:>12.6f} {f'#{summary.connection}':>4} {ends}"
-    return "  ".join((f"{start} {_title(summary):<32}", *_details(summary))).rstrip()
+    endpoints = f"{summary.source:>21} -> {summary.target:<21}"
+    prefix = f"{summary.packet:>6} {seconds:>12.6f} {f'#{summary.connection}':>4} {endpoints}"
+    return "  ".join((f"{prefix} {_title(summary):<32}", *_details(summary))).rstrip()
 
 
 def _title(summary: MessageSummary) -> str:
@@ -76,6 +76,6 @@ def _details(summary: MessageSummary) -> list[str]:
 
 
 def _topic_list(topics: Sequence[str]) -> str:
-    named = ", ".join(map(escaped, topics[:_MAX_TOPICS]))
+    names = ", ".join(map(escaped, topics[:_MAX_TOPICS]))
     more = len(topics) - _MAX_TOPICS
-    return f"{named} and {more} more" if more > 0 else named
+    return f"{names} and {more} more" if more > 0 else names

@@ -1,4 +1,4 @@
-"""Decoded values in the forms that JSON and people can take."""
+"""Conversion of decoded values to JSON and to text."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ def jsonable(value: Any) -> Any:
     """
     Return a decoded value in the types of JSON.
 
-    Bytes become lower-case hex, a uuid its canonical text, keys text (unknown tags:
-    `{"77": "0a"}`); `NaN`, `Infinity` and `-Infinity`, which are no numbers in JSON, these words.
+    Bytes become lower-case hex, a uuid its canonical text, keys text (unknown tags: `{"77":
+    "0a"}`); `NaN`, `Infinity` and `-Infinity`, which JSON lacks, become these words.
     """
     match value:
         case None | bool() | int() | str():
@@ -40,7 +40,7 @@ _NON_FINITE = {math.inf: "Infinity", -math.inf: "-Infinity"}
 
 
 def json_text(value: Any) -> str:
-    """Return a value as one line of JSON that is safe to print and can be written as UTF-8."""
+    """Return a value as one line of JSON that is safe to print and can be encoded as UTF-8."""
     return safe_json(json.dumps(jsonable(value), ensure_ascii=False, allow_nan=False))
 
 
@@ -55,7 +55,7 @@ def text_or_hex(data: bytes | str | None) -> str | dict[str, str] | None:
 
 
 def record_json(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a row of `records` with its key, value and header values as `text_or_hex` has them."""
+    """Return a row of `records` with key, value and header values converted by `text_or_hex`."""
     headers = [
         {"key": header["key"], "value": text_or_hex(header["value"])} for header in row["headers"]
     ]
@@ -81,15 +81,15 @@ def bytes_text(data: bytes | str | None) -> str | None:
 
 def header_texts(headers: Sequence[Mapping[str, Any]]) -> list[str]:
     """Return each header of a record as one text, `key=value`."""
-    shown = [(each["key"], text_or_hex(each["value"])) for each in headers]
-    return [f"{key}={text if isinstance(text, str) else json_text(text)}" for key, text in shown]
+    items = [(each["key"], text_or_hex(each["value"])) for each in headers]
+    return [f"{key}={text if isinstance(text, str) else json_text(text)}" for key, text in items]
 
 
 def time_text(time_ns: int) -> str:
     """
     Return a time in UTC to the nanosecond: `2023-11-14 22:13:20.000000001Z`.
 
-    A time beyond the years 1 to 9999 stays a number of nanoseconds.
+    A time outside the years 1 to 9999 stays a number of nanoseconds.
     """
     seconds, rest_ns = divmod(time_ns, _SECOND_NS)
     try:

@@ -20,7 +20,7 @@ from tests.dissector.filter.test_evaluate import rows as some_rows
 
 
 class FakeTable:
-    """A table of rows; columns of `numeric` are told as numbers."""
+    """A table of rows; columns of `numeric` are returned as numbers."""
 
     def __init__(self, rows: Sequence[FakeRow], numeric: Sequence[str] = ()) -> None:
         self.rows = rows
@@ -30,7 +30,7 @@ class FakeTable:
     def __len__(self) -> int:
         return len(self.rows)
 
-    def numbers(self, name: str, rows: Any) -> Any:
+    def number_column(self, name: str, rows: Any) -> Any:
         if name not in self.numeric:
             return None
         found = [self.rows[row].columns[name] for row in rows]
@@ -38,20 +38,20 @@ class FakeTable:
         there = np.array([each is not None for each in found], np.bool_)
         return np.array([each or 0 for each in found], kind), there
 
-    def distinct(self, name: str, rows: Any) -> Any:
+    def distinct_values(self, name: str, rows: Any) -> Any:
         found = [self.rows[row].columns[name] for row in rows]
         values = [each for at, each in enumerate(found) if each not in found[:at]]
         return np.array([values.index(each) for each in found], np.int64), values
 
-    def any_at(
+    def any_value_at(
         self,
         path: BodyPath,
         rows: Any,
         test: Callable[[object], bool],
-        holds: Callable[[Any], bool],
+        matches: Callable[[Any], bool],
     ) -> Any:
         self.bodies_asked += len(rows)
-        return np.array([holds(self.rows[row]) for row in rows], np.bool_)
+        return np.array([matches(self.rows[row]) for row in rows], np.bool_)
 
 
 NUMERIC = st.sampled_from([(), ("api_version",), ("api_version", "correlation_id")])

@@ -36,7 +36,7 @@ from dissector.view.text.annotations import _BY_NAME, _BY_OWNER, meaning
         ("AlterConfigs request", "resource_type", 2, "TOPIC"),
         ("Metadata response", "leader_id", -1, "none"),
         ("Metadata response", "leader_id", 2, ""),
-        ("Metadata response", "topic_authorized_operations", -(2**31), "not asked for"),
+        ("Metadata response", "topic_authorized_operations", -(2**31), "not requested"),
         ("Metadata response", "topic_authorized_operations", 0b11000, "READ, WRITE"),
         ("", "attributes", 0, "none, CreateTime"),
         ("", "attributes", 0x3B, "lz4, LogAppendTime, transactional, control"),

@@ -226,7 +226,7 @@ def test_record_batches() -> None:
         f"    batch_length: {size - 12} [44..48)",
         "    partition_leader_epoch: -1 (unknown) [48..52)",
         "    magic: 2 [52..53)",
-        f"    crc: 0x{int.from_bytes(data[17:21], 'big'):08x} (right) [53..57)",
+        f"    crc: 0x{int.from_bytes(data[17:21], 'big'):08x} (correct) [53..57)",
         "    attributes: 1 (gzip, CreateTime) [57..59)",
         "    last_offset_delta: 1 [59..63)",
         "    base_timestamp: 0 (1970-01-01 00:00:00.000Z) [63..71)",
@@ -250,7 +250,7 @@ def test_message_sets_and_a_wrong_crc() -> None:
     data[12] ^= 1
     lines = block(detail_tree(produce(bytes(data))), "records: ")
     assert lines[1] == "  [0]: message of magic 0, none, 1 record [36..63)"
-    assert next(line for line in lines if " crc: " in line).endswith(" (wrong) [48..52)")
+    assert next(line for line in lines if " crc: " in line).endswith(" (incorrect) [48..52)")
     assert any("! records[0]" in line and "at byte 48" in line for line in lines)
     assert '    [0]: offset 0, key null, value "v"' in lines
 
