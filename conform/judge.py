@@ -112,7 +112,7 @@ class Judge:
         if not talk.incomplete_reason:
             talk.incomplete_reason = incomplete_reason(reading, number)
         if not talk.incomplete_reason and number in self._ended_numbers:
-            talk.incomplete_reason = "what the connection said before its end is forgotten"
+            talk.incomplete_reason = "the state of the connection before its end was dropped"
         if not talk.incomplete_reason:
             talk.skipped_bytes, talk.incomplete_reason = _skipped_bytes(reading, number)
             talk.gap_reason = talk.gap_reason or talk.incomplete_reason
@@ -250,7 +250,7 @@ def gap_reason(reading: Reading, number: int) -> str:
     if any(side.gap_bytes or side.gaps for side in connection.sides):
         return "packets of the connection are missing"
     if any(side.cut_bytes for side in connection.sides):
-        return "packets of the connection are cut"
+        return "packets of the connection are truncated"
     return ""
 
 
@@ -260,4 +260,4 @@ def _skipped_bytes(reading: Reading, number: int) -> tuple[tuple[int, int], str]
     if known is None or not any(known.skipped):
         return (0, 0), ""
     skipped = known.skipped if known.client != 1 else (known.skipped[1], known.skipped[0])
-    return skipped, "bytes of the connection can't be read as Kafka"
+    return skipped, "bytes of the connection can't be decoded as Kafka"

@@ -19,14 +19,14 @@ def nothing_judged_reason(verdict: Verdict, reading: Reading | None) -> str:
     """
     if not verdict.rules:
         other = "captures" if reading is None else "running brokers (--target HOST:PORT)"
-        return f"the rules that are selected judge {other}"
+        return f"the selected rules apply to {other}"
     reasons = Counter[str]()
     for tally in verdict.tallies.values():
         reasons.update(tally.unjudged)
     if reading is not None and (lack := _no_kafka_reason(reading)):
         return lack
     if not reasons:
-        return "the capture has nothing that the selected rules are about"
+        return "the capture contains nothing that the selected rules check"
     ((why, _),) = reasons.most_common(1)
     return why
 

@@ -104,7 +104,7 @@ def _capture(captures: tuple[str | Path | Capture, ...], ports: Iterable[int]) -
         return open_capture(*paths, ports=ports)
     first = captures[0]
     if len(captures) > 1 or not isinstance(first, Capture):
-        raise UsageError("conform takes one Capture, or names of files; open_capture joins files")
+        raise UsageError("conform expects one Capture, or names of files; open_capture joins files")
     if not isinstance(ports, str | int) and not list(ports):
         return first
     raise UsageError("a Capture has its own ports: open_capture(..., ports=[...])")

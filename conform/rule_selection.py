@@ -43,7 +43,7 @@ def rule_by_id(name: str) -> Rule:
     """
     rule = REGISTRY.get(name.upper())
     if rule is None:
-        raise UsageError(f"there is no rule {name!r}; --list prints them")
+        raise UsageError(f"unknown rule {name!r}; --list prints the rules")
     return rule
 
 

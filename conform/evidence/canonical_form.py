@@ -131,7 +131,7 @@ class _FieldReader:
                 if index and not byte:
                     self._record("E02", path, start, f"{value} takes {index + 1} bytes")
                 return value
-        self._record("E01", path, start, "a varint does not end within 32 bits")
+        self._record("E01", path, start, "a varint has more than 32 bits")
         raise _Undecodable
 
     def _length(self, path: str, size: int, *, nullable: bool, compact: bool) -> tuple[int, int]:
@@ -145,7 +145,7 @@ class _FieldReader:
             self._record("E10", path, start, f"length {length}")
             raise _Undecodable
         if length == -1 and not nullable:
-            self._record("E09", path, start, "null, where no null may be")
+            self._record("E09", path, start, "null in a field that is not nullable")
         return length, start
 
     def _bytes(self, path: str, size: int, *, nullable: bool, compact: bool) -> bytes | None:
@@ -179,7 +179,7 @@ class _FieldReader:
             if seen and tag < max(seen):
                 self._record("E03", place, start, f"tag {tag} comes after tag {max(seen)}")
             if tag in seen:
-                self._record("E05", place, start, f"tag {tag} is there twice")
+                self._record("E05", place, start, f"tag {tag} occurs twice")
             seen.add(tag)
             end = self.offset + size
             if end > len(self.data):
@@ -197,7 +197,7 @@ class _FieldReader:
                 self._record("E04", name, start, f"tag {tag} has {size} bytes, its field {taken}")
                 raise _Undecodable
             if value == declared.zero(self.version):
-                self._record("E07", name, start, f"tag {tag} is written though at its default")
+                self._record("E07", name, start, f"tag {tag} is written with its default value")
 
     def _value(self, each: Field, path: str) -> Any:
         if each.type == "struct":
@@ -214,7 +214,7 @@ class _FieldReader:
                 mark = self._varint(path)
                 usual, is_null = mark in (0, 1), mark == 0
             if not usual:
-                self._record("E14", path, start, f"the mark of a struct is {mark}")
+                self._record("E14", path, start, f"the presence byte of a struct is {mark}")
             if is_null:
                 return None
         return self._struct(each.fields, f"{path}.")
@@ -227,7 +227,7 @@ class _FieldReader:
             data = self._bytes(path, 2, nullable=nullable, compact=compact)
             text = None if data is None else data.decode("utf-8", "surrogateescape")
             if text is not None and is_non_canonical_text(text):
-                self._record("E11", path, start, "the text is no UTF-8")
+                self._record("E11", path, start, "the string is not valid UTF-8")
             return text
         if word in ("bytes", "records"):
             return self._bytes(path, 4, nullable=nullable, compact=compact)

@@ -76,7 +76,7 @@ def _alternatives(
             yield "F08", found, frame, other, version
         classic = _classic_client_id(frame) if header == 2 else None
         if classic is not None:
-            yield "F11", "the client id is a compact string", classic, header, version
+            yield "F11", "the client id is encoded as a compact string", classic, header, version
         return
     rule = "F09" if key == API_VERSIONS else "F10"
     found = f"the header is version {1 - header}, where version {header} is due"
@@ -88,7 +88,13 @@ def _alternatives(
             flexible = Message("response", b"", 0, key, other).header[1]
             found = f"the body is version {other}, where version {version} was asked"
             if key == API_VERSIONS and frame[4:6] == _UNSUPPORTED_VERSION_BYTES:
-                yield "V01", f"the refusal is in version {other}, not 0", frame, flexible, other
+                yield (
+                    "V01",
+                    f"the error response has version {other}, not 0",
+                    frame,
+                    flexible,
+                    other,
+                )
             else:
                 yield "F07", found, frame, flexible, other
 

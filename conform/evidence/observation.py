@@ -127,7 +127,7 @@ class ConnectionState(RuleStates):
         if self.incomplete_reason and exchange.status != "answered":
             return self.incomplete_reason
         if exchange.status == "orphan" and len(self.orphans) >= MAX_RETAINED:
-            return "no request waits for the response, as for many before"
+            return "the connection has too many responses without requests"
         if self.gap_reason and observation.request_offset < self.last_answered[0]:
             return self.gap_reason
         if self.repeats_correlation_ids and (self.incomplete_reason or self.is_disordered):
@@ -311,13 +311,13 @@ def _unreadable_reason(kind: str, message: Message | None) -> str:
     if message.size > len(message.frame):
         return missing_bytes_reason(message)
     if message.body is None or message.schema is None:
-        return f"the {kind} can't be read"
+        return f"the {kind} can't be decoded"
     if message.is_assumed:
-        return f"the {kind} is of a version that is not known"
+        return f"the {kind} has an unknown version"
     if message.body_end != message.size:
-        return f"the {kind} has bytes left over"
+        return f"the {kind} has bytes after its body"
     if non_canonical_check(message.schema, message.api_version or 0)(message.body):
-        return f"the {kind} has values that none may have"
+        return f"the {kind} has non-canonical values"
     return ""
 
 

@@ -44,7 +44,7 @@ class Difference:
     is_by_setting: bool = False
 
     def __str__(self) -> str:
-        why = " (settings decide)" if self.is_by_setting else ""
+        why = " (depends on settings)" if self.is_by_setting else ""
         offered, expected = _range_text(self.offered), _range_text(self.expected)
         return f"{api_name(self.api_key)}: offers {offered}, the release {expected}{why}"
 
@@ -140,5 +140,5 @@ def _range_text(bounds: VersionRange | None) -> str:
         return "nothing"
     low, high = bounds
     if not 0 <= low <= high:
-        return f"{low} to {high}, which is no range"
+        return f"{low} to {high}, not a valid range"
     return f"v{low}" if low == high else f"v{low}-{high}"

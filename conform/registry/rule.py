@@ -90,7 +90,7 @@ def rule(
     """Register a function as a rule; the arguments are the attributes of `Rule`."""
 
     def register(call: RuleFunction) -> RuleFunction:
-        assert id not in REGISTRY, f"rule {id} is there twice"
+        assert id not in REGISTRY, f"rule {id} is registered twice"
         REGISTRY[id] = Rule(id, title, severity, source, asks, example, on, apis, call, fast_check)
         return call
 

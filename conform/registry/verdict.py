@@ -22,7 +22,7 @@ _MAX_VERSIONS = 100
 VARIABLE_PARTS = re.compile(r"'[^']*'|\"[^\"]*\"|[0-9a-f]{8}-[0-9a-f-]{27}|-?\d+")
 """The parts in which equal findings differ: quoted words, ids, numbers."""
 
-RULE_FAILED = "the rule failed, which is a mistake of kafkashark"
+RULE_FAILED = "the rule failed because of a bug in kafkashark"
 
 _SEVERITY_ORDER, _RANK_ORDER = tuple(Severity), tuple(Rank)
 _INDEX = re.compile(r"\[\d+\]")
@@ -254,8 +254,8 @@ class Verdict:
             for severity in Severity
         )
         known = sum(kind.count for kind in self.kinds.values() if kind.known)
-        of_baseline = f", {known:,} known by the baseline" * bool(known)
-        more = f", {self.uncounted:,} more not told apart" * bool(self.uncounted)
+        of_baseline = f", {known:,} in the baseline" * bool(known)
+        more = f", {self.uncounted:,} more not grouped" * bool(self.uncounted)
         faults = len({fault.rule for fault in self.faults.values()})
         failed = f"; {faults} rule{'s' * (faults != 1)} failed" * bool(faults)
         judged = sum(tally.judged for tally in self.tallies.values())

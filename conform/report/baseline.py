@@ -51,7 +51,7 @@ def read_baseline(file: Path) -> set[str]:
     try:
         lines = file.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
-        what = error.strerror if isinstance(error, OSError) else "is no text"
+        what = error.strerror if isinstance(error, OSError) else "is not text"
         raise UsageError(f"{file}: {what}") from error
     found = set()
     for number, line in enumerate(map(str.strip, lines), 1):
@@ -63,7 +63,7 @@ def read_baseline(file: Path) -> set[str]:
                 )
             found.add(line)
     if not found and _HEADING[0] not in lines:
-        raise UsageError(f"{file}: is no baseline; --write-baseline writes one")
+        raise UsageError(f"{file}: is not a baseline; --write-baseline writes one")
     return found
 
 

@@ -44,14 +44,14 @@ def html_lines(verdict: Verdict, subject: str) -> Iterator[str]:
     yield f'<html lang="en"><meta charset="utf-8"><title>{title}</title>'
     yield f'<meta name="viewport" content="width=device-width"><style>{_STYLE}</style>'
     yield f'<h1 class="{mood}">{_escape_text(summary_line(verdict, subject))}</h1>'
-    for heading, known in (("Findings", False), ("Known by the baseline", True)):
+    for heading, known in (("Findings", False), ("In the baseline", True)):
         causes = [cause for cause in verdict.causes() if cause.kind.known is known]
         if causes:
             yield f"<h2>{heading}</h2>"
         for cause in causes:
             yield from _cause_lines(cause)
     if verdict.faults:
-        yield "<h2>Mistakes of kafkashark: please report them</h2>"
+        yield "<h2>Bugs in kafkashark: please report them</h2>"
         for fault in verdict.faults.values():
             yield f"<p>{_escape_text(fault_text(fault))}</p>"
     yield from _rule_rows(verdict)

@@ -50,7 +50,7 @@ class _TestCase:
             return f"{kind.first.severity}, {count_text(kind.count)}: {kind.first.found}"
         if self.tally.judged or self.tally.broken:
             return ""
-        return "; ".join(self.tally.unjudged) or "nothing of the kind was there"
+        return "; ".join(self.tally.unjudged) or "there was no case to judge"
 
 
 def junit_lines(verdict: Verdict, subject: str) -> Iterator[str]:
@@ -97,7 +97,7 @@ def _case_lines(case: _TestCase) -> Iterator[str]:
     if case.skipped:
         yield f"<skipped message={_escape_attribute(case.skipped)}/>"
     if case.faults:
-        yield f"<error message={_escape_attribute('a mistake of kafkashark')}>"
+        yield f"<error message={_escape_attribute('a bug in kafkashark')}>"
         for fault in case.faults:
             yield _escape_text(f"{fault}, {count_text(fault.count)} ({fault.where})")
         yield "</error>"

@@ -31,7 +31,7 @@ def text_lines(verdict: Verdict, subject: str) -> Iterator[str]:
         yield from reasons
         yield ""
     if verdict.faults:
-        yield "Mistakes of kafkashark: please report them"
+        yield "Bugs in kafkashark: please report them"
         yield from map(fault_text, verdict.faults.values())
         yield ""
     yield summary_line(verdict, subject)

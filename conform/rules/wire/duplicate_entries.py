@@ -41,13 +41,14 @@ def _severity(side: Side) -> Severity:
 
 @rule(
     "A01",
-    "A list must hold each item once",
+    "Duplicate item in a list",
     Severity.ERROR,
-    source="mapKey in Kafka's message definitions: readers keep one item of a key; in a request "
-    "most APIs refuse it (CreateTopicsRequest, ListOffsetsRequest.duplicatePartitions), a warning",
-    asks="What tells the items of a list apart stands in it once: topics, partitions, brokers, "
-    "members, settings.",
-    example="Fetch answers partition 0 of a topic twice",
+    source="mapKey in Kafka's message definitions: readers keep one item per key; in a request "
+    "most APIs reject duplicates (CreateTopicsRequest, ListOffsetsRequest.duplicatePartitions), a "
+    "warning",
+    asks="Each item of a list (topic, partition, broker, member, setting) occurs once, identified "
+    "by its key fields.",
+    example="a Fetch response that contains partition 0 of a topic twice",
 )
 def check_no_duplicates(observation: Observation, reporter: Reporter) -> None:
     """Report duplicate items of lists."""
@@ -60,7 +61,7 @@ def check_no_duplicates(observation: Observation, reporter: Reporter) -> None:
         ):
             found_twice = [each for each in found_twice if not other.fullmatch(each[0])]
         for path, name in found_twice[:_MAX_NAMED_ITEMS]:
-            found = f"{quoted(str(name))} stands in the list twice"
+            found = f"{quoted(str(name))} occurs twice in the list"
             severity = Severity.WARNING if _is_preview(observation) else _severity(side)
             reporter.report_violation(side, found, message=message, path=path, severity=severity)
 
@@ -72,13 +73,13 @@ def _is_preview(observation: Observation) -> bool:
 
 @rule(
     "A02",
-    "An answer must cover what was asked, and nothing else",
+    "Response with missing or unrequested items",
     Severity.ERROR,
     source="the handlers of KafkaApis.scala and ControllerApis.scala: each item of a request has "
-    "its result, be it an error",
-    asks="Each topic, partition, group, resource that a request names is in the answer, and no "
-    "other; unless the answer as a whole is an error.",
-    example="Produce to partitions 0 and 1 is answered for partition 0 alone",
+    "a result, possibly an error",
+    asks="The response contains each topic, partition, group or resource of the request, and no "
+    "other, unless the response as a whole is an error.",
+    example="Produce to partitions 0 and 1, and a response with partition 0 alone",
     apis=tuple(EXPECTED_COVERAGE),
 )
 def check_all_requested_items(observation: Observation, reporter: Reporter) -> None:
@@ -101,11 +102,11 @@ def check_all_requested_items(observation: Observation, reporter: Reporter) -> N
     path = path if path in told else ""
     if (invented := given - wanted) and observation.exchange.api != "Fetch":  # X07 reports those
         found = (
-            f"{len(invented)} items were not asked for, such as {_key_text(min(invented, key=str))}"
+            f"{len(invented)} items were not requested, such as {_key_text(min(invented, key=str))}"
         )
         reporter.report_violation(Side.BROKER, found, path=path)
     if not cover.may_be_partial and (missing := wanted - given):
-        found = f"{len(missing)} items are left out, such as {_key_text(min(missing, key=str))}"
+        found = f"{len(missing)} requested items are missing, such as {_key_text(min(missing, key=str))}"
         reporter.report_violation(Side.BROKER, found, path=path)
 
 
@@ -126,12 +127,12 @@ def _key_text(name: tuple[Any, ...]) -> str:
 
 @rule(
     "N01",
-    "Numbers must be in the range of their field",
+    "Number outside the range of its field",
     Severity.ERROR,
-    source="Kafka's message definitions: -1 stands for nothing, and only where that can be; what "
-    "a client sends is refused or without effect, a warning",
-    asks="Offsets, ids, epochs, sizes and times are -1 or more; partitions, throttle times, "
-    "limits and offsets to fetch from 0 or more; ports fit into 16 bits.",
+    source="Kafka's message definitions: -1 means none, and is valid only in some fields; brokers "
+    "reject or ignore such values in requests, a warning",
+    asks="Offsets, ids, epochs, sizes and times are -1 or greater; partitions, throttle times, "
+    "limits and fetch offsets are 0 or greater; ports fit into 16 bits.",
     example="throttle_time_ms -20",
 )
 def check_value_ranges(observation: Observation, reporter: Reporter) -> None:
@@ -142,7 +143,9 @@ def check_value_ranges(observation: Observation, reporter: Reporter) -> None:
         for path, number, least in find_out_of_range(
             message.schema, message.api_version or 0, body
         )[:_MAX_NAMED_ITEMS]:
-            wrong = f"below {least}" if number < least else "above 65535, or of a node that exists"
+            wrong = (
+                f"below {least}" if number < least else "above 65535, or -1 for an existing node"
+            )
             name = path.rpartition(".")[2]
             found = f"{name} is {number}, {wrong}"
             reporter.report_violation(

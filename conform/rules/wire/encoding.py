@@ -41,7 +41,7 @@ class _MessageForm:
             return
         self.faults, end = find_form_faults(message)
         if end is None:
-            self.unreadable_reason = "the message can't be read to its end"
+            self.unreadable_reason = "the message can't be decoded to its end"
         elif not self.flexible and message.frame[end:] == b"\0":
             self.faults.append(
                 FormFault(
@@ -54,11 +54,11 @@ class _MessageForm:
 
 def _unreadable_reason(observation: Observation, message: Message) -> str:
     if any(each is message and why.rule != "F02" for each, why in observation.decode_mismatches):
-        return f"the {message.kind} has another header or version than is due"
+        return f"the {message.kind} has another header or body version than expected"
     if message.size > len(message.frame):
         return missing_bytes_reason(message)
     is_known = message.schema is not None and not message.is_assumed
-    return "" if is_known else "API or version is not known"
+    return "" if is_known else "the API or version is unknown"
 
 
 class _MessageForms:
@@ -133,7 +133,7 @@ def _register_encoding_rule(
 
 _register_encoding_rule(
     "E01",
-    "A varint ends within five bytes",
+    "Varint longer than five bytes",
     Severity.ERROR,
     "ByteUtils.readUnsignedVarint: IllegalArgumentException",
     "An unsigned varint has at most 32 bits, so at most five bytes.",
@@ -142,111 +142,113 @@ _register_encoding_rule(
 )
 _register_encoding_rule(
     "E02",
-    "Varints are in their shortest form",
+    "Varint not in its shortest form",
     Severity.WARNING,
-    "ByteUtils.writeUnsignedVarint; readers take longer forms too",
-    "A varint has no more bytes than its value needs: its last byte is not 0, unless it is alone.",
+    "ByteUtils.writeUnsignedVarint; readers accept longer forms",
+    "A varint has no more bytes than its value needs: its last byte is not 0, unless it is the "
+    "only one.",
     "82 00 for 2",
     True,
 )
 _register_encoding_rule(
     "E03",
-    "Tagged fields come in the order of their tags",
+    "Tagged fields not in ascending order of their tags",
     Severity.WARNING,
     "KIP-482; TaggedFields.java (read): 'Invalid or out-of-order tag'; brokers of Kafka 3.9 and "
-    "4.3 take it in requests",
+    "4.3 accept it in requests",
     "In a tag section each tag is greater than the one before it.",
     "tag 1, then tag 0",
     True,
 )
 _register_encoding_rule(
     "E04",
-    "A tagged field has the size that it says",
+    "Tagged field with a wrong size",
     Severity.ERROR,
-    "TaggedFields.java: a reader that does not know the tag skips by the size; KIP-482",
-    "The size of a tagged field ends inside the message, and the field ends where its size says.",
+    "TaggedFields.java: a reader that does not know the tag skips its bytes by the size; KIP-482",
+    "A tagged field ends inside the message, exactly where its size indicates.",
     "tag 0, an int64, with size 4",
     True,
 )
 _register_encoding_rule(
     "E05",
-    "A tag is not repeated",
+    "Repeated tag in a tag section",
     Severity.WARNING,
     "RawTaggedFieldWriter.java: 'Invalid raw tag field list: tag ... comes after tag ...'; "
-    "brokers of Kafka 3.9 and 4.3 take it in requests",
-    "A tag stands once in its section, be it known or not.",
+    "brokers of Kafka 3.9 and 4.3 accept it in requests",
+    "A tag, known or unknown, occurs once in its section.",
     "tag 0 twice in one section",
     True,
 )
 _register_encoding_rule(
     "E06",
-    "Only flexible versions have tag sections",
+    "Tag section in a version that is not flexible",
     Severity.WARNING,
-    "Kafka's message README: 'tagged fields can be added only to flexible versions'; brokers do "
-    "not look at what follows a body",
-    "A message of a version that is not flexible ends with its last field.",
-    "a 00 behind the last field of Metadata v8",
+    "Kafka's message README: 'tagged fields can be added only to flexible versions'; brokers "
+    "ignore bytes after a body",
+    "A message in a version that is not flexible ends with its last field.",
+    "a byte 00 after the last field of Metadata v8",
     False,
 )
 _register_encoding_rule(
     "E07",
-    "Tagged fields at their default are left out",
+    "Tagged field written with its default value",
     Severity.WARNING,
     "MessageDataGenerator.java: a tagged field is written if it differs from its default",
-    "A known tagged field is written only where its value differs from its default.",
-    "the rack of a node endpoint as a tagged null",
+    "A known tagged field is written only if its value differs from its default.",
+    "the rack of a node endpoint written as a tagged null",
     True,
 )
 _register_encoding_rule(
     "E09",
-    "Null stands only where null is allowed",
+    "Null in a field that is not nullable",
     Severity.ERROR,
     "the generated readers: 'non-nullable field ... was serialized as null'",
-    "A text, bytes or an array is null only in versions whose declaration says that it may be.",
-    "length -1, or 0 in its compact form, for the name of a topic in Produce",
+    "A string, bytes or an array is null only in versions in which the field is declared nullable.",
+    "length -1 (0 in compact form) for the name of a topic in Produce",
 )
 _register_encoding_rule(
     "E10",
-    "Lengths are not below -1, and end inside the message",
+    "Invalid length of a string, of bytes or of an array",
     Severity.ERROR,
     "the generated readers: 'string field ... had invalid length', 'Error reading byte array of'",
-    "The length of a text or of bytes is -1 for null or a count of bytes that follow; the count "
-    "of an array likewise.",
-    "a text of length -2, or of 200 bytes where 10 are left",
+    "The length of a string or of bytes is -1 for null, or a number of bytes that the message "
+    "still has; the count of an array is -1 or greater.",
+    "a string of length -2, or of 200 bytes where 10 are left",
 )
 _register_encoding_rule(
     "E11",
-    "Texts are UTF-8",
+    "String that is not valid UTF-8",
     Severity.ERROR,
-    "Kafka's message README (string: 'UTF-8'); readers put U+FFFD in place of what is not, so "
-    "that different names become one",
-    "The bytes of a text are valid UTF-8.",
-    "the topic ff fe",
+    "Kafka's message README (string: 'UTF-8'); readers replace invalid bytes by U+FFFD, so that "
+    "different names become equal",
+    "The bytes of a string are valid UTF-8.",
+    "the topic name ff fe",
 )
 _register_encoding_rule(
     "E12",
-    "Booleans are 0 or 1",
+    "Boolean other than 0 or 1",
     Severity.WARNING,
-    "ByteBufferAccessor.java (writeByte of 0 or 1); readers take anything but 0 for true",
+    "ByteBufferAccessor.java (writeByte of 0 or 1); readers treat any byte but 0 as true",
     "A boolean is the byte 0 or the byte 1.",
     "02 for allow_auto_topic_creation",
 )
 _register_encoding_rule(
     "E13",
-    "An array does not count more items than can follow",
+    "Array count larger than the rest of the message",
     Severity.ERROR,
     "the generated readers: 'Tried to allocate a collection of size ..., but there are only ... "
     "bytes remaining'",
-    "The count of an array is not more than the bytes that are left can hold.",
+    "The remaining bytes of the message can hold as many items as the count of the array "
+    "indicates.",
     "a count of 2,000,000,000 in a message of 40 bytes",
 )
 _register_encoding_rule(
     "E14",
-    "The mark of a struct that may be null is -1 or 1",
+    "Nullable struct with a presence byte other than -1 or 1",
     Severity.WARNING,
-    "the generated writers (KIP-893); readers take anything below 0 for null",
-    "In front of a struct that may be null stands -1 where it is, and 1 where it is not.",
-    "05 in front of the cursor of DescribeTopicPartitions",
+    "the generated writers (KIP-893); readers treat any value below 0 as null",
+    "A nullable struct begins with the byte -1 if it is null, and with 1 if it is present.",
+    "05 before the cursor of DescribeTopicPartitions",
 )
 
 
@@ -262,10 +264,10 @@ _FIRST_WITH_TOPIC_IDS_ONLY = {
 
 @rule(
     "E15",
-    "Topics that are named by id have one",
+    "Topic identified by the zero topic id",
     Severity.WARNING,
-    source="Uuid.java: the zero id means 'no id'; brokers answer UNKNOWN_TOPIC_ID (KIP-516)",
-    asks="Where a request names topics by their id alone, the id is not zero.",
+    source="Uuid.java: the zero id means 'no id'; brokers respond with UNKNOWN_TOPIC_ID (KIP-516)",
+    asks="In a request that identifies topics by id alone, no topic id is zero.",
     example="Fetch v13 of topic 00000000-0000-0000-0000-000000000000",
     apis=tuple(_FIRST_WITH_TOPIC_IDS_ONLY),
 )
@@ -282,5 +284,5 @@ def check_topic_ids(observation: Observation, reporter: Reporter) -> None:
     for index, topic in enumerate(observation.request_body[name] or ()):
         topic_id: UUID = topic.topic_id
         if topic_id == NO_ID:
-            what = f"the id of the topic is {topic_id}"
+            what = f"the topic id is {topic_id}"
             reporter.report_violation(Side.CLIENT, what, path=f"{name}[{index}].topic_id")

@@ -42,10 +42,10 @@ _EMPTY_RESULTS: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
 
 @rule(
     "C01",
-    "Error codes are known",
+    "Unknown error code",
     Severity.WARNING,
-    source="Errors.java: forCode takes any other for UNKNOWN_SERVER_ERROR",
-    asks="Each error code of an answer is one of Kafka's.",
+    source="Errors.java: forCode maps unknown codes to UNKNOWN_SERVER_ERROR",
+    asks="Each error code of a response is one that Kafka defines.",
     example="error_code 999",
 )
 def check_error_codes(observation: Observation, reporter: Reporter) -> None:
@@ -76,13 +76,13 @@ def _path_of(observation: Observation, code: int) -> str:
 
 @rule(
     "C03",
-    "Beside an error stands no result",
+    "Result next to an error",
     Severity.WARNING,
     source="ProduceResponse.java, ListOffsetsResponse.java, OffsetsForLeaderEpochResponse.java, "
-    "InitProducerIdResponse.java: -1 beside an error; FetchResponse.java (partitionResponse): "
+    "InitProducerIdResponse.java: -1 next to an error; FetchResponse.java (partitionResponse): "
     "empty records",
-    asks="Where an answer has an error, its offsets, timestamps and producer ids are -1, and its "
-    "records, assignments and lists are empty.",
+    asks="Next to an error code, offsets, timestamps and producer ids are -1, and records, "
+    "assignments and lists are empty.",
     example="Produce: error_code 6, base_offset 17",
     apis=tuple(_EMPTY_RESULTS),
 )
@@ -117,10 +117,10 @@ def structs_at(
 
 @rule(
     "C02",
-    "A topic that was created has an id",
+    "Created topic without a topic id",
     Severity.WARNING,
     source="CreateTopicsResponse.json v7+; ReplicationControlManager.createTopics",
-    asks="CreateTopics v7 and above tells the id of each topic that it made.",
+    asks="A CreateTopics response of version 7 or above contains the id of each created topic.",
     example="CreateTopics v7: error_code 0, topic_id of zeros",
     apis=("CreateTopics",),
 )
@@ -139,18 +139,18 @@ def check_created_topic_ids(observation: Observation, reporter: Reporter) -> Non
         if not topic.error_code and topic.topic_id == NO_ID:
             path = f"topics[{at}].topic_id"
             reporter.report_violation(
-                Side.BROKER, f"{quoted(topic.name)} was made and has no id", path=path
+                Side.BROKER, f"{quoted(topic.name)} was created without an id", path=path
             )
 
 
 @rule(
     "C04",
-    "A cursor moves on",
+    "Cursor that does not advance",
     Severity.ERROR,
     source="DescribeTopicPartitionsResponse.json: NextCursor (KIP-966)",
-    asks="The next cursor of DescribeTopicPartitions lies behind the one that was asked from, or "
-    "clients ask forever.",
-    example="cursor ('orders', 5) is asked, and next_cursor is ('orders', 5)",
+    asks="The next cursor of DescribeTopicPartitions is greater than the requested one; otherwise "
+    "clients repeat the same request forever.",
+    example="a request with cursor ('orders', 5), and a response with next_cursor ('orders', 5)",
     apis=("DescribeTopicPartitions",),
 )
 def check_cursor(observation: Observation, reporter: Reporter) -> None:

@@ -92,11 +92,11 @@ class _Throttle:
 
 @rule(
     "Q01",
-    "A throttled client waits",
+    "Request sent within the throttle time",
     Severity.WARNING,
     source="shouldClientThrottle in AbstractResponse.java, NetworkClient.java (KIP-219)",
-    asks="After an answer with throttle_time_ms > 0 the client asks nothing more on the connection "
-    "for so long; the broker would leave it unread.",
+    asks="After a response with throttle_time_ms > 0, the client sends no request on the "
+    "connection for that time; the broker would not read it.",
     example="throttle_time_ms 500, and a request 20 ms later",
 )
 def check_throttle_is_respected(observation: Observation, reporter: Reporter) -> None:
@@ -124,10 +124,10 @@ def check_throttle_is_respected(observation: Observation, reporter: Reporter) ->
 
 @rule(
     "Q02",
-    "Versions are used that brokers still take",
+    "Version that Kafka 4.0 no longer accepts",
     Severity.NOTE,
     source="KIP-896: removed in Kafka 4.0; broker_api_versions of 4.0",
-    asks="A request has a version that brokers of Kafka 4.0 take.",
+    asks="Brokers of Kafka 4.0 accept the version of the request.",
     example="Fetch v2",
 )
 def check_not_deprecated(observation: Observation, reporter: Reporter) -> None:
@@ -137,7 +137,7 @@ def check_not_deprecated(observation: Observation, reporter: Reporter) -> None:
         return
     reporter.count_judged()
     if key in _GONE_IN_4_0:
-        reporter.report_violation(Side.CLIENT, "brokers of Kafka 4.0 do not have this API")
+        reporter.report_violation(Side.CLIENT, "brokers of Kafka 4.0 do not support this API")
         return
     least = _LEAST_OF_4_0.get(key, 0)
     if version < least:

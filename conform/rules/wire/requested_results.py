@@ -75,11 +75,11 @@ _RESULTS: Mapping[str, tuple[tuple[str, ...], Mapping[str, _Predicate]]] = {
 
 @rule(
     "C05",
-    "A success must have its result",
+    "Success without a result",
     Severity.ERROR,
-    source="the response classes of org.apache.kafka.common.requests: -1, an empty text and the "
-    "zero id stand for nothing, beside an error alone",
-    asks="Where an answer has no error, it has what was asked for: an offset, a producer id, a "
+    source="the response classes of org.apache.kafka.common.requests: -1, an empty string and the "
+    "zero id mean no result, which only occurs next to an error",
+    asks="A response without an error contains the requested result: an offset, a producer id, a "
     "coordinator, a generation, a topic id, a state.",
     example="InitProducerId: error_code 0, producer_id -1",
     apis=tuple(_RESULTS),
@@ -114,12 +114,13 @@ def _is_redirected(observation: Observation, struct: Any) -> bool:
 
 @rule(
     "C06",
-    "A sensitive setting must not show its value",
+    "Value of a sensitive setting in a response",
     Severity.ERROR,
     source="ConfigHelper.scala (createTopicConfigEntry, createBrokerConfigEntry): the value of a "
     "sensitive configuration is null",
-    asks="Where a configuration entry is sensitive, its value is null, and so are its synonyms'.",
-    example="ssl.keystore.password with is_sensitive and a value",
+    asks="The value of a sensitive configuration entry is null, and so are the values of its "
+    "synonyms.",
+    example="ssl.keystore.password with is_sensitive true and a value",
     apis=("DescribeConfigs", "CreateTopics"),
 )
 def check_sensitive_is_null(observation: Observation, reporter: Reporter) -> None:
@@ -139,19 +140,19 @@ def check_sensitive_is_null(observation: Observation, reporter: Reporter) -> Non
         reporter.count_judged()
         values = [config["value"], *(each.value for each in config.get("synonyms") or ())]
         if config["is_sensitive"] and any(values):
-            found = f"{quoted(config['name'])} is sensitive, and has a value"
+            found = f"{quoted(config['name'])} is sensitive, but has a value"
             reporter.report_violation(Side.BROKER, found, path=path)
 
 
 @rule(
     "C07",
-    "An answer must keep to the filter of its request",
+    "Response items that the request's filter excludes",
     Severity.ERROR,
     source="KIP-518 and KIP-848 (ListGroups), KIP-664 (ListTransactions), KIP-1142 "
     "(ListConfigResources), DescribeConfigsRequest.json (configuration_keys, include_synonyms)",
-    asks="What an answer lists is of the states, types, producers, resources and settings that the "
-    "request names, where it names any.",
-    example="ListGroups of state Stable answers a group of state Empty",
+    asks="If the request lists states, types, producers, resources or settings, the response "
+    "contains only items that match.",
+    example="ListGroups with state Stable, and a response with a group in state Empty",
     apis=("ListGroups", "ListTransactions", "ListConfigResources", "DescribeConfigs"),
 )
 def check_filter(observation: Observation, reporter: Reporter) -> None:
@@ -169,7 +170,7 @@ def check_filter(observation: Observation, reporter: Reporter) -> None:
         for at, each in enumerate(told[listed] or ()):
             given = each.get(value)
             if allowed and given is not None and _normalized(given) not in allowed:
-                found = f"{name} {quoted(str(given))} was not asked for"
+                found = f"{name} {quoted(str(given))} was not requested"
                 reporter.report_violation(Side.BROKER, found, path=f"{listed}[{at}].{value}")
 
 
@@ -198,25 +199,26 @@ def _judge_settings(reporter: Reporter, request: Any, response: Any) -> None:
             path = f"results[{at}].configs[{number}]"
             if keys and config.name not in keys:
                 reporter.report_violation(
-                    Side.BROKER, f"{quoted(config.name)} was not asked for", path=path
+                    Side.BROKER, f"{quoted(config.name)} was not requested", path=path
                 )
             elif config.get("synonyms") and not request.get("include_synonyms"):
-                found = "synonyms, which were not asked for"
+                found = "synonyms, which were not requested"
                 reporter.report_violation(Side.BROKER, found, path=f"{path}.synonyms")
             elif config.get("documentation") and not request.get("include_documentation"):
-                found = "documentation, which was not asked for"
+                found = "documentation, which was not requested"
                 reporter.report_violation(Side.BROKER, found, path=f"{path}.documentation")
 
 
 @rule(
     "C08",
-    "What was created must be as asked",
+    "Created topic or token that differs from the request",
     Severity.ERROR,
     source="CreateTopicsResponse.json v5+ (KIP-525); ReplicationControlManager.createTopics; "
     "DelegationTokenManager.java: 'max lifetime'",
-    asks="A topic has as many partitions and replicas as CreateTopics asked for, where it did; a "
-    "delegation token is issued before it ends, and ends before its last day.",
-    example="num_partitions 3 is asked, 1 is answered",
+    asks="A topic has the number of partitions and the replication factor that CreateTopics "
+    "requested, if it requested any; a delegation token is issued before it expires, and expires "
+    "before its maximum time.",
+    example="num_partitions 3 in the request, 1 in the response",
     apis=("CreateTopics", "CreateDelegationToken", "DescribeDelegationToken"),
 )
 def check_created_as_requested(observation: Observation, reporter: Reporter) -> None:
@@ -298,11 +300,11 @@ _TYPES = frozenset(("classic", "consumer", "share", "streams", "unknown"))
 
 @rule(
     "C09",
-    "A state must be one that Kafka knows",
+    "Unknown state or type",
     Severity.WARNING,
-    source="GroupState.java, GroupType.java, TransactionState.java: parse takes any other for "
+    source="GroupState.java, GroupType.java, TransactionState.java: parse maps any other name to "
     "UNKNOWN",
-    asks="States of groups and transactions, and types of groups, are those of Kafka.",
+    asks="States of groups and transactions, and types of groups, are those that Kafka defines.",
     example="ListGroups: group_state 'Running'",
     apis=tuple(_STATES),
 )

@@ -15,11 +15,11 @@ FIRST_RESERVED_ID = 2**31 - 8
 
 @rule(
     "F03",
-    "Responses come in the order of their requests",
+    "Responses out of order",
     Severity.ERROR,
-    source="SocketServer.scala: a connection's channel is muted until its request is answered",
-    asks="Requests of one connection are answered one after the other, in the order in which they "
-    "were sent.",
+    source="SocketServer.scala: the channel of a connection is muted until its request has a "
+    "response",
+    asks="The responses of a connection arrive in the order of their requests.",
     example="request 1, request 2, response 2, response 1",
 )
 def check_response_order(observation: Observation, reporter: Reporter) -> None:
@@ -41,10 +41,10 @@ def check_response_order(observation: Observation, reporter: Reporter) -> None:
 
 @rule(
     "F04",
-    "A response has the correlation id of its request",
+    "Response to a request that was never sent",
     Severity.ERROR,
     source="AbstractResponse.parseResponse: CorrelationIdMismatchException",
-    asks="The correlation id of each response is that of a request that waits for one.",
+    asks="The correlation id of each response is that of a request in flight.",
     example="request 7, response 8",
     on="close",
 )
@@ -76,10 +76,10 @@ def _is_response_to_acks_0(observation: Observation) -> bool:
 
 @rule(
     "F05",
-    "A request gets one response; Produce with acks = 0 gets none",
+    "Response to a Produce request with acks = 0",
     Severity.ERROR,
     source="KafkaApis.handleProduceRequest (acks = 0); SocketServer",
-    asks="Each request is answered once, but a Produce request with acks = 0 is not answered.",
+    asks="Each request gets one response, except Produce with acks = 0, which gets none.",
     example="Produce v9 with acks = 0, and a response with its correlation id",
 )
 def check_no_response_to_acks_0(observation: Observation, reporter: Reporter) -> None:
@@ -105,13 +105,14 @@ class _FatalError:
 
 @rule(
     "F06",
-    "An error of Produce with acks = 0 ends the connection",
+    "Connection left open after a failed Produce with acks = 0",
     Severity.ERROR,
     source="KafkaApis.handleProduceRequest: 'Closing connection due to error during produce "
     "request ... with ack=0'",
-    asks="Where a Produce request with acks = 0 can't be taken, the broker closes the connection: "
-    "nothing else tells the client.",
-    example="Produce with acks = 0 and a batch with a wrong CRC, then Metadata, which is answered",
+    asks="If a Produce request with acks = 0 fails, the broker closes the connection, because "
+    "there is no response to report the error.",
+    example="Produce with acks = 0 and a batch with a wrong CRC, then Metadata, which gets a "
+    "response",
 )
 def check_connection_closed_after_error(observation: Observation, reporter: Reporter) -> None:
     """Report responses to requests sent after an acks = 0 batch with a wrong CRC."""
@@ -136,10 +137,11 @@ def check_connection_closed_after_error(observation: Observation, reporter: Repo
 
 @rule(
     "F16",
-    "No request is passed over",
+    "Request without a response before one with a response",
     Severity.ERROR,
-    source="SocketServer.scala: a connection's channel is muted until its request is answered",
-    asks="Where a later request of the connection is answered, the earlier ones are too.",
+    source="SocketServer.scala: the channel of a connection is muted until its request has a "
+    "response",
+    asks="If a request of a connection gets a response, all earlier ones do too.",
     example="request 1, request 2, response 2, and the connection is closed",
     on="close",
 )
@@ -164,11 +166,11 @@ def check_no_request_skipped(observation: ConnectionObservation, reporter: Repor
 
 @rule(
     "F13",
-    "The highest correlation ids are for logging in",
+    "Reserved correlation id outside authentication",
     Severity.NOTE,
     source="SaslClientAuthenticator.java: MIN_RESERVED_CORRELATION_ID",
-    asks="The Java client takes correlation ids from 2^31 - 8 on for what it sends to log in; what "
-    "reads its traffic may go by that.",
+    asks="Correlation ids from 2^31 - 8 on are used only by authentication requests: the Java "
+    "client reserves them, and analysers of its traffic may rely on that.",
     example="Metadata with correlation id 2147483647",
 )
 def check_reserved_correlation_ids(observation: Observation, reporter: Reporter) -> None:

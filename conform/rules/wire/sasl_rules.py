@@ -34,12 +34,13 @@ class _Login:
 
 @rule(
     "V06",
-    "Before the login only ApiVersions and the login itself are asked",
+    "Request that is not allowed during authentication",
     Severity.ERROR,
     source="SaslServerAuthenticator.handleKafkaRequest: IllegalSaslStateException; Kafka 3.9 and "
-    "4.3 answer with an error and close the connection",
-    asks="Between SaslHandshake and a SaslAuthenticate that succeeds, a connection carries only "
-    "ApiVersions, SaslHandshake and SaslAuthenticate; anything else is its end.",
+    "4.3 respond with an error and close the connection",
+    asks="Between SaslHandshake and a successful SaslAuthenticate, a connection carries only "
+    "ApiVersions, SaslHandshake and SaslAuthenticate; the broker closes it after any other "
+    "request.",
     example="SaslHandshake v1, then Metadata",
 )
 def check_login_comes_first(observation: Observation, reporter: Reporter) -> None:
@@ -50,7 +51,7 @@ def check_login_comes_first(observation: Observation, reporter: Reporter) -> Non
             reporter.count_unjudged(observation.connection.incomplete_reason)
         return
     if login.failure and observation.exchange.status == "answered":
-        what = f"the connection goes on after '{login.failure}', asked before the client logged in"
+        what = f"the connection goes on after '{login.failure}'during authentication"
         reporter.report_violation(Side.BROKER, what)
     _update_login(observation, login)
     if not login.is_begun or login.has_exchanged_tokens:
@@ -59,7 +60,7 @@ def check_login_comes_first(observation: Observation, reporter: Reporter) -> Non
     if observation.api_key is not None and observation.api_key not in _APIS_BEFORE_LOGIN:
         login.failure = observation.exchange.api or ""
         reporter.report_violation(
-            Side.CLIENT, f"'{login.failure}' is asked before the client is logged in"
+            Side.CLIENT, f"'{login.failure}' is requested before the client is authenticated"
         )
 
 
@@ -77,12 +78,11 @@ def _update_login(observation: Observation, login: _Login) -> None:
 
 @rule(
     "S03",
-    "A login must begin with a handshake",
+    "SaslAuthenticate without a SaslHandshake",
     Severity.ERROR,
     source="SaslServerAuthenticator.handleKafkaRequest: SaslHandshake first, else "
     "ILLEGAL_SASL_STATE",
-    asks="SaslAuthenticate comes behind a SaslHandshake that was answered without an error; a "
-    "broker refuses it otherwise.",
+    asks="A successful SaslHandshake precedes SaslAuthenticate; otherwise the broker rejects it.",
     example="SaslAuthenticate as the first request of a connection",
     apis=("SaslHandshake", "SaslAuthenticate"),
 )
@@ -103,10 +103,10 @@ def check_handshake_comes_first(observation: Observation, reporter: Reporter) ->
         return
     is_refused = told is not None and bool(told.error_code)
     severity = Severity.WARNING if is_refused else None
-    reporter.report_violation(Side.CLIENT, "there was no handshake before", severity=severity)
+    reporter.report_violation(Side.CLIENT, "no SaslHandshake precedes it", severity=severity)
     if told is not None and not is_refused:
         reporter.report_violation(
-            Side.BROKER, "a login without a handshake goes on", path="error_code"
+            Side.BROKER, "the broker accepts a login without a handshake", path="error_code"
         )
 
 
@@ -119,12 +119,12 @@ class _Handshake:
 
 @rule(
     "S04",
-    "A handshake must take the mechanisms that it lists, and no other",
+    "Handshake result that contradicts the listed mechanisms",
     Severity.ERROR,
     source="SaslServerAuthenticator.handleHandshakeRequest: UNSUPPORTED_SASL_MECHANISM (33)",
-    asks="A mechanism is taken without an error if the answer lists it, and refused with "
-    "UNSUPPORTED_SASL_MECHANISM only if it does not.",
-    example="PLAIN is taken, the answer lists SCRAM-SHA-256",
+    asks="The broker accepts a mechanism if and only if its response lists it; others it rejects "
+    "with UNSUPPORTED_SASL_MECHANISM.",
+    example="PLAIN is accepted, and the response lists SCRAM-SHA-256",
     apis=("SaslHandshake",),
 )
 def check_listed_mechanism_accepted(observation: Observation, reporter: Reporter) -> None:
@@ -152,11 +152,11 @@ class _TokenFraming:
 
 @rule(
     "S01",
-    "The tokens of a login are sent as the handshake's version says",
+    "SASL token in the wrong framing",
     Severity.ERROR,
     source="SaslServerAuthenticator: enableKafkaSaslAuthenticateHeaders from SaslHandshake v1 on "
     "(KIP-152)",
-    asks="After SaslHandshake v0 tokens are raw: a size and the bytes; from v1 on they are in "
+    asks="After SaslHandshake v0, tokens are raw: a size and the bytes; from v1 on they are in "
     "SaslAuthenticate requests.",
     example="SaslHandshake v0, then SaslAuthenticate",
 )
@@ -194,11 +194,11 @@ class _Session:
 
 @rule(
     "S02",
-    "A client logs in again before its session ends",
+    "Request after the end of the authenticated session",
     Severity.ERROR,
-    source="KIP-368: the broker closes connections whose session has ended",
-    asks="Where SaslAuthenticate tells a session lifetime, the client authenticates again on the "
-    "same connection before that is over, or asks nothing more.",
+    source="KIP-368: the broker closes connections whose session has expired",
+    asks="If the SaslAuthenticate response has a session lifetime, the client re-authenticates on "
+    "the same connection before it expires, or sends no more requests.",
     example="session_lifetime_ms 60000, and Fetch 70 seconds later",
 )
 def check_reauthentication(observation: Observation, reporter: Reporter) -> None:
@@ -222,5 +222,5 @@ def check_reauthentication(observation: Observation, reporter: Reporter) -> None
     if sent_ns > session.ends_ns + MARGIN_NS:
         late_ms = (sent_ns - session.ends_ns) // 1_000_000
         reporter.report_violation(
-            Side.CLIENT, f"'{exchange.api}' is asked {late_ms} ms after the session's end"
+            Side.CLIENT, f"'{exchange.api}' is asked {late_ms} ms after the end of the session"
         )

@@ -17,12 +17,12 @@ _NO_COMPRESSION = 0
 
 @rule(
     "O01",
-    "A client must keep the instance id that it was given",
+    "Client instance id replaced by the broker",
     Severity.ERROR,
     source="KIP-714; ClientMetricsManager.java (processGetTelemetrySubscriptionRequest)",
-    asks="GetTelemetrySubscriptions with the zero id is answered with an id that is not zero, any "
-    "other with the same.",
-    example="the request has an id, the answer another",
+    asks="The response to GetTelemetrySubscriptions with the zero id has a new id that is not "
+    "zero, any other response the id of the request.",
+    example="a request with an id, and a response with another one",
     apis=("GetTelemetrySubscriptions",),
 )
 def check_client_instance_id(observation: Observation, reporter: Reporter) -> None:
@@ -53,14 +53,14 @@ class _ClientInstance:
 
 @rule(
     "O02",
-    "A push must follow its subscription",
+    "Telemetry push that contradicts its subscription",
     Severity.ERROR,
     source="KIP-714; ClientMetricsManager.java (validatePushRequest): UNKNOWN_SUBSCRIPTION_ID, "
     "UNSUPPORTED_COMPRESSION_TYPE, TELEMETRY_TOO_LARGE, THROTTLING_QUOTA_EXCEEDED",
-    asks="PushTelemetry has the instance id and the subscription id that the connection was told, "
-    "a compression that the broker accepts, and no more bytes than it takes; the broker refuses "
-    "the rest.",
-    example="subscription_id 7, where 9 was told",
+    asks="PushTelemetry has the instance id and the subscription id from the broker's last "
+    "response, a compression type that the broker accepts, and no more bytes than its limit; the "
+    "broker rejects anything else.",
+    example="subscription_id 7, where the subscription is 9",
     apis=("GetTelemetrySubscriptions", "PushTelemetry"),
 )
 def check_push_follows_subscription(observation: Observation, reporter: Reporter) -> None:
@@ -98,7 +98,7 @@ def check_push_follows_subscription(observation: Observation, reporter: Reporter
 def _subscription_mismatch(request: Any, subscription: Any) -> tuple[str, str]:
     """Return the invalid field of a push and a description; both empty if it is valid."""
     if request.client_instance_id != subscription.client_instance_id:
-        return "client_instance_id", "another instance id than was told"
+        return "client_instance_id", "the instance id is not that of the subscription"
     if request.subscription_id != subscription.subscription_id:
         return (
             "subscription_id",

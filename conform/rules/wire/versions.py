@@ -29,12 +29,12 @@ class _ConnectionOffer:
 
 @rule(
     "F14",
-    "Requests keep to the versions that the broker offers",
+    "Request in a version that the broker does not offer",
     Severity.ERROR,
     source="SocketServer.parseRequestHeader: closes the connection (KIP-35, KIP-97)",
-    asks="API and version of a request are in what the broker told on this connection, in its last "
-    "answer to ApiVersions.",
-    example="Metadata v13 where ApiVersions told Metadata 0-12",
+    asks="API and version of a request are offered in the last ApiVersions response of this "
+    "connection.",
+    example="Metadata v13, where ApiVersions offered Metadata v0-12",
 )
 def check_requested_version(observation: Observation, reporter: Reporter) -> None:
     """Ask whether the version of a request was offered before it was sent."""
@@ -53,7 +53,7 @@ def check_requested_version(observation: Observation, reporter: Reporter) -> Non
         reporter.count_unjudged(observation.connection.incomplete_reason)
         return
     if offered.ranges is None or packet < offered.packet:
-        reporter.count_unjudged("the broker had not told its versions on this connection")
+        reporter.count_unjudged("the broker had not sent its versions on this connection")
         return
     reporter.count_judged()
     least, most = offered.ranges.get(key, (0, -1))
@@ -82,13 +82,13 @@ class _OffersByBroker(BoundedDict[str, tuple[int, dict[int, tuple[int, int]]]]):
 
 @rule(
     "F17",
-    "What a broker does not offer it must not answer",
+    "Response to a version that the broker does not offer",
     Severity.ERROR,
-    source="SocketServer.parseRequestHeader, RequestContext.parseRequest: a request of an API or a "
-    "version that is not offered closes the connection, but for ApiVersions",
-    asks="A request whose API or version is not in what the broker offers gets no answer, or "
+    source="SocketServer.parseRequestHeader, RequestContext.parseRequest: a request of an API or "
+    "version that is not offered closes the connection, except ApiVersions",
+    asks="A request whose API or version the broker does not offer gets no response, or "
     "UNSUPPORTED_VERSION (35).",
-    example="API 500 is answered",
+    example="API 500 gets a response",
 )
 def check_offered_version_accepted(observation: Observation, reporter: Reporter) -> None:
     """Ask whether something is answered that the broker does not offer."""
@@ -125,12 +125,12 @@ def check_offered_version_accepted(observation: Observation, reporter: Reporter)
 
 @rule(
     "F15",
-    "A connection begins with ApiVersions",
+    "Connection that does not begin with ApiVersions",
     Severity.NOTE,
-    source="KIP-35: a client asks each broker for its versions before it asks anything else",
+    source="KIP-35: a client requests the versions of each broker before anything else",
     asks="The first request of a connection is ApiVersions, so that the broker's versions are "
-    "known on it. Clients older than Kafka 0.10, and those that ask once for all connections, do "
-    "without.",
+    "known. Clients older than Kafka 0.10, and those that request the versions once for all "
+    "connections, omit it.",
     example="Metadata as the first request of a connection",
 )
 def check_api_versions_first(observation: Observation, reporter: Reporter) -> None:
@@ -147,12 +147,12 @@ def check_api_versions_first(observation: Observation, reporter: Reporter) -> No
 
 @rule(
     "V01",
-    "ApiVersions in a version that is not known is answered in v0",
+    "Unsupported ApiVersions request not rejected in version 0",
     Severity.ERROR,
     source="ApiVersionsRequest.getErrorResponse, RequestContext.parseRequest (KIP-511)",
-    asks="The answer to ApiVersions in an unsupported version is error 35 in version 0, with the "
-    "range of ApiVersions and of nothing else.",
-    example="ApiVersions v9, answered with error 35 in version 3",
+    asks="The response to ApiVersions in an unsupported version is error 35 in version 0, with "
+    "the version range of ApiVersions and of no other API.",
+    example="ApiVersions v9, and a response with error 35 in version 3",
     apis=("ApiVersions",),
 )
 def check_rejection_version(observation: Observation, reporter: Reporter) -> None:
@@ -173,31 +173,31 @@ def check_rejection_version(observation: Observation, reporter: Reporter) -> Non
     reporter.count_judged()
     if observation.response.api_version != 0:
         reporter.report_violation(
-            Side.BROKER, f"the refusal is in version {observation.response.api_version}, not 0"
+            Side.BROKER, f"the error response has version {observation.response.api_version}, not 0"
         )
         return
     ranges = {each.api_key: (each.min_version, each.max_version) for each in told.api_keys or ()}
     own = ranges.pop(API_VERSIONS, None)
     if own is None:
-        what = "the refusal does not tell the versions of ApiVersions, so clients fall back to v0"
+        what = "the error response lacks the versions of ApiVersions, so clients fall back to v0"
         reporter.report_violation(Side.BROKER, what, path="api_keys", severity=Severity.WARNING)
     elif own[0] <= version <= own[1]:
         reporter.report_violation(
-            Side.BROKER, f"version {version} is refused, which is offered", path="api_keys"
+            Side.BROKER, f"version {version} is rejected, but offered", path="api_keys"
         )
     if ranges:
-        what = f"the refusal tells the versions of {len(ranges)} other APIs"
+        what = f"the error response contains the versions of {len(ranges)} other APIs"
         reporter.report_violation(Side.BROKER, what, path="api_keys", severity=Severity.NOTE)
 
 
 @rule(
     "V02",
-    "The offered versions are ranges, one for each API",
+    "Invalid version ranges in ApiVersions",
     Severity.ERROR,
     source="ApiVersionsResponse.json: ApiKey is a map key; ApiVersionsResponse.java",
-    asks="Each API stands once in the answer, its lowest version is not above its highest, and "
-    "ApiVersions itself is there.",
-    example="Metadata 5 to 3",
+    asks="Each API occurs once in the response, its lowest version is not above its highest, and "
+    "ApiVersions is included.",
+    example="Metadata from 5 to 3",
     apis=("ApiVersions",),
 )
 def check_offered_ranges(observation: Observation, reporter: Reporter) -> None:
@@ -220,7 +220,7 @@ def check_offered_ranges(observation: Observation, reporter: Reporter) -> None:
     for key, count in Counter(each.api_key for each in keys).items():
         if count > 1:
             reporter.report_violation(
-                Side.BROKER, f"'{api_name(key)}' stands {count} times", path="api_keys"
+                Side.BROKER, f"'{api_name(key)}' occurs {count} times", path="api_keys"
             )
     if all(each.api_key != API_VERSIONS for each in keys):
         reporter.report_violation(Side.BROKER, "ApiVersions itself is not offered", path="api_keys")
@@ -228,10 +228,10 @@ def check_offered_ranges(observation: Observation, reporter: Reporter) -> None:
 
 @rule(
     "V03",
-    "A client names its software in letters, digits, dots and hyphens",
+    "Invalid name or version of the client software",
     Severity.ERROR,
     source="ApiVersionsRequest.java: SOFTWARE_NAME_VERSION_PATTERN (KIP-511); else INVALID_REQUEST",
-    asks="Name and version of the client's software match "
+    asks="Name and version of the client software match "
     "[a-zA-Z0-9](?:[a-zA-Z0-9\\-.]*[a-zA-Z0-9])?",
     example="client_software_name 'my client'",
     apis=("ApiVersions",),
@@ -249,11 +249,11 @@ def check_client_software(observation: Observation, reporter: Reporter) -> None:
 
 @rule(
     "V04",
-    "Features from version 0 on are hidden from old clients",
+    "Feature from version 0 in a response below version 4",
     Severity.ERROR,
     source="ApiVersionsResponse.json: v4 'fixes KAFKA-17011'; Java clients before 3.9 fail on a "
     "lowest version of 0",
-    asks="Below version 4 no supported feature has 0 as its lowest version.",
+    asks="In responses below version 4 no supported feature has the lowest version 0.",
     example="ApiVersions v3 with the feature kraft.version 0 to 1",
     apis=("ApiVersions",),
 )
@@ -277,11 +277,11 @@ def check_feature_visibility(observation: Observation, reporter: Reporter) -> No
 
 @rule(
     "V07",
-    "Features must be ranges, and finalized ones supported",
+    "Invalid range of a supported or finalized feature",
     Severity.ERROR,
     source="KIP-584; Features.java, SupportedVersionRange.java, FinalizedFeatures.java",
-    asks="The lowest version of a feature is not above its highest; a finalized feature that is "
-    "supported has a level within the versions that are.",
+    asks="The lowest version of a feature is not above its highest; the level of a finalized "
+    "feature is within its supported versions.",
     example="metadata.version is finalized at 30, and supported from 7 to 29",
     apis=("ApiVersions",),
 )
@@ -318,11 +318,10 @@ class _FeatureEpoch:
 
 @rule(
     "V05",
-    "The epoch of the finalized features never goes down",
+    "Epoch of the finalized features that decreases",
     Severity.ERROR,
     source="ApiVersionsResponse.java: UNKNOWN_FINALIZED_FEATURES_EPOCH = -1 (KIP-584)",
-    asks="finalized_features_epoch is -1 while it is not known; on one connection it stays or "
-    "rises.",
+    asks="finalized_features_epoch is -1 while it is unknown, and never decreases on a connection.",
     example="finalized_features_epoch 7, and later 5",
     apis=("ApiVersions",),
 )
