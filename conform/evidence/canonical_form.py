@@ -1,11 +1,11 @@
 """
-Canonical form of a message: finds every deviation from the bytes that Kafka's own writers produce.
+Canonical form of a message: the bytes that Kafka's own writers produce.
 
-`is_canonical` is the fast path: it shows that there is no deviation, the usual case.
-`find_form_faults`
-decodes the other messages field by field, and locates the deviations. Both agree.
+`is_canonical` is the fast path: it proves the absence of deviations, the usual case.
+`find_form_faults` decodes all other messages field by field, and locates the deviations. Both must
+agree.
 
-Source: as of `dissector.protocol.wire` and `structs`.
+Source: that of `dissector.protocol.wire` and `structs`.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class FormFault(NamedTuple):
         rule: The rule that it breaks.
         path: The field.
         start: Offset of its first byte in the frame.
-        end: Offset behind its last byte.
+        end: Offset after its last byte.
         found: What was found.
     """
 
@@ -49,7 +49,7 @@ class FormFaults(NamedTuple):
 
     Attributes:
         found: The deviations, in the order of the bytes.
-        end: Where decoding ended; None where it had to stop before the end of the message.
+        end: Offset at which decoding ended; None if it had to stop within the message.
     """
 
     found: list[FormFault]
@@ -83,13 +83,13 @@ def _is_canonical_header(message: Message) -> bool:
 def find_form_faults(message: Message) -> FormFaults:
     """Find the deviations of a complete message whose API and version are known."""
     assert message.schema is not None
-    walk = _FieldReader(message.frame)
+    reader = _FieldReader(message.frame)
     try:
-        walk.message(*message.header, "header.")
-        walk.message(message.schema, message.api_version or 0, "")
+        reader.message(*message.header, "header.")
+        reader.message(message.schema, message.api_version or 0, "")
     except _Undecodable:
-        return FormFaults(walk.faults, None)
-    return FormFaults(walk.faults, walk.offset)
+        return FormFaults(reader.faults, None)
+    return FormFaults(reader.faults, reader.offset)
 
 
 class _Undecodable(Exception):
@@ -152,9 +152,9 @@ class _FieldReader:
         length, start = self._length(path, size, nullable=nullable, compact=compact)
         if length < 0:
             return None
-        left = len(self.data) - self.offset
-        if length > left:
-            self._record("E10", path, start, f"length {length}, {left} bytes are left")
+        left_bytes = len(self.data) - self.offset
+        if length > left_bytes:
+            self._record("E10", path, start, f"length {length}, {left_bytes} bytes are left")
             raise _Undecodable
         return self._read_bytes(length)
 
@@ -172,19 +172,24 @@ class _FieldReader:
         for each in tagged:
             out[each.name] = each.zero(self.version)
         seen: set[int] = set()
-        place = f"{path}tags"
-        for _ in range(self._varint(place)):
+        tags_path = f"{path}tags"
+        for _ in range(self._varint(tags_path)):
             start = self.offset
-            tag, size = self._varint(place), self._varint(place)
+            tag, size = self._varint(tags_path), self._varint(tags_path)
             if seen and tag < max(seen):
-                self._record("E03", place, start, f"tag {tag} comes after tag {max(seen)}")
+                self._record("E03", tags_path, start, f"tag {tag} comes after tag {max(seen)}")
             if tag in seen:
-                self._record("E05", place, start, f"tag {tag} occurs twice")
+                self._record("E05", tags_path, start, f"tag {tag} occurs twice")
             seen.add(tag)
             end = self.offset + size
             if end > len(self.data):
-                left = len(self.data) - self.offset
-                self._record("E04", place, start, f"tag {tag} has {size} bytes, {left} are left")
+                left_bytes = len(self.data) - self.offset
+                self._record(
+                    "E04",
+                    tags_path,
+                    start,
+                    f"tag {tag} has {size} bytes, {left_bytes} are left",
+                )
                 raise _Undecodable
             declared = known.get(tag)
             if declared is None:
@@ -193,8 +198,9 @@ class _FieldReader:
             name = f"{path}{declared.name}"
             value = out[declared.name] = self._value(declared, name)
             if self.offset != end:
-                taken = size + self.offset - end
-                self._record("E04", name, start, f"tag {tag} has {size} bytes, its field {taken}")
+                read = size + self.offset - end
+                found = f"tag {tag} has {size} bytes, but its field {read}"
+                self._record("E04", name, start, found)
                 raise _Undecodable
             if value == declared.zero(self.version):
                 self._record("E07", name, start, f"tag {tag} is written with its default value")
@@ -208,46 +214,46 @@ class _FieldReader:
         if self.version in each.null:
             start = self.offset
             if each.tag is None:
-                mark = int.from_bytes(self._read_bytes(1), "big", signed=True)
-                usual, is_null = mark in (-1, 1), mark < 0
+                presence = int.from_bytes(self._read_bytes(1), "big", signed=True)
+                is_valid, is_null = presence in (-1, 1), presence < 0
             else:
-                mark = self._varint(path)
-                usual, is_null = mark in (0, 1), mark == 0
-            if not usual:
-                self._record("E14", path, start, f"the presence byte of a struct is {mark}")
+                presence = self._varint(path)
+                is_valid, is_null = presence in (0, 1), presence == 0
+            if not is_valid:
+                self._record("E14", path, start, f"the presence byte of a struct is {presence}")
             if is_null:
                 return None
         return self._struct(each.fields, f"{path}.")
 
-    def _typed(self, each: Field, word: str, path: str, *, nullable: bool) -> Any:
+    def _typed(self, each: Field, type_name: str, path: str, *, nullable: bool) -> Any:
         start, compact = self.offset, self.flexible and not each.classic
-        if word.startswith("[]"):
-            return self._array(each, word[2:], path, nullable=nullable)
-        if word == "string":
+        if type_name.startswith("[]"):
+            return self._array(each, type_name[2:], path, nullable=nullable)
+        if type_name == "string":
             data = self._bytes(path, 2, nullable=nullable, compact=compact)
             text = None if data is None else data.decode("utf-8", "surrogateescape")
             if text is not None and is_non_canonical_text(text):
                 self._record("E11", path, start, "the string is not valid UTF-8")
             return text
-        if word in ("bytes", "records"):
+        if type_name in ("bytes", "records"):
             return self._bytes(path, 4, nullable=nullable, compact=compact)
         construct = construct_of(each, self.version, self.flexible)
-        if word != each.type:  # an element of an array
+        if type_name != each.type:  # an element of an array
             construct = construct.item
         value = construct.parse(self._read_bytes(construct.min_bytes))
-        if word == "bool" and value.__class__ is not bool:
+        if type_name == "bool" and value.__class__ is not bool:
             self._record("E12", path, start, f"a boolean is {value}")
         return value
 
-    def _array(self, each: Field, word: str, path: str, *, nullable: bool) -> list[Any] | None:
+    def _array(self, each: Field, type_name: str, path: str, *, nullable: bool) -> list[Any] | None:
         count, start = self._length(path, 4, nullable=nullable, compact=self.flexible)
         if count < 0:
             return None
-        least = construct_of(each, self.version, self.flexible).item.min_bytes
-        left = len(self.data) - self.offset
-        if count * least > left:
-            self._record("E13", path, start, f"count {count}, {left} bytes are left")
+        item_bytes = construct_of(each, self.version, self.flexible).item.min_bytes
+        left_bytes = len(self.data) - self.offset
+        if count * item_bytes > left_bytes:
+            self._record("E13", path, start, f"count {count}, {left_bytes} bytes are left")
             raise _Undecodable
-        if word == "struct":
+        if type_name == "struct":
             return [self._struct(each.fields, f"{path}[{i}].") for i in range(count)]
-        return [self._typed(each, word, f"{path}[{i}]", nullable=False) for i in range(count)]
+        return [self._typed(each, type_name, f"{path}[{i}]", nullable=False) for i in range(count)]

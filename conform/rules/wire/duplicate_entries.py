@@ -84,22 +84,24 @@ def _is_preview(observation: Observation) -> bool:
 )
 def check_all_requested_items(observation: Observation, reporter: Reporter) -> None:
     """Compare the items named in a request and in its response."""
-    asked, told = observation.request_body, observation.response_body
-    if asked is None or told is None:
+    request, response = observation.request_body, observation.response_body
+    if request is None or response is None:
         reporter.count_unjudged(observation.unreadable_reason())
         return
-    if told.get("error_code") or (
-        observation.exchange.api == "Fetch" and _may_omit_items(asked, told)
+    if response.get("error_code") or (
+        observation.exchange.api == "Fetch" and _may_omit_items(request, response)
     ):
         return
     cover = EXPECTED_COVERAGE[observation.exchange.api or ""]
-    wanted = item_keys(asked, cover.request_items)
+    wanted = item_keys(request, cover.request_items)
     if wanted is None or (cover.empty_means_all and not wanted):
         return
     reporter.count_judged()
-    given = item_keys(told, cover.response_items, frozenset(name[0] for name in wanted)) or set()
+    given = (
+        item_keys(response, cover.response_items, frozenset(name[0] for name in wanted)) or set()
+    )
     path = cover.response_items.partition("[")[0].partition(".")[0]
-    path = path if path in told else ""
+    path = path if path in response else ""
     if (invented := given - wanted) and observation.exchange.api != "Fetch":  # X07 reports those
         found = (
             f"{len(invented)} items were not requested, such as {_key_text(min(invented, key=str))}"

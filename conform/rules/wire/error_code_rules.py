@@ -158,14 +158,14 @@ def check_cursor(observation: Observation, reporter: Reporter) -> None:
     if observation.request_body is None or observation.response_body is None:
         return
     reporter.count_judged()
-    asked, told = observation.request_body.cursor, observation.response_body.next_cursor
-    if asked is None or told is None:
+    request, response = observation.request_body.cursor, observation.response_body.next_cursor
+    if request is None or response is None:
         return
-    before, after = ((c.topic_name, c.partition_index) for c in (asked, told))
+    before, after = ((c.topic_name, c.partition_index) for c in (request, response))
     if after <= before:
-        what = f"{quoted(told.topic_name)} {told.partition_index} does not lie behind"
+        what = f"{quoted(response.topic_name)} {response.partition_index} does not lie behind"
         reporter.report_violation(
             Side.BROKER,
-            f"{what} {quoted(asked.topic_name)} {asked.partition_index}",
+            f"{what} {quoted(request.topic_name)} {request.partition_index}",
             path="next_cursor",
         )

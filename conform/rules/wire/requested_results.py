@@ -86,12 +86,12 @@ _RESULTS: Mapping[str, tuple[tuple[str, ...], Mapping[str, _Predicate]]] = {
 )
 def check_has_result(observation: Observation, reporter: Reporter) -> None:
     """Look for results that are missing where no error says why."""
-    told = observation.response_body
-    if told is None:
+    response = observation.response_body
+    if response is None:
         reporter.count_unjudged(observation.unreadable_reason(request=False))
         return
     way, wanted = _RESULTS[observation.exchange.api or ""]
-    for path, struct in structs_at(told, way):
+    for path, struct in structs_at(response, way):
         if struct.get("error_code") or _is_redirected(observation, struct):
             continue
         reporter.count_judged()
@@ -104,12 +104,12 @@ def check_has_result(observation: Observation, reporter: Reporter) -> None:
 
 def _is_redirected(observation: Observation, struct: Any) -> bool:
     """Tell whether a struct has its result in lists, or none by design."""
-    api, asked = observation.exchange.api, observation.request_body
+    api, request = observation.exchange.api, observation.request_body
     if api == "FindCoordinator":
         return "coordinators" in struct
     if api == "Fetch":  # a replica hears of no high watermark until the leader knows it
-        return asked is None or replica_id_of(asked) >= 0
-    return asked is None or asked.get("member_epoch", 0) < 0
+        return request is None or replica_id_of(request) >= 0
+    return request is None or request.get("member_epoch", 0) < 0
 
 
 @rule(
@@ -125,8 +125,8 @@ def _is_redirected(observation: Observation, struct: Any) -> bool:
 )
 def check_sensitive_is_null(observation: Observation, reporter: Reporter) -> None:
     """Look for values of sensitive settings."""
-    told = observation.response_body
-    if told is None:
+    response = observation.response_body
+    if response is None:
         reporter.count_unjudged(observation.unreadable_reason(request=False))
         return
     way = (
@@ -134,9 +134,9 @@ def check_sensitive_is_null(observation: Observation, reporter: Reporter) -> Non
         if observation.exchange.api == "DescribeConfigs"
         else ("topics", "configs")
     )
-    if way[0] not in told or not any("configs" in each for each in told[way[0]] or ()):
+    if way[0] not in response or not any("configs" in each for each in response[way[0]] or ()):
         return
-    for path, config in structs_at(told, way):
+    for path, config in structs_at(response, way):
         reporter.count_judged()
         values = [config["value"], *(each.value for each in config.get("synonyms") or ())]
         if config["is_sensitive"] and any(values):
@@ -157,17 +157,17 @@ def check_sensitive_is_null(observation: Observation, reporter: Reporter) -> Non
 )
 def check_filter(observation: Observation, reporter: Reporter) -> None:
     """Hold what is listed against what was asked for."""
-    asked, told = observation.request_body, observation.response_body
-    if asked is None or told is None:
+    request, response = observation.request_body, observation.response_body
+    if request is None or response is None:
         reporter.count_unjudged(observation.unreadable_reason())
         return
     reporter.count_judged()
     if observation.exchange.api == "DescribeConfigs":
-        _judge_settings(reporter, asked, told)
+        _judge_settings(reporter, request, response)
         return
     for name, wanted, listed, value in _FILTERS[observation.exchange.api or ""]:
-        allowed = {_normalized(each) for each in asked.get(wanted) or ()}
-        for at, each in enumerate(told[listed] or ()):
+        allowed = {_normalized(each) for each in request.get(wanted) or ()}
+        for at, each in enumerate(response[listed] or ()):
             given = each.get(value)
             if allowed and given is not None and _normalized(given) not in allowed:
                 found = f"{name} {quoted(str(given))} was not requested"
@@ -223,15 +223,15 @@ def _judge_settings(reporter: Reporter, request: Any, response: Any) -> None:
 )
 def check_created_as_requested(observation: Observation, reporter: Reporter) -> None:
     """Hold what was made against what was asked for."""
-    asked, told = observation.request_body, observation.response_body
-    if asked is None or told is None:
+    request, response = observation.request_body, observation.response_body
+    if request is None or response is None:
         reporter.count_unjudged(observation.unreadable_reason())
         return
     if observation.exchange.api != "CreateTopics":
-        _judge_times(reporter, told)
+        _judge_times(reporter, response)
         return
-    wanted = {each.name: each for each in asked.topics or ()}
-    for at, topic in enumerate(told.topics or ()):
+    wanted = {each.name: each for each in request.topics or ()}
+    for at, topic in enumerate(response.topics or ()):
         wish = wanted.get(topic.name)
         if wish is None or topic.error_code or topic.get("topic_config_error_code"):
             continue
@@ -239,7 +239,7 @@ def check_created_as_requested(observation: Observation, reporter: Reporter) -> 
         for name in ("num_partitions", "replication_factor"):
             due, made = wish[name], topic.get(name, -1)
             if due > 0 and made not in (-1, due):
-                found = f"{name} {due} is asked, {made} is made"
+                found = f"{name} {due} is request, {made} is made"
                 reporter.report_violation(Side.BROKER, found, path=f"topics[{at}].{name}")
 
 
@@ -310,13 +310,13 @@ _TYPES = frozenset(("classic", "consumer", "share", "streams", "unknown"))
 )
 def check_states(observation: Observation, reporter: Reporter) -> None:
     """Look up states and types."""
-    told = observation.response_body
-    if told is None:
+    response = observation.response_body
+    if response is None:
         reporter.count_unjudged(observation.unreadable_reason(request=False))
         return
     reporter.count_judged()
     name, field, known = _STATES[observation.exchange.api or ""]
-    for at, each in enumerate(told[name] or ()):
+    for at, each in enumerate(response[name] or ()):
         if each.get(field) and each[field] not in known:
             found = f"the state is {quoted(each[field])}"
             reporter.report_violation(Side.BROKER, found, path=f"{name}[{at}].{field}")

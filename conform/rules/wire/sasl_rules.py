@@ -94,17 +94,17 @@ def check_handshake_comes_first(observation: Observation, reporter: Reporter) ->
             observation.connection.incomplete_reason or "packets are out of order"
         )
         return
-    told = observation.response_body
+    response = observation.response_body
     if observation.api_key == SASL_HANDSHAKE:
-        login.is_done |= told is not None and not told.error_code
+        login.is_done |= response is not None and not response.error_code
         return
     reporter.count_judged()
     if login.is_done:
         return
-    is_refused = told is not None and bool(told.error_code)
+    is_refused = response is not None and bool(response.error_code)
     severity = Severity.WARNING if is_refused else None
     reporter.report_violation(Side.CLIENT, "no SaslHandshake precedes it", severity=severity)
-    if told is not None and not is_refused:
+    if response is not None and not is_refused:
         reporter.report_violation(
             Side.BROKER, "the broker accepts a login without a handshake", path="error_code"
         )
@@ -129,17 +129,19 @@ class _Handshake:
 )
 def check_listed_mechanism_accepted(observation: Observation, reporter: Reporter) -> None:
     """Compare the requested mechanism with the listed ones."""
-    asked, told = observation.request_body, observation.response_body
-    if asked is None or told is None:
+    request, response = observation.request_body, observation.response_body
+    if request is None or response is None:
         reporter.count_unjudged(observation.unreadable_reason())
         return
-    if told.error_code not in (0, _UNSUPPORTED_MECHANISM):
+    if response.error_code not in (0, _UNSUPPORTED_MECHANISM):
         return
     reporter.count_judged()
-    is_listed = asked.mechanism in (told.mechanisms or ())
-    if is_listed != (not told.error_code):
-        did = "refused" if told.error_code else "taken"
-        found = f"{asked.mechanism!r} is {did}, {', '.join(told.mechanisms or ())!r} are listed"
+    is_listed = request.mechanism in (response.mechanisms or ())
+    if is_listed != (not response.error_code):
+        did = "refused" if response.error_code else "taken"
+        found = (
+            f"{request.mechanism!r} is {did}, {', '.join(response.mechanisms or ())!r} are listed"
+        )
         reporter.report_violation(Side.BROKER, found, path="error_code")
 
 
@@ -206,9 +208,9 @@ def check_reauthentication(observation: Observation, reporter: Reporter) -> None
     session = observation.connection.state(_Session)
     exchange = observation.exchange
     if observation.api_key == SASL_AUTHENTICATE:
-        told = observation.response_body
-        if told is not None and not told.error_code:
-            lifetime_ms = told.get("session_lifetime_ms", 0)
+        response = observation.response_body
+        if response is not None and not response.error_code:
+            lifetime_ms = response.get("session_lifetime_ms", 0)
             now_ns = exchange.response_time_ns or 0
             session.ends_ns = now_ns + lifetime_ms * 1_000_000 if lifetime_ms > 0 else None
         return

@@ -27,16 +27,16 @@ _NO_COMPRESSION = 0
 )
 def check_client_instance_id(observation: Observation, reporter: Reporter) -> None:
     """Compare the instance ids of request and response."""
-    asked, told = observation.request_body, observation.response_body
-    if asked is None or told is None:
+    request, response = observation.request_body, observation.response_body
+    if request is None or response is None:
         reporter.count_unjudged(observation.unreadable_reason())
         return
-    if told.error_code:
+    if response.error_code:
         return
     reporter.count_judged()
-    given = asked.client_instance_id
-    if given != NO_ID and told.client_instance_id != given:
-        found = f"id {given} is answered with {told.client_instance_id}"
+    given = request.client_instance_id
+    if given != NO_ID and response.client_instance_id != given:
+        found = f"id {given} is answered with {response.client_instance_id}"
         reporter.report_violation(Side.BROKER, found, path="client_instance_id")
 
 
@@ -65,33 +65,33 @@ class _ClientInstance:
 )
 def check_push_follows_subscription(observation: Observation, reporter: Reporter) -> None:
     """Record subscriptions and compare pushes with them."""
-    asked, told = observation.request_body, observation.response_body
+    request, response = observation.request_body, observation.response_body
     known, here = (
         observation.capture_state.state(_Subscriptions),
         observation.connection.state(_ClientInstance),
     )
     broker = observation.connection.broker.address
-    if asked is None or told is None or not observation.is_complete:
+    if request is None or response is None or not observation.is_complete:
         reporter.count_unjudged(
             observation.unreadable_reason() or observation.connection.incomplete_reason
         )
         known.clear()
         return
     if observation.exchange.api == "GetTelemetrySubscriptions":
-        if not told.error_code:
-            known[broker, told.client_instance_id] = told
-            here.id = told.client_instance_id
+        if not response.error_code:
+            known[broker, response.client_instance_id] = told
+            here.id = response.client_instance_id
         return
-    subscription = known.get((broker, here.id or asked.client_instance_id))
+    subscription = known.get((broker, here.id or request.client_instance_id))
     if subscription is None:
         reporter.count_unjudged("the subscription is not in the capture")
         return
     reporter.count_judged()
-    path, found = _subscription_mismatch(asked, subscription)
+    path, found = _subscription_mismatch(request, subscription)
     if not found:
         return
     reporter.report_violation(Side.CLIENT, found, path=path)
-    if not told.error_code:
+    if not response.error_code:
         reporter.report_violation(Side.BROKER, f"answered with error 0: {found}", path="error_code")
 
 

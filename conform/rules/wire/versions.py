@@ -60,7 +60,7 @@ def check_requested_version(observation: Observation, reporter: Reporter) -> Non
     if not least <= version <= most:
         what = f"versions {least} to {most}" if most >= 0 else "nothing"
         reporter.report_violation(
-            Side.CLIENT, f"version {version} is asked, the broker offers {what} of the API"
+            Side.CLIENT, f"version {version} is request, the broker offers {what} of the API"
         )
 
 
@@ -103,7 +103,7 @@ def check_offered_version_accepted(observation: Observation, reporter: Reporter)
         if offer is not None:
             offers[broker] = observation.exchange.response_packet or 0, offer.ranges
         return
-    told, ranges = offers.get(broker, (0, None))
+    response, ranges = offers.get(broker, (0, None))
     if key is None or version is None or ranges is None or not observation.is_complete:
         return
     if (
@@ -167,8 +167,8 @@ def check_rejection_version(observation: Observation, reporter: Reporter) -> Non
     if observation.response is None or observation.response.body is None or version is None:
         reporter.count_unjudged(observation.unreadable_reason(request=False))
         return
-    told = observation.response.body
-    if told.error_code != UNSUPPORTED_VERSION:
+    response = observation.response.body
+    if response.error_code != UNSUPPORTED_VERSION:
         return
     reporter.count_judged()
     if observation.response.api_version != 0:
@@ -176,7 +176,9 @@ def check_rejection_version(observation: Observation, reporter: Reporter) -> Non
             Side.BROKER, f"the error response has version {observation.response.api_version}, not 0"
         )
         return
-    ranges = {each.api_key: (each.min_version, each.max_version) for each in told.api_keys or ()}
+    ranges = {
+        each.api_key: (each.min_version, each.max_version) for each in response.api_keys or ()
+    }
     own = ranges.pop(API_VERSIONS, None)
     if own is None:
         what = "the error response lacks the versions of ApiVersions, so clients fall back to v0"
@@ -202,13 +204,13 @@ def check_rejection_version(observation: Observation, reporter: Reporter) -> Non
 )
 def check_offered_ranges(observation: Observation, reporter: Reporter) -> None:
     """Ask whether what a broker offers makes sense."""
-    offer, told = offered_versions_of(observation), observation.response_body
-    if offer is None or told is None:
+    offer, response = offered_versions_of(observation), observation.response_body
+    if offer is None or response is None:
         return
     reporter.count_judged()
     if offer.is_canonical:
         return
-    keys = told.api_keys or ()
+    keys = response.api_keys or ()
     for at, each in enumerate(keys):
         if each.api_key < 0:
             reporter.report_violation(
@@ -238,13 +240,13 @@ def check_offered_ranges(observation: Observation, reporter: Reporter) -> None:
 )
 def check_client_software(observation: Observation, reporter: Reporter) -> None:
     """Ask whether the name of the client's software is one that brokers take."""
-    asked = observation.request_body
-    if asked is None or asked.get("client_software_name") is None:
+    request = observation.request_body
+    if request is None or request.get("client_software_name") is None:
         return
     reporter.count_judged()
     for name in ("client_software_name", "client_software_version"):
-        if not _SOFTWARE.fullmatch(asked[name]):
-            reporter.report_violation(Side.CLIENT, f"{name} is {quoted(asked[name])}", path=name)
+        if not _SOFTWARE.fullmatch(request[name]):
+            reporter.report_violation(Side.CLIENT, f"{name} is {quoted(request[name])}", path=name)
 
 
 @rule(
@@ -259,14 +261,14 @@ def check_client_software(observation: Observation, reporter: Reporter) -> None:
 )
 def check_feature_visibility(observation: Observation, reporter: Reporter) -> None:
     """Ask whether an answer in version 3 has such a feature."""
-    told, version = (
+    response, version = (
         observation.response_body,
         observation.response.api_version if observation.response else None,
     )
-    if told is None or version is None or version < 3:
+    if response is None or version is None or version < 3:
         return
     reporter.count_judged()
-    for at, each in enumerate(told.supported_features or ()):
+    for at, each in enumerate(response.supported_features or ()):
         if version < 4 and each.min_version < 1:
             reporter.report_violation(
                 Side.BROKER,
@@ -287,17 +289,17 @@ def check_feature_visibility(observation: Observation, reporter: Reporter) -> No
 )
 def check_feature_ranges(observation: Observation, reporter: Reporter) -> None:
     """Hold features against each other."""
-    told = observation.response_body
-    if told is None or "supported_features" not in told:
+    response = observation.response_body
+    if response is None or "supported_features" not in response:
         return
     reporter.count_judged()
     supported = {}
-    for at, each in enumerate(told.supported_features or ()):
+    for at, each in enumerate(response.supported_features or ()):
         supported[each.name] = each
         if each.min_version > each.max_version:
             found = f"{quoted(each.name)} from {each.min_version} to {each.max_version}"
             reporter.report_violation(Side.BROKER, found, path=f"supported_features[{at}]")
-    for at, each in enumerate(told.finalized_features or ()):
+    for at, each in enumerate(response.finalized_features or ()):
         least, most = each.min_version_level, each.max_version_level
         known = supported.get(each.name)
         found = ""
@@ -327,8 +329,8 @@ class _FeatureEpoch:
 )
 def check_feature_epoch(observation: Observation, reporter: Reporter) -> None:
     """Ask whether an epoch is lower than one before on the connection."""
-    told = observation.response_body
-    epoch = None if told is None else told.get("finalized_features_epoch")
+    response = observation.response_body
+    epoch = None if response is None else response.get("finalized_features_epoch")
     if epoch is None:
         return
     reporter.count_judged()
