@@ -41,11 +41,11 @@ def conform(
     output: options.Output = None,
     select: Annotated[
         list[str] | None,
-        typer.Option(metavar="RULES", help="Only these rules or families: F,B01. More than once."),
+        typer.Option(metavar="RULES", help="Only these rules or families: F,B01. Repeatable."),
     ] = None,
     ignore: Annotated[
         list[str] | None,
-        typer.Option(metavar="RULES", help="Not these rules or families. More than once."),
+        typer.Option(metavar="RULES", help="Omit these rules or families. Repeatable."),
     ] = None,
     list_rules: Annotated[bool, typer.Option("--list", help="Print the rules.")] = False,
     explain: Annotated[
@@ -70,7 +70,9 @@ def conform(
     require_judged: Annotated[
         int,
         typer.Option(
-            metavar="N", min=1, help="Fewest judged rules; with less, the exit status is 2."
+            metavar="N",
+            min=1,
+            help="Required number of judged rules; with fewer, the exit status is 2.",
         ),
     ] = 1,
     ports: options.Ports = None,
@@ -102,11 +104,12 @@ def conform(
     sasl_user: security_options.SaslUser = "",
     sasl_secret: security_options.SaslSecret = None,
 ) -> int:
-    """Say which rules of Kafka's protocol a capture breaks, who breaks them, and where.
+    """Report which rules of Kafka's protocol a capture breaks, which side breaks them, and where.
 
-    A rule whose evidence the capture lacks is not judged. With --target a running broker is asked
-    for what no capture can show, and compared with the releases of Kafka. The exit status is 1
-    where an error is found (--fail-on), and 2 where no rule could be judged (--require-judged).
+    A rule is not judged if the capture lacks the evidence for it. With --target, requests to a
+    running broker check what no capture can show, and its versions are compared with the releases
+    of Kafka. The exit status is 1 if an error was found (--fail-on), and 2 if no rule could be
+    judged (--require-judged).
     """
     from conform.public import judge_windows, select_rules_by_name
     from conform.registry.rank import Severity
@@ -115,7 +118,7 @@ def conform(
 
     options.check_choice(form, FORMATS, "-T")
     options.check_choice(fail_on, tuple(Severity), "--fail-on")
-    wanted = _OutputOptions(
+    output_options = _OutputOptions(
         form, output, baseline, write_baseline, Severity(fail_on), require_judged
     )
     if explain is not None:
@@ -142,14 +145,14 @@ def conform(
         )
         outcome = probe_with_progress(target, rules, security, timeout, allow_writes, _print_error)
         return _write_verdict(
-            outcome.verdict, target, wanted, None, release_lines(outcome.match, form)
+            outcome.verdict, target, output_options, None, release_lines(outcome.match, form)
         )
     if not captures:
         raise UsageError("nothing to check: CAPTURE..., --target HOST:PORT or --list is missing")
     source = options.source(captures, None, ports, max_frame_bytes, output, jobs)
     verdict = judge_windows(rules, source.capture, source.each_window(), timed=form == "junit")
     subject = captures[0] if len(captures) == 1 else f"{len(captures)} captures"
-    return _write_verdict(verdict, subject, wanted, source.capture.reading)
+    return _write_verdict(verdict, subject, output_options, source.capture.reading)
 
 
 class _OutputOptions(NamedTuple):
@@ -168,7 +171,7 @@ def _write_verdict(
     subject: str,
     output_options: _OutputOptions,
     reading: Reading | None,
-    more: Iterable[str] = (),
+    more_lines: Iterable[str] = (),
 ) -> int:
     """Write a verdict as the options require, then further lines; return the exit status."""
     from conform.report.baseline import apply_baseline, baseline_lines, read_baseline
@@ -181,7 +184,7 @@ def _write_verdict(
     if output_options.write_baseline is not None:
         write_lines(baseline_lines(verdict), str(output_options.write_baseline))
     write_lines(
-        chain(FORMATTERS[output_options.form](verdict, subject), more), output_options.output
+        chain(FORMATTERS[output_options.form](verdict, subject), more_lines), output_options.output
     )
     for fault in verdict.faults.values():
         _print_error(

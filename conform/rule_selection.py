@@ -21,7 +21,7 @@ def select_rules(rules: Iterable[Rule], select: Iterable[str], ignore: Iterable[
     Args:
         rules: The available rules.
         select: Rule ids, or letters of families, possibly separated by commas; empty: all.
-        ignore: Likewise; the id of a rule takes precedence over its family.
+        ignore: Likewise, the rules to omit; a rule id takes precedence over its family.
 
     Raises:
         UsageError: There is no such rule.
@@ -36,7 +36,7 @@ def select_rules(rules: Iterable[Rule], select: Iterable[str], ignore: Iterable[
 
 def rule_by_id(name: str) -> Rule:
     """
-    Return the rule of an id.
+    Return the rule with an id.
 
     Raises:
         UsageError: There is no such rule.
@@ -56,7 +56,7 @@ def _parse_names(texts: Iterable[str]) -> set[str]:
 
 
 def _specificity(rule: Rule, names: set[str]) -> int:
-    """Return 2 where a rule is named itself, 1 where its family is, 0 where neither."""
+    """Return how specific a selection of a rule is: 2 by its id, 1 by its family, 0 for none."""
     return 2 if rule.id in names else int(rule.id[:1] in names)
 
 

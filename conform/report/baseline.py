@@ -2,7 +2,7 @@
 A baseline: accepted findings, one per line, that do not fail a build.
 
 A line is the common key of equal findings in one version of an API, without addresses, numbers and
-software versions: it stays the same from run to run. Lines that begin with `#` are comments.
+software versions, so it is the same in each run. Lines that begin with `#` are comments.
 """
 
 from __future__ import annotations
@@ -69,9 +69,9 @@ def read_baseline(file: Path) -> set[str]:
 
 def apply_baseline(verdict: Verdict, lines: set[str]) -> set[str]:
     """Mark the findings that are in the baseline; return the lines without a matching finding."""
-    met = set()
+    matched = set()
     for kind in verdict:
-        needed = baseline_lines_of(kind)
-        kind.known = needed <= lines
-        met |= needed
-    return lines - met
+        kind_lines = baseline_lines_of(kind)
+        kind.known = kind_lines <= lines
+        matched |= kind_lines
+    return lines - matched
