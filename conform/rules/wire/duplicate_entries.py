@@ -1,4 +1,4 @@
-"""A and N: lists and numbers in all messages, and items missing from or added to responses."""
+"""A and N: lists and numbers in all messages, and missing or additional items of responses."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ _JUDGED_BY_OTHER_RULES = {
     "Metadata": re.compile(r"topics\[\d+\]"),
     "ApiVersions": re.compile(r"api_keys\[\d+\]"),
 }
-"""Lists whose duplicates other rules report: M01, V02."""
+"""Lists whose duplicates other rules report (M01, V02)."""
 
 _MAX_NAMED_ITEMS = 3
-"""Maximal number of findings of one rule in one message."""
+"""Limit of the findings of one rule in one message."""
 
 
 def _bodies(observation: Observation) -> list[tuple[Side, Message, Any]]:
@@ -35,7 +35,7 @@ def _bodies(observation: Observation) -> list[tuple[Side, Message, Any]]:
 
 
 def _severity(side: Side) -> Severity:
-    """Return the severity: a warning in requests, because brokers refuse or ignore the fault."""
+    """Return the severity: a warning in requests, because brokers reject or ignore the fault."""
     return Severity.ERROR if side is Side.BROKER else Severity.WARNING
 
 
@@ -51,17 +51,16 @@ def _severity(side: Side) -> Severity:
     example="a Fetch response that contains partition 0 of a topic twice",
 )
 def check_no_duplicates(observation: Observation, reporter: Reporter) -> None:
-    """Report duplicate items of lists."""
+    """Report duplicate items in lists."""
     for side, message, body in _bodies(observation):
         reporter.count_judged()
         assert message.schema is not None
-        found_twice = find_duplicates(message.schema, message.api_version or 0, body)
-        if side is Side.BROKER and (
-            other := _JUDGED_BY_OTHER_RULES.get(observation.exchange.api or "")
-        ):
-            found_twice = [each for each in found_twice if not other.fullmatch(each[0])]
-        for path, name in found_twice[:_MAX_NAMED_ITEMS]:
-            found = f"{quoted(str(name))} occurs twice in the list"
+        duplicates = find_duplicates(message.schema, message.api_version or 0, body)
+        excluded = _JUDGED_BY_OTHER_RULES.get(observation.exchange.api or "")
+        if side is Side.BROKER and excluded:
+            duplicates = [each for each in duplicates if not excluded.fullmatch(each[0])]
+        for path, key in duplicates[:_MAX_NAMED_ITEMS]:
+            found = f"{quoted(str(key))} occurs twice in the list"
             severity = Severity.WARNING if _is_preview(observation) else _severity(side)
             reporter.report_violation(side, found, message=message, path=path, severity=severity)
 
@@ -83,7 +82,7 @@ def _is_preview(observation: Observation) -> bool:
     apis=tuple(EXPECTED_COVERAGE),
 )
 def check_all_requested_items(observation: Observation, reporter: Reporter) -> None:
-    """Compare the items named in a request and in its response."""
+    """Compare the items of a request with those of its response."""
     request, response = observation.request_body, observation.response_body
     if request is None or response is None:
         reporter.count_unjudged(observation.unreadable_reason())
@@ -92,39 +91,40 @@ def check_all_requested_items(observation: Observation, reporter: Reporter) -> N
         observation.exchange.api == "Fetch" and _may_omit_items(request, response)
     ):
         return
-    cover = EXPECTED_COVERAGE[observation.exchange.api or ""]
-    wanted = item_keys(request, cover.request_items)
-    if wanted is None or (cover.empty_means_all and not wanted):
+    coverage = EXPECTED_COVERAGE[observation.exchange.api or ""]
+    requested = item_keys(request, coverage.request_items)
+    if requested is None or (coverage.empty_means_all and not requested):
         return
     reporter.count_judged()
-    given = (
-        item_keys(response, cover.response_items, frozenset(name[0] for name in wanted)) or set()
-    )
-    path = cover.response_items.partition("[")[0].partition(".")[0]
+    preferred = frozenset(key[0] for key in requested)
+    returned = item_keys(response, coverage.response_items, preferred) or set()
+    path = coverage.response_items.partition("[")[0].partition(".")[0]
     path = path if path in response else ""
-    if (invented := given - wanted) and observation.exchange.api != "Fetch":  # X07 reports those
-        found = (
-            f"{len(invented)} items were not requested, such as {_key_text(min(invented, key=str))}"
-        )
+    # X07 reports unrequested partitions of Fetch responses.
+    if (additional := returned - requested) and observation.exchange.api != "Fetch":
+        example = _key_text(min(additional, key=str))
+        found = f"{len(additional)} items were not requested, such as {example}"
         reporter.report_violation(Side.BROKER, found, path=path)
-    if not cover.may_be_partial and (missing := wanted - given):
-        found = f"{len(missing)} requested items are missing, such as {_key_text(min(missing, key=str))}"
+    if not coverage.may_be_partial and (missing := requested - returned):
+        example = _key_text(min(missing, key=str))
+        found = f"{len(missing)} requested items are missing, such as {example}"
         reporter.report_violation(Side.BROKER, found, path=path)
 
 
 def _may_omit_items(request: Any, response: Any) -> bool:
     """
-    Return whether a Fetch response may omit partitions: incremental, or perhaps an error.
+    Return whether a Fetch response may omit partitions.
 
-    Controllers send consumers an empty response in versions without a top-level error code.
+    It may if it is incremental. In versions without a top-level error code, an empty response may
+    be an error: controllers send it to consumers.
     """
     if "error_code" not in response and not response.responses:
         return True
     return bool(request.get("session_epoch", -1) > 0)
 
 
-def _key_text(name: tuple[Any, ...]) -> str:
-    return quoted(", ".join(map(str, name)))
+def _key_text(key: tuple[Any, ...]) -> str:
+    return quoted(", ".join(map(str, key)))
 
 
 @rule(
@@ -142,14 +142,16 @@ def check_value_ranges(observation: Observation, reporter: Reporter) -> None:
     for side, message, body in _bodies(observation):
         reporter.count_judged()
         assert message.schema is not None
-        for path, number, least in find_out_of_range(
+        for path, number, minimum in find_out_of_range(
             message.schema, message.api_version or 0, body
         )[:_MAX_NAMED_ITEMS]:
-            wrong = (
-                f"below {least}" if number < least else "above 65535, or -1 for an existing node"
+            deviation = (
+                f"below {minimum}"
+                if number < minimum
+                else "above 65535, or -1 for an existing node"
             )
             name = path.rpartition(".")[2]
-            found = f"{name} is {number}, {wrong}"
+            found = f"{name} is {number}, {deviation}"
             reporter.report_violation(
                 side, found, message=message, path=path, severity=_severity(side)
             )

@@ -26,7 +26,7 @@ class _MessageForm:
         message: The message.
         flexible: Whether its version has tagged fields.
         faults: The encoding faults.
-        unreadable_reason: Why the message can't be checked to its end; empty if it was.
+        unreadable_reason: Why the message can't be checked to its end; empty if it can.
     """
 
     __slots__ = ("faults", "flexible", "message", "unreadable_reason")
@@ -53,7 +53,8 @@ class _MessageForm:
 
 
 def _unreadable_reason(observation: Observation, message: Message) -> str:
-    if any(each is message and why.rule != "F02" for each, why in observation.decode_mismatches):
+    mismatches = (found for each, found in observation.decode_mismatches if each is message)
+    if any(mismatch.rule != "F02" for mismatch in mismatches):
         return f"the {message.kind} has another header or body version than expected"
     if message.size > len(message.frame):
         return missing_bytes_reason(message)
@@ -62,7 +63,7 @@ def _unreadable_reason(observation: Observation, message: Message) -> str:
 
 
 class _MessageForms:
-    """Encoding faults of the newest exchange, shared by the rules of this file."""
+    """Encoding faults of the newest exchange, shared by all encoding rules."""
 
     def __init__(self) -> None:
         self._current: Callable[[], Observation | None] = lambda: None
@@ -83,19 +84,19 @@ def _check_encoding(
     """Check the messages of an exchange against one encoding rule."""
     if observation.exchange.is_token:
         return
-    for look in observation.capture_state.state(_MessageForms).forms_of(observation):
-        if flexible is not None and look.flexible is not flexible and not look.unreadable_reason:
+    for form in observation.capture_state.state(_MessageForms).forms_of(observation):
+        if flexible is not None and form.flexible is not flexible and not form.unreadable_reason:
             continue
-        of_rule = [fault for fault in look.faults if fault.rule == id]
-        if look.unreadable_reason and not of_rule:
-            reporter.count_unjudged(look.unreadable_reason)
+        of_rule = [fault for fault in form.faults if fault.rule == id]
+        if form.unreadable_reason and not of_rule:
+            reporter.count_unjudged(form.unreadable_reason)
             continue
         reporter.count_judged()
         for fault in of_rule:
             reporter.report_violation(
-                _SIDES[look.message.kind],
+                _SIDES[form.message.kind],
                 fault.found,
-                message=look.message,
+                message=form.message,
                 path=fault.path,
                 span=(fault.start, fault.end),
             )
@@ -103,17 +104,17 @@ def _check_encoding(
 
 @cache
 def _canonical_fast_check(flexible: bool | None) -> Callable[[Observation], int | None]:
-    """Return the fast check for messages of flexible or other versions; None: for all."""
+    """Return the fast check for flexible or for other versions; None: for all."""
 
-    def is_plain(turn: Observation) -> int | None:
-        if turn.exchange.is_token:
+    def count_canonical(observation: Observation) -> int | None:
+        if observation.exchange.is_token:
             return 0
-        looks = turn.capture_state.state(_MessageForms).forms_of(turn)
-        if any(look.unreadable_reason or look.faults for look in looks):
+        forms = observation.capture_state.state(_MessageForms).forms_of(observation)
+        if any(form.unreadable_reason or form.faults for form in forms):
             return None
-        return sum(flexible is None or look.flexible is flexible for look in looks)
+        return sum(flexible is None or form.flexible is flexible for form in forms)
 
-    return is_plain
+    return count_canonical
 
 
 def _register_encoding_rule(
@@ -127,8 +128,8 @@ def _register_encoding_rule(
 ) -> None:
     """Register an encoding rule; `flexible` limits it to flexible or to other versions."""
     call: Callable[..., None] = partial(_check_encoding, id, flexible)
-    glance = _canonical_fast_check(flexible)
-    rule(id, title, severity, source=source, asks=asks, example=example, fast_check=glance)(call)
+    check = _canonical_fast_check(flexible)
+    rule(id, title, severity, source=source, asks=asks, example=example, fast_check=check)(call)
 
 
 _register_encoding_rule(
@@ -259,7 +260,7 @@ _FIRST_WITH_TOPIC_IDS_ONLY = {
     "ShareFetch": (0, "topics"),
     "ShareAcknowledge": (0, "topics"),
 }
-"""APIs that name topics by id alone: first such version, and list of topics in the request."""
+"""First version that identifies topics by id alone, and list of topics in the request, by API."""
 
 
 @rule(
@@ -273,16 +274,16 @@ _FIRST_WITH_TOPIC_IDS_ONLY = {
 )
 def check_topic_ids(observation: Observation, reporter: Reporter) -> None:
     """Check the topics of a request for the zero id."""
-    first, name = _FIRST_WITH_TOPIC_IDS_ONLY[observation.exchange.api or ""]
-    if observation.version is None or observation.version < first:
+    first_version, topics_field = _FIRST_WITH_TOPIC_IDS_ONLY[observation.exchange.api or ""]
+    if observation.version is None or observation.version < first_version:
         return
-    if why := observation.unreadable_reason(response=False):
-        reporter.count_unjudged(why)
+    if reason := observation.unreadable_reason(response=False):
+        reporter.count_unjudged(reason)
         return
     reporter.count_judged()
     assert observation.request_body is not None
-    for index, topic in enumerate(observation.request_body[name] or ()):
+    for index, topic in enumerate(observation.request_body[topics_field] or ()):
         topic_id: UUID = topic.topic_id
         if topic_id == NO_ID:
-            what = f"the topic id is {topic_id}"
-            reporter.report_violation(Side.CLIENT, what, path=f"{name}[{index}].topic_id")
+            path = f"{topics_field}[{index}].topic_id"
+            reporter.report_violation(Side.CLIENT, f"the topic id is {topic_id}", path=path)

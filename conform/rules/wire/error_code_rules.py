@@ -1,4 +1,4 @@
-"""C: error codes of responses, and the fields beside them."""
+"""C, first part: error codes of responses, and results next to them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from dissector.protocol.spans import spans
 from dissector.view.text.escape import quoted
 
 _UNKNOWN_CODE_PREFIX = "ERROR_"
-"""Prefix of `error_name` for unknown codes."""
+"""Prefix of the names of unknown codes."""
 
 _EMPTY_VALUES: tuple[Any, ...] = (None, b"", [])
 
@@ -37,7 +37,7 @@ _EMPTY_RESULTS: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
     "DescribeConfigs": (("results",), {"configs": _EMPTY_VALUES}),
     "CreateDelegationToken": ((), {"hmac": _EMPTY_VALUES}),
 }
-"""API -> path of lists to the structs with an error code, and the empty values of their fields."""
+"""API -> names of the lists that lead to the structs with an error code, and their empty values."""
 
 
 @rule(
@@ -87,32 +87,32 @@ def _path_of(observation: Observation, code: int) -> str:
     apis=tuple(_EMPTY_RESULTS),
 )
 def check_no_result_with_error(observation: Observation, reporter: Reporter) -> None:
-    """Report results beside errors."""
+    """Report results next to errors."""
     if observation.response_body is None:
         return
     reporter.count_judged()
-    way, nothing = _EMPTY_RESULTS[observation.exchange.api or ""]
-    for path, struct in structs_at(observation.response_body, way):
+    list_names, empty_values = _EMPTY_RESULTS[observation.exchange.api or ""]
+    for path, struct in structs_at(observation.response_body, list_names):
         if not struct["error_code"]:
             continue
-        for name, value in nothing.items():
+        for name, value in empty_values.items():
             allowed = value if isinstance(value, tuple) else (value,)
             if struct.get(name, allowed[0]) not in allowed:
                 error = error_name(struct["error_code"])
-                there = struct[name] if isinstance(struct[name], int) else "not empty"
-                what = f"{name} is {there} beside '{error}'"
-                reporter.report_violation(Side.BROKER, what, path=f"{path}.{name}".lstrip("."))
+                shown = struct[name] if isinstance(struct[name], int) else "not empty"
+                found = f"{name} is {shown} next to '{error}'"
+                reporter.report_violation(Side.BROKER, found, path=f"{path}.{name}".lstrip("."))
 
 
 def structs_at(
     body: Mapping[str, Any], names: tuple[str, ...], path: str = ""
 ) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Yield path and value of each struct reached through nested lists."""
+    """Yield path and value of each struct in the innermost of nested lists."""
     if not names:
         yield path, body
         return
-    for at, each in enumerate(body[names[0]] or ()):
-        yield from structs_at(each, names[1:], f"{path}.{names[0]}[{at}]".lstrip("."))
+    for index, each in enumerate(body[names[0]] or ()):
+        yield from structs_at(each, names[1:], f"{path}.{names[0]}[{index}]".lstrip("."))
 
 
 @rule(
@@ -158,14 +158,11 @@ def check_cursor(observation: Observation, reporter: Reporter) -> None:
     if observation.request_body is None or observation.response_body is None:
         return
     reporter.count_judged()
-    request, response = observation.request_body.cursor, observation.response_body.next_cursor
-    if request is None or response is None:
+    cursor, next_cursor = observation.request_body.cursor, observation.response_body.next_cursor
+    if cursor is None or next_cursor is None:
         return
-    before, after = ((c.topic_name, c.partition_index) for c in (request, response))
-    if after <= before:
-        what = f"{quoted(response.topic_name)} {response.partition_index} does not lie behind"
-        reporter.report_violation(
-            Side.BROKER,
-            f"{what} {quoted(request.topic_name)} {request.partition_index}",
-            path="next_cursor",
-        )
+    current, following = ((c.topic_name, c.partition_index) for c in (cursor, next_cursor))
+    if following <= current:
+        found = f"{quoted(following[0])} {following[1]} is not greater than"
+        found += f" {quoted(current[0])} {current[1]}"
+        reporter.report_violation(Side.BROKER, found, path="next_cursor")

@@ -1,4 +1,4 @@
-"""F, first part: frames, and headers against their declarations."""
+"""F, first part: frames and headers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from conform.registry.rule import Side, rule
 from dissector.protocol.headers import API_VERSIONS
 
 MAX_REQUEST_BYTES = 100 << 20
-"""The default of socket.request.max.bytes."""
+"""Default of the broker setting socket.request.max.bytes."""
 
 
 @rule(
@@ -27,7 +27,7 @@ MAX_REQUEST_BYTES = 100 << 20
     on="close",
 )
 def check_framing(observation: ConnectionObservation, reporter: Reporter) -> None:
-    """Check for captured bytes outside frames, and for frames cut off."""
+    """Check for bytes outside frames, and for truncated frames."""
     skipped = observation.connection.skipped_bytes
     if not any(skipped) and not observation.is_complete:
         reporter.count_unjudged(observation.connection.incomplete_reason)
@@ -42,18 +42,18 @@ def check_framing(observation: ConnectionObservation, reporter: Reporter) -> Non
     for side, count in zip(Side, skipped, strict=True):
         if count:
             reporter.report_violation(side, f"bytes outside plausible frames: {count}")
-    for turn in observation.connection.truncated:
-        _judge_truncated(turn, reporter)
+    for retained in observation.connection.truncated:
+        _judge_truncated(retained, reporter)
 
 
 def _judge_truncated(observation: Observation, reporter: Reporter) -> None:
-    """Report a truncated frame: a request too large for a broker, or a sender that closed."""
+    """Report a truncated frame: an oversized request, or a connection closed by the sender."""
     message = observation.truncated_message
     if message is None:
         return
     side = Side.CLIENT if message.kind == "request" else Side.BROKER
     if message.kind == "request" and message.size > MAX_REQUEST_BYTES:
-        found = f"a size of {message.size} bytes, which brokers refuse"
+        found = f"a frame size of {message.size} bytes, which brokers reject"
         reporter.report_violation(side, found, message=message, retained=observation)
     elif observation.connection.ended == "fin":
         found = (
@@ -67,37 +67,34 @@ def _judge_truncated(observation: Observation, reporter: Reporter) -> None:
 def _judge_decode_mismatch(
     id: str, kind: str, observation: Observation, reporter: Reporter
 ) -> None:
-    """Report the decode mismatches of a rule; `kind`: request, response, or empty for both."""
+    """Report the decode mismatches of a rule in messages of a kind; empty: of both kinds."""
     if not observation.is_complete:
         reporter.count_unjudged(observation.connection.incomplete_reason)
         return
     if any(kind in ("", each.kind) for each in observation.decodable_messages):
         reporter.count_judged()
-    for message, why in observation.decode_mismatches:
-        if why.rule == id:
+    for message, mismatch in observation.decode_mismatches:
+        if mismatch.rule == id:
             side = Side.CLIENT if message.kind == "request" else Side.BROKER
-            severity = Severity.WARNING if why.is_tolerated else None
+            severity = Severity.WARNING if mismatch.is_tolerated else None
             reporter.report_violation(
-                side, why.found, message=message, path=why.path, severity=severity
+                side, mismatch.found, message=message, path=mismatch.path, severity=severity
             )
 
 
 def _decodable_fast_check(kind: str) -> Callable[[Observation], int | None]:
-    """Return the fast check for exchanges without decode mismatches, for messages of a kind."""
+    """Return the fast check of a kind of messages: the exchange has no decode mismatches."""
 
-    def is_plain(turn: Observation) -> int | None:
-        if not turn.is_complete or turn.decode_mismatches:
+    def count_decodable(observation: Observation) -> int | None:
+        if not observation.is_complete or observation.decode_mismatches:
             return None
-        return int(any(kind in ("", each.kind) for each in turn.decodable_messages))
+        return int(any(kind in ("", each.kind) for each in observation.decodable_messages))
 
-    return is_plain
+    return count_decodable
 
 
-_ANY, _REQUEST, _RESPONSE = (
-    _decodable_fast_check(""),
-    _decodable_fast_check("request"),
-    _decodable_fast_check("response"),
-)
+_ANY = _decodable_fast_check("")
+_REQUEST, _RESPONSE = _decodable_fast_check("request"), _decodable_fast_check("response")
 
 
 @rule(

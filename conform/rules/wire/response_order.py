@@ -50,22 +50,22 @@ def check_response_order(observation: Observation, reporter: Reporter) -> None:
 )
 def check_response_has_request(observation: ConnectionObservation, reporter: Reporter) -> None:
     """Report responses without requests."""
-    talk = observation.connection
+    connection = observation.connection
     if not observation.is_complete:
-        reporter.count_unjudged(talk.incomplete_reason)
+        reporter.count_unjudged(connection.incomplete_reason)
         return
-    if talk.repeats_correlation_ids and talk.is_disordered:
+    if connection.repeats_correlation_ids and connection.is_disordered:
         reporter.count_unjudged("correlation ids repeat, and packets are out of order")
         return
     reporter.count_judged()
-    waited = {turn.exchange.correlation_id for turn in talk.unanswered}
-    for turn in talk.orphans:
-        number = turn.exchange.correlation_id
-        if number in waited:
+    unanswered = {each.exchange.correlation_id for each in connection.unanswered}
+    for orphan in connection.orphans:
+        number = orphan.exchange.correlation_id
+        if number in unanswered:
             reporter.count_unjudged("a response was captured before its request")
-        elif not _is_response_to_acks_0(turn):
-            what = f"no request waits for the response with correlation id {number}"
-            reporter.report_violation(Side.BROKER, what, retained=turn)
+        elif not _is_response_to_acks_0(orphan):
+            found = f"no request in flight has correlation id {number}"
+            reporter.report_violation(Side.BROKER, found, retained=orphan)
 
 
 def _is_response_to_acks_0(observation: Observation) -> bool:
@@ -92,15 +92,15 @@ def check_no_response_to_acks_0(observation: Observation, reporter: Reporter) ->
     reporter.count_judged()
     if observation.exchange.status == "orphan" and _is_response_to_acks_0(observation):
         found = f"a response with correlation id {observation.exchange.correlation_id}"
-        found += " answers a Produce request with acks = 0"
+        found += " to a Produce request with acks = 0"
         reporter.report_violation(Side.BROKER, found)
 
 
-class _FatalError:
-    """Stream position of the first Produce request with acks = 0 and a wrong CRC."""
+class _FailedProduce:
+    """Stream offset of the first Produce request with acks = 0 and a wrong CRC."""
 
     def __init__(self) -> None:
-        self.response_offset: int | None = None
+        self.request_offset: int | None = None
 
 
 @rule(
@@ -116,22 +116,22 @@ class _FatalError:
 )
 def check_connection_closed_after_error(observation: Observation, reporter: Reporter) -> None:
     """Report responses to requests sent after an acks = 0 batch with a wrong CRC."""
-    doomed, status = observation.connection.state(_FatalError), observation.exchange.status
+    failed, status = observation.connection.state(_FailedProduce), observation.exchange.status
     if not observation.is_complete:
         if status == "no_response":
             reporter.count_unjudged(observation.connection.incomplete_reason)
         return
     if status == "no_response":
         batches = [batch for _, field in observation.record_fields for batch in field.batches]
-        if doomed.response_offset is None and any(
-            isinstance(b, RecordBatch) and not b.crc_ok for b in batches
+        if failed.request_offset is None and any(
+            isinstance(each, RecordBatch) and not each.crc_ok for each in batches
         ):
-            doomed.response_offset = observation.request_offset
-    elif doomed.response_offset is not None and observation.request_offset > doomed.response_offset:
+            failed.request_offset = observation.request_offset
+    elif failed.request_offset is not None and observation.request_offset > failed.request_offset:
         reporter.count_judged()
         if status == "answered":
             request = f"request {observation.exchange.correlation_id}"
-            found = f"{request} is answered behind a batch whose CRC is wrong"
+            found = f"{request} gets a response after a batch with a wrong CRC"
             reporter.report_violation(Side.BROKER, found)
 
 
@@ -146,22 +146,22 @@ def check_connection_closed_after_error(observation: Observation, reporter: Repo
     on="close",
 )
 def check_no_request_skipped(observation: ConnectionObservation, reporter: Reporter) -> None:
-    """Report unanswered requests sent before an answered one."""
+    """Report requests without a response that were sent before one with a response."""
     if not observation.is_complete:
         reporter.count_unjudged(observation.connection.incomplete_reason)
         return
-    talk = observation.connection
-    if not talk.ended:
-        if talk.unanswered:
+    connection = observation.connection
+    if not connection.ended:
+        if connection.unanswered:
             reporter.count_unjudged("the capture ends before the connection does")
         return
     reporter.count_judged()
-    early = {turn.exchange.correlation_id for turn in talk.orphans}
-    for turn in talk.unanswered:
-        number = turn.exchange.correlation_id
-        if turn.request_offset < talk.last_answered[0] and number not in early:
-            what = f"request {number} was never answered, a later one was"
-            reporter.report_violation(Side.BROKER, what, retained=turn, message=turn.request)
+    orphans = {each.exchange.correlation_id for each in connection.orphans}
+    for each in connection.unanswered:
+        number = each.exchange.correlation_id
+        if each.request_offset < connection.last_answered[0] and number not in orphans:
+            found = f"request {number} has no response, but a later request has one"
+            reporter.report_violation(Side.BROKER, found, retained=each, message=each.request)
 
 
 @rule(
@@ -174,7 +174,7 @@ def check_no_request_skipped(observation: ConnectionObservation, reporter: Repor
     example="Metadata with correlation id 2147483647",
 )
 def check_reserved_correlation_ids(observation: Observation, reporter: Reporter) -> None:
-    """Report reserved correlation ids on requests other than those of a login."""
+    """Report reserved correlation ids of requests that do not belong to authentication."""
     if observation.request is None or observation.api_key is None:
         return
     reporter.count_judged()

@@ -1,4 +1,4 @@
-"""V06 and S: authentication, and the lifetime of its session."""
+"""V06 and S: SASL authentication, and the lifetime of its session."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ class _Login:
 
     Attributes:
         is_begun: Whether a handshake succeeded.
-        has_exchanged_tokens: Whether a step succeeded: the last step can't be distinguished from
+        has_exchanged_tokens: Whether a step succeeded; the last step can't be distinguished from
             earlier ones.
-        failure: API requested too early; its response, an error, must be the last.
+        failure: The API that was requested too early; its response, an error, must be the last.
     """
 
     def __init__(self) -> None:
@@ -51,8 +51,8 @@ def check_login_comes_first(observation: Observation, reporter: Reporter) -> Non
             reporter.count_unjudged(observation.connection.incomplete_reason)
         return
     if login.failure and observation.exchange.status == "answered":
-        what = f"the connection goes on after '{login.failure}'during authentication"
-        reporter.report_violation(Side.BROKER, what)
+        found = f"the connection stays open after '{login.failure}' during authentication"
+        reporter.report_violation(Side.BROKER, found)
     _update_login(observation, login)
     if not login.is_begun or login.has_exchanged_tokens:
         return
@@ -65,7 +65,7 @@ def check_login_comes_first(observation: Observation, reporter: Reporter) -> Non
 
 
 def _update_login(observation: Observation, login: _Login) -> None:
-    """Update the authentication state."""
+    """Update the authentication state from an exchange."""
     if observation.exchange.is_token:
         login.has_exchanged_tokens = True
     elif observation.response_body is None or observation.response_body.get("error_code"):
@@ -88,7 +88,7 @@ def _update_login(observation: Observation, login: _Login) -> None:
 )
 def check_handshake_comes_first(observation: Observation, reporter: Reporter) -> None:
     """Check that a handshake precedes SaslAuthenticate."""
-    login = observation.connection.state(_Handshake)
+    handshake = observation.connection.state(_Handshake)
     if not observation.is_complete or observation.connection.is_disordered:
         reporter.count_unjudged(
             observation.connection.incomplete_reason or "packets are out of order"
@@ -96,15 +96,15 @@ def check_handshake_comes_first(observation: Observation, reporter: Reporter) ->
         return
     response = observation.response_body
     if observation.api_key == SASL_HANDSHAKE:
-        login.is_done |= response is not None and not response.error_code
+        handshake.is_done |= response is not None and not response.error_code
         return
     reporter.count_judged()
-    if login.is_done:
+    if handshake.is_done:
         return
-    is_refused = response is not None and bool(response.error_code)
-    severity = Severity.WARNING if is_refused else None
+    is_rejected = response is not None and bool(response.error_code)
+    severity = Severity.WARNING if is_rejected else None
     reporter.report_violation(Side.CLIENT, "no SaslHandshake precedes it", severity=severity)
-    if response is not None and not is_refused:
+    if response is not None and not is_rejected:
         reporter.report_violation(
             Side.BROKER, "the broker accepts a login without a handshake", path="error_code"
         )
@@ -138,15 +138,14 @@ def check_listed_mechanism_accepted(observation: Observation, reporter: Reporter
     reporter.count_judged()
     is_listed = request.mechanism in (response.mechanisms or ())
     if is_listed != (not response.error_code):
-        did = "refused" if response.error_code else "taken"
-        found = (
-            f"{request.mechanism!r} is {did}, {', '.join(response.mechanisms or ())!r} are listed"
-        )
+        result = "rejected" if response.error_code else "accepted"
+        listed = ", ".join(response.mechanisms or ())
+        found = f"{request.mechanism!r} is {result}, but the response lists {listed!r}"
         reporter.report_violation(Side.BROKER, found, path="error_code")
 
 
 class _TokenFraming:
-    """Version of a handshake not yet followed by a token."""
+    """Version of the last handshake, until a token follows it."""
 
     def __init__(self) -> None:
         self.handshake_version: int | None = None
@@ -163,8 +162,8 @@ class _TokenFraming:
     example="SaslHandshake v0, then SaslAuthenticate",
 )
 def check_token_framing(observation: Observation, reporter: Reporter) -> None:
-    """Check the form of the first token after a handshake."""
-    form = observation.connection.state(_TokenFraming)
+    """Check the framing of the first token after a handshake."""
+    framing = observation.connection.state(_TokenFraming)
     if not observation.is_complete:
         if observation.api_key == SASL_HANDSHAKE:
             reporter.count_unjudged(observation.connection.incomplete_reason)
@@ -174,21 +173,20 @@ def check_token_framing(observation: Observation, reporter: Reporter) -> None:
         and observation.response_body is not None
         and not observation.response_body.error_code
     ):
-        form.handshake_version = observation.version
-    elif form.handshake_version is not None and (
+        framing.handshake_version = observation.version
+    elif framing.handshake_version is not None and (
         observation.exchange.is_token or observation.api_key == SASL_AUTHENTICATE
     ):
         reporter.count_judged()
-        if observation.exchange.is_token != (form.handshake_version == 0):
-            form_of_token = "a raw token" if observation.exchange.is_token else "SaslAuthenticate"
-            reporter.report_violation(
-                Side.CLIENT, f"{form_of_token} follows SaslHandshake v{form.handshake_version}"
-            )
-        form.handshake_version = None
+        if observation.exchange.is_token != (framing.handshake_version == 0):
+            token = "a raw token" if observation.exchange.is_token else "SaslAuthenticate"
+            found = f"{token} follows SaslHandshake v{framing.handshake_version}"
+            reporter.report_violation(Side.CLIENT, found)
+        framing.handshake_version = None
 
 
 class _Session:
-    """End of a connection's session, from the broker's response; None: unlimited."""
+    """End of the authenticated session of a connection; None if it is unlimited."""
 
     def __init__(self) -> None:
         self.ends_ns: int | None = None
@@ -224,5 +222,5 @@ def check_reauthentication(observation: Observation, reporter: Reporter) -> None
     if sent_ns > session.ends_ns + MARGIN_NS:
         late_ms = (sent_ns - session.ends_ns) // 1_000_000
         reporter.report_violation(
-            Side.CLIENT, f"'{exchange.api}' is asked {late_ms} ms after the end of the session"
+            Side.CLIENT, f"'{exchange.api}' is requested {late_ms} ms after the end of the session"
         )

@@ -1,4 +1,4 @@
-"""O: client telemetry pushed to brokers (KIP-714)."""
+"""O: client telemetry (KIP-714)."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ _NO_COMPRESSION = 0
     "Client instance id replaced by the broker",
     Severity.ERROR,
     source="KIP-714; ClientMetricsManager.java (processGetTelemetrySubscriptionRequest)",
-    asks="The response to GetTelemetrySubscriptions with the zero id has a new id that is not "
-    "zero, any other response the id of the request.",
+    asks="The response to GetTelemetrySubscriptions has the id of the request; if that is the zero "
+    "id, the response has a new one.",
     example="a request with an id, and a response with another one",
     apis=("GetTelemetrySubscriptions",),
 )
@@ -34,9 +34,9 @@ def check_client_instance_id(observation: Observation, reporter: Reporter) -> No
     if response.error_code:
         return
     reporter.count_judged()
-    given = request.client_instance_id
-    if given != NO_ID and response.client_instance_id != given:
-        found = f"id {given} is answered with {response.client_instance_id}"
+    requested_id = request.client_instance_id
+    if requested_id != NO_ID and response.client_instance_id != requested_id:
+        found = f"the request has id {requested_id}, the response {response.client_instance_id}"
         reporter.report_violation(Side.BROKER, found, path="client_instance_id")
 
 
@@ -66,23 +66,21 @@ class _ClientInstance:
 def check_push_follows_subscription(observation: Observation, reporter: Reporter) -> None:
     """Record subscriptions and compare pushes with them."""
     request, response = observation.request_body, observation.response_body
-    known, here = (
-        observation.capture_state.state(_Subscriptions),
-        observation.connection.state(_ClientInstance),
-    )
+    subscriptions = observation.capture_state.state(_Subscriptions)
+    instance = observation.connection.state(_ClientInstance)
     broker = observation.connection.broker.address
     if request is None or response is None or not observation.is_complete:
         reporter.count_unjudged(
             observation.unreadable_reason() or observation.connection.incomplete_reason
         )
-        known.clear()
+        subscriptions.clear()
         return
     if observation.exchange.api == "GetTelemetrySubscriptions":
         if not response.error_code:
-            known[broker, response.client_instance_id] = told
-            here.id = response.client_instance_id
+            subscriptions[broker, response.client_instance_id] = response
+            instance.id = response.client_instance_id
         return
-    subscription = known.get((broker, here.id or request.client_instance_id))
+    subscription = subscriptions.get((broker, instance.id or request.client_instance_id))
     if subscription is None:
         reporter.count_unjudged("the subscription is not in the capture")
         return
@@ -92,22 +90,23 @@ def check_push_follows_subscription(observation: Observation, reporter: Reporter
         return
     reporter.report_violation(Side.CLIENT, found, path=path)
     if not response.error_code:
-        reporter.report_violation(Side.BROKER, f"answered with error 0: {found}", path="error_code")
+        reporter.report_violation(Side.BROKER, f"accepted, although {found}", path="error_code")
 
 
 def _subscription_mismatch(request: Any, subscription: Any) -> tuple[str, str]:
-    """Return the invalid field of a push and a description; both empty if it is valid."""
+    """Return the invalid field of a push and what is wrong; both empty if it is valid."""
     if request.client_instance_id != subscription.client_instance_id:
         return "client_instance_id", "the instance id is not that of the subscription"
     if request.subscription_id != subscription.subscription_id:
         return (
             "subscription_id",
-            f"subscription {request.subscription_id}, {subscription.subscription_id} was told",
+            f"the subscription id is {request.subscription_id} instead of "
+            f"{subscription.subscription_id}",
         )
     accepted = subscription.accepted_compression_types or ()
     if request.compression_type != _NO_COMPRESSION and request.compression_type not in accepted:
-        return "compression_type", f"compression {request.compression_type} is not accepted"
+        return "compression_type", f"compression type {request.compression_type} is not accepted"
     if len(request.metrics or b"") > subscription.telemetry_max_bytes:
-        most = subscription.telemetry_max_bytes
-        return "metrics", f"{len(request.metrics)} bytes, at most {most} are taken"
+        limit = subscription.telemetry_max_bytes
+        return "metrics", f"the metrics have {len(request.metrics)} bytes, the limit is {limit}"
     return "", ""

@@ -1,4 +1,4 @@
-"""V: which versions a broker offers and a client takes (KIP-35, KIP-511, KIP-584)."""
+"""V, and F14 to F17: the versions that brokers offer and clients use (KIP-35, 511, 584)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
 
 
 class _ConnectionOffer:
-    """The versions that the broker of a connection offered last, and when that was heard."""
+    """The versions that the broker last offered on a connection, and the response's packet."""
 
     def __init__(self) -> None:
         self.ranges: dict[int, tuple[int, int]] | None = None
@@ -37,7 +37,7 @@ class _ConnectionOffer:
     example="Metadata v13, where ApiVersions offered Metadata v0-12",
 )
 def check_requested_version(observation: Observation, reporter: Reporter) -> None:
-    """Ask whether the version of a request was offered before it was sent."""
+    """Report requests in versions that the broker does not offer."""
     offered = observation.connection.state(_ConnectionOffer)
     key, version, packet = (
         observation.api_key,
@@ -56,16 +56,15 @@ def check_requested_version(observation: Observation, reporter: Reporter) -> Non
         reporter.count_unjudged("the broker had not sent its versions on this connection")
         return
     reporter.count_judged()
-    least, most = offered.ranges.get(key, (0, -1))
-    if not least <= version <= most:
-        what = f"versions {least} to {most}" if most >= 0 else "nothing"
-        reporter.report_violation(
-            Side.CLIENT, f"version {version} is request, the broker offers {what} of the API"
-        )
+    lowest, highest = offered.ranges.get(key, (0, -1))
+    if not lowest <= version <= highest:
+        offer = f"versions {lowest} to {highest}" if highest >= 0 else "no version"
+        found = f"version {version}, but the broker offers {offer} of the API"
+        reporter.report_violation(Side.CLIENT, found)
 
 
 def _record_offer(observation: Observation, offered: _ConnectionOffer) -> None:
-    """Note what the broker offers."""
+    """Record the versions in an ApiVersions response."""
     offer = offered_versions_of(observation)
     if offer is not None:
         offered.ranges = offer.ranges
@@ -73,11 +72,11 @@ def _record_offer(observation: Observation, offered: _ConnectionOffer) -> None:
 
 
 _CLIENT_TELEMETRY_APIS = (71, 72)
-"""Telemetry: Kafka does not offer it where nobody takes it up, and answers it all the same."""
+"""Brokers without a telemetry plugin do not offer these APIs, but respond to them."""
 
 
 class _OffersByBroker(BoundedDict[str, tuple[int, dict[int, tuple[int, int]]]]):
-    """The versions that each broker offered last, on whatever connection, and in which packet."""
+    """The versions that each broker last offered on any connection, and the response's packet."""
 
 
 @rule(
@@ -91,7 +90,7 @@ class _OffersByBroker(BoundedDict[str, tuple[int, dict[int, tuple[int, int]]]]):
     example="API 500 gets a response",
 )
 def check_offered_version_accepted(observation: Observation, reporter: Reporter) -> None:
-    """Ask whether something is answered that the broker does not offer."""
+    """Report responses to requests in versions that the broker does not offer."""
     offers = observation.capture_state.state(_OffersByBroker)
     key, version, broker = (
         observation.api_key,
@@ -103,24 +102,24 @@ def check_offered_version_accepted(observation: Observation, reporter: Reporter)
         if offer is not None:
             offers[broker] = observation.exchange.response_packet or 0, offer.ranges
         return
-    response, ranges = offers.get(broker, (0, None))
+    offer_packet, ranges = offers.get(broker, (0, None))
     if key is None or version is None or ranges is None or not observation.is_complete:
         return
     if (
         observation.exchange.status != "answered"
-        or (observation.exchange.request_packet or 0) < told
+        or (observation.exchange.request_packet or 0) < offer_packet
     ):
         return
     reporter.count_judged()
-    least, most = ranges.get(key, (0, -1))
+    lowest, highest = ranges.get(key, (0, -1))
     if (
-        least <= version <= most
+        lowest <= version <= highest
         or key in _CLIENT_TELEMETRY_APIS
         or "UNSUPPORTED_VERSION" in observation.exchange.errors
     ):
         return
-    what = f"API {key} in version {version} is answered, which the broker does not offer"
-    reporter.report_violation(Side.BROKER, what)
+    found = f"a response to API {key} version {version}, which the broker does not offer"
+    reporter.report_violation(Side.BROKER, found)
 
 
 @rule(
@@ -134,7 +133,7 @@ def check_offered_version_accepted(observation: Observation, reporter: Reporter)
     example="Metadata as the first request of a connection",
 )
 def check_api_versions_first(observation: Observation, reporter: Reporter) -> None:
-    """Ask what the first request of a connection is."""
+    """Check that the first request of a connection is ApiVersions."""
     if observation.api_key is None or observation.request_offset != 0:
         return
     if not observation.is_complete:
@@ -156,14 +155,13 @@ def check_api_versions_first(observation: Observation, reporter: Reporter) -> No
     apis=("ApiVersions",),
 )
 def check_rejection_version(observation: Observation, reporter: Reporter) -> None:
-    """Ask how a request that is too new is refused."""
+    """Check how an ApiVersions request in an unsupported version is rejected."""
     version = observation.version
-    if refusal := next(
-        (why for _, why in observation.decode_mismatches if why.rule == "V01"), None
-    ):
-        reporter.count_judged()
-        reporter.report_violation(Side.BROKER, refusal.found)
-        return
+    for _, mismatch in observation.decode_mismatches:
+        if mismatch.rule == "V01":
+            reporter.count_judged()
+            reporter.report_violation(Side.BROKER, mismatch.found)
+            return
     if observation.response is None or observation.response.body is None or version is None:
         reporter.count_unjudged(observation.unreadable_reason(request=False))
         return
@@ -179,17 +177,17 @@ def check_rejection_version(observation: Observation, reporter: Reporter) -> Non
     ranges = {
         each.api_key: (each.min_version, each.max_version) for each in response.api_keys or ()
     }
-    own = ranges.pop(API_VERSIONS, None)
-    if own is None:
-        what = "the error response lacks the versions of ApiVersions, so clients fall back to v0"
-        reporter.report_violation(Side.BROKER, what, path="api_keys", severity=Severity.WARNING)
-    elif own[0] <= version <= own[1]:
+    own_range = ranges.pop(API_VERSIONS, None)
+    if own_range is None:
+        found = "the error response lacks the versions of ApiVersions, so clients fall back to v0"
+        reporter.report_violation(Side.BROKER, found, path="api_keys", severity=Severity.WARNING)
+    elif own_range[0] <= version <= own_range[1]:
         reporter.report_violation(
             Side.BROKER, f"version {version} is rejected, but offered", path="api_keys"
         )
     if ranges:
-        what = f"the error response contains the versions of {len(ranges)} other APIs"
-        reporter.report_violation(Side.BROKER, what, path="api_keys", severity=Severity.NOTE)
+        found = f"the error response contains the versions of {len(ranges)} other APIs"
+        reporter.report_violation(Side.BROKER, found, path="api_keys", severity=Severity.NOTE)
 
 
 @rule(
@@ -203,7 +201,7 @@ def check_rejection_version(observation: Observation, reporter: Reporter) -> Non
     apis=("ApiVersions",),
 )
 def check_offered_ranges(observation: Observation, reporter: Reporter) -> None:
-    """Ask whether what a broker offers makes sense."""
+    """Check the version ranges in an ApiVersions response."""
     offer, response = offered_versions_of(observation), observation.response_body
     if offer is None or response is None:
         return
@@ -211,14 +209,15 @@ def check_offered_ranges(observation: Observation, reporter: Reporter) -> None:
     if offer.is_canonical:
         return
     keys = response.api_keys or ()
-    for at, each in enumerate(keys):
+    for index, each in enumerate(keys):
         if each.api_key < 0:
             reporter.report_violation(
-                Side.BROKER, f"offers API {each.api_key}", path=f"api_keys[{at}].api_key"
+                Side.BROKER, f"offers API {each.api_key}", path=f"api_keys[{index}].api_key"
             )
         if not 0 <= each.min_version <= each.max_version:
-            what = f"'{api_name(each.api_key)}' from {each.min_version} to {each.max_version}"
-            reporter.report_violation(Side.BROKER, f"offers {what}", path=f"api_keys[{at}]")
+            found = f"offers '{api_name(each.api_key)}' from {each.min_version}"
+            found += f" to {each.max_version}"
+            reporter.report_violation(Side.BROKER, found, path=f"api_keys[{index}]")
     for key, count in Counter(each.api_key for each in keys).items():
         if count > 1:
             reporter.report_violation(
@@ -239,7 +238,7 @@ def check_offered_ranges(observation: Observation, reporter: Reporter) -> None:
     apis=("ApiVersions",),
 )
 def check_client_software(observation: Observation, reporter: Reporter) -> None:
-    """Ask whether the name of the client's software is one that brokers take."""
+    """Check name and version of the client software by the pattern of brokers."""
     request = observation.request_body
     if request is None or request.get("client_software_name") is None:
         return
@@ -260,7 +259,7 @@ def check_client_software(observation: Observation, reporter: Reporter) -> None:
     apis=("ApiVersions",),
 )
 def check_feature_visibility(observation: Observation, reporter: Reporter) -> None:
-    """Ask whether an answer in version 3 has such a feature."""
+    """Report features from version 0 in responses of version 3."""
     response, version = (
         observation.response_body,
         observation.response.api_version if observation.response else None,
@@ -288,7 +287,7 @@ def check_feature_visibility(observation: Observation, reporter: Reporter) -> No
     apis=("ApiVersions",),
 )
 def check_feature_ranges(observation: Observation, reporter: Reporter) -> None:
-    """Hold features against each other."""
+    """Check the ranges of features, and finalized against supported ones."""
     response = observation.response_body
     if response is None or "supported_features" not in response:
         return
@@ -300,13 +299,14 @@ def check_feature_ranges(observation: Observation, reporter: Reporter) -> None:
             found = f"{quoted(each.name)} from {each.min_version} to {each.max_version}"
             reporter.report_violation(Side.BROKER, found, path=f"supported_features[{at}]")
     for at, each in enumerate(response.finalized_features or ()):
-        least, most = each.min_version_level, each.max_version_level
-        known = supported.get(each.name)
+        lowest, highest = each.min_version_level, each.max_version_level
+        feature = supported.get(each.name)
         found = ""
-        if least > most:
-            found = f"{quoted(each.name)} is finalized from {least} to {most}"
-        elif known is not None and most > known.max_version:
-            found = f"{quoted(each.name)} is finalized at {most}, {known.max_version} is supported"
+        if lowest > highest:
+            found = f"{quoted(each.name)} is finalized from {lowest} to {highest}"
+        elif feature is not None and highest > feature.max_version:
+            found = f"{quoted(each.name)} is finalized at {highest}"
+            found += f", but supported up to {feature.max_version}"
         if found:
             reporter.report_violation(Side.BROKER, found, path=f"finalized_features[{at}]")
 
@@ -328,18 +328,18 @@ class _FeatureEpoch:
     apis=("ApiVersions",),
 )
 def check_feature_epoch(observation: Observation, reporter: Reporter) -> None:
-    """Ask whether an epoch is lower than one before on the connection."""
+    """Check that the epoch does not decrease on a connection."""
     response = observation.response_body
     epoch = None if response is None else response.get("finalized_features_epoch")
     if epoch is None:
         return
     reporter.count_judged()
-    known = observation.connection.state(_FeatureEpoch)
+    state = observation.connection.state(_FeatureEpoch)
     if epoch < -1:
         reporter.report_violation(
             Side.BROKER, f"the epoch is {epoch}", path="finalized_features_epoch"
         )
-    elif -1 < epoch < known.newest and observation.is_complete:
-        what = f"the epoch is {epoch}, and was {known.newest} before"
-        reporter.report_violation(Side.BROKER, what, path="finalized_features_epoch")
-    known.newest = max(known.newest, epoch)
+    elif -1 < epoch < state.newest and observation.is_complete:
+        found = f"the epoch is {epoch}, after {state.newest}"
+        reporter.report_violation(Side.BROKER, found, path="finalized_features_epoch")
+    state.newest = max(state.newest, epoch)
