@@ -69,7 +69,7 @@ def test_a_packet_is_cut() -> None:
     scene.cut(3, 5)
     verdict = scene.judge()
     assert broken(verdict) == []
-    assert "packets of the connection are cut" in verdict.tallies["F03"].unjudged
+    assert "packets of the connection are truncated" in verdict.tallies["F03"].unjudged
 
 
 def test_connections_do_not_mix() -> None:
@@ -139,7 +139,7 @@ def _fails(turn: object, say: object) -> None:
 
 
 def test_a_rule_that_fails_does_not_end_it() -> None:
-    fails = replace(REGISTRY["F01"], call=_fails, glance=None, id="F99")
+    fails = replace(REGISTRY["F01"], call=_fails, fast_check=None, id="F99")
     verdict = _out_of_order().judge([*capture_rules(), fails])
     assert "F03" in broken(verdict)
     (fault,) = verdict.faults.values()
@@ -158,7 +158,7 @@ def test_a_glance_that_fails_leaves_its_rules_to_look() -> None:
     def fails(turn: object) -> int:
         raise ZeroDivisionError
 
-    order = replace(REGISTRY["F03"], glance=fails)
+    order = replace(REGISTRY["F03"], fast_check=fails)
     verdict = _out_of_order().judge([order])
     assert broken(verdict) == ["F03"]
     assert [fault.rule for fault in verdict.faults.values()] == [""]
