@@ -62,7 +62,7 @@ def test_a_rule_is_explained() -> None:
     lines = list(rule_lines(F03))
     assert lines[0] == "F03 Responses out of order"
     assert f"source    {F03.source}" in lines
-    assert lines[-1] == "judged    from a capture"
+    assert lines[-1] == "checked   in a capture"
 
 
 def test_a_client_is_named_by_its_id() -> None:
