@@ -71,7 +71,7 @@ def _row(rule: Rule) -> str:
 
 
 def main(page: Path, arguments: list[str]) -> int:
-    """Print the rules, or write them into the page."""
+    """Print the rules, or write them to the page."""
     if "--write" in arguments:
         page.write_text(with_rules_in(page.read_text(encoding="utf-8")), encoding="utf-8")
     else:

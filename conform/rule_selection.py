@@ -26,11 +26,12 @@ def select_rules(rules: Iterable[Rule], select: Iterable[str], ignore: Iterable[
     Raises:
         UsageError: There is no such rule.
     """
-    wanted, unwanted = _parse_names(select), _parse_names(ignore)
+    selected, ignored_names = _parse_names(select), _parse_names(ignore)
     return [
         rule
         for rule in sort_rules(rules)
-        if (not wanted or _specificity(rule, wanted)) and not _is_ignored(rule, wanted, unwanted)
+        if (not selected or _specificity(rule, selected))
+        and not _is_ignored(rule, selected, ignored_names)
     ]
 
 
@@ -60,6 +61,6 @@ def _specificity(rule: Rule, names: set[str]) -> int:
     return 2 if rule.id in names else int(rule.id[:1] in names)
 
 
-def _is_ignored(rule: Rule, wanted: set[str], unwanted: set[str]) -> bool:
-    ignored = _specificity(rule, unwanted)
-    return ignored > 0 and ignored >= _specificity(rule, wanted)
+def _is_ignored(rule: Rule, selected: set[str], ignored_names: set[str]) -> bool:
+    specificity = _specificity(rule, ignored_names)
+    return specificity > 0 and specificity >= _specificity(rule, selected)

@@ -40,7 +40,7 @@ LIMIT_EXCEEDED = ""
 
 
 class BatchFault(NamedTuple):
-    """A problem of a batch, and the rule that it breaks (or LIMIT)."""
+    """A problem of a batch, and the rule that it breaks (or LIMIT_EXCEEDED)."""
 
     rule: str
     problem: Problem
@@ -61,8 +61,8 @@ def _rule_of(batch: Batch, problem: Problem) -> str:
     return "B03"
 
 
-def _is_limit_problem(what: str) -> bool:
-    return "gives more than" in what or "has more than" in what or "are nested deeper" in what
+def _is_limit_problem(text: str) -> bool:
+    return "gives more than" in text or "has more than" in text or "are nested deeper" in text
 
 
 def _rule_of_batch(batch: RecordBatch, problem: Problem) -> str:

@@ -67,7 +67,7 @@ def is_canonical(message: Message) -> bool:
 
 
 def _is_canonical_header(message: Message) -> bool:
-    """Return whether a header has no tagged fields, and its client id is UTF-8."""
+    """Return whether a header has no tagged fields, and a client id in UTF-8."""
     schema, version = message.header
     tags = version in schema.flexible
     if message.kind == "response":
@@ -159,16 +159,16 @@ class _FieldReader:
         return self._read_bytes(length)
 
     def _struct(self, fields: tuple[Field, ...], path: str) -> Container:
-        plain, tagged = split_tagged(fields, self.version)
+        untagged, tagged = split_tagged(fields, self.version)
         out = Container()
-        for each in plain:
+        for each in untagged:
             out[each.name] = self._value(each, f"{path}{each.name}")
         if self.flexible:
             self._tags(tagged, path, out)
         return out
 
     def _tags(self, tagged: list[Field], path: str, out: Container) -> None:
-        known = {each.tag: each for each in tagged}
+        by_tag = {each.tag: each for each in tagged}
         for each in tagged:
             out[each.name] = each.zero(self.version)
         seen: set[int] = set()
@@ -191,7 +191,7 @@ class _FieldReader:
                     f"tag {tag} has {size} bytes, {left_bytes} are left",
                 )
                 raise _Undecodable
-            declared = known.get(tag)
+            declared = by_tag.get(tag)
             if declared is None:
                 out.setdefault(UNKNOWN_TAGS, {})[tag] = self._read_bytes(size)
                 continue

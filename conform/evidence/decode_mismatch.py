@@ -2,8 +2,8 @@
 Finds messages that do not match their schema, and the rule that they break.
 
 To explain a mismatch, the bytes are decoded in alternative ways: with the other header version, in
-another body version, with a compact client id. An alternative that consumes every byte is taken as
-the explanation.
+another body version, with a compact client id. An alternative that consumes every byte is the
+explanation.
 """
 
 from __future__ import annotations

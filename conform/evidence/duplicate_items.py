@@ -77,9 +77,11 @@ def _message_finder(schema: Schema, version: int) -> _Finder | None:
 
 def _struct_finder(fields: tuple[Field, ...], version: int) -> _Finder | None:
     """Return the finder of duplicates in the lists of a struct; None if it has no lists."""
-    plain, tagged = split_tagged(fields, version)
+    untagged, tagged = split_tagged(fields, version)
     finders = [
-        (each.name, finder) for each in plain + tagged if (finder := _field_finder(each, version))
+        (each.name, finder)
+        for each in untagged + tagged
+        if (finder := _field_finder(each, version))
     ]
     if not finders:
         return None

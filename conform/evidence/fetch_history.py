@@ -137,7 +137,7 @@ class _FetchHistory:
         self._pending_change = _SessionChange()
         self._sessions: BoundedDict[int, FetchSession] = BoundedDict(_MAX_SESSIONS)
 
-    def at(self, observation: Observation) -> FetchRequest | None:
+    def request_of(self, observation: Observation) -> FetchRequest | None:
         if self._current() is not observation:
             self._apply(self._pending_change)
             self._current, self._request = ref(observation), None
@@ -217,7 +217,7 @@ def _session_change(observation: Observation, fetch_request: FetchRequest) -> _S
 
 def fetch_request_of(observation: Observation) -> FetchRequest | None:
     """Return the Fetch request of an exchange; None if it can't be decoded."""
-    return observation.connection.state(_FetchHistory).at(observation)
+    return observation.connection.state(_FetchHistory).request_of(observation)
 
 
 def partitions_of(topics: Any) -> list[tuple[Partition, Any]]:

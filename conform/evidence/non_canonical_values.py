@@ -37,9 +37,9 @@ def is_non_canonical_text(text: str) -> bool:
 
 def _struct(fields: tuple[Field, ...], version: int, depth: int) -> list[str]:
     """Return statements that check the struct `v<depth>`, indented by `depth` + 1."""
-    plain, tagged = split_tagged(fields, version)
+    untagged, tagged = split_tagged(fields, version)
     lines: list[str] = []
-    for each in plain + tagged:
+    for each in untagged + tagged:
         lines += _field(each, version, depth)
     return lines
 

@@ -1,8 +1,8 @@
 """
 The items that a response must contain, by the items of its request.
 
-A path of lists gives the keys of items in a message: `topics[name].partitions[partition_index]`
-gives pairs of topic and partition. The brackets contain the key of an item: `[a|b]` is the first
+A path of lists selects the keys of items in a message: `topics[name].partitions[partition_index]`
+yields pairs of topic and partition. The brackets contain the key of an item: `[a|b]` is the first
 of the fields that is not null, `[a,b]` both, `[]` the value itself, `[#]` the position; a list
 without brackets adds nothing to the key. `+` joins paths.
 """

@@ -102,8 +102,8 @@ def _compiled_check(schema: Schema, version: int) -> Callable[[Any], Iterator[Ou
 
 def _struct(fields: tuple[Field, ...], version: int, depth: int) -> list[str]:
     """Return statements that check the struct `v<depth>`, whose path is `p<depth>`."""
-    plain, tagged = split_tagged(fields, version)
-    siblings = plain + tagged
+    untagged, tagged = split_tagged(fields, version)
+    siblings = untagged + tagged
     lines: list[str] = []
     for each in siblings:
         lines += _field(each, version, depth, siblings)

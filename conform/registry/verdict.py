@@ -94,8 +94,8 @@ class Finding:
 
 def finding_key(rule: Rule, side: Side, software: str, api: str, path: str, found: str) -> str:
     """Return the key that equal findings share, as a baseline stores it."""
-    place, what = _INDEX.sub("[]", path), VARIABLE_PARTS.sub("#", found)
-    return "|".join((rule.id, side, software, api, place, what))
+    general_path, general_text = _INDEX.sub("[]", path), VARIABLE_PARTS.sub("#", found)
+    return "|".join((rule.id, side, software, api, general_path, general_text))
 
 
 @dataclass(slots=True)
@@ -163,12 +163,12 @@ class Tally:
 @dataclass(slots=True)
 class Fault:
     """
-    A bug in kafkashark: a rule raised an exception, and judged nothing there.
+    A bug in kafkashark: a rule raised an exception, and did not judge the observation.
 
     Attributes:
         rule: Id of the rule; empty if the code that prepares observations failed.
         error: The exception, and the line of kafkashark that raised it.
-        where: The first observation on which it failed.
+        where: The first observation with the failure.
         count: Number of failures.
     """
 
@@ -191,7 +191,7 @@ class Verdict:
         kinds: Findings by their key.
         uncounted: Number of findings beyond the limit of kinds.
         captures: The files that were judged.
-        fail_on: The mildest severity that makes a build fail.
+        fail_on: The mildest severity that fails.
         require_judged: The least number of judged rules for a verdict to pass.
         problems: Problems of the files, one line each; empty for a live broker.
         faults: Bugs in kafkashark, by rule and place in the code.
@@ -210,9 +210,9 @@ class Verdict:
 
     def fault(self, rule: str, error: Exception, where: str) -> None:
         """Record an exception in a rule, which did not judge its observation."""
-        # Leave out the text of the exception: it may quote secrets of the capture.
-        what = f"{type(error).__name__} in {bug_location(error)}"
-        self.faults.setdefault((rule, what), Fault(rule, what, where)).count += 1
+        # Omit the text of the exception, which may contain secrets of the capture.
+        text = f"{type(error).__name__} in {bug_location(error)}"
+        self.faults.setdefault((rule, text), Fault(rule, text, where)).count += 1
         if rule:
             self.tallies[rule].unjudged[RULE_FAILED] += 1
 

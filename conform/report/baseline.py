@@ -51,8 +51,8 @@ def read_baseline(file: Path) -> set[str]:
     try:
         lines = file.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
-        what = error.strerror if isinstance(error, OSError) else "is not text"
-        raise UsageError(f"{file}: {what}") from error
+        reason = error.strerror if isinstance(error, OSError) else "is not text"
+        raise UsageError(f"{file}: {reason}") from error
     found = set()
     for number, line in enumerate(map(str.strip, lines), 1):
         if line and not line.startswith("#"):

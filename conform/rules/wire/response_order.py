@@ -23,7 +23,7 @@ FIRST_RESERVED_ID = 2**31 - 8
     example="request 1, request 2, response 2, response 1",
 )
 def check_response_order(observation: Observation, reporter: Reporter) -> None:
-    """Check that no later request was answered earlier."""
+    """Check that no later request got its response earlier."""
     if observation.exchange.status != "answered":
         return
     if not observation.is_complete:
@@ -70,7 +70,7 @@ def check_response_has_request(observation: ConnectionObservation, reporter: Rep
 
 def _is_response_to_acks_0(observation: Observation) -> bool:
     return observation.response is not None and any(
-        "acks = 0" in p.what for p in observation.response.problems
+        "acks = 0" in problem.what for problem in observation.response.problems
     )
 
 
