@@ -60,13 +60,13 @@ class Judge:
         self._connections: dict[int, ConnectionState] = {}
         self._ended_numbers: set[int] = set()
 
-    def capture(self, capture: Capture) -> Verdict:
+    def judge_capture(self, capture: Capture) -> Verdict:
         """Judge a whole capture."""
         for window in capture.windows():
-            self.window(capture, window)
+            self.judge_window(capture, window)
         return self.finish()
 
-    def window(self, capture: Capture, window: Window) -> None:
+    def judge_window(self, capture: Capture, window: Window) -> None:
         """Judge the exchanges that ended in one window of a capture."""
         reading, table = capture.reading, window.exchanges
         assert reading is not None

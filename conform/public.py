@@ -92,7 +92,7 @@ def judge_windows(
     """
     judge = Judge((rule for rule in rules if rule.on != "live"), timed=timed)
     for window in windows:
-        judge.window(capture, window)
+        judge.judge_window(capture, window)
     return judge.finish()
 
 

@@ -61,7 +61,7 @@ class TransactionHistory:
         self._transaction: Transaction | None = None
         self._open: BoundedDict[ProducerSession, Transaction] = BoundedDict(1000)
 
-    def at(self, observation: Observation) -> Transaction | None:
+    def transaction_of(self, observation: Observation) -> Transaction | None:
         """Return the transaction that an EndTxn ends; None if its beginning was not captured."""
         if self._current() is not observation:
             self._current = ref(observation)
@@ -76,13 +76,13 @@ class TransactionHistory:
             return None
         if observation.exchange.api == "InitProducerId":
             if request.transactional_id is not None and not response.error_code:
-                producer = _producer_session(observation, request.transactional_id, response)
-                self._open[producer] = Transaction()
+                begun = _producer_session(observation, request.transactional_id, response)
+                self._open[begun] = Transaction()
             return None
         if observation.exchange.api != "EndTxn":
-            producer = _adding_session(observation)
-            if producer is not None and producer in self._open and not is_rejected(observation):
-                self._open[producer] = Transaction(is_begun=True)
+            adding = _adding_session(observation)
+            if adding is not None and adding in self._open and not is_rejected(observation):
+                self._open[adding] = Transaction(is_begun=True)
             return None
         producer = ending_session(observation)
         transaction = self._open.get(producer)

@@ -21,7 +21,7 @@ _JUDGED_BY_OTHER_RULES = {
 }
 """Lists whose duplicates other rules report (M01, V02)."""
 
-_MAX_NAMED_ITEMS = 3
+_MAX_FINDINGS = 3
 """Limit of the findings of one rule in one message."""
 
 
@@ -59,7 +59,7 @@ def check_no_duplicates(observation: Observation, reporter: Reporter) -> None:
         excluded = _JUDGED_BY_OTHER_RULES.get(observation.exchange.api or "")
         if side is Side.BROKER and excluded:
             duplicates = [each for each in duplicates if not excluded.fullmatch(each[0])]
-        for path, key in duplicates[:_MAX_NAMED_ITEMS]:
+        for path, key in duplicates[:_MAX_FINDINGS]:
             found = f"{quoted(str(key))} occurs twice in the list"
             severity = Severity.WARNING if _is_preview(observation) else _severity(side)
             reporter.report_violation(side, found, message=message, path=path, severity=severity)
@@ -81,7 +81,7 @@ def _is_preview(observation: Observation) -> bool:
     example="Produce to partitions 0 and 1, and a response with partition 0 alone",
     apis=tuple(EXPECTED_COVERAGE),
 )
-def check_all_requested_items(observation: Observation, reporter: Reporter) -> None:
+def check_requested_items(observation: Observation, reporter: Reporter) -> None:
     """Compare the items of a request with those of its response."""
     request, response = observation.request_body, observation.response_body
     if request is None or response is None:
@@ -144,7 +144,7 @@ def check_value_ranges(observation: Observation, reporter: Reporter) -> None:
         assert message.schema is not None
         for path, number, minimum in find_out_of_range(
             message.schema, message.api_version or 0, body
-        )[:_MAX_NAMED_ITEMS]:
+        )[:_MAX_FINDINGS]:
             deviation = (
                 f"below {minimum}"
                 if number < minimum
