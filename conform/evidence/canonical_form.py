@@ -85,8 +85,8 @@ def find_form_faults(message: Message) -> FormFaults:
     assert message.schema is not None
     reader = _FieldReader(message.frame)
     try:
-        reader.message(*message.header, "header.")
-        reader.message(message.schema, message.api_version or 0, "")
+        reader.read_message(*message.header, "header.")
+        reader.read_message(message.schema, message.api_version or 0, "")
     except _Undecodable:
         return FormFaults(reader.faults, None)
     return FormFaults(reader.faults, reader.offset)
@@ -106,9 +106,9 @@ class _FieldReader:
         self.version = 0
         self.flexible = False
 
-    def message(self, schema: Schema, version: int, prefix: str) -> None:
+    def read_message(self, schema: Schema, version: int, prefix: str) -> None:
         self.version, self.flexible = version, version in schema.flexible
-        self._struct(schema.fields, prefix)
+        self._read_struct(schema.fields, prefix)
 
     def _record(self, rule: str, path: str, start: int, found: str) -> None:
         self.faults.append(FormFault(rule, path, start, max(self.offset, start), found))
@@ -120,7 +120,7 @@ class _FieldReader:
         self.offset += size
         return data
 
-    def _varint(self, path: str) -> int:
+    def _read_varint(self, path: str) -> int:
         start, value = self.offset, 0
         for index in range(_MAX_VARINT_BYTES):
             byte = self._read_bytes(1)[0]
@@ -134,11 +134,13 @@ class _FieldReader:
         self._record("E01", path, start, "a varint has more than 32 bits")
         raise _Undecodable
 
-    def _length(self, path: str, size: int, *, nullable: bool, compact: bool) -> tuple[int, int]:
+    def _read_length(
+        self, path: str, size: int, *, nullable: bool, compact: bool
+    ) -> tuple[int, int]:
         """Read a length or count; return it, and its offset."""
         start = self.offset
         if compact:
-            length = self._varint(path) - 1
+            length = self._read_varint(path) - 1
         else:
             length = int.from_bytes(self._read_bytes(size), "big", signed=True)
         if length < -1:
@@ -148,8 +150,8 @@ class _FieldReader:
             self._record("E09", path, start, "null in a field that is not nullable")
         return length, start
 
-    def _bytes(self, path: str, size: int, *, nullable: bool, compact: bool) -> bytes | None:
-        length, start = self._length(path, size, nullable=nullable, compact=compact)
+    def _read_data(self, path: str, size: int, *, nullable: bool, compact: bool) -> bytes | None:
+        length, start = self._read_length(path, size, nullable=nullable, compact=compact)
         if length < 0:
             return None
         left_bytes = len(self.data) - self.offset
@@ -158,24 +160,24 @@ class _FieldReader:
             raise _Undecodable
         return self._read_bytes(length)
 
-    def _struct(self, fields: tuple[Field, ...], path: str) -> Container:
+    def _read_struct(self, fields: tuple[Field, ...], path: str) -> Container:
         untagged, tagged = split_tagged(fields, self.version)
         out = Container()
         for each in untagged:
-            out[each.name] = self._value(each, f"{path}{each.name}")
+            out[each.name] = self._read_value(each, f"{path}{each.name}")
         if self.flexible:
-            self._tags(tagged, path, out)
+            self._read_tags(tagged, path, out)
         return out
 
-    def _tags(self, tagged: list[Field], path: str, out: Container) -> None:
+    def _read_tags(self, tagged: list[Field], path: str, out: Container) -> None:
         by_tag = {each.tag: each for each in tagged}
         for each in tagged:
             out[each.name] = each.zero(self.version)
         seen: set[int] = set()
         tags_path = f"{path}tags"
-        for _ in range(self._varint(tags_path)):
+        for _ in range(self._read_varint(tags_path)):
             start = self.offset
-            tag, size = self._varint(tags_path), self._varint(tags_path)
+            tag, size = self._read_varint(tags_path), self._read_varint(tags_path)
             if seen and tag < max(seen):
                 self._record("E03", tags_path, start, f"tag {tag} comes after tag {max(seen)}")
             if tag in seen:
@@ -196,7 +198,7 @@ class _FieldReader:
                 out.setdefault(UNKNOWN_TAGS, {})[tag] = self._read_bytes(size)
                 continue
             name = f"{path}{declared.name}"
-            value = out[declared.name] = self._value(declared, name)
+            value = out[declared.name] = self._read_value(declared, name)
             if self.offset != end:
                 read = size + self.offset - end
                 found = f"tag {tag} has {size} bytes, but its field {read}"
@@ -205,38 +207,38 @@ class _FieldReader:
             if value == declared.zero(self.version):
                 self._record("E07", name, start, f"tag {tag} is written with its default value")
 
-    def _value(self, each: Field, path: str) -> Any:
+    def _read_value(self, each: Field, path: str) -> Any:
         if each.type == "struct":
-            return self._maybe_struct(each, path)
-        return self._typed(each, each.type, path, nullable=self.version in each.null)
+            return self._read_nullable_struct(each, path)
+        return self._read_typed(each, each.type, path, nullable=self.version in each.null)
 
-    def _maybe_struct(self, each: Field, path: str) -> Container | None:
+    def _read_nullable_struct(self, each: Field, path: str) -> Container | None:
         if self.version in each.null:
             start = self.offset
             if each.tag is None:
                 presence = int.from_bytes(self._read_bytes(1), "big", signed=True)
                 is_valid, is_null = presence in (-1, 1), presence < 0
             else:
-                presence = self._varint(path)
+                presence = self._read_varint(path)
                 is_valid, is_null = presence in (0, 1), presence == 0
             if not is_valid:
                 self._record("E14", path, start, f"the presence byte of a struct is {presence}")
             if is_null:
                 return None
-        return self._struct(each.fields, f"{path}.")
+        return self._read_struct(each.fields, f"{path}.")
 
-    def _typed(self, each: Field, type_name: str, path: str, *, nullable: bool) -> Any:
+    def _read_typed(self, each: Field, type_name: str, path: str, *, nullable: bool) -> Any:
         start, compact = self.offset, self.flexible and not each.classic
         if type_name.startswith("[]"):
-            return self._array(each, type_name[2:], path, nullable=nullable)
+            return self._read_array(each, type_name[2:], path, nullable=nullable)
         if type_name == "string":
-            data = self._bytes(path, 2, nullable=nullable, compact=compact)
+            data = self._read_data(path, 2, nullable=nullable, compact=compact)
             text = None if data is None else data.decode("utf-8", "surrogateescape")
             if text is not None and is_non_canonical_text(text):
                 self._record("E11", path, start, "the string is not valid UTF-8")
             return text
         if type_name in ("bytes", "records"):
-            return self._bytes(path, 4, nullable=nullable, compact=compact)
+            return self._read_data(path, 4, nullable=nullable, compact=compact)
         construct = construct_of(each, self.version, self.flexible)
         if type_name != each.type:  # an element of an array
             construct = construct.item
@@ -245,8 +247,10 @@ class _FieldReader:
             self._record("E12", path, start, f"a boolean is {value}")
         return value
 
-    def _array(self, each: Field, type_name: str, path: str, *, nullable: bool) -> list[Any] | None:
-        count, start = self._length(path, 4, nullable=nullable, compact=self.flexible)
+    def _read_array(
+        self, each: Field, type_name: str, path: str, *, nullable: bool
+    ) -> list[Any] | None:
+        count, start = self._read_length(path, 4, nullable=nullable, compact=self.flexible)
         if count < 0:
             return None
         item_bytes = construct_of(each, self.version, self.flexible).item.min_bytes
@@ -255,5 +259,7 @@ class _FieldReader:
             self._record("E13", path, start, f"count {count}, {left_bytes} bytes are left")
             raise _Undecodable
         if type_name == "struct":
-            return [self._struct(each.fields, f"{path}[{i}].") for i in range(count)]
-        return [self._typed(each, type_name, f"{path}[{i}]", nullable=False) for i in range(count)]
+            return [self._read_struct(each.fields, f"{path}[{i}].") for i in range(count)]
+        return [
+            self._read_typed(each, type_name, f"{path}[{i}]", nullable=False) for i in range(count)
+        ]
