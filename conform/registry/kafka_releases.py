@@ -142,5 +142,5 @@ def _range_text(bounds: VersionRange | None) -> str:
         return "nothing"
     low, high = bounds
     if not 0 <= low <= high:
-        return f"{low} to {high}, not a valid range"
+        return f"{low} to {high}, an invalid range"
     return f"v{low}" if low == high else f"v{low}-{high}"
