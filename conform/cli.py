@@ -41,32 +41,38 @@ def conform(
     output: options.Output = None,
     select: Annotated[
         list[str] | None,
-        typer.Option(metavar="RULES", help="Only these rules or families: F,B01. More than once."),
+        typer.Option(metavar="RULES", help="Only these rules or families: F,B01. Repeatable."),
     ] = None,
     ignore: Annotated[
         list[str] | None,
-        typer.Option(metavar="RULES", help="Not these rules or families. More than once."),
+        typer.Option(metavar="RULES", help="Omit these rules or families. Repeatable."),
     ] = None,
     list_rules: Annotated[bool, typer.Option("--list", help="Print the rules.")] = False,
     explain: Annotated[
-        str | None, typer.Option(metavar="RULE", help="Print all that is known of a rule.")
+        str | None, typer.Option(metavar="RULE", help="Print the documentation of a rule.")
     ] = None,
     baseline: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Findings that are known, and fail no build."),
+        typer.Option(metavar="FILE", help="Known findings, which do not fail the check."),
     ] = None,
     write_baseline: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Write the findings as a baseline; the status is 0."),
+        typer.Option(
+            metavar="FILE", help="Write the findings as a baseline; the exit status is 0."
+        ),
     ] = None,
     fail_on: Annotated[
         str,
-        typer.Option(metavar="SEVERITY", help="error|warning|note: from where on the status is 1."),
+        typer.Option(
+            metavar="SEVERITY", help="Mildest severity with exit status 1: error|warning|note."
+        ),
     ] = "error",
     require_judged: Annotated[
         int,
         typer.Option(
-            metavar="N", min=1, help="The status is 2 where fewer rules than these were judged."
+            metavar="N",
+            min=1,
+            help="Required number of judged rules; with fewer, the exit status is 2.",
         ),
     ] = 1,
     ports: options.Ports = None,
@@ -75,17 +81,20 @@ def conform(
     jobs: options.Jobs = None,
     target: Annotated[
         str | None,
-        typer.Option(metavar="HOST:PORT", help="Ask this running broker, instead of a capture."),
+        typer.Option(metavar="HOST:PORT", help="Check this running broker instead of a capture."),
     ] = None,
     allow_writes: Annotated[
         bool,
         typer.Option(
             "--allow-writes",
-            help="With --target: make topics, groups and transactions, and remove them.",
+            help="With --target: create topics, groups and transactions, then delete them.",
         ),
     ] = False,
     timeout: Annotated[
-        float, typer.Option(metavar="S", min=0.1, help="How long the target may take to answer.")
+        float,
+        typer.Option(
+            metavar="S", min=0.1, help="How long to wait for each response of the target."
+        ),
     ] = 10.0,
     tls: security_options.Tls = False,
     tls_ca: security_options.TlsCa = None,
@@ -95,11 +104,12 @@ def conform(
     sasl_user: security_options.SaslUser = "",
     sasl_secret: security_options.SaslSecret = None,
 ) -> int:
-    """Say which rules of Kafka's protocol a capture breaks, who breaks them, and where.
+    """Report which rules of Kafka's protocol a capture breaks, which side breaks them, and where.
 
-    A rule whose evidence the capture lacks is not judged. With --target a running broker is asked
-    for what no capture can show, and compared with the releases of Kafka. The exit status is 1
-    where an error is found (--fail-on), and 2 where no rule could be judged (--require-judged).
+    A rule is not judged if the capture lacks the evidence for it. With --target, requests to a
+    running broker check what no capture can show, and its versions are compared with the releases
+    of Kafka. The exit status is 1 if an error was found (--fail-on), and 2 if no rule could be
+    judged (--require-judged).
     """
     from conform.public import judge_windows, select_rules_by_name
     from conform.registry.rank import Severity
@@ -108,7 +118,7 @@ def conform(
 
     options.check_choice(form, FORMATS, "-T")
     options.check_choice(fail_on, tuple(Severity), "--fail-on")
-    wanted = _OutputOptions(
+    output_options = _OutputOptions(
         form, output, baseline, write_baseline, Severity(fail_on), require_judged
     )
     if explain is not None:
@@ -120,7 +130,7 @@ def conform(
         return 0
     if target is not None:
         if captures:
-            raise UsageError("--target asks a broker: no capture goes with it")
+            raise UsageError("--target checks a broker, and can't be combined with captures")
         from conform.probe.probe_command import probe_with_progress, release_lines
         from replay.client.auth import Security
 
@@ -135,14 +145,14 @@ def conform(
         )
         outcome = probe_with_progress(target, rules, security, timeout, allow_writes, _print_error)
         return _write_verdict(
-            outcome.verdict, target, wanted, None, release_lines(outcome.match, form)
+            outcome.verdict, target, output_options, None, release_lines(outcome.match, form)
         )
     if not captures:
-        raise UsageError("what shall be judged? CAPTURE..., --target HOST:PORT, or --list")
+        raise UsageError("nothing to check: CAPTURE..., --target HOST:PORT or --list is missing")
     source = options.source(captures, None, ports, max_frame_bytes, output, jobs)
     verdict = judge_windows(rules, source.capture, source.each_window(), timed=form == "junit")
     subject = captures[0] if len(captures) == 1 else f"{len(captures)} captures"
-    return _write_verdict(verdict, subject, wanted, source.capture.reading)
+    return _write_verdict(verdict, subject, output_options, source.capture.reading)
 
 
 class _OutputOptions(NamedTuple):
@@ -161,7 +171,7 @@ def _write_verdict(
     subject: str,
     output_options: _OutputOptions,
     reading: Reading | None,
-    more: Iterable[str] = (),
+    more_lines: Iterable[str] = (),
 ) -> int:
     """Write a verdict as the options require, then further lines; return the exit status."""
     from conform.report.baseline import apply_baseline, baseline_lines, read_baseline
@@ -170,15 +180,15 @@ def _write_verdict(
     verdict.fail_on, verdict.require_judged = output_options.fail_on, output_options.require_judged
     if output_options.baseline is not None:
         for line in sorted(apply_baseline(verdict, read_baseline(output_options.baseline))):
-            _print_error(f"{output_options.baseline}: nothing was found of {line}")
+            _print_error(f"{output_options.baseline}: no finding matches {line}")
     if output_options.write_baseline is not None:
         write_lines(baseline_lines(verdict), str(output_options.write_baseline))
     write_lines(
-        chain(FORMATTERS[output_options.form](verdict, subject), more), output_options.output
+        chain(FORMATTERS[output_options.form](verdict, subject), more_lines), output_options.output
     )
     for fault in verdict.faults.values():
         _print_error(
-            f"a mistake in kafkashark itself: {fault} ({fault.where}); the other rules went on"
+            f"bug in kafkashark: {fault} ({fault.where}); the other rules were still applied"
         )
     if verdict.fails and output_options.write_baseline is None:
         return EXIT_VIOLATION

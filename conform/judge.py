@@ -55,18 +55,18 @@ class Judge:
         self._reporters = {rule.id: Reporter(rule, self.verdict, self._current) for rule in chosen}
         self._by_api: dict[tuple[str, int | None], list[_RuleGroup]] = {}
         self._capture_state = CaptureState()
-        # Exchanges that no rule examines, by API and reason; only counted, as there may be many.
+        # Number of exchanges that no rule examines, by API and reason; there may be many.
         self._uncertain: Counter[tuple[int | None, str]] = Counter()
         self._connections: dict[int, ConnectionState] = {}
         self._ended_numbers: set[int] = set()
 
-    def capture(self, capture: Capture) -> Verdict:
+    def judge_capture(self, capture: Capture) -> Verdict:
         """Judge a whole capture."""
         for window in capture.windows():
-            self.window(capture, window)
+            self.judge_window(capture, window)
         return self.finish()
 
-    def window(self, capture: Capture, window: Window) -> None:
+    def judge_window(self, capture: Capture, window: Window) -> None:
         """Judge the exchanges that ended in one window of a capture."""
         reading, table = capture.reading, window.exchanges
         assert reading is not None
@@ -76,23 +76,24 @@ class Judge:
             self._record_losses(reading, number)
         self._record_repeated_ids(table)
         capture.names.learn(read_topic_names(table))
-        plain = BatchSummaries(table)
+        summaries = BatchSummaries(table)
         for row, exchange in enumerate(self._exchanges(capture, reading, table)):
-            talk = self._connections[exchange.connection]
-            self._judge(Observation(exchange, talk, self._capture_state, plain.reader(row)))
+            connection = self._connections[exchange.connection]
+            read_records = summaries.reader(row)
+            self._judge(Observation(exchange, connection, self._capture_state, read_records))
         for number in [n for n in self._connections if reading.streams.connections[n].ended]:
             self._close(self._connections.pop(number), reading.streams.connections[number].ended)
             self._ended_numbers.add(number)
 
     def finish(self) -> Verdict:
         """End the capture, and with it all open connections; return the verdict."""
-        for talk in self._connections.values():
-            self._close(talk, "")
+        for connection in self._connections.values():
+            self._close(connection, "")
         self._connections.clear()
-        for (key, doubt), count in self._uncertain.items():
+        for (key, reason), count in self._uncertain.items():
             for group in self._rule_groups("exchange", key):
-                for _, say in group.members:
-                    say.count_unjudged(doubt, count)
+                for _, reporter in group.members:
+                    reporter.count_unjudged(reason, count)
         self._uncertain.clear()
         return self.verdict
 
@@ -100,51 +101,51 @@ class Judge:
         return sorted(set(window.exchanges.connection.tolist()) | self._connections.keys())
 
     def _record_losses(self, reading: Reading, number: int) -> None:
-        """Record why a connection is partial, as soon as it is; it never becomes whole again."""
-        talk = self._connections.get(number)
-        if talk is None:
-            known = reading.correlator.state_of(number)
-            client = known.client if known and known.client is not None else 0
-            talk = self._connections[number] = ConnectionState(
+        """Record why a connection is incomplete; once incomplete, it stays incomplete."""
+        connection = self._connections.get(number)
+        if connection is None:
+            state = reading.correlator.state_of(number)
+            client = state.client if state and state.client is not None else 0
+            connection = self._connections[number] = ConnectionState(
                 number, *reading.client_and_broker(number, client)
             )
-        talk.gap_reason = talk.gap_reason or gap_reason(reading, number)
-        if not talk.incomplete_reason:
-            talk.incomplete_reason = incomplete_reason(reading, number)
-        if not talk.incomplete_reason and number in self._ended_numbers:
-            talk.incomplete_reason = "what the connection said before its end is forgotten"
-        if not talk.incomplete_reason:
-            talk.skipped_bytes, talk.incomplete_reason = _skipped_bytes(reading, number)
-            talk.gap_reason = talk.gap_reason or talk.incomplete_reason
+        connection.gap_reason = connection.gap_reason or gap_reason(reading, number)
+        if not connection.incomplete_reason:
+            connection.incomplete_reason = incomplete_reason(reading, number)
+        if not connection.incomplete_reason and number in self._ended_numbers:
+            connection.incomplete_reason = "the state of the connection before its end was dropped"
+        if not connection.incomplete_reason:
+            connection.skipped_bytes, connection.incomplete_reason = _skipped_bytes(reading, number)
+            connection.gap_reason = connection.gap_reason or connection.incomplete_reason
         self._capture_state.incomplete_reason = (
-            self._capture_state.incomplete_reason or talk.incomplete_reason
+            self._capture_state.incomplete_reason or connection.incomplete_reason
         )
 
     def _record_repeated_ids(self, table: Exchanges) -> None:
-        """Mark connections with repeated correlation ids, which are correlated by order alone."""
-        asked = table.request.packet != NONE
-        number, found = table.connection[asked], table.correlation_id[asked]
-        order = np.lexsort((found, number))
-        number, found = number[order], found[order]
-        same = (number[1:] == number[:-1]) & (found[1:] == found[:-1])
-        for each in np.unique(number[1:][same]).tolist():
-            self._connections[each].repeats_correlation_ids = True
+        """Mark connections with repeated correlation ids, which are paired by order alone."""
+        has_request = table.request.packet != NONE
+        number, id_ = table.connection[has_request], table.correlation_id[has_request]
+        order = np.lexsort((id_, number))
+        number, id_ = number[order], id_[order]
+        is_repeated = (number[1:] == number[:-1]) & (id_[1:] == id_[:-1])
+        for repeating in np.unique(number[1:][is_repeated]).tolist():
+            self._connections[repeating].repeats_correlation_ids = True
 
     def _exchanges(
         self, capture: Capture, reading: Reading, table: Exchanges
     ) -> Iterator[Exchange]:
-        """Yield the rows of a window as objects; the addresses come from the connection."""
-        asked = table.request.packet
-        files = reading.files_of(np.where(asked == NONE, table.response.packet, asked))
+        """Yield the rows of a window as objects, with the addresses of their connection."""
+        packet = table.request.packet
+        files = reading.files_of(np.where(packet == NONE, table.response.packet, packet))
         rows = zip(table.connection.tolist(), files.codes.tolist(), strict=True)
         for row, (number, code) in enumerate(rows):
-            talk = self._connections[number]
+            connection = self._connections[number]
             yield Exchange(
                 table,
                 row,
                 capture=files.values[code],
-                client=talk.client.address,
-                broker=talk.broker.address,
+                client=connection.client.address,
+                broker=connection.broker.address,
                 names=capture.names,
             )
 
@@ -159,8 +160,8 @@ class Judge:
         exchange, key = observation.exchange, observation.api_key
         if key == API_VERSIONS:
             record_client_software(observation)
-        if doubt := observation.connection.uncertain_pairing_reason(observation):
-            self._uncertain[key, doubt] += 1
+        if reason := observation.connection.uncertain_pairing_reason(observation):
+            self._uncertain[key, reason] += 1
             observation.connection.is_disordered |= exchange.status != "answered"
             return
         self._apply(self._rule_groups("exchange", key), observation)
@@ -174,20 +175,20 @@ class Judge:
     def _apply(self, groups: list[_RuleGroup], observation: ConnectionObservation) -> None:
         """Apply rules to one observation."""
         self._current.observation = observation
-        for glance, members, tallies in groups:
-            kept = None if glance is None else self._fast_check(glance, observation)
-            if kept is not None:
+        for fast_check, members, tallies in groups:
+            passed = None if fast_check is None else self._fast_check(fast_check, observation)
+            if passed is not None:
                 for tally in tallies:
-                    tally.judged += kept
+                    tally.judged += passed
                 continue
-            for call, say in members:
+            for call, reporter in members:
                 try:
-                    call(observation, say)
+                    call(observation, reporter)
                 except Exception as error:
-                    say.record_exception(error)
+                    reporter.record_exception(error)
 
     def _fast_check(self, check: FastCheck, observation: ConnectionObservation) -> int | None:
-        """Return the result of a fast check; None if it fails, so that its rules run in full."""
+        """Return the result of a fast check; None if it raised an exception."""
         try:
             return check(observation)
         except Exception as error:
@@ -195,7 +196,7 @@ class Judge:
             return None
 
     def _rule_groups(self, on: str, key: int | None) -> list[_RuleGroup]:
-        """Return the rules for one kind of observation of an API, grouped by their fast check."""
+        """Return the rules for a kind of observation of an API, grouped by their fast check."""
         found = self._by_api.get((on, key))
         if found is None:
             api = None if key is None else api_name(key)
@@ -212,12 +213,12 @@ class Judge:
 
     def _close(self, connection: ConnectionState, ended: str) -> None:
         connection.ended = ended
-        closing = ConnectionObservation(connection, self._capture_state)
-        self._apply(self._rule_groups("close", None), closing)
+        observation = ConnectionObservation(connection, self._capture_state)
+        self._apply(self._rule_groups("close", None), observation)
 
 
 class _RuleGroup(NamedTuple):
-    """Rules with the same fast check, or with none: their functions, and their counts."""
+    """Rules with the same fast check, or without one: their functions and their counts."""
 
     fast_check: FastCheck | None
     members: list[tuple[RuleFunction, Reporter]]
@@ -225,39 +226,39 @@ class _RuleGroup(NamedTuple):
 
 
 def _with_timing(call: RuleFunction, tally: Tally) -> RuleFunction:
-    """Return a rule that adds its run time to its counts."""
+    """Return the function of a rule with its run time added to the counts."""
 
-    def measured(turn: ConnectionObservation, say: Reporter) -> None:
-        begun_ns = perf_counter_ns()
+    def measured(observation: ConnectionObservation, reporter: Reporter) -> None:
+        start_ns = perf_counter_ns()
         try:
-            call(turn, say)
+            call(observation, reporter)
         finally:
-            tally.seconds += (perf_counter_ns() - begun_ns) / 1e9
+            tally.seconds += (perf_counter_ns() - start_ns) / 1e9
 
     return measured
 
 
 def incomplete_reason(reading: Reading, number: int) -> str:
-    """Return why messages of a connection were not captured; empty: all were."""
+    """Return why messages of a connection are missing from the capture; empty: none is."""
     if not reading.streams.connections.has_both_syns(number):
         return "the capture begins in the middle of the connection"
     return gap_reason(reading, number)
 
 
 def gap_reason(reading: Reading, number: int) -> str:
-    """Return why messages since the capture began were not captured; empty: all were."""
+    """Return why messages since the start of the capture are missing; empty: none is."""
     connection = reading.streams.connections[number]
     if any(side.gap_bytes or side.gaps for side in connection.sides):
         return "packets of the connection are missing"
     if any(side.cut_bytes for side in connection.sides):
-        return "packets of the connection are cut"
+        return "packets of the connection are truncated"
     return ""
 
 
 def _skipped_bytes(reading: Reading, number: int) -> tuple[tuple[int, int], str]:
-    """Return the skipped bytes of client and broker, which are not frames, and the reason."""
-    known = reading.correlator.state_of(number)
-    if known is None or not any(known.skipped):
+    """Return the number of bytes of client and broker outside frames, and the reason."""
+    state = reading.correlator.state_of(number)
+    if state is None or not any(state.skipped):
         return (0, 0), ""
-    skipped = known.skipped if known.client != 1 else (known.skipped[1], known.skipped[0])
-    return skipped, "bytes of the connection can't be read as Kafka"
+    skipped = state.skipped if state.client != 1 else (state.skipped[1], state.skipped[0])
+    return skipped, "bytes of the connection can't be decoded as Kafka"

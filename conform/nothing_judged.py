@@ -1,4 +1,4 @@
-"""The reason why no rule could be judged."""
+"""Explains reason no rule could be judged."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dissector.engine.reading.statistics import health
 
 def nothing_judged_reason(verdict: Verdict, reading: Reading | None) -> str:
     """
-    Return the reason, in a line.
+    Return why no rule could be judged, in one line.
 
     Args:
         verdict: A verdict without any judged rule.
@@ -19,30 +19,30 @@ def nothing_judged_reason(verdict: Verdict, reading: Reading | None) -> str:
     """
     if not verdict.rules:
         other = "captures" if reading is None else "running brokers (--target HOST:PORT)"
-        return f"the rules that are selected judge {other}"
+        return f"the selected rules apply to {other}"
     reasons = Counter[str]()
     for tally in verdict.tallies.values():
         reasons.update(tally.unjudged)
-    if reading is not None and (lack := _no_kafka_reason(reading)):
-        return lack
+    if reading is not None and (no_kafka := _no_kafka_reason(reading)):
+        return no_kafka
     if not reasons:
-        return "the capture has nothing that the selected rules are about"
-    ((why, _),) = reasons.most_common(1)
-    return why
+        return "the capture contains nothing that the selected rules check"
+    ((reason, _),) = reasons.most_common(1)
+    return reason
 
 
 def _no_kafka_reason(reading: Reading) -> str:
-    """Return why a capture contains no Kafka; empty where it contains some."""
-    found = health(reading, 0)
-    there = found["connections"]
-    if found["kafka_connections"]:
+    """Return why a capture contains no Kafka; empty if it contains some."""
+    health_report = health(reading, 0)
+    count = health_report["connections"]
+    if health_report["kafka_connections"]:
         return ""
-    if not there:
+    if not count:
         return "the capture has no TCP connection"
-    if found["tls_connections"]:
+    if health_report["tls_connections"]:
         return (
-            f"{found['tls_connections']} of {there} TCP connections are encrypted (TLS), "
+            f"{health_report['tls_connections']} of {count} TCP connections are encrypted (TLS), "
             "and no other speaks Kafka"
         )
     ports = ", ".join(map(str, sorted(reading.options.ports)))
-    return f"none of {there} TCP connections speaks Kafka" + f" on port {ports}" * bool(ports)
+    return f"none of {count} TCP connections speaks Kafka" + f" on port {ports}" * bool(ports)

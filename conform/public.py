@@ -36,7 +36,7 @@ def conform(
             print(kind.count, kind.first.rule.id, kind.first.packet, kind.first.found)
         assert verdict.passed, verdict
 
-    Memory does not grow with the capture: of equal findings the first three are kept in full.
+    Memory does not grow with the capture: of equal findings the first three are retained in full.
 
     Args:
         captures: Files in time order that form one capture, or one `Capture` of `open_capture`,
@@ -56,14 +56,14 @@ def conform(
         UsageError: There is no such rule, severity or baseline, or no capture is given.
     """
     rules = select_rules_by_name(select, ignore)
-    known = None if baseline is None else read_baseline(Path(baseline))
+    baseline_lines = None if baseline is None else read_baseline(Path(baseline))
     severity = _severity(fail_on)
     capture = _capture(captures, ports)
     with using(capture.options.schemas):
         verdict = judge_windows(rules, capture, capture.windows())
     verdict.fail_on, verdict.require_judged = severity, require_judged
-    if known is not None:
-        apply_baseline(verdict, known)
+    if baseline_lines is not None:
+        apply_baseline(verdict, baseline_lines)
     return verdict
 
 
@@ -92,7 +92,7 @@ def judge_windows(
     """
     judge = Judge((rule for rule in rules if rule.on != "live"), timed=timed)
     for window in windows:
-        judge.window(capture, window)
+        judge.judge_window(capture, window)
     return judge.finish()
 
 
@@ -104,7 +104,7 @@ def _capture(captures: tuple[str | Path | Capture, ...], ports: Iterable[int]) -
         return open_capture(*paths, ports=ports)
     first = captures[0]
     if len(captures) > 1 or not isinstance(first, Capture):
-        raise UsageError("conform takes one Capture, or names of files; open_capture joins files")
+        raise UsageError("conform expects one Capture, or names of files; open_capture joins files")
     if not isinstance(ports, str | int) and not list(ports):
         return first
     raise UsageError("a Capture has its own ports: open_capture(..., ports=[...])")

@@ -21,29 +21,30 @@ def select_rules(rules: Iterable[Rule], select: Iterable[str], ignore: Iterable[
     Args:
         rules: The available rules.
         select: Rule ids, or letters of families, possibly separated by commas; empty: all.
-        ignore: Likewise; the id of a rule takes precedence over its family.
+        ignore: Likewise, the rules to omit; a rule id takes precedence over its family.
 
     Raises:
         UsageError: There is no such rule.
     """
-    wanted, unwanted = _parse_names(select), _parse_names(ignore)
+    selected, ignored_names = _parse_names(select), _parse_names(ignore)
     return [
         rule
         for rule in sort_rules(rules)
-        if (not wanted or _specificity(rule, wanted)) and not _is_ignored(rule, wanted, unwanted)
+        if (not selected or _specificity(rule, selected))
+        and not _is_ignored(rule, selected, ignored_names)
     ]
 
 
 def rule_by_id(name: str) -> Rule:
     """
-    Return the rule of an id.
+    Return the rule with an id.
 
     Raises:
         UsageError: There is no such rule.
     """
     rule = REGISTRY.get(name.upper())
     if rule is None:
-        raise UsageError(f"there is no rule {name!r}; --list prints them")
+        raise UsageError(f"unknown rule {name!r}; --list prints the rules")
     return rule
 
 
@@ -56,10 +57,10 @@ def _parse_names(texts: Iterable[str]) -> set[str]:
 
 
 def _specificity(rule: Rule, names: set[str]) -> int:
-    """Return 2 where a rule is named itself, 1 where its family is, 0 where neither."""
+    """Return how specific a selection of a rule is: 2 by its id, 1 by its family, 0 for none."""
     return 2 if rule.id in names else int(rule.id[:1] in names)
 
 
-def _is_ignored(rule: Rule, wanted: set[str], unwanted: set[str]) -> bool:
-    ignored = _specificity(rule, unwanted)
-    return ignored > 0 and ignored >= _specificity(rule, wanted)
+def _is_ignored(rule: Rule, selected: set[str], ignored_names: set[str]) -> bool:
+    specificity = _specificity(rule, ignored_names)
+    return specificity > 0 and specificity >= _specificity(rule, selected)

@@ -1,1 +1,1 @@
-"""What rules look at: observations and the history of a capture."""
+"""The evidence that rules examine: observations, and the history of a capture."""

@@ -1,4 +1,4 @@
-"""Maps each problem of a record batch to the rule that it breaks, and header fields to offsets."""
+"""Maps problems of a record batch to the rules that they break, and header fields to offsets."""
 
 from __future__ import annotations
 
@@ -33,21 +33,21 @@ MESSAGE_FIELDS: dict[str, tuple[int, int | None]] = {
 """Byte ranges of fields in a message of magic 0 and 1."""
 
 _CODEC_RULES = {2: "B13", 3: "B12"}
-"""Rules for payloads that can't be decompressed, by codec; those of other codecs break B04."""
+"""Rule for a payload that can't be decompressed, by codec; B04 for all other codecs."""
 
 LIMIT_EXCEEDED = ""
-"""Stands for no rule: a limit of ours was reached, and the batch was not read to its end."""
+"""In place of a rule: the dissector reached a limit, and did not read the batch to its end."""
 
 
 class BatchFault(NamedTuple):
-    """A problem of a batch, and the rule that it breaks (or LIMIT)."""
+    """A problem of a batch, and the rule that it breaks (or LIMIT_EXCEEDED)."""
 
     rule: str
     problem: Problem
 
 
 def batch_faults(batch: Batch) -> list[BatchFault]:
-    """Return the problems of a batch that its bytes alone show."""
+    """Return the problems of a batch, with their rules."""
     return [BatchFault(_rule_of(batch, problem), problem) for problem in batch.problems]
 
 
@@ -61,8 +61,8 @@ def _rule_of(batch: Batch, problem: Problem) -> str:
     return "B03"
 
 
-def _is_limit_problem(what: str) -> bool:
-    return "gives more than" in what or "has more than" in what or "are nested deeper" in what
+def _is_limit_problem(text: str) -> bool:
+    return "gives more than" in text or "has more than" in text or "are nested deeper" in text
 
 
 def _rule_of_batch(batch: RecordBatch, problem: Problem) -> str:
@@ -95,12 +95,12 @@ def _rule_of_codec(attributes: int) -> str:
 
 
 def has_field(batch: Batch, name: str) -> bool:
-    """Return whether the batch has a header field of a name."""
+    """Return whether the batch has this header field."""
     return name in _fields(batch) and name != "records"
 
 
 def field_span(observation: BatchObservation, name: str) -> tuple[int, int]:
-    """Return the byte range of a header field in the frame; without such a field, of the batch."""
+    """Return the byte range in the frame of a header field; of the batch if it lacks the field."""
     start, end = _fields(observation.batch).get(name, (0, None))
     return observation.span(start, end)
 

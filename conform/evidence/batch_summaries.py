@@ -1,9 +1,9 @@
 """
-The record batches of a window in columns: the fast path creates no records for valid batches.
+Summaries of the record batches of a window: the fast path, without record objects.
 
-The engine's kernels check all batches of a window at once, and the properties that rules need of
-the records (are the offsets in order, which timestamp is the newest) are computed in columns. Only
-where a batch has problems, or a rule needs its records, does the slow path decode the records.
+The engine's kernels check all batches of a window at once, and compute in columns what rules need
+to know of the records (whether the offsets are in order, the newest timestamp). The slow path
+decodes the records of a batch only if it has problems, or if a rule accesses them.
 """
 
 from __future__ import annotations
@@ -30,19 +30,19 @@ from dissector.protocol.records.layout import BATCH, LENGTH_END
 Ints: TypeAlias = NDArray[np.int64]
 
 MIN_SUMMARY_BYTES = 1 << 20
-"""Windows with fewer bytes of records take the slow path: loading the kernels has a cost."""
+"""Windows with fewer bytes of records take the slow path, because loading kernels has a cost."""
 
 _LAST, _NEWEST, _DENSE, _ASCENDING = range(4)
 
 
 class SummarizedBatch(RecordBatch):
     """
-    A batch without problems of its own; its records are decoded at first access.
+    A valid batch, whose records are decoded at first access.
 
     Attributes:
         dense: Whether its offset deltas are 0, 1, 2 and so on.
-        ascending: Whether they increase, from 0 or more.
-        last_delta: The last of them; -1 without records.
+        ascending: Whether its offset deltas are not negative and increase.
+        last_delta: Its last offset delta; -1 without records.
         newest_timestamp: The greatest timestamp of its records; None without records.
     """
 
@@ -75,25 +75,25 @@ class SummarizedBatch(RecordBatch):
 
     @records.setter
     def records(self, records: list[Record]) -> None:
-        """Ignore the value: the constructor of the header sets an empty list."""
+        """Ignore the empty list that the constructor of the base class sets."""
 
 
 def is_dense(batch: RecordBatch) -> bool:
     """Return whether the offset deltas are 0, 1, 2 and so on."""
     if isinstance(batch, SummarizedBatch):
         return batch.dense
-    return all(record.offset_delta == at for at, record in enumerate(batch.records))
+    return all(record.offset_delta == index for index, record in enumerate(batch.records))
 
 
 def is_ascending(batch: RecordBatch) -> bool:
-    """Return whether the offset deltas increase, from 0 or more."""
+    """Return whether the offset deltas are not negative and increase."""
     if isinstance(batch, SummarizedBatch):
         return batch.ascending
-    before = -1
+    previous = -1
     for record in batch.records:
-        if record.offset_delta <= before:
+        if record.offset_delta <= previous:
             return False
-        before = record.offset_delta
+        previous = record.offset_delta
     return True
 
 
@@ -115,7 +115,7 @@ class BatchSummaries:
     """
     The valid batches of a window, by `records` field.
 
-    Readers must be requested in the order of the window's rows.
+    `reader` must be called in the order of the window's rows.
     """
 
     def __init__(self, table: Exchanges) -> None:
@@ -128,14 +128,14 @@ class BatchSummaries:
         found = find_batches(
             table.data, table.carry_over, fields.start, fields.length, fields.may_be_cut
         )
-        told = _summarize(table, found)
+        summaries = _summarize(table, found)
         numbers = np.arange(len(fields.row))
-        plain = found.state == VALID
+        is_valid = found.state == VALID
         begin = np.searchsorted(found.field, numbers)
         end = np.searchsorted(found.field, numbers, "right")
-        columns = fields.row, fields.length, np.where(plain, begin, -1), end
+        columns = fields.row, fields.length, np.where(is_valid, begin, -1), end
         self._rows.extend(zip(*(column.tolist() for column in columns), strict=True))
-        self._summaries = told.T.tolist()
+        self._summaries = summaries.T.tolist()
 
     def reader(self, row: int) -> ReadRecords:
         """Return the function that decodes the `records` fields of an exchange, in their order."""
@@ -148,8 +148,8 @@ class BatchSummaries:
             count += 1
         if not count:
             return read_field
-        mine = deque(islice(self._rows, count))
-        return lambda data, may_be_cut: self._read(mine, data, may_be_cut)
+        own_fields = deque(islice(self._rows, count))
+        return lambda data, may_be_cut: self._read(own_fields, data, may_be_cut)
 
     def _read(
         self, fields: deque[tuple[int, int, int, int]], data: bytes, may_be_cut: bool
@@ -161,8 +161,8 @@ class BatchSummaries:
             return read_field(data, may_be_cut)
         batches: list[Batch] = []
         start = 0
-        for told in self._summaries[begin:end]:
-            batch = SummarizedBatch(data, start, told)
+        for summary in self._summaries[begin:end]:
+            batch = SummarizedBatch(data, start, summary)
             batches.append(batch)
             start += LENGTH_END + batch.batch_length
         if start < len(data):  # a truncated batch
@@ -180,11 +180,11 @@ def _with_positions_from(batches: list[Batch], start: int) -> list[Batch]:
 
 
 def _summarize(table: Exchanges, found: Batches) -> Ints:
-    """Return the columns of all batches; fields with values that no column can hold become LEFT."""
-    told = np.zeros((4, len(found)), np.int64)
-    told[_DENSE] = told[_ASCENDING] = 1
-    for these in iter_payloads(table.data, table.carry_over, found, found.field, PART_RECORDS):
-        records = record_decoder.read_records(table.data, table.carry_over, found, these)
+    """Return the columns of all batches; fields with unrepresentable values become UNDECIDED."""
+    summaries = np.zeros((4, len(found)), np.int64)
+    summaries[_DENSE] = summaries[_ASCENDING] = 1
+    for part in iter_payloads(table.data, table.carry_over, found, found.field, PART_RECORDS):
+        records = record_decoder.read_records(table.data, table.carry_over, found, part)
         if not len(records):
             continue
         first = np.flatnonzero(np.diff(records.batch, prepend=-1))
@@ -196,11 +196,11 @@ def _summarize(table: Exchanges, found: Batches) -> Ints:
         ] = UNDECIDED
         delta = offset - found.column(BASE_OFFSET)[records.batch]
         last = np.append(first[1:], len(delta)) - 1
-        told[_LAST, batch] = delta[last]
-        told[_NEWEST, batch] = np.maximum.reduceat(timestamp, first)
-        place = np.arange(len(delta)) - np.repeat(first, last - first + 1)
-        told[_DENSE, batch] = np.logical_and.reduceat(delta == place, first)
-        goes_up = np.diff(delta, prepend=0) > 0
-        goes_up[first] = delta[first] >= 0
-        told[_ASCENDING, batch] = np.logical_and.reduceat(goes_up, first)
-    return told
+        summaries[_LAST, batch] = delta[last]
+        summaries[_NEWEST, batch] = np.maximum.reduceat(timestamp, first)
+        expected = np.arange(len(delta)) - np.repeat(first, last - first + 1)
+        summaries[_DENSE, batch] = np.logical_and.reduceat(delta == expected, first)
+        increases = np.diff(delta, prepend=0) > 0
+        increases[first] = delta[first] >= 0
+        summaries[_ASCENDING, batch] = np.logical_and.reduceat(increases, first)
+    return summaries

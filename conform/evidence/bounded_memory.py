@@ -10,11 +10,11 @@ Key = TypeVar("Key")
 Value = TypeVar("Value")
 
 MAX_ITEMS = 100_000
-"""Default limit of the keys of a `BoundedDict`."""
+"""Default limit of a `BoundedDict`."""
 
 
 class BoundedDict(OrderedDict[Key, Value], Generic[Key, Value]):
-    """A dict of bounded size that evicts the keys that were set longest ago."""
+    """A dict of bounded size that evicts the keys that were set least recently."""
 
     def __init__(self, limit: int = MAX_ITEMS) -> None:
         super().__init__()
@@ -28,15 +28,15 @@ class BoundedDict(OrderedDict[Key, Value], Generic[Key, Value]):
 
 
 class RuleStates:
-    """Holds one instance of each class of state that rules request."""
+    """Holds the state of rules: one instance of each class."""
 
     def __init__(self) -> None:
         self._states: dict[type, Any] = {}
 
     def state(self, kind: type[State]) -> State:
-        """Return the one instance of a class; the first call creates it, without arguments."""
+        """Return the instance of a class; the first call creates it, without arguments."""
         found = self._states.get(kind)
         if found is None:
             found = self._states[kind] = kind()
-        there: State = found
-        return there
+        state: State = found
+        return state

@@ -1,11 +1,11 @@
 """
-Canonical form of a message: finds every deviation from the bytes that Kafka's own writers produce.
+Canonical form of a message: the bytes that Kafka's own writers produce.
 
-`is_canonical` is the fast path: it shows that there is no deviation, the usual case.
-`find_form_faults`
-decodes the other messages field by field, and locates the deviations. Both agree.
+`is_canonical` is the fast path: it proves the absence of deviations, the usual case.
+`find_form_faults` decodes all other messages field by field, and locates the deviations. Both must
+agree.
 
-Source: as of `dissector.protocol.wire` and `structs`.
+Source: that of `dissector.protocol.wire` and `structs`.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class FormFault(NamedTuple):
         rule: The rule that it breaks.
         path: The field.
         start: Offset of its first byte in the frame.
-        end: Offset behind its last byte.
+        end: Offset after its last byte.
         found: What was found.
     """
 
@@ -49,7 +49,7 @@ class FormFaults(NamedTuple):
 
     Attributes:
         found: The deviations, in the order of the bytes.
-        end: Where decoding ended; None where it had to stop before the end of the message.
+        end: Offset at which decoding ended; None if it had to stop within the message.
     """
 
     found: list[FormFault]
@@ -67,7 +67,7 @@ def is_canonical(message: Message) -> bool:
 
 
 def _is_canonical_header(message: Message) -> bool:
-    """Return whether a header has no tagged fields, and its client id is UTF-8."""
+    """Return whether a header has no tagged fields, and a client id in UTF-8."""
     schema, version = message.header
     tags = version in schema.flexible
     if message.kind == "response":
@@ -83,13 +83,13 @@ def _is_canonical_header(message: Message) -> bool:
 def find_form_faults(message: Message) -> FormFaults:
     """Find the deviations of a complete message whose API and version are known."""
     assert message.schema is not None
-    walk = _FieldReader(message.frame)
+    reader = _FieldReader(message.frame)
     try:
-        walk.message(*message.header, "header.")
-        walk.message(message.schema, message.api_version or 0, "")
+        reader.read_message(*message.header, "header.")
+        reader.read_message(message.schema, message.api_version or 0, "")
     except _Undecodable:
-        return FormFaults(walk.faults, None)
-    return FormFaults(walk.faults, walk.offset)
+        return FormFaults(reader.faults, None)
+    return FormFaults(reader.faults, reader.offset)
 
 
 class _Undecodable(Exception):
@@ -106,9 +106,9 @@ class _FieldReader:
         self.version = 0
         self.flexible = False
 
-    def message(self, schema: Schema, version: int, prefix: str) -> None:
+    def read_message(self, schema: Schema, version: int, prefix: str) -> None:
         self.version, self.flexible = version, version in schema.flexible
-        self._struct(schema.fields, prefix)
+        self._read_struct(schema.fields, prefix)
 
     def _record(self, rule: str, path: str, start: int, found: str) -> None:
         self.faults.append(FormFault(rule, path, start, max(self.offset, start), found))
@@ -120,7 +120,7 @@ class _FieldReader:
         self.offset += size
         return data
 
-    def _varint(self, path: str) -> int:
+    def _read_varint(self, path: str) -> int:
         start, value = self.offset, 0
         for index in range(_MAX_VARINT_BYTES):
             byte = self._read_bytes(1)[0]
@@ -131,123 +131,135 @@ class _FieldReader:
                 if index and not byte:
                     self._record("E02", path, start, f"{value} takes {index + 1} bytes")
                 return value
-        self._record("E01", path, start, "a varint does not end within 32 bits")
+        self._record("E01", path, start, "a varint has more than 32 bits")
         raise _Undecodable
 
-    def _length(self, path: str, size: int, *, nullable: bool, compact: bool) -> tuple[int, int]:
+    def _read_length(
+        self, path: str, size: int, *, nullable: bool, compact: bool
+    ) -> tuple[int, int]:
         """Read a length or count; return it, and its offset."""
         start = self.offset
         if compact:
-            length = self._varint(path) - 1
+            length = self._read_varint(path) - 1
         else:
             length = int.from_bytes(self._read_bytes(size), "big", signed=True)
         if length < -1:
             self._record("E10", path, start, f"length {length}")
             raise _Undecodable
         if length == -1 and not nullable:
-            self._record("E09", path, start, "null, where no null may be")
+            self._record("E09", path, start, "null in a field that is not nullable")
         return length, start
 
-    def _bytes(self, path: str, size: int, *, nullable: bool, compact: bool) -> bytes | None:
-        length, start = self._length(path, size, nullable=nullable, compact=compact)
+    def _read_data(self, path: str, size: int, *, nullable: bool, compact: bool) -> bytes | None:
+        length, start = self._read_length(path, size, nullable=nullable, compact=compact)
         if length < 0:
             return None
-        left = len(self.data) - self.offset
-        if length > left:
-            self._record("E10", path, start, f"length {length}, {left} bytes are left")
+        left_bytes = len(self.data) - self.offset
+        if length > left_bytes:
+            self._record("E10", path, start, f"length {length}, {left_bytes} bytes are left")
             raise _Undecodable
         return self._read_bytes(length)
 
-    def _struct(self, fields: tuple[Field, ...], path: str) -> Container:
-        plain, tagged = split_tagged(fields, self.version)
+    def _read_struct(self, fields: tuple[Field, ...], path: str) -> Container:
+        untagged, tagged = split_tagged(fields, self.version)
         out = Container()
-        for each in plain:
-            out[each.name] = self._value(each, f"{path}{each.name}")
+        for each in untagged:
+            out[each.name] = self._read_value(each, f"{path}{each.name}")
         if self.flexible:
-            self._tags(tagged, path, out)
+            self._read_tags(tagged, path, out)
         return out
 
-    def _tags(self, tagged: list[Field], path: str, out: Container) -> None:
-        known = {each.tag: each for each in tagged}
+    def _read_tags(self, tagged: list[Field], path: str, out: Container) -> None:
+        by_tag = {each.tag: each for each in tagged}
         for each in tagged:
             out[each.name] = each.zero(self.version)
         seen: set[int] = set()
-        place = f"{path}tags"
-        for _ in range(self._varint(place)):
+        tags_path = f"{path}tags"
+        for _ in range(self._read_varint(tags_path)):
             start = self.offset
-            tag, size = self._varint(place), self._varint(place)
+            tag, size = self._read_varint(tags_path), self._read_varint(tags_path)
             if seen and tag < max(seen):
-                self._record("E03", place, start, f"tag {tag} comes after tag {max(seen)}")
+                self._record("E03", tags_path, start, f"tag {tag} comes after tag {max(seen)}")
             if tag in seen:
-                self._record("E05", place, start, f"tag {tag} is there twice")
+                self._record("E05", tags_path, start, f"tag {tag} occurs twice")
             seen.add(tag)
             end = self.offset + size
             if end > len(self.data):
-                left = len(self.data) - self.offset
-                self._record("E04", place, start, f"tag {tag} has {size} bytes, {left} are left")
+                left_bytes = len(self.data) - self.offset
+                self._record(
+                    "E04",
+                    tags_path,
+                    start,
+                    f"tag {tag} has {size} bytes, {left_bytes} are left",
+                )
                 raise _Undecodable
-            declared = known.get(tag)
+            declared = by_tag.get(tag)
             if declared is None:
                 out.setdefault(UNKNOWN_TAGS, {})[tag] = self._read_bytes(size)
                 continue
             name = f"{path}{declared.name}"
-            value = out[declared.name] = self._value(declared, name)
+            value = out[declared.name] = self._read_value(declared, name)
             if self.offset != end:
-                taken = size + self.offset - end
-                self._record("E04", name, start, f"tag {tag} has {size} bytes, its field {taken}")
+                read = size + self.offset - end
+                found = f"tag {tag} has {size} bytes, but its field {read}"
+                self._record("E04", name, start, found)
                 raise _Undecodable
             if value == declared.zero(self.version):
-                self._record("E07", name, start, f"tag {tag} is written though at its default")
+                self._record("E07", name, start, f"tag {tag} is written with its default value")
 
-    def _value(self, each: Field, path: str) -> Any:
+    def _read_value(self, each: Field, path: str) -> Any:
         if each.type == "struct":
-            return self._maybe_struct(each, path)
-        return self._typed(each, each.type, path, nullable=self.version in each.null)
+            return self._read_nullable_struct(each, path)
+        return self._read_typed(each, each.type, path, nullable=self.version in each.null)
 
-    def _maybe_struct(self, each: Field, path: str) -> Container | None:
+    def _read_nullable_struct(self, each: Field, path: str) -> Container | None:
         if self.version in each.null:
             start = self.offset
             if each.tag is None:
-                mark = int.from_bytes(self._read_bytes(1), "big", signed=True)
-                usual, is_null = mark in (-1, 1), mark < 0
+                presence = int.from_bytes(self._read_bytes(1), "big", signed=True)
+                is_valid, is_null = presence in (-1, 1), presence < 0
             else:
-                mark = self._varint(path)
-                usual, is_null = mark in (0, 1), mark == 0
-            if not usual:
-                self._record("E14", path, start, f"the mark of a struct is {mark}")
+                presence = self._read_varint(path)
+                is_valid, is_null = presence in (0, 1), presence == 0
+            if not is_valid:
+                self._record("E14", path, start, f"the presence byte of a struct is {presence}")
             if is_null:
                 return None
-        return self._struct(each.fields, f"{path}.")
+        return self._read_struct(each.fields, f"{path}.")
 
-    def _typed(self, each: Field, word: str, path: str, *, nullable: bool) -> Any:
+    def _read_typed(self, each: Field, type_name: str, path: str, *, nullable: bool) -> Any:
         start, compact = self.offset, self.flexible and not each.classic
-        if word.startswith("[]"):
-            return self._array(each, word[2:], path, nullable=nullable)
-        if word == "string":
-            data = self._bytes(path, 2, nullable=nullable, compact=compact)
+        if type_name.startswith("[]"):
+            return self._read_array(each, type_name[2:], path, nullable=nullable)
+        if type_name == "string":
+            data = self._read_data(path, 2, nullable=nullable, compact=compact)
             text = None if data is None else data.decode("utf-8", "surrogateescape")
             if text is not None and is_non_canonical_text(text):
-                self._record("E11", path, start, "the text is no UTF-8")
+                self._record("E11", path, start, "the string is not valid UTF-8")
             return text
-        if word in ("bytes", "records"):
-            return self._bytes(path, 4, nullable=nullable, compact=compact)
+        if type_name in ("bytes", "records"):
+            return self._read_data(path, 4, nullable=nullable, compact=compact)
         construct = construct_of(each, self.version, self.flexible)
-        if word != each.type:  # an element of an array
+        if type_name != each.type:  # an element of an array
             construct = construct.item
         value = construct.parse(self._read_bytes(construct.min_bytes))
-        if word == "bool" and value.__class__ is not bool:
+        if type_name == "bool" and value.__class__ is not bool:
             self._record("E12", path, start, f"a boolean is {value}")
         return value
 
-    def _array(self, each: Field, word: str, path: str, *, nullable: bool) -> list[Any] | None:
-        count, start = self._length(path, 4, nullable=nullable, compact=self.flexible)
+    def _read_array(
+        self, each: Field, type_name: str, path: str, *, nullable: bool
+    ) -> list[Any] | None:
+        count, start = self._read_length(path, 4, nullable=nullable, compact=self.flexible)
         if count < 0:
             return None
-        least = construct_of(each, self.version, self.flexible).item.min_bytes
-        left = len(self.data) - self.offset
-        if count * least > left:
-            self._record("E13", path, start, f"count {count}, {left} bytes are left")
+        item_bytes = construct_of(each, self.version, self.flexible).item.min_bytes
+        left_bytes = len(self.data) - self.offset
+        if count * item_bytes > left_bytes:
+            self._record("E13", path, start, f"count {count}, {left_bytes} bytes are left")
             raise _Undecodable
-        if word == "struct":
-            return [self._struct(each.fields, f"{path}[{i}].") for i in range(count)]
-        return [self._typed(each, word, f"{path}[{i}]", nullable=False) for i in range(count)]
+        if type_name == "struct":
+            return [self._read_struct(each.fields, f"{path}[{i}].") for i in range(count)]
+        return [
+            self._read_typed(each, type_name, f"{path}[{i}]", nullable=False) for i in range(count)
+        ]

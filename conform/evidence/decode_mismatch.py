@@ -1,8 +1,9 @@
 """
-Explains decode mismatches: messages that do not match their schema, and the rule that they break.
+Finds messages that do not match their schema, and the rule that they break.
 
-The bytes are decoded as if some other rule had been broken: with the other header, in another
-version, with a compact client id. A reading that fits to the last byte is taken as the explanation.
+To explain a mismatch, the bytes are decoded in alternative ways: with the other header version, in
+another body version, with a compact client id. An alternative that consumes every byte is the
+explanation.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from dissector.protocol.messages import UNSUPPORTED_VERSION, Message
 
 _UNSUPPORTED_VERSION_BYTES = UNSUPPORTED_VERSION.to_bytes(2, "big")
 _MIN_BODY_BYTES = 4
-"""A smaller body matches many schemas by chance."""
+"""Smaller bodies match many schemas by chance."""
 
 
 class DecodeMismatch(NamedTuple):
@@ -27,10 +28,10 @@ class DecodeMismatch(NamedTuple):
     A decode mismatch.
 
     Attributes:
-        rule: The rule that is broken.
+        rule: The broken rule.
         found: What was found.
-        path: The field of the body where it shows; empty where it is the header.
-        is_tolerated: Whether Kafka reads the message all the same.
+        path: The field of the body; empty for the header.
+        is_tolerated: Whether Kafka accepts the message nevertheless.
     """
 
     rule: str
@@ -41,8 +42,8 @@ class DecodeMismatch(NamedTuple):
 
 def decode_mismatch_of(message: Message) -> DecodeMismatch | None:
     """Return why a complete message does not match its schema; None if it does."""
-    left = len(message.frame) - message.body_end
-    if message.body is not None and not left:
+    left_bytes = len(message.frame) - message.body_end
+    if message.body is not None and not left_bytes:
         return None
     key, version = message.api_key, message.api_version
     if key is None or version is None or message.schema is None:
@@ -51,10 +52,11 @@ def decode_mismatch_of(message: Message) -> DecodeMismatch | None:
         if _decodes_as(message, frame, header, key, body):
             return DecodeMismatch(rule, found)
     if message.body is not None:
-        return DecodeMismatch("F02", f"bytes left over after the body: {left}", is_tolerated=True)
+        found = f"bytes left over after the body: {left_bytes}"
+        return DecodeMismatch("F02", found, is_tolerated=True)
     first = message.problems[0] if message.problems else None
     return DecodeMismatch(
-        "F02", first.what if first else "the body can't be read", _failed_path(message)
+        "F02", first.what if first else "the body can't be decoded", _failed_path(message)
     )
 
 
@@ -67,34 +69,35 @@ def _failed_path(message: Message) -> str:
 def _alternatives(
     message: Message, key: int, version: int
 ) -> Iterator[tuple[str, str, bytes, int, int]]:
-    """Yield alternative readings: rule, what was found, bytes, header version, body version."""
+    """Yield ways to decode: rule if it fits, description, bytes, header version, body version."""
     frame, header = message.frame, message.header[1]
     if message.kind == "request":
         if header > 0:
             other = 3 - header
-            found = f"the header is version {other}, where version {header} is due"
+            found = f"the header has version {other} instead of {header}"
             yield "F08", found, frame, other, version
         classic = _classic_client_id(frame) if header == 2 else None
         if classic is not None:
-            yield "F11", "the client id is a compact string", classic, header, version
+            yield "F11", "the client id is encoded as a compact string", classic, header, version
         return
     rule = "F09" if key == API_VERSIONS else "F10"
-    found = f"the header is version {1 - header}, where version {header} is due"
+    found = f"the header has version {1 - header} instead of {header}"
     yield rule, found, frame, 1 - header, version
     declared = api(key)
     versions = declared.response.versions if declared else ()
     for other in sorted(versions, key=lambda each: abs(each - version)):
         if other != version:
             flexible = Message("response", b"", 0, key, other).header[1]
-            found = f"the body is version {other}, where version {version} was asked"
+            found = f"the body has version {other} instead of {version}"
             if key == API_VERSIONS and frame[4:6] == _UNSUPPORTED_VERSION_BYTES:
-                yield "V01", f"the refusal is in version {other}, not 0", frame, flexible, other
+                found = f"the error response has version {other}, not 0"
+                yield "V01", found, frame, flexible, other
             else:
                 yield "F07", found, frame, flexible, other
 
 
 def _classic_client_id(frame: bytes) -> bytes | None:
-    """Return a request with its compact client id rewritten in the classic form."""
+    """Return a request with its compact client id rewritten in the int16 form."""
     length = frame[8] - 1 if len(frame) > 8 else 0x7F
     if length >= 0x7F or len(frame) < 9 + length:
         return None
@@ -102,7 +105,7 @@ def _classic_client_id(frame: bytes) -> bytes | None:
 
 
 def _decodes_as(message: Message, frame: bytes, header: int, key: int, version: int) -> bool:
-    """Return whether bytes decode with these versions, and encode to the same bytes."""
+    """Return whether the bytes decode in these versions, and encode to the same bytes."""
     declared = api(key)
     schema = RequestHeader if message.kind == "request" else ResponseHeader
     stream = io.BytesIO(frame)

@@ -1,9 +1,9 @@
 """
 Duplicate items in the lists of a body.
 
-An item is identified by the fields that the schema declares (`key=True`, Kafka's mapKey), else by
-the fields that usually name an item. Messages often list a topic several times, each time with
-other partitions, so in such lists only the partitions are compared.
+An item is identified by its key fields: those that the schema declares (`key=True`, Kafka's
+mapKey), else fields that usually identify an item. Messages often contain a topic several times,
+each time with other partitions, so in such lists only the partitions are compared.
 
 Source: mapKey in Kafka's message definitions; FetchResponse.java (toMessage) for split topics.
 """
@@ -43,31 +43,31 @@ _KEY_FIELDS = frozenset(
         "batch_index",
     ]
 )
-"""Fields that identify an item, where the schema does not declare which field does."""
+"""Fields that identify an item if the schema declares no key."""
 
 _TOPIC_KEYS = ("name", "topic", "topic_name", "topic_id", "key")
-"""The first non-null of these identifies a topic, a setting, a coordinator."""
+"""The first of these that is not null identifies a topic, a setting, a coordinator."""
 
 _MAY_REPEAT = frozenset(
     ["acknowledge_types", "old_style_offsets", "log_dirs", "directories", "replica_directory_id"]
 )
-"""Lists of plain values that may contain duplicates."""
+"""Lists of scalars that may contain duplicates."""
 
 _SCALAR_TYPES = frozenset(("int8", "int16", "int32", "int64", "string"))
 
 DuplicateItem: TypeAlias = tuple[str, Any]
-"""The path of an item that occurs in its list a second time, and its name."""
+"""The path of an item that occurs in its list a second time, and its key."""
 
 _Finder: TypeAlias = Callable[
     [Any, str, tuple[Any, ...], "set[tuple[Any, ...]]"], Iterator[DuplicateItem]
 ]
-"""Checks a struct: takes its value, path and scope, and the keys seen before."""
+"""Searches a value; arguments: the value, its path and scope, and the keys found before."""
 
 
 def find_duplicates(schema: Schema, version: int, body: Any) -> list[DuplicateItem]:
     """Return the duplicate items in a body."""
-    look = _message_finder(schema, version)
-    return [] if look is None else list(look(body, "", (), set()))
+    find = _message_finder(schema, version)
+    return [] if find is None else list(find(body, "", (), set()))
 
 
 @cache
@@ -76,21 +76,26 @@ def _message_finder(schema: Schema, version: int) -> _Finder | None:
 
 
 def _struct_finder(fields: tuple[Field, ...], version: int) -> _Finder | None:
-    """Return the check of the lists in a struct; None where it has none."""
-    plain, tagged = split_tagged(fields, version)
-    looks = [(each.name, look) for each in plain + tagged if (look := _field_finder(each, version))]
-    if not looks:
+    """Return the finder of duplicates in the lists of a struct; None if it has no lists."""
+    untagged, tagged = split_tagged(fields, version)
+    finders = [
+        (each.name, finder)
+        for each in untagged + tagged
+        if (finder := _field_finder(each, version))
+    ]
+    if not finders:
         return None
 
-    def look_at(
+    def find(
         value: Any, path: str, scope: tuple[Any, ...], seen: set[tuple[Any, ...]]
     ) -> Iterator[DuplicateItem]:
-        for name, look in looks:
-            inner = value.get(name)
-            if inner:
-                yield from look(inner, f"{path}.{name}" if path else name, scope, seen)
+        for name, find_in_field in finders:
+            field_value = value.get(name)
+            if field_value:
+                field_path = f"{path}.{name}" if path else name
+                yield from find_in_field(field_value, field_path, scope, seen)
 
-    return look_at
+    return find
 
 
 def _field_finder(each: Field, version: int) -> _Finder | None:
@@ -110,14 +115,14 @@ def _field_finder(each: Field, version: int) -> _Finder | None:
 def _find_in_values(
     values: Any, path: str, scope: tuple[Any, ...], seen: set[tuple[Any, ...]]
 ) -> Iterator[DuplicateItem]:
-    """Check a list of plain values."""
+    """Find duplicates in a list of scalars."""
     if not scope and len(set(values)) == len(values):
         return
-    place = _path_without_indices(path)
-    for at, value in enumerate(values):
-        key = (place, *scope, value)
+    list_path = _path_without_indices(path)
+    for index, value in enumerate(values):
+        key = (list_path, *scope, value)
         if key in seen:
-            yield f"{path}[{at}]", value
+            yield f"{path}[{index}]", value
         seen.add(key)
 
 
@@ -127,63 +132,67 @@ def _path_without_indices(path: str) -> str:
 
 
 def _array_finder(each: Field, version: int) -> _Finder | None:
-    """Return the check of a list of structs."""
-    inner = _struct_finder(each.fields, version)
-    name_of = _key_reader(each.fields, version)
-    if name_of is None:
-        return inner and _each_element_finder(inner)
-    keep = not _may_be_split(each.fields, version)
+    """Return the finder of duplicates in a list of structs."""
+    find_in_struct = _struct_finder(each.fields, version)
+    key_of = _key_reader(each.fields, version)
+    if key_of is None:
+        return find_in_struct and _each_element_finder(find_in_struct)
+    is_unique = not _may_be_split(each.fields, version)
 
-    def look_at(
+    def find(
         values: Any, path: str, scope: tuple[Any, ...], seen: set[tuple[Any, ...]]
     ) -> Iterator[DuplicateItem]:
-        place = _path_without_indices(path)
-        for at, value in enumerate(values):
-            name = name_of(value)
-            key = (place, *scope, name)
-            if keep and key in seen:
-                yield f"{path}[{at}]", name[0] if len(name) == 1 else name
+        list_path = _path_without_indices(path)
+        for index, value in enumerate(values):
+            name = key_of(value)
+            key = (list_path, *scope, name)
+            if is_unique and key in seen:
+                yield f"{path}[{index}]", name[0] if len(name) == 1 else name
                 continue
             seen.add(key)
-            if inner is not None:
-                yield from inner(value, f"{path}[{at}]", (*scope, name), seen)
+            if find_in_struct is not None:
+                yield from find_in_struct(value, f"{path}[{index}]", (*scope, name), seen)
 
-    return look_at
+    return find
 
 
-def _each_element_finder(inner: _Finder) -> _Finder:
-    """Return the check of the structs in a list without identifying fields."""
+def _each_element_finder(find_in_struct: _Finder) -> _Finder:
+    """Return the finder for a list whose structs have no key: it searches each struct."""
 
-    def look_at(
+    def find(
         values: Any, path: str, scope: tuple[Any, ...], seen: set[tuple[Any, ...]]
     ) -> Iterator[DuplicateItem]:
-        for at, value in enumerate(values):
-            yield from inner(value, f"{path}[{at}]", (*scope, at), seen)
+        for index, value in enumerate(values):
+            yield from find_in_struct(value, f"{path}[{index}]", (*scope, index), seen)
 
-    return look_at
+    return find
 
 
 def _key_reader(fields: tuple[Field, ...], version: int) -> Callable[[Any], tuple[Any, ...]] | None:
-    """Return the function that gives the name of a struct in its list; None: nothing names it."""
-    there = [each for each in fields if version in each.versions]
-    topic = [name for name in _TOPIC_KEYS if any(each.name == name for each in there)]
-    keys = [each.name for each in there if each.key and each.name not in topic]
-    if not any(each.key for each in there):
-        keys = [each.name for each in there if each.name in _KEY_FIELDS]
-    if not keys and not topic:
+    """Return the function that reads the key of a struct; None if it has no key."""
+    declared = [each for each in fields if version in each.versions]
+    topic_keys = [name for name in _TOPIC_KEYS if any(each.name == name for each in declared)]
+    keys = [each.name for each in declared if each.key and each.name not in topic_keys]
+    if not any(each.key for each in declared):
+        keys = [each.name for each in declared if each.name in _KEY_FIELDS]
+    if not keys and not topic_keys:
         return None
 
-    def name(value: Any) -> tuple[Any, ...]:
-        named = next((v for n in topic if (v := value.get(n)) not in (None, NO_ID)), None)
-        own = tuple(value.get(key) for key in keys)
-        return (named, *own) if topic else own
+    def key_of(value: Any) -> tuple[Any, ...]:
+        key = tuple(value.get(name) for name in keys)
+        if not topic_keys:
+            return key
+        topic = next(
+            (v for name in topic_keys if (v := value.get(name)) not in (None, NO_ID)), None
+        )
+        return (topic, *key)
 
-    return name
+    return key_of
 
 
 def _may_be_split(fields: tuple[Field, ...], version: int) -> bool:
-    """Return whether items of a list may recur with other partitions."""
-    there = [each for each in fields if version in each.versions]
-    if any(each.key for each in there):
+    """Return whether items of a list may occur again with other partitions."""
+    declared = [each for each in fields if version in each.versions]
+    if any(each.key for each in declared):
         return False
-    return any(each.type.startswith("[]") and "partition" in each.name for each in there)
+    return any(each.type.startswith("[]") and "partition" in each.name for each in declared)

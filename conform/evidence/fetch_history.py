@@ -1,7 +1,7 @@
 """
-Fetch sessions: the offsets of each request, given by the request itself or by its session.
+Fetch sessions: the offsets of each request, from the request itself or from its session.
 
-An incremental request (KIP-227) names only the partitions that changed; the offsets of the others
+An incremental request (KIP-227) lists only the partitions that changed; the offsets of the others
 were sent before, on the same connection. A `FetchSession` reconstructs the broker's session state
 from the requests, and holds the last response for each partition.
 
@@ -26,7 +26,7 @@ FIRST_WITH_TOPIC_IDS = 13
 INITIAL_EPOCH, FINAL_EPOCH = 0, -1
 LAST_EPOCH = 2**31 - 1
 _MAX_SESSIONS = 16
-"""Limit of the sessions kept for one connection; a client has one per broker."""
+"""Limit of the retained sessions of a connection; a client has one per broker."""
 
 Partition: TypeAlias = tuple[str | UUID, int]
 """Name or id of the topic, as in the messages, and number of the partition."""
@@ -34,14 +34,14 @@ Partition: TypeAlias = tuple[str | UUID, int]
 
 @dataclass(slots=True)
 class PartitionOffsets:
-    """The last response for a partition: the next may omit it if nothing changed."""
+    """The last response for a partition; the next may omit the partition if nothing changed."""
 
     high_watermark: int
     log_start_offset: int
 
     @classmethod
     def of(cls, partition: Any) -> PartitionOffsets:
-        """Return the state of a partition in a response."""
+        """Return the offsets of a partition in a response."""
         return cls(partition.high_watermark, partition.get("log_start_offset", -1))
 
 
@@ -53,7 +53,7 @@ class FetchSession:
     Attributes:
         epoch: The epoch that the next request must have.
         offsets: The requested offset of each partition.
-        offsets_in_responses: The last response for each partition, while it is without an error.
+        offsets_in_responses: The last response for each partition, unless it had an error.
     """
 
     epoch: int = 1
@@ -61,20 +61,20 @@ class FetchSession:
     offsets_in_responses: dict[Partition, PartitionOffsets] = field(default_factory=dict)
 
     def next_epoch(self) -> int:
-        """Return the next epoch; 0 is skipped when it wraps."""
+        """Return the next epoch; when it wraps it skips 0."""
         return 1 if self.epoch == LAST_EPOCH else self.epoch + 1
 
 
 @dataclass(slots=True)
 class FetchRequest:
     """
-    One Fetch exchange.
+    One Fetch request.
 
     Attributes:
         is_full: Whether the request lists all its partitions.
         offsets: The requested offsets of the listed partitions.
-        session: The session that the request continues, in its state before the request; None where
-            there is none, or its beginning was not captured.
+        session: The session that the request continues, in its state before the request; None if
+            there is none, or if its beginning was not captured.
         session_id: Session id of the request.
         session_epoch: Session epoch of the request.
     """
@@ -86,7 +86,7 @@ class FetchRequest:
     session_epoch: int
 
     def offset_of(self, partition: Partition) -> int | None:
-        """Return the requested offset of a partition; None where it was not captured."""
+        """Return the requested offset of a partition; None if it was not captured."""
         found = self.offsets.get(partition)
         if found is None and self.session is not None:
             return self.session.offsets.get(partition)
@@ -96,15 +96,16 @@ class FetchRequest:
 @dataclass(frozen=True, slots=True)
 class _SessionChange:
     """
-    Changes of an exchange to the sessions of its connection, applied at the next exchange.
+    Changes that an exchange makes to the sessions of its connection, applied at the next exchange.
 
     Attributes:
-        closed_id: The session that ends.
-        opened_id: Id of the new session.
+        closed_id: Id of the session that ends; None for none.
+        opened_id: Id of the new session; 0 for none.
         continued: The session that continues.
-        fetch_offsets: The offsets requested from now on.
-        response_offsets: Response per partition; None after an error, when the broker resends all.
-        forgotten: The partitions that leave the session.
+        fetch_offsets: Requested offsets to add to the session.
+        response_offsets: Response for each partition; None for an error, after which the broker
+            sends the partition again.
+        forgotten: The partitions that the session drops.
     """
 
     closed_id: int | None = None
@@ -116,21 +117,19 @@ class _SessionChange:
 
 
 class _SessionOwners(BoundedDict[tuple[str, int], int]):
-    """The connection that uses a session, by broker and session id."""
+    """Number of the connection that uses a session, by broker and session id."""
 
     def is_of_other_client(self, observation: Observation, session_id: int) -> bool:
-        """Record the connection that uses a session; return whether it was another before."""
-        key, number = (
-            (observation.connection.broker.address, session_id),
-            observation.connection.number,
-        )
+        """Record the connection that uses a session; return whether another used it before."""
+        number = observation.connection.number
+        key = observation.connection.broker.address, session_id
         before = self.get(key, number)
         self[key] = number
         return before != number
 
 
 class _FetchHistory:
-    """The sessions of a connection, and its newest exchange, without its bytes."""
+    """The sessions of a connection, and the state of its newest exchange."""
 
     def __init__(self) -> None:
         self._current: Callable[[], Observation | None] = lambda: None
@@ -138,14 +137,11 @@ class _FetchHistory:
         self._pending_change = _SessionChange()
         self._sessions: BoundedDict[int, FetchSession] = BoundedDict(_MAX_SESSIONS)
 
-    def at(self, observation: Observation) -> FetchRequest | None:
+    def request_of(self, observation: Observation) -> FetchRequest | None:
         if self._current() is not observation:
             self._apply(self._pending_change)
-            self._current, self._request, self._pending_change = (
-                ref(observation),
-                None,
-                _SessionChange(),
-            )
+            self._current, self._request = ref(observation), None
+            self._pending_change = _SessionChange()
             if (
                 observation.request_body is None
                 or observation.version is None
@@ -160,19 +156,18 @@ class _FetchHistory:
         return self._request
 
     def _resolve(self, observation: Observation, request: Container, version: int) -> FetchRequest:
-        named = {key: each.fetch_offset for key, each in partitions_of(request.topics)}
+        offsets = {key: each.fetch_offset for key, each in partitions_of(request.topics)}
         if version < FIRST_WITH_SESSIONS:
-            return FetchRequest(True, named, None, 0, FINAL_EPOCH)
+            return FetchRequest(True, offsets, None, 0, FINAL_EPOCH)
         epoch = request.session_epoch
         is_full = epoch in (INITIAL_EPOCH, FINAL_EPOCH)
         session = None
-        if request.session_id and observation.capture_state.state(
-            _SessionOwners
-        ).is_of_other_client(observation, request.session_id):
+        owners = observation.capture_state.state(_SessionOwners)
+        if request.session_id and owners.is_of_other_client(observation, request.session_id):
             self._sessions.pop(request.session_id, None)
         elif not is_full:
             session = self._sessions.get(request.session_id)
-        return FetchRequest(is_full, named, session, request.session_id, epoch)
+        return FetchRequest(is_full, offsets, session, request.session_id, epoch)
 
     def _apply(self, change: _SessionChange) -> None:
         if change.closed_id is not None:
@@ -187,42 +182,46 @@ class _FetchHistory:
         for key in change.forgotten:
             session.offsets.pop(key, None)
             session.offsets_in_responses.pop(key, None)
-        for key, told in change.response_offsets.items():
-            if told is None:
+        for key, offsets in change.response_offsets.items():
+            if offsets is None:
                 session.offsets_in_responses.pop(key, None)
             else:
-                session.offsets_in_responses[key] = told
+                session.offsets_in_responses[key] = offsets
 
 
-def _session_change(observation: Observation, fetching: FetchRequest) -> _SessionChange:
-    """Return the changes of an exchange to the sessions."""
-    asked, told = observation.request_body, observation.response_body
-    if told is None or asked is None or told.get("error_code"):
-        return _SessionChange(closed_id=fetching.session_id)
-    said = {
+def _session_change(observation: Observation, fetch_request: FetchRequest) -> _SessionChange:
+    """Return the changes that an exchange makes to the sessions."""
+    request, response = observation.request_body, observation.response_body
+    if response is None or request is None or response.get("error_code"):
+        return _SessionChange(closed_id=fetch_request.session_id)
+    response_offsets = {
         key: None if each.error_code else PartitionOffsets.of(each)
-        for key, each in partitions_of(told.responses)
+        for key, each in partitions_of(response.responses)
     }
-    if fetching.is_full:
-        begins = 0 if observation.connection.gap_reason else told.get("session_id", 0)
-        return _SessionChange(fetching.session_id, begins, None, fetching.offsets, said)
-    if fetching.session is None:
+    if fetch_request.is_full:
+        opened_id = 0 if observation.connection.gap_reason else response.get("session_id", 0)
+        return _SessionChange(
+            fetch_request.session_id, opened_id, None, fetch_request.offsets, response_offsets
+        )
+    if fetch_request.session is None:
         return _SessionChange()
     forgotten = tuple(
         (_topic_key(topic), number)
-        for topic in asked.forgotten_topics_data or ()
+        for topic in request.forgotten_topics_data or ()
         for number in topic.partitions or ()
     )
-    return _SessionChange(None, 0, fetching.session, fetching.offsets, said, forgotten)
+    return _SessionChange(
+        None, 0, fetch_request.session, fetch_request.offsets, response_offsets, forgotten
+    )
 
 
 def fetch_request_of(observation: Observation) -> FetchRequest | None:
-    """Return the Fetch state of an exchange; None where its request can't be read."""
-    return observation.connection.state(_FetchHistory).at(observation)
+    """Return the Fetch request of an exchange; None if it can't be decoded."""
+    return observation.connection.state(_FetchHistory).request_of(observation)
 
 
 def partitions_of(topics: Any) -> list[tuple[Partition, Any]]:
-    """Return the keys and entries of the partitions in a request or a response."""
+    """Return each partition of a request or a response, with its key."""
     return [
         ((_topic_key(topic), each.get("partition", each.get("partition_index"))), each)
         for topic in topics or ()

@@ -1,8 +1,8 @@
 """
 Logs of partitions, as far as a capture shows them: appends, log start and high watermark.
 
-Topics that are known by name alone may be deleted and recreated; once a capture shows that topics
-are created or deleted, all state of logs is dropped.
+Topics identified by name alone may be deleted and recreated: once topics are created or deleted in
+the capture, the state of all logs is dropped.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from dissector.protocol.records import RecordBatch
 
 _MAX_LOGS = 10_000
 _MAX_RANGES = 50
-"""Limit of the appends kept for one partition."""
+"""Limit of the retained appends of one partition."""
 
 _LATEST, _EARLIEST = -1, -2
 _ALL = -1
@@ -34,10 +34,10 @@ class AppendedRange(NamedTuple):
 
     Attributes:
         first: Its first offset.
-        end: The offset behind its last.
+        end: The offset after its last.
         connection: Number of the connection on which it was produced.
         response_ns: Time of the response.
-        producer: Producer id, epoch and sequence, which identify a batch.
+        producer: Producer id, epoch and base sequence, which identify a batch.
     """
 
     first: int
@@ -48,7 +48,7 @@ class AppendedRange(NamedTuple):
 
 
 class OffsetBound(NamedTuple):
-    """A lower bound of a log's end or start, with the time and connection of the response."""
+    """A lower bound of a log's end or start, with the time and connection of its response."""
 
     offset: int
     response_ns: int
@@ -62,9 +62,9 @@ class LogExtent:
 
     Attributes:
         ranges: The newest appends.
-        end: The highest high watermark in a response, or proved by an append with acks = -1.
-        start: The highest log start.
-        topic_id: Id of the topic, where a message carries it.
+        end: The highest high watermark in a response, or the end of an append with acks = -1.
+        start: The highest log start offset in a response.
+        topic_id: Id of the topic; None if no message contained it.
     """
 
     ranges: deque[AppendedRange] = field(default_factory=lambda: deque(maxlen=_MAX_RANGES))
@@ -74,7 +74,7 @@ class LogExtent:
 
 
 class LogClaim(NamedTuple):
-    """A statement of an exchange about a log: its end or start at the broker, or an append."""
+    """Evidence of a response about a log: its end or start at the broker, or an append."""
 
     partition_key: PartitionKey
     topic_id: UUID | None
@@ -85,7 +85,7 @@ class LogClaim(NamedTuple):
 
 
 class LogExtents(BoundedDict[PartitionKey, LogExtent]):
-    """The logs that a capture shows; an exchange takes effect after all rules have examined it."""
+    """All logs of a capture; claims of an exchange are applied after all rules have run on it."""
 
     def __init__(self) -> None:
         super().__init__(_MAX_LOGS)
@@ -94,7 +94,7 @@ class LogExtents(BoundedDict[PartitionKey, LogExtent]):
         self._response_time_and_connection: tuple[int, int] = (0, 0)
 
     def claims_of(self, observation: Observation) -> list[LogClaim]:
-        """Apply the statements of the previous exchange; return those of this one."""
+        """Apply the claims of the previous exchange; return those of this one."""
         if self._current() is not observation:
             for claim in self._claims:
                 self._apply(claim)
@@ -108,7 +108,7 @@ class LogExtents(BoundedDict[PartitionKey, LogExtent]):
         return self._claims
 
     def extent_of(self, partition_key: PartitionKey, topic_id: UUID | None) -> LogExtent | None:
-        """Return the log at a place; None where it is unknown or the topic was recreated since."""
+        """Return the log of a partition; None if it is unknown or the topic was recreated."""
         log = self.get(partition_key)
         if log is not None and topic_id and log.topic_id and topic_id != log.topic_id:
             return None
@@ -119,26 +119,26 @@ class LogExtents(BoundedDict[PartitionKey, LogExtent]):
         if log is None:
             log = self[claim.partition_key] = LogExtent()
         log.topic_id = claim.topic_id or log.topic_id
-        told_ns, talk = self._response_time_and_connection
+        response_ns, connection = self._response_time_and_connection
         if claim.append is not None:
             log.ranges.append(claim.append)
         if claim.end is not None and (log.end is None or claim.end >= log.end.offset):
-            log.end = OffsetBound(claim.end, told_ns, talk)
+            log.end = OffsetBound(claim.end, response_ns, connection)
         if claim.start is not None and (log.start is None or claim.start >= log.start.offset):
-            log.start = OffsetBound(claim.start, told_ns, talk)
+            log.start = OffsetBound(claim.start, response_ns, connection)
 
 
 def _claims(observation: Observation) -> list[LogClaim]:
-    """Return the statements of an exchange about logs."""
-    asked, told = observation.request_body, observation.response_body
-    if asked is None or told is None or observation.exchange.response_time_ns is None:
+    """Return the claims of an exchange about logs."""
+    request, response = observation.request_body, observation.response_body
+    if request is None or response is None or observation.exchange.response_time_ns is None:
         return []
     if observation.exchange.api == "Produce":
-        return _produce_claims(observation, asked, told)
+        return _produce_claims(observation, request, response)
     if observation.exchange.api == "Fetch":
-        return _fetch_claims(observation, told)
+        return _fetch_claims(observation, response)
     if observation.exchange.api == "ListOffsets" and observation.version:
-        return _list_offsets_claims(observation, asked, told)
+        return _list_offsets_claims(observation, request, response)
     if observation.exchange.api == "DeleteRecords":
         broker = observation.connection.broker.address
         return [
@@ -148,7 +148,7 @@ def _claims(observation: Observation) -> list[LogClaim]:
                 f"topics[{at}].partitions[{number}].low_watermark",
                 start=each.low_watermark,
             )
-            for at, topic in enumerate(told.topics or ())
+            for at, topic in enumerate(response.topics or ())
             for number, each in enumerate(topic.partitions or ())
             if not each.error_code and each.low_watermark >= 0
         ]
@@ -156,7 +156,7 @@ def _claims(observation: Observation) -> list[LogClaim]:
 
 
 def _produce_claims(observation: Observation, request: Any, response: Any) -> list[LogClaim]:
-    answers = {
+    results = {
         (topic.get("name", topic.get("topic_id")), each.index): (
             each,
             f"responses[{at}].partition_responses[{number}].base_offset",
@@ -165,30 +165,30 @@ def _produce_claims(observation: Observation, request: Any, response: Any) -> li
         for number, each in enumerate(topic.partition_responses or ())
     }
     found = []
-    for _, carried in observation.record_fields:
-        topic = carried.topic_id if carried.topic is None else carried.topic
-        answer, path = answers.get((topic, carried.partition), (None, ""))
-        batch = carried.batches[0] if len(carried.batches) == 1 else None
-        if answer is None or answer.error_code or answer.base_offset < 0 or topic is None:
+    for _, records_field in observation.record_fields:
+        topic = records_field.topic_id if records_field.topic is None else records_field.topic
+        result, path = results.get((topic, records_field.partition), (None, ""))
+        batch = records_field.batches[0] if len(records_field.batches) == 1 else None
+        if result is None or result.error_code or result.base_offset < 0 or topic is None:
             continue
         if isinstance(batch, RecordBatch) and batch.last_offset_delta >= 0:
-            end = answer.base_offset + batch.last_offset_delta + 1
+            end = result.base_offset + batch.last_offset_delta + 1
             producer = batch.producer_id, batch.producer_epoch, batch.base_sequence
-            told_ns = observation.exchange.response_time_ns or 0
-            made = AppendedRange(
-                answer.base_offset, end, observation.connection.number, told_ns, producer
+            response_ns = observation.exchange.response_time_ns or 0
+            appended = AppendedRange(
+                result.base_offset, end, observation.connection.number, response_ns, producer
             )
-            name = observation.topic_name(carried.topic, carried.topic_id)
-            place = observation.connection.broker.address, name, carried.partition
-            start = answer.get("log_start_offset", -1)
+            name = observation.topic_name(records_field.topic, records_field.topic_id)
+            partition_key = observation.connection.broker.address, name, records_field.partition
+            start = result.get("log_start_offset", -1)
             found.append(
                 LogClaim(
-                    place,
-                    carried.topic_id,
+                    partition_key,
+                    records_field.topic_id,
                     path,
                     end if request.acks == _ALL else None,
                     start if start >= 0 else None,
-                    made,
+                    appended,
                 )
             )
     return found
@@ -203,10 +203,10 @@ def _fetch_claims(observation: Observation, response: Any) -> list[LogClaim]:
             if each.error_code or each.high_watermark < 0:
                 continue
             start = each.get("log_start_offset", -1)
-            place = observation.connection.broker.address, name, partition
+            partition_key = observation.connection.broker.address, name, partition
             path = f"responses[{at}].partitions[{number}]"
             first = start if start >= 0 else None
-            found.append(LogClaim(place, topic_id, path, each.high_watermark, first))
+            found.append(LogClaim(partition_key, topic_id, path, each.high_watermark, first))
     return found
 
 
@@ -222,10 +222,10 @@ def _list_offsets_claims(observation: Observation, request: Any, response: Any) 
             time = times.get((topic.name, each.partition_index))
             if each.error_code or each.offset < 0:
                 continue
-            place = observation.connection.broker.address, topic.name, each.partition_index
+            partition_key = observation.connection.broker.address, topic.name, each.partition_index
             path = f"topics[{at}].partitions[{number}].offset"
             if time == _LATEST and not request.get("isolation_level"):
-                found.append(LogClaim(place, None, path, end=each.offset))
+                found.append(LogClaim(partition_key, None, path, end=each.offset))
             elif time == _EARLIEST:
-                found.append(LogClaim(place, None, path, start=each.offset))
+                found.append(LogClaim(partition_key, None, path, start=each.offset))
     return found

@@ -1,8 +1,8 @@
 """
-Finds non-canonical values: a codec decodes and encodes them, but Kafka would not write them.
+Finds non-canonical values: codecs decode and encode them, but Kafka would not write them.
 
-Examples are a null where none is allowed, a boolean of 2, text that is not UTF-8. The check of a
-body is generated for its version, so that it only examines fields that can hold such values.
+Examples are null in a field that is not nullable, a boolean of 2, text that is not UTF-8. The check
+of a body is generated for its version, so that it examines only fields that can have such values.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from dissector.protocol.schema import Field, Schema, split_tagged
 @cache
 def non_canonical_check(schema: Schema, version: int) -> Callable[[Any], bool]:
     """Return a function that checks a body of this version for non-canonical values."""
-    lines = ["def is_odd(v0):", *_struct(schema.fields, version, 0), " return False"]
+    lines = ["def is_non_canonical(v0):", *_struct(schema.fields, version, 0), " return False"]
     names: dict[str, Any] = {"is_non_canonical_text": is_non_canonical_text}
-    exec(compile("\n".join(lines), "<odd values>", "exec"), names)
-    found: Callable[[Any], bool] = names["is_odd"]
+    exec(compile("\n".join(lines), "<non-canonical values>", "exec"), names)
+    found: Callable[[Any], bool] = names["is_non_canonical"]
     return found
 
 
 def is_non_canonical_text(text: str) -> bool:
-    """Return whether a text was decoded from bytes that are not UTF-8."""
+    """Return whether a string was decoded from bytes that are not UTF-8."""
     if text.isascii():
         return False
     try:
@@ -37,9 +37,9 @@ def is_non_canonical_text(text: str) -> bool:
 
 def _struct(fields: tuple[Field, ...], version: int, depth: int) -> list[str]:
     """Return statements that check the struct `v<depth>`, indented by `depth` + 1."""
-    plain, tagged = split_tagged(fields, version)
+    untagged, tagged = split_tagged(fields, version)
     lines: list[str] = []
-    for each in plain + tagged:
+    for each in untagged + tagged:
         lines += _field(each, version, depth)
     return lines
 

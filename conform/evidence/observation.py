@@ -1,5 +1,5 @@
 """
-The observations that rules check, with the state of their connection and capture.
+Observations, the input of rules, with the state of their connection and capture.
 
 An observation is an exchange, a record batch or the end of a connection.
 """
@@ -25,7 +25,7 @@ from dissector.protocol.spans import Span, spans
 Value = TypeVar("Value")
 
 MAX_RETAINED = 100
-"""Limit per connection of the unanswered requests, orphan responses and cut exchanges kept."""
+"""Limit, per connection, of each list of retained exchanges."""
 
 
 class _cached(Generic[Value]):  # noqa: N801  (it is used as a decorator)
@@ -36,8 +36,8 @@ class _cached(Generic[Value]):  # noqa: N801  (it is used as a decorator)
         self.__doc__ = compute.__doc__
         self._name = compute.__name__
 
-    def __get__(self, it: Any, owner: Any = None) -> Value:
-        value = it.__dict__[self._name] = self._compute(it)
+    def __get__(self, instance: Any, owner: Any = None) -> Value:
+        value = instance.__dict__[self._name] = self._compute(instance)
         return value
 
 
@@ -46,12 +46,11 @@ class CaptureState(RuleStates):
     State of the capture as a whole.
 
     Attributes:
-        incomplete_reason: Why messages may be missing from the capture; empty: as far as can be
-            seen, every
-            connection is complete. A connection without any captured packet leaves no trace:
-            comparisons between connections must allow for that.
-        is_disordered: Whether a response was captured while no request waited for it: its request
-            may have been sent, and is unknown.
+        incomplete_reason: Why messages may be missing from the capture; empty: every captured
+            connection is complete. Connections without a captured packet remain unknown, which
+            comparisons between connections must allow for.
+        is_disordered: Whether a response without a request in flight was captured: its request may
+            have been sent, but is unknown.
     """
 
     def __init__(self) -> None:
@@ -66,7 +65,7 @@ class Peer:
 
     Attributes:
         address: `address:port`.
-        software: Name and version, where ApiVersions reveals them; else empty.
+        software: Name and version from ApiVersions; empty if unknown.
     """
 
     __slots__ = ("address", "software")
@@ -84,22 +83,22 @@ class ConnectionState(RuleStates):
         number: Number of the connection in the capture.
         client: The side that sends requests.
         broker: The side that sends responses.
-        incomplete_reason: Why some messages of the connection are unknown, so far; empty: all are
-            known.
-        gap_reason: The same, for messages since the capture began.
-        skipped_bytes: Captured bytes of client and broker that are not Kafka frames; zeros where
-            any part of the connection was not captured.
-        ended: `fin`, `rst`, `reused`, or empty where the capture ended first.
-        last_answered: The answered request that was sent last: its offset in its stream, and its
-            correlation id; -1 before the first.
+        incomplete_reason: Why messages of the connection are missing from the capture so far;
+            empty: none is.
+        gap_reason: The same, without messages sent before the capture began.
+        skipped_bytes: Number of captured bytes of client and broker that are not Kafka frames;
+            zeros if part of the connection was not captured.
+        ended: `fin`, `rst`, `reused`, or empty if the capture ended first.
+        last_answered: The last sent of the requests with a response: its offset in the stream, and
+            its correlation id; -1 before the first.
         unanswered: The first exchanges without a response, in the order in which they ended.
         orphans: The first responses without requests.
         truncated: The first exchanges with an incomplete frame.
-        may_have_raw_tokens: Whether raw SASL tokens may be sent, which only their order
-            distinguishes.
+        may_have_raw_tokens: Whether the connection may contain raw SASL tokens, which only their
+            order distinguishes.
         repeats_correlation_ids: Whether the client uses a correlation id for several requests.
-        is_disordered: Whether a response was captured while no request waited for it, or a request
-            that expects a response got none.
+        is_disordered: Whether there was a response without a request in flight, or a request that
+            expects a response and got none.
     """
 
     def __init__(self, number: int, client: str, broker: str) -> None:
@@ -118,16 +117,16 @@ class ConnectionState(RuleStates):
 
     def uncertain_pairing_reason(self, observation: Observation) -> str:
         """
-        Return why an exchange may not be real; empty: request and response belong together.
+        Return why request and response may not belong together; empty: they do.
 
-        Repeated correlation ids are correlated by order alone. Bytes behind a gap may look like a
-        frame without being one, and are then taken for a late response to an earlier request.
+        Requests with equal correlation ids are paired with responses by order alone. Bytes after a
+        gap may look like a frame, and then count as a late response to an earlier request.
         """
         exchange = observation.exchange
         if self.incomplete_reason and exchange.status != "answered":
             return self.incomplete_reason
         if exchange.status == "orphan" and len(self.orphans) >= MAX_RETAINED:
-            return "no request waits for the response, as for many before"
+            return "the connection has too many responses without requests"
         if self.gap_reason and observation.request_offset < self.last_answered[0]:
             return self.gap_reason
         if self.repeats_correlation_ids and (self.incomplete_reason or self.is_disordered):
@@ -156,9 +155,9 @@ class ConnectionState(RuleStates):
             return
         self.is_disordered |= exchange.status in ("unanswered", "orphan")
         observation.capture_state.is_disordered |= exchange.status == "orphan"
-        odd = {"unanswered": self.unanswered, "orphan": self.orphans}.get(exchange.status)
-        if odd is not None and not self.incomplete_reason and len(odd) < MAX_RETAINED:
-            odd.append(observation.detach())
+        retained = {"unanswered": self.unanswered, "orphan": self.orphans}.get(exchange.status)
+        if retained is not None and not self.incomplete_reason and len(retained) < MAX_RETAINED:
+            retained.append(observation.detach())
 
 
 def _first(pair: tuple[int, int | None]) -> int:
@@ -166,7 +165,7 @@ def _first(pair: tuple[int, int | None]) -> int:
 
 
 class ConnectionObservation:
-    """The observation at the end of a connection, or of the capture."""
+    """The end of a connection, or of the capture; also the base of all observations."""
 
     def __init__(self, connection: ConnectionState, capture_state: CaptureState) -> None:
         self.connection = connection
@@ -174,7 +173,7 @@ class ConnectionObservation:
 
     @property
     def is_complete(self) -> bool:
-        """Whether nothing was lost on this connection."""
+        """Whether the capture contains all messages of the connection so far."""
         return not self.connection.incomplete_reason
 
 
@@ -186,7 +185,7 @@ class Observation(ConnectionObservation):
         exchange: The exchange.
         connection: State of its connection.
         capture_state: State of the capture.
-        read_records: Reads the `records` fields of its messages, in their order.
+        read_records: Decodes the `records` fields of its messages, which must be read in order.
     """
 
     def __init__(
@@ -202,24 +201,24 @@ class Observation(ConnectionObservation):
 
     @_cached
     def request(self) -> Message | None:
-        """The request; None where it is not in the capture."""
+        """The request; None if it was not captured."""
         return self.exchange.request
 
     @_cached
     def response(self) -> Message | None:
-        """The response; None where there is none."""
+        """The response; None if there is none."""
         return self.exchange.response
 
     @_cached
     def request_body(self) -> Container | None:
-        """The body of the request; None where it is missing or unreliable."""
+        """The body of the request; None if it is missing or unreliable."""
         return (
             None if self.request is None or self._request_unreadable_reason else self.request.body
         )
 
     @_cached
     def response_body(self) -> Container | None:
-        """The body of the response; None where it is missing or unreliable."""
+        """The body of the response; None if it is missing or unreliable."""
         return (
             None
             if self.response is None or self._response_unreadable_reason
@@ -228,7 +227,7 @@ class Observation(ConnectionObservation):
 
     @_cached
     def record_fields(self) -> list[tuple[Message, RecordsField]]:
-        """The non-null `records` fields of both messages, with their contents."""
+        """The `records` fields of both messages that are not null, with their batches."""
         return [
             (each, field)
             for each in self.exchange.messages
@@ -254,14 +253,14 @@ class Observation(ConnectionObservation):
 
     @_cached
     def decode_mismatches(self) -> list[tuple[Message, DecodeMismatch]]:
-        """The complete messages that do not match their schema, and why."""
-        whole = [each for each in self.decodable_messages if each.size == len(each.frame)]
-        found = [(message, decode_mismatch_of(message)) for message in whole]
-        return [(message, why) for message, why in found if why is not None]
+        """The complete messages that do not match their schema, with the mismatch."""
+        complete = [each for each in self.decodable_messages if each.size == len(each.frame)]
+        found = [(message, decode_mismatch_of(message)) for message in complete]
+        return [(message, mismatch) for message, mismatch in found if mismatch is not None]
 
     @property
     def truncated_message(self) -> Message | None:
-        """The first message whose end was not captured; None where all are complete."""
+        """The first message whose end was not captured; None if both are complete."""
         messages = self.exchange.messages
         return next((each for each in messages if each.size > len(each.frame)), None)
 
@@ -271,11 +270,11 @@ class Observation(ConnectionObservation):
 
     @_cached
     def request_offset(self) -> int:
-        """Offset of the request in its stream; -1 where it is not in the capture."""
+        """Offset of the request in its stream; -1 if it was not captured."""
         return -1 if self.request is None else self.exchange.place_of(self.request)[0]
 
     def unreadable_reason(self, *, request: bool = True, response: bool = True) -> str:
-        """Return why the bodies of request and response can't be examined; empty: they can."""
+        """Return why the bodies of request and response are not available; empty: they are."""
         return (
             (request and self._request_unreadable_reason)
             or (response and self._response_unreadable_reason)
@@ -291,7 +290,7 @@ class Observation(ConnectionObservation):
         return _unreadable_reason("response", self.response)
 
     def topic_name(self, name: str | None, topic_id: UUID | None) -> str:
-        """Return the name of a topic that a message gives by name or id; the id if unknown."""
+        """Return the name of a topic, looked up by its id if needed; an unknown id as text."""
         if name is not None or topic_id is None:
             return name or ""
         return self.exchange.known_topic(topic_id) or str(topic_id)
@@ -305,19 +304,19 @@ def missing_bytes_reason(message: Message) -> str:
 
 
 def _unreadable_reason(kind: str, message: Message | None) -> str:
-    """Return why the body of a message can't be examined; empty: it can."""
+    """Return why the body of a message is not available; empty: it is."""
     if message is None:
         return f"the {kind} is not in the capture"
     if message.size > len(message.frame):
         return missing_bytes_reason(message)
     if message.body is None or message.schema is None:
-        return f"the {kind} can't be read"
+        return f"the {kind} can't be decoded"
     if message.is_assumed:
-        return f"the {kind} is of a version that is not known"
+        return f"the {kind} has an unknown version"
     if message.body_end != message.size:
-        return f"the {kind} has bytes left over"
+        return f"the {kind} has bytes after its body"
     if non_canonical_check(message.schema, message.api_version or 0)(message.body):
-        return f"the {kind} has values that none may have"
+        return f"the {kind} has non-canonical values"
     return ""
 
 
@@ -343,7 +342,7 @@ class BatchObservation(Observation):
 
     @property
     def topic(self) -> str:
-        """The name of the topic, or its id as text where the capture does not contain the name."""
+        """The name of the topic, or its id as text if the capture does not contain the name."""
         return self.topic_name(self.field.topic, self.field.topic_id)
 
     @property
@@ -362,8 +361,8 @@ class BatchObservation(Observation):
         content = found[1] - len(self.field.data) if found else 0
         first = content + self.batch.position
         if end is None:
-            after = self.field.batches[self.index + 1 : self.index + 2]
-            stop = after[0].position if after else len(self.field.data)
+            following = self.field.batches[self.index + 1 : self.index + 2]
+            stop = following[0].position if following else len(self.field.data)
             return first + start, content + stop
         return first + start, first + end
 
@@ -372,10 +371,10 @@ def span_of(message: Message, path: str) -> tuple[int, int] | None:
     """Return the byte range in the frame of a body field, or of the nearest enclosing field."""
     if message.schema is None or message.api_version is None:
         return None
-    at = spans(message.schema, message.api_version, message.frame, message.body_start)
-    while (inner := _child_containing(at, path)) is not None:
-        at = inner
-    return (at.start, at.end) if at.path else None
+    found = spans(message.schema, message.api_version, message.frame, message.body_start)
+    while (inner := _child_containing(found, path)) is not None:
+        found = inner
+    return (found.start, found.end) if found.path else None
 
 
 def _child_containing(span: Span, path: str) -> Span | None:

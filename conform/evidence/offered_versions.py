@@ -1,4 +1,4 @@
-"""The versions that brokers offer in ApiVersions; equal responses are evaluated once."""
+"""The API versions that brokers offer in ApiVersions; equal responses are evaluated once."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ class OfferedVersions:
 
     @cached_property
     def release(self) -> str:
-        """The release of Kafka whose brokers offer exactly these versions; empty: there is none."""
+        """The Kafka release whose brokers offer exactly these versions; empty if there is none."""
         return release_of(self.ranges)
 
 
 def release_of(ranges: Mapping[int, tuple[int, int]]) -> str:
-    """Return the release of Kafka whose brokers offer exactly these versions; empty: none."""
+    """Return the Kafka release whose brokers offer exactly these versions; empty if none."""
     match = best_match(ranges)
     if not ranges or not match.is_exact:
         return ""
@@ -51,18 +51,18 @@ class _OfferCache(BoundedDict[tuple[int | None, bytes], OfferedVersions]):
 
 
 def offered_versions_of(observation: Observation) -> OfferedVersions | None:
-    """Return the versions in an ApiVersions response; None for an error or unreadable body."""
-    told, response = observation.response_body, observation.response
-    if told is None or response is None or told.error_code:
+    """Return the versions in an ApiVersions response; None for an error or an unreliable body."""
+    body, response = observation.response_body, observation.response
+    if body is None or response is None or body.error_code:
         return None
     offers = observation.capture_state.state(_OfferCache)
     key = response.api_version, response.frame[response.body_start :]
     found = offers.get(key)
     if found is None:
-        keys = told.api_keys or ()
+        keys = body.api_keys or ()
         ranges = {each.api_key: (each.min_version, each.max_version) for each in keys}
-        has_ranges = all(0 <= least <= most for least, most in ranges.values())
-        has_ranges = has_ranges and all(key >= 0 for key in ranges)
-        is_plain = has_ranges and len(keys) == len(ranges) and API_VERSIONS in ranges
-        found = offers[key] = OfferedVersions(ranges, is_plain)
+        is_canonical = all(0 <= lowest <= highest for lowest, highest in ranges.values())
+        is_canonical = is_canonical and all(api_key >= 0 for api_key in ranges)
+        is_canonical = is_canonical and len(keys) == len(ranges) and API_VERSIONS in ranges
+        found = offers[key] = OfferedVersions(ranges, is_canonical)
     return found

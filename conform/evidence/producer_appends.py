@@ -1,9 +1,9 @@
 """
 Appends of idempotent producers, as far as a capture proves them.
 
-A producer writes to a partition on one connection after another, and a capture need not contain all
-of them. The offsets show whether anything was appended in between: two batches without a gap in
-their offsets follow each other directly. So sequences are compared only within such a *run*.
+A producer may write to a partition on several connections, not all of which are captured. Offsets
+show whether anything was appended in between: two batches without a gap in their offsets follow
+each other directly. So sequences are compared only within a *run* of such batches.
 
 Source: ProducerAppendInfo.java, ProducerStateEntry.java (NUM_BATCHES_TO_RETAIN).
 """
@@ -21,13 +21,13 @@ from dissector.protocol.messages import Message
 from dissector.protocol.records import RecordBatch
 
 SEQUENCE_COUNT = 1 << 31
-"""Number of sequences; after the last a producer starts at 0 again."""
+"""Number of sequences; after the last, a producer continues with 0."""
 
 RETAINED_BATCHES = 5
-"""Batches of a producer that a broker keeps for each partition, to detect duplicates."""
+"""Number of batches that a broker retains per producer and partition, to detect duplicates."""
 
 _MAX_PRODUCERS = 1000
-"""Limit of the producers kept for one run."""
+"""Limit of the retained producers of one run."""
 
 PartitionKey: TypeAlias = tuple[str, str | UUID, int]
 """Address of the broker, name or id of the topic, number of the partition."""
@@ -43,7 +43,7 @@ class Append(NamedTuple):
         partition_key: Broker, topic and partition.
         batch: The batch.
         error: The error code of the response.
-        offset: The base offset of the response; -1 for none.
+        offset: The base offset in the response; -1 for none.
     """
 
     message: Message
@@ -74,7 +74,7 @@ class PartitionAppends:
     Batches of a partition that follow each other without a gap.
 
     Attributes:
-        end_offset: The offset behind the last batch.
+        end_offset: The offset after the last batch.
         producers: State of the producers, by their ids.
     """
 
@@ -87,11 +87,11 @@ class PartitionAppends:
         """Add the next batch."""
         batch = append.batch
         self.end_offset = append.offset + batch.last_offset_delta + 1
-        known = self.producers.get(batch.producer_id)
-        if known is None or known.epoch != batch.producer_epoch:
-            known = self.producers[batch.producer_id] = ProducerState(batch.producer_epoch, 0)
-        known.last_sequence = append.last_sequence
-        known.recent.append((batch.base_sequence, append.offset))
+        producer = self.producers.get(batch.producer_id)
+        if producer is None or producer.epoch != batch.producer_epoch:
+            producer = self.producers[batch.producer_id] = ProducerState(batch.producer_epoch, 0)
+        producer.last_sequence = append.last_sequence
+        producer.recent.append((batch.base_sequence, append.offset))
 
 
 class AppendHistory(BoundedDict[PartitionKey, PartitionAppends]):
@@ -101,14 +101,14 @@ class AppendHistory(BoundedDict[PartitionKey, PartitionAppends]):
         super().__init__(MAX_ITEMS // 10)
 
     def producer_of(self, append: Append) -> ProducerState | None:
-        """Return the producer state that a batch follows directly; None where that is unknown."""
+        """Return the state of a batch's producer directly before the batch; None if unknown."""
         run = self.get(append.partition_key)
         if run is None or run.end_offset != append.offset:
             return None
         return run.producers.get(append.batch.producer_id)
 
     def record(self, append: Append) -> None:
-        """Add an appended batch: to the run that it follows, or as the first of a new run."""
+        """Add an appended batch to the run that it continues, or start a new run."""
         run = self.get(append.partition_key)
         if run is not None and append.offset < run.end_offset and self._is_retry(run, append):
             return
@@ -117,30 +117,38 @@ class AppendHistory(BoundedDict[PartitionKey, PartitionAppends]):
         run.record(append)
 
     @staticmethod
-    def _is_retry(appended: PartitionAppends, append: Append) -> bool:
-        known = appended.producers.get(append.batch.producer_id)
-        return known is not None and (append.batch.base_sequence, append.offset) in known.recent
+    def _is_retry(run: PartitionAppends, append: Append) -> bool:
+        producer = run.producers.get(append.batch.producer_id)
+        if producer is None:
+            return False
+        return (append.batch.base_sequence, append.offset) in producer.recent
 
 
 def appends(observation: Observation) -> list[Append]:
-    """Return the batches of idempotent producers in a Produce exchange with a response."""
-    told = observation.response_body
-    if told is None:
+    """Return the batches of idempotent producers in a Produce exchange, with their results."""
+    response = observation.response_body
+    if response is None:
         return []
-    answers = {
+    results = {
         (topic.get("name", topic.get("topic_id")), each.index): each
-        for topic in told.responses or ()
+        for topic in response.responses or ()
         for each in topic.partition_responses or ()
     }
     found = []
-    for message, carried in observation.record_fields:
-        topic = carried.topic_id if carried.topic is None else carried.topic
+    for message, records_field in observation.record_fields:
+        topic = records_field.topic_id if records_field.topic is None else records_field.topic
         if topic is None:  # a null name violates E09
             continue
-        answer = answers.get((topic, carried.partition))
-        for batch in carried.batches:
-            if answer is not None and isinstance(batch, RecordBatch) and batch.producer_id >= 0:
-                place = observation.connection.broker.address, topic, carried.partition
-                error, offset = answer.error_code, answer.base_offset
-                found.append(Append(message, carried.path, place, batch, error, offset))
+        result = results.get((topic, records_field.partition))
+        for batch in records_field.batches:
+            if result is not None and isinstance(batch, RecordBatch) and batch.producer_id >= 0:
+                partition_key = (
+                    observation.connection.broker.address,
+                    topic,
+                    records_field.partition,
+                )
+                error, offset = result.error_code, result.base_offset
+                found.append(
+                    Append(message, records_field.path, partition_key, batch, error, offset)
+                )
     return found

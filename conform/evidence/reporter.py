@@ -1,4 +1,4 @@
-"""The reporter with which a rule records its results."""
+"""The reporter, with which a rule records its results."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from dissector.protocol.messages import Message
 
 _FRAME_PREFIX_BYTES = 16
-"""Length of the prefix by which a frame is found again; it contains the correlation id."""
+"""Length of the prefix that identifies a frame in its file; it contains the correlation id."""
 
 
 class CurrentObservation:
@@ -43,7 +43,7 @@ class Reporter:
         self._tally = verdict.tallies[rule.id]
 
     def count_judged(self) -> None:
-        """Count one case that could be judged, whatever the result."""
+        """Count a case that could be judged, whatever the result."""
         self._tally.judged += 1
 
     def count_unjudged(self, reason: str, cases: int = 1) -> None:
@@ -66,22 +66,23 @@ class Reporter:
         retained: Observation | None = None,
     ) -> None:
         """
-        Record a violation of the rule; only `count_judged` counts the case as judged.
+        Record a violation of the rule; it does not count a judged case (`count_judged` does).
 
         Args:
             side: The side that broke it.
-            found: What was found, in a line. Findings are grouped by this text without its numbers
-                and quoted words: quote whatever varies.
-            message: The message that shows it; by default that of the side.
-            path: The field of its body.
+            found: What was found, in one line. Findings are grouped by this text without its
+                numbers and quoted words, so quote whatever varies.
+            message: The message with the violation; by default the one that the side sent.
+            path: The field in its body.
             span: The byte range in its frame; by default that of the field.
-            severity: Where it differs from the rule's.
-            retained: A retained exchange, where the rule examines the end of its connection.
+            severity: The severity, if it differs from that of the rule.
+            retained: The exchange with the violation, if the rule examines the end of a
+                connection.
         """
-        turn = retained or self._current.observation
-        talk = turn.connection
-        exchange = turn.exchange if isinstance(turn, Observation) else None
-        peer = talk.client if side is Side.CLIENT else talk.broker
+        observation = retained or self._current.observation
+        connection = observation.connection
+        exchange = observation.exchange if isinstance(observation, Observation) else None
+        peer = connection.client if side is Side.CLIENT else connection.broker
         api = (exchange.api or "") if exchange else ""
         self._tally.broken += 1
         version = exchange.api_version if exchange else None
@@ -89,16 +90,16 @@ class Reporter:
         kind = self._verdict.kind(key, version)
         if kind is None:
             return
-        if message is None and isinstance(turn, Observation):
-            message = turn.request if side is Side.CLIENT else turn.response
+        if message is None and isinstance(observation, Observation):
+            message = observation.request if side is Side.CLIENT else observation.response
         if span is None and path and message is not None:
             span = span_of(message, path)
-        if span is not None and message is not None and _is_secret(message, span, turn):
+        if span is not None and message is not None and _is_secret(message, span, observation):
             found = VARIABLE_PARTS.sub(MASK, found)
         packet = None
         if exchange is not None and message is not None:
-            asked = message.kind == "request"
-            packet = exchange.request_packet if asked else exchange.response_packet
+            is_request = message.kind == "request"
+            packet = exchange.request_packet if is_request else exchange.response_packet
         kind.findings.append(
             Finding(
                 self._rule,
@@ -106,9 +107,9 @@ class Reporter:
                 side,
                 found,
                 peer.software,
-                talk.number,
-                talk.client.address,
-                talk.broker.address,
+                connection.number,
+                connection.client.address,
+                connection.broker.address,
                 packet,
                 exchange.correlation_id if exchange else None,
                 api,

@@ -1,9 +1,10 @@
 """
-The items that a response must cover, by the items in its request.
+The items that a response must contain, by the items of its request.
 
-A field path leads to the names of items in a message: `topics[name].partitions[partition_index]`
-gives pairs of topic and partition. `[a|b]` is the first non-null field, `[a,b]` both, `[]` a plain
-value, `[#]` the position; a list without brackets adds nothing to the name. `+` joins paths.
+A path of lists selects the keys of items in a message: `topics[name].partitions[partition_index]`
+yields pairs of topic and partition. The brackets contain the key of an item: `[a|b]` is the first
+of the fields that is not null, `[a,b]` both, `[]` the value itself, `[#]` the position; a list
+without brackets adds nothing to the key. `+` joins paths.
 """
 
 from __future__ import annotations
@@ -23,10 +24,10 @@ class ExpectedCoverage(NamedTuple):
     Which items of a response correspond to which items of its request.
 
     Attributes:
-        request_items: Field path in the request; a list that is null requests all items.
-        response_items: Field path in the response.
+        request_items: Path in the request; a null list requests all items.
+        response_items: Path in the response.
         may_be_partial: Whether the response may omit items.
-        empty_means_all: Whether an empty list requests all items, too.
+        empty_means_all: Whether an empty list requests all items as well.
     """
 
     request_items: str
@@ -143,47 +144,49 @@ def _parse_path(path: str) -> tuple[tuple[str, str | None], ...]:
     return tuple((m[1], m[2]) for m in _PATH_STEP.finditer(path))
 
 
-def item_keys(body: Any, paths: str, known: frozenset[Any] = frozenset()) -> set[ItemKey] | None:
+def item_keys(
+    body: Any, paths: str, preferred: frozenset[Any] = frozenset()
+) -> set[ItemKey] | None:
     """
-    Return the names in a body; None where a list is null, and so requests all items.
+    Return the keys of the items in a body; None if a list is null, and so requests all items.
 
     Args:
         body: The body of a request or a response.
-        paths: Field paths joined by `+`; those with a list that the version lacks are skipped.
-        known: Preferred names, where an item has several.
+        paths: Paths joined by `+`; those with a list that the version lacks are skipped.
+        preferred: Keys to prefer for an item that has several, such as name and id.
     """
     found: set[ItemKey] = set()
-    for way in paths.split("+"):
-        steps = _parse_path(way)
+    for path in paths.split("+"):
+        steps = _parse_path(path)
         if steps[0][0] not in body:
             continue
         if body[steps[0][0]] is None:
             return None
-        found.update(_collect_keys(body, steps, (), known))
+        found.update(_collect_keys(body, steps, (), preferred))
     return found
 
 
 def _collect_keys(
-    body: Any, steps: tuple[tuple[str, str | None], ...], name: ItemKey, known: frozenset[Any]
+    body: Any, steps: tuple[tuple[str, str | None], ...], prefix: ItemKey, preferred: frozenset[Any]
 ) -> Iterator[ItemKey]:
     if not steps:
-        yield name
+        yield prefix
         return
-    (list_name, key), *rest = steps
-    for at, each in enumerate(body.get(list_name) or ()):
-        yield from _collect_keys(
-            each, tuple(rest), (*name, *_extend_key(each, at, key, known)), known
-        )
+    (list_name, fields), *rest = steps
+    for index, item in enumerate(body.get(list_name) or ()):
+        key = (*prefix, *_item_key(item, index, fields, preferred))
+        yield from _collect_keys(item, tuple(rest), key, preferred)
 
 
-def _extend_key(each: Any, at: int, key: str | None, known: frozenset[Any]) -> ItemKey:
-    if key is None:
+def _item_key(item: Any, index: int, fields: str | None, preferred: frozenset[Any]) -> ItemKey:
+    """Return the key of an item by the brackets of its list; empty if there are none."""
+    if fields is None:
         return ()
-    if key == "":
-        return (each,)
-    if key == "#":
-        return (at,)
-    if "|" in key:
-        values = [v for n in key.split("|") if (v := each.get(n)) not in (None, NO_ID)]
-        return (next((v for v in values if v in known), values[0] if values else None),)
-    return tuple(each.get(n) for n in key.split(","))
+    if fields == "":
+        return (item,)
+    if fields == "#":
+        return (index,)
+    if "|" in fields:
+        values = [v for name in fields.split("|") if (v := item.get(name)) not in (None, NO_ID)]
+        return (next((v for v in values if v in preferred), values[0] if values else None),)
+    return tuple(item.get(name) for name in fields.split(","))

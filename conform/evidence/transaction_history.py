@@ -1,8 +1,8 @@
 """
-Transaction state from requests to the coordinator, before Kafka 4's implicit begin (KIP-890).
+Transactions, from requests to the coordinator, without Kafka 4's implicit begin (KIP-890).
 
-A client sends its coordinator requests over one connection. From an InitProducerId on it up to an
-EndTxn on it, without losses, all additions to the transaction were captured; so the partitions
+A client sends all requests to a coordinator over one connection. If that connection is captured
+without gaps from InitProducerId to EndTxn, so are all additions to the transaction; the partitions
 produced to in the meantime can be compared with them.
 
 Source: TransactionCoordinator.scala, TransactionManager.java; KIP-98, KIP-890.
@@ -19,7 +19,7 @@ from conform.evidence.bounded_memory import BoundedDict
 from conform.evidence.observation import Observation
 
 FIRST_IMPLICIT_PRODUCE = 12
-"""From this version on Produce adds its partitions to the transaction itself."""
+"""From this version on, Produce adds its partitions to the transaction itself."""
 FIRST_IMPLICIT_END = 5
 _FIRST_ADDED_BY_BROKERS = 4
 
@@ -27,7 +27,7 @@ TopicPartition: TypeAlias = tuple[str, int]
 """Name of a topic, and number of a partition."""
 
 _MAX_PRODUCED = 10_000
-"""Limit of the partitions kept for one transaction."""
+"""Limit of the retained partitions of one transaction."""
 
 
 class ProducerSession(NamedTuple):
@@ -42,11 +42,11 @@ class ProducerSession(NamedTuple):
 @dataclass(frozen=True, slots=True)
 class Transaction:
     """
-    A transaction that is open, or could be opened.
+    A transaction that is open, or may begin.
 
     Attributes:
         is_begun: Whether anything was added to it on this connection.
-        is_committed: Whether the previous one was committed; None where there was none.
+        is_committed: Whether the previous transaction was committed; None if there was none.
     """
 
     is_begun: bool = False
@@ -54,105 +54,107 @@ class Transaction:
 
 
 class TransactionHistory:
-    """The transactions whose beginning was captured on one connection to a coordinator."""
+    """The transactions on a connection to a coordinator whose beginning was captured."""
 
     def __init__(self) -> None:
         self._current: Callable[[], Observation | None] = lambda: None
         self._transaction: Transaction | None = None
         self._open: BoundedDict[ProducerSession, Transaction] = BoundedDict(1000)
 
-    def at(self, observation: Observation) -> Transaction | None:
-        """Return the transaction that an EndTxn ends; None where its beginning was not captured."""
+    def transaction_of(self, observation: Observation) -> Transaction | None:
+        """Return the transaction that an EndTxn ends; None if its beginning was not captured."""
         if self._current() is not observation:
             self._current = ref(observation)
             self._transaction = self._apply(observation)
         return self._transaction
 
     def _apply(self, observation: Observation) -> Transaction | None:
-        """Apply an exchange; return the transaction that it ends, in its state before."""
-        asked, told = observation.request_body, observation.response_body
-        if observation.connection.gap_reason or asked is None or told is None:
+        """Apply an exchange; return the transaction that it ends, as it was before."""
+        request, response = observation.request_body, observation.response_body
+        if observation.connection.gap_reason or request is None or response is None:
             self._open.clear()
             return None
         if observation.exchange.api == "InitProducerId":
-            if asked.transactional_id is not None and not told.error_code:
-                self._open[_producer_session(observation, asked.transactional_id, told)] = (
-                    Transaction()
-                )
+            if request.transactional_id is not None and not response.error_code:
+                begun = _producer_session(observation, request.transactional_id, response)
+                self._open[begun] = Transaction()
             return None
         if observation.exchange.api != "EndTxn":
-            who = _adding_session(observation)
-            if who is not None and who in self._open and not is_rejected(observation):
-                self._open[who] = Transaction(is_begun=True)
+            adding = _adding_session(observation)
+            if adding is not None and adding in self._open and not is_rejected(observation):
+                self._open[adding] = Transaction(is_begun=True)
             return None
-        who = ending_session(observation)
-        known = self._open.get(who)
-        if known is not None and not told.error_code:
-            self._open[who] = Transaction(is_committed=bool(asked.committed))
-        return known
+        producer = ending_session(observation)
+        transaction = self._open.get(producer)
+        if transaction is not None and not response.error_code:
+            self._open[producer] = Transaction(is_committed=bool(request.committed))
+        return transaction
 
 
 class AddedPartitions(BoundedDict[tuple[ProducerSession, TopicPartition | None], None]):
-    """The partitions that a producer has added in its epoch; None stands for any addition."""
+    """The partitions that a producer added in its epoch; None stands for any addition."""
 
     def record(self, observation: Observation) -> None:
-        """Record the additions of an exchange, on any connection."""
-        who = _adding_session(observation)
-        if who is None or observation.request_body is None or is_rejected(observation):
+        """Record the partitions that an exchange added, on any connection."""
+        producer = _adding_session(observation)
+        if producer is None or observation.request_body is None or is_rejected(observation):
             return
-        self[who, None] = None
+        self[producer, None] = None
         for topic in observation.request_body.get("v3_and_below_topics") or ():
             for partition in topic.partitions or ():
-                self[who, (topic.name, partition)] = None
+                self[producer, (topic.name, partition)] = None
 
 
 def _adding_session(observation: Observation) -> ProducerSession | None:
-    """Return the producer whose transaction a request adds to; None where it adds nothing."""
-    asked = observation.request_body
-    if asked is None or observation.exchange.api not in ("AddOffsetsToTxn", "AddPartitionsToTxn"):
+    """Return the producer whose transaction a request adds to; None if it adds nothing."""
+    request = observation.request_body
+    if request is None or observation.exchange.api not in ("AddOffsetsToTxn", "AddPartitionsToTxn"):
         return None
     if observation.exchange.api == "AddOffsetsToTxn":
-        return _producer_session(observation, asked.transactional_id, asked)
+        return _producer_session(observation, request.transactional_id, request)
     if (observation.version or 0) >= _FIRST_ADDED_BY_BROKERS:
         return None
-    name, number = asked.v3_and_below_transactional_id, asked.v3_and_below_producer_id
-    return ProducerSession(_host(observation), name, number, asked.v3_and_below_producer_epoch)
+    name, number = request.v3_and_below_transactional_id, request.v3_and_below_producer_id
+    return ProducerSession(_host(observation), name, number, request.v3_and_below_producer_epoch)
 
 
 def is_rejected(observation: Observation) -> bool:
-    """Return whether nothing was added: an error of one partition rejects all."""
-    told = observation.response_body
-    if told is None:
-        return False  # unknown, so it may have been added
-    if "error_code" in told:
-        return bool(told.error_code)
-    topics = told.get("results_by_topic_v3_and_below") or ()
+    """Return whether a request added nothing: an error of one partition rejects all."""
+    response = observation.response_body
+    if response is None:
+        return False  # it may have been added
+    if "error_code" in response:
+        return bool(response.error_code)
+    topics = response.get("results_by_topic_v3_and_below") or ()
     return any(each.partition_error_code for topic in topics for each in topic.results_by_partition)
 
 
 class ProducedPartitions(BoundedDict[ProducerSession, "BoundedDict[TopicPartition, int]"]):
-    """Partitions appended to in explicit transactions, with the packet of the request."""
+    """Partitions produced to in explicit transactions, with the packet of the request."""
 
     def record(self, observation: Observation) -> None:
         """Record the transactional batches of a Produce exchange that were appended."""
-        asked, told = observation.request_body, observation.response_body
-        if asked is None or told is None or (observation.version or 0) >= FIRST_IMPLICIT_PRODUCE:
+        request, response = observation.request_body, observation.response_body
+        if request is None or response is None:
             return
-        fine = {
+        if (observation.version or 0) >= FIRST_IMPLICIT_PRODUCE:
+            return
+        appended = {
             (topic.name, each.index)
-            for topic in told.responses or ()
+            for topic in response.responses or ()
             for each in topic.partition_responses or ()
             if not each.error_code
         }
-        for _, carried in observation.record_fields:
-            place = carried.topic or "", carried.partition
-            for batch in carried.batches:
-                if place in fine and getattr(batch, "transactional", False):
-                    who = _producer_session(observation, asked.get("transactional_id") or "", batch)
-                    found = self.get(who)
+        transactional_id = request.get("transactional_id") or ""
+        for _, records_field in observation.record_fields:
+            partition = records_field.topic or "", records_field.partition
+            for batch in records_field.batches:
+                if partition in appended and getattr(batch, "transactional", False):
+                    producer = _producer_session(observation, transactional_id, batch)
+                    found = self.get(producer)
                     if found is None:
-                        found = self[who] = BoundedDict(_MAX_PRODUCED)
-                    found[place] = observation.exchange.request_packet or 0
+                        found = self[producer] = BoundedDict(_MAX_PRODUCED)
+                    found[partition] = observation.exchange.request_packet or 0
 
 
 def ending_session(observation: Observation) -> ProducerSession:

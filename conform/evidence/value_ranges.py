@@ -1,8 +1,8 @@
 """
-Numbers below the range of their field: negative ports, offsets, partitions, times.
+Numbers outside the range of their field: negative ports, offsets, partitions, times.
 
-Kafka uses -1 for "none"; hardly any field has a meaning for lower values, and fields that count or
-number things begin at 0. The check of a body is generated for its version, as in `odd_values`.
+Kafka uses -1 for "none"; few fields have lower values, and counts and indices begin at 0. The check
+of a body is generated for its version, as in `non_canonical_values`.
 """
 
 from __future__ import annotations
@@ -46,14 +46,14 @@ _FROM_0 = frozenset(
         "response_partition_limit",
     ]
 )
-"""Fields that can't be -1; nor can the fields that identify the items of a list."""
+"""Fields that are never -1, like the key fields of lists."""
 
 _MINIMUMS = {
     "generation_id_or_member_epoch": -2,
     "replica_id": -3,
     "timeout_ms": -1,
 }
-"""Fields with a lower limit of their own: epochs of leaving static members, replicas of tools."""
+"""Fields with a minimum of their own: epochs of leaving static members, replica ids of tools."""
 
 _UNBOUNDED_FIELDS = frozenset(
     [
@@ -77,13 +77,13 @@ _UNBOUNDED_FIELDS = frozenset(
         "leader",
     ]
 )
-"""Fields that other rules check, or that hold any number."""
+"""Fields that other rules check, or that may contain any number."""
 
 _INTEGER_TYPES = ("int8", "int16", "int32", "int64")
 _MAX_PORT = 65535
 
 OutOfRange = tuple[str, int, int]
-"""Path of a number, the number, and the least valid value."""
+"""Path of a number, the number, and the minimum of its field."""
 
 
 def find_out_of_range(schema: Schema, version: int, body: Any) -> list[OutOfRange]:
@@ -93,34 +93,34 @@ def find_out_of_range(schema: Schema, version: int, body: Any) -> list[OutOfRang
 
 @cache
 def _compiled_check(schema: Schema, version: int) -> Callable[[Any], Iterator[OutOfRange]]:
-    lines = ["def look(v0, p0=''):", *_struct(schema.fields, version, 0), " return", " yield"]
+    lines = ["def check(v0, p0=''):", *_struct(schema.fields, version, 0), " return", " yield"]
     names: dict[str, Any] = {}
     exec(compile("\n".join(lines), "<ranges>", "exec"), names)
-    found: Callable[[Any], Iterator[OutOfRange]] = names["look"]
+    found: Callable[[Any], Iterator[OutOfRange]] = names["check"]
     return found
 
 
 def _struct(fields: tuple[Field, ...], version: int, depth: int) -> list[str]:
     """Return statements that check the struct `v<depth>`, whose path is `p<depth>`."""
-    plain, tagged = split_tagged(fields, version)
-    there = plain + tagged
+    untagged, tagged = split_tagged(fields, version)
+    siblings = untagged + tagged
     lines: list[str] = []
-    for each in there:
-        lines += _field(each, version, depth, there)
+    for each in siblings:
+        lines += _field(each, version, depth, siblings)
     return lines
 
 
-def _field(each: Field, version: int, depth: int, beside: list[Field]) -> list[str]:
+def _field(each: Field, version: int, depth: int, siblings: list[Field]) -> list[str]:
     pad, value = " " * (depth + 1), f"v{depth + 1}"
     read = f"{pad}{value} = v{depth}[{each.name!r}]"
     path = f"p{depth} + {each.name!r}"
     if each.type in _INTEGER_TYPES:
-        least = minimum_of(each)
-        if least is None:
+        minimum = minimum_of(each)
+        if minimum is None:
             return []
-        lines = [read, f"{pad}if {value} < {least}: yield {path}, {value}, {least}"]
+        lines = [read, f"{pad}if {value} < {minimum}: yield {path}, {value}, {minimum}"]
         if each.name == "port":
-            lines += _port(pad, value, path, depth, beside)
+            lines += _port(pad, value, path, depth, siblings)
         return lines
     if each.type == "struct":
         inner = _struct(each.fields, version, depth + 1)
@@ -137,9 +137,9 @@ def _field(each: Field, version: int, depth: int, beside: list[Field]) -> list[s
     return []
 
 
-def _port(pad: str, value: str, path: str, depth: int, beside: list[Field]) -> list[str]:
-    """Return statements for a port: -1 is valid only beside a negative node id."""
-    node = next((each.name for each in beside if each.name in ("node_id", "broker_id")), None)
+def _port(pad: str, value: str, path: str, depth: int, siblings: list[Field]) -> list[str]:
+    """Return statements that check a port: -1 is valid only with a negative node id."""
+    node = next((each.name for each in siblings if each.name in ("node_id", "broker_id")), None)
     lines = [f"{pad}if {value} > {_MAX_PORT}: yield {path}, {value}, 0"]
     if node is not None:
         lines += [f"{pad}if {value} == -1 and v{depth}[{node!r}] >= 0: yield {path}, {value}, 0"]
@@ -147,7 +147,7 @@ def _port(pad: str, value: str, path: str, depth: int, beside: list[Field]) -> l
 
 
 def minimum_of(each: Field) -> int | None:
-    """Return the least valid value of a field; None where any number is valid."""
+    """Return the minimum of a field; None if any number is valid."""
     if each.name in _UNBOUNDED_FIELDS:
         return None
     return 0 if each.key or each.name in _FROM_0 else _MINIMUMS.get(each.name, -1)

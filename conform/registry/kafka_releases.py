@@ -33,9 +33,9 @@ class Difference:
 
     Attributes:
         api_key: Key of the API.
-        offered: The range that the broker offers; None for nothing.
-        expected: The range of the release; None for nothing.
-        is_by_setting: Whether settings of a broker may explain it: then it does not count.
+        offered: The range that the broker offers; None if it does not offer the API.
+        expected: The range of the release; None if it does not have the API.
+        is_by_setting: Whether broker settings may explain it, so that it does not count.
     """
 
     api_key: int
@@ -44,9 +44,9 @@ class Difference:
     is_by_setting: bool = False
 
     def __str__(self) -> str:
-        why = " (settings decide)" if self.is_by_setting else ""
+        note = " (depends on settings)" if self.is_by_setting else ""
         offered, expected = _range_text(self.offered), _range_text(self.expected)
-        return f"{api_name(self.api_key)}: offers {offered}, the release {expected}{why}"
+        return f"{api_name(self.api_key)}: offers {offered}, the release {expected}{note}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +55,8 @@ class ReleaseMatch:
     Comparison of a broker's ranges with the releases that they match best.
 
     Attributes:
-        releases: The best releases, from old to new: several where their ranges are equal.
-        differences: Differences from the newest of them, in the order of the keys.
+        releases: The best releases, from old to new; several if their ranges are equal.
+        differences: Differences from the newest of them, by API key.
     """
 
     releases: tuple[str, ...]
@@ -78,7 +78,7 @@ def best_match(offered: OfferedRanges) -> ReleaseMatch:
 
 
 def differences(offered: OfferedRanges, release: str) -> tuple[Difference, ...]:
-    """Return the differences of offered versions from a release, in the order of the keys."""
+    """Return the differences between the offered versions and a release, by API key."""
     expected = ranges_of(release)
     return tuple(
         Difference(
@@ -108,9 +108,9 @@ def ranges_of(release: str) -> dict[int, VersionRange]:
 
 def _cost(found: tuple[Difference, ...]) -> tuple[int, int]:
     """
-    Weigh differences: first the number of versions too many or too few, then the missing APIs.
+    Weigh differences: first the number of differing versions, then the number of missing APIs.
 
-    A broker that offers less is still closest to the release that it imitates.
+    So a broker that implements only part of a release still matches that release best.
     """
     counted = [each for each in found if not each.is_by_setting]
     missing = sum(each.offered is None for each in counted)
@@ -126,13 +126,15 @@ def _range_distance(offered: VersionRange | None, expected: VersionRange | None)
 
 
 def _may_be_by_setting(key: int, release: str, offered: OfferedRanges) -> bool:
-    """Return whether the configuration decides if a broker of the release offers an API."""
+    """Return whether it depends on settings if a broker of the release offers an API."""
     if key in OPTIONAL_APIS:
         return key not in offered or key not in ranges_of(release)
-    at = RELEASES.index(release)
-    has_both = RELEASES.index(_FIRST_WITH_KRAFT) <= at < RELEASES.index(_FIRST_WITHOUT_ZOOKEEPER)
-    of_form = key in _ZOOKEEPER_APIS and key not in offered
-    return has_both and (of_form or (key in _KRAFT_APIS and key not in ranges_of(release)))
+    position = RELEASES.index(release)
+    has_both = (
+        RELEASES.index(_FIRST_WITH_KRAFT) <= position < RELEASES.index(_FIRST_WITHOUT_ZOOKEEPER)
+    )
+    is_of_zookeeper = key in _ZOOKEEPER_APIS and key not in offered
+    return has_both and (is_of_zookeeper or (key in _KRAFT_APIS and key not in ranges_of(release)))
 
 
 def _range_text(bounds: VersionRange | None) -> str:
@@ -140,5 +142,5 @@ def _range_text(bounds: VersionRange | None) -> str:
         return "nothing"
     low, high = bounds
     if not 0 <= low <= high:
-        return f"{low} to {high}, which is no range"
+        return f"{low} to {high}, an invalid range"
     return f"v{low}" if low == high else f"v{low}-{high}"

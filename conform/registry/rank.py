@@ -1,4 +1,4 @@
-"""The rank of a rule: the consequence of its violation for clients."""
+"""The rank and the severity of a rule."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from enum import StrEnum
 
 class Rank(StrEnum):
     """
-    Consequence for the clients in use.
+    Consequence of a violation for existing clients.
 
-    `breaks clients`: some of them fail, wait, or lose or misread records. `differs from Kafka`:
-    they continue, though not as with Apache Kafka.
+    `breaks clients`: some clients fail, hang, or lose or misread records. `differs from Kafka`:
+    clients continue, but the behaviour differs from Apache Kafka.
     """
 
     BREAKS = "breaks clients"
@@ -37,8 +37,8 @@ _ERROR_CODE_RULES = frozenset(
     )
 )
 """
-Rules of severity error whose violation is only another error code, or a missing rejection: a client
-that sends nothing wrong never sees the difference.
+Rules of severity error whose violation is only another error code, or a missing rejection, which a
+correct client never meets.
 """
 
 

@@ -1,8 +1,9 @@
 """
 Rules of the Kafka protocol, and their registry.
 
-A rule is a function that examines an observation (`conform.evidence.observation`) and reports to
-a reporter (`conform.evidence.reporter`). The decorator `rule` registers it with its documentation.
+A rule is a function that examines an observation (`conform.evidence.observation`) and passes its
+results to a reporter (`conform.evidence.reporter`). The decorator `rule` registers the function
+with its documentation.
 """
 
 from __future__ import annotations
@@ -36,17 +37,18 @@ class Rule:
 
     Attributes:
         id: A letter for its family and a number: `F03`.
-        title: The rule in one line.
+        title: The violation in one line, as a headline.
         severity: The default severity of its findings.
-        source: Where Kafka defines it: a KIP, a source file, or the behaviour of its brokers.
-        asks: The requirement, for the side that broke it.
+        source: Where Kafka defines the rule: a KIP, a source file, the behaviour of its brokers.
+        asks: The requirement, in full sentences.
         example: A violation, in one line.
-        on: `exchange`: each exchange as it ends; `batch`: each record batch or message set that
-            was produced or fetched; `close`: each connection at its end; `live`: a running broker.
-        apis: Names of the APIs whose exchanges or batches it examines; empty: all.
+        on: The observations that it examines. `exchange`: each exchange at its end; `batch`: each
+            produced or fetched record batch or message set; `close`: each connection at its end;
+            `live`: a running broker.
+        apis: Names of the APIs whose exchanges or batches it examines; empty for all.
         call: The function.
-        fast_check: A fast check: returns the number of cases that keep the rule, or None where
-            `call` must run. Rules with the same fast check share its result. None: no fast check.
+        fast_check: A fast check; it returns the number of judged cases if none breaks the rule, or
+            None if `call` must run. Rules with the same fast check share its result.
     """
 
     id: str
@@ -90,7 +92,7 @@ def rule(
     """Register a function as a rule; the arguments are the attributes of `Rule`."""
 
     def register(call: RuleFunction) -> RuleFunction:
-        assert id not in REGISTRY, f"rule {id} is there twice"
+        assert id not in REGISTRY, f"rule {id} is registered twice"
         REGISTRY[id] = Rule(id, title, severity, source, asks, example, on, apis, call, fast_check)
         return call
 

@@ -1,4 +1,4 @@
-"""The verdict: findings, grouped and counted, and the number of cases of each rule."""
+"""The verdict: findings, grouped and counted, and the counts of each rule."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from conform.registry.rule import Rule, Side
 from dissector.errors import bug_location
 
 MAX_FINDINGS_PER_KIND = 3
-"""How many equal findings are kept in full."""
+"""Number of equal findings that are retained in full."""
 
 MAX_KINDS = 10_000
-"""Kinds of findings that are kept; more are only counted."""
+"""Limit of the retained kinds of findings; further findings are only counted."""
 
 _MAX_VERSIONS = 100
 
 VARIABLE_PARTS = re.compile(r"'[^']*'|\"[^\"]*\"|[0-9a-f]{8}-[0-9a-f-]{27}|-?\d+")
 """The parts in which equal findings differ: quoted words, ids, numbers."""
 
-RULE_FAILED = "the rule failed, which is a mistake of kafkashark"
+RULE_FAILED = "the rule failed because of a bug in kafkashark"
 
 _SEVERITY_ORDER, _RANK_ORDER = tuple(Severity), tuple(Rank)
 _INDEX = re.compile(r"\[\d+\]")
@@ -35,26 +35,26 @@ class Finding:
 
     Attributes:
         rule: The rule.
-        severity: The rule's, unless this case differs.
+        severity: The severity, which may differ from that of the rule.
         side: The side that broke it.
-        software: Name and version of that side, as far as ApiVersions reveals them; else empty.
+        software: Name and version of that side, from ApiVersions; empty if unknown.
         connection: Number of the connection in the capture; None for a live broker.
         client: `address:port`.
         broker: `address:port`.
-        packet: Number of the packet that completed the message, from 1; None where there is none.
+        packet: Number of the packet that completed the message, from 1; None if there is none.
         correlation_id: Correlation id of the exchange.
-        api: Name of the API; empty where it is unknown.
+        api: Name of the API; empty if unknown.
         version: Version of the request.
         path: The field of the message's body, with indices; empty: the message as a whole.
-        span: Its byte range in the frame, counted from behind the frame's size.
+        span: Its byte range in the frame, without the frame's size field.
         message: `request`, `response`, or empty.
         found: What was found.
         capture: The file; empty for a live broker.
-        cause: A possible common cause of findings of many rules, such as a broker that closes each
-            connection; empty: an independent finding.
-        request: The bytes sent to a live broker, without the size; empty for a capture.
+        cause: A likely common cause of findings of many rules, such as a broker that closes every
+            connection; empty for an independent finding.
+        request: The bytes sent to a live broker, without the size field; empty for a capture.
         frame: The first bytes of the message's frame, and its size; None for a live broker.
-        client_id: The client id of the request; empty where it is unknown.
+        client_id: The client id of the request; empty if unknown.
     """
 
     rule: Rule
@@ -80,7 +80,7 @@ class Finding:
 
     @property
     def rank(self) -> Rank:
-        """The rank of the rule, unless the cause or severity of this case changes it."""
+        """The rank of the rule, unless the cause or the severity of this finding changes it."""
         if self.cause:
             return Rank.BREAKS
         is_usual = self.severity is self.rule.severity
@@ -88,14 +88,14 @@ class Finding:
 
     @property
     def key(self) -> str:
-        """The key that equal findings share: all but addresses, indices and numbers."""
+        """The key that equal findings share: without addresses, indices and numbers."""
         return finding_key(self.rule, self.side, self.software, self.api, self.path, self.found)
 
 
 def finding_key(rule: Rule, side: Side, software: str, api: str, path: str, found: str) -> str:
     """Return the key that equal findings share, as a baseline stores it."""
-    place, what = _INDEX.sub("[]", path), VARIABLE_PARTS.sub("#", found)
-    return "|".join((rule.id, side, software, api, place, what))
+    general_path, general_text = _INDEX.sub("[]", path), VARIABLE_PARTS.sub("#", found)
+    return "|".join((rule.id, side, software, api, general_path, general_text))
 
 
 @dataclass(slots=True)
@@ -151,7 +151,7 @@ class Tally:
         judged: Number of cases that could be judged.
         broken: Number of violations.
         unjudged: Number of cases that could not be judged, by reason.
-        seconds: Time spent in the rule; 0 where it was not measured.
+        seconds: Run time of the rule; 0 if it was not measured.
     """
 
     judged: int = 0
@@ -163,12 +163,12 @@ class Tally:
 @dataclass(slots=True)
 class Fault:
     """
-    A bug in kafkashark: a rule raised an exception, and judged nothing there.
+    A bug in kafkashark: a rule raised an exception, and did not judge the observation.
 
     Attributes:
-        rule: Its id; empty where the code that prepares exchanges for the rules failed.
-        error: The exception, and the line of ours that raised it.
-        where: The first observation on which it failed.
+        rule: Id of the rule; empty if the code that prepares observations failed.
+        error: The exception, and the line of kafkashark that raised it.
+        where: The first observation with the failure.
         count: Number of failures.
     """
 
@@ -189,9 +189,9 @@ class Verdict:
         rules: The rules that were applied, in their order.
         tallies: Counts by rule id.
         kinds: Findings by their key.
-        uncounted: Findings beyond the limit of kinds.
+        uncounted: Number of findings beyond the limit of kinds.
         captures: The files that were judged.
-        fail_on: The mildest severity that makes a build fail.
+        fail_on: The mildest severity that fails.
         require_judged: The least number of judged rules for a verdict to pass.
         problems: Problems of the files, one line each; empty for a live broker.
         faults: Bugs in kafkashark, by rule and place in the code.
@@ -209,15 +209,15 @@ class Verdict:
         self.faults: dict[tuple[str, str], Fault] = {}
 
     def fault(self, rule: str, error: Exception, where: str) -> None:
-        """Record that a rule failed: it judged nothing of its observation."""
-        # Leave out the text of the exception: it may quote secrets of the capture.
-        what = f"{type(error).__name__} in {bug_location(error)}"
-        self.faults.setdefault((rule, what), Fault(rule, what, where)).count += 1
+        """Record an exception in a rule, which did not judge its observation."""
+        # Omit the text of the exception, which may contain secrets of the capture.
+        text = f"{type(error).__name__} in {bug_location(error)}"
+        self.faults.setdefault((rule, text), Fault(rule, text, where)).count += 1
         if rule:
             self.tallies[rule].unjudged[RULE_FAILED] += 1
 
     def kind(self, key: str, version: int | None = None) -> Kind | None:
-        """Count one more finding of a kind; return the kind while its findings are kept in full."""
+        """Count a finding of a kind; return the kind if the finding is to be retained in full."""
         kind = self.kinds.get(key)
         if kind is None:
             if len(self.kinds) >= MAX_KINDS:
@@ -254,8 +254,8 @@ class Verdict:
             for severity in Severity
         )
         known = sum(kind.count for kind in self.kinds.values() if kind.known)
-        of_baseline = f", {known:,} known by the baseline" * bool(known)
-        more = f", {self.uncounted:,} more not told apart" * bool(self.uncounted)
+        of_baseline = f", {known:,} in the baseline" * bool(known)
+        more = f", {self.uncounted:,} more not grouped" * bool(self.uncounted)
         faults = len({fault.rule for fault in self.faults.values()})
         failed = f"; {faults} rule{'s' * (faults != 1)} failed" * bool(faults)
         judged = sum(tally.judged for tally in self.tallies.values())
@@ -299,7 +299,7 @@ class Verdict:
 
     @property
     def passed(self) -> bool:
-        """Whether nothing fails, and enough rules were judged for that to mean something."""
+        """Whether no finding fails, and enough rules were judged."""
         return not self.fails and self.is_enough
 
     def is_failing(self, severity: Severity) -> bool:

@@ -2,7 +2,7 @@
 A baseline: accepted findings, one per line, that do not fail a build.
 
 A line is the common key of equal findings in one version of an API, without addresses, numbers and
-software versions: it stays the same from run to run. Lines that begin with `#` are comments.
+software versions, so it is the same in each run. Lines that begin with `#` are comments.
 """
 
 from __future__ import annotations
@@ -51,8 +51,8 @@ def read_baseline(file: Path) -> set[str]:
     try:
         lines = file.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
-        what = error.strerror if isinstance(error, OSError) else "is no text"
-        raise UsageError(f"{file}: {what}") from error
+        reason = error.strerror if isinstance(error, OSError) else "is not text"
+        raise UsageError(f"{file}: {reason}") from error
     found = set()
     for number, line in enumerate(map(str.strip, lines), 1):
         if line and not line.startswith("#"):
@@ -63,15 +63,15 @@ def read_baseline(file: Path) -> set[str]:
                 )
             found.add(line)
     if not found and _HEADING[0] not in lines:
-        raise UsageError(f"{file}: is no baseline; --write-baseline writes one")
+        raise UsageError(f"{file}: is not a baseline; --write-baseline writes one")
     return found
 
 
 def apply_baseline(verdict: Verdict, lines: set[str]) -> set[str]:
     """Mark the findings that are in the baseline; return the lines without a matching finding."""
-    met = set()
+    matched = set()
     for kind in verdict:
-        needed = baseline_lines_of(kind)
-        kind.known = needed <= lines
-        met |= needed
-    return lines - met
+        kind_lines = baseline_lines_of(kind)
+        kind.known = kind_lines <= lines
+        matched |= kind_lines
+    return lines - matched

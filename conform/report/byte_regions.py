@@ -19,31 +19,33 @@ _SIZE_BYTES = 4
 
 def regions_of(verdict: Verdict) -> dict[Finding, Region]:
     """
-    Return the location of the bytes of findings, where it is known.
+    Return the location in the files of the bytes of findings, as far as it is known.
 
-    It is known for a message within one packet of an uncompressed file. The captures are read once
-    more for it, up to the last packet with a finding.
+    It is known for messages within one packet of an uncompressed file. The captures are read a
+    second time, up to the last packet with a finding.
     """
-    wanted: dict[int, list[Finding]] = defaultdict(list)
+    by_packet: dict[int, list[Finding]] = defaultdict(list)
     for kind in verdict:
         for finding in kind.findings:
             if finding.packet is not None and finding.frame is not None:
-                wanted[finding.packet - 1].append(finding)
-    if not wanted or "-" in verdict.captures:
+                by_packet[finding.packet - 1].append(finding)
+    if not by_packet or "-" in verdict.captures:
         return {}
     try:
-        return _find_regions(verdict.captures, wanted)
-    except DissectorError:  # a file is gone meanwhile: report the findings without locations
+        return _find_regions(verdict.captures, by_packet)
+    except DissectorError:  # a file was removed meanwhile: report the findings without locations
         return {}
 
 
-def _find_regions(paths: Sequence[str], wanted: dict[int, list[Finding]]) -> dict[Finding, Region]:
+def _find_regions(
+    paths: Sequence[str], by_packet: dict[int, list[Finding]]
+) -> dict[Finding, Region]:
     found: dict[Finding, Region] = {}
-    last = max(wanted)
+    last = max(by_packet)
     for packets in read_packets(paths):
         for number in range(packets.first, min(packets.first + len(packets), last + 1)):
             row = number - packets.first
-            for finding in wanted.get(number, ()):
+            for finding in by_packet.get(number, ()):
                 start = int(packets.start[row])
                 data = packets.data[start : start + int(packets.captured[row])].tobytes()
                 region = _region(finding, data, packets.base + start)
@@ -55,20 +57,20 @@ def _find_regions(paths: Sequence[str], wanted: dict[int, list[Finding]]) -> dic
 
 
 def _region(finding: Finding, packet: bytes, base: int) -> Region | None:
-    """Return the location of a finding's bytes, in a packet at offset `base` of its file."""
+    """Return the location of a finding's bytes; `base` is the offset of the packet in its file."""
     assert finding.frame is not None
-    head, size = finding.frame
-    at = packet.find(size.to_bytes(_SIZE_BYTES, "big") + head)
+    prefix, size = finding.frame
+    position = packet.find(size.to_bytes(_SIZE_BYTES, "big") + prefix)
     start, end = finding.span or (0, size)
-    if at < 0 or at + _SIZE_BYTES + end > len(packet):
+    if position < 0 or position + _SIZE_BYTES + end > len(packet):
         return None
-    return base + at + _SIZE_BYTES + start, end - start
+    return base + position + _SIZE_BYTES + start, end - start
 
 
 def _matches_file(path: str, finding: Finding, region: Region) -> bool:
-    """Return whether the file itself has the message there; a compressed file does not."""
+    """Return whether the file has the message there; a compressed file does not."""
     assert finding.frame is not None
-    head, _ = finding.frame
+    prefix, _ = finding.frame
     with Path(path).open("rb") as file:
         file.seek(region[0] - (finding.span or (0, 0))[0])
-        return file.read(len(head)) == head
+        return file.read(len(prefix)) == prefix

@@ -38,20 +38,20 @@ td.n, th.n { text-align: right }
 
 def html_lines(verdict: Verdict, subject: str) -> Iterator[str]:
     """Yield the lines of the page."""
-    mood = "error" if verdict.fails else "good"
+    css_class = "error" if verdict.fails else "good"
     yield "<!doctype html>"
     title = f"Conformance of {_escape_text(subject)}"
     yield f'<html lang="en"><meta charset="utf-8"><title>{title}</title>'
     yield f'<meta name="viewport" content="width=device-width"><style>{_STYLE}</style>'
-    yield f'<h1 class="{mood}">{_escape_text(summary_line(verdict, subject))}</h1>'
-    for heading, known in (("Findings", False), ("Known by the baseline", True)):
+    yield f'<h1 class="{css_class}">{_escape_text(summary_line(verdict, subject))}</h1>'
+    for heading, known in (("Findings", False), ("In the baseline", True)):
         causes = [cause for cause in verdict.causes() if cause.kind.known is known]
         if causes:
             yield f"<h2>{heading}</h2>"
         for cause in causes:
             yield from _cause_lines(cause)
     if verdict.faults:
-        yield "<h2>Mistakes of kafkashark: please report them</h2>"
+        yield "<h2>Bugs in kafkashark: please report them</h2>"
         for fault in verdict.faults.values():
             yield f"<p>{_escape_text(fault_text(fault))}</p>"
     yield from _rule_rows(verdict)
@@ -66,7 +66,7 @@ def _cause_lines(cause: Cause) -> Iterator[str]:
         f'<details open><summary><b class="{first.severity}">{first.severity} {rule.id}</b> '
         f"{_escape_text(rule.title)}, {count_text(kind.count)}, {first.rank}</summary><dl>"
     )
-    yield f"<dt>asks</dt><dd>{_escape_text(rule.asks)}</dd>"
+    yield f"<dt>expected</dt><dd>{_escape_text(rule.asks)}</dd>"
     for finding in kind.findings:
         yield f"<dt>found</dt><dd>{_escape_text(finding.found)}</dd>"
         place = _escape_text(location_text(finding))
@@ -83,7 +83,7 @@ def _rule_rows(verdict: Verdict) -> Iterator[str]:
     yield '<th class="n">judged</th><th class="n">broken</th><th>not judged</th></tr>'
     for rule in verdict.rules:
         tally = verdict.tallies[rule.id]
-        reasons = "; ".join(f"{n:,}: {why}" for why, n in tally.unjudged.most_common())
+        reasons = "; ".join(f"{n:,}: {reason}" for reason, n in tally.unjudged.most_common())
         yield (
             f"<tr><td>{rule.id}</td><td>{_escape_text(rule.title)}</td><td>{rule.rank}</td>"
             f'<td class="n">{tally.judged:,}</td>'

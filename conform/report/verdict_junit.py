@@ -1,8 +1,8 @@
 """
 A verdict as JUnit XML: a rule is a test case.
 
-Findings at least as severe as `--fail-on` fail it. With milder ones only, and where it could not be
-judged, it is skipped with the reason as message: readers of JUnit show neither as a success.
+Findings at least as severe as `--fail-on` fail it. A case with only milder findings, or without a
+judgement, is skipped with the reason as message, so that readers of JUnit do not show a success.
 
 Source: the schema that Jenkins' xUnit plugin checks (junit-10.xsd).
 """
@@ -28,9 +28,9 @@ class _TestCase:
     Attributes:
         rule: The rule.
         tally: The counts of the rule.
-        failing: The findings that make it fail, each with the id of the rule that has already
-            reported their cause, which is mostly empty.
-        not_failing: The findings that do not make it fail, likewise.
+        failing: The findings that make it fail, each with the id of the rule that reports their
+            common cause, if another one does; else empty.
+        not_failing: The milder findings, likewise.
         faults: Bugs in kafkashark.
     """
 
@@ -42,7 +42,7 @@ class _TestCase:
 
     @property
     def skipped(self) -> str:
-        """Why the case neither fails nor passes; empty where it does."""
+        """Why the case neither fails nor passes; empty if it does."""
         if self.failing or self.faults:
             return ""
         if self.not_failing:
@@ -50,7 +50,7 @@ class _TestCase:
             return f"{kind.first.severity}, {count_text(kind.count)}: {kind.first.found}"
         if self.tally.judged or self.tally.broken:
             return ""
-        return "; ".join(self.tally.unjudged) or "nothing of the kind was there"
+        return "; ".join(self.tally.unjudged) or "there was no case to judge"
 
 
 def junit_lines(verdict: Verdict, subject: str) -> Iterator[str]:
@@ -97,7 +97,7 @@ def _case_lines(case: _TestCase) -> Iterator[str]:
     if case.skipped:
         yield f"<skipped message={_escape_attribute(case.skipped)}/>"
     if case.faults:
-        yield f"<error message={_escape_attribute('a mistake of kafkashark')}>"
+        yield f"<error message={_escape_attribute('a bug in kafkashark')}>"
         for fault in case.faults:
             yield _escape_text(f"{fault}, {count_text(fault.count)} ({fault.where})")
         yield "</error>"

@@ -1,4 +1,4 @@
-"""A verdict as lines of JSON; `section` gives the type of a line."""
+"""A verdict as lines of JSON; `section` is the type of a line."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def finding_row(kind: Kind, finding: Finding) -> dict[str, Any]:
         "client": finding.client,
         "client_id": finding.client_id or None,
         "broker": finding.broker,
-        "packet": finding.packet,  # from 1, as an exchange has it
+        "packet": finding.packet,  # from 1, as in exchanges
         "message": finding.message or None,
         "api": finding.api or None,
         "api_version": finding.version,

@@ -28,10 +28,10 @@ SARIF_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 
 def sarif_lines(verdict: Verdict, subject: str) -> Iterator[str]:
     """Yield the file, a single line."""
-    places = {rule.id: at for at, rule in enumerate(verdict.rules)}
+    rule_index = {rule.id: at for at, rule in enumerate(verdict.rules)}
     regions = regions_of(verdict)
     results = [
-        _result(cause, places[cause.kind.first.rule.id], subject, regions)
+        _result(cause, rule_index[cause.kind.first.rule.id], subject, regions)
         for cause in verdict.causes()
     ]
     driver = {
@@ -65,7 +65,7 @@ def _rule(rule: Rule) -> dict[str, Any]:
         "name": _pascal_case(rule.title),
         "shortDescription": {"text": rule.title},
         "fullDescription": {"text": rule.asks},
-        "help": {"text": f"{rule.asks} Breaks it: {rule.example}. Source: {rule.source}"},
+        "help": {"text": f"{rule.asks} Violation: {rule.example}. Source: {rule.source}"},
         "defaultConfiguration": {"level": rule.severity.value},
         "properties": {"rank": rule.rank.value, "tags": [rule.rank.value]},
     }
@@ -77,15 +77,15 @@ def _pascal_case(text: str) -> str:
 
 
 def _result(
-    cause: Cause, place: int, subject: str, regions: Mapping[Finding, Region]
+    cause: Cause, index: int, subject: str, regions: Mapping[Finding, Region]
 ) -> dict[str, Any]:
     kind = cause.kind
     first = kind.first
-    also = f"; of the same cause, {other_findings_text(cause)}" if cause.others else ""
+    also = f"; with the same cause, {other_findings_text(cause)}" if cause.others else ""
     text = escaped(f"{first.found} ({side_text(first)}){also}")
     result: dict[str, Any] = {
         "ruleId": first.rule.id,
-        "ruleIndex": place,
+        "ruleIndex": index,
         "level": first.severity.value,
         "message": {"text": text},
         "locations": [
@@ -112,7 +112,7 @@ def _location(finding: Finding, subject: str, region: Region | None) -> dict[str
         if region is not None:
             physical["region"] = {"byteOffset": region[0], "byteLength": region[1]}
     elif finding.connection is None and finding.broker:
-        # Readers require a file: use the broker's address; bytes are offsets in the response.
+        # Readers require a file, so use the broker's address; bytes are offsets in the response.
         physical["artifactLocation"] = {"uri": quote(finding.broker, safe="")}
         if finding.span is not None:
             start, end = finding.span

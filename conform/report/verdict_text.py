@@ -19,7 +19,7 @@ def text_lines(verdict: Verdict, subject: str) -> Iterator[str]:
 
     Args:
         verdict: The verdict.
-        subject: What was judged: files, or an address.
+        subject: What was checked: files, or the address of a broker.
     """
     for cause in verdict.causes():
         if not cause.kind.known:
@@ -31,7 +31,7 @@ def text_lines(verdict: Verdict, subject: str) -> Iterator[str]:
         yield from reasons
         yield ""
     if verdict.faults:
-        yield "Mistakes of kafkashark: please report them"
+        yield "Bugs in kafkashark: please report them"
         yield from map(fault_text, verdict.faults.values())
         yield ""
     yield summary_line(verdict, subject)
@@ -43,23 +43,25 @@ def summary_line(verdict: Verdict, subject: str) -> str:
 
 
 def fault_text(fault: Fault) -> str:
-    """Return which rule failed, how often, and where first."""
+    """Return a bug in kafkashark: the rule, how often it failed, and where first."""
     return f"  {count_text(fault.count)}: {escaped(f'{fault} ({fault.where})')}"
 
 
 def request_bytes_text(request: bytes) -> str:
-    """Return the start of the bytes that were sent to a live broker, in hexadecimal."""
-    dots = f" ... ({len(request):,} bytes)" if len(request) > _SHOWN_BYTES else ""
-    return f"{request[:_SHOWN_BYTES].hex(' ')}{dots}"
+    """Return the first bytes of a request to a live broker, in hexadecimal."""
+    rest = f" ... ({len(request):,} bytes)" if len(request) > _SHOWN_BYTES else ""
+    return f"{request[:_SHOWN_BYTES].hex(' ')}{rest}"
 
 
 def other_findings_text(cause: Cause) -> str:
-    """Return the other findings of a cause: how often, of which rules and APIs."""
-    named = Counter[str]()
+    """Return the other findings of a cause: how often, by rule and API."""
+    by_rule = Counter[str]()
     for kind in cause.others:
-        named[" ".join(filter(None, (kind.first.rule.id, kind.first.api)))] += kind.count
-    shown = ", ".join(f"{name} ({count:,})" for name, count in named.most_common(_MAX_SHOWN_RULES))
-    more = f", and {len(named) - _MAX_SHOWN_RULES} more" * (len(named) > _MAX_SHOWN_RULES)
+        by_rule[" ".join(filter(None, (kind.first.rule.id, kind.first.api)))] += kind.count
+    shown = ", ".join(
+        f"{name} ({count:,})" for name, count in by_rule.most_common(_MAX_SHOWN_RULES)
+    )
+    more = f", and {len(by_rule) - _MAX_SHOWN_RULES} more" * (len(by_rule) > _MAX_SHOWN_RULES)
     return f"{count_text(cause.count - cause.kind.count)} more: {shown}{more}"
 
 
@@ -100,10 +102,10 @@ def rule_lines(rule: Rule) -> Iterator[str]:
     yield ""
     yield f"severity  {rule.severity}"
     yield f"rank      {rule.rank}"
-    yield f"asks      {rule.asks}"
-    yield f"breaks    {rule.example}"
+    yield f"expected  {rule.asks}"
+    yield f"violation {rule.example}"
     yield f"source    {rule.source}"
-    yield f"judged    {'by asking a live broker' if rule.on == 'live' else 'from a capture'}"
+    yield f"checked   {'on a running broker' if rule.on == 'live' else 'in a capture'}"
 
 
 def _cause_lines(cause: Cause) -> Iterator[str]:
@@ -111,21 +113,21 @@ def _cause_lines(cause: Cause) -> Iterator[str]:
     first = kind.first
     rule = first.rule
     yield f"{first.severity} {rule.id} {rule.title} ({count_text(kind.count)}; {first.rank})"
-    yield f"  asks   {rule.asks}"
+    yield f"  expected  {rule.asks}"
     for finding in kind.findings:
-        yield f"  found  {escaped(finding.found)}"
-        yield f"         {': '.join(filter(None, (side_text(finding), location_text(finding))))}"
+        yield f"  found     {escaped(finding.found)}"
+        yield f"            {': '.join(filter(None, (side_text(finding), location_text(finding))))}"
         if finding.request:
-            yield f"  sent   {request_bytes_text(finding.request)}"
+            yield f"  sent      {request_bytes_text(finding.request)}"
     if cause.others:
-        yield f"  also   {other_findings_text(cause)}"
+        yield f"  also      {other_findings_text(cause)}"
 
 
 def _unjudged_lines(verdict: Verdict) -> Iterator[str]:
-    """Yield a line for each reason; rules with the same count of it share the line."""
+    """Yield a line for each reason and count, with the rules that share them."""
     rules: dict[tuple[str, int], list[str]] = {}
     for rule in verdict.rules:
-        for why, count in verdict.tallies[rule.id].unjudged.most_common():
-            rules.setdefault((why, count), []).append(rule.id)
-    for (why, count), ids in rules.items():
-        yield f"  {count_text(count)}: {escaped(why)} ({' '.join(ids)})"
+        for reason, count in verdict.tallies[rule.id].unjudged.most_common():
+            rules.setdefault((reason, count), []).append(rule.id)
+    for (reason, count), ids in rules.items():
+        yield f"  {count_text(count)}: {escaped(reason)} ({' '.join(ids)})"

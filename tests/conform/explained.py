@@ -32,7 +32,7 @@ CLIENTS = {
     ),
     "G06|client||ConsumerGroupHeartbeat|topic_partitions|"
     "joins without an empty list of partitions": "The sweep, as above.",
-    "A01|broker||ShareGroupDescribe|groups[]|# stands in the list twice": (
+    "A01|broker||ShareGroupDescribe|groups[]|# occurs twice in the list": (
         "Kafka 4.0, whose share groups are a preview, answers each group twice: as it is found, "
         "and with GROUP_ID_NOT_FOUND."
     ),
@@ -42,12 +42,12 @@ CLIENTS = {
     ),
     "H02|client||ShareFetch|share_session_epoch|"
     "the request that begins a session acknowledges records": "The sweep, as above.",
-    "S03|client||SaslAuthenticate||there was no handshake before": (
+    "S03|client||SaslAuthenticate||no SaslHandshake precedes it": (
         "The sweep, as above, on listeners without a login; the answer is ILLEGAL_SASL_STATE."
     ),
     "R01|client||StreamsGroupHeartbeat|member_id|no member id": "The sweep, as above.",
     "M02|client||Metadata|topics[]|v# requests a topic by its id": "The sweep, as above.",
-    "Q01|client||Produce||a request comes # ms before the time is over": (
+    "Q01|client||Produce||a request # ms before the end of the throttle time": (
         "librdkafka tells its application of the throttle time and does not wait."
     ),
 }
@@ -73,7 +73,7 @@ MOCK = {
     "F02|client||Metadata||bytes left over after the body: #": (
         "librdkafka's DescribeCluster, as above."
     ),
-    "F05|broker||||a response with correlation id # answers a Produce request with acks = #": (
+    "F05|broker||||a response with correlation id # to a Produce request with acks = #": (
         "The mock answers Produce with acks = 0."
     ),
     "G01|broker||JoinGroup|member_id|a member without an id is accepted at once": (
@@ -87,7 +87,7 @@ MOCK = {
     "M06|broker||Metadata|controller_id|controller # is not one of the brokers [#]": (
         "The mock's controller_id is 00 00 00 00 while its brokers are numbered from 1."
     ),
-    "V01|broker||ApiVersions||the refusal is in version #, not #": (
+    "V01|broker||ApiVersions||the error response has version #, not #": (
         "See F02: what it answers fits version 3 rather than 0, and neither to the end."
     ),
 }

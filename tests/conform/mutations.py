@@ -116,12 +116,12 @@ MUTATIONS: tuple[Mutation, ...] = (lose, begin_later, end_early, cut, swap, repe
 
 def judged(file: bytes) -> Verdict:
     """Judge the bytes of a capture by all rules."""
-    return Judge(capture_rules()).capture(open_capture("-", stdin=io.BytesIO(file)))
+    return Judge(capture_rules()).judge_capture(open_capture("-", stdin=io.BytesIO(file)))
 
 
 def judged_file(path: Path) -> Verdict:
     """Judge a capture by all rules."""
-    return Judge(capture_rules()).capture(open_capture(path))
+    return Judge(capture_rules()).judge_capture(open_capture(path))
 
 
 def accused(verdict: Verdict) -> set[str]:

@@ -74,7 +74,7 @@ class Scene:
         """Write a capture and judge it, by default by all rules."""
         with tempfile.TemporaryDirectory() as folder:
             path = packets.write(Path(folder) / "scene.pcap", self.wire.packets)
-            return Judge(rules or capture_rules()).capture(open_capture(path))
+            return Judge(rules or capture_rules()).judge_capture(open_capture(path))
 
 
 class SceneTalk:

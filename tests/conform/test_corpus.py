@@ -28,7 +28,7 @@ OF_KAFKA = [path for path in CAPTURES if path not in OF_MOCK]
 
 @cache
 def _verdict(path: Path) -> Verdict:
-    return Judge(capture_rules()).capture(open_capture(path))
+    return Judge(capture_rules()).judge_capture(open_capture(path))
 
 
 def _found(path: Path) -> set[str]:

@@ -28,7 +28,7 @@ TRUE = {
 def test_captures_that_accused_falsely(name: str) -> None:
     if not (REPRO / name).exists():
         pytest.skip("the capture is not at hand")
-    verdict = Judge(capture_rules()).capture(open_capture(REPRO / name))
+    verdict = Judge(capture_rules()).judge_capture(open_capture(REPRO / name))
     errors = {kind.first.rule.id for kind in verdict if kind.first.severity is Severity.ERROR}
     assert errors == TRUE[name]
 

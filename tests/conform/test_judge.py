@@ -69,7 +69,7 @@ def test_a_packet_is_cut() -> None:
     scene.cut(3, 5)
     verdict = scene.judge()
     assert broken(verdict) == []
-    assert "packets of the connection are cut" in verdict.tallies["F03"].unjudged
+    assert "packets of the connection are truncated" in verdict.tallies["F03"].unjudged
 
 
 def test_connections_do_not_mix() -> None:
@@ -90,7 +90,7 @@ def test_what_is_not_selected_is_not_asked() -> None:
 
 def _told(path: Path, window_bytes: int) -> list[str]:
     options = Options(window_bytes=window_bytes)
-    verdict = Judge(capture_rules()).capture(Capture([path], options))
+    verdict = Judge(capture_rules()).judge_capture(Capture([path], options))
     return [*text_lines(verdict, "it"), *_tallies(verdict)]
 
 
@@ -111,7 +111,7 @@ def test_what_a_talk_knew_is_forgotten_at_its_end() -> None:
     file = io.BytesIO(packets.pcap_file(scene.wire.packets))
     capture = Capture(["-"], Options(stdin=file))
     for window in capture.windows():
-        judge.window(capture, window)
+        judge.judge_window(capture, window)
     assert list(judge._connections) == [1]
     judge.finish()
     assert not judge._connections
@@ -122,7 +122,7 @@ def test_rules_do_not_hold_what_they_have_seen(name: str) -> None:
     # Each holds the bytes of its window; idle connections would hold as many windows.
     judge, capture = Judge(capture_rules()), Capture([CAPTURES / name])
     for window in capture.windows():
-        judge.window(capture, window)
+        judge.judge_window(capture, window)
         del window
     gc.collect()
     held = [
@@ -139,7 +139,7 @@ def _fails(turn: object, say: object) -> None:
 
 
 def test_a_rule_that_fails_does_not_end_it() -> None:
-    fails = replace(REGISTRY["F01"], call=_fails, glance=None, id="F99")
+    fails = replace(REGISTRY["F01"], call=_fails, fast_check=None, id="F99")
     verdict = _out_of_order().judge([*capture_rules(), fails])
     assert "F03" in broken(verdict)
     (fault,) = verdict.faults.values()
@@ -158,7 +158,7 @@ def test_a_glance_that_fails_leaves_its_rules_to_look() -> None:
     def fails(turn: object) -> int:
         raise ZeroDivisionError
 
-    order = replace(REGISTRY["F03"], glance=fails)
+    order = replace(REGISTRY["F03"], fast_check=fails)
     verdict = _out_of_order().judge([order])
     assert broken(verdict) == ["F03"]
     assert [fault.rule for fault in verdict.faults.values()] == [""]
@@ -166,5 +166,7 @@ def test_a_glance_that_fails_leaves_its_rules_to_look() -> None:
 
 def test_the_time_of_a_rule_is_measured_where_it_is_wanted() -> None:
     for timed in (False, True):
-        verdict = Judge(capture_rules(), timed=timed).capture(Capture([CAPTURES / "demo.pcap"]))
+        verdict = Judge(capture_rules(), timed=timed).judge_capture(
+            Capture([CAPTURES / "demo.pcap"])
+        )
         assert any(tally.seconds for tally in verdict.tallies.values()) is timed

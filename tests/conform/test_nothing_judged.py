@@ -15,7 +15,7 @@ CAPTURES = Path(__file__).parents[2] / "captures"
 
 
 def test_no_rules_were_selected() -> None:
-    assert nothing_judged_reason(Verdict([]), None) == "the rules that are selected judge captures"
+    assert nothing_judged_reason(Verdict([]), None) == "the selected rules apply to captures"
 
 
 def test_of_a_broker_the_most_frequent_reason() -> None:
@@ -29,7 +29,7 @@ def test_of_a_broker_the_most_frequent_reason() -> None:
     [
         ("kafka4-aiokafka-tls.pcap", (), "5 of 5 TCP connections are encrypted (TLS)"),
         ("demo.pcap", (1, 2), "none of 44 TCP connections speaks Kafka on port 1, 2"),
-        ("demo.pcap", (), "the capture has nothing that the selected rules are about"),
+        ("demo.pcap", (), "the capture contains nothing that the selected rules check"),
     ],
 )
 def test_of_a_capture_what_it_holds(name: str, ports: tuple[int, ...], why: str) -> None:

@@ -35,7 +35,7 @@ def test_a_rule_itself_outdoes_its_family() -> None:
 
 def test_what_is_no_rule_is_bad_usage() -> None:
     for select, ignore in ((["F99"], []), ([], ["nonsense"])):
-        with pytest.raises(UsageError, match="there is no rule"):
+        with pytest.raises(UsageError, match="unknown rule"):
             select_rules(RULES, select, ignore)
     with pytest.raises(UsageError, match="--list"):
         rule_by_id("F99")

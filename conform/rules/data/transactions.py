@@ -85,7 +85,7 @@ def check_produced_partitions_added(observation: Observation, reporter: Reporter
         produced.record(observation)
         return
     added.record(observation)
-    transaction = observation.connection.state(TransactionHistory).at(observation)
+    transaction = observation.connection.state(TransactionHistory).transaction_of(observation)
     if not _is_explicit_end(observation, reporter):
         return
     assert observation.response_body is not None
@@ -137,7 +137,7 @@ def check_ended_transaction_begun(observation: Observation, reporter: Reporter) 
     """Check EndTxn against the beginning and an earlier end of the transaction."""
     added = observation.capture_state.state(AddedPartitions)
     added.record(observation)
-    transaction = observation.connection.state(TransactionHistory).at(observation)
+    transaction = observation.connection.state(TransactionHistory).transaction_of(observation)
     if not _is_explicit_end(observation, reporter):
         return
     request, response = observation.request_body, observation.response_body

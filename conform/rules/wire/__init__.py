@@ -1,1 +1,1 @@
-"""Rules of framing, encoding, versions and answers, whatever the API."""
+"""Rules for all APIs: framing, encoding, versions, responses."""

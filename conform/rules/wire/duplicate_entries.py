@@ -1,4 +1,4 @@
-"""A and N: lists and numbers in all messages, and items missing from or added to responses."""
+"""A and N: lists and numbers in all messages, and missing or additional items of responses."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ _JUDGED_BY_OTHER_RULES = {
     "Metadata": re.compile(r"topics\[\d+\]"),
     "ApiVersions": re.compile(r"api_keys\[\d+\]"),
 }
-"""Lists whose duplicates other rules report: M01, V02."""
+"""Lists whose duplicates other rules report (M01, V02)."""
 
-_MAX_NAMED_ITEMS = 3
-"""Maximal number of findings of one rule in one message."""
+_MAX_FINDINGS = 3
+"""Limit of the findings of one rule in one message."""
 
 
 def _bodies(observation: Observation) -> list[tuple[Side, Message, Any]]:
@@ -35,32 +35,32 @@ def _bodies(observation: Observation) -> list[tuple[Side, Message, Any]]:
 
 
 def _severity(side: Side) -> Severity:
-    """Return the severity: a warning in requests, because brokers refuse or ignore the fault."""
+    """Return the severity: a warning in requests, because brokers reject or ignore the fault."""
     return Severity.ERROR if side is Side.BROKER else Severity.WARNING
 
 
 @rule(
     "A01",
-    "A list must hold each item once",
+    "Duplicate item in a list",
     Severity.ERROR,
-    source="mapKey in Kafka's message definitions: readers keep one item of a key; in a request "
-    "most APIs refuse it (CreateTopicsRequest, ListOffsetsRequest.duplicatePartitions), a warning",
-    asks="What tells the items of a list apart stands in it once: topics, partitions, brokers, "
-    "members, settings.",
-    example="Fetch answers partition 0 of a topic twice",
+    source="mapKey in Kafka's message definitions: readers keep one item per key; in a request "
+    "most APIs reject duplicates (CreateTopicsRequest, ListOffsetsRequest.duplicatePartitions), a "
+    "warning",
+    asks="Each item of a list (topic, partition, broker, member, setting) occurs once, identified "
+    "by its key fields.",
+    example="a Fetch response that contains partition 0 of a topic twice",
 )
 def check_no_duplicates(observation: Observation, reporter: Reporter) -> None:
-    """Report duplicate items of lists."""
+    """Report duplicate items in lists."""
     for side, message, body in _bodies(observation):
         reporter.count_judged()
         assert message.schema is not None
-        found_twice = find_duplicates(message.schema, message.api_version or 0, body)
-        if side is Side.BROKER and (
-            other := _JUDGED_BY_OTHER_RULES.get(observation.exchange.api or "")
-        ):
-            found_twice = [each for each in found_twice if not other.fullmatch(each[0])]
-        for path, name in found_twice[:_MAX_NAMED_ITEMS]:
-            found = f"{quoted(str(name))} stands in the list twice"
+        duplicates = find_duplicates(message.schema, message.api_version or 0, body)
+        excluded = _JUDGED_BY_OTHER_RULES.get(observation.exchange.api or "")
+        if side is Side.BROKER and excluded:
+            duplicates = [each for each in duplicates if not excluded.fullmatch(each[0])]
+        for path, key in duplicates[:_MAX_FINDINGS]:
+            found = f"{quoted(str(key))} occurs twice in the list"
             severity = Severity.WARNING if _is_preview(observation) else _severity(side)
             reporter.report_violation(side, found, message=message, path=path, severity=severity)
 
@@ -72,66 +72,69 @@ def _is_preview(observation: Observation) -> bool:
 
 @rule(
     "A02",
-    "An answer must cover what was asked, and nothing else",
+    "Response with missing or unrequested items",
     Severity.ERROR,
     source="the handlers of KafkaApis.scala and ControllerApis.scala: each item of a request has "
-    "its result, be it an error",
-    asks="Each topic, partition, group, resource that a request names is in the answer, and no "
-    "other; unless the answer as a whole is an error.",
-    example="Produce to partitions 0 and 1 is answered for partition 0 alone",
+    "a result, possibly an error",
+    asks="The response contains each topic, partition, group or resource of the request, and no "
+    "other, unless the response as a whole is an error.",
+    example="Produce to partitions 0 and 1, and a response with partition 0 alone",
     apis=tuple(EXPECTED_COVERAGE),
 )
-def check_all_requested_items(observation: Observation, reporter: Reporter) -> None:
-    """Compare the items named in a request and in its response."""
-    asked, told = observation.request_body, observation.response_body
-    if asked is None or told is None:
+def check_requested_items(observation: Observation, reporter: Reporter) -> None:
+    """Compare the items of a request with those of its response."""
+    request, response = observation.request_body, observation.response_body
+    if request is None or response is None:
         reporter.count_unjudged(observation.unreadable_reason())
         return
-    if told.get("error_code") or (
-        observation.exchange.api == "Fetch" and _may_omit_items(asked, told)
+    if response.get("error_code") or (
+        observation.exchange.api == "Fetch" and _may_omit_items(request, response)
     ):
         return
-    cover = EXPECTED_COVERAGE[observation.exchange.api or ""]
-    wanted = item_keys(asked, cover.request_items)
-    if wanted is None or (cover.empty_means_all and not wanted):
+    coverage = EXPECTED_COVERAGE[observation.exchange.api or ""]
+    requested = item_keys(request, coverage.request_items)
+    if requested is None or (coverage.empty_means_all and not requested):
         return
     reporter.count_judged()
-    given = item_keys(told, cover.response_items, frozenset(name[0] for name in wanted)) or set()
-    path = cover.response_items.partition("[")[0].partition(".")[0]
-    path = path if path in told else ""
-    if (invented := given - wanted) and observation.exchange.api != "Fetch":  # X07 reports those
-        found = (
-            f"{len(invented)} items were not asked for, such as {_key_text(min(invented, key=str))}"
-        )
+    preferred = frozenset(key[0] for key in requested)
+    returned = item_keys(response, coverage.response_items, preferred) or set()
+    path = coverage.response_items.partition("[")[0].partition(".")[0]
+    path = path if path in response else ""
+    # X07 reports unrequested partitions of Fetch responses.
+    if (additional := returned - requested) and observation.exchange.api != "Fetch":
+        example = _key_text(min(additional, key=str))
+        found = f"{len(additional)} items were not requested, such as {example}"
         reporter.report_violation(Side.BROKER, found, path=path)
-    if not cover.may_be_partial and (missing := wanted - given):
-        found = f"{len(missing)} items are left out, such as {_key_text(min(missing, key=str))}"
+    if not coverage.may_be_partial and (missing := requested - returned):
+        example = _key_text(min(missing, key=str))
+        found = f"{len(missing)} requested items are missing, such as {example}"
         reporter.report_violation(Side.BROKER, found, path=path)
 
 
 def _may_omit_items(request: Any, response: Any) -> bool:
     """
-    Return whether a Fetch response may omit partitions: incremental, or perhaps an error.
+    Return whether a Fetch response may omit partitions.
 
-    Controllers send consumers an empty response in versions without a top-level error code.
+    It may if it is incremental. In versions without a top-level error code, an empty response may
+    be an error: controllers send it to consumers.
     """
     if "error_code" not in response and not response.responses:
         return True
     return bool(request.get("session_epoch", -1) > 0)
 
 
-def _key_text(name: tuple[Any, ...]) -> str:
-    return quoted(", ".join(map(str, name)))
+def _key_text(key: tuple[Any, ...]) -> str:
+    return quoted(", ".join(map(str, key)))
 
 
 @rule(
     "N01",
-    "Numbers must be in the range of their field",
+    "Number outside the range of its field",
     Severity.ERROR,
-    source="Kafka's message definitions: -1 stands for nothing, and only where that can be; what "
-    "a client sends is refused or without effect, a warning",
-    asks="Offsets, ids, epochs, sizes and times are -1 or more; partitions, throttle times, "
-    "limits and offsets to fetch from 0 or more; ports fit into 16 bits.",
+    source="Kafka's message definitions: -1 means none, and is valid only in some fields; brokers "
+    "reject or ignore such values in requests, a warning",
+    asks="Offsets, ids, epochs, sizes and times are -1 or greater; partitions, throttle times, "
+    "limits and fetch offsets are 0 or greater; ports fit into 16 bits.",
     example="throttle_time_ms -20",
 )
 def check_value_ranges(observation: Observation, reporter: Reporter) -> None:
@@ -139,12 +142,16 @@ def check_value_ranges(observation: Observation, reporter: Reporter) -> None:
     for side, message, body in _bodies(observation):
         reporter.count_judged()
         assert message.schema is not None
-        for path, number, least in find_out_of_range(
+        for path, number, minimum in find_out_of_range(
             message.schema, message.api_version or 0, body
-        )[:_MAX_NAMED_ITEMS]:
-            wrong = f"below {least}" if number < least else "above 65535, or of a node that exists"
+        )[:_MAX_FINDINGS]:
+            deviation = (
+                f"below {minimum}"
+                if number < minimum
+                else "above 65535, or -1 for an existing node"
+            )
             name = path.rpartition(".")[2]
-            found = f"{name} is {number}, {wrong}"
+            found = f"{name} is {number}, {deviation}"
             reporter.report_violation(
                 side, found, message=message, path=path, severity=_severity(side)
             )

@@ -26,7 +26,7 @@ class _MessageForm:
         message: The message.
         flexible: Whether its version has tagged fields.
         faults: The encoding faults.
-        unreadable_reason: Why the message can't be checked to its end; empty if it was.
+        unreadable_reason: Why the message can't be checked to its end; empty if it can.
     """
 
     __slots__ = ("faults", "flexible", "message", "unreadable_reason")
@@ -41,7 +41,7 @@ class _MessageForm:
             return
         self.faults, end = find_form_faults(message)
         if end is None:
-            self.unreadable_reason = "the message can't be read to its end"
+            self.unreadable_reason = "the message can't be decoded to its end"
         elif not self.flexible and message.frame[end:] == b"\0":
             self.faults.append(
                 FormFault(
@@ -53,16 +53,17 @@ class _MessageForm:
 
 
 def _unreadable_reason(observation: Observation, message: Message) -> str:
-    if any(each is message and why.rule != "F02" for each, why in observation.decode_mismatches):
-        return f"the {message.kind} has another header or version than is due"
+    mismatches = (found for each, found in observation.decode_mismatches if each is message)
+    if any(mismatch.rule != "F02" for mismatch in mismatches):
+        return f"the {message.kind} has another header or body version than expected"
     if message.size > len(message.frame):
         return missing_bytes_reason(message)
     is_known = message.schema is not None and not message.is_assumed
-    return "" if is_known else "API or version is not known"
+    return "" if is_known else "the API or version is unknown"
 
 
 class _MessageForms:
-    """Encoding faults of the newest exchange, shared by the rules of this file."""
+    """Encoding faults of the newest exchange, shared by all encoding rules."""
 
     def __init__(self) -> None:
         self._current: Callable[[], Observation | None] = lambda: None
@@ -83,19 +84,19 @@ def _check_encoding(
     """Check the messages of an exchange against one encoding rule."""
     if observation.exchange.is_token:
         return
-    for look in observation.capture_state.state(_MessageForms).forms_of(observation):
-        if flexible is not None and look.flexible is not flexible and not look.unreadable_reason:
+    for form in observation.capture_state.state(_MessageForms).forms_of(observation):
+        if flexible is not None and form.flexible is not flexible and not form.unreadable_reason:
             continue
-        of_rule = [fault for fault in look.faults if fault.rule == id]
-        if look.unreadable_reason and not of_rule:
-            reporter.count_unjudged(look.unreadable_reason)
+        of_rule = [fault for fault in form.faults if fault.rule == id]
+        if form.unreadable_reason and not of_rule:
+            reporter.count_unjudged(form.unreadable_reason)
             continue
         reporter.count_judged()
         for fault in of_rule:
             reporter.report_violation(
-                _SIDES[look.message.kind],
+                _SIDES[form.message.kind],
                 fault.found,
-                message=look.message,
+                message=form.message,
                 path=fault.path,
                 span=(fault.start, fault.end),
             )
@@ -103,17 +104,17 @@ def _check_encoding(
 
 @cache
 def _canonical_fast_check(flexible: bool | None) -> Callable[[Observation], int | None]:
-    """Return the fast check for messages of flexible or other versions; None: for all."""
+    """Return the fast check for flexible or for other versions; None: for all."""
 
-    def is_plain(turn: Observation) -> int | None:
-        if turn.exchange.is_token:
+    def count_canonical(observation: Observation) -> int | None:
+        if observation.exchange.is_token:
             return 0
-        looks = turn.capture_state.state(_MessageForms).forms_of(turn)
-        if any(look.unreadable_reason or look.faults for look in looks):
+        forms = observation.capture_state.state(_MessageForms).forms_of(observation)
+        if any(form.unreadable_reason or form.faults for form in forms):
             return None
-        return sum(flexible is None or look.flexible is flexible for look in looks)
+        return sum(flexible is None or form.flexible is flexible for form in forms)
 
-    return is_plain
+    return count_canonical
 
 
 def _register_encoding_rule(
@@ -127,13 +128,13 @@ def _register_encoding_rule(
 ) -> None:
     """Register an encoding rule; `flexible` limits it to flexible or to other versions."""
     call: Callable[..., None] = partial(_check_encoding, id, flexible)
-    glance = _canonical_fast_check(flexible)
-    rule(id, title, severity, source=source, asks=asks, example=example, fast_check=glance)(call)
+    check = _canonical_fast_check(flexible)
+    rule(id, title, severity, source=source, asks=asks, example=example, fast_check=check)(call)
 
 
 _register_encoding_rule(
     "E01",
-    "A varint ends within five bytes",
+    "Varint longer than five bytes",
     Severity.ERROR,
     "ByteUtils.readUnsignedVarint: IllegalArgumentException",
     "An unsigned varint has at most 32 bits, so at most five bytes.",
@@ -142,111 +143,113 @@ _register_encoding_rule(
 )
 _register_encoding_rule(
     "E02",
-    "Varints are in their shortest form",
+    "Varint not in its shortest form",
     Severity.WARNING,
-    "ByteUtils.writeUnsignedVarint; readers take longer forms too",
-    "A varint has no more bytes than its value needs: its last byte is not 0, unless it is alone.",
+    "ByteUtils.writeUnsignedVarint; readers accept longer forms",
+    "A varint has no more bytes than its value needs: its last byte is not 0, unless it is the "
+    "only one.",
     "82 00 for 2",
     True,
 )
 _register_encoding_rule(
     "E03",
-    "Tagged fields come in the order of their tags",
+    "Tagged fields not in ascending order of their tags",
     Severity.WARNING,
     "KIP-482; TaggedFields.java (read): 'Invalid or out-of-order tag'; brokers of Kafka 3.9 and "
-    "4.3 take it in requests",
+    "4.3 accept it in requests",
     "In a tag section each tag is greater than the one before it.",
     "tag 1, then tag 0",
     True,
 )
 _register_encoding_rule(
     "E04",
-    "A tagged field has the size that it says",
+    "Tagged field with a wrong size",
     Severity.ERROR,
-    "TaggedFields.java: a reader that does not know the tag skips by the size; KIP-482",
-    "The size of a tagged field ends inside the message, and the field ends where its size says.",
+    "TaggedFields.java: a reader that does not know the tag skips its bytes by the size; KIP-482",
+    "A tagged field ends inside the message, exactly where its size indicates.",
     "tag 0, an int64, with size 4",
     True,
 )
 _register_encoding_rule(
     "E05",
-    "A tag is not repeated",
+    "Repeated tag in a tag section",
     Severity.WARNING,
     "RawTaggedFieldWriter.java: 'Invalid raw tag field list: tag ... comes after tag ...'; "
-    "brokers of Kafka 3.9 and 4.3 take it in requests",
-    "A tag stands once in its section, be it known or not.",
+    "brokers of Kafka 3.9 and 4.3 accept it in requests",
+    "A tag, known or unknown, occurs once in its section.",
     "tag 0 twice in one section",
     True,
 )
 _register_encoding_rule(
     "E06",
-    "Only flexible versions have tag sections",
+    "Tag section in a version that is not flexible",
     Severity.WARNING,
-    "Kafka's message README: 'tagged fields can be added only to flexible versions'; brokers do "
-    "not look at what follows a body",
-    "A message of a version that is not flexible ends with its last field.",
-    "a 00 behind the last field of Metadata v8",
+    "Kafka's message README: 'tagged fields can be added only to flexible versions'; brokers "
+    "ignore bytes after a body",
+    "A message in a version that is not flexible ends with its last field.",
+    "a byte 00 after the last field of Metadata v8",
     False,
 )
 _register_encoding_rule(
     "E07",
-    "Tagged fields at their default are left out",
+    "Tagged field written with its default value",
     Severity.WARNING,
     "MessageDataGenerator.java: a tagged field is written if it differs from its default",
-    "A known tagged field is written only where its value differs from its default.",
-    "the rack of a node endpoint as a tagged null",
+    "A known tagged field is written only if its value differs from its default.",
+    "the rack of a node endpoint written as a tagged null",
     True,
 )
 _register_encoding_rule(
     "E09",
-    "Null stands only where null is allowed",
+    "Null in a field that is not nullable",
     Severity.ERROR,
     "the generated readers: 'non-nullable field ... was serialized as null'",
-    "A text, bytes or an array is null only in versions whose declaration says that it may be.",
-    "length -1, or 0 in its compact form, for the name of a topic in Produce",
+    "A string, bytes or an array is null only in versions in which the field is declared nullable.",
+    "length -1 (0 in compact form) for the name of a topic in Produce",
 )
 _register_encoding_rule(
     "E10",
-    "Lengths are not below -1, and end inside the message",
+    "Invalid length of a string, of bytes or of an array",
     Severity.ERROR,
     "the generated readers: 'string field ... had invalid length', 'Error reading byte array of'",
-    "The length of a text or of bytes is -1 for null or a count of bytes that follow; the count "
-    "of an array likewise.",
-    "a text of length -2, or of 200 bytes where 10 are left",
+    "The length of a string or of bytes is -1 for null, or a number of bytes that the message "
+    "still has; the count of an array is -1 or greater.",
+    "a string of length -2, or of 200 bytes where 10 are left",
 )
 _register_encoding_rule(
     "E11",
-    "Texts are UTF-8",
+    "String that is not valid UTF-8",
     Severity.ERROR,
-    "Kafka's message README (string: 'UTF-8'); readers put U+FFFD in place of what is not, so "
-    "that different names become one",
-    "The bytes of a text are valid UTF-8.",
-    "the topic ff fe",
+    "Kafka's message README (string: 'UTF-8'); readers replace invalid bytes by U+FFFD, so that "
+    "different names become equal",
+    "The bytes of a string are valid UTF-8.",
+    "the topic name ff fe",
 )
 _register_encoding_rule(
     "E12",
-    "Booleans are 0 or 1",
+    "Boolean other than 0 or 1",
     Severity.WARNING,
-    "ByteBufferAccessor.java (writeByte of 0 or 1); readers take anything but 0 for true",
+    "ByteBufferAccessor.java (writeByte of 0 or 1); readers treat any byte but 0 as true",
     "A boolean is the byte 0 or the byte 1.",
     "02 for allow_auto_topic_creation",
 )
 _register_encoding_rule(
     "E13",
-    "An array does not count more items than can follow",
+    "Array count larger than the rest of the message",
     Severity.ERROR,
     "the generated readers: 'Tried to allocate a collection of size ..., but there are only ... "
     "bytes remaining'",
-    "The count of an array is not more than the bytes that are left can hold.",
+    "The remaining bytes of the message can hold as many items as the count of the array "
+    "indicates.",
     "a count of 2,000,000,000 in a message of 40 bytes",
 )
 _register_encoding_rule(
     "E14",
-    "The mark of a struct that may be null is -1 or 1",
+    "Nullable struct with a presence byte other than -1 or 1",
     Severity.WARNING,
-    "the generated writers (KIP-893); readers take anything below 0 for null",
-    "In front of a struct that may be null stands -1 where it is, and 1 where it is not.",
-    "05 in front of the cursor of DescribeTopicPartitions",
+    "the generated writers (KIP-893); readers treat any value below 0 as null",
+    "A nullable struct begins with the byte -1 if it is null, and with 1 if it is present.",
+    "05 before the cursor of DescribeTopicPartitions",
 )
 
 
@@ -257,30 +260,30 @@ _FIRST_WITH_TOPIC_IDS_ONLY = {
     "ShareFetch": (0, "topics"),
     "ShareAcknowledge": (0, "topics"),
 }
-"""APIs that name topics by id alone: first such version, and list of topics in the request."""
+"""First version that identifies topics by id alone, and list of topics in the request, by API."""
 
 
 @rule(
     "E15",
-    "Topics that are named by id have one",
+    "Topic identified by the zero topic id",
     Severity.WARNING,
-    source="Uuid.java: the zero id means 'no id'; brokers answer UNKNOWN_TOPIC_ID (KIP-516)",
-    asks="Where a request names topics by their id alone, the id is not zero.",
+    source="Uuid.java: the zero id means 'no id'; brokers respond with UNKNOWN_TOPIC_ID (KIP-516)",
+    asks="In a request that identifies topics by id alone, no topic id is zero.",
     example="Fetch v13 of topic 00000000-0000-0000-0000-000000000000",
     apis=tuple(_FIRST_WITH_TOPIC_IDS_ONLY),
 )
 def check_topic_ids(observation: Observation, reporter: Reporter) -> None:
     """Check the topics of a request for the zero id."""
-    first, name = _FIRST_WITH_TOPIC_IDS_ONLY[observation.exchange.api or ""]
-    if observation.version is None or observation.version < first:
+    first_version, topics_field = _FIRST_WITH_TOPIC_IDS_ONLY[observation.exchange.api or ""]
+    if observation.version is None or observation.version < first_version:
         return
-    if why := observation.unreadable_reason(response=False):
-        reporter.count_unjudged(why)
+    if reason := observation.unreadable_reason(response=False):
+        reporter.count_unjudged(reason)
         return
     reporter.count_judged()
     assert observation.request_body is not None
-    for index, topic in enumerate(observation.request_body[name] or ()):
+    for index, topic in enumerate(observation.request_body[topics_field] or ()):
         topic_id: UUID = topic.topic_id
         if topic_id == NO_ID:
-            what = f"the id of the topic is {topic_id}"
-            reporter.report_violation(Side.CLIENT, what, path=f"{name}[{index}].topic_id")
+            path = f"{topics_field}[{index}].topic_id"
+            reporter.report_violation(Side.CLIENT, f"the topic id is {topic_id}", path=path)

@@ -1,4 +1,4 @@
-"""C: error codes of responses, and the fields beside them."""
+"""C, first part: error codes of responses, and results next to them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from dissector.protocol.spans import spans
 from dissector.view.text.escape import quoted
 
 _UNKNOWN_CODE_PREFIX = "ERROR_"
-"""Prefix of `error_name` for unknown codes."""
+"""Prefix of the names of unknown codes."""
 
 _EMPTY_VALUES: tuple[Any, ...] = (None, b"", [])
 
@@ -37,15 +37,15 @@ _EMPTY_RESULTS: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
     "DescribeConfigs": (("results",), {"configs": _EMPTY_VALUES}),
     "CreateDelegationToken": ((), {"hmac": _EMPTY_VALUES}),
 }
-"""API -> path of lists to the structs with an error code, and the empty values of their fields."""
+"""API -> names of the lists that lead to the structs with an error code, and their empty values."""
 
 
 @rule(
     "C01",
-    "Error codes are known",
+    "Unknown error code",
     Severity.WARNING,
-    source="Errors.java: forCode takes any other for UNKNOWN_SERVER_ERROR",
-    asks="Each error code of an answer is one of Kafka's.",
+    source="Errors.java: forCode maps unknown codes to UNKNOWN_SERVER_ERROR",
+    asks="Each error code of a response is one that Kafka defines.",
     example="error_code 999",
 )
 def check_error_codes(observation: Observation, reporter: Reporter) -> None:
@@ -76,51 +76,51 @@ def _path_of(observation: Observation, code: int) -> str:
 
 @rule(
     "C03",
-    "Beside an error stands no result",
+    "Result next to an error",
     Severity.WARNING,
     source="ProduceResponse.java, ListOffsetsResponse.java, OffsetsForLeaderEpochResponse.java, "
-    "InitProducerIdResponse.java: -1 beside an error; FetchResponse.java (partitionResponse): "
+    "InitProducerIdResponse.java: -1 next to an error; FetchResponse.java (partitionResponse): "
     "empty records",
-    asks="Where an answer has an error, its offsets, timestamps and producer ids are -1, and its "
-    "records, assignments and lists are empty.",
+    asks="Next to an error code, offsets, timestamps and producer ids are -1, and records, "
+    "assignments and lists are empty.",
     example="Produce: error_code 6, base_offset 17",
     apis=tuple(_EMPTY_RESULTS),
 )
 def check_no_result_with_error(observation: Observation, reporter: Reporter) -> None:
-    """Report results beside errors."""
+    """Report results next to errors."""
     if observation.response_body is None:
         return
     reporter.count_judged()
-    way, nothing = _EMPTY_RESULTS[observation.exchange.api or ""]
-    for path, struct in structs_at(observation.response_body, way):
+    list_names, empty_values = _EMPTY_RESULTS[observation.exchange.api or ""]
+    for path, struct in structs_at(observation.response_body, list_names):
         if not struct["error_code"]:
             continue
-        for name, value in nothing.items():
+        for name, value in empty_values.items():
             allowed = value if isinstance(value, tuple) else (value,)
             if struct.get(name, allowed[0]) not in allowed:
                 error = error_name(struct["error_code"])
-                there = struct[name] if isinstance(struct[name], int) else "not empty"
-                what = f"{name} is {there} beside '{error}'"
-                reporter.report_violation(Side.BROKER, what, path=f"{path}.{name}".lstrip("."))
+                shown = struct[name] if isinstance(struct[name], int) else "not empty"
+                found = f"{name} is {shown} next to '{error}'"
+                reporter.report_violation(Side.BROKER, found, path=f"{path}.{name}".lstrip("."))
 
 
 def structs_at(
     body: Mapping[str, Any], names: tuple[str, ...], path: str = ""
 ) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Yield path and value of each struct reached through nested lists."""
+    """Yield path and value of each struct in the innermost of nested lists."""
     if not names:
         yield path, body
         return
-    for at, each in enumerate(body[names[0]] or ()):
-        yield from structs_at(each, names[1:], f"{path}.{names[0]}[{at}]".lstrip("."))
+    for index, each in enumerate(body[names[0]] or ()):
+        yield from structs_at(each, names[1:], f"{path}.{names[0]}[{index}]".lstrip("."))
 
 
 @rule(
     "C02",
-    "A topic that was created has an id",
+    "Created topic without a topic id",
     Severity.WARNING,
     source="CreateTopicsResponse.json v7+; ReplicationControlManager.createTopics",
-    asks="CreateTopics v7 and above tells the id of each topic that it made.",
+    asks="A CreateTopics response of version 7 or above contains the id of each created topic.",
     example="CreateTopics v7: error_code 0, topic_id of zeros",
     apis=("CreateTopics",),
 )
@@ -139,18 +139,18 @@ def check_created_topic_ids(observation: Observation, reporter: Reporter) -> Non
         if not topic.error_code and topic.topic_id == NO_ID:
             path = f"topics[{at}].topic_id"
             reporter.report_violation(
-                Side.BROKER, f"{quoted(topic.name)} was made and has no id", path=path
+                Side.BROKER, f"{quoted(topic.name)} was created without an id", path=path
             )
 
 
 @rule(
     "C04",
-    "A cursor moves on",
+    "Cursor that does not advance",
     Severity.ERROR,
     source="DescribeTopicPartitionsResponse.json: NextCursor (KIP-966)",
-    asks="The next cursor of DescribeTopicPartitions lies behind the one that was asked from, or "
-    "clients ask forever.",
-    example="cursor ('orders', 5) is asked, and next_cursor is ('orders', 5)",
+    asks="The next cursor of DescribeTopicPartitions is greater than the requested one; otherwise "
+    "clients repeat the same request forever.",
+    example="a request with cursor ('orders', 5), and a response with next_cursor ('orders', 5)",
     apis=("DescribeTopicPartitions",),
 )
 def check_cursor(observation: Observation, reporter: Reporter) -> None:
@@ -158,14 +158,11 @@ def check_cursor(observation: Observation, reporter: Reporter) -> None:
     if observation.request_body is None or observation.response_body is None:
         return
     reporter.count_judged()
-    asked, told = observation.request_body.cursor, observation.response_body.next_cursor
-    if asked is None or told is None:
+    cursor, next_cursor = observation.request_body.cursor, observation.response_body.next_cursor
+    if cursor is None or next_cursor is None:
         return
-    before, after = ((c.topic_name, c.partition_index) for c in (asked, told))
-    if after <= before:
-        what = f"{quoted(told.topic_name)} {told.partition_index} does not lie behind"
-        reporter.report_violation(
-            Side.BROKER,
-            f"{what} {quoted(asked.topic_name)} {asked.partition_index}",
-            path="next_cursor",
-        )
+    current, following = ((c.topic_name, c.partition_index) for c in (cursor, next_cursor))
+    if following <= current:
+        found = f"{quoted(following[0])} {following[1]} is not greater than"
+        found += f" {quoted(current[0])} {current[1]}"
+        reporter.report_violation(Side.BROKER, found, path="next_cursor")

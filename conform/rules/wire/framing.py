@@ -1,4 +1,4 @@
-"""F, first part: frames, and headers against their declarations."""
+"""F, first part: frames and headers."""
 
 from __future__ import annotations
 
@@ -11,53 +11,54 @@ from conform.registry.rule import Side, rule
 from dissector.protocol.headers import API_VERSIONS
 
 MAX_REQUEST_BYTES = 100 << 20
-"""The default of socket.request.max.bytes."""
+"""Default of the broker setting socket.request.max.bytes."""
 
 
 @rule(
     "F01",
-    "A stream is cut into frames",
+    "Bytes outside frames, or an invalid frame size",
     Severity.ERROR,
     source="NetworkReceive.java: a size that is negative or above socket.request.max.bytes closes "
     "the connection",
-    asks="All that is sent are frames: a size of 4 bytes, not negative and in requests not above "
-    "100 MiB, and so many bytes. A side that closes in the middle of a frame is warned of.",
-    example="ff ff ff fe, where the size of a frame is due",
+    asks="A stream consists of frames: a size of 4 bytes, not negative and in requests at most "
+    "100 MiB, followed by that many bytes. A side that closes the connection within a frame gets "
+    "a warning.",
+    example="ff ff ff fe in place of the size of a frame",
     on="close",
 )
 def check_framing(observation: ConnectionObservation, reporter: Reporter) -> None:
-    """Check for captured bytes outside frames, and for frames cut off."""
+    """Check for bytes outside frames, and for truncated frames."""
     skipped = observation.connection.skipped_bytes
     if not any(skipped) and not observation.is_complete:
         reporter.count_unjudged(observation.connection.incomplete_reason)
         return
     if observation.connection.last_answered[0] < 0:
-        reporter.count_unjudged("nothing was answered on the connection, so it may not be Kafka")
+        reporter.count_unjudged("the connection has no response, so it may not be Kafka")
         return
     if observation.connection.may_have_raw_tokens:
-        reporter.count_unjudged(
-            "raw tokens were sent, which only the order of the capture tells apart"
-        )
+        reporter.count_unjudged("raw SASL tokens were sent, which only their order distinguishes")
         return
     reporter.count_judged()
     for side, count in zip(Side, skipped, strict=True):
         if count:
-            reporter.report_violation(side, f"bytes in no frame that can be believed: {count}")
-    for turn in observation.connection.truncated:
-        _judge_truncated(turn, reporter)
+            reporter.report_violation(side, f"bytes outside plausible frames: {count}")
+    for retained in observation.connection.truncated:
+        _judge_truncated(retained, reporter)
 
 
 def _judge_truncated(observation: Observation, reporter: Reporter) -> None:
-    """Report a truncated frame: a request too large for a broker, or a sender that closed."""
+    """Report a truncated frame: an oversized request, or a connection closed by the sender."""
     message = observation.truncated_message
     if message is None:
         return
     side = Side.CLIENT if message.kind == "request" else Side.BROKER
     if message.kind == "request" and message.size > MAX_REQUEST_BYTES:
-        found = f"a size of {message.size} bytes, which brokers refuse"
+        found = f"a frame size of {message.size} bytes, which brokers reject"
         reporter.report_violation(side, found, message=message, retained=observation)
     elif observation.connection.ended == "fin":
-        found = f"{message.size - len(message.frame)} bytes of the last {message.kind} never came"
+        found = (
+            f"{message.size - len(message.frame)} bytes of the last {message.kind} were never sent"
+        )
         reporter.report_violation(
             side, found, message=message, retained=observation, severity=Severity.WARNING
         )
@@ -66,47 +67,44 @@ def _judge_truncated(observation: Observation, reporter: Reporter) -> None:
 def _judge_decode_mismatch(
     id: str, kind: str, observation: Observation, reporter: Reporter
 ) -> None:
-    """Report the decode mismatches of a rule; `kind`: request, response, or empty for both."""
+    """Report the decode mismatches of a rule in messages of a kind; empty: of both kinds."""
     if not observation.is_complete:
         reporter.count_unjudged(observation.connection.incomplete_reason)
         return
     if any(kind in ("", each.kind) for each in observation.decodable_messages):
         reporter.count_judged()
-    for message, why in observation.decode_mismatches:
-        if why.rule == id:
+    for message, mismatch in observation.decode_mismatches:
+        if mismatch.rule == id:
             side = Side.CLIENT if message.kind == "request" else Side.BROKER
-            severity = Severity.WARNING if why.is_tolerated else None
+            severity = Severity.WARNING if mismatch.is_tolerated else None
             reporter.report_violation(
-                side, why.found, message=message, path=why.path, severity=severity
+                side, mismatch.found, message=message, path=mismatch.path, severity=severity
             )
 
 
 def _decodable_fast_check(kind: str) -> Callable[[Observation], int | None]:
-    """Return the fast check for exchanges without decode mismatches, for messages of a kind."""
+    """Return the fast check of a kind of messages: the exchange has no decode mismatches."""
 
-    def is_plain(turn: Observation) -> int | None:
-        if not turn.is_complete or turn.decode_mismatches:
+    def count_decodable(observation: Observation) -> int | None:
+        if not observation.is_complete or observation.decode_mismatches:
             return None
-        return int(any(kind in ("", each.kind) for each in turn.decodable_messages))
+        return int(any(kind in ("", each.kind) for each in observation.decodable_messages))
 
-    return is_plain
+    return count_decodable
 
 
-_ANY, _REQUEST, _RESPONSE = (
-    _decodable_fast_check(""),
-    _decodable_fast_check("request"),
-    _decodable_fast_check("response"),
-)
+_ANY = _decodable_fast_check("")
+_REQUEST, _RESPONSE = _decodable_fast_check("request"), _decodable_fast_check("response")
 
 
 @rule(
     "F02",
-    "A frame is consumed exactly",
+    "Frame that does not match its declaration",
     Severity.ERROR,
-    source="the generated readers of Kafka's messages; bytes left over Kafka does not look at, so "
+    source="the generated readers of Kafka's messages; Kafka ignores bytes after the body, so "
     "they are a warning",
-    asks="Header and body fill the frame as their declarations say, and nothing is left over.",
-    example="a Heartbeat v4 response with a byte more behind its tagged fields",
+    asks="Header and body decode by their declarations, and no bytes are left over.",
+    example="a Heartbeat v4 response with one more byte after its tagged fields",
     fast_check=_ANY,
 )
 def check_body_is_consumed(observation: Observation, reporter: Reporter) -> None:
@@ -116,12 +114,12 @@ def check_body_is_consumed(observation: Observation, reporter: Reporter) -> None
 
 @rule(
     "F07",
-    "A response has the version of its request",
+    "Response in another version than its request",
     Severity.ERROR,
     source="clients/src/main/resources/common/message/README.md: 'The version of a response must "
     "always match'",
-    asks="The body of a response is in the version in which the request was.",
-    example="Metadata v9 is asked, and the response is a Metadata v1",
+    asks="The body of a response has the version of the request.",
+    example="a Metadata v9 request, and a Metadata v1 response",
     fast_check=_RESPONSE,
 )
 def check_response_version(observation: Observation, reporter: Reporter) -> None:
@@ -131,10 +129,11 @@ def check_response_version(observation: Observation, reporter: Reporter) -> None
 
 @rule(
     "F08",
-    "A request has the header of its version",
+    "Request with the wrong header version",
     Severity.ERROR,
     source="ApiMessageTypeGenerator.java: requestHeaderVersion (KIP-482)",
-    asks="The header of a flexible version is version 2, else 1; of ControlledShutdown v0 it is 0.",
+    asks="The header of a request has version 2 in flexible versions, else 1; ControlledShutdown "
+    "v0 has header version 0.",
     example="Metadata v9 without tagged fields in its header",
     fast_check=_REQUEST,
 )
@@ -145,10 +144,10 @@ def check_request_header(observation: Observation, reporter: Reporter) -> None:
 
 @rule(
     "F09",
-    "The response of ApiVersions has header version 0",
+    "ApiVersions response with another header version than 0",
     Severity.ERROR,
     source="ApiMessageTypeGenerator.java: responseHeaderVersion (KIP-511)",
-    asks="The header of a response of ApiVersions is version 0 whatever the body's version.",
+    asks="The header of an ApiVersions response has version 0, whatever the version of the body.",
     example="ApiVersions v3 with tagged fields in the response's header",
     apis=("ApiVersions",),
     fast_check=_RESPONSE,
@@ -160,10 +159,10 @@ def check_api_versions_header(observation: Observation, reporter: Reporter) -> N
 
 @rule(
     "F10",
-    "A response has the header of its version",
+    "Response with the wrong header version",
     Severity.ERROR,
     source="ApiMessageTypeGenerator.java: responseHeaderVersion (KIP-482)",
-    asks="The header of a flexible version is version 1, else 0.",
+    asks="The header of a response has version 1 in flexible versions, else 0.",
     example="Metadata v9 without tagged fields in the response's header",
 )
 def check_response_header(observation: Observation, reporter: Reporter) -> None:
@@ -174,12 +173,12 @@ def check_response_header(observation: Observation, reporter: Reporter) -> None:
 
 @rule(
     "F11",
-    "The client id is never a compact string",
+    "Client id encoded as a compact string",
     Severity.ERROR,
     source="RequestHeader.json: ClientId has flexibleVersions none",
-    asks="The length of the client id is an int16, also in header version 2. A compact one "
-    "makes small requests so unlike Kafka that they break F01.",
-    example="Metadata v9 whose header says 05 's' 'h' 'o' 'p', not 00 04 's' 'h' 'o' 'p'",
+    asks="The length of the client id is an int16, also in header version 2. With a compact "
+    "client id, small requests can't be recognised as Kafka, and break F01.",
+    example="Metadata v9 with the client id as 05 's' 'h' 'o' 'p', not 00 04 's' 'h' 'o' 'p'",
     fast_check=_REQUEST,
 )
 def check_client_id(observation: Observation, reporter: Reporter) -> None:

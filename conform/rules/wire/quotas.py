@@ -1,4 +1,4 @@
-"""Q: quotas, and versions removed from brokers."""
+"""Q: quotas, and API versions that brokers no longer accept."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from conform.registry.rank import Severity
 from conform.registry.rule import Side, rule
 
 MARGIN_NS = 10_000_000
-"""Tolerance: clients count in milliseconds, and the capture may be taken at the other end."""
+"""Tolerance: clients count in milliseconds, and the capture may be from the broker's side."""
 
 _FIRST_THROTTLED_VERSION = {
     0: 6,
@@ -54,7 +54,7 @@ Source: shouldClientThrottle of each response class of Kafka's clients (KIP-219)
 """
 _FIRST_KEY_ALWAYS_THROTTLED = 43
 
-_LEAST_OF_4_0 = {
+_FIRST_ACCEPTED_BY_4_0 = {
     0: 3,
     1: 4,
     2: 1,
@@ -78,8 +78,8 @@ _LEAST_OF_4_0 = {
 }
 """API key -> lowest version that brokers of Kafka 4.0 accept; 0 for all others."""
 
-_GONE_IN_4_0 = frozenset({4, 5, 6, 7})
-"""LeaderAndIsr, StopReplica, UpdateMetadata, ControlledShutdown: only ZooKeeper needed them."""
+_REMOVED_IN_4_0 = frozenset({4, 5, 6, 7})
+"""LeaderAndIsr, StopReplica, UpdateMetadata, ControlledShutdown: used only with ZooKeeper."""
 
 
 class _Throttle:
@@ -92,11 +92,11 @@ class _Throttle:
 
 @rule(
     "Q01",
-    "A throttled client waits",
+    "Request sent within the throttle time",
     Severity.WARNING,
     source="shouldClientThrottle in AbstractResponse.java, NetworkClient.java (KIP-219)",
-    asks="After an answer with throttle_time_ms > 0 the client asks nothing more on the connection "
-    "for so long; the broker would leave it unread.",
+    asks="After a response with throttle_time_ms > 0, the client sends no request on the "
+    "connection for that time; the broker would not read it.",
     example="throttle_time_ms 500, and a request 20 ms later",
 )
 def check_throttle_is_respected(observation: Observation, reporter: Reporter) -> None:
@@ -108,26 +108,26 @@ def check_throttle_is_respected(observation: Observation, reporter: Reporter) ->
         reporter.count_judged()
         early_ns = throttle.until_ns - sent_ns
         if early_ns > MARGIN_NS:
-            what = f"a request comes {early_ns // 1_000_000} ms before the time is over"
-            reporter.report_violation(Side.CLIENT, what)
+            found = f"a request {early_ns // 1_000_000} ms before the end of the throttle time"
+            reporter.report_violation(Side.CLIENT, found)
     key, version = observation.api_key, observation.version
     if key is None or version is None or observation.response_body is None:
         return
     throttle_ms = observation.response_body.get("throttle_time_ms") or 0
-    least = _FIRST_THROTTLED_VERSION.get(
+    first_version = _FIRST_THROTTLED_VERSION.get(
         key, 0 if key >= _FIRST_KEY_ALWAYS_THROTTLED else version + 1
     )
-    if throttle_ms > 0 and version >= least:
+    if throttle_ms > 0 and version >= first_version:
         throttle.response_ns = exchange.response_time_ns or 0
         throttle.until_ns = throttle.response_ns + throttle_ms * 1_000_000
 
 
 @rule(
     "Q02",
-    "Versions are used that brokers still take",
+    "Version that Kafka 4.0 no longer accepts",
     Severity.NOTE,
     source="KIP-896: removed in Kafka 4.0; broker_api_versions of 4.0",
-    asks="A request has a version that brokers of Kafka 4.0 take.",
+    asks="Brokers of Kafka 4.0 accept the version of the request.",
     example="Fetch v2",
 )
 def check_not_deprecated(observation: Observation, reporter: Reporter) -> None:
@@ -136,10 +136,12 @@ def check_not_deprecated(observation: Observation, reporter: Reporter) -> None:
     if key is None or version is None or observation.request is None:
         return
     reporter.count_judged()
-    if key in _GONE_IN_4_0:
-        reporter.report_violation(Side.CLIENT, "brokers of Kafka 4.0 do not have this API")
+    if key in _REMOVED_IN_4_0:
+        reporter.report_violation(Side.CLIENT, "brokers of Kafka 4.0 do not support this API")
         return
-    least = _LEAST_OF_4_0.get(key, 0)
-    if version < least:
-        what = f"version {version} is asked, brokers of Kafka 4.0 take {least} on"
-        reporter.report_violation(Side.CLIENT, what)
+    first_accepted = _FIRST_ACCEPTED_BY_4_0.get(key, 0)
+    if version < first_accepted:
+        found = (
+            f"version {version}, but brokers of Kafka 4.0 accept only {first_accepted} and above"
+        )
+        reporter.report_violation(Side.CLIENT, found)

@@ -1,4 +1,4 @@
-"""C, second part: what an answer without an error has to hold, and what none may show."""
+"""C, second part: results that a response must contain, and values that it must not contain."""
 
 from __future__ import annotations
 
@@ -70,107 +70,104 @@ _RESULTS: Mapping[str, tuple[tuple[str, ...], Mapping[str, _Predicate]]] = {
     "DeleteRecords": (("topics", "partitions"), {"low_watermark": _is_not_negative}),
     "DescribeTransactions": (("transaction_states",), {"transaction_state": _is_not_empty}),
 }
-"""API -> the lists that lead to structs with an error code, and what is there without an error."""
+"""API -> names of the lists that lead to structs with an error code, and checks of the results."""
 
 
 @rule(
     "C05",
-    "A success must have its result",
+    "Success without a result",
     Severity.ERROR,
-    source="the response classes of org.apache.kafka.common.requests: -1, an empty text and the "
-    "zero id stand for nothing, beside an error alone",
-    asks="Where an answer has no error, it has what was asked for: an offset, a producer id, a "
+    source="the response classes of org.apache.kafka.common.requests: -1, an empty string and the "
+    "zero id mean no result, which only occurs next to an error",
+    asks="A response without an error contains the requested result: an offset, a producer id, a "
     "coordinator, a generation, a topic id, a state.",
     example="InitProducerId: error_code 0, producer_id -1",
     apis=tuple(_RESULTS),
 )
 def check_has_result(observation: Observation, reporter: Reporter) -> None:
-    """Look for results that are missing where no error says why."""
-    told = observation.response_body
-    if told is None:
+    """Report results that are missing although there is no error."""
+    response = observation.response_body
+    if response is None:
         reporter.count_unjudged(observation.unreadable_reason(request=False))
         return
-    way, wanted = _RESULTS[observation.exchange.api or ""]
-    for path, struct in structs_at(told, way):
-        if struct.get("error_code") or _is_redirected(observation, struct):
+    list_names, predicates = _RESULTS[observation.exchange.api or ""]
+    for path, struct in structs_at(response, list_names):
+        if struct.get("error_code") or _may_lack_result(observation, struct):
             continue
         reporter.count_judged()
-        for name, fits in wanted.items():
-            if name in struct and not fits(struct[name]):
+        for name, is_result in predicates.items():
+            if name in struct and not is_result(struct[name]):
                 shown = struct[name] if isinstance(struct[name], int) else "empty"
-                found = f"{name} is {shown}, without an error"
+                found = f"{name} is {shown}, but there is no error"
                 reporter.report_violation(Side.BROKER, found, path=f"{path}.{name}".lstrip("."))
 
 
-def _is_redirected(observation: Observation, struct: Any) -> bool:
-    """Tell whether a struct has its result in lists, or none by design."""
-    api, asked = observation.exchange.api, observation.request_body
+def _may_lack_result(observation: Observation, struct: Any) -> bool:
+    """Return whether the result of a struct is in other lists, or absent by design."""
+    api, request = observation.exchange.api, observation.request_body
     if api == "FindCoordinator":
         return "coordinators" in struct
-    if api == "Fetch":  # a replica hears of no high watermark until the leader knows it
-        return asked is None or replica_id_of(asked) >= 0
-    return asked is None or asked.get("member_epoch", 0) < 0
+    if api == "Fetch":  # replicas get no high watermark until the leader knows it
+        return request is None or replica_id_of(request) >= 0
+    return request is None or request.get("member_epoch", 0) < 0
 
 
 @rule(
     "C06",
-    "A sensitive setting must not show its value",
+    "Value of a sensitive setting in a response",
     Severity.ERROR,
     source="ConfigHelper.scala (createTopicConfigEntry, createBrokerConfigEntry): the value of a "
     "sensitive configuration is null",
-    asks="Where a configuration entry is sensitive, its value is null, and so are its synonyms'.",
-    example="ssl.keystore.password with is_sensitive and a value",
+    asks="The value of a sensitive configuration entry is null, and so are the values of its "
+    "synonyms.",
+    example="ssl.keystore.password with is_sensitive true and a value",
     apis=("DescribeConfigs", "CreateTopics"),
 )
 def check_sensitive_is_null(observation: Observation, reporter: Reporter) -> None:
-    """Look for values of sensitive settings."""
-    told = observation.response_body
-    if told is None:
+    """Report values of sensitive settings."""
+    response = observation.response_body
+    if response is None:
         reporter.count_unjudged(observation.unreadable_reason(request=False))
         return
-    way = (
-        ("results", "configs")
-        if observation.exchange.api == "DescribeConfigs"
-        else ("topics", "configs")
-    )
-    if way[0] not in told or not any("configs" in each for each in told[way[0]] or ()):
+    list_name = "results" if observation.exchange.api == "DescribeConfigs" else "topics"
+    if not any("configs" in each for each in response.get(list_name) or ()):
         return
-    for path, config in structs_at(told, way):
+    for path, config in structs_at(response, (list_name, "configs")):
         reporter.count_judged()
         values = [config["value"], *(each.value for each in config.get("synonyms") or ())]
         if config["is_sensitive"] and any(values):
-            found = f"{quoted(config['name'])} is sensitive, and has a value"
+            found = f"{quoted(config['name'])} is sensitive, but has a value"
             reporter.report_violation(Side.BROKER, found, path=path)
 
 
 @rule(
     "C07",
-    "An answer must keep to the filter of its request",
+    "Response items that the request's filter excludes",
     Severity.ERROR,
     source="KIP-518 and KIP-848 (ListGroups), KIP-664 (ListTransactions), KIP-1142 "
     "(ListConfigResources), DescribeConfigsRequest.json (configuration_keys, include_synonyms)",
-    asks="What an answer lists is of the states, types, producers, resources and settings that the "
-    "request names, where it names any.",
-    example="ListGroups of state Stable answers a group of state Empty",
+    asks="If the request lists states, types, producers, resources or settings, the response "
+    "contains only items that match.",
+    example="ListGroups with state Stable, and a response with a group in state Empty",
     apis=("ListGroups", "ListTransactions", "ListConfigResources", "DescribeConfigs"),
 )
 def check_filter(observation: Observation, reporter: Reporter) -> None:
-    """Hold what is listed against what was asked for."""
-    asked, told = observation.request_body, observation.response_body
-    if asked is None or told is None:
+    """Compare the items of a response with the filters of its request."""
+    request, response = observation.request_body, observation.response_body
+    if request is None or response is None:
         reporter.count_unjudged(observation.unreadable_reason())
         return
     reporter.count_judged()
     if observation.exchange.api == "DescribeConfigs":
-        _judge_settings(reporter, asked, told)
+        _judge_settings(reporter, request, response)
         return
-    for name, wanted, listed, value in _FILTERS[observation.exchange.api or ""]:
-        allowed = {_normalized(each) for each in asked.get(wanted) or ()}
-        for at, each in enumerate(told[listed] or ()):
-            given = each.get(value)
-            if allowed and given is not None and _normalized(given) not in allowed:
-                found = f"{name} {quoted(str(given))} was not asked for"
-                reporter.report_violation(Side.BROKER, found, path=f"{listed}[{at}].{value}")
+    for name, filter_field, list_name, field in _FILTERS[observation.exchange.api or ""]:
+        allowed = {_normalized(each) for each in request.get(filter_field) or ()}
+        for index, item in enumerate(response[list_name] or ()):
+            value = item.get(field)
+            if allowed and value is not None and _normalized(value) not in allowed:
+                found = f"{name} {quoted(str(value))} was not requested"
+                reporter.report_violation(Side.BROKER, found, path=f"{list_name}[{index}].{field}")
 
 
 _FILTERS = {
@@ -191,68 +188,70 @@ def _normalized(value: Any) -> Any:
 
 
 def _judge_settings(reporter: Reporter, request: Any, response: Any) -> None:
-    wanted = {(r.resource_type, r.resource_name): r.configuration_keys for r in request.resources}
-    for at, result in enumerate(response.results or ()):
-        keys = wanted.get((result.resource_type, result.resource_name))
-        for number, config in enumerate(result.configs or ()):
-            path = f"results[{at}].configs[{number}]"
+    requested = {
+        (each.resource_type, each.resource_name): each.configuration_keys
+        for each in request.resources
+    }
+    for index, result in enumerate(response.results or ()):
+        keys = requested.get((result.resource_type, result.resource_name))
+        for config_index, config in enumerate(result.configs or ()):
+            path = f"results[{index}].configs[{config_index}]"
             if keys and config.name not in keys:
                 reporter.report_violation(
-                    Side.BROKER, f"{quoted(config.name)} was not asked for", path=path
+                    Side.BROKER, f"{quoted(config.name)} was not requested", path=path
                 )
             elif config.get("synonyms") and not request.get("include_synonyms"):
-                found = "synonyms, which were not asked for"
+                found = "synonyms, which were not requested"
                 reporter.report_violation(Side.BROKER, found, path=f"{path}.synonyms")
             elif config.get("documentation") and not request.get("include_documentation"):
-                found = "documentation, which was not asked for"
+                found = "documentation, which was not requested"
                 reporter.report_violation(Side.BROKER, found, path=f"{path}.documentation")
 
 
 @rule(
     "C08",
-    "What was created must be as asked",
+    "Created topic or token that differs from the request",
     Severity.ERROR,
     source="CreateTopicsResponse.json v5+ (KIP-525); ReplicationControlManager.createTopics; "
     "DelegationTokenManager.java: 'max lifetime'",
-    asks="A topic has as many partitions and replicas as CreateTopics asked for, where it did; a "
-    "delegation token is issued before it ends, and ends before its last day.",
-    example="num_partitions 3 is asked, 1 is answered",
+    asks="A topic has the number of partitions and the replication factor that CreateTopics "
+    "requested, if it requested any; a delegation token is issued before it expires, and expires "
+    "before its maximum time.",
+    example="num_partitions 3 in the request, 1 in the response",
     apis=("CreateTopics", "CreateDelegationToken", "DescribeDelegationToken"),
 )
 def check_created_as_requested(observation: Observation, reporter: Reporter) -> None:
-    """Hold what was made against what was asked for."""
-    asked, told = observation.request_body, observation.response_body
-    if asked is None or told is None:
+    """Compare created topics with their request, and check the times of tokens."""
+    request, response = observation.request_body, observation.response_body
+    if request is None or response is None:
         reporter.count_unjudged(observation.unreadable_reason())
         return
     if observation.exchange.api != "CreateTopics":
-        _judge_times(reporter, told)
+        _judge_times(reporter, response)
         return
-    wanted = {each.name: each for each in asked.topics or ()}
-    for at, topic in enumerate(told.topics or ()):
-        wish = wanted.get(topic.name)
-        if wish is None or topic.error_code or topic.get("topic_config_error_code"):
+    requested = {each.name: each for each in request.topics or ()}
+    for index, topic in enumerate(response.topics or ()):
+        requested_topic = requested.get(topic.name)
+        if requested_topic is None or topic.error_code or topic.get("topic_config_error_code"):
             continue
         reporter.count_judged()
         for name in ("num_partitions", "replication_factor"):
-            due, made = wish[name], topic.get(name, -1)
-            if due > 0 and made not in (-1, due):
-                found = f"{name} {due} is asked, {made} is made"
-                reporter.report_violation(Side.BROKER, found, path=f"topics[{at}].{name}")
+            expected, actual = requested_topic[name], topic.get(name, -1)
+            if expected > 0 and actual not in (-1, expected):
+                found = f"{name} is {actual} instead of {expected}"
+                reporter.report_violation(Side.BROKER, found, path=f"topics[{index}].{name}")
 
 
 def _judge_times(reporter: Reporter, response: Any) -> None:
     for token in response.get("tokens", [response]):
         if token.get("error_code"):
             continue
-        issue, end = (
-            token.get("issue_timestamp_ms", token.get("issue_timestamp")),
-            token.get("expiry_timestamp_ms", token.get("expiry_timestamp")),
-        )
-        last = token.get("max_timestamp_ms", token.get("max_timestamp"))
+        issue_ms = token.get("issue_timestamp_ms", token.get("issue_timestamp"))
+        expiry_ms = token.get("expiry_timestamp_ms", token.get("expiry_timestamp"))
+        max_ms = token.get("max_timestamp_ms", token.get("max_timestamp"))
         reporter.count_judged()
-        if not issue <= end <= last:
-            found = f"issued at {issue}, ends at {end}, at {last} at the latest"
+        if not issue_ms <= expiry_ms <= max_ms:
+            found = f"issued at {issue_ms}, expires at {expiry_ms}, must expire by {max_ms}"
             reporter.report_violation(Side.BROKER, found)
 
 
@@ -298,26 +297,26 @@ _TYPES = frozenset(("classic", "consumer", "share", "streams", "unknown"))
 
 @rule(
     "C09",
-    "A state must be one that Kafka knows",
+    "Unknown state or type",
     Severity.WARNING,
-    source="GroupState.java, GroupType.java, TransactionState.java: parse takes any other for "
+    source="GroupState.java, GroupType.java, TransactionState.java: parse maps any other name to "
     "UNKNOWN",
-    asks="States of groups and transactions, and types of groups, are those of Kafka.",
+    asks="States of groups and transactions, and types of groups, are those that Kafka defines.",
     example="ListGroups: group_state 'Running'",
     apis=tuple(_STATES),
 )
 def check_states(observation: Observation, reporter: Reporter) -> None:
-    """Look up states and types."""
-    told = observation.response_body
-    if told is None:
+    """Report unknown states and types."""
+    response = observation.response_body
+    if response is None:
         reporter.count_unjudged(observation.unreadable_reason(request=False))
         return
     reporter.count_judged()
-    name, field, known = _STATES[observation.exchange.api or ""]
-    for at, each in enumerate(told[name] or ()):
-        if each.get(field) and each[field] not in known:
+    list_name, field, states = _STATES[observation.exchange.api or ""]
+    for index, each in enumerate(response[list_name] or ()):
+        if each.get(field) and each[field] not in states:
             found = f"the state is {quoted(each[field])}"
-            reporter.report_violation(Side.BROKER, found, path=f"{name}[{at}].{field}")
+            reporter.report_violation(Side.BROKER, found, path=f"{list_name}[{index}].{field}")
         if each.get("group_type") and each.group_type.lower() not in _TYPES:
             found = f"the type is {quoted(each.group_type)}"
-            reporter.report_violation(Side.BROKER, found, path=f"{name}[{at}].group_type")
+            reporter.report_violation(Side.BROKER, found, path=f"{list_name}[{index}].group_type")

@@ -15,15 +15,15 @@ FIRST_RESERVED_ID = 2**31 - 8
 
 @rule(
     "F03",
-    "Responses come in the order of their requests",
+    "Responses out of order",
     Severity.ERROR,
-    source="SocketServer.scala: a connection's channel is muted until its request is answered",
-    asks="Requests of one connection are answered one after the other, in the order in which they "
-    "were sent.",
+    source="SocketServer.scala: the channel of a connection is muted until its request has a "
+    "response",
+    asks="The responses of a connection arrive in the order of their requests.",
     example="request 1, request 2, response 2, response 1",
 )
 def check_response_order(observation: Observation, reporter: Reporter) -> None:
-    """Check that no later request was answered earlier."""
+    """Check that no later request got its response earlier."""
     if observation.exchange.status != "answered":
         return
     if not observation.is_complete:
@@ -41,45 +41,45 @@ def check_response_order(observation: Observation, reporter: Reporter) -> None:
 
 @rule(
     "F04",
-    "A response has the correlation id of its request",
+    "Response to a request that was never sent",
     Severity.ERROR,
     source="AbstractResponse.parseResponse: CorrelationIdMismatchException",
-    asks="The correlation id of each response is that of a request that waits for one.",
+    asks="The correlation id of each response is that of a request in flight.",
     example="request 7, response 8",
     on="close",
 )
 def check_response_has_request(observation: ConnectionObservation, reporter: Reporter) -> None:
     """Report responses without requests."""
-    talk = observation.connection
+    connection = observation.connection
     if not observation.is_complete:
-        reporter.count_unjudged(talk.incomplete_reason)
+        reporter.count_unjudged(connection.incomplete_reason)
         return
-    if talk.repeats_correlation_ids and talk.is_disordered:
+    if connection.repeats_correlation_ids and connection.is_disordered:
         reporter.count_unjudged("correlation ids repeat, and packets are out of order")
         return
     reporter.count_judged()
-    waited = {turn.exchange.correlation_id for turn in talk.unanswered}
-    for turn in talk.orphans:
-        number = turn.exchange.correlation_id
-        if number in waited:
+    unanswered = {each.exchange.correlation_id for each in connection.unanswered}
+    for orphan in connection.orphans:
+        number = orphan.exchange.correlation_id
+        if number in unanswered:
             reporter.count_unjudged("a response was captured before its request")
-        elif not _is_response_to_acks_0(turn):
-            what = f"no request waits for the response with correlation id {number}"
-            reporter.report_violation(Side.BROKER, what, retained=turn)
+        elif not _is_response_to_acks_0(orphan):
+            found = f"no request in flight has correlation id {number}"
+            reporter.report_violation(Side.BROKER, found, retained=orphan)
 
 
 def _is_response_to_acks_0(observation: Observation) -> bool:
     return observation.response is not None and any(
-        "acks = 0" in p.what for p in observation.response.problems
+        "acks = 0" in problem.what for problem in observation.response.problems
     )
 
 
 @rule(
     "F05",
-    "A request gets one response; Produce with acks = 0 gets none",
+    "Response to a Produce request with acks = 0",
     Severity.ERROR,
     source="KafkaApis.handleProduceRequest (acks = 0); SocketServer",
-    asks="Each request is answered once, but a Produce request with acks = 0 is not answered.",
+    asks="Each request gets one response, except Produce with acks = 0, which gets none.",
     example="Produce v9 with acks = 0, and a response with its correlation id",
 )
 def check_no_response_to_acks_0(observation: Observation, reporter: Reporter) -> None:
@@ -92,87 +92,89 @@ def check_no_response_to_acks_0(observation: Observation, reporter: Reporter) ->
     reporter.count_judged()
     if observation.exchange.status == "orphan" and _is_response_to_acks_0(observation):
         found = f"a response with correlation id {observation.exchange.correlation_id}"
-        found += " answers a Produce request with acks = 0"
+        found += " to a Produce request with acks = 0"
         reporter.report_violation(Side.BROKER, found)
 
 
-class _FatalError:
-    """Stream position of the first Produce request with acks = 0 and a wrong CRC."""
+class _FailedProduce:
+    """Stream offset of the first Produce request with acks = 0 and a wrong CRC."""
 
     def __init__(self) -> None:
-        self.response_offset: int | None = None
+        self.request_offset: int | None = None
 
 
 @rule(
     "F06",
-    "An error of Produce with acks = 0 ends the connection",
+    "Connection left open after a failed Produce with acks = 0",
     Severity.ERROR,
     source="KafkaApis.handleProduceRequest: 'Closing connection due to error during produce "
     "request ... with ack=0'",
-    asks="Where a Produce request with acks = 0 can't be taken, the broker closes the connection: "
-    "nothing else tells the client.",
-    example="Produce with acks = 0 and a batch with a wrong CRC, then Metadata, which is answered",
+    asks="If a Produce request with acks = 0 fails, the broker closes the connection, because "
+    "there is no response to report the error.",
+    example="Produce with acks = 0 and a batch with a wrong CRC, then Metadata, which gets a "
+    "response",
 )
 def check_connection_closed_after_error(observation: Observation, reporter: Reporter) -> None:
     """Report responses to requests sent after an acks = 0 batch with a wrong CRC."""
-    doomed, status = observation.connection.state(_FatalError), observation.exchange.status
+    failed, status = observation.connection.state(_FailedProduce), observation.exchange.status
     if not observation.is_complete:
         if status == "no_response":
             reporter.count_unjudged(observation.connection.incomplete_reason)
         return
     if status == "no_response":
         batches = [batch for _, field in observation.record_fields for batch in field.batches]
-        if doomed.response_offset is None and any(
-            isinstance(b, RecordBatch) and not b.crc_ok for b in batches
+        if failed.request_offset is None and any(
+            isinstance(each, RecordBatch) and not each.crc_ok for each in batches
         ):
-            doomed.response_offset = observation.request_offset
-    elif doomed.response_offset is not None and observation.request_offset > doomed.response_offset:
+            failed.request_offset = observation.request_offset
+    elif failed.request_offset is not None and observation.request_offset > failed.request_offset:
         reporter.count_judged()
         if status == "answered":
             request = f"request {observation.exchange.correlation_id}"
-            found = f"{request} is answered behind a batch whose CRC is wrong"
+            found = f"{request} gets a response after a batch with a wrong CRC"
             reporter.report_violation(Side.BROKER, found)
 
 
 @rule(
     "F16",
-    "No request is passed over",
+    "Request without a response before one with a response",
     Severity.ERROR,
-    source="SocketServer.scala: a connection's channel is muted until its request is answered",
-    asks="Where a later request of the connection is answered, the earlier ones are too.",
+    source="SocketServer.scala: the channel of a connection is muted until its request has a "
+    "response",
+    asks="If a request of a connection gets a response, all earlier ones do too.",
     example="request 1, request 2, response 2, and the connection is closed",
     on="close",
 )
 def check_no_request_skipped(observation: ConnectionObservation, reporter: Reporter) -> None:
-    """Report unanswered requests sent before an answered one."""
+    """Report requests without a response that were sent before one with a response."""
     if not observation.is_complete:
         reporter.count_unjudged(observation.connection.incomplete_reason)
         return
-    talk = observation.connection
-    if not talk.ended:
-        if talk.unanswered:
+    connection = observation.connection
+    if not connection.ended:
+        if connection.unanswered:
             reporter.count_unjudged("the capture ends before the connection does")
         return
     reporter.count_judged()
-    early = {turn.exchange.correlation_id for turn in talk.orphans}
-    for turn in talk.unanswered:
-        number = turn.exchange.correlation_id
-        if turn.request_offset < talk.last_answered[0] and number not in early:
-            what = f"request {number} was never answered, a later one was"
-            reporter.report_violation(Side.BROKER, what, retained=turn, message=turn.request)
+    orphans = {each.exchange.correlation_id for each in connection.orphans}
+    for each in connection.unanswered:
+        number = each.exchange.correlation_id
+        if each.request_offset < connection.last_answered[0] and number not in orphans:
+            found = f"request {number} has no response, but a later request has one"
+            reporter.report_violation(Side.BROKER, found, retained=each, message=each.request)
 
 
 @rule(
     "F13",
-    "The highest correlation ids are for logging in",
+    "Reserved correlation id outside authentication",
     Severity.NOTE,
     source="SaslClientAuthenticator.java: MIN_RESERVED_CORRELATION_ID",
-    asks="The Java client takes correlation ids from 2^31 - 8 on for what it sends to log in; what "
-    "reads its traffic may go by that.",
+    asks="Correlation ids from 2^31 - 8 on are used only by authentication requests: the Java "
+    "client reserves them, and analysers of its traffic may rely on that.",
     example="Metadata with correlation id 2147483647",
 )
 def check_reserved_correlation_ids(observation: Observation, reporter: Reporter) -> None:
-    """Report reserved correlation ids on requests other than those of a login."""
+    """Report reserved correlation ids of requests that do not belong to authentication."""
     if observation.request is None or observation.api_key is None:
         return
     reporter.count_judged()

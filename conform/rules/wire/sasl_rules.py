@@ -1,4 +1,4 @@
-"""V06 and S: authentication, and the lifetime of its session."""
+"""V06 and S: SASL authentication, and the lifetime of its session."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ class _Login:
 
     Attributes:
         is_begun: Whether a handshake succeeded.
-        has_exchanged_tokens: Whether a step succeeded: the last step can't be distinguished from
+        has_exchanged_tokens: Whether a step succeeded; the last step can't be distinguished from
             earlier ones.
-        failure: API requested too early; its response, an error, must be the last.
+        failure: The API that was requested too early; its response, an error, must be the last.
     """
 
     def __init__(self) -> None:
@@ -34,12 +34,13 @@ class _Login:
 
 @rule(
     "V06",
-    "Before the login only ApiVersions and the login itself are asked",
+    "Request that is not allowed during authentication",
     Severity.ERROR,
     source="SaslServerAuthenticator.handleKafkaRequest: IllegalSaslStateException; Kafka 3.9 and "
-    "4.3 answer with an error and close the connection",
-    asks="Between SaslHandshake and a SaslAuthenticate that succeeds, a connection carries only "
-    "ApiVersions, SaslHandshake and SaslAuthenticate; anything else is its end.",
+    "4.3 respond with an error and close the connection",
+    asks="Between SaslHandshake and a successful SaslAuthenticate, a connection carries only "
+    "ApiVersions, SaslHandshake and SaslAuthenticate; the broker closes it after any other "
+    "request.",
     example="SaslHandshake v1, then Metadata",
 )
 def check_login_comes_first(observation: Observation, reporter: Reporter) -> None:
@@ -50,8 +51,8 @@ def check_login_comes_first(observation: Observation, reporter: Reporter) -> Non
             reporter.count_unjudged(observation.connection.incomplete_reason)
         return
     if login.failure and observation.exchange.status == "answered":
-        what = f"the connection goes on after '{login.failure}', asked before the client logged in"
-        reporter.report_violation(Side.BROKER, what)
+        found = f"the connection stays open after '{login.failure}' during authentication"
+        reporter.report_violation(Side.BROKER, found)
     _update_login(observation, login)
     if not login.is_begun or login.has_exchanged_tokens:
         return
@@ -59,12 +60,12 @@ def check_login_comes_first(observation: Observation, reporter: Reporter) -> Non
     if observation.api_key is not None and observation.api_key not in _APIS_BEFORE_LOGIN:
         login.failure = observation.exchange.api or ""
         reporter.report_violation(
-            Side.CLIENT, f"'{login.failure}' is asked before the client is logged in"
+            Side.CLIENT, f"'{login.failure}' is requested before the client is authenticated"
         )
 
 
 def _update_login(observation: Observation, login: _Login) -> None:
-    """Update the authentication state."""
+    """Update the authentication state from an exchange."""
     if observation.exchange.is_token:
         login.has_exchanged_tokens = True
     elif observation.response_body is None or observation.response_body.get("error_code"):
@@ -77,36 +78,35 @@ def _update_login(observation: Observation, login: _Login) -> None:
 
 @rule(
     "S03",
-    "A login must begin with a handshake",
+    "SaslAuthenticate without a SaslHandshake",
     Severity.ERROR,
     source="SaslServerAuthenticator.handleKafkaRequest: SaslHandshake first, else "
     "ILLEGAL_SASL_STATE",
-    asks="SaslAuthenticate comes behind a SaslHandshake that was answered without an error; a "
-    "broker refuses it otherwise.",
+    asks="A successful SaslHandshake precedes SaslAuthenticate; otherwise the broker rejects it.",
     example="SaslAuthenticate as the first request of a connection",
     apis=("SaslHandshake", "SaslAuthenticate"),
 )
 def check_handshake_comes_first(observation: Observation, reporter: Reporter) -> None:
     """Check that a handshake precedes SaslAuthenticate."""
-    login = observation.connection.state(_Handshake)
+    handshake = observation.connection.state(_Handshake)
     if not observation.is_complete or observation.connection.is_disordered:
         reporter.count_unjudged(
             observation.connection.incomplete_reason or "packets are out of order"
         )
         return
-    told = observation.response_body
+    response = observation.response_body
     if observation.api_key == SASL_HANDSHAKE:
-        login.is_done |= told is not None and not told.error_code
+        handshake.is_done |= response is not None and not response.error_code
         return
     reporter.count_judged()
-    if login.is_done:
+    if handshake.is_done:
         return
-    is_refused = told is not None and bool(told.error_code)
-    severity = Severity.WARNING if is_refused else None
-    reporter.report_violation(Side.CLIENT, "there was no handshake before", severity=severity)
-    if told is not None and not is_refused:
+    is_rejected = response is not None and bool(response.error_code)
+    severity = Severity.WARNING if is_rejected else None
+    reporter.report_violation(Side.CLIENT, "no SaslHandshake precedes it", severity=severity)
+    if response is not None and not is_rejected:
         reporter.report_violation(
-            Side.BROKER, "a login without a handshake goes on", path="error_code"
+            Side.BROKER, "the broker accepts a login without a handshake", path="error_code"
         )
 
 
@@ -119,32 +119,33 @@ class _Handshake:
 
 @rule(
     "S04",
-    "A handshake must take the mechanisms that it lists, and no other",
+    "Handshake result that contradicts the listed mechanisms",
     Severity.ERROR,
     source="SaslServerAuthenticator.handleHandshakeRequest: UNSUPPORTED_SASL_MECHANISM (33)",
-    asks="A mechanism is taken without an error if the answer lists it, and refused with "
-    "UNSUPPORTED_SASL_MECHANISM only if it does not.",
-    example="PLAIN is taken, the answer lists SCRAM-SHA-256",
+    asks="The broker accepts a mechanism if and only if its response lists it; others it rejects "
+    "with UNSUPPORTED_SASL_MECHANISM.",
+    example="PLAIN is accepted, and the response lists SCRAM-SHA-256",
     apis=("SaslHandshake",),
 )
 def check_listed_mechanism_accepted(observation: Observation, reporter: Reporter) -> None:
     """Compare the requested mechanism with the listed ones."""
-    asked, told = observation.request_body, observation.response_body
-    if asked is None or told is None:
+    request, response = observation.request_body, observation.response_body
+    if request is None or response is None:
         reporter.count_unjudged(observation.unreadable_reason())
         return
-    if told.error_code not in (0, _UNSUPPORTED_MECHANISM):
+    if response.error_code not in (0, _UNSUPPORTED_MECHANISM):
         return
     reporter.count_judged()
-    is_listed = asked.mechanism in (told.mechanisms or ())
-    if is_listed != (not told.error_code):
-        did = "refused" if told.error_code else "taken"
-        found = f"{asked.mechanism!r} is {did}, {', '.join(told.mechanisms or ())!r} are listed"
+    is_listed = request.mechanism in (response.mechanisms or ())
+    if is_listed != (not response.error_code):
+        result = "rejected" if response.error_code else "accepted"
+        listed = ", ".join(response.mechanisms or ())
+        found = f"{request.mechanism!r} is {result}, but the response lists {listed!r}"
         reporter.report_violation(Side.BROKER, found, path="error_code")
 
 
 class _TokenFraming:
-    """Version of a handshake not yet followed by a token."""
+    """Version of the last handshake, until a token follows it."""
 
     def __init__(self) -> None:
         self.handshake_version: int | None = None
@@ -152,17 +153,17 @@ class _TokenFraming:
 
 @rule(
     "S01",
-    "The tokens of a login are sent as the handshake's version says",
+    "SASL token in the wrong framing",
     Severity.ERROR,
     source="SaslServerAuthenticator: enableKafkaSaslAuthenticateHeaders from SaslHandshake v1 on "
     "(KIP-152)",
-    asks="After SaslHandshake v0 tokens are raw: a size and the bytes; from v1 on they are in "
+    asks="After SaslHandshake v0, tokens are raw: a size and the bytes; from v1 on they are in "
     "SaslAuthenticate requests.",
     example="SaslHandshake v0, then SaslAuthenticate",
 )
 def check_token_framing(observation: Observation, reporter: Reporter) -> None:
-    """Check the form of the first token after a handshake."""
-    form = observation.connection.state(_TokenFraming)
+    """Check the framing of the first token after a handshake."""
+    framing = observation.connection.state(_TokenFraming)
     if not observation.is_complete:
         if observation.api_key == SASL_HANDSHAKE:
             reporter.count_unjudged(observation.connection.incomplete_reason)
@@ -172,21 +173,20 @@ def check_token_framing(observation: Observation, reporter: Reporter) -> None:
         and observation.response_body is not None
         and not observation.response_body.error_code
     ):
-        form.handshake_version = observation.version
-    elif form.handshake_version is not None and (
+        framing.handshake_version = observation.version
+    elif framing.handshake_version is not None and (
         observation.exchange.is_token or observation.api_key == SASL_AUTHENTICATE
     ):
         reporter.count_judged()
-        if observation.exchange.is_token != (form.handshake_version == 0):
-            form_of_token = "a raw token" if observation.exchange.is_token else "SaslAuthenticate"
-            reporter.report_violation(
-                Side.CLIENT, f"{form_of_token} follows SaslHandshake v{form.handshake_version}"
-            )
-        form.handshake_version = None
+        if observation.exchange.is_token != (framing.handshake_version == 0):
+            token = "a raw token" if observation.exchange.is_token else "SaslAuthenticate"
+            found = f"{token} follows SaslHandshake v{framing.handshake_version}"
+            reporter.report_violation(Side.CLIENT, found)
+        framing.handshake_version = None
 
 
 class _Session:
-    """End of a connection's session, from the broker's response; None: unlimited."""
+    """End of the authenticated session of a connection; None if it is unlimited."""
 
     def __init__(self) -> None:
         self.ends_ns: int | None = None
@@ -194,11 +194,11 @@ class _Session:
 
 @rule(
     "S02",
-    "A client logs in again before its session ends",
+    "Request after the end of the authenticated session",
     Severity.ERROR,
-    source="KIP-368: the broker closes connections whose session has ended",
-    asks="Where SaslAuthenticate tells a session lifetime, the client authenticates again on the "
-    "same connection before that is over, or asks nothing more.",
+    source="KIP-368: the broker closes connections whose session has expired",
+    asks="If the SaslAuthenticate response has a session lifetime, the client re-authenticates on "
+    "the same connection before it expires, or sends no more requests.",
     example="session_lifetime_ms 60000, and Fetch 70 seconds later",
 )
 def check_reauthentication(observation: Observation, reporter: Reporter) -> None:
@@ -206,9 +206,9 @@ def check_reauthentication(observation: Observation, reporter: Reporter) -> None
     session = observation.connection.state(_Session)
     exchange = observation.exchange
     if observation.api_key == SASL_AUTHENTICATE:
-        told = observation.response_body
-        if told is not None and not told.error_code:
-            lifetime_ms = told.get("session_lifetime_ms", 0)
+        response = observation.response_body
+        if response is not None and not response.error_code:
+            lifetime_ms = response.get("session_lifetime_ms", 0)
             now_ns = exchange.response_time_ns or 0
             session.ends_ns = now_ns + lifetime_ms * 1_000_000 if lifetime_ms > 0 else None
         return
@@ -222,5 +222,5 @@ def check_reauthentication(observation: Observation, reporter: Reporter) -> None
     if sent_ns > session.ends_ns + MARGIN_NS:
         late_ms = (sent_ns - session.ends_ns) // 1_000_000
         reporter.report_violation(
-            Side.CLIENT, f"'{exchange.api}' is asked {late_ms} ms after the session's end"
+            Side.CLIENT, f"'{exchange.api}' is requested {late_ms} ms after the end of the session"
         )

@@ -1,4 +1,4 @@
-"""V: which versions a broker offers and a client takes (KIP-35, KIP-511, KIP-584)."""
+"""V, and F14 to F17: the versions that brokers offer and clients use (KIP-35, 511, 584)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
 
 
 class _ConnectionOffer:
-    """The versions that the broker of a connection offered last, and when that was heard."""
+    """The versions that the broker last offered on a connection, and the response's packet."""
 
     def __init__(self) -> None:
         self.ranges: dict[int, tuple[int, int]] | None = None
@@ -29,15 +29,15 @@ class _ConnectionOffer:
 
 @rule(
     "F14",
-    "Requests keep to the versions that the broker offers",
+    "Request in a version that the broker does not offer",
     Severity.ERROR,
     source="SocketServer.parseRequestHeader: closes the connection (KIP-35, KIP-97)",
-    asks="API and version of a request are in what the broker told on this connection, in its last "
-    "answer to ApiVersions.",
-    example="Metadata v13 where ApiVersions told Metadata 0-12",
+    asks="API and version of a request are offered in the last ApiVersions response of this "
+    "connection.",
+    example="Metadata v13, where ApiVersions offered Metadata v0-12",
 )
 def check_requested_version(observation: Observation, reporter: Reporter) -> None:
-    """Ask whether the version of a request was offered before it was sent."""
+    """Report requests in versions that the broker does not offer."""
     offered = observation.connection.state(_ConnectionOffer)
     key, version, packet = (
         observation.api_key,
@@ -53,19 +53,18 @@ def check_requested_version(observation: Observation, reporter: Reporter) -> Non
         reporter.count_unjudged(observation.connection.incomplete_reason)
         return
     if offered.ranges is None or packet < offered.packet:
-        reporter.count_unjudged("the broker had not told its versions on this connection")
+        reporter.count_unjudged("the broker had not sent its versions on this connection")
         return
     reporter.count_judged()
-    least, most = offered.ranges.get(key, (0, -1))
-    if not least <= version <= most:
-        what = f"versions {least} to {most}" if most >= 0 else "nothing"
-        reporter.report_violation(
-            Side.CLIENT, f"version {version} is asked, the broker offers {what} of the API"
-        )
+    lowest, highest = offered.ranges.get(key, (0, -1))
+    if not lowest <= version <= highest:
+        offer = f"versions {lowest} to {highest}" if highest >= 0 else "no version"
+        found = f"version {version}, but the broker offers {offer} of the API"
+        reporter.report_violation(Side.CLIENT, found)
 
 
 def _record_offer(observation: Observation, offered: _ConnectionOffer) -> None:
-    """Note what the broker offers."""
+    """Record the versions in an ApiVersions response."""
     offer = offered_versions_of(observation)
     if offer is not None:
         offered.ranges = offer.ranges
@@ -73,25 +72,25 @@ def _record_offer(observation: Observation, offered: _ConnectionOffer) -> None:
 
 
 _CLIENT_TELEMETRY_APIS = (71, 72)
-"""Telemetry: Kafka does not offer it where nobody takes it up, and answers it all the same."""
+"""Brokers without a telemetry plugin do not offer these APIs, but respond to them."""
 
 
 class _OffersByBroker(BoundedDict[str, tuple[int, dict[int, tuple[int, int]]]]):
-    """The versions that each broker offered last, on whatever connection, and in which packet."""
+    """The versions that each broker last offered on any connection, and the response's packet."""
 
 
 @rule(
     "F17",
-    "What a broker does not offer it must not answer",
+    "Response to a version that the broker does not offer",
     Severity.ERROR,
-    source="SocketServer.parseRequestHeader, RequestContext.parseRequest: a request of an API or a "
-    "version that is not offered closes the connection, but for ApiVersions",
-    asks="A request whose API or version is not in what the broker offers gets no answer, or "
+    source="SocketServer.parseRequestHeader, RequestContext.parseRequest: a request of an API or "
+    "version that is not offered closes the connection, except ApiVersions",
+    asks="A request whose API or version the broker does not offer gets no response, or "
     "UNSUPPORTED_VERSION (35).",
-    example="API 500 is answered",
+    example="API 500 gets a response",
 )
 def check_offered_version_accepted(observation: Observation, reporter: Reporter) -> None:
-    """Ask whether something is answered that the broker does not offer."""
+    """Report responses to requests in versions that the broker does not offer."""
     offers = observation.capture_state.state(_OffersByBroker)
     key, version, broker = (
         observation.api_key,
@@ -103,38 +102,38 @@ def check_offered_version_accepted(observation: Observation, reporter: Reporter)
         if offer is not None:
             offers[broker] = observation.exchange.response_packet or 0, offer.ranges
         return
-    told, ranges = offers.get(broker, (0, None))
+    offer_packet, ranges = offers.get(broker, (0, None))
     if key is None or version is None or ranges is None or not observation.is_complete:
         return
     if (
         observation.exchange.status != "answered"
-        or (observation.exchange.request_packet or 0) < told
+        or (observation.exchange.request_packet or 0) < offer_packet
     ):
         return
     reporter.count_judged()
-    least, most = ranges.get(key, (0, -1))
+    lowest, highest = ranges.get(key, (0, -1))
     if (
-        least <= version <= most
+        lowest <= version <= highest
         or key in _CLIENT_TELEMETRY_APIS
         or "UNSUPPORTED_VERSION" in observation.exchange.errors
     ):
         return
-    what = f"API {key} in version {version} is answered, which the broker does not offer"
-    reporter.report_violation(Side.BROKER, what)
+    found = f"a response to API {key} version {version}, which the broker does not offer"
+    reporter.report_violation(Side.BROKER, found)
 
 
 @rule(
     "F15",
-    "A connection begins with ApiVersions",
+    "Connection that does not begin with ApiVersions",
     Severity.NOTE,
-    source="KIP-35: a client asks each broker for its versions before it asks anything else",
+    source="KIP-35: a client requests the versions of each broker before anything else",
     asks="The first request of a connection is ApiVersions, so that the broker's versions are "
-    "known on it. Clients older than Kafka 0.10, and those that ask once for all connections, do "
-    "without.",
+    "known. Clients older than Kafka 0.10, and those that request the versions once for all "
+    "connections, omit it.",
     example="Metadata as the first request of a connection",
 )
 def check_api_versions_first(observation: Observation, reporter: Reporter) -> None:
-    """Ask what the first request of a connection is."""
+    """Check that the first request of a connection is ApiVersions."""
     if observation.api_key is None or observation.request_offset != 0:
         return
     if not observation.is_complete:
@@ -147,80 +146,82 @@ def check_api_versions_first(observation: Observation, reporter: Reporter) -> No
 
 @rule(
     "V01",
-    "ApiVersions in a version that is not known is answered in v0",
+    "Unsupported ApiVersions request not rejected in version 0",
     Severity.ERROR,
     source="ApiVersionsRequest.getErrorResponse, RequestContext.parseRequest (KIP-511)",
-    asks="The answer to ApiVersions in an unsupported version is error 35 in version 0, with the "
-    "range of ApiVersions and of nothing else.",
-    example="ApiVersions v9, answered with error 35 in version 3",
+    asks="The response to ApiVersions in an unsupported version is error 35 in version 0, with "
+    "the version range of ApiVersions and of no other API.",
+    example="ApiVersions v9, and a response with error 35 in version 3",
     apis=("ApiVersions",),
 )
 def check_rejection_version(observation: Observation, reporter: Reporter) -> None:
-    """Ask how a request that is too new is refused."""
+    """Check how an ApiVersions request in an unsupported version is rejected."""
     version = observation.version
-    if refusal := next(
-        (why for _, why in observation.decode_mismatches if why.rule == "V01"), None
-    ):
-        reporter.count_judged()
-        reporter.report_violation(Side.BROKER, refusal.found)
-        return
+    for _, mismatch in observation.decode_mismatches:
+        if mismatch.rule == "V01":
+            reporter.count_judged()
+            reporter.report_violation(Side.BROKER, mismatch.found)
+            return
     if observation.response is None or observation.response.body is None or version is None:
         reporter.count_unjudged(observation.unreadable_reason(request=False))
         return
-    told = observation.response.body
-    if told.error_code != UNSUPPORTED_VERSION:
+    response = observation.response.body
+    if response.error_code != UNSUPPORTED_VERSION:
         return
     reporter.count_judged()
     if observation.response.api_version != 0:
         reporter.report_violation(
-            Side.BROKER, f"the refusal is in version {observation.response.api_version}, not 0"
+            Side.BROKER, f"the error response has version {observation.response.api_version}, not 0"
         )
         return
-    ranges = {each.api_key: (each.min_version, each.max_version) for each in told.api_keys or ()}
-    own = ranges.pop(API_VERSIONS, None)
-    if own is None:
-        what = "the refusal does not tell the versions of ApiVersions, so clients fall back to v0"
-        reporter.report_violation(Side.BROKER, what, path="api_keys", severity=Severity.WARNING)
-    elif own[0] <= version <= own[1]:
+    ranges = {
+        each.api_key: (each.min_version, each.max_version) for each in response.api_keys or ()
+    }
+    own_range = ranges.pop(API_VERSIONS, None)
+    if own_range is None:
+        found = "the error response lacks the versions of ApiVersions, so clients fall back to v0"
+        reporter.report_violation(Side.BROKER, found, path="api_keys", severity=Severity.WARNING)
+    elif own_range[0] <= version <= own_range[1]:
         reporter.report_violation(
-            Side.BROKER, f"version {version} is refused, which is offered", path="api_keys"
+            Side.BROKER, f"version {version} is rejected, but offered", path="api_keys"
         )
     if ranges:
-        what = f"the refusal tells the versions of {len(ranges)} other APIs"
-        reporter.report_violation(Side.BROKER, what, path="api_keys", severity=Severity.NOTE)
+        found = f"the error response contains the versions of {len(ranges)} other APIs"
+        reporter.report_violation(Side.BROKER, found, path="api_keys", severity=Severity.NOTE)
 
 
 @rule(
     "V02",
-    "The offered versions are ranges, one for each API",
+    "Invalid version ranges in ApiVersions",
     Severity.ERROR,
     source="ApiVersionsResponse.json: ApiKey is a map key; ApiVersionsResponse.java",
-    asks="Each API stands once in the answer, its lowest version is not above its highest, and "
-    "ApiVersions itself is there.",
-    example="Metadata 5 to 3",
+    asks="Each API occurs once in the response, its lowest version is not above its highest, and "
+    "ApiVersions is included.",
+    example="Metadata from 5 to 3",
     apis=("ApiVersions",),
 )
 def check_offered_ranges(observation: Observation, reporter: Reporter) -> None:
-    """Ask whether what a broker offers makes sense."""
-    offer, told = offered_versions_of(observation), observation.response_body
-    if offer is None or told is None:
+    """Check the version ranges in an ApiVersions response."""
+    offer, response = offered_versions_of(observation), observation.response_body
+    if offer is None or response is None:
         return
     reporter.count_judged()
     if offer.is_canonical:
         return
-    keys = told.api_keys or ()
-    for at, each in enumerate(keys):
+    keys = response.api_keys or ()
+    for index, each in enumerate(keys):
         if each.api_key < 0:
             reporter.report_violation(
-                Side.BROKER, f"offers API {each.api_key}", path=f"api_keys[{at}].api_key"
+                Side.BROKER, f"offers API {each.api_key}", path=f"api_keys[{index}].api_key"
             )
         if not 0 <= each.min_version <= each.max_version:
-            what = f"'{api_name(each.api_key)}' from {each.min_version} to {each.max_version}"
-            reporter.report_violation(Side.BROKER, f"offers {what}", path=f"api_keys[{at}]")
+            found = f"offers '{api_name(each.api_key)}' from {each.min_version}"
+            found += f" to {each.max_version}"
+            reporter.report_violation(Side.BROKER, found, path=f"api_keys[{index}]")
     for key, count in Counter(each.api_key for each in keys).items():
         if count > 1:
             reporter.report_violation(
-                Side.BROKER, f"'{api_name(key)}' stands {count} times", path="api_keys"
+                Side.BROKER, f"'{api_name(key)}' occurs {count} times", path="api_keys"
             )
     if all(each.api_key != API_VERSIONS for each in keys):
         reporter.report_violation(Side.BROKER, "ApiVersions itself is not offered", path="api_keys")
@@ -228,45 +229,45 @@ def check_offered_ranges(observation: Observation, reporter: Reporter) -> None:
 
 @rule(
     "V03",
-    "A client names its software in letters, digits, dots and hyphens",
+    "Invalid name or version of the client software",
     Severity.ERROR,
     source="ApiVersionsRequest.java: SOFTWARE_NAME_VERSION_PATTERN (KIP-511); else INVALID_REQUEST",
-    asks="Name and version of the client's software match "
+    asks="Name and version of the client software match "
     "[a-zA-Z0-9](?:[a-zA-Z0-9\\-.]*[a-zA-Z0-9])?",
     example="client_software_name 'my client'",
     apis=("ApiVersions",),
 )
 def check_client_software(observation: Observation, reporter: Reporter) -> None:
-    """Ask whether the name of the client's software is one that brokers take."""
-    asked = observation.request_body
-    if asked is None or asked.get("client_software_name") is None:
+    """Check name and version of the client software by the pattern of brokers."""
+    request = observation.request_body
+    if request is None or request.get("client_software_name") is None:
         return
     reporter.count_judged()
     for name in ("client_software_name", "client_software_version"):
-        if not _SOFTWARE.fullmatch(asked[name]):
-            reporter.report_violation(Side.CLIENT, f"{name} is {quoted(asked[name])}", path=name)
+        if not _SOFTWARE.fullmatch(request[name]):
+            reporter.report_violation(Side.CLIENT, f"{name} is {quoted(request[name])}", path=name)
 
 
 @rule(
     "V04",
-    "Features from version 0 on are hidden from old clients",
+    "Feature from version 0 in a response below version 4",
     Severity.ERROR,
     source="ApiVersionsResponse.json: v4 'fixes KAFKA-17011'; Java clients before 3.9 fail on a "
     "lowest version of 0",
-    asks="Below version 4 no supported feature has 0 as its lowest version.",
+    asks="In responses below version 4 no supported feature has the lowest version 0.",
     example="ApiVersions v3 with the feature kraft.version 0 to 1",
     apis=("ApiVersions",),
 )
 def check_feature_visibility(observation: Observation, reporter: Reporter) -> None:
-    """Ask whether an answer in version 3 has such a feature."""
-    told, version = (
+    """Report features from version 0 in responses of version 3."""
+    response, version = (
         observation.response_body,
         observation.response.api_version if observation.response else None,
     )
-    if told is None or version is None or version < 3:
+    if response is None or version is None or version < 3:
         return
     reporter.count_judged()
-    for at, each in enumerate(told.supported_features or ()):
+    for at, each in enumerate(response.supported_features or ()):
         if version < 4 and each.min_version < 1:
             reporter.report_violation(
                 Side.BROKER,
@@ -277,34 +278,35 @@ def check_feature_visibility(observation: Observation, reporter: Reporter) -> No
 
 @rule(
     "V07",
-    "Features must be ranges, and finalized ones supported",
+    "Invalid range of a supported or finalized feature",
     Severity.ERROR,
     source="KIP-584; Features.java, SupportedVersionRange.java, FinalizedFeatures.java",
-    asks="The lowest version of a feature is not above its highest; a finalized feature that is "
-    "supported has a level within the versions that are.",
+    asks="The lowest version of a feature is not above its highest; the level of a finalized "
+    "feature is within its supported versions.",
     example="metadata.version is finalized at 30, and supported from 7 to 29",
     apis=("ApiVersions",),
 )
 def check_feature_ranges(observation: Observation, reporter: Reporter) -> None:
-    """Hold features against each other."""
-    told = observation.response_body
-    if told is None or "supported_features" not in told:
+    """Check the ranges of features, and finalized against supported ones."""
+    response = observation.response_body
+    if response is None or "supported_features" not in response:
         return
     reporter.count_judged()
     supported = {}
-    for at, each in enumerate(told.supported_features or ()):
+    for at, each in enumerate(response.supported_features or ()):
         supported[each.name] = each
         if each.min_version > each.max_version:
             found = f"{quoted(each.name)} from {each.min_version} to {each.max_version}"
             reporter.report_violation(Side.BROKER, found, path=f"supported_features[{at}]")
-    for at, each in enumerate(told.finalized_features or ()):
-        least, most = each.min_version_level, each.max_version_level
-        known = supported.get(each.name)
+    for at, each in enumerate(response.finalized_features or ()):
+        lowest, highest = each.min_version_level, each.max_version_level
+        feature = supported.get(each.name)
         found = ""
-        if least > most:
-            found = f"{quoted(each.name)} is finalized from {least} to {most}"
-        elif known is not None and most > known.max_version:
-            found = f"{quoted(each.name)} is finalized at {most}, {known.max_version} is supported"
+        if lowest > highest:
+            found = f"{quoted(each.name)} is finalized from {lowest} to {highest}"
+        elif feature is not None and highest > feature.max_version:
+            found = f"{quoted(each.name)} is finalized at {highest}"
+            found += f", but supported up to {feature.max_version}"
         if found:
             reporter.report_violation(Side.BROKER, found, path=f"finalized_features[{at}]")
 
@@ -318,27 +320,26 @@ class _FeatureEpoch:
 
 @rule(
     "V05",
-    "The epoch of the finalized features never goes down",
+    "Epoch of the finalized features that decreases",
     Severity.ERROR,
     source="ApiVersionsResponse.java: UNKNOWN_FINALIZED_FEATURES_EPOCH = -1 (KIP-584)",
-    asks="finalized_features_epoch is -1 while it is not known; on one connection it stays or "
-    "rises.",
+    asks="finalized_features_epoch is -1 while it is unknown, and never decreases on a connection.",
     example="finalized_features_epoch 7, and later 5",
     apis=("ApiVersions",),
 )
 def check_feature_epoch(observation: Observation, reporter: Reporter) -> None:
-    """Ask whether an epoch is lower than one before on the connection."""
-    told = observation.response_body
-    epoch = None if told is None else told.get("finalized_features_epoch")
+    """Check that the epoch does not decrease on a connection."""
+    response = observation.response_body
+    epoch = None if response is None else response.get("finalized_features_epoch")
     if epoch is None:
         return
     reporter.count_judged()
-    known = observation.connection.state(_FeatureEpoch)
+    state = observation.connection.state(_FeatureEpoch)
     if epoch < -1:
         reporter.report_violation(
             Side.BROKER, f"the epoch is {epoch}", path="finalized_features_epoch"
         )
-    elif -1 < epoch < known.newest and observation.is_complete:
-        what = f"the epoch is {epoch}, and was {known.newest} before"
-        reporter.report_violation(Side.BROKER, what, path="finalized_features_epoch")
-    known.newest = max(known.newest, epoch)
+    elif -1 < epoch < state.newest and observation.is_complete:
+        found = f"the epoch is {epoch}, after {state.newest}"
+        reporter.report_violation(Side.BROKER, found, path="finalized_features_epoch")
+    state.newest = max(state.newest, epoch)

@@ -138,9 +138,9 @@ def test_any_deltas(
 @pytest.mark.parametrize("path", CAPTURES[::4], ids=lambda path: path.name)
 def test_verdicts_are_the_same(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     rules = [rule for rule in REGISTRY.values() if rule.id[0] in "BTX"]
-    fast = Judge(rules).capture(open_capture(path))
+    fast = Judge(rules).judge_capture(open_capture(path))
     monkeypatch.setattr(batch_summaries, "MIN_SUMMARY_BYTES", np.inf)
-    slow = Judge(rules).capture(open_capture(path))
+    slow = Judge(rules).judge_capture(open_capture(path))
     assert fast.tallies == slow.tallies
     assert {key: kind.findings for key, kind in fast.kinds.items()} == {
         key: kind.findings for key, kind in slow.kinds.items()

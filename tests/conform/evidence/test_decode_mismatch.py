@@ -41,7 +41,7 @@ def test_the_nearest_version_is_taken_for_what_was_meant() -> None:
     )
     assert found is not None
     assert found.rule == "F07"
-    assert found.found == "the body is version 8, where version 9 was asked"
+    assert found.found == "the body has version 8 instead of 9"
 
 
 def test_small_bodies_prove_nothing() -> None:

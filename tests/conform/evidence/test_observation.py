@@ -43,12 +43,19 @@ def test_bodies_are_there_when_they_can_be_trusted() -> None:
     talk.client(sized(asked(HEARTBEAT, 4, 2, group_id="g", member_id="m")[4:] + b"\1"))
     talk.tells(HEARTBEAT, 4, 2).asks(HEARTBEAT, 4, 3, group_id="g", member_id="m")
     good, odd, lonely = _turns(scene)
-    assert (good.asked.group_id, good.told.error_code, good.lacks()) == ("g", 0, "")
-    assert (odd.asked, odd.lacks()) == (None, "the request has bytes left over")
-    assert (odd.told.error_code, odd.lacks(request=False)) == (0, "")
-    assert lonely.lacks() == "the response is not in the capture"
-    assert (lonely.api_key, lonely.version, lonely.whole) == (HEARTBEAT, 4, True)
-    assert good.sent_at == 0 < odd.sent_at < lonely.sent_at
+    assert (
+        good.request_body.group_id,
+        good.response_body.error_code,
+        good.unreadable_reason(),
+    ) == ("g", 0, "")
+    assert (odd.request_body, odd.unreadable_reason()) == (
+        None,
+        "the request has bytes after its body",
+    )
+    assert (odd.response_body.error_code, odd.unreadable_reason(request=False)) == (0, "")
+    assert lonely.unreadable_reason() == "the response is not in the capture"
+    assert (lonely.api_key, lonely.version, lonely.is_complete) == (HEARTBEAT, 4, True)
+    assert good.request_offset == 0 < odd.request_offset < lonely.request_offset
 
 
 def test_a_cut_request_lacks_bytes() -> None:
@@ -56,9 +63,9 @@ def test_a_cut_request_lacks_bytes() -> None:
     scene.talk().asks(METADATA, 9, 1, topics=[{"name": "orders"}]).tells(METADATA, 9, 1)
     scene.cut(0, 20)
     (turn,) = _turns(scene)
-    assert turn.lacks() == "some bytes of the request were not captured"
-    assert turn.talk.partial == "packets of the connection are cut"
-    assert not turn.whole
+    assert turn.unreadable_reason() == "some bytes of the request were not captured"
+    assert turn.connection.incomplete_reason == "packets of the connection are truncated"
+    assert not turn.is_complete
 
 
 def test_a_message_that_the_connection_ended_within_is_said_as_that() -> None:
@@ -66,7 +73,7 @@ def test_a_message_that_the_connection_ended_within_is_said_as_that() -> None:
     talk = scene.talk().asks(METADATA, 9, 1, topics=[{"name": "orders"}]).tells(METADATA, 9, 1)
     talk.client(sized(asked(METADATA, 9, 2, topics=[{"name": "orders"}])[4:])[:-5]).rst()
     turns = list(_turns(scene))
-    assert turns[-1].lacks() == "the connection ended within the request"
+    assert turns[-1].unreadable_reason() == "the connection ended within the request"
 
 
 def _produced(**topic: object) -> Scene:
@@ -133,6 +140,6 @@ def test_what_is_kept_does_not_hold_the_window() -> None:
     scene = Scene()
     scene.talk().asks(METADATA, 9, 1, topics=[{"name": "orders"}])
     (closing,) = _turns(scene, "close")
-    (turn,) = closing.talk.unanswered
-    assert turn.asked.topics[0].name == "orders"
+    (turn,) = closing.connection.unanswered
+    assert turn.request_body.topics[0].name == "orders"
     assert len(turn.exchange._table.data) == 0

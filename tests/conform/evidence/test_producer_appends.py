@@ -61,7 +61,10 @@ def test_a_log_that_went_back_begins_a_new_run() -> None:
 
 def test_other_places_have_other_runs() -> None:
     runs = taken(append(10, 0))
-    assert runs.producer_of(append(12, 2)._replace(place=("10.0.0.3:9092", "orders", 0))) is None
+    assert (
+        runs.producer_of(append(12, 2)._replace(partition_key=("10.0.0.3:9092", "orders", 0)))
+        is None
+    )
 
 
 def test_few_batches_are_remembered() -> None:

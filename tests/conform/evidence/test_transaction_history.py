@@ -23,8 +23,8 @@ def known(till: Till) -> list[tuple[Transaction | None, bool]]:
     def look(turn: Observation, say: Reporter) -> None:
         added = turn.capture_state.state(AddedPartitions)
         added.record(turn)
-        open_one = turn.connection.state(TransactionHistory).at(turn)
-        assert turn.connection.state(TransactionHistory).at(turn) is open_one
+        open_one = turn.connection.state(TransactionHistory).transaction_of(turn)
+        assert turn.connection.state(TransactionHistory).transaction_of(turn) is open_one
         if turn.exchange.api == "EndTxn":
             has_any = (ending_session(turn), None) in added
             found.append((open_one, has_any))

@@ -105,7 +105,7 @@ def test_a_broker_that_stays_away_leaves_the_rest_unasked() -> None:
     assert outcome.verdict.tallies["P08"].unjudged == away
     assert outcome.verdict.tallies["P09"].unjudged == away
     text = "\n".join(text_lines(outcome.verdict, "it"))
-    assert "  sent   00 00 00 0a 03 e7 00 00" in text
+    assert "  sent      00 00 00 0a 03 e7 00 00" in text
     assert "once: the broker did not come back after F12 (P08 P09)" in text
 
 
@@ -167,7 +167,7 @@ def test_findings_of_one_cause_are_reported_once() -> None:
     assert [line for line in lines if line.startswith("error")] == [
         f"error P20 {LIVE['P20'].title} (once; breaks clients)"
     ]
-    assert "  also   2 times more: P25 CreateTopics (1), P44 CreateTopics (1)" in lines
+    assert "  also      2 times more: P25 CreateTopics (1), P44 CreateTopics (1)" in lines
 
 
 def test_a_silent_step_is_not_waited_for_by_each_rule() -> None:
@@ -260,7 +260,7 @@ def test_a_range_below_zero_is_no_range() -> None:
     )
     why = "Fetch is offered from -1 to -1, which is an invalid range (P03)"
     assert outcome.verdict.tallies["P01"].unjudged[why] == 1
-    assert "Fetch: offers -1 to -1, which is no range" in "\n".join(
+    assert "Fetch: offers -1 to -1, an invalid range" in "\n".join(
         map(str, outcome.match.differences)
     )
 

@@ -86,7 +86,7 @@ def test_live_rules_are_listed_and_explained(capsys: pytest.CaptureFixture[str])
     assert out.startswith("F12 ")
     assert "P01  error" in out
     _, out, _ = run(capsys, "--explain", "E08")
-    assert "by asking a live broker" in out
+    assert "on a running broker" in out
 
 
 def test_an_exact_match_says_so() -> None:

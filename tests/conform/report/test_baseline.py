@@ -41,7 +41,7 @@ def test_what_can_not_be_read_is_bad_usage(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="No such file"):
         read_baseline(tmp_path / "none")
     (tmp_path / "bytes").write_bytes(b"\xff\xfe")
-    with pytest.raises(UsageError, match="is no text"):
+    with pytest.raises(UsageError, match="is not text"):
         read_baseline(tmp_path / "bytes")
 
 

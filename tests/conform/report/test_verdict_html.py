@@ -32,7 +32,7 @@ def test_html() -> None:
     assert "script" not in parser.tags
     assert "the name is '<b>\\x1b&'" in text
     assert text.index("Findings") < text.index("request 3 came after 4")
-    assert text.index("Known by the baseline") < text.index("the name is")
+    assert text.index("In the baseline") < text.index("the name is")
     assert "1,234: the capture begins in the middle of the connection" in text
     assert '<h1 class="error">' in page
 

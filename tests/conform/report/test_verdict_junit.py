@@ -15,7 +15,7 @@ def test_junit() -> None:
     root = ElementTree.fromstring("\n".join(junit_lines(timed, "a.pcap")).encode())
     assert (root.get("tests"), root.get("failures"), root.get("skipped")) == ("3", "1", "2")
     order, first, name = root.iter("testcase")
-    assert order.get("name") == "F03 Responses come in the order of their requests"
+    assert order.get("name") == "F03 Responses out of order"
     failure = order.find("failure")
     assert failure is not None
     assert "2 times: request 3 came after 4" in (failure.text or "")

@@ -56,7 +56,7 @@ def test_the_driver_and_its_rules_have_names() -> None:
     assert driver["version"] == version("kafkashark")
     assert driver["informationUri"].startswith("https://")
     names = [rule["name"] for rule in driver["rules"]]
-    assert names[0] == "ResponsesComeInTheOrderOfTheirRequests"
+    assert names[0] == "ResponsesOutOfOrder"
     assert all(name.isalnum() for name in names)
     assert driver["rules"][0]["properties"]["rank"] == "breaks clients"
 
@@ -106,4 +106,4 @@ def test_findings_of_one_cause_are_one_result() -> None:
     log = json.loads("".join(sarif_lines(of_one_cause(), "it")))
     (result,) = log["runs"][0]["results"]
     assert result["occurrenceCount"] == 3
-    assert "of the same cause, 2 times more: V03 Metadata (2)" in result["message"]["text"]
+    assert "with the same cause, 2 times more: V03 Metadata (2)" in result["message"]["text"]

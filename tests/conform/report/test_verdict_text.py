@@ -16,19 +16,18 @@ from tests.conform.verdicts import F03, finding, verdict
 
 def test_text() -> None:
     assert list(text_lines(verdict(), "a.pcap")) == [
-        "error F03 Responses come in the order of their requests (2 times; breaks clients)",
-        f"  asks   {F03.asks}",
-        "  found  request 3 came after 4",
-        "         broker [fd00::1]:9092: Metadata v9 response, connection 4, packet 8, id 2",
-        "  found  request 8 came after 9",
-        "         broker [fd00::1]:9092: Metadata v9 response, connection 4, packet 13, id 2",
+        "error F03 Responses out of order (2 times; breaks clients)",
+        f"  expected  {F03.asks}",
+        "  found     request 3 came after 4",
+        "            broker [fd00::1]:9092: Metadata v9 response, connection 4, packet 8, id 2",
+        "  found     request 8 came after 9",
+        "            broker [fd00::1]:9092: Metadata v9 response, connection 4, packet 13, id 2",
         "",
-        "warning V03 A client names its software in letters, digits, dots and hyphens "
-        "(once; differs from Kafka)",
-        "  asks   Name and version of the client's software match "
+        "warning V03 Invalid name or version of the client software (once; differs from Kafka)",
+        "  expected  Name and version of the client software match "
         "[a-zA-Z0-9](?:[a-zA-Z0-9\\-.]*[a-zA-Z0-9])?",
-        "  found  the name is '<b>\\x1b&'",
-        "         client shop 1.2 10.0.0.1:50000: Metadata v9 request, connection 4, packet 8, "
+        "  found     the name is '<b>\\x1b&'",
+        "            client shop 1.2 10.0.0.1:50000: Metadata v9 request, connection 4, packet 8, "
         "id 2, client_software_name, bytes [3..9)",
         "",
         "Not judged",
@@ -44,13 +43,13 @@ def test_what_is_known_is_only_counted() -> None:
     next(iter(known)).known = True
     lines = list(text_lines(known, "a.pcap"))
     assert not any("F03" in line for line in lines)
-    assert "0 errors, 1 warning, 0 notes, 2 known by the baseline;" in lines[-1]
+    assert "0 errors, 1 warning, 0 notes, 2 in the baseline;" in lines[-1]
 
 
 def test_what_was_too_much_to_be_told_apart_is_said() -> None:
     much = verdict()
     much.uncounted = 5
-    assert "5 more not told apart" in summary_line(much, "a.pcap")
+    assert "5 more not grouped" in summary_line(much, "a.pcap")
 
 
 def test_a_place_may_be_less() -> None:
@@ -61,9 +60,9 @@ def test_a_place_may_be_less() -> None:
 
 def test_a_rule_is_explained() -> None:
     lines = list(rule_lines(F03))
-    assert lines[0] == "F03 Responses come in the order of their requests"
+    assert lines[0] == "F03 Responses out of order"
     assert f"source    {F03.source}" in lines
-    assert lines[-1] == "judged    from a capture"
+    assert lines[-1] == "checked   in a capture"
 
 
 def test_a_client_is_named_by_its_id() -> None:

@@ -119,7 +119,7 @@ def script_of(name: str) -> Script:
 
 def judged(script: Script) -> Verdict:
     """Judge a script by all rules."""
-    return Judge(capture_rules()).capture(open_capture("-", stdin=io.BytesIO(script.file())))
+    return Judge(capture_rules()).judge_capture(open_capture("-", stdin=io.BytesIO(script.file())))
 
 
 def accused(verdict: Verdict) -> dict[tuple[Side, str, int], Finding]:
