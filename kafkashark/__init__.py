@@ -18,8 +18,8 @@ Wireshark for Apache Kafka: the Python API.
 
     register(spark)                      # the Spark data source `kafka-capture`
 
-Every error is a `DissectorError`. `import kafkashark` loads no library: each name loads what it
-needs at its first use.
+Every error is a `DissectorError`. `import kafkashark` itself loads no library; each name imports
+its module on first use.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """
-`kafkashark dissect`: a line for each message, as tshark does; its tree of fields; its bytes.
+`kafkashark dissect`: a line for each message, like tshark; its tree of fields; its bytes.
 
-As Parquet it is a table with a row for each field: see `engine.field_frame.field_schema`.
+Parquet output is a table with a row for each field: see `engine.fields.field_frame.field_schema`.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from dissector.view.text.value_text import json_text
 FORMATS = ("text", "ndjson", "fields", "parquet")
 
 REQUEST = 0
-"""The side of requests among the packets of a window."""
+"""Index of requests in a window's packet numbers."""
 
 
 def dissect(
@@ -216,7 +216,7 @@ def _row(each: OrderedMessage, show_secrets: bool) -> dict[str, Any]:
 
 
 def _names(fields: list[str]) -> list[Name]:
-    """Return what `-e` names."""
+    """Return the columns and fields named by `-e`."""
     names = []
     for text in fields:
         try:
@@ -236,7 +236,7 @@ def _field_lines(
 
 
 class _MessageColumns:
-    """What `-e` may show of one message: its own body, and the columns of its exchange."""
+    """The values that `-e` can print for a message: its own body, and its exchange's columns."""
 
     def __init__(self, each: OrderedMessage, show_secrets: bool) -> None:
         self.each = each

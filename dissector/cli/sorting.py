@@ -1,7 +1,7 @@
 """
-Rows in the order of some of their columns: what `--sort` does, in memory; nulls first.
+Sort rows by columns, in memory, for `--sort`; nulls first.
 
-Rows in columns stay in columns: a column's distinct values are put in order, not its rows.
+Columns stay columns: a dictionary-encoded column is sorted by the order of its distinct values.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ from dissector.errors import UsageError
 from dissector.view.text.value_text import json_text
 
 Keys: TypeAlias = tuple[NDArray[Any], NDArray[np.bool_]]
-"""Of each row, a number by which it is sorted, and whether there is a value at all."""
+"""For each row, a number by which it is sorted, and whether it has a value."""
 
 
 def sort_names(text: str, columns: Sequence[str]) -> list[str]:
     """
-    Return what rows are to be sorted by.
+    Return the columns to sort by.
 
     Args:
         text: `COLUMN[,COLUMN...]`.
-        columns: Those that there are.
+        columns: All columns.
 
     Raises:
         UsageError: There is no such column.
@@ -47,7 +47,7 @@ def sort_names(text: str, columns: Sequence[str]) -> list[str]:
     names = text.split(",")
     for name in names:
         if name not in columns:
-            raise UsageError(f"--sort: no column {name!r}; there are {', '.join(columns)}")
+            raise UsageError(f"--sort: no column {name!r}; columns are {', '.join(columns)}")
     return names
 
 
@@ -86,7 +86,7 @@ _NO_INDICES = np.zeros(0, np.int64)
 
 
 def _sort_mixed(columns: Columns, rows: list[Row], names: Sequence[str], number: Ints) -> TablePart:
-    """Sort rows in columns and rows one by one; where they are equal, by their numbers."""
+    """Sort rows of columns together with single rows; equal ones by their numbers."""
     if not columns:
         return sorted_rows(rows, names)
     keys: list[NDArray[Any]] = [number]
@@ -105,7 +105,7 @@ def _sort_mixed(columns: Columns, rows: list[Row], names: Sequence[str], number:
 
 
 def _sort_keys(column: Column, more: list[Any]) -> Keys:
-    """Return the keys of a column, and those of more values behind."""
+    """Return the sort keys of a column, followed by those of further values."""
     keys: NDArray[Any]
     match column:
         case Coded(codes, values):
@@ -135,7 +135,7 @@ def _is_present(values: Ints, more: list[Any]) -> NDArray[np.bool_]:
 
 
 def _ranks(values: Sequence[Any]) -> Ints:
-    """Return for each value how many smaller ones there are about; -1 for null."""
+    """Return the dense rank of each value; -1 for null."""
     keys = [_sort_key(value) for value in values]
     ranks = np.full(len(values), -1, np.int64)
     last: Any = None
@@ -149,7 +149,7 @@ def _ranks(values: Sequence[Any]) -> Ints:
 
 
 def _sort_key(value: Any) -> tuple[int, Any]:
-    """Return what a value is sorted by; values of different types never meet."""
+    """Return the sort key of a value; values of different types are never compared."""
     match value:
         case None:
             return 0, 0

@@ -1,8 +1,8 @@
 """
-What a table wants to know of a body: its errors, its topics, and which id is which topic.
+Summary fields ("facts") of a body: error codes, topics, and topic ids with their names.
 
-A plan is made from the declaration once a version: it names only the fields that lead to such
-facts, so that a body is walked where it matters and nowhere else.
+An extraction plan is derived from the declaration once for each version. It lists only the fields
+that lead to facts, so that the rest of a body is not visited.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from dissector.protocol.schema import Field, Schema, split_tagged
 NO_ID = UUID(int=0)
 CLUSTER_METADATA, CLUSTER_METADATA_ID = "__cluster_metadata", UUID(int=1)
 """
-KRaft's own topic, whose id is always the same.
+KRaft's metadata topic and its fixed id.
 
 Source: KIP-595; Kafka, Uuid.java (METADATA_TOPIC_ID).
 """
@@ -31,9 +31,9 @@ class Facts:
     The facts of one or more bodies.
 
     Attributes:
-        errors: Names of the errors that are not NONE, each once, in wire order (as keys).
-        topics: Names (str) and ids (UUID, where no name stands beside them) of topics, likewise.
-        names: Topic ids with their names.
+        errors: Names of the errors other than NONE, each once, in wire order (as keys).
+        topics: Topics by name (str), or by id (UUID) if the message has no name with it; likewise.
+        names: Topic id -> name.
     """
 
     errors: dict[str, None] = field(default_factory=dict)
@@ -43,18 +43,18 @@ class Facts:
 
 NO_FACT, ERROR, TOPIC, TOPIC_ID, PAIR_NAME, PAIR_ID = range(6)
 """
-What a field tells: an error; a topic by its name, or by its id where no name stands beside it; one
-half of a pair, which also tells that this topic has that id.
+Role of a field: none; an error code; a topic's name or id alone; the name or the id of a struct
+that has both, which maps the id to the name.
 """
 
 
 def fact_role(each: Field, siblings: Sequence[Field]) -> int:
     """
-    Return what a field of a body tells.
+    Return the role of a field of a body.
 
     Args:
         each: The field.
-        siblings: All fields of its struct, in the same version.
+        siblings: All fields of its struct in the same version.
     """
     if each.type == "int16" and each.name.endswith("error_code"):
         return ERROR
@@ -76,12 +76,12 @@ def _is_topic_id(each: Field) -> bool:
 @dataclass(frozen=True, slots=True)
 class _ExtractionPlan:
     """
-    The fields of one struct that tell something, in wire order.
+    The fields of one struct that are facts or contain them, in wire order.
 
     Attributes:
-        fields: Name and role of each; of those that lead deeper, the plan of what is in them. A
-            pair is complete, and told, at its second half.
-        pair: The names of the fields that hold name and id of one topic, if any do.
+        fields: Name, role and, for nested structs, the plan of their fields. Of a name and id pair
+            only the second field has its role: both values are known there.
+        pair: Names of the fields with the name and the id of one topic; empty if there are none.
     """
 
     fields: tuple[tuple[str, int, _ExtractionPlan | None], ...]
@@ -91,7 +91,7 @@ class _ExtractionPlan:
         return bool(self.fields)
 
     def collect(self, body: Mapping[str, Any], facts: Facts) -> None:
-        """Add what a body tells."""
+        """Add the facts of a body or nested struct."""
         for name, what, deeper in self.fields:
             value = body[name]
             if deeper is not None:
@@ -109,7 +109,7 @@ class _ExtractionPlan:
 
 
 def _add_topic(name: str | None, topic_id: UUID, facts: Facts) -> None:
-    """Add a topic by its name, else by its id."""
+    """Add a topic by its name, else by its id; record the name of the id."""
     if name and topic_id != NO_ID:
         facts.names.setdefault(topic_id, name)
     if name or topic_id != NO_ID:
@@ -117,7 +117,7 @@ def _add_topic(name: str | None, topic_id: UUID, facts: Facts) -> None:
 
 
 def _topic_names(value: Any) -> list[str]:
-    """Return the topic names in a field: a text, a list of them, or nothing."""
+    """Return the topic names in a field, which is a text, a list of texts, or null."""
     if value is None or value == "":
         return []
     return [value] if isinstance(value, str) else [name for name in value if name]
@@ -125,7 +125,7 @@ def _topic_names(value: Any) -> list[str]:
 
 @cache
 def extraction_plan(schema: Schema, version: int) -> _ExtractionPlan:
-    """Return the plan of a message at a version."""
+    """Return the extraction plan of a message at a version."""
     return _struct_plan(schema.fields, version)
 
 
@@ -152,7 +152,7 @@ def collect(schema: Schema, version: int, body: Mapping[str, Any], facts: Facts)
 
 @cache
 def carries_topic_names(schema: Schema, version: int) -> bool:
-    """Tell whether a message can say which topic id has which name."""
+    """Return whether a message has fields for a topic's id together with its name."""
     return _carries_pairs(extraction_plan(schema, version))
 
 

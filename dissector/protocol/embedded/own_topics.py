@@ -1,10 +1,9 @@
 """
-The records of Kafka's own topics: which declaration reads which, and the reading.
+Decode the records of Kafka's own topics.
 
-Coordinators: the key begins with an int16 that chooses the kind, the value with the int16 version
-of its own; a null value (tombstone) takes the record back. KRaft and tiered storage: no key; the
-value is a frame of three unsigned varints (version of the frame, record type, version of the
-record) and the record.
+Coordinators: the key begins with an int16 that selects the record type, the value with its int16
+version; a null value is a tombstone. KRaft and tiered storage: no key; the value is a frame of
+three unsigned varints (frame version, record type, record version) followed by the record.
 
 Source: Kafka, GroupCoordinatorRecordSerde.java, MetadataRecordSerde.java,
 RemoteLogMetadataSerde.java; KIP-405, KIP-631, KIP-848.
@@ -44,15 +43,15 @@ FRAME_VERSION = 1
 @dataclass(slots=True)
 class DecodedRecord:
     """
-    One record of Kafka's own, read.
+    A decoded record of one of Kafka's own topics.
 
     Attributes:
-        name: Its kind: `OffsetCommit`, `GroupMetadata`, `PartitionRecord`, `COMMIT`; where it is
-            not known, what is known of it: `record type 99`.
-        key: Its key; None where the kind has none.
-        value: Its value; None for a tombstone, and where there is nothing to read it with.
-        tombstone: The value is null where the kind has one.
-        problems: What was wrong, of key and value too.
+        name: Its type: `OffsetCommit`, `GroupMetadata`, `PartitionRecord`, `COMMIT`; for an unknown
+            type `record type 99`.
+        key: Its key; None if records of the type have none.
+        value: Its value; None for a tombstone, and for an unknown type.
+        tombstone: Whether the value is null though records of the type have one.
+        problems: Its problems, those of key and value included.
     """
 
     name: str
@@ -71,7 +70,7 @@ class DecodedRecord:
 
 @dataclass(frozen=True, slots=True)
 class _RecordType:
-    """A kind of record; those in frames have no key."""
+    """A record type; framed ones have no key."""
 
     name: str
     value: Schema
@@ -79,12 +78,12 @@ class _RecordType:
 
 
 def is_own_topic(topic: str) -> bool:
-    """Tell whether a topic is Kafka's own, so that its records can be decoded."""
+    """Return whether a topic is Kafka's own, so that its records can be decoded."""
     return topic in _TOPICS
 
 
 def decode_record(topic: str, key: bytes | None, value: bytes | None) -> DecodedRecord | None:
-    """Read a record by the name of its topic; None where the topic is not Kafka's own."""
+    """Decode a record by the name of its topic; None if the topic is not Kafka's own."""
     if topic not in _TOPICS:
         return None
     if topic in _FRAMED_TOPICS:
@@ -93,7 +92,7 @@ def decode_record(topic: str, key: bytes | None, value: bytes | None) -> Decoded
 
 
 def _coordinator_types(*modules: ModuleType) -> dict[int, _RecordType]:
-    """Return the kinds that some modules declare, by the versions of their keys."""
+    """Return the coordinator records declared by modules, by the versions of their keys."""
     kinds = {}
     for module in modules:
         for label, schema in vars(module).items():
@@ -107,7 +106,7 @@ def _coordinator_types(*modules: ModuleType) -> dict[int, _RecordType]:
 def _read_coordinator_record(
     kinds: dict[int, _RecordType], key: bytes | None, value: bytes | None
 ) -> DecodedRecord:
-    """Read a coordinator's record: its key says the kind."""
+    """Decode a coordinator's record; its key holds the record type."""
     if key is None or len(key) < 2:
         what = "the key is null" if key is None else f"the key has {len(key)} bytes"
         return DecodedRecord("record without a type", problems=[Problem(what, "key", 0)])
@@ -126,7 +125,7 @@ def _read_coordinator_record(
 
 
 def _read_members(value: Embedded) -> None:
-    """Read what the members of a group wrote, where a value carries it."""
+    """Decode the metadata and assignments of group members in a value, if it has any."""
     body = value.value
     if body is None:
         return
@@ -147,7 +146,7 @@ def _read_members(value: Embedded) -> None:
 
 
 def _framed_types(*modules: ModuleType) -> dict[int, _RecordType]:
-    """Return the kinds that some modules declare, by their keys."""
+    """Return the framed records declared by modules, by their record types."""
     return {
         schema.key: _RecordType(name, schema)
         for module in modules
@@ -157,7 +156,7 @@ def _framed_types(*modules: ModuleType) -> dict[int, _RecordType]:
 
 
 def _read_framed_record(kinds: dict[int, _RecordType], value: bytes | None) -> DecodedRecord:
-    """Read a record in a frame; it has no key, a key that is there is ignored."""
+    """Decode a framed record; such records have no key, and a given key is ignored."""
     if value is None:
         return DecodedRecord(
             "record without a type", problems=[Problem("the value is null", "value")]
@@ -195,7 +194,7 @@ _FRAMED_TOPICS = frozenset((CLUSTER_METADATA, "__remote_log_metadata"))
 
 @per_schemas
 def _record_types(topic: str) -> dict[int, _RecordType]:
-    """Return the kinds of records of a topic, those included that only definitions know."""
+    """Return the record types of a topic, including those that only definitions declare."""
     schemas, kinds = current(), _TOPICS[topic]
     if schemas is None:
         return kinds
@@ -210,7 +209,7 @@ def _record_types(topic: str) -> dict[int, _RecordType]:
 
 
 def _topics_of_definitions() -> dict[str, str]:
-    """Return the topics of records by the names of their definitions."""
+    """Return the topics of records, by the names of their definitions."""
     return {
         kind.name + ("" if topic in _FRAMED_TOPICS else "Key"): topic
         for topic, kinds in _TOPICS.items()

@@ -1,5 +1,5 @@
 """
-RenewDelegationToken (key 39): prolong a delegation token.
+RenewDelegationToken (key 39): renew a delegation token.
 
 The token's HMAC is a secret, masked in what is printed.
 

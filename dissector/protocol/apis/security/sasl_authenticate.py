@@ -1,5 +1,5 @@
 """
-SaslAuthenticate (key 36): carry one SASL token.
+SaslAuthenticate (key 36): exchange one SASL token.
 
 The tokens are secrets; `auth_bytes` is masked in what is printed.
 
