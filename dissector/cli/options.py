@@ -279,7 +279,7 @@ class Source:
         Yield the windows of the capture; show the progress and report problems of its files.
 
         Args:
-            gleaning: All their exchanges will be asked for facts.
+            gleaning: Whether the facts of all exchanges will be needed.
         """
         with Progress(self.capture) as progress:
             for window in self.capture.windows(gleaning=gleaning):
@@ -302,14 +302,14 @@ class Source:
         reading = self.capture.reading
         if reading is None or not reading.packets:
             return
-        said = [talk.speaks for talk in reading.correlator]
-        if "kafka" in said:
+        protocols = [connection.speaks for connection in reading.correlator]
+        if "kafka" in protocols:
             return
-        what = f"no Kafka in {reading.packets:,} packets and {len(said):,} TCP connections"
+        message = f"no Kafka in {reading.packets:,} packets and {len(protocols):,} TCP connections"
         ports = " on the ports of --port" if self.capture.options.ports else ""
-        tls = said.count("tls")
+        tls = protocols.count("tls")
         hint = f"; {tls:,} of these are encrypted (TLS), which is not decrypted" if tls else ""
-        print(f"kafkashark: {what}{ports}{hint}", file=sys.stderr)
+        print(f"kafkashark: {message}{ports}{hint}", file=sys.stderr)
 
     def _report_problem(self, name: str, problem: Problem) -> None:
         self.problems += 1

@@ -179,9 +179,9 @@ def write_frames(
             rows.sink_parquet(target, compression="zstd", compression_level=1)
         except PolarsError:
             # polars raises its own exceptions for a file that can't be written.
-            if target.failed is None:
+            if target.error is None:
                 raise
-            raise target.failed from None
+            raise target.error from None
 
 
 class _ErrorKeepingFile(io.RawIOBase):

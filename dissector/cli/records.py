@@ -70,8 +70,10 @@ def records(
     shown = {"parquet": _with_bytes, "ndjson": record_json}.get(form, record_text)
     names = sort_names(sort, COLUMNS) if sort is not None else []
     source.explains_no_kafka = True
-    chosen = source.record_filter
-    parts = source.record_parts(is_own_topic, lambda each: _rows(each, chosen, show_secrets))
+    record_filter = source.record_filter
+    parts = source.record_parts(
+        is_own_topic, lambda exchange: _rows(exchange, record_filter, show_secrets)
+    )
     if names:
         parts = iter([sorted_part(parts, names)])
     parts = _shown(parts, shown, one_by_one=form == "table")

@@ -108,7 +108,7 @@ class _FunctionSource:
         self._indent = outer
 
     def flush(self) -> None:
-        """Append the pending fields, which were held back to be joined with their neighbours."""
+        """Append the pending fields, which were collected to be joined with their neighbours."""
         raise NotImplementedError
 
     def finish(self) -> None:

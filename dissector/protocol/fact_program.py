@@ -49,9 +49,9 @@ class _FactWriter(ProgramWriter):
     def struct(self, fields: tuple[Field, ...], prefix: str) -> None:
         """Write the instructions of a struct's fields."""
         plain, tagged = split_tagged(fields, self.version)
-        outside, self._siblings = self._siblings, plain + tagged
+        outer, self._siblings = self._siblings, plain + tagged
         ProgramWriter.struct(self, fields, prefix)
-        self._siblings = outside
+        self._siblings = outer
 
     def _operand(self, each: Field, path: str) -> int:
         if self.key < 0:
@@ -59,8 +59,8 @@ class _FactWriter(ProgramWriter):
         if each.type == "records" and each.name == "records":
             cut = may_be_cut(self.key, self.kind)
             return NO_FACT if cut is None else RECORDS_CUT if cut else RECORDS
-        what = fact_role(each, self._siblings)
-        return NO_FACT if what == ERROR and self.kind == "request" else what
+        role = fact_role(each, self._siblings)
+        return NO_FACT if role == ERROR and self.kind == "request" else role
 
     def _write_field(self, each: Field, path: str) -> None:
         ProgramWriter._write_field(self, each, path)
@@ -83,13 +83,13 @@ class _FactWriter(ProgramWriter):
             code[-1] = FIXED, size, 0, number
         if len(code) - 1 == self._jump_target or len(code) == 1:
             return
-        before, a, b, what = code[-2]
-        if before == FIXED and what == NO_FACT:
+        before, a, b, role = code[-2]
+        if before == FIXED and role == NO_FACT:
             code[-2:] = [(FIXED, a + size, a, number) if op <= FIXED else (op, 0, a, number)]
         elif op <= FIXED and number == NO_FACT and before in (ITEMS32, ITEMS_COMPACT):
-            code[-2:] = [(before, a, b + size, what)]
+            code[-2:] = [(before, a, b + size, role)]
         elif op <= FIXED and number == NO_FACT and before <= BYTES_COMPACT:
-            code[-2:] = [(before, a + size, b, what)]
+            code[-2:] = [(before, a + size, b, role)]
 
 
 @per_schemas

@@ -92,17 +92,17 @@ class _ExtractionPlan:
 
     def collect(self, body: Mapping[str, Any], facts: Facts) -> None:
         """Add the facts of a body or nested struct."""
-        for name, what, deeper in self.fields:
+        for name, role, nested in self.fields:
             value = body[name]
-            if deeper is not None:
+            if nested is not None:
                 for item in (value,) if isinstance(value, Mapping) else value or ():
-                    deeper.collect(item, facts)
-            elif what == ERROR:
+                    nested.collect(item, facts)
+            elif role == ERROR:
                 if value:
                     facts.errors[error_name(value)] = None
-            elif what == TOPIC:
+            elif role == TOPIC:
                 facts.topics.update(dict.fromkeys(_topic_names(value)))
-            elif what == TOPIC_ID:
+            elif role == TOPIC_ID:
                 _add_topic("", value, facts)
             else:
                 _add_topic(body[self.pair[0]], body[self.pair[1]], facts)
@@ -131,18 +131,18 @@ def extraction_plan(schema: Schema, version: int) -> _ExtractionPlan:
 
 def _struct_plan(fields: tuple[Field, ...], version: int) -> _ExtractionPlan:
     plain, tagged = split_tagged(fields, version)
-    here = plain + tagged
-    telling: list[tuple[str, int, _ExtractionPlan | None]] = []
+    siblings = plain + tagged
+    planned: list[tuple[str, int, _ExtractionPlan | None]] = []
     pair: dict[int, str] = {}
-    for each in here:
-        what = fact_role(each, here)
-        deeper = _struct_plan(each.fields, version) if each.fields else None
-        if what in (PAIR_NAME, PAIR_ID):
-            pair[what] = each.name
-            what = what if len(pair) == 2 else NO_FACT
-        if deeper or what != NO_FACT:
-            telling.append((each.name, what, deeper or None))
-    return _ExtractionPlan(tuple(telling), (pair.get(PAIR_NAME, ""), pair.get(PAIR_ID, "")))
+    for each in siblings:
+        role = fact_role(each, siblings)
+        nested = _struct_plan(each.fields, version) if each.fields else None
+        if role in (PAIR_NAME, PAIR_ID):
+            pair[role] = each.name
+            role = role if len(pair) == 2 else NO_FACT
+        if nested or role != NO_FACT:
+            planned.append((each.name, role, nested or None))
+    return _ExtractionPlan(tuple(planned), (pair.get(PAIR_NAME, ""), pair.get(PAIR_ID, "")))
 
 
 def collect(schema: Schema, version: int, body: Mapping[str, Any], facts: Facts) -> None:
@@ -156,5 +156,5 @@ def carries_topic_names(schema: Schema, version: int) -> bool:
     return _carries_pairs(extraction_plan(schema, version))
 
 
-def _carries_pairs(node: _ExtractionPlan) -> bool:
-    return any(node.pair) or any(d is not None and _carries_pairs(d) for _, _, d in node.fields)
+def _carries_pairs(plan: _ExtractionPlan) -> bool:
+    return any(plan.pair) or any(n is not None and _carries_pairs(n) for _, _, n in plan.fields)
