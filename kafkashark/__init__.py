@@ -163,6 +163,6 @@ def __getattr__(name: str) -> Any:
 
     from kafkashark._packages import require
 
-    place = _PLACES[name]
-    require(place.partition(".")[0])
-    return getattr(import_module(place), name)
+    module = _PLACES[name]
+    require(module.partition(".")[0])
+    return getattr(import_module(module), name)

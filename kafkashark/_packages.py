@@ -30,13 +30,13 @@ def require(package: str) -> None:
         ImportError: One of the packages is not installed.
     """
     for name in _REQUIRED_PACKAGES[package]:
-        place = _location(name)
-        if place and Path(place).resolve().parent == _INSTALL_FOLDER:
+        location = _location(name)
+        if location and Path(location).resolve().parent == _INSTALL_FOLDER:
             continue
-        if not place:
+        if not location:
             raise ImportError(f"kafkashark's package {name!r} is not installed", name=name)
         message = (
-            f"{place} hides kafkashark's package {name!r}; "
+            f"{location} hides kafkashark's package {name!r}; "
             "rename it, or take its folder off the module search path"
         )
         if name == "dissector":

@@ -28,12 +28,12 @@ _partial_files: set[Path] = set()
 @contextmanager
 def restored_handler() -> Iterator[None]:
     """Restore the signal's handler at the end."""
-    before = signal.getsignal(signal.SIGINT)
+    previous = signal.getsignal(signal.SIGINT)
     try:
         yield
     finally:
         _stop_signals.clear()
-        _set_handler(before)
+        _set_handler(previous)
 
 
 def use_default_handler() -> None:

@@ -344,20 +344,21 @@ def source(
     for name in captures:
         if output is not None and _is_same_file(name, output):
             raise UsageError(f"{output} is one of the captures; -o would overwrite it")
-    chosen = of_records = None
+    exchange_filter = record_filter = None
     if filter_text is not None:
         from dissector.filter import parse
 
-        chosen = parse(filter_text, records=records)
-        if chosen.uses_record_columns:
-            chosen, of_records = chosen.exchange_filter(), chosen
+        exchange_filter = parse(filter_text, records=records)
+        if exchange_filter.uses_record_columns:
+            record_filter = exchange_filter
+            exchange_filter = record_filter.exchange_filter()
     options = Options(
         ports=frozenset(ports or ()),
         max_frame_bytes=max_frame_bytes,
         jobs=jobs or cores(),
         stop=interrupt.new_stop_signal(),
     )
-    return Source(Capture(captures, options), chosen, record_filter=of_records)
+    return Source(Capture(captures, options), exchange_filter, record_filter=record_filter)
 
 
 def _is_pipe(capture: str) -> bool:

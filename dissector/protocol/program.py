@@ -88,8 +88,8 @@ class ProgramTable:
         """Return a message's field numbers by path, of the programs made so far."""
         return {
             path: number
-            for (at, of, path, _, _), number in self._numbers.items()
-            if (at, of) == (key, kind)
+            for (of_key, of_kind, path, _, _), number in self._numbers.items()
+            if (of_key, of_kind) == (key, kind)
         }
 
     def _make(self, key: int, version: int, kind: Kind) -> int:
@@ -112,14 +112,14 @@ class ProgramTable:
     def _writer(self, key: int, kind: Kind, version: int, flexible: bool) -> ProgramWriter:
         return ProgramWriter(self, key, kind, version, flexible)
 
-    def field_number(self, place: FieldRef) -> int:
+    def field_number(self, ref: FieldRef) -> int:
         """Return the number of a field; assign one if it has none."""
-        declared = place.declared
-        name = place.key, place.kind, place.path, declared.type, declared.secret
-        if name not in self._numbers:
-            self._numbers[name] = len(self.field_refs)
-            self.field_refs.append(place)
-        return self._numbers[name]
+        declared = ref.declared
+        identity = ref.key, ref.kind, ref.path, declared.type, declared.secret
+        if identity not in self._numbers:
+            self._numbers[identity] = len(self.field_refs)
+            self.field_refs.append(ref)
+        return self._numbers[identity]
 
 
 @dataclass(slots=True)

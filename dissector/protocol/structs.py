@@ -231,7 +231,7 @@ class TaggedFields:
             tag = unsigned_varint._parse(stream, context, "")
             size = unsigned_varint._parse(stream, context, "")
             if tag in seen:
-                raise DecodeError(f"tag {tag} is there twice", position=at)
+                raise DecodeError(f"tag {tag} occurs twice", position=at)
             if size > bytes_left(stream):
                 raise DecodeError(
                     f"tag {tag} has size {size} but {bytes_left(stream)} bytes are left",
@@ -266,7 +266,7 @@ class TaggedFields:
             raise EncodeError(f"{unknown!r} is not a mapping", UNKNOWN_TAGS)
         for tag, data in unknown.items():
             if not isinstance(tag, int) or not isinstance(data, bytes | bytearray | memoryview):
-                raise EncodeError(f"tag {tag!r} with {data!r} is no tagged field", UNKNOWN_TAGS)
+                raise EncodeError(f"tag {tag!r} with {data!r} is not a tagged field", UNKNOWN_TAGS)
             values[tag] = bytes(data)
         unsigned_varint._build(len(values), stream, context, "")
         for tag, data in sorted(values.items()):

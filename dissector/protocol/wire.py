@@ -369,9 +369,9 @@ class CountedArray(Emitted):
 
     def _emit_numbers(self, out: ReadFunction, target: str, count: str, letter: str) -> None:
         """Generate the read of all items by one `struct` call."""
-        few = out.constant(f"cached_unpackers({letter!r})", f"unpackers_{letter}")
+        cached = out.constant(f"cached_unpackers({letter!r})", f"unpackers_{letter}")
         unpack = (
-            f"{few}[{count}] if {count} < {MAX_CACHED_COUNT} else unpacker({letter!r}, {count})"
+            f"{cached}[{count}] if {count} < {MAX_CACHED_COUNT} else unpacker({letter!r}, {count})"
         )
         out.line(f"{target} = list(({unpack})(data, at))")
         out.line(f"at += {count} * {self.item.min_bytes}")

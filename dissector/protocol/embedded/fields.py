@@ -101,42 +101,42 @@ def _bytes_at(value: Any, names: list[str], path: str) -> Iterator[tuple[str, by
         yield path, value
 
 
-def _read_member(part: MemberField, place: _BytesField) -> Embedded | None:
-    return read_member(place.path, place.data, part, _protocol_type(place))
+def _read_member(part: MemberField, field: _BytesField) -> Embedded | None:
+    return read_member(field.path, field.data, part, _protocol_type(field))
 
 
-def _protocol_type(place: _BytesField) -> str | None:
+def _protocol_type(field: _BytesField) -> str | None:
     """Return the protocol type of the group, from the message or from its request."""
-    body = place.message.body
-    described = re.match(r"groups\[(\d+)\]", place.path)
+    body = field.message.body
+    described = re.match(r"groups\[(\d+)\]", field.path)
     if body is not None and described and int(described[1]) < len(body.get("groups") or ()):
         body = body.groups[int(described[1])]
-    bodies = (body, place.request.body if place.request else None)
+    bodies = (body, field.request.body if field.request else None)
     types = (each.get("protocol_type") for each in bodies if each is not None)
     return next((each for each in types if each), None)
 
 
-def _read_principal(place: _BytesField) -> Embedded | None:
-    return read_versioned(place.path, "DefaultPrincipalData", DefaultPrincipalData, place.data)
+def _read_principal(field: _BytesField) -> Embedded | None:
+    return read_versioned(field.path, "DefaultPrincipalData", DefaultPrincipalData, field.data)
 
 
-def _read_address(place: _BytesField) -> Embedded | None:
+def _read_address(field: _BytesField) -> Embedded | None:
     """Decode an IP address of four or sixteen bytes."""
-    if len(place.data) not in (4, 16):
+    if len(field.data) not in (4, 16):
         return None
-    address = Container(address=str(ipaddress.ip_address(place.data)))
-    return Embedded(place.path, "IP address", place.data, value=address, end=len(place.data))
+    address = Container(address=str(ipaddress.ip_address(field.data)))
+    return Embedded(field.path, "IP address", field.data, value=address, end=len(field.data))
 
 
-def _read_inner_request(place: _BytesField) -> Embedded | None:
-    return _embed_message(place, decode_request(place.data))
+def _read_inner_request(field: _BytesField) -> Embedded | None:
+    return _embed_message(field, decode_request(field.data))
 
 
-def _read_inner_response(place: _BytesField) -> Embedded | None:
+def _read_inner_response(field: _BytesField) -> Embedded | None:
     """Decode the response in an Envelope, by API and version of the request in its Envelope."""
-    request = enveloped_request(place.request)
+    request = enveloped_request(field.request)
     key, version = (request.api_key, request.shown_version) if request else (None, None)
-    return _embed_message(place, decode_response(place.data, key, version))
+    return _embed_message(field, decode_response(field.data, key, version))
 
 
 def enveloped_request(envelope: Message | None) -> Message | None:
@@ -147,11 +147,11 @@ def enveloped_request(envelope: Message | None) -> Message | None:
     return decode_request(data) if isinstance(data, bytes) else None
 
 
-def _embed_message(place: _BytesField, inner: Message) -> Embedded:
+def _embed_message(field: _BytesField, inner: Message) -> Embedded:
     found = Embedded(
-        place.path,
+        field.path,
         f"{inner.api or 'unknown'} {inner.kind}",
-        place.data,
+        field.data,
         schema=inner.schema,
         version=inner.api_version,
         written_version=inner.shown_version,
@@ -170,11 +170,11 @@ def _embed_message(place: _BytesField, inner: Message) -> Embedded:
     return found
 
 
-def _read_token(place: _BytesField) -> Embedded | None:
-    from_client = place.message.kind == "request"
-    token = decode_token(place.data, place.mechanism, from_client)
+def _read_token(field: _BytesField) -> Embedded | None:
+    from_client = field.message.kind == "request"
+    token = decode_token(field.data, field.mechanism, from_client)
     shown = Container(mechanism=token.mechanism, user=token.user, step=token.step, text=token.text)
-    return Embedded(place.path, "SASL token", place.data, value=shown, end=len(place.data))
+    return Embedded(field.path, "SASL token", field.data, value=shown, end=len(field.data))
 
 
 _READERS: dict[tuple[int, Kind, str], EmbeddedReader] = {

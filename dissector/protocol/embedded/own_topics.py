@@ -93,33 +93,33 @@ def decode_record(topic: str, key: bytes | None, value: bytes | None) -> Decoded
 
 def _coordinator_types(*modules: ModuleType) -> dict[int, _RecordType]:
     """Return the coordinator records declared by modules, by the versions of their keys."""
-    kinds = {}
+    types = {}
     for module in modules:
         for label, schema in vars(module).items():
             if isinstance(schema, Schema) and label.endswith("Key"):
                 name = label.removesuffix("Key")
                 value = getattr(module, f"{name}Value")
-                kinds.update(dict.fromkeys(schema.versions, _RecordType(name, value, schema)))
-    return kinds
+                types.update(dict.fromkeys(schema.versions, _RecordType(name, value, schema)))
+    return types
 
 
 def _read_coordinator_record(
-    kinds: dict[int, _RecordType], key: bytes | None, value: bytes | None
+    types: dict[int, _RecordType], key: bytes | None, value: bytes | None
 ) -> DecodedRecord:
     """Decode a coordinator's record; its key holds the record type."""
     if key is None or len(key) < 2:
         what = "the key is null" if key is None else f"the key has {len(key)} bytes"
         return DecodedRecord("record without a type", problems=[Problem(what, "key", 0)])
     number = int.from_bytes(key[:2], "big", signed=True)
-    kind = kinds.get(number)
-    if kind is None:
+    record_type = types.get(number)
+    if record_type is None:
         name = f"record type {number}"
         return DecodedRecord(name, problems=[Problem(f"{name} is not known", "key", 0)])
-    record = DecodedRecord(kind.name, tombstone=value is None)
-    if kind.key is not None:
-        record.key = read_versioned("key", f"{kind.name}Key", kind.key, key)
+    record = DecodedRecord(record_type.name, tombstone=value is None)
+    if record_type.key is not None:
+        record.key = read_versioned("key", f"{record_type.name}Key", record_type.key, key)
     if value is not None:
-        record.value = read_versioned("value", f"{kind.name}Value", kind.value, value)
+        record.value = read_versioned("value", f"{record_type.name}Value", record_type.value, value)
         _read_members(record.value)
     return record.with_embedded_problems()
 
@@ -155,7 +155,7 @@ def _framed_types(*modules: ModuleType) -> dict[int, _RecordType]:
     }
 
 
-def _read_framed_record(kinds: dict[int, _RecordType], value: bytes | None) -> DecodedRecord:
+def _read_framed_record(types: dict[int, _RecordType], value: bytes | None) -> DecodedRecord:
     """Decode a framed record; such records have no key, and a given key is ignored."""
     if value is None:
         return DecodedRecord(
@@ -170,11 +170,11 @@ def _read_framed_record(kinds: dict[int, _RecordType], value: bytes | None) -> D
     if frame != FRAME_VERSION:
         problem = Problem(f"version {frame} of the record's frame is not known", "value", 0)
         return DecodedRecord("record without a type", problems=[problem])
-    if number not in kinds:
+    if number not in types:
         name = f"record type {number}"
         return DecodedRecord(name, problems=[Problem(f"{name} is not known", "value", 0)])
-    name = kinds[number].name
-    found = read("value", name, kinds[number].value, version, value, start=stream.tell())
+    name = types[number].name
+    found = read("value", name, types[number].value, version, value, start=stream.tell())
     record = DecodedRecord(name, value=found)
     return record.with_embedded_problems()
 
@@ -195,23 +195,23 @@ _FRAMED_TOPICS = frozenset((CLUSTER_METADATA, "__remote_log_metadata"))
 @per_schemas
 def _record_types(topic: str) -> dict[int, _RecordType]:
     """Return the record types of a topic, including those that only definitions declare."""
-    schemas, kinds = current(), _TOPICS[topic]
+    schemas, types = current(), _TOPICS[topic]
     if schemas is None:
-        return kinds
+        return types
     added = {
         each.number: _RecordType(
             each.name, UNDECLARED, None if topic in _FRAMED_TOPICS else UNDECLARED
         )
         for each in record_definitions(schemas, _topics_of_definitions())
-        if each.topic == topic and each.number not in kinds
+        if each.topic == topic and each.number not in types
     }
-    return {**kinds, **added}
+    return {**types, **added}
 
 
 def _topics_of_definitions() -> dict[str, str]:
     """Return the topics of records, by the names of their definitions."""
     return {
-        kind.name + ("" if topic in _FRAMED_TOPICS else "Key"): topic
-        for topic, kinds in _TOPICS.items()
-        for kind in kinds.values()
+        record_type.name + ("" if topic in _FRAMED_TOPICS else "Key"): topic
+        for topic, types in _TOPICS.items()
+        for record_type in types.values()
     }

@@ -240,7 +240,7 @@ def test_a_message_that_is_cut(data: st.DataObject) -> None:
         (1, "0001 01 01", "cursor.at", 4, "1 bytes expected, 0 left"),
         (1, "0001 01 ff", "", 4, "1 bytes expected, 0 left"),
         (1, "0001 01 ff 01 0004 00000001 00", "", 11, "tagged field ends at byte 12"),
-        (1, "0001 01 ff 02 0500 0500", "", 7, "tag 5 is there twice"),
+        (1, "0001 01 ff 02 0500 0500", "", 7, "tag 5 occurs twice"),
     ],
 )
 def test_what_does_not_fit(version: int, data: str, path: str, end: int, what: str) -> None:

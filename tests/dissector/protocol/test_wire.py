@@ -215,7 +215,7 @@ HOSTILE: list[tuple[Construct, str, str, int, str]] = [
     ),
     (FLEXIBLE, "01", "", 1, "1 bytes expected, 0 left"),
     (FLEXIBLE, "01 02 0000 00", "", 1, "2 tagged fields but 3 bytes are left"),
-    (FLEXIBLE, "01 02 0500 0500", "", 4, "tag 5 is there twice"),
+    (FLEXIBLE, "01 02 0500 0500", "", 4, "tag 5 occurs twice"),
     (FLEXIBLE, "01 01 0503 0000", "", 2, "tag 5 has size 3 but 2 bytes are left"),
     (FLEXIBLE, "01 01 0102 0361", "rack", 4, "length 2 but 1 bytes are left in the message"),
     (FLEXIBLE, "01 01 0101 0261", "rack", 5, "tagged field ends at byte 6, its size says 5"),
