@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 
 
 def __dir__() -> list[str]:
-    """Name what there is for users, which is loaded when it is asked for."""
+    """Return the public names; they are loaded on first use."""
     from dissector.public import __all__ as names
 
     return sorted(names)
 
 
 def __getattr__(name: str) -> Any:
-    """Load the public face when it is first asked for: a command may need only a part of us."""
+    """Load `dissector.public` on first use; a command may need only a part of the package."""
     if name == "__all__" or not name.startswith("_"):
         public = import_module("dissector.public")
         if name == "__all__" or name in public.__all__:

@@ -1,12 +1,12 @@
 """
-What can go wrong, and how it is said.
+Errors, which are raised, and problems, which are reported with the data.
 
-Two kinds. An *error* is raised: the caller asked for something impossible (no capture, no filter),
-or handed bytes to a codec that do not fit. A `Problem` is not raised: it is what was wrong with
-bytes of a capture that we still show, and it travels with the message, stream or capture it belongs
-to.
+An *error* is raised where the caller asked for something impossible (a file that is no capture, an
+invalid filter) or gave a codec bytes that do not fit. A `Problem` is not raised: it describes what
+is wrong with captured bytes that are shown nevertheless, and is attached to the message, stream or
+capture it belongs to.
 
-Bytes never leave this library as any exception other than a `DissectorError`.
+Whatever the input bytes, this library raises no exception other than a `DissectorError`.
 """
 
 from __future__ import annotations
@@ -17,26 +17,27 @@ from pathlib import Path
 from typing import Literal, Self
 
 SHOWN_FILTER_CHARS = 160
-"""How much of a filter is shown around the place where it goes wrong."""
+"""Characters of a filter that are shown around the position of the error."""
 
 
 def bug_location(error: BaseException) -> str:
-    """Return file and line of the code that raised an exception which is a mistake of ours."""
+    """Return the file and line that raised an unexpected exception, which is a bug of ours."""
     place = traceback.extract_tb(error.__traceback__)[-1]
     return f"{Path(place.filename).name} line {place.lineno}"
 
 
 class DissectorError(Exception):
-    """The root of every exception that this project raises on purpose; its text is one line."""
+    """Base class of every exception that this project raises on purpose; its text is one line."""
 
 
 class CaptureError(DissectorError):
     """
-    The file is no capture, or can't be opened.
+    The file is not a capture, or can't be opened.
 
     Attributes:
         file: The name of the file as the user gave it (`-` for standard input).
-        position: The byte in the (decompressed) file where it shows; None where there is none.
+        what: What is wrong, without file and position.
+        position: Offset of the bad byte in the (decompressed) file; None if there is none.
     """
 
     def __init__(self, file: str, what: str, position: int | None = None) -> None:
@@ -52,19 +53,19 @@ class CaptureError(DissectorError):
 
 class ReadError(CaptureError):
     """
-    The file can't be read now; when it is tried again it may be.
+    Reading the file failed; another attempt may succeed.
 
-    Its `position` is a byte of the file as it lies, compressed or not.
+    Its `position` is an offset in the file as stored, compressed or not.
     """
 
 
 class DecodeError(DissectorError):
     """
-    Bytes do not fit the declaration that should describe them.
+    Bytes do not match the declaration of their message.
 
     Attributes:
-        what: What is wrong, without the place.
-        path: The field where it shows, with indices: `topic_data[2].name`; empty where unknown.
+        what: What is wrong, without path and position.
+        path: The field at fault, with indices: `topic_data[2].name`; empty if unknown.
         position: Offset of the first bad byte in the bytes that were given.
     """
 
@@ -75,7 +76,7 @@ class DecodeError(DissectorError):
         self.position = position
 
     def within(self, name: str) -> Self:
-        """Put the name of the enclosing field, or `[index]`, before the path; return the error."""
+        """Prefix the path with the enclosing field's name, or `[index]`; return the error."""
         self.path = _join_path(name, self.path)
         return self
 
@@ -85,11 +86,11 @@ class DecodeError(DissectorError):
 
 class DefinitionError(DissectorError):
     """
-    A definition can't be read.
+    A message definition is invalid.
 
     Attributes:
         what: What is wrong.
-        place: The field, `TopicData.Index`, or the line; empty where it is the whole file.
+        place: The field, `TopicData.Index`, or the line; empty if it is the whole file.
     """
 
     def __init__(self, what: str, place: str = "") -> None:
@@ -110,10 +111,10 @@ class UnknownCodec(DecodeError):
 
 class EncodeError(DissectorError):
     """
-    A value can't be written as the declaration asks: a missing field, a number out of range.
+    A value does not match the declaration, such as a missing field or a number out of range.
 
     Attributes:
-        what: What is wrong, without the place.
+        what: What is wrong, without the path.
         path: The field, with indices.
     """
 
@@ -123,7 +124,7 @@ class EncodeError(DissectorError):
         self.path = path
 
     def within(self, name: str) -> Self:
-        """Put the name of the enclosing field, or `[index]`, before the path; return the error."""
+        """Prefix the path with the enclosing field's name, or `[index]`; return the error."""
         self.path = _join_path(name, self.path)
         return self
 
@@ -132,26 +133,26 @@ class EncodeError(DissectorError):
 
 
 def _join_path(name: str, path: str) -> str:
-    """Join two parts of a field's path; an index needs no dot."""
+    """Join two parts of a field's path; no dot goes before an index."""
     return f"{name}.{path}" if path and not path.startswith("[") else name + path
 
 
 class UsageError(DissectorError):
-    """The command line asks for what there is not."""
+    """The options or arguments are invalid."""
 
 
 class ForeignModule(UsageError, ImportError):
-    """A module that is not ours has the name of one of our packages, and hides it."""
+    """A foreign module has the name of one of our packages and shadows it."""
 
 
 class ReplayError(DissectorError):
     """
-    The target of a replay refused, closed, stalled or answered what can't be read.
+    The target of a replay refused or closed the connection, timed out, or sent unreadable bytes.
 
     Attributes:
-        address: Whom we talked to: `host:port`.
+        address: The broker, `host:port`.
         what: What happened.
-        advice: What may help; empty where nothing is known to.
+        advice: What may help; empty if nothing is known to.
     """
 
     def __init__(self, address: str, what: str, advice: str = "") -> None:
@@ -166,11 +167,11 @@ class ReplayError(DissectorError):
 
 class PipelineError(DissectorError):
     """
-    Spark did not start, or gave the work up.
+    Spark did not start, or its job failed.
 
     Attributes:
         what: What happened.
-        log: The file in which Spark says more; empty where there is none.
+        log: Spark's log file with the details; empty if there is none.
     """
 
     def __init__(self, what: str, log: str = "") -> None:
@@ -179,16 +180,17 @@ class PipelineError(DissectorError):
         self.log = log
 
     def __str__(self) -> str:
-        return self.what + (f" (Spark says more in {self.log})" if self.log else "")
+        return self.what + (f" (for details see Spark's log: {self.log})" if self.log else "")
 
 
 class FilterError(DissectorError):
     """
-    A display filter is not one.
+    A display filter does not parse.
 
     Attributes:
         text: The whole filter.
-        position: Index in `text` where it goes wrong.
+        what: What is wrong, without the position.
+        position: Index of the error in `text`.
     """
 
     def __init__(self, text: str, what: str, position: int) -> None:
@@ -201,7 +203,7 @@ class FilterError(DissectorError):
         return f"filter: {self.what} at column {self.position + 1}"
 
     def shown(self) -> str:
-        """Return the message, what is near the place in the filter, and a caret under it."""
+        """Return the message, the text around the error, and a caret under its position."""
         start = max(0, self.position - SHOWN_FILTER_CHARS // 2)
         text = "".join(c if c.isprintable() else " " for c in self.text)
         near = text[start : start + SHOWN_FILTER_CHARS]
@@ -211,16 +213,16 @@ class FilterError(DissectorError):
 @dataclass(frozen=True, slots=True)
 class Problem:
     """
-    Something wrong with bytes that are shown all the same.
+    A defect of bytes that are shown nevertheless.
 
     Attributes:
         what: One line, for people.
-        path: The field where it shows (`request.topic_data[0].name`), or empty.
+        path: The field at fault (`request.topic_data[0].name`), or empty.
         position: Offset of the byte inside the frame (after its 4-byte size), the batch or the file
-            that the problem belongs to; None where no single byte is to blame.
-        kind: `assumed` where the bytes were read, but by a declaration that may not be theirs;
-            `foreign` where nothing is wrong with the bytes, but a message definition that is not
-            built in read them.
+            that the problem belongs to; None if no single byte is at fault.
+        kind: `assumed` if the bytes were decoded by a declaration that may not be theirs; `foreign`
+            if nothing is wrong with the bytes, but they were decoded by a message definition that
+            is not built in.
     """
 
     what: str
@@ -230,7 +232,7 @@ class Problem:
 
     @property
     def is_foreign(self) -> bool:
-        """Whether it only says by whose definition the bytes were read."""
+        """Whether it only names the source of the message definition that decoded the bytes."""
         return self.kind == "foreign"
 
     def __str__(self) -> str:

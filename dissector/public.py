@@ -1,4 +1,4 @@
-"""What Python users see of us, and the three functions with which they begin."""
+"""The public Python names of the dissector: its types, and the functions to start with."""
 
 from __future__ import annotations
 
@@ -53,10 +53,10 @@ __all__ = [
 
 def codec(api_key: int, version: int, kind: Kind) -> Codec:
     """
-    Return the Construct of one body: `.parse(bytes)` gives a Container, `.build(mapping)` bytes.
+    Return the Construct of a body: `.parse(bytes)` returns a Container, `.build(mapping)` bytes.
 
     Args:
-        api_key: As in Kafka's protocol: 0 is Produce.
+        api_key: Kafka's number of the API; 0 is Produce.
         version: Any version that ever existed.
         kind: `request` or `response`.
 
@@ -64,9 +64,9 @@ def codec(api_key: int, version: int, kind: Kind) -> Codec:
         DecodeError: There is no such API, version or kind.
     """
     if not isinstance(api_key, int):
-        known = {each.name: each.key for each in all_apis()}
-        hint = f"; {api_key} is {known[api_key]}" if api_key in known else ""
-        raise UnknownCodec(f"codec takes the key of an API, a number, not {api_key!r}{hint}")
+        keys = {each.name: each.key for each in all_apis()}
+        hint = f"; {api_key} is {keys[api_key]}" if api_key in keys else ""
+        raise UnknownCodec(f"codec takes an API key, a number, not {api_key!r}{hint}")
     found = api(api_key)
     if found is None:
         raise UnknownCodec(f"no API has the key {api_key}")
@@ -91,16 +91,17 @@ def open_capture(
     Return a capture; its files are opened when it is read.
 
     Args:
-        captures: Files in time order that are one capture (a rotated set); `-` is standard input.
-        ports: Take connections on these ports for Kafka, and leave all others alone; by default
-            Kafka is recognised by its content on any port.
-        max_frame_bytes: Larger frames are passed over as a problem.
+        captures: Files of one capture (a rotated set) in time order; `-` is standard input.
+        ports: Treat connections on these ports as Kafka and ignore all others; by default Kafka is
+            recognised by its content on any port.
+        max_frame_bytes: Larger frames are skipped and reported as a problem.
         stdin: What `-` reads instead of the process's standard input.
-        schemas: Message definitions over the built-in declarations: `Schemas.of(...)`, or names of
-            JARs of Kafka and folders of JSON files.
+        schemas: Message definitions that override the built-in declarations: `Schemas.of(...)`, or
+            names of Kafka's JARs and folders of JSON files.
 
     Raises:
-        UsageError: A capture is no name, a port no number, or schemas have no definitions.
+        UsageError: A capture is not a file name, `ports` is not a collection, or `schemas` holds no
+            definitions.
     """
     for each in captures:
         if not isinstance(each, str | os.PathLike):
@@ -119,7 +120,7 @@ def open_capture(
 
 
 def _explain_bad_name(given: object) -> str:
-    """Say what to give instead of what is no name of a file."""
+    """Return the message for a capture that is not a file name."""
     if isinstance(given, list | tuple):
         return f"a capture is the name of a file, not a {type(given).__name__}; give *names"
     if hasattr(given, "read"):
@@ -136,6 +137,6 @@ def dissect(
     Yield the exchanges of a capture in the order in which they end.
 
     Raises:
-        CaptureError: A file can't be opened, or is no capture.
+        CaptureError: A file can't be opened, or is not a capture.
     """
     return iter(open_capture(*captures, ports=ports, schemas=schemas))

@@ -18,8 +18,8 @@ Wireshark for Apache Kafka: the Python API.
 
     register(spark)                      # the Spark data source `kafka-capture`
 
-Every error is a `DissectorError`. `import kafkashark` loads no library: each name loads what it
-needs at its first use.
+Every error is a `DissectorError`. `import kafkashark` itself loads no library; each name imports
+its module on first use.
 """
 
 from __future__ import annotations
@@ -163,6 +163,6 @@ def __getattr__(name: str) -> Any:
 
     from kafkashark._packages import require
 
-    place = _PLACES[name]
-    require(place.partition(".")[0])
-    return getattr(import_module(place), name)
+    module = _PLACES[name]
+    require(module.partition(".")[0])
+    return getattr(import_module(module), name)

@@ -6,7 +6,7 @@ from kafkashark._packages import require
 
 
 def main() -> int:
-    """Run the command; 2 where a foreign module hides `dissector`, else see `dissector.cli`."""
+    """Run the command; return its exit status, or 2 if a foreign module shadows `dissector`."""
     try:
         require("dissector")
     except ImportError as error:

@@ -1,7 +1,7 @@
 """
-The packages behind `kafkashark`, and foreign modules of the same name.
+Check that the packages behind `kafkashark` are not shadowed by foreign modules.
 
-Their names are common: a `pipeline.py` in the current folder hides our package `pipeline`.
+Their names are common: a `pipeline.py` in the current folder shadows our package `pipeline`.
 """
 
 from __future__ import annotations
@@ -16,38 +16,38 @@ _REQUIRED_PACKAGES = {
     "conform": ("dissector", "replay", "conform"),
     "pipeline": ("dissector", "pipeline"),
 }
-"""The packages that each package imports, itself the last."""
+"""For each package, all packages it imports, itself last."""
 
 _INSTALL_FOLDER = Path(__file__).resolve().parents[1]
 
 
 def require(package: str) -> None:
     """
-    Check that a package, and all packages that it needs, are ours; nothing is imported for that.
+    Check that a package and all packages it imports are ours, without importing them.
 
     Raises:
-        ForeignModule: Another module has the name; a plain ImportError where it hides `dissector`.
-        ImportError: One of them is not installed.
+        ForeignModule: Another module has the name; a plain ImportError if it shadows `dissector`.
+        ImportError: One of the packages is not installed.
     """
     for name in _REQUIRED_PACKAGES[package]:
-        place = _location(name)
-        if place and Path(place).resolve().parent == _INSTALL_FOLDER:
+        location = _location(name)
+        if location and Path(location).resolve().parent == _INSTALL_FOLDER:
             continue
-        if not place:
+        if not location:
             raise ImportError(f"kafkashark's package {name!r} is not installed", name=name)
-        what = (
-            f"{place} hides kafkashark's package {name!r}; "
+        message = (
+            f"{location} hides kafkashark's package {name!r}; "
             "rename it, or take its folder off the module search path"
         )
         if name == "dissector":
-            raise ImportError(what, name=name)
+            raise ImportError(message, name=name)
         from dissector.errors import ForeignModule
 
-        raise ForeignModule(what)
+        raise ForeignModule(message)
 
 
 def _location(name: str) -> str:
-    """Return the folder of a package, or the file of a module; empty where there is neither."""
+    """Return the folder of a package or the file of a module; empty if there is neither."""
     module = sys.modules.get(name)
     spec = find_spec(name) if module is None else module.__spec__
     folders = list((spec and spec.submodule_search_locations) or ())

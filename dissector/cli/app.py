@@ -24,26 +24,26 @@ if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
 Plugins = list[tuple[str, Callable[..., Any]]]
-"""Further commands: their names and functions."""
+"""Additional commands: their names and functions."""
 
 ENTRY_POINT_GROUP = "kafkashark.commands"
-"""Entry points of this group are further commands: functions as Typer takes them."""
+"""Entry points of this group are additional commands: functions that Typer accepts."""
 
 COMMANDS = ("dissect", "pairs", "streams", "records", "stats", "schema")
-"""Each is a function in the module of its name."""
+"""Built-in commands; each is a function in the module of the same name."""
 
 EXIT_BUG = 70
-"""Exit status where the program itself is wrong; 1 would say that a check found something."""
+"""Exit status for a bug of the program itself; 1 means that a check found something."""
 
-# Typer's own copy of Click, or Click itself, according to its version.
+# From Typer's own copy of Click or from Click itself, depending on Typer's version.
 _USAGE_ERROR: type[Exception] = typer.BadParameter.__mro__[2]
 
 
 def application(arguments: Sequence[str] = (), plugins: Plugins | None = None) -> typer.Typer:
-    """Return the application; with only the command that the arguments name, if they name one."""
+    """Return the application, with only the command named by the arguments, if they name one."""
     app = typer.Typer(
         name="kafkashark",
-        help="Wireshark for Apache Kafka: reads captures and shows their Kafka conversations.",
+        help="Wireshark for Apache Kafka: reads captures and shows their Kafka traffic.",
         no_args_is_help=True,
         add_completion=False,
         pretty_exceptions_enable=False,
@@ -51,11 +51,11 @@ def application(arguments: Sequence[str] = (), plugins: Plugins | None = None) -
         context_settings={"help_option_names": ["-h", "--help"]},
     )
     app.callback()(_options)
-    named = _command_name(arguments)
-    for name in [named] if named in COMMANDS else COMMANDS:
+    chosen = _command_name(arguments)
+    for name in [chosen] if chosen in COMMANDS else COMMANDS:
         app.command(name)(_built_in(str(name)))
-    if named not in COMMANDS:
-        for name, command in _plugin_commands(named) if plugins is None else plugins:
+    if chosen not in COMMANDS:
+        for name, command in _plugin_commands(chosen) if plugins is None else plugins:
             # A stub that reports why a command can't be loaded takes any options.
             lenient = {"ignore_unknown_options": command.__module__ == __name__}
             app.command(name, context_settings=lenient)(command)
@@ -63,18 +63,18 @@ def application(arguments: Sequence[str] = (), plugins: Plugins | None = None) -
 
 
 def _built_in(name: str) -> Callable[..., Any]:
-    # Loaded one by one: each brings what the others need not wait for.
+    # Imported one by one, so that no command waits for the imports of the others.
     command: Callable[..., Any] = getattr(import_module(f"dissector.cli.{name}"), name)
     return command
 
 
 def _command_name(arguments: Sequence[str]) -> str | None:
-    """Return the command that the arguments name."""
+    """Return the name of the command in the arguments."""
     return next((word for word in arguments if not word.startswith("-")), None)
 
 
 def _plugin_commands(named: str | None) -> Plugins:
-    """Return the installed command of a name, or all of them where none has that name."""
+    """Return the installed command of that name, or all installed commands if there is none."""
     from importlib.metadata import entry_points
 
     found = entry_points(group=ENTRY_POINT_GROUP)
@@ -82,16 +82,16 @@ def _plugin_commands(named: str | None) -> Plugins:
 
 
 def _load_plugin(plugin: EntryPoint) -> Callable[..., Any]:
-    """Load a command; where that fails, as another module has its name, it says so when called."""
+    """Load a command; if that fails, return a command that reports the failure."""
     try:
         command: Callable[..., Any] = plugin.load()
-    except (Exception, SystemExit) as error:  # a foreign script may end itself
+    except (Exception, SystemExit) as error:  # a foreign script of the same name may exit
         package = plugin.module.partition(".")[0]
-        found = find_spec(package)
-        place = found and found.origin
-        what = f"{plugin.name} can't be loaded: {type(error).__name__}: {error}"
-        hint = f" ({package!r} is {place} here)" if place else ""
-        return _failing_command(what + hint)
+        spec = find_spec(package)
+        file = spec and spec.origin
+        message = f"{plugin.name} can't be loaded: {type(error).__name__}: {error}"
+        hint = f" ({package!r} is {file} here)" if file else ""
+        return _failing_command(message + hint)
     return command
 
 
@@ -116,7 +116,7 @@ def _options(
         False, "--version", help="Print the version.", is_eager=True, callback=_print_version
     ),
 ) -> None:
-    """Take the options that stand before a command."""
+    """Declare the options before a command."""
 
 
 def main(arguments: list[str] | None = None, plugins: Plugins | None = None) -> int:
@@ -124,15 +124,16 @@ def main(arguments: list[str] | None = None, plugins: Plugins | None = None) -> 
     Run a command.
 
     Args:
-        arguments: Instead of those of the process.
-        plugins: Further commands, instead of those that are installed.
+        arguments: Used instead of the process's arguments.
+        plugins: Additional commands, instead of the installed ones.
 
     Returns:
-        0 fine; 1 a check found something; 2 bad usage or unreadable input, told in one line;
-        70 a mistake of this program; above 128 what stopped it: a signal, or that nobody reads.
+        0 for success; 1 if a check found something; 2 for bad usage or unreadable input, reported
+        in one line; 70 for a bug of this program; above 128 if it was ended by a signal or because
+        its output was closed.
     """
     words = sys.argv[1:] if arguments is None else arguments
-    mask = os.umask(0o077)  # options may narrow it
+    mask = os.umask(0o077)  # --show-secrets may restrict it
     os.umask(mask)
     try:
         with interrupt.restored_handler(), using(None):
@@ -154,7 +155,7 @@ def _run(words: Sequence[str], plugins: Plugins | None) -> int:
     except FilterError as error:
         return _print_error(*error.shown().split("\n"))
     except DissectorError as error:
-        # A pipe that was left before it gave a capture is no bad one.
+        # After Ctrl-C a pipe without a complete capture is no error.
         return interrupt.STATUS if interrupt.is_interrupted() else _print_error(str(error))
     except _USAGE_ERROR as error:
         return _report_usage_error(error)
@@ -171,23 +172,23 @@ def _run(words: Sequence[str], plugins: Plugins | None) -> int:
 
 
 def _use_utf8() -> None:
-    """Write UTF-8 wherever we run: JSON is nothing else, and no text may stop the output."""
+    """Write UTF-8 in every locale: JSON requires it, and no text may make the output fail."""
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:  # closed, as with `>&-`
-            setattr(sys, name, Path(os.devnull).open("w"))  # noqa: SIM115  (as long as we run)
+            setattr(sys, name, Path(os.devnull).open("w"))  # noqa: SIM115  (open until exit)
         reconfigure = getattr(getattr(sys, name), "reconfigure", None)
         if reconfigure is not None:
             reconfigure(encoding="utf-8", errors="backslashreplace")
 
 
 def _discard_stdout() -> None:
-    """Let what is still buffered go nowhere: at exit it would fail once more, with a traceback."""
-    with suppress(OSError, ValueError):  # it is no file
+    """Discard buffered output, so that the flush at interpreter exit does not raise again."""
+    with suppress(OSError, ValueError):  # stdout is not a file
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _report_usage_error(error: Any) -> int:
-    """Say what is wrong with the words of the command; without any, print the help."""
+    """Report invalid arguments; print the help if there are none."""
     context = getattr(error, "ctx", None)
     if context is not None and type(error).__name__ == "NoArgsIsHelpError":
         return _print_stderr(context.get_help())
@@ -196,18 +197,18 @@ def _report_usage_error(error: Any) -> int:
 
 
 def _report_bug(error: Exception) -> int:
-    """Say in one line where this program failed."""
-    where = bug_location(error)
-    _print_error(f"a mistake in kafkashark itself: {type(error).__name__} in {where}: {error}")
+    """Report an unexpected exception and its location in one line."""
+    location = bug_location(error)
+    _print_error(f"a bug in kafkashark: {type(error).__name__} in {location}: {error}")
     return EXIT_BUG
 
 
 def _print_error(*lines: str) -> int:
-    """Say what is wrong; what is quoted may come from anywhere, so it is escaped."""
+    """Report an error; the lines may quote untrusted text, so they are escaped."""
     return _print_stderr("kafkashark: " + "\n".join(map(escaped, lines)))
 
 
 def _print_stderr(text: str) -> int:
-    with suppress(OSError):  # nobody listens
+    with suppress(OSError):  # stderr is closed
         print(text, file=sys.stderr)
     return 2

@@ -1,7 +1,7 @@
 """
-`kafkashark dissect`: a line for each message, as tshark does; its tree of fields; its bytes.
+`kafkashark dissect`: a line for each message, like tshark; its tree of fields; its bytes.
 
-As Parquet it is a table with a row for each field: see `engine.field_frame.field_schema`.
+Parquet output is a table with a row for each field: see `engine.fields.field_frame.field_schema`.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from dissector.view.text.value_text import json_text
 FORMATS = ("text", "ndjson", "fields", "parquet")
 
 REQUEST = 0
-"""The side of requests among the packets of a window."""
+"""Index of requests in a window's packet numbers."""
 
 
 def dissect(
@@ -101,14 +101,14 @@ def _json_parts(source: options.Source, show_secrets: bool) -> Iterator[TablePar
     from dissector.engine.reading.packet_order_buffer import OrderedBatch, PacketOrderBuffer
     from dissector.view.json.message_rows import AnyWindow, ObjectWindow, TableWindow, message_rows
 
-    def rows(some: Iterator[OrderedBatch[AnyWindow]]) -> Iterator[TablePart]:
+    def rows(batches: Iterator[OrderedBatch[AnyWindow]]) -> Iterator[TablePart]:
         return (
-            message_rows(told, lambda heard: _row(heard, show_secrets), show_secrets)
-            for told in some
+            message_rows(batch, lambda message: _row(message, show_secrets), show_secrets)
+            for batch in batches
         )
 
-    names, waiting = source.capture.names, PacketOrderBuffer[AnyWindow]()
-    early = LiveRequests(source.passes)
+    names, order = source.capture.names, PacketOrderBuffer[AnyWindow]()
+    live_requests = LiveRequests(source.passes)
     for each in source.tables():
         window: AnyWindow
         if isinstance(each, tuple):
@@ -117,23 +117,23 @@ def _json_parts(source: options.Source, show_secrets: bool) -> Iterator[TablePar
             window = TableWindow(*each, partial(reading.exchange, each[0], names=names))
         else:
             window = ObjectWindow(list(each))
-        if early:
-            window.packets[window.already_shown(early), REQUEST] = NONE
-        yield from rows(waiting.add(window, window.packets))
-        requests = ObjectWindow(list(early.to_show(source.in_flight())))
-        yield from rows(waiting.add(requests, requests.packets))
-        yield from rows(waiting.ready(source.low_watermark))
-    yield from rows(waiting.drain())
+        if live_requests:
+            window.packets[window.already_shown(live_requests), REQUEST] = NONE
+        yield from rows(order.add(window, window.packets))
+        requests = ObjectWindow(list(live_requests.to_show(source.in_flight())))
+        yield from rows(order.add(requests, requests.packets))
+        yield from rows(order.ready(source.low_watermark))
+    yield from rows(order.drain())
 
 
 def _messages_in_order(source: options.Source) -> Iterator[OrderedMessage]:
     """Yield the messages of a capture in the order of its packets."""
-    order, early = PacketOrder(), LiveRequests(source.passes)
+    order, live_requests = PacketOrder(), LiveRequests(source.passes)
     for window in source.passing():
         for exchange in window:
-            shown = early.has_shown(exchange.connection, exchange.request_offset)
+            shown = live_requests.has_shown(exchange.connection, exchange.request_offset)
             yield from order.add(exchange, request_shown=shown)
-        for exchange in early.to_show(source.in_flight()):
+        for exchange in live_requests.to_show(source.in_flight()):
             yield from order.add(exchange)
         yield from order.ready(source.low_watermark)
     yield from order.drain()
@@ -143,7 +143,7 @@ def _text_lines(
     source: options.Source, verbose: bool, bytes_too: bool, show_secrets: bool
 ) -> Iterator[str]:
     for each in _messages_in_order(source):
-        yield message_line(_seen(each), source.begin_ns)
+        yield message_line(_summary(each), source.begin_ns)
         if verbose:
             request = each.exchange.request if each.message.kind == "response" else None
             yield from detail_tree(
@@ -167,22 +167,22 @@ def _masked_ranges(each: OrderedMessage, show_secrets: bool) -> list[tuple[int, 
     return secret_ranges(each.message, request)
 
 
-def _seen(each: OrderedMessage) -> MessageSummary:
+def _summary(each: OrderedMessage) -> MessageSummary:
     exchange, message = each.exchange, each.message
     ends = exchange.client, exchange.broker
-    asked = message.kind == "request"
+    is_request = message.kind == "request"
     notes = {"no_response": "no response is due", "unanswered": "unanswered", "orphan": "orphan"}
     return MessageSummary(
         message=message,
         packet=each.packet,
         time_ns=each.time_ns,
         connection=exchange.connection,
-        source=ends[0] if asked else ends[1],
-        target=ends[1] if asked else ends[0],
+        source=ends[0] if is_request else ends[1],
+        target=ends[1] if is_request else ends[0],
         api=exchange.api,
-        topics=exchange.topics if asked else [],
-        errors=[] if asked else exchange.errors,
-        latency_ms=None if asked else exchange.latency_ms,
+        topics=exchange.topics if is_request else [],
+        errors=[] if is_request else exchange.errors,
+        latency_ms=None if is_request else exchange.latency_ms,
         note=notes.get(exchange.status, ""),
         problems=len(exchange.problems_of(message)),
     )
@@ -190,15 +190,15 @@ def _seen(each: OrderedMessage) -> MessageSummary:
 
 def _row(each: OrderedMessage, show_secrets: bool) -> dict[str, Any]:
     exchange, message = each.exchange, each.message
-    seen = _seen(each)
+    summary = _summary(each)
     request = exchange.request if message.kind == "response" else None
     return {
         "capture": exchange.capture,
         "packet": each.packet,
         "time_ns": each.time_ns,
         "connection": exchange.connection,
-        "source": seen.source,
-        "target": seen.target,
+        "source": summary.source,
+        "target": summary.target,
         "kind": message.kind,
         "api_key": message.api_key,
         "api": exchange.api,
@@ -207,16 +207,16 @@ def _row(each: OrderedMessage, show_secrets: bool) -> dict[str, Any]:
         "client_id": message.client_id,
         "bytes": message.size,
         "status": exchange.status,
-        "latency_ms": seen.latency_ms,
-        "errors": list(seen.errors),
-        "topics": list(seen.topics),
+        "latency_ms": summary.latency_ms,
+        "errors": list(summary.errors),
+        "topics": list(summary.topics),
         "problems": [str(problem) for problem in exchange.problems_of(message)],
         "body": body_json(message, request, show_secrets=show_secrets),
     }
 
 
 def _names(fields: list[str]) -> list[Name]:
-    """Return what `-e` names."""
+    """Return the columns and fields named by `-e`."""
     names = []
     for text in fields:
         try:
@@ -227,16 +227,16 @@ def _names(fields: list[str]) -> list[Name]:
 
 
 def _field_lines(
-    heard: Iterator[OrderedMessage], names: list[Name], show_secrets: bool
+    messages: Iterator[OrderedMessage], names: list[Name], show_secrets: bool
 ) -> Iterator[str]:
-    for each in heard:
+    for each in messages:
         row = _MessageColumns(each, show_secrets)
         cells = [",".join(_cell(value) for value in values_of(row, name)) for name in names]
         yield "\t".join(cells)
 
 
 class _MessageColumns:
-    """What `-e` may show of one message: its own body, and the columns of its exchange."""
+    """The values that `-e` can print for a message: its own body, and its exchange's columns."""
 
     def __init__(self, each: OrderedMessage, show_secrets: bool) -> None:
         self.each = each

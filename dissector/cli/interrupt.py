@@ -1,8 +1,8 @@
 """
-Ctrl-C: a command that reads captures ends where it is, and prints what it has.
+Ctrl-C: a command that reads captures stops reading, and prints its results so far.
 
-A second Ctrl-C ends the process at once. Before a capture is read the signal does what it does by
-default: a traceback of an import helps nobody.
+A second Ctrl-C ends the process immediately. Before a capture is read the signal keeps its default
+action, because a traceback from an import is of no use.
 """
 
 from __future__ import annotations
@@ -19,30 +19,30 @@ from dissector.capture.formats.byte_source import StopSignal
 STATUS = 128 + signal.SIGINT
 
 _stop_signals: list[StopSignal] = []
-"""What the first Ctrl-C asks; empty where no capture is read."""
+"""Set by the first Ctrl-C; empty while no capture is read."""
 
 _partial_files: set[Path] = set()
-"""Files that nobody shall find if the process ends at once."""
+"""Incomplete files, removed if the process ends immediately."""
 
 
 @contextmanager
 def restored_handler() -> Iterator[None]:
-    """Leave the signal at the end as it was at the beginning."""
-    before = signal.getsignal(signal.SIGINT)
+    """Restore the signal's handler at the end."""
+    previous = signal.getsignal(signal.SIGINT)
     try:
         yield
     finally:
         _stop_signals.clear()
-        _set_handler(before)
+        _set_handler(previous)
 
 
 def use_default_handler() -> None:
-    """Have Ctrl-C raise `KeyboardInterrupt`, for what handles that itself."""
+    """Let Ctrl-C raise `KeyboardInterrupt`, for commands that handle it themselves."""
     _set_handler(signal.default_int_handler)
 
 
 def new_stop_signal() -> StopSignal:
-    """Return what Ctrl-C asks for the end from now on."""
+    """Return a signal that Ctrl-C sets from now on to stop the reading."""
     stop = StopSignal()
     _stop_signals.append(stop)
     _set_handler(_on_sigint)
@@ -50,19 +50,19 @@ def new_stop_signal() -> StopSignal:
 
 
 def is_interrupted() -> bool:
-    """Return whether Ctrl-C has ended the reading."""
+    """Return whether Ctrl-C has stopped the reading."""
     return any(stop.is_requested for stop in _stop_signals)
 
 
 def reinstall_handler() -> None:
-    """Take the signal back from a library that has taken it when it was loaded."""
+    """Install our handler again after a library replaced it on import."""
     if _stop_signals:
         _set_handler(_on_sigint)
 
 
 @contextmanager
 def removed_on_exit(path: Path) -> Iterator[None]:
-    """Remove a file where the process ends before the file is whole."""
+    """Remove a file at the end, also if a second Ctrl-C ends the process before it is complete."""
     _partial_files.add(path)
     try:
         yield
@@ -82,7 +82,7 @@ def _on_sigint(number: int, frame: FrameType | None) -> None:
 
 
 def _set_handler(handler: signal._HANDLER) -> None:
-    # In another thread signals can't be set; who has them ignored, as nohup, keeps it so.
+    # Handlers can be set in the main thread only. A signal that is ignored (nohup) stays ignored.
     with suppress(ValueError):
         if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
             signal.signal(signal.SIGINT, handler)

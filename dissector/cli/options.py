@@ -1,4 +1,4 @@
-"""The options that commands share, and what they open."""
+"""The options that commands share, and the capture they describe."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ Captures = Annotated[
 FilterText = Annotated[
     str | None,
     typer.Option(
-        "-Y", "--filter", metavar="FILTER", help="Display filter: only what it lets pass."
+        "-Y", "--filter", metavar="FILTER", help="Display filter: print only what matches."
     ),
 ]
 Output = Annotated[
@@ -68,7 +68,7 @@ Ports = Annotated[
         metavar="N",
         min=1,
         max=65535,
-        help="Take connections on this port for Kafka, and no others. May be given more than once. "
+        help="Treat connections on this port as Kafka, and no others. May be given more than once. "
         "By default Kafka is recognised by its content, on any port.",
     ),
 ]
@@ -78,13 +78,13 @@ MaxFrame = Annotated[
         "--max-frame-bytes",
         metavar="N",
         min=1,
-        help="Larger messages are passed over as a problem.",
+        help="Larger messages are skipped and reported as a problem.",
     ),
 ]
 
 
 def _keep_private(show_secrets: bool) -> bool:
-    """Let nobody else read the files that this process writes, if they show secrets."""
+    """Make files of this process readable by its user only if they may show secrets."""
     if show_secrets:
         os.umask(0o077)
     return show_secrets
@@ -104,14 +104,14 @@ Jobs = Annotated[
         "--jobs",
         metavar="N",
         min=1,
-        help="Stages of reading that may run side by side; by default as many as there are cores.",
+        help="Stages of reading that may run in parallel; by default the number of cores.",
         show_default=False,
     ),
 ]
 
 
 def _use_schemas(sources: list[str] | None) -> list[str] | None:
-    """Let the command read by message definitions; say which of them can't be used."""
+    """Decode by message definitions; report those that can't be used."""
     for problem in use_sources(sources):
         print("kafkashark:", escaped(problem), file=sys.stderr)
     return sources
@@ -123,8 +123,8 @@ Schemas = Annotated[
         "--schemas",
         metavar="JAR|DIR",
         callback=_use_schemas,
-        help="Message definitions over the built-in ones: kafka-clients' JAR, or a folder of JSON "
-        f"files. May be given more than once; by default those of ${SCHEMAS_VARIABLE}.",
+        help="Message definitions that override the built-in ones: kafka-clients' JAR, or a folder "
+        f"of JSON files. May be given more than once; by default those of ${SCHEMAS_VARIABLE}.",
         show_default=False,
     ),
 ]
@@ -134,16 +134,16 @@ MAX_FRAME = MAX_FRAME_BYTES
 @dataclass
 class Source:
     """
-    The captures of a command, with what it wants of them.
+    The captures of a command, filtered.
 
     Attributes:
         capture: The capture.
-        filter: Only the exchanges that it lets pass are given.
-        problems: How many problems of the files were told.
+        filter: Selects the exchanges.
+        problems: Number of problems of the files that were reported.
         low_watermark: The first packet whose messages may still come in later windows.
-        record_filter: Of the records of those exchanges only those that it lets pass are wanted.
-        explains_no_kafka: Whether to say on stderr that there is no Kafka, where nothing else says
-            so.
+        record_filter: Selects records of these exchanges.
+        explains_no_kafka: Whether to report on stderr that the capture has no Kafka, for commands
+            that would print nothing else.
     """
 
     capture: Capture
@@ -156,24 +156,24 @@ class Source:
 
     @cached_property
     def is_live(self) -> bool:
-        """Whether anything comes by a pipe, so that what is there is to be shown at once."""
+        """Whether a capture comes from a pipe, so that output must not be delayed."""
         return any(map(_is_pipe, self.capture.paths))
 
     @property
     def parallel_parts(self) -> int:
-        """How many parts may be written side by side; what comes by a pipe is written at once."""
+        """How many parts may be formatted in parallel; 1 for pipes, whose output can't wait."""
         return 1 if self.is_live or "-" in self.capture.paths else self.capture.options.jobs
 
     @property
     def begin_ns(self) -> int:
-        """When the first packet of the capture was captured."""
+        """Time of the first packet of the capture."""
         return 0 if self.capture.reading is None else self.capture.reading.source.begin_ns
 
     def in_flight(self) -> Iterator[Exchange] | None:
         """
-        Return the requests of a pipe that wait for their answers.
+        Return the requests of a live capture that have no response yet.
 
-        None where nobody knows whether more packets come, as from files.
+        None if the capture is not read from a pipe.
         """
         reading, table = self.capture.reading, self._in_flight
         if table is None or reading is None:
@@ -182,7 +182,7 @@ class Source:
         return (reading.exchange(table, row, names) for row in range(len(table)))
 
     def passes(self, exchange: Exchange) -> bool:
-        """Tell whether the filter lets an exchange pass."""
+        """Return whether an exchange passes the filter."""
         return self.filter is None or self.filter.matches(exchange)
 
     def exchanges(self) -> Iterator[Exchange]:
@@ -203,7 +203,7 @@ class Source:
         return map(selection.exchange, rows.tolist())
 
     def parts(self) -> Iterator[RowBatch]:
-        """Yield the rows of `pairs`, window by window; in columns but where a few are filtered."""
+        """Yield the rows of `pairs`, window by window; as columns except for few filtered ones."""
         windows = self.each_window(gleaning=True)
         if self.filter is None:
             yield from self.capture.parts_of(windows)
@@ -214,7 +214,7 @@ class Source:
             yield columns or (exchange.row() for exchange in self._passing(window))
 
     def tables(self) -> Iterator[tuple[Exchanges, Columns] | Iterator[Exchange]]:
-        """Yield what passes, window by window: with the columns of `pairs`, or as objects."""
+        """Yield the exchanges that pass, by window: with the columns of `pairs`, or as objects."""
         for window in self.each_window(gleaning=True):
             chosen = self._chosen(window)
             columns = self.capture.columns_of(window) if self._is_bulk(window) else None
@@ -226,13 +226,13 @@ class Source:
                 yield self._passing(window)
 
     def _is_bulk(self, window: Window) -> bool:
-        """Tell whether all of a window is wanted, and that is much."""
+        """Return whether a window is unfiltered and large enough to be handled in columns."""
         return self.filter is None and is_bulk_worthwhile(window.exchanges)
 
     def record_parts(
         self, is_apart: Callable[[str], bool], rows: Callable[[Exchange], Iterable[Row]]
     ) -> Iterator[TablePart]:
-        """Yield records; see `Capture`."""
+        """Yield the records that pass; see `Capture.record_parts`."""
         for window in self.each_window(gleaning=self.filter is not None):
             chosen = self._chosen(window)
             if self.record_filter is not None or (self.filter and chosen is None):
@@ -255,10 +255,10 @@ class Source:
                 passed = map(self.passes, self.capture.exchanges_of(window))
                 table = table.rows(np.flatnonzero(np.fromiter(passed, np.bool_, len(table))))
             yield from fields.frames(table)
-            del window, table  # their memory, while the next one is waited for
+            del window, table  # frees their memory before the next window is read
 
     def _chosen(self, window: Window) -> tuple[WindowQuery, Ints] | None:
-        """Return what passes of a window; None without a filter, or for few, better asked each."""
+        """Return the rows of a window that pass; None without a filter, or for a small window."""
         if self.filter is None or not is_bulk_worthwhile(window.exchanges):
             return None
         from dissector.engine.fields.window_query import WindowQuery
@@ -268,18 +268,18 @@ class Source:
 
     def windows(self) -> Iterator[Iterator[Exchange]]:
         """
-        Yield all exchanges, window by window; damage of the files is told on stderr as it comes up.
+        Yield all exchanges, by window; problems of the files are reported on stderr as they occur.
 
-        What was written of a window is on its way when the next one is waited for.
+        For pipes and terminals stdout is flushed before the next window is read.
         """
         return map(self.capture.exchanges_of, self.each_window(gleaning=True))
 
     def each_window(self, *, gleaning: bool = False) -> Iterator[Window]:
         """
-        Yield the windows of the capture, with progress and what is wrong with its files.
+        Yield the windows of the capture; show the progress and report problems of its files.
 
         Args:
-            gleaning: All their exchanges will be asked for facts.
+            gleaning: Whether the facts of all exchanges will be needed.
         """
         with Progress(self.capture) as progress:
             for window in self.capture.windows(gleaning=gleaning):
@@ -287,10 +287,10 @@ class Source:
                 for name, problem in window.problems:
                     self._report_problem(name, problem)
                 self._in_flight = window.in_flight
-                # All that is shown of a live capture is shown at once.
+                # A live capture is printed without delay.
                 self.low_watermark = window.low_watermark if window.in_flight is None else NEVER
                 yield window
-                del window  # its memory, while the next one is waited for
+                del window  # frees its memory before the next window is read
                 if self.is_live or "-" in self.capture.paths or sys.stdout.isatty():
                     sys.stdout.flush()
                 progress.show()
@@ -298,18 +298,18 @@ class Source:
             self._explain_no_kafka()
 
     def _explain_no_kafka(self) -> None:
-        """Say on stderr why a capture without Kafka gave nothing."""
+        """Report on stderr why a capture without Kafka produced no output."""
         reading = self.capture.reading
         if reading is None or not reading.packets:
             return
-        said = [talk.speaks for talk in reading.correlator]
-        if "kafka" in said:
+        protocols = [connection.speaks for connection in reading.correlator]
+        if "kafka" in protocols:
             return
-        what = f"no Kafka in {reading.packets:,} packets and {len(said):,} TCP connections"
+        message = f"no Kafka in {reading.packets:,} packets and {len(protocols):,} TCP connections"
         ports = " on the ports of --port" if self.capture.options.ports else ""
-        tls = said.count("tls")
+        tls = protocols.count("tls")
         hint = f"; {tls:,} of these are encrypted (TLS), which is not decrypted" if tls else ""
-        print(f"kafkashark: {what}{ports}{hint}", file=sys.stderr)
+        print(f"kafkashark: {message}{ports}{hint}", file=sys.stderr)
 
     def _report_problem(self, name: str, problem: Problem) -> None:
         self.problems += 1
@@ -318,7 +318,7 @@ class Source:
 
 
 def cores() -> int:
-    """Return how many cores this process may use."""
+    """Return the number of cores that this process may use."""
     if sys.platform == "linux":
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
@@ -335,29 +335,30 @@ def source(
     records: bool = False,
 ) -> Source:
     """
-    Return the captures that a command asks for; `records`: the filter is one of records.
+    Return the captures of a command; `records`: the filter may name columns of records.
 
     Raises:
-        FilterError: The filter is none.
+        FilterError: The filter does not parse.
         UsageError: The output would overwrite one of the captures.
     """
     for name in captures:
         if output is not None and _is_same_file(name, output):
             raise UsageError(f"{output} is one of the captures; -o would overwrite it")
-    chosen = of_records = None
+    exchange_filter = record_filter = None
     if filter_text is not None:
         from dissector.filter import parse
 
-        chosen = parse(filter_text, records=records)
-        if chosen.uses_record_columns:
-            chosen, of_records = chosen.exchange_filter(), chosen
+        exchange_filter = parse(filter_text, records=records)
+        if exchange_filter.uses_record_columns:
+            record_filter = exchange_filter
+            exchange_filter = record_filter.exchange_filter()
     options = Options(
         ports=frozenset(ports or ()),
         max_frame_bytes=max_frame_bytes,
         jobs=jobs or cores(),
         stop=interrupt.new_stop_signal(),
     )
-    return Source(Capture(captures, options), chosen, record_filter=of_records)
+    return Source(Capture(captures, options), exchange_filter, record_filter=record_filter)
 
 
 def _is_pipe(capture: str) -> bool:
@@ -377,10 +378,10 @@ def _is_same_file(capture: str, output: str) -> bool:
 
 def check_choice(value: str, allowed: tuple[str, ...], option: str) -> str:
     """
-    Return the value of an option that has few.
+    Check the value of an option against the allowed ones.
 
     Raises:
-        UsageError: It is none of them.
+        UsageError: It is not allowed.
     """
     if value not in allowed:
         raise UsageError(f"{option} takes {', '.join(allowed)}, not {value!r}")

@@ -1,4 +1,4 @@
-"""Where a command's data goes, and in which form rows are written."""
+"""Output of commands: destination and row formats."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ ROW_FORMATS = ("table", "ndjson", "csv", "parquet")
 
 
 class OutputClosed(Exception):
-    """Nobody reads what we write any more, as behind `| head`: time to stop, nothing is wrong."""
+    """The reader of our output is gone, as with `| head`; this is no error, but output stops."""
 
 
 @contextmanager
 def open_text(output: str | None) -> Iterator[TextIO]:
-    """Open what text is written to: a file, or stdout."""
+    """Open the destination of text: a file, or stdout."""
     try:
         if output is None or output == "-":
             yield sys.stdout
@@ -46,13 +46,13 @@ def open_text(output: str | None) -> Iterator[TextIO]:
 
 
 def prefetch_first(items: Iterable[Item]) -> Iterator[Item]:
-    """Take the first item at once, so that input which can't be read costs no output file."""
+    """Read the first item immediately, so that unreadable input does not overwrite the output."""
     rest = iter(items)
     return chain(list(islice(rest, 1)), rest)
 
 
 def write_lines(lines: Iterable[str], output: str | None, end: str = "\n") -> None:
-    """Write lines, each with its end."""
+    """Write lines, each followed by `end`."""
     lines = prefetch_first(lines)
     with open_text(output) as file:
         file.writelines(line + end for line in lines)
@@ -64,7 +64,7 @@ def is_terminal(output: str | None) -> bool:
 
 
 def terminal_width(output: str | None) -> int | None:
-    """Return the width of the terminal that output goes to; None where it goes elsewhere."""
+    """Return the width of the output's terminal; None if the output is not a terminal."""
     return get_terminal_size().columns if is_terminal(output) else None
 
 
@@ -79,19 +79,19 @@ def write_rows(
     live: bool = False,
 ) -> None:
     """
-    Write rows as `ROW_FORMATS` has them, all but parquet.
+    Write rows in one of the `ROW_FORMATS` except parquet.
 
     Args:
-        parts: The rows, or columns of them; ndjson has all that is in them.
+        parts: The rows, or columns of them; ndjson prints everything in them.
         form: The format.
         output: File, or None for stdout.
-        columns: Of csv.
-        shown: Of the table for people, which has no room for everything.
-        jobs: How many parts may be written side by side; see `dissector.view.tables.row_stream`.
-        live: Whether a row must not wait for those after it.
+        columns: Columns of csv.
+        shown: Columns of the table for people, which has no room for all of them.
+        jobs: How many parts may be formatted in parallel; see `dissector.view.tables.row_stream`.
+        live: Whether a row must not wait for later ones.
     """
     if is_terminal(output):
-        jobs = 1  # what is read ahead would show its progress among the rows
+        jobs = 1  # reading ahead would print the progress line between the rows
     match form:
         case "ndjson":
             text = ndjson_text(parts, jobs)
@@ -107,7 +107,7 @@ def write_rows(
 
 @contextmanager
 def _open_atomic(output: str | None) -> Iterator[BinaryIO]:
-    """Open what bytes are written to; a file has its name once all of it is written."""
+    """Open the destination of bytes; a file gets its name only when it is complete."""
     path = Path(output or "-").resolve()
     if output in (None, "-") or (path.exists() and not path.is_file()):
         with _open_binary(output) as file:
@@ -129,7 +129,7 @@ def _open_atomic(output: str | None) -> Iterator[BinaryIO]:
 
 @contextmanager
 def _open_binary(output: str | None) -> Iterator[BinaryIO]:
-    """Open what bytes are written to: a file, or stdout."""
+    """Open the destination of bytes: a file, or stdout."""
     try:
         if output is None or output == "-":
             sys.stdout.flush()
@@ -144,19 +144,19 @@ def _open_binary(output: str | None) -> Iterator[BinaryIO]:
 
 def check_parquet(form: str, output: str | None) -> None:
     """
-    See that Parquet has a place to go to.
+    Check that Parquet is not written to a terminal.
 
     Raises:
-        UsageError: That would be a terminal.
+        UsageError: The output is a terminal.
     """
     if form == "parquet" and is_terminal(output):
-        raise UsageError("-T parquet wants a file: -o FILE")
+        raise UsageError("-T parquet requires an output file: -o FILE")
 
 
 def write_parquet(
     parts: Iterable[TablePart], schema: Mapping[str, Any], output: str | None
 ) -> None:
-    """Write rows as Parquet as they come; `schema` gives the polars type of each column."""
+    """Write rows as Parquet, part by part; `schema` has the polars type of each column."""
     from dissector.engine.tables.frames import part_frames
 
     write_frames(part_frames(parts, schema), schema, output)
@@ -165,27 +165,27 @@ def write_parquet(
 def write_frames(
     frames: Iterable[DataFrame], schema: Mapping[str, Any], output: str | None
 ) -> None:
-    """Write tables as Parquet as they come; `schema` gives the polars type of each column."""
+    """Write tables as Parquet one by one; `schema` has the polars type of each column."""
     from polars.exceptions import PolarsError
     from polars.io.plugins import register_io_source
 
     interrupt.reinstall_handler()
     frames = prefetch_first(frames)
     with _open_atomic(output) as file:
-        target: Any = _ErrorKeepingFile(file)  # polars writes to it, whatever its types say
+        target: Any = _ErrorKeepingFile(file)  # polars accepts it, though its types do not say so
         try:
             rows = register_io_source(lambda *_: frames, schema=dict(schema))
-            # A sixth less work than the usual level, for files that are a twentieth larger.
+            # A sixth less work than the default level, for files that are a twentieth larger.
             rows.sink_parquet(target, compression="zstd", compression_level=1)
         except PolarsError:
-            # polars has exceptions of its own for a file that can't be written.
-            if target.failed is None:
+            # polars raises its own exceptions for a file that can't be written.
+            if target.error is None:
                 raise
-            raise target.failed from None
+            raise target.error from None
 
 
 class _ErrorKeepingFile(io.RawIOBase):
-    """Hands bytes on, and remembers why it can't."""
+    """Forwards bytes to a file, and keeps the exception if that fails."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file

@@ -58,7 +58,7 @@ def pairs(
     """Print a row for each request with its response."""
     options.check_choice(form, ROW_FORMATS, "-T")
     if bodies and form == "table":
-        raise UsageError("--bodies goes with -T ndjson, csv or parquet")
+        raise UsageError("--bodies requires -T ndjson, csv or parquet")
     check_parquet(form, output)
     source = options.source(captures, filter_text, ports, max_frame_bytes, output, jobs)
     source.explains_no_kafka = True
@@ -79,7 +79,7 @@ def pairs(
 def _parts_with_bodies(
     source: options.Source, as_text: bool, show_secrets: bool
 ) -> Iterator[TablePart]:
-    """Yield rows with bodies; in columns where there are many."""
+    """Yield rows with bodies; as columns if there are many."""
     from dissector.view.json.bulk_bodies import with_bodies
 
     for part in source.tables():
@@ -92,7 +92,7 @@ def _parts_with_bodies(
 def _with_bodies(
     exchanges: Iterator[Exchange], as_text: bool, show_secrets: bool
 ) -> Iterator[dict[str, Any]]:
-    """Yield rows with bodies; `as_text`: as JSON text, for what has no nested values."""
+    """Yield rows with bodies; `as_text`: as JSON text, for formats without nested values."""
     from dissector.view.json.body import body_json
 
     for exchange in exchanges:

@@ -1,4 +1,4 @@
-"""How far a long command has come, on stderr where that is a terminal."""
+"""Progress of a long command, printed on stderr if that is a terminal."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from types import TracebackType
 from dissector.engine.reading.capture import Capture
 
 PATIENCE_S = 1.0
-"""Work that is done sooner shows nothing."""
+"""Commands that finish sooner show no progress."""
 
 
 class Progress:
-    """One line that is written over: bytes of the files read, and how many of all."""
+    """A line that is overwritten in place: bytes read so far, of all bytes of the files."""
 
     def __init__(self, capture: Capture) -> None:
         self._capture = capture
@@ -34,27 +34,27 @@ class Progress:
         self.clear()
 
     def show(self) -> None:
-        """Write how far the reading has come."""
+        """Print the progress of the reading."""
         reading = self._capture.reading
         if reading is None or not sys.stderr.isatty():
             return
-        passed = time.monotonic() - self._start_s
-        if passed < PATIENCE_S:
+        elapsed_s = time.monotonic() - self._start_s
+        if elapsed_s < PATIENCE_S:
             return
         share = f" of {self._total_bytes / 1e6:,.0f} MB" if self._total_bytes else ""
         read = f"{reading.source.file_bytes / 1e6:,.0f} MB{share}"
-        text = f"{read}, {reading.packets:,} packets, {passed:.0f} s"
+        text = f"{read}, {reading.packets:,} packets, {elapsed_s:.0f} s"
         print(f"\r\x1b[K{text}", end="", file=sys.stderr, flush=True)
         self._shown = True
 
     def clear(self) -> None:
-        """Take the line away, so that something else can be written."""
+        """Erase the line, so that something else can be printed."""
         if self._shown:
             print("\r\x1b[K", end="", file=sys.stderr, flush=True)
             self._shown = False
 
 
 def _total_size(paths: list[str]) -> int:
-    """Return the size of all files together; 0 where one of them has none, as standard input."""
+    """Return the size of all files together; 0 if one of them has no size, like standard input."""
     sizes = [Path(path).stat().st_size if Path(path).is_file() else 0 for path in paths]
     return sum(sizes) if all(sizes) else 0

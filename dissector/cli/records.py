@@ -70,8 +70,10 @@ def records(
     shown = {"parquet": _with_bytes, "ndjson": record_json}.get(form, record_text)
     names = sort_names(sort, COLUMNS) if sort is not None else []
     source.explains_no_kafka = True
-    chosen = source.record_filter
-    parts = source.record_parts(is_own_topic, lambda each: _rows(each, chosen, show_secrets))
+    record_filter = source.record_filter
+    parts = source.record_parts(
+        is_own_topic, lambda exchange: _rows(exchange, record_filter, show_secrets)
+    )
     if names:
         parts = iter([sorted_part(parts, names)])
     parts = _shown(parts, shown, one_by_one=form == "table")
@@ -82,7 +84,7 @@ def records(
 
 
 class _RecordColumns:
-    """A record with its exchange, as a filter sees them."""
+    """A record with its exchange, as the operands of a filter."""
 
     def __init__(self, exchange: Exchange, row: Row) -> None:
         self._exchange = exchange
@@ -96,7 +98,7 @@ class _RecordColumns:
 
 
 def _rows(exchange: Exchange, record_filter: Filter | None, show_secrets: bool) -> Iterator[Row]:
-    """Yield the records of an exchange that pass, those of Kafka's own topics decoded."""
+    """Yield the records of an exchange that pass; decode those of Kafka's own topics."""
     for row in record_rows(exchange):
         if record_filter is not None and not record_filter.matches(_RecordColumns(exchange, row)):
             continue
@@ -111,7 +113,7 @@ def _rows(exchange: Exchange, record_filter: Filter | None, show_secrets: bool) 
 def _shown(
     parts: Iterable[TablePart], shown: Callable[[Row], Row], *, one_by_one: bool
 ) -> Iterator[TablePart]:
-    """Yield parts with the rows that no columns have as they are shown; or with all of them."""
+    """Format the rows outside of columns by `shown`; with `one_by_one` all rows."""
     if one_by_one:
         yield from (map(shown, iter_rows(piece)) for piece in split_mixed(parts))
         return
@@ -125,6 +127,6 @@ def _shown(
 
 
 def _with_bytes(row: Row) -> Row:
-    """Return a row whose value is bytes, as the column is: a masked one is text."""
+    """Return a row whose value is bytes, like its column; a masked value is text."""
     value = row["value"]
     return {**row, "value": value.encode()} if isinstance(value, str) else row

@@ -39,8 +39,8 @@ def schema(
     options.check_choice(form, FORMATS, "-T")
     chosen = all_apis() if name is None else [_find_api(name)]
     if version is not None and version not in chosen[0].request.versions:
-        known = chosen[0].request.versions_text
-        raise UsageError(f"{chosen[0].name} has no version {version}; known: {known}")
+        versions = chosen[0].request.versions_text
+        raise UsageError(f"{chosen[0].name} has no version {version}; known: {versions}")
     if form == "ndjson":
         lines: Iterator[str] = (json_text(row) for row in _rows(chosen, version))
     elif name is None:
@@ -53,11 +53,11 @@ def schema(
 
 
 def _find_api(name: str) -> Api:
-    keys = {known.lower(): key for known, key in api_keys().items()}
+    keys = {api_name.lower(): key for api_name, key in api_keys().items()}
     key = int(name) if name.isdecimal() else keys.get(name.lower())
     found = None if key is None else api(key)
     if found is None:
-        raise UsageError(f"no API is called {name!r}; `kafkashark schema` lists them")
+        raise UsageError(f"no API has the name or key {name!r}; `kafkashark schema` lists them")
     return found
 
 

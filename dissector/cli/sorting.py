@@ -1,7 +1,7 @@
 """
-Rows in the order of some of their columns: what `--sort` does, in memory; nulls first.
+Sort rows by columns, in memory, for `--sort`; nulls first.
 
-Rows in columns stay in columns: a column's distinct values are put in order, not its rows.
+Columns stay columns: a dictionary-encoded column is sorted by the order of its distinct values.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ from dissector.errors import UsageError
 from dissector.view.text.value_text import json_text
 
 Keys: TypeAlias = tuple[NDArray[Any], NDArray[np.bool_]]
-"""Of each row, a number by which it is sorted, and whether there is a value at all."""
+"""For each row, a number by which it is sorted, and whether it has a value."""
 
 
 def sort_names(text: str, columns: Sequence[str]) -> list[str]:
     """
-    Return what rows are to be sorted by.
+    Return the columns to sort by.
 
     Args:
         text: `COLUMN[,COLUMN...]`.
-        columns: Those that there are.
+        columns: All columns.
 
     Raises:
         UsageError: There is no such column.
@@ -47,7 +47,7 @@ def sort_names(text: str, columns: Sequence[str]) -> list[str]:
     names = text.split(",")
     for name in names:
         if name not in columns:
-            raise UsageError(f"--sort: no column {name!r}; there are {', '.join(columns)}")
+            raise UsageError(f"--sort: no column {name!r}; columns are {', '.join(columns)}")
     return names
 
 
@@ -58,98 +58,107 @@ def sorted_rows(rows: Iterable[Row], names: Sequence[str]) -> list[Row]:
 
 def sorted_part(parts: Iterable[TablePart], names: Sequence[str]) -> TablePart:
     """Return the rows of all parts sorted by columns."""
-    joining, rows = ColumnConcatenator(), list[Row]()
-    of_columns, of_rows = [_NO_INDICES], [_NO_INDICES]
+    all_columns, all_rows = ColumnConcatenator(), list[Row]()
+    # The original numbers of the rows: of those in columns, and of the single ones between them.
+    column_numbers, row_numbers = [_NO_INDICES], [_NO_INDICES]
     total = 0
     for part in parts:
-        at, between, count = _NO_INDICES, list[Row](), 0
+        positions, rows, count = _NO_INDICES, list[Row](), 0
         if isinstance(part, (Mapping, MixedRows)):
             columns = part.columns if isinstance(part, MixedRows) else part
-            joining.add(columns)
+            all_columns.add(columns)
             count = row_count(columns)
         if isinstance(part, MixedRows):
-            lists = [list(each) for each in part.inserted]
-            between = [row for each in lists for row in each]
-            at = np.repeat(np.asarray(part.positions, np.int64), [len(each) for each in lists])
+            groups = [list(each) for each in part.inserted]
+            rows = [row for group in groups for row in group]
+            sizes = [len(group) for group in groups]
+            positions = np.repeat(np.asarray(part.positions, np.int64), sizes)
         elif not isinstance(part, Mapping):
-            between = list(part)
-            at = np.zeros(len(between), np.int64)
-        place = np.arange(count)
-        of_columns.append(total + place + np.searchsorted(at, place, "right"))
-        of_rows.append(total + at + np.arange(len(at)))
-        rows += between
-        total += count + len(between)
-    return _sort_mixed(joining.columns(), rows, names, np.concatenate([*of_columns, *of_rows]))
+            rows = list(part)
+            positions = np.zeros(len(rows), np.int64)
+        index = np.arange(count)
+        column_numbers.append(total + index + np.searchsorted(positions, index, "right"))
+        row_numbers.append(total + positions + np.arange(len(positions)))
+        all_rows += rows
+        total += count + len(rows)
+    numbers = np.concatenate([*column_numbers, *row_numbers])
+    return _sort_mixed(all_columns.columns(), all_rows, names, numbers)
 
 
 _NO_INDICES = np.zeros(0, np.int64)
 
 
-def _sort_mixed(columns: Columns, rows: list[Row], names: Sequence[str], number: Ints) -> TablePart:
-    """Sort rows in columns and rows one by one; where they are equal, by their numbers."""
+def _sort_mixed(
+    columns: Columns, rows: list[Row], names: Sequence[str], numbers: Ints
+) -> TablePart:
+    """Sort rows of columns together with single rows; equal ones by their numbers."""
     if not columns:
         return sorted_rows(rows, names)
-    keys: list[NDArray[Any]] = [number]
+    keys: list[NDArray[Any]] = [numbers]
     for name in reversed(names):
         keys += _sort_keys(columns[name], [row[name] for row in rows])
     order = np.lexsort(keys)
     count = row_count(columns)
-    alone = order >= count
-    out = select_rows(columns, order[~alone])
+    is_single = order >= count
+    out = select_rows(columns, order[~is_single])
     if not rows:
         return out
-    at = np.cumsum(~alone)[alone]
-    groups = groupby(zip(at.tolist(), (order[alone] - count).tolist(), strict=True), lambda p: p[0])
-    between = [(place, [rows[row] for _, row in group]) for place, group in groups]
-    return MixedRows(out, [place for place, _ in between], [some for _, some in between])
+    positions = np.cumsum(~is_single)[is_single]
+    indices = order[is_single] - count
+    pairs = zip(positions.tolist(), indices.tolist(), strict=True)
+    inserted = [
+        (position, [rows[index] for _, index in group])
+        for position, group in groupby(pairs, lambda pair: pair[0])
+    ]
+    return MixedRows(out, [position for position, _ in inserted], [some for _, some in inserted])
 
 
-def _sort_keys(column: Column, more: list[Any]) -> Keys:
-    """Return the keys of a column, and those of more values behind."""
+def _sort_keys(column: Column, others: list[Any]) -> Keys:
+    """Return the sort keys of a column, followed by those of other values."""
     keys: NDArray[Any]
     match column:
         case Coded(codes, values):
-            ranks = _ranks([*values, *more, None])
+            ranks = _ranks([*values, *others, None])
             of_rows = ranks[np.where(codes == NONE, len(ranks) - 1, codes)]
             keys = np.append(of_rows, ranks[len(values) : -1])
-            there = keys >= 0
+            present = keys >= 0
         case Integers(values):
-            keys = np.append(values, np.array([NONE if v is None else v for v in more], np.int64))
-            there = _is_present(values, more)
+            keys = np.append(values, np.array([NONE if v is None else v for v in others], np.int64))
+            present = _is_present(values, others)
         case Milliseconds(values_ns):
-            keys = np.append(values_ns / 1e6, [0.0 if v is None else v for v in more])
-            there = _is_present(values_ns, more)
+            keys = np.append(values_ns / 1e6, [0.0 if v is None else v for v in others])
+            present = _is_present(values_ns, others)
         case _:
-            some: list[Any] = [column.value(row) for row in range(len(column))]
+            cells: list[Any] = [column.value(row) for row in range(len(column))]
             if isinstance(column, JsonTexts):
-                some = [None if each is None else each.decode() for each in some]
-                more = [json_text(each) if isinstance(each, dict) else each for each in more]
-            keys = _ranks([*some, *more])
-            there = keys >= 0
-    return np.where(there, keys, 0), there
+                cells = [None if each is None else each.decode() for each in cells]
+                others = [json_text(each) if isinstance(each, dict) else each for each in others]
+            keys = _ranks([*cells, *others])
+            present = keys >= 0
+    return np.where(present, keys, 0), present
 
 
-def _is_present(values: Ints, more: list[Any]) -> NDArray[np.bool_]:
-    there = [value is not None for value in more]
-    return np.concatenate([values != NONE, np.array(there, np.bool_)])
+def _is_present(values: Ints, others: list[Any]) -> NDArray[np.bool_]:
+    present = [value is not None for value in others]
+    return np.concatenate([values != NONE, np.array(present, np.bool_)])
 
 
 def _ranks(values: Sequence[Any]) -> Ints:
-    """Return for each value how many smaller ones there are about; -1 for null."""
+    """Return the dense rank of each value; -1 for null."""
     keys = [_sort_key(value) for value in values]
     ranks = np.full(len(values), -1, np.int64)
     last: Any = None
     rank = -1
-    for place in sorted(range(len(values)), key=keys.__getitem__):
-        if values[place] is not None:
-            rank += keys[place] != last
-            last = keys[place]
-            ranks[place] = rank
+    for index in sorted(range(len(values)), key=keys.__getitem__):
+        if values[index] is not None:
+            rank += keys[index] != last
+            last = keys[index]
+            ranks[index] = rank
     return ranks
 
 
 def _sort_key(value: Any) -> tuple[int, Any]:
-    """Return what a value is sorted by; values of different types never meet."""
+    """Return the sort key of a value; values of different types are never compared."""
     match value:
         case None:
             return 0, 0

@@ -15,17 +15,17 @@ MAX_OPEN_FILES = 100
 SIZE_BYTES = 4
 BLANK = b"*"
 BLANK_CHUNK_BYTES = 1 << 16
-"""As many are written at a time."""
+"""Most bytes that are written at a time."""
 
 
 class StreamFiles:
     """
-    Writes `CONNECTION-a.bin` and `CONNECTION-b.bin`: what each side of a connection sent.
+    Writes `CONNECTION-a.bin` and `CONNECTION-b.bin`: the bytes that each side of a connection sent.
 
-    Gaps are left out, so a place in a file is a place in the stream less the gaps before it.
-    Secrets are blanked when all is written, because a frame is known only after its bytes; so is
-    what belongs to no frame of a connection that speaks Kafka, such as the rest of a message behind
-    a gap. A context that is left before `close` removes its files.
+    Gaps are left out, so an offset in a file is the offset in the stream minus the gaps before it.
+    Secrets are blanked at the end, because a frame is decoded only after its bytes were written. On
+    Kafka connections the bytes outside of frames are blanked too, such as the rest of a message
+    after a gap. Leaving the context without `close` removes the files.
     """
 
     def __init__(self, folder: Path, show_secrets: bool) -> None:
@@ -35,7 +35,7 @@ class StreamFiles:
         self._open_files: OrderedDict[tuple[int, int], BinaryIO] = OrderedDict()
         self._created: set[tuple[int, int]] = set()
         self._sizes: dict[tuple[int, int], int] = {}
-        # Of each gap: where it begins, how long it is, how much is missing before it.
+        # For each gap: its offset, its length, and the bytes missing before it.
         self._gaps: dict[tuple[int, int], list[tuple[int, int, int]]] = {}
         self._secret_ranges: dict[tuple[int, int], list[tuple[int, int]]] = {}
         self._frame_ranges: dict[tuple[int, int], list[tuple[int, int]]] = {}
@@ -49,7 +49,7 @@ class StreamFiles:
             self.close(keep=set())
 
     def write(self, connection: int, side: int, data: bytes | None, length: int) -> None:
-        """Write the next bytes of a stream; None is a gap."""
+        """Write the next bytes of a stream; None is a gap of `length` bytes."""
         key = connection, side
         if data is None:
             gaps = self._gaps.setdefault(key, [])
@@ -60,7 +60,7 @@ class StreamFiles:
         self._sizes[key] = self._sizes.get(key, 0) + length
 
     def add_secrets(self, exchange: Exchange) -> None:
-        """Take note of the secrets in an exchange."""
+        """Record the ranges of the secrets in an exchange."""
         if self._show_secrets:
             return
         for side in range(2):
@@ -74,7 +74,7 @@ class StreamFiles:
                 self._secret_ranges.setdefault(key, []).append((begin + start, begin + end))
 
     def close(self, keep: set[int]) -> None:
-        """Close the files, take away those of other connections, and blank the secrets."""
+        """Close the files, remove those of other connections, and blank the secrets."""
         for file in self._open_files.values():
             file.close()
         self._open_files.clear()
@@ -88,7 +88,7 @@ class StreamFiles:
         self._closed = True
 
     def _blank(self, key: tuple[int, int], ranges: list[tuple[int, int]]) -> None:
-        """Write over ranges of a stream in its file."""
+        """Overwrite ranges of a stream in its file."""
         with self._path(key).open("r+b") as file:
             size = file.seek(0, 2)
             for start, end in ranges:
@@ -98,7 +98,7 @@ class StreamFiles:
                     file.write(BLANK * min(BLANK_CHUNK_BYTES, last - at))
 
     def _file_offset(self, key: tuple[int, int], offset: int) -> int:
-        """Return where a byte of the stream lies in the file."""
+        """Return the offset in the file of a byte of the stream."""
         gaps = self._gaps.get(key)
         number = bisect_left(gaps, (offset, 0, 0)) if gaps else 0
         if not gaps or number == 0:
@@ -110,7 +110,7 @@ class StreamFiles:
         return self._folder / f"{key[0]}-{'ab'[key[1]]}.bin"
 
     def _file(self, key: tuple[int, int]) -> BinaryIO:
-        """Return the open file of a stream; only so many are open at a time."""
+        """Return the open file of a stream; the least recently used one may be closed for it."""
         file = self._open_files.pop(key, None)
         if file is None:
             if len(self._open_files) >= MAX_OPEN_FILES:
@@ -129,7 +129,7 @@ def _frame_secrets(exchange: Exchange, message: Message) -> list[tuple[int, int]
 
 
 def _append_range(ranges: list[tuple[int, int]], start: int, end: int) -> None:
-    """Add a range; what continues the last one becomes a part of it."""
+    """Append a range; merge it with the last one if they are adjacent."""
     if ranges and ranges[-1][1] == start:
         ranges[-1] = ranges[-1][0], end
     else:
@@ -137,7 +137,7 @@ def _append_range(ranges: list[tuple[int, int]], start: int, end: int) -> None:
 
 
 def _complement(ranges: list[tuple[int, int]], size: int) -> list[tuple[int, int]]:
-    """Return what of [0, size) is in none of some ranges."""
+    """Return the parts of [0, size) outside of all ranges."""
     out, at = [], 0
     for start, end in sorted(ranges):
         if start > at:

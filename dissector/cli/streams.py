@@ -63,7 +63,7 @@ def streams(
     jobs: options.Jobs = None,
     show_secrets: options.ShowSecrets = False,
 ) -> None:
-    """Print a row for each TCP connection: who, how much, what is missing, what it speaks.
+    """Print a row for each TCP connection: endpoints, traffic, losses and protocol.
 
     With -Y only the connections with an exchange that passes.
     """
@@ -83,29 +83,29 @@ def streams(
 
 
 def _write_streams(source: options.Source, folder: Path, show_secrets: bool) -> list[Row]:
-    """Return the rows; write the bytes of their connections."""
+    """Return the rows, and write the bytes of their connections."""
     from dissector.cli.stream_files import StreamFiles
 
     with StreamFiles(folder, show_secrets) as files:
         source.capture.tap = files.write
         rows = _rows(source, _passing_connections(source, files.add_secrets))
-        # Of a frame that was broken off nobody knows what in it is secret.
-        kept = (
+        # In a frame that was cut off by Ctrl-C the secrets can't be located.
+        keep = (
             set()
             if source.capture.options.stop.is_requested
             else {row["connection"] for row in rows}
         )
-        files.close(keep=kept)
+        files.close(keep=keep)
     return rows
 
 
 def _passing_connections(
     source: options.Source, see: Callable[[Exchange], None] | None = None
 ) -> set[int]:
-    """Read the capture; return the connections with an exchange that the filter lets pass."""
+    """Read the capture; return the connections with an exchange that passes the filter."""
     if see is None and source.filter is None:
         for _ in source.each_window():
-            pass  # connections are known by their packets alone
+            pass  # connection rows need only the packets
         return set()
     if see is None:
         return {exchange.connection for exchange in source.exchanges()}

@@ -14,14 +14,14 @@ Kind = Literal["request", "response"]
 @dataclass(frozen=True, slots=True)
 class Api:
     """
-    One API: its key, its name, and what goes over the wire.
+    One API: its key, its name and its messages.
 
     Attributes:
-        key: Its key.
-        name: Its name.
-        request: The declaration of the request.
-        response: Of the response.
-        sources: By kind and version, the JAR or folder of a definition that is not built in.
+        key: Kafka's API key.
+        name: Kafka's name.
+        request: Declaration of the request.
+        response: Declaration of the response.
+        sources: JAR or folder of each definition that is not built in, by kind and version.
     """
 
     key: int

@@ -1,5 +1,5 @@
 """
-Where record batches travel: which messages carry `records` fields, for which topic and partition.
+The `records` fields of messages: which APIs have them, and for which topic and partition.
 
 Source: Kafka, ProduceRequest.json, FetchResponse.json, ShareFetchResponse.json.
 """
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class _RecordsPath(NamedTuple):
-    """The names of the fields on the way to the records of one message."""
+    """Names of the fields that lead to the records of a message."""
 
     topics: str
     partitions: str
@@ -35,10 +35,10 @@ _RECORDS_PATHS = {
 
 def may_be_cut(key: int, kind: str) -> bool | None:
     """
-    Tell whether the records in a message may end with a part of a batch, as in what a broker sends.
+    Return whether a message's records may end with an incomplete batch, as in Fetch responses.
 
     Returns:
-        None where the message carries no records at all.
+        None if the message has no records field.
     """
     return kind == "response" if (key, kind) in _RECORDS_PATHS else None
 
@@ -49,15 +49,15 @@ class RecordsField:
     The content of one `records` field.
 
     Attributes:
-        topics: Name of the list of topics in the body, and
-        topic_index: index in it.
-        partitions: Name of the list of partitions in the topic, and
-        partition_index: index in it.
-        topic: Name of the topic; None where the message names it by id.
-        topic_id: Id of the topic; None where the message names it by name.
+        topics: Name of the array of topics in the body.
+        topic_index: Index of the topic in that array.
+        partitions: Name of the array of partitions in the topic.
+        partition_index: Index of the partition in that array.
+        topic: Name of the topic; None if the message identifies it by id.
+        topic_id: Id of the topic; None if the message identifies it by name.
         partition: Number of the partition.
-        data: The bytes.
-        batches: What is in them; their problems have paths and positions in `data`.
+        data: The bytes of the field.
+        batches: The decoded batches; their problems have paths and positions relative to `data`.
     """
 
     topics: str
@@ -72,48 +72,48 @@ class RecordsField:
 
     @property
     def path(self) -> str:
-        """Of the field in the body: `topic_data[0].partition_data[1].records`."""
+        """Path of the field in the body: `topic_data[0].partition_data[1].records`."""
         return (
             f"{self.topics}[{self.topic_index}].{self.partitions}[{self.partition_index}].records"
         )
 
 
 ReadRecords: TypeAlias = "Callable[[bytes, bool], list[Batch]]"
-"""Reads the content of a `records` field; the flag: whether its last batch may be cut off."""
+"""Decodes the content of a `records` field; the flag allows an incomplete last batch."""
 
 
 def read_field(data: bytes, may_be_cut: bool) -> list[Batch]:
-    """Read the content of a `records` field, all records included."""
+    """Decode the content of a `records` field, all records included."""
     from dissector.protocol.records.field import parse_records
 
     return parse_records(data, may_be_cut=may_be_cut)
 
 
 def records_fields(message: Message, read: ReadRecords = read_field) -> Iterator[RecordsField]:
-    """Yield the `records` fields that are not null of a message, in wire order."""
-    carrier = _RECORDS_PATHS.get((message.api_key or 0, message.kind))
-    if message.body is None or message.api_key is None or carrier is None:
+    """Yield the non-null `records` fields of a message in wire order."""
+    path = _RECORDS_PATHS.get((message.api_key or 0, message.kind))
+    if message.body is None or message.api_key is None or path is None:
         return
-    for at, topic in enumerate(message.body[carrier.topics] or ()):
+    for topic_index, topic in enumerate(message.body[path.topics] or ()):
         name = topic.get("name", topic.get("topic"))
-        for index, partition in enumerate(topic[carrier.partitions] or ()):
+        for partition_index, partition in enumerate(topic[path.partitions] or ()):
             data = partition["records"]
             if data is not None:
                 yield RecordsField(
-                    carrier.topics,
-                    at,
-                    carrier.partitions,
-                    index,
+                    path.topics,
+                    topic_index,
+                    path.partitions,
+                    partition_index,
                     name,
                     topic.get("topic_id"),
-                    partition[carrier.partition_index],
+                    partition[path.partition_index],
                     data,
                     read(data, message.kind == "response"),
                 )
 
 
 def record_problems(message: Message) -> list[Problem]:
-    """Return what is wrong with the records in a message, with positions in its frame."""
+    """Return the problems of the records in a message, with positions in its frame."""
     found = [
         (field, problem)
         for field in records_fields(message)
@@ -134,7 +134,7 @@ def record_problems(message: Message) -> list[Problem]:
 
 
 def _content_starts(message: Message) -> dict[str, int]:
-    """Return where in the frame the content of each `records` field begins, by its path."""
+    """Return the offset in the frame of each `records` field's content, by path."""
     from dissector.protocol.spans import spans
 
     assert message.schema is not None

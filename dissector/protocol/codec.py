@@ -1,4 +1,4 @@
-"""What parses and builds one version of a message: interpreted first, compiled when it pays."""
+"""The codec of one version of a message: interpreted at first, compiled once that pays off."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from dissector.protocol.compiled import FALLBACK_ERRORS, Read, Write, parse_by
 
 COMPILE_AFTER = 30
 """
-Messages of a version that are read, or built, before what does it is compiled.
+Number of messages of a version to parse, or to build, before compiling its codec.
 
-Compiling costs what it then saves on ten to forty messages, the larger the fewer; so a small
-capture never waits for it, and a large one never loses more than that again.
+Compiling costs as much time as it saves on ten to forty messages (fewer the larger they are). So a
+small capture never waits for it, and a large one loses no more than that once.
 """
 
 
@@ -23,13 +23,13 @@ class Codec(Subconstruct):  # type: ignore[misc]
     """
     A `construct.Construct` for one version of one message.
 
-    `parse(bytes)` gives a Container and leaves bytes behind the message alone (`parse_stream` tells
-    where it stopped); `build(mapping)` gives bytes. A key that is missing in the mapping is written
-    at its declared default, if it has one.
+    `parse(bytes)` returns a Container and ignores bytes after the message (`parse_stream` leaves
+    the stream at its end); `build(mapping)` returns bytes. A key that is missing in the mapping is
+    written with its declared default, if it has one.
 
     Raises:
-        DecodeError: From `parse`: with the path of the field and the position of the byte.
-        EncodeError: From `build`: with the path of the field.
+        DecodeError: From `parse`, with the path of the field and the position of the byte.
+        EncodeError: From `build`, with the path of the field.
     """
 
     def __init__(self, construct: Construct) -> None:
@@ -39,7 +39,7 @@ class Codec(Subconstruct):  # type: ignore[misc]
         self._write: Write | None = None
 
     def parse(self, data: bytes, **_: Any) -> Any:
-        """Read a message from the beginning of some bytes."""
+        """Parse a message from the beginning of the bytes."""
         read = self._read or self._reader()
         if read is not None and data.__class__ is bytes:
             try:
@@ -49,7 +49,7 @@ class Codec(Subconstruct):  # type: ignore[misc]
         return self.subcon._parse(io.BytesIO(data), None, "")
 
     def build(self, obj: Any, **_: Any) -> bytes:
-        """Write a message."""
+        """Encode a message."""
         write = self._write or self._writer()
         if write is not None:
             try:
@@ -61,7 +61,7 @@ class Codec(Subconstruct):  # type: ignore[misc]
         return stream.getvalue()
 
     def parse_stream(self, stream: Any, **_: Any) -> Any:
-        """Read a message from where the stream stands."""
+        """Parse a message from the stream's current position."""
         return self._parse(stream, None, "")
 
     def _parse(self, stream: Any, context: Any, path: Any) -> Any:
@@ -82,7 +82,7 @@ class Codec(Subconstruct):  # type: ignore[misc]
 
     @property
     def compiled(self) -> Read | None:
-        """The compiled form of parsing, once it is there."""
+        """The compiled parser; None until it is compiled."""
         return self._read
 
     def _reader(self) -> Read | None:

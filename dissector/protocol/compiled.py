@@ -1,11 +1,11 @@
 """
-What the functions that `emit` writes call while they run.
+Runtime support for the codec functions that `emit` generates.
 
-Those functions work on bytes and a position. They check as they go only what keeps them from taking
-memory or time; that nothing was read behind the end they check once, when they are through: a
-position only ever grows, and a slice stops at the end. Whatever does not fit raises one of
-`FALLBACK_ERRORS`, without a place; the caller then has the interpreted form say what is wrong, and
-where.
+The generated functions work on bytes and a position. On the way they check only what would
+otherwise cost unbounded memory or time. That nothing was read past the end is checked once, at the
+end of a function: a position only ever grows, and a slice stops at the end of the bytes. Whatever
+does not match raises one of `FALLBACK_ERRORS`, without a position; the caller then runs the
+interpreted codec, which raises the error with field and position.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from uuid import UUID
 from construct import Container
 
 UNKNOWN_TAGS = "unknown_tags"
-"""Key under which a Container keeps tagged fields that no declaration names: `{tag: bytes}`."""
+"""Key under which a Container holds the tagged fields that are not declared: `{tag: bytes}`."""
 
 Read = Callable[[bytes, int], tuple[Any, int]]
-"""Reads a value at a position and tells where it ends."""
+"""Reads a value at a position; returns it and the position of its end."""
 
 Write = Callable[[Any], bytes]
 
 
 class EncodeFallback(Exception):
-    """The bytes or the value are not as declared; how, the interpreted form knows."""
+    """The bytes or the value do not match the declaration; the interpreted codec finds out why."""
 
 
 FALLBACK_ERRORS = (
@@ -41,27 +41,27 @@ FALLBACK_ERRORS = (
     AttributeError,
     OverflowError,
 )
-"""What the compiled form raises."""
+"""What generated functions raise where bytes or value do not match the declaration."""
 
 BOOLEANS = (False, True, *range(2, 256))
-"""What a byte means as a boolean."""
+"""Byte -> value of a boolean field; bytes above 1 stay numbers, to be written back unchanged."""
 
 ONE_BYTE_VARINTS = tuple(bytes((n,)) for n in range(0x80))
 """The unsigned varints of one byte."""
 
 MAX_CACHED_COUNT = 32
-"""Arrays of fewer numbers are unpacked by formats that are kept."""
+"""Arrays of fewer numbers are unpacked by cached `struct` formats."""
 
 uuid_of = lru_cache(maxsize=4096)(lambda data: UUID(bytes=data))
-"""Sixteen bytes as `UUID`; the same few topic ids come again and again."""
+"""Sixteen bytes as `UUID`, cached because the same few topic ids recur."""
 
 
 dict_equal = dict.__eq__
-"""Whether Containers are equal, for most that are; Container's own answer takes long."""
+"""Quick test for equal Containers; where it fails, the slow `Container.__eq__` must decide."""
 
 
 def read_varint(data: bytes, at: int) -> tuple[int, int]:
-    """Read an unsigned varint, and tell where it ends."""
+    """Read an unsigned varint; return it and the position of its end."""
     value = 0
     for shift in (0, 7, 14, 21, 28):
         byte = data[at]
@@ -75,7 +75,7 @@ def read_varint(data: bytes, at: int) -> tuple[int, int]:
 
 
 def varint_bytes(value: int) -> bytes:
-    """Write an unsigned varint."""
+    """Encode an unsigned varint."""
     if 0 <= value < 0x80:
         return ONE_BYTE_VARINTS[value]
     if not 0 <= value <= 0xFFFFFFFF:
@@ -90,12 +90,12 @@ def varint_bytes(value: int) -> bytes:
 
 @cache
 def cached_unpackers(letter: str) -> tuple[Callable[[bytes, int], tuple[Any, ...]], ...]:
-    """Return what unpacks 0, 1, 2, ... numbers."""
+    """Return functions that unpack 0, 1, 2, ... numbers, by their count."""
     return tuple(struct.Struct(f">{n}{letter}").unpack_from for n in range(MAX_CACHED_COUNT))
 
 
 def unpacker(letter: str, count: int) -> Callable[[bytes, int], tuple[Any, ...]]:
-    """Return what unpacks so many numbers."""
+    """Return the function that unpacks `count` numbers."""
     return struct.Struct(f">{count}{letter}").unpack_from
 
 
@@ -103,14 +103,14 @@ def read_tags(
     data: bytes, at: int, count: int, out: Container, known_tags: Mapping[int, tuple[str, Read]]
 ) -> int:
     """
-    Read a tag section that is not empty into a Container, and tell where it ends.
+    Read a non-empty tag section into a Container; return the position of its end.
 
     Args:
         data: The bytes.
-        at: Behind the first byte of the number of fields.
+        at: Position after the first byte of the number of fields.
         count: That byte.
-        out: Has the defaults of the known fields already.
-        known_tags: Name and reader by tag.
+        out: The Container; it already has the defaults of the declared tags.
+        known_tags: Name and reader of each declared tag.
     """
     if count > 0x7F:
         count, at = read_varint(data, at - 1)
@@ -137,7 +137,7 @@ def read_tags(
 
 
 def tags_bytes(known_tags: dict[int, bytes], obj: Mapping[str, Any]) -> bytes:
-    """Write a tag section: the known fields, and the unknown ones of the mapping, by tag."""
+    """Encode a tag section: declared fields and the mapping's unknown tags, sorted by tag."""
     values = dict(known_tags)
     unknown = obj.get(UNKNOWN_TAGS, {})
     if not isinstance(unknown, dict):
@@ -153,19 +153,19 @@ def tags_bytes(known_tags: dict[int, bytes], obj: Mapping[str, Any]) -> bytes:
 
 
 def uuid_bytes(obj: Any) -> bytes:
-    """Write a uuid, or the text of one."""
+    """Encode a uuid, given as `UUID` or as text."""
     return (obj if isinstance(obj, UUID) else UUID(obj)).bytes
 
 
 def boolean(obj: Any) -> int:
-    """Return what is written for a boolean; its range is checked where it is packed."""
+    """Return the number to write for a boolean; `struct` checks its range."""
     if not isinstance(obj, int):
         raise EncodeFallback
     return obj
 
 
 def text_bytes(obj: Any) -> bytes | None:
-    """Return what is written for a text that is no plain `str`."""
+    """Return the bytes of a text that is None or of a subclass of `str`."""
     if obj is None:
         return None
     if not isinstance(obj, str):
@@ -174,7 +174,7 @@ def text_bytes(obj: Any) -> bytes | None:
 
 
 def plain_bytes(obj: Any) -> bytes | None:
-    """Return what is written for bytes that are not plain `bytes`."""
+    """Return as `bytes` what is None, bytes-like or of a subclass of `bytes`."""
     if obj is None:
         return None
     if not isinstance(obj, bytes | bytearray | memoryview):
@@ -183,14 +183,14 @@ def plain_bytes(obj: Any) -> bytes | None:
 
 
 def plain_list(obj: Any) -> list[Any] | tuple[Any, ...] | None:
-    """Return what is written for a list that is no plain `list`."""
+    """Return a value that is None, a tuple or of a subclass of `list`; reject all others."""
     if obj is not None and not isinstance(obj, list | tuple):
         raise EncodeFallback
     return obj
 
 
 def parse_by(read: Read, stream: Any, interpreted: Callable[[Any, Any, Any], Any]) -> Any:
-    """Read from a stream; by the interpreted form where the bytes do not fit."""
+    """Parse from a stream; by the interpreted codec if the bytes do not match."""
     try:
         value, end = read(stream.getvalue(), stream.tell())
     except FALLBACK_ERRORS:
@@ -202,7 +202,7 @@ def parse_by(read: Read, stream: Any, interpreted: Callable[[Any, Any, Any], Any
 def build_by(
     write: Write, obj: Any, stream: Any, interpreted: Callable[[Any, Any, Any, Any], Any]
 ) -> Any:
-    """Write into a stream; by the interpreted form where the value does not fit."""
+    """Build into a stream; by the interpreted codec if the value does not match."""
     try:
         data = write(obj)
     except FALLBACK_ERRORS:

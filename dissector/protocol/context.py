@@ -1,9 +1,10 @@
 """
-Which message definitions hold where code runs, and what is derived from them.
+The message definitions in use, and a cache of what is derived from them.
 
-A `Schemas` is a value; code reads bytes by the current one. That is a context variable, so that
-readings with different definitions in one process, one thread even, know nothing of each other.
-What is made of declarations (programs, plans, codecs) is kept with the `Schemas` it was made under.
+A `Schemas` is a value; bytes are decoded by the current one. That is a context variable, so that
+passes with different definitions in one process, even in one thread, are independent. Whatever is
+derived from declarations (programs, plans, codecs) is cached with the `Schemas` it was derived
+under.
 """
 
 from __future__ import annotations
@@ -25,17 +26,17 @@ _current: ContextVar[Schemas | None] = ContextVar("schemas", default=None)
 
 
 def current() -> Schemas | None:
-    """Return the definitions over the built-in declarations; None where there are none."""
+    """Return the definitions that override the built-in declarations; None if there are none."""
     return _current.get()
 
 
 def use(schemas: Schemas | None) -> None:
-    """Read by some definitions from here on, to the end of the context (`using`, a thread)."""
+    """Decode by these definitions until the end of the context (a `using` block, a thread)."""
     _current.set(schemas)
 
 
 class using:  # noqa: N801  (reads as a word: `with using(schemas):`)
-    """Reads by some definitions inside a `with`; None stands for the built-in declarations."""
+    """Decode by these definitions inside a `with`; None stands for the built-in declarations."""
 
     __slots__ = ("_schemas", "_token")
 
@@ -55,7 +56,7 @@ class using:  # noqa: N801  (reads as a word: `with using(schemas):`)
 
 
 def iterate_under(schemas: Schemas | None, items: Iterable[Item]) -> Iterator[Item]:
-    """Yield the items of an iterable, each of them made under some definitions."""
+    """Yield the items of an iterable, each produced under these definitions."""
     iterator = iter(items)
     while True:
         with using(schemas):
@@ -68,7 +69,7 @@ def iterate_under(schemas: Schemas | None, items: Iterable[Item]) -> Iterator[It
 
 
 class per_schemas(Generic[P, R]):  # noqa: N801  (a decorator)
-    """Caches a function that reads declarations, for each `Schemas` apart."""
+    """Cache a function that depends on declarations, separately for each `Schemas`."""
 
     def __init__(self, function: Callable[P, R]) -> None:
         self._built_in = cast("Callable[P, R]", cache(function))
@@ -76,18 +77,18 @@ class per_schemas(Generic[P, R]):  # noqa: N801  (a decorator)
         self.__doc__ = function.__doc__
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
-        """Call the function, or return what it gave for the same before."""
+        """Return the cached result for these arguments, or call the function."""
         schemas = _current.get()
         if schemas is None:
             return self._built_in(*args, **kwargs)
         derived: dict[Any, Any] = schemas.derived
-        place = self, args
-        if place not in derived:
-            # Two threads may make the same at once; all must go on with one of them.
-            derived.setdefault(place, self._function(*args, **kwargs))
-        return cast("R", derived[place])
+        key = self, args
+        if key not in derived:
+            # Two threads may compute it at once; both must continue with the same object.
+            derived.setdefault(key, self._function(*args, **kwargs))
+        return cast("R", derived[key])
 
     def under(self, schemas: Schemas | None, *args: Any) -> R:
-        """Call the function under some definitions."""
+        """Call the function under these definitions."""
         with using(schemas):
             return cast("R", cast("Any", self)(*args))

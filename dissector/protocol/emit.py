@@ -1,11 +1,11 @@
 """
-Writes Python functions that read and build what a Construct does, through Construct's own hooks.
+Code generator: Python functions that parse and build as a Construct does, by Construct's hooks.
 
-A Construct of ours is `Emitted`: beside `_parse` and `_build` it says in statements how it is read
-from bytes at a position, and how a value becomes bytes. Its neighbours' statements join into one
-straight function: numbers that follow each other are one `struct` call, a struct is no call at all.
-`construct.Construct.compile` takes these functions by its hooks, `codec` by `compile_reader` and
-`compile_writer`.
+Our Constructs are `Emitted`: beside `_parse` and `_build` each one can generate the statements that
+read it from bytes at a position, and those that turn its value into bytes. The statements of
+neighbouring fields form one straight function: consecutive numbers are one `struct` call, and a
+struct needs no call at all. `construct.Construct.compile` uses these functions through its hooks;
+`codec` calls `compile_reader` and `compile_writer`.
 """
 
 from __future__ import annotations
@@ -39,17 +39,17 @@ class Emitted(Construct):  # type: ignore[misc]
     A Construct that can be compiled.
 
     Attributes:
-        min_bytes: The fewest bytes of a value.
+        min_bytes: Size of the smallest value.
     """
 
     min_bytes: int
 
     def _emit_read(self, out: ReadFunction, target: str) -> None:
-        """Write statements that read a value into a variable or an item."""
+        """Generate statements that read a value into a variable or an item."""
         raise NotImplementedError
 
     def _emit_build(self, out: BuildFunction, value: str) -> None:
-        """Write statements that build the value of an expression."""
+        """Generate statements that build the value of an expression."""
         raise NotImplementedError
 
     def _emitparse(self, code: CodeGen) -> str:
@@ -64,7 +64,7 @@ class Emitted(Construct):  # type: ignore[misc]
 
 
 class _FunctionSource:
-    """The source of a function in the making."""
+    """The source of a function while it is generated."""
 
     def __init__(self, code: CodeGen, head: str) -> None:
         self.code = code
@@ -73,17 +73,17 @@ class _FunctionSource:
         self._indent = "    "
 
     def name(self, letter: str) -> str:
-        """Return a name that is still free."""
+        """Return an unused name."""
         return f"{letter}{self.code.allocateId()}"
 
     def constant(self, source: str, name: str = "") -> str:
-        """Have a value made once, for all calls, and return its name; the same name, one value."""
+        """Define a module-level constant and return its name; the same name defines it once."""
         name = name or self.name("constant_")
         self.code.append(f"{name} = {source}")
         return name
 
     def literal(self, value: Any) -> str:
-        """Return an expression that makes a default; anew each time where it could be changed."""
+        """Return an expression for a default value; a mutable default is created at each call."""
         if isinstance(value, UUID):
             return self.constant(f"UUID(int={value.int})")
         if isinstance(value, Container):
@@ -94,13 +94,13 @@ class _FunctionSource:
         return repr(value)
 
     def line(self, text: str) -> None:
-        """Add a statement behind all that was said before."""
+        """Append a statement."""
         self.flush()
         self._append(text)
 
     @contextmanager
     def block(self, head: str) -> Iterator[None]:
-        """Put what is added meanwhile under a `for`, `if` or `else`."""
+        """Put the statements that are added meanwhile under a `for`, `if` or `else`."""
         self.line(head)
         outer, self._indent = self._indent, self._indent + "    "
         yield
@@ -108,11 +108,11 @@ class _FunctionSource:
         self._indent = outer
 
     def flush(self) -> None:
-        """Add what has been held back to be joined with its neighbours."""
+        """Append the pending fields, which were collected to be joined with their neighbours."""
         raise NotImplementedError
 
     def finish(self) -> None:
-        """Hand the function to the code it is part of."""
+        """Append the function to the module's code."""
         self.flush()
         self.code.append("\n".join(self._lines))
 
@@ -121,7 +121,7 @@ class _FunctionSource:
 
 
 class ReadFunction(_FunctionSource):
-    """The source of a `Read`: `data` are the bytes, `size` their number, `at` the position."""
+    """Source of a `Read` function: `data` are the bytes, `size` their number, `at` the position."""
 
     def __init__(self, code: CodeGen, name: str) -> None:
         super().__init__(code, f"def {name}(data, at):")
@@ -129,11 +129,11 @@ class ReadFunction(_FunctionSource):
         self._append("size = len(data)")
 
     def number(self, letter: str, target: str) -> None:
-        """Read a number, or bytes of fixed size, by its `struct` letter."""
+        """Read a number, or bytes of fixed size, by its `struct` format character."""
         self._numbers.append((letter, target))
 
     def flush(self) -> None:
-        """Read the numbers in a row by one call."""
+        """Read all pending numbers by one `struct` call."""
         numbers, self._numbers = self._numbers, []
         if not numbers:
             return
@@ -147,7 +147,7 @@ class ReadFunction(_FunctionSource):
 
 
 class BuildFunction(_FunctionSource):
-    """The source of a `Write`: `parts` are the bytes so far."""
+    """Source of a `Write` function: `parts` are the bytes so far."""
 
     def __init__(self, code: CodeGen, name: str) -> None:
         super().__init__(code, f"def {name}(obj):")
@@ -155,11 +155,11 @@ class BuildFunction(_FunctionSource):
         self._append("parts = []")
 
     def prepare(self, text: str) -> None:
-        """Add a statement that prepares a later one and does not touch `parts`."""
+        """Append a statement that prepares a later one and does not touch `parts`."""
         self._append(text)
 
     def number(self, letter: str, value: str) -> None:
-        """Write a number by its `struct` letter."""
+        """Write a number by its `struct` format character."""
         self._parts.append((letter, value))
 
     def part(self, value: str) -> None:
@@ -167,7 +167,7 @@ class BuildFunction(_FunctionSource):
         self._parts.append(("", value))
 
     def flush(self) -> None:
-        """Write the numbers in a row by one call, and the parts in a row by another."""
+        """Write consecutive numbers by one `struct` call, and append all pending parts at once."""
         parts, self._parts = self._parts, []
         whole: list[str] = []
         while parts:
@@ -188,11 +188,11 @@ class BuildFunction(_FunctionSource):
 
 def read(construct: Construct, out: ReadFunction, target: str) -> None:
     """
-    Write statements that read what a Construct reads.
+    Generate statements that read what a Construct reads.
 
     Raises:
-        NotImplementedError: It can't be compiled; Construct then links what is around it to its
-            interpreted form.
+        NotImplementedError: It can't be compiled; Construct's compiler then uses the interpreted
+            form of the enclosing Construct.
     """
     if not isinstance(construct, Emitted):
         raise NotImplementedError
@@ -201,10 +201,10 @@ def read(construct: Construct, out: ReadFunction, target: str) -> None:
 
 def build(construct: Construct, out: BuildFunction, value: str) -> None:
     """
-    Write statements that build what a Construct builds.
+    Generate statements that build what a Construct builds.
 
     Raises:
-        NotImplementedError: As `read` does.
+        NotImplementedError: As in `read`.
     """
     if not isinstance(construct, Emitted):
         raise NotImplementedError
@@ -212,7 +212,7 @@ def build(construct: Construct, out: BuildFunction, value: str) -> None:
 
 
 def add_read_function(construct: Construct, code: CodeGen) -> str:
-    """Add a `Read` to some code, and return its name."""
+    """Add a `Read` function to the code; return its name."""
     name = f"read_{code.allocateId()}"
     out = ReadFunction(code, name)
     read(construct, out, "value")
@@ -224,7 +224,7 @@ def add_read_function(construct: Construct, code: CodeGen) -> str:
 
 
 def add_build_function(construct: Construct, code: CodeGen) -> str:
-    """Add a `Write` to some code, and return its name."""
+    """Add a `Write` function to the code; return its name."""
     name = f"build_{code.allocateId()}"
     out = BuildFunction(code, name)
     build(construct, out, "obj")
@@ -234,7 +234,7 @@ def add_build_function(construct: Construct, code: CodeGen) -> str:
 
 
 def compile_reader(construct: Construct) -> Read:
-    """Compile the function that reads a Construct from bytes."""
+    """Compile the function that parses a Construct from bytes."""
     code = CodeGen()
     name = add_read_function(construct, code)
     return _run(code)[name]  # type: ignore[no-any-return]

@@ -1,5 +1,5 @@
 """
-Kafka's error codes: number -> name, and whether a client may try again.
+Kafka's error codes: number -> name, and whether the error is retriable.
 
 Source: https://kafka.apache.org/protocol#protocol_error_codes
 """
@@ -149,13 +149,13 @@ ERRORS: dict[int, tuple[str, bool]] = {
 
 
 def error_name(code: int) -> str:
-    """Return the name of an error code; `ERROR_999` where it is not known."""
-    known = ERRORS.get(code)
-    return known[0] if known else f"ERROR_{code}"
+    """Return the name of an error code; `ERROR_999` if it is unknown."""
+    error = ERRORS.get(code)
+    return error[0] if error else f"ERROR_{code}"
 
 
 def error_code(name: str) -> int | None:
-    """Return the number of an error's name, or None where no error is called so."""
+    """Return the code of an error's name; None if there is no such error."""
     return _CODES.get(name)
 
 

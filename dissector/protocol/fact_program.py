@@ -1,11 +1,12 @@
 """
-A declaration as a program that reads nothing but facts; see `dissector.protocol.facts`.
+A declaration as a program that reads only facts; see `dissector.protocol.facts`.
 
-The steps are those of `program`, condensed: what tells nothing is passed over, as many bytes at a
-time as is certain. A step's last number is the role of its field instead of the field. There is no
-NUMBER, but FIXED. Where they may, steps pass over their neighbours: of FIXED `a` counts all of it,
-`b` what is in front; of texts and bytes `a` counts what follows, `b` what is in front; of items
-that need no look `b` counts what follows.
+The instructions are those of `program`, condensed: fields that are no facts are skipped, as many
+bytes at a time as is certain. An instruction's last number is the role of its field instead of the
+field number. FIXED replaces NUMBER. Where possible an instruction skips its neighbours too: for
+FIXED, `a` is the number of all bytes and `b` of those before the field; for texts and bytes, `a`
+is the number of bytes after the field and `b` before it; for skipped items (ITEMS32,
+ITEMS_COMPACT), `b` is the number of bytes after them.
 """
 
 from __future__ import annotations
@@ -29,11 +30,11 @@ from dissector.protocol.program import (
 from dissector.protocol.schema import Field, split_tagged
 
 CLIENT_ID, RECORDS, RECORDS_CUT = range(PAIR_ID + 1, PAIR_ID + 4)
-"""What else a step tells: who sends it; records; records that may end with a part of a batch."""
+"""Further roles: the client id; records; records that may end with an incomplete batch."""
 
 
 class FactProgramTable(ProgramTable):
-    """Programs, condensed; their steps end with roles instead of field numbers."""
+    """Condensed programs, whose instructions end with roles instead of field numbers."""
 
     def _writer(self, key: int, kind: Kind, version: int, flexible: bool) -> ProgramWriter:
         return _FactWriter(self, key, kind, version, flexible)
@@ -43,14 +44,14 @@ class FactProgramTable(ProgramTable):
 class _FactWriter(ProgramWriter):
     _siblings: Sequence[Field] = ()
     _jump_target: int = -1
-    """A step that is jumped to, so that the one before it must not reach beyond it."""
+    """An instruction that is jumped to, so that its predecessor must not be merged with it."""
 
     def struct(self, fields: tuple[Field, ...], prefix: str) -> None:
-        """Write the fields of a struct."""
+        """Write the instructions of a struct's fields."""
         plain, tagged = split_tagged(fields, self.version)
-        outside, self._siblings = self._siblings, plain + tagged
+        outer, self._siblings = self._siblings, plain + tagged
         ProgramWriter.struct(self, fields, prefix)
-        self._siblings = outside
+        self._siblings = outer
 
     def _operand(self, each: Field, path: str) -> int:
         if self.key < 0:
@@ -58,8 +59,8 @@ class _FactWriter(ProgramWriter):
         if each.type == "records" and each.name == "records":
             cut = may_be_cut(self.key, self.kind)
             return NO_FACT if cut is None else RECORDS_CUT if cut else RECORDS
-        what = fact_role(each, self._siblings)
-        return NO_FACT if what == ERROR and self.kind == "request" else what
+        role = fact_role(each, self._siblings)
+        return NO_FACT if role == ERROR and self.kind == "request" else role
 
     def _write_field(self, each: Field, path: str) -> None:
         ProgramWriter._write_field(self, each, path)
@@ -82,16 +83,16 @@ class _FactWriter(ProgramWriter):
             code[-1] = FIXED, size, 0, number
         if len(code) - 1 == self._jump_target or len(code) == 1:
             return
-        before, a, b, what = code[-2]
-        if before == FIXED and what == NO_FACT:
+        before, a, b, role = code[-2]
+        if before == FIXED and role == NO_FACT:
             code[-2:] = [(FIXED, a + size, a, number) if op <= FIXED else (op, 0, a, number)]
         elif op <= FIXED and number == NO_FACT and before in (ITEMS32, ITEMS_COMPACT):
-            code[-2:] = [(before, a, b + size, what)]
+            code[-2:] = [(before, a, b + size, role)]
         elif op <= FIXED and number == NO_FACT and before <= BYTES_COMPACT:
-            code[-2:] = [(before, a + size, b, what)]
+            code[-2:] = [(before, a + size, b, role)]
 
 
 @per_schemas
 def fact_programs() -> FactProgramTable:
-    """Return the table that all readings with the same definitions share."""
+    """Return the table that all passes with the same definitions share."""
     return FactProgramTable()

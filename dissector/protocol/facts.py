@@ -1,8 +1,8 @@
 """
-What a table wants to know of a body: its errors, its topics, and which id is which topic.
+Summary fields ("facts") of a body: error codes, topics, and topic ids with their names.
 
-A plan is made from the declaration once a version: it names only the fields that lead to such
-facts, so that a body is walked where it matters and nowhere else.
+An extraction plan is derived from the declaration once for each version. It lists only the fields
+that lead to facts, so that the rest of a body is not visited.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from dissector.protocol.schema import Field, Schema, split_tagged
 NO_ID = UUID(int=0)
 CLUSTER_METADATA, CLUSTER_METADATA_ID = "__cluster_metadata", UUID(int=1)
 """
-KRaft's own topic, whose id is always the same.
+KRaft's metadata topic and its fixed id.
 
 Source: KIP-595; Kafka, Uuid.java (METADATA_TOPIC_ID).
 """
@@ -31,9 +31,9 @@ class Facts:
     The facts of one or more bodies.
 
     Attributes:
-        errors: Names of the errors that are not NONE, each once, in wire order (as keys).
-        topics: Names (str) and ids (UUID, where no name stands beside them) of topics, likewise.
-        names: Topic ids with their names.
+        errors: Names of the errors other than NONE, each once, in wire order (as keys).
+        topics: Topics by name (str), or by id (UUID) if the message has no name with it; likewise.
+        names: Topic id -> name.
     """
 
     errors: dict[str, None] = field(default_factory=dict)
@@ -43,18 +43,18 @@ class Facts:
 
 NO_FACT, ERROR, TOPIC, TOPIC_ID, PAIR_NAME, PAIR_ID = range(6)
 """
-What a field tells: an error; a topic by its name, or by its id where no name stands beside it; one
-half of a pair, which also tells that this topic has that id.
+Role of a field: none; an error code; a topic's name or id alone; the name or the id of a struct
+that has both, which maps the id to the name.
 """
 
 
 def fact_role(each: Field, siblings: Sequence[Field]) -> int:
     """
-    Return what a field of a body tells.
+    Return the role of a field of a body.
 
     Args:
         each: The field.
-        siblings: All fields of its struct, in the same version.
+        siblings: All fields of its struct in the same version.
     """
     if each.type == "int16" and each.name.endswith("error_code"):
         return ERROR
@@ -76,12 +76,12 @@ def _is_topic_id(each: Field) -> bool:
 @dataclass(frozen=True, slots=True)
 class _ExtractionPlan:
     """
-    The fields of one struct that tell something, in wire order.
+    The fields of one struct that are facts or contain them, in wire order.
 
     Attributes:
-        fields: Name and role of each; of those that lead deeper, the plan of what is in them. A
-            pair is complete, and told, at its second half.
-        pair: The names of the fields that hold name and id of one topic, if any do.
+        fields: Name, role and, for nested structs, the plan of their fields. Of a name and id pair
+            only the second field has its role: both values are known there.
+        pair: Names of the fields with the name and the id of one topic; empty if there are none.
     """
 
     fields: tuple[tuple[str, int, _ExtractionPlan | None], ...]
@@ -91,25 +91,25 @@ class _ExtractionPlan:
         return bool(self.fields)
 
     def collect(self, body: Mapping[str, Any], facts: Facts) -> None:
-        """Add what a body tells."""
-        for name, what, deeper in self.fields:
+        """Add the facts of a body or nested struct."""
+        for name, role, nested in self.fields:
             value = body[name]
-            if deeper is not None:
+            if nested is not None:
                 for item in (value,) if isinstance(value, Mapping) else value or ():
-                    deeper.collect(item, facts)
-            elif what == ERROR:
+                    nested.collect(item, facts)
+            elif role == ERROR:
                 if value:
                     facts.errors[error_name(value)] = None
-            elif what == TOPIC:
+            elif role == TOPIC:
                 facts.topics.update(dict.fromkeys(_topic_names(value)))
-            elif what == TOPIC_ID:
+            elif role == TOPIC_ID:
                 _add_topic("", value, facts)
             else:
                 _add_topic(body[self.pair[0]], body[self.pair[1]], facts)
 
 
 def _add_topic(name: str | None, topic_id: UUID, facts: Facts) -> None:
-    """Add a topic by its name, else by its id."""
+    """Add a topic by its name, else by its id; record the name of the id."""
     if name and topic_id != NO_ID:
         facts.names.setdefault(topic_id, name)
     if name or topic_id != NO_ID:
@@ -117,7 +117,7 @@ def _add_topic(name: str | None, topic_id: UUID, facts: Facts) -> None:
 
 
 def _topic_names(value: Any) -> list[str]:
-    """Return the topic names in a field: a text, a list of them, or nothing."""
+    """Return the topic names in a field, which is a text, a list of texts, or null."""
     if value is None or value == "":
         return []
     return [value] if isinstance(value, str) else [name for name in value if name]
@@ -125,24 +125,24 @@ def _topic_names(value: Any) -> list[str]:
 
 @cache
 def extraction_plan(schema: Schema, version: int) -> _ExtractionPlan:
-    """Return the plan of a message at a version."""
+    """Return the extraction plan of a message at a version."""
     return _struct_plan(schema.fields, version)
 
 
 def _struct_plan(fields: tuple[Field, ...], version: int) -> _ExtractionPlan:
     plain, tagged = split_tagged(fields, version)
-    here = plain + tagged
-    telling: list[tuple[str, int, _ExtractionPlan | None]] = []
+    siblings = plain + tagged
+    planned: list[tuple[str, int, _ExtractionPlan | None]] = []
     pair: dict[int, str] = {}
-    for each in here:
-        what = fact_role(each, here)
-        deeper = _struct_plan(each.fields, version) if each.fields else None
-        if what in (PAIR_NAME, PAIR_ID):
-            pair[what] = each.name
-            what = what if len(pair) == 2 else NO_FACT
-        if deeper or what != NO_FACT:
-            telling.append((each.name, what, deeper or None))
-    return _ExtractionPlan(tuple(telling), (pair.get(PAIR_NAME, ""), pair.get(PAIR_ID, "")))
+    for each in siblings:
+        role = fact_role(each, siblings)
+        nested = _struct_plan(each.fields, version) if each.fields else None
+        if role in (PAIR_NAME, PAIR_ID):
+            pair[role] = each.name
+            role = role if len(pair) == 2 else NO_FACT
+        if nested or role != NO_FACT:
+            planned.append((each.name, role, nested or None))
+    return _ExtractionPlan(tuple(planned), (pair.get(PAIR_NAME, ""), pair.get(PAIR_ID, "")))
 
 
 def collect(schema: Schema, version: int, body: Mapping[str, Any], facts: Facts) -> None:
@@ -152,9 +152,9 @@ def collect(schema: Schema, version: int, body: Mapping[str, Any], facts: Facts)
 
 @cache
 def carries_topic_names(schema: Schema, version: int) -> bool:
-    """Tell whether a message can say which topic id has which name."""
+    """Return whether a message has fields for a topic's id together with its name."""
     return _carries_pairs(extraction_plan(schema, version))
 
 
-def _carries_pairs(node: _ExtractionPlan) -> bool:
-    return any(node.pair) or any(d is not None and _carries_pairs(d) for _, _, d in node.fields)
+def _carries_pairs(plan: _ExtractionPlan) -> bool:
+    return any(plan.pair) or any(n is not None and _carries_pairs(n) for _, _, n in plan.fields)

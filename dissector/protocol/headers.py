@@ -1,9 +1,9 @@
 """
-Request and response headers, and which of them a message has.
+Request and response headers, and the header version of each message.
 
-Two APIs break the rule that flexible messages have flexible headers: the response of ApiVersions
-keeps header v0, so that a client can read the answer of a broker that is older than it; the request
-of ControlledShutdown v0 has no client id.
+Two APIs break the rule that flexible messages have flexible headers: the ApiVersions response keeps
+header v0, so that a client can read the response of an older broker; the ControlledShutdown v0
+request has no client id.
 
 Source: Kafka, RequestHeader.json and ResponseHeader.json; KIP-482, KIP-511.
 """
@@ -33,8 +33,8 @@ def request_header_version(key: int, version: int) -> int:
     """
     Return the version of a request's header.
 
-    An unknown version of a known API is taken to be newer, so as flexible as the newest known; of
-    an unknown API only the part that all headers share is read (v1).
+    An unknown version of a known API is assumed to be newer, hence as flexible as the newest known
+    version. For an unknown API it is 1: only the part that all headers share can be read.
     """
     if key == CONTROLLED_SHUTDOWN and version == 0:
         return 0
@@ -43,7 +43,7 @@ def request_header_version(key: int, version: int) -> int:
 
 
 def response_header_version(key: int, version: int) -> int:
-    """Return the version of a response's header; see `request_header_version` for the unknown."""
+    """Return the version of a response's header; for an unknown API it is 0."""
     found = api(key)
     if key == API_VERSIONS or found is None:
         return 0
@@ -51,5 +51,5 @@ def response_header_version(key: int, version: int) -> int:
 
 
 def is_flexible(schema: Schema, version: int) -> bool:
-    """Tell whether a version, known or newer than all known, is flexible."""
+    """Return whether a version is flexible; one newer than all known is like the newest known."""
     return min(version, schema.versions.high) in schema.flexible

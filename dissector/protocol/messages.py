@@ -1,10 +1,10 @@
 """
-A frame becomes a message: header, body, and what was wrong with either.
+Decode a frame into a message: header, body and problems.
 
-A version that is newer than all known is read as the newest known one, and marked as assumed.
+A version newer than all known ones is decoded as the newest known one, and marked as assumed.
 
-Nothing here raises because of bytes. A body that does not fit, an unknown API or version, bytes
-left over: each is a `Problem` of that message, and whatever could be read is there.
+No bytes make this module raise. A body that does not match its declaration, an unknown API or
+version, trailing bytes: each is a `Problem` of the message, which holds whatever could be decoded.
 """
 
 from __future__ import annotations
@@ -44,21 +44,21 @@ class Message:
 
     Attributes:
         kind: `request` or `response`.
-        frame: The bytes of the frame that are there, without its 4-byte size.
-        size: What the frame's size says; more than `len(frame)` where the capture lacks bytes.
-        api_key: Of a response: of the request that it answers; None where that is not known.
-        api_version: The version that the body was read in: for the error answer to an ApiVersions
-            request that was too new for the broker it is 0 (KIP-511).
-        newer_version: The version that the bytes have, where that is newer than all known and
+        frame: The captured bytes of the frame, without its 4-byte size.
+        size: The size field of the frame; larger than `len(frame)` if bytes were not captured.
+        api_key: The API key; for a response that of its request, None if the request is unknown.
+        api_version: The version by which the body was decoded; 0 for the error response to an
+            ApiVersions request that was too new for the broker (KIP-511).
+        newer_version: The version of the bytes, if that is newer than all known ones and
             `api_version` was assumed; else None.
-        correlation_id: None where not even the header is there.
-        client_id: Of a request.
+        correlation_id: None if the header is incomplete.
+        client_id: The client id of a request.
         body_start: Offset of the body in the frame.
         body: The decoded body, or None.
-        body_end: Offset behind the body; bytes from here on are left over.
-        problems: What was wrong.
-        broken_off: Whether the connection ended before the rest of the frame came.
-        schemas: The message definitions that it was read by; None: the built-in declarations.
+        body_end: Offset of the end of the body; bytes from here on are left over.
+        problems: The defects of the message.
+        broken_off: Whether the connection ended before the rest of the frame was sent.
+        schemas: The message definitions that decoded it; None: the built-in declarations.
     """
 
     kind: Kind
@@ -84,17 +84,17 @@ class Message:
 
     @property
     def shown_version(self) -> int | None:
-        """The version as a person is shown it: of the bytes, also where another was assumed."""
+        """The version to print: that of the bytes, even if they were decoded as another one."""
         return self.api_version if self.newer_version is None else self.newer_version
 
     @property
     def is_assumed(self) -> bool:
-        """Whether the version is not known, and the body was read as the newest known one."""
+        """Whether the version is unknown and the body was decoded as the newest known one."""
         return self.newer_version is not None
 
     @property
     def schema(self) -> Schema | None:
-        """The declaration of the body, where API and version are known."""
+        """The declaration of the body; None if API or version is unknown."""
         found = None if self.api_key is None else api.under(self.schemas, self.api_key)
         schema = found.schema(self.kind) if found else None
         return schema if schema is not None and self.api_version in schema.versions else None
@@ -111,17 +111,17 @@ class Message:
 
     @property
     def faults(self) -> list[Problem]:
-        """The problems but those that only say by whose definition the bytes were read."""
+        """The problems except those that only name the source of a message definition."""
         return [each for each in self.problems if not each.is_foreign]
 
     def assume(self, what: str) -> None:
-        """Add the problem that the body was read by a declaration that may not be its own."""
+        """Add the problem that the body was decoded by a declaration that may not be its own."""
         self.problems.append(Problem(what, self.kind, self.body_start, "assumed"))
 
     def problem(self, what: str, path: str = "", position: int | None = None) -> None:
-        """Add a problem; its path begins with the kind of the message."""
-        inside = f"{self.kind}.{path}" if path else self.kind
-        self.problems.append(Problem(what, inside, position))
+        """Add a problem; the kind of the message is prefixed to its path."""
+        full_path = f"{self.kind}.{path}" if path else self.kind
+        self.problems.append(Problem(what, full_path, position))
 
 
 def decode_request(frame: bytes, size: int | None = None, broken_off: bool = False) -> Message:
@@ -129,15 +129,15 @@ def decode_request(frame: bytes, size: int | None = None, broken_off: bool = Fal
     Decode a request from its frame.
 
     Args:
-        frame: Without the 4-byte size.
-        size: The frame's size, where some of its bytes are not there.
-        broken_off: Whether the connection ended before they came.
+        frame: The frame without its 4-byte size.
+        size: The frame's size, if some of its bytes are missing.
+        broken_off: Whether the connection ended before they were sent.
     """
     size = len(frame) if size is None else size
     message = Message("request", frame, size, broken_off=broken_off)
     if len(frame) < 8:
         message.problem(
-            f"a request header wants 8 bytes at least, {len(frame)} are there", "header", 0
+            f"a request header has at least 8 bytes, but only {len(frame)} are there", "header", 0
         )
         return message
     message.api_key = int.from_bytes(frame[0:2], "big", signed=True)
@@ -156,20 +156,22 @@ def decode_response(
     broken_off: bool = False,
 ) -> Message:
     """
-    Decode a response from the bytes of its frame.
+    Decode a response from its frame.
 
     Args:
-        frame: Without the 4-byte size.
-        key: The API key of the request; None where the request is not known: then only the header
-            is read.
-        version: Its version.
-        size: The frame's size, where some of its bytes are not there.
-        broken_off: Whether the connection ended before they came.
+        frame: The frame without its 4-byte size.
+        key: The API key of the request; None if the request is unknown: then only the correlation
+            id is read.
+        version: The API version of the request.
+        size: The frame's size, if some of its bytes are missing.
+        broken_off: Whether the connection ended before they were sent.
     """
     size = len(frame) if size is None else size
     message = Message("response", frame, size, key, version, broken_off=broken_off)
     if len(frame) < 4:
-        message.problem(f"a response header wants 4 bytes, {len(frame)} are there", "header", 0)
+        message.problem(
+            f"a response header has at least 4 bytes, but only {len(frame)} are there", "header", 0
+        )
         return message
     message.correlation_id = int.from_bytes(frame[0:4], "big", signed=True)
     message.body_start = message.body_end = 4
@@ -183,7 +185,7 @@ def decode_response(
 
 
 def _read_fast(message: Message) -> bool:
-    """Read what is whole and has nothing unusual, if that goes fast; else nothing was done."""
+    """Decode a complete, usual message by compiled code; False, and no change, if impossible."""
     frame, key, version = message.frame, message.api_key, message.api_version
     if key is None or version is None or message.size != len(frame):
         return False
@@ -221,7 +223,7 @@ _FLEXIBLE_HEADERS = {"request": 2, "response": 1}
 
 @per_schemas
 def _fast_reader(kind: Kind, key: int, version: int) -> tuple[int, Codec | None]:
-    """Return the version of the header and what reads the body; None where they are unusual."""
+    """Return the header's version and the body's codec; no codec for unusual messages."""
     found = api(key)
     header = Message(kind, b"", 0, key, version).header[1]
     is_usual = header > 0 if kind == "request" else key != API_VERSIONS
@@ -233,23 +235,23 @@ def _fast_reader(kind: Kind, key: int, version: int) -> tuple[int, Codec | None]
 
 def _read_unsupported_version(message: Message) -> None:
     """
-    Read the answer to an ApiVersions request whose version the broker does not know: v0 (KIP-511).
+    Read an ApiVersions response with UNSUPPORTED_VERSION, which is v0 (KIP-511).
 
-    Some answer in the version that was asked; that is tried where v0 does not fit.
+    Some brokers use the version of the request; that is tried if v0 does not match.
     """
-    asked, message.api_version = message.api_version, 0
+    request_version, message.api_version = message.api_version, 0
     _read_body(message)
     if message.body is None and message.size == len(message.frame):
-        first = message.problems[:]
+        problems_of_v0 = message.problems[:]
         message.problems.clear()
-        message.api_version = asked
+        message.api_version = request_version
         _read_body(message)
         if message.body is None:
-            message.api_version, message.problems = 0, first
+            message.api_version, message.problems = 0, problems_of_v0
 
 
 def _read_header(message: Message) -> bool:
-    """Read the header; False where it does not fit."""
+    """Read the header; False if it does not match its declaration."""
     schema, version = message.header
     stream = io.BytesIO(message.frame)
     try:
@@ -275,10 +277,10 @@ def _read_body(message: Message) -> None:
 
 def _read_newer_version(message: Message, declared: Schema, version: int) -> None:
     """
-    Read a version that is newer than all known as the newest known one.
+    Read a body whose version is newer than all known ones by the newest known declaration.
 
-    Bytes left over are what is new in it. Where it does not fit, it is of a version that is not
-    known, and nothing else.
+    Trailing bytes are taken for new fields. If the bytes do not match, the only problem is that the
+    version is unknown.
     """
     what = f"version {version} of {message.api} is not known (known: {declared.versions_text})"
     message.api_version, message.newer_version = declared.closest_version(version), version
@@ -295,10 +297,10 @@ def _read_known_version(message: Message) -> None:
     key, version = message.api_key, message.api_version
     schema = message.schema
     if message.size > len(message.frame):
-        missing = message.size - len(message.frame)
-        what = f"{missing} bytes of the {message.kind} were not captured"
+        missing_bytes = message.size - len(message.frame)
+        what = f"{missing_bytes} bytes of the {message.kind} were not captured"
         if message.broken_off:
-            what = f"the connection ended before {missing} bytes of the {message.kind} came"
+            what = f"the connection ended before {missing_bytes} bytes of the {message.kind} came"
         message.problem(what, "", len(message.frame))
     elif schema is None or version is None:
         found = None if key is None else api(key)
@@ -326,28 +328,27 @@ def _parse_body(message: Message, schema: Schema, version: int) -> None:
         )
         return
     message.body_end = stream.tell()
-    note = foreign_problem(message.kind, message.api_key or 0, version)
-    message.problems += [note] if note else []
-    left = len(message.frame) - message.body_end
-    if left and not message.is_assumed:
-        message.problem(f"{left} bytes are left over after the body", "", message.body_end)
+    foreign = foreign_problem(message.kind, message.api_key or 0, version)
+    message.problems += [foreign] if foreign else []
+    left_bytes = len(message.frame) - message.body_end
+    if left_bytes and not message.is_assumed:
+        message.problem(f"{left_bytes} bytes are left over after the body", "", message.body_end)
 
 
 @per_schemas
 def foreign_problem(kind: Kind, key: int, version: int) -> Problem | None:
-    """Return what says by whose definition a message is read; None for a built-in one."""
+    """Return the problem that names a foreign definition's source; None for built-in ones."""
     source = source_of(key, kind, version)
     if source is None:
         return None
-    return Problem(f"{api_name(key)} v{version} is read by {source}", kind, kind="foreign")
+    return Problem(f"{api_name(key)} v{version} is decoded by {source}", kind, kind="foreign")
 
 
 def expects_response(frame: bytes) -> bool:
     """
-    Tell whether a request is answered at all: every one is, but a Produce with acks = 0.
+    Return whether a request has a response: every request has, except Produce with acks = 0.
 
-    Where the bytes do not say (a frame that is cut, a version that is not known), it is taken to
-    be.
+    If the bytes do not show it (a truncated frame, an unknown version), a response is expected.
 
     Source: Kafka, ProduceRequest.json ("acks").
     """
@@ -370,9 +371,9 @@ def expects_response(frame: bytes) -> bool:
 @per_schemas
 def _acks_reader(version: int) -> Fields | None:
     """
-    Return what reads a Produce request as far as its acks: no tag section follows there.
+    Return a Construct of a Produce request's fields up to `acks`, without a tag section.
 
-    None where a definition has no acks.
+    None if the definition in use has no `acks`.
     """
     from dissector.protocol.structs import Fields, Member
 

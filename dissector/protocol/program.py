@@ -1,10 +1,10 @@
 """
-A declaration as a *program*: the table of steps that one loop runs over the bytes of a message.
+A declaration as a *program*: instructions that an interpreter runs over the bytes of a message.
 
-The third reading of a declaration, beside its codec and its spans. A program is plain numbers, so
-that the loop (`dissector.engine.tape.tape`) is compiled once for all messages of all APIs.
-Each step is a row `[op, a, b, field]`; `field` is the number of a declared field over all
-versions of its message.
+This is the third form derived from a declaration, beside its codec and its spans. A program
+consists of numbers only, so that the interpreter (`dissector.engine.tape.tape`) is compiled once
+for all messages of all APIs. Each instruction is a row `[op, a, b, field]`; `field` is the number
+of a declared field over all versions of its message.
 
 Source: the same as of `wire`.
 """
@@ -25,30 +25,30 @@ from dissector.protocol.headers import (
 )
 from dissector.protocol.schema import Field, Schema, split_tagged
 
-# Steps. A number of `a` bytes, signed if `b`; floats and uuids as bytes of a fixed size.
+# Operations. An integer of `a` bytes, signed if `b`; a float or uuid as `a` bytes.
 NUMBER, FIXED = 0, 1
-# A length of int16, int32 or compact, and so many bytes.
+# A length (int16, int32 or compact), and so many bytes.
 BYTES16, BYTES32, BYTES_COMPACT = 2, 3, 4
-# A count, and so many items of at least `b` bytes; `a` is the step behind the last.
+# A count, and so many items of at least `b` bytes; `a` is the instruction after the last item.
 ARRAY32, ARRAY_COMPACT = 5, 6
 # The end of an item, of a tagged field, of the message.
 NEXT, TAG_END, END = 7, 8, 9
-# A struct that may be null; `a` is the step behind it.
+# A struct that may be null; `a` is the instruction after it.
 NULLABLE = 10
-# A tag section: `b` known tags in rows from `a` on of the table of tags.
+# A tag section: `b` declared tags in the rows of the table of tags from `a` on.
 TAGS = 11
-# A count, and so many items of exactly `a` bytes that need no look at.
+# A count, and so many items of exactly `a` bytes that are skipped.
 ITEMS32, ITEMS_COMPACT = 12, 13
 
 Instruction: TypeAlias = tuple[int, int, int, int]
 
 UNKNOWN_TAG = 0
-"""The field number of tagged fields that no declaration names."""
+"""The field number of tagged fields that are not declared."""
 
 
 @dataclass(frozen=True, slots=True)
 class FieldRef:
-    """What a field number stands for: `key` is -1 for the fields of headers."""
+    """The field that a field number stands for; `key` is -1 for the fields of headers."""
 
     key: int
     kind: Kind
@@ -59,12 +59,12 @@ class FieldRef:
 @dataclass(slots=True)
 class ProgramTable:
     """
-    The programs of all messages that were asked for, in one table.
+    The programs of all messages that were requested so far, in one table.
 
     Attributes:
-        code: The steps.
-        tags: Rows `[tag, step]` of the tag sections.
-        field_refs: What each field number stands for; number 0 is `UNKNOWN_TAG`.
+        code: The instructions.
+        tags: Rows `[tag, instruction]` of the tag sections.
+        field_refs: The field of each field number; number 0 is `UNKNOWN_TAG`.
     """
 
     code: list[Instruction] = field(default_factory=list)
@@ -75,21 +75,21 @@ class ProgramTable:
 
     def start(self, key: int, version: int, kind: Kind) -> int:
         """
-        Return the first step of a message, its header included; -1 where API or version is unknown.
+        Return a message's first instruction, that of its header; -1 if API or version is unknown.
 
-        The program is made when it is first asked for; the table only grows.
+        The program is made at its first use; the table only grows.
         """
-        known = self._starts.get((key, version, kind))
-        if known is None:
-            known = self._starts[key, version, kind] = self._make(key, version, kind)
-        return known
+        start = self._starts.get((key, version, kind))
+        if start is None:
+            start = self._starts[key, version, kind] = self._make(key, version, kind)
+        return start
 
     def field_numbers(self, key: int, kind: Kind) -> dict[str, int]:
-        """Return the field numbers of a message by the paths of its fields, as far as made."""
+        """Return a message's field numbers by path, of the programs made so far."""
         return {
             path: number
-            for (at, of, path, _, _), number in self._numbers.items()
-            if (at, of) == (key, kind)
+            for (of_key, of_kind, path, _, _), number in self._numbers.items()
+            if (of_key, of_kind) == (key, kind)
         }
 
     def _make(self, key: int, version: int, kind: Kind) -> int:
@@ -112,27 +112,27 @@ class ProgramTable:
     def _writer(self, key: int, kind: Kind, version: int, flexible: bool) -> ProgramWriter:
         return ProgramWriter(self, key, kind, version, flexible)
 
-    def field_number(self, place: FieldRef) -> int:
-        """Return the number of a field, a new one where it has none."""
-        declared = place.declared
-        name = place.key, place.kind, place.path, declared.type, declared.secret
-        if name not in self._numbers:
-            self._numbers[name] = len(self.field_refs)
-            self.field_refs.append(place)
-        return self._numbers[name]
+    def field_number(self, ref: FieldRef) -> int:
+        """Return the number of a field; assign one if it has none."""
+        declared = ref.declared
+        identity = ref.key, ref.kind, ref.path, declared.type, declared.secret
+        if identity not in self._numbers:
+            self._numbers[identity] = len(self.field_refs)
+            self.field_refs.append(ref)
+        return self._numbers[identity]
 
 
 @dataclass(slots=True)
 class ProgramWriter:
     """
-    Writes the steps of one message at one version.
+    Writes the instructions of one message at one version.
 
     Attributes:
-        table: The table that they go to.
-        key: Of the API; -1 for headers.
+        table: The table to write to.
+        key: The API key; -1 for headers.
         kind: Request or response.
         version: The version.
-        flexible: Whether it is flexible.
+        flexible: Whether the version is flexible.
     """
 
     table: ProgramTable
@@ -142,7 +142,7 @@ class ProgramWriter:
     flexible: bool
 
     def struct(self, fields: tuple[Field, ...], prefix: str) -> None:
-        """Write the fields of a struct."""
+        """Write the instructions of a struct's fields."""
         plain, tagged = split_tagged(fields, self.version)
         for each in plain:
             self._write_field(each, prefix + each.name)
@@ -166,7 +166,7 @@ class ProgramWriter:
             self._write_primitive(each.type, each.classic, number)
 
     def _operand(self, each: Field, path: str) -> int:
-        """Return what stands last in a step."""
+        """Return the last number of a field's instruction."""
         return self.table.field_number(FieldRef(self.key, self.kind, path, each))
 
     def _write_array(self, each: Field, path: str, number: int) -> None:
@@ -182,7 +182,7 @@ class ProgramWriter:
         code[at] = (op, len(code), least, number)
 
     def min_bytes(self, item: tuple[Field, ...] | str) -> int:
-        """Return the fewest bytes of an array's item: a struct of fields, or a word."""
+        """Return the size of the smallest item of an array; `item` is its fields or its type."""
         if not isinstance(item, str):
             plain, _ = split_tagged(item, self.version)
             return sum(map(self._min_field_bytes, plain)) + self.flexible
@@ -232,5 +232,5 @@ _SIZES |= {"uuid": 16, "float64": 8}
 
 @per_schemas
 def programs() -> ProgramTable:
-    """Return the table that all readings with the same definitions share."""
+    """Return the table that all passes with the same definitions share."""
     return ProgramTable()

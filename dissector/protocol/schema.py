@@ -1,12 +1,12 @@
 """
-The notation in which the files of `apis/` and `embedded/` declare messages, and its readings.
+The notation in which the files of `apis/` and `embedded/` declare messages.
 
 A declaration is data: `Int32("timeout_ms", "1+")` is a `Field`, `Array("topics")[...]` a field with
 children, `message(0, "0-13", flexible="9+")[...]` a `Schema`. Versions are written as Kafka writes
-them: `3+`, `0-12`, `4`. Nothing here looks at bytes; `Schema.codec` reads the data of one version
-into Constructs of `wire`, which do, and are loaded only then. Other readings: `Schema.lines` (the
-`schema` command), `trace` (byte spans, for the tree and hex views), and the values that the
-property tests draw.
+them: `3+`, `0-12`, `4`. Nothing here decodes bytes; `Schema.codec` turns one version into the
+Constructs of `wire`, which do and are imported only then. Also derived from a declaration:
+`Schema.iter_fields` (the `schema` command), `spans` (byte spans, for the tree and hex views),
+`program`, and the values that the property tests draw.
 
 Source: Kafka's message definitions and their README (clients/src/main/resources/common/message).
 """
@@ -61,20 +61,19 @@ class Field:
 
     Attributes:
         name: Kafka's name in snake_case.
-        type: Kafka's word: `int32`, `string`, `records`, `struct`, `[]struct`, `[]int32`, ...
-        versions: Where the field exists.
-        null: Where it may be null.
+        type: Kafka's type name: `int32`, `string`, `records`, `struct`, `[]struct`, `[]int32`, ...
+        versions: The versions in which the field exists.
+        null: The versions in which it may be null.
         tag: Number of the tagged field; None for a field in wire order.
-        default: What readers assume where it is absent; ellipsis where the type's own zero is
-            meant.
+        default: The value that readers assume if it is absent; ellipsis for the type's own default.
         ignorable: A writer may drop a value that the version can't carry.
-        key: The field tells the elements of its array apart.
+        key: The field identifies the elements of its array.
         entity: What it names: `topicName`, `groupId`, `brokerId`, `producerId`, `transactionalId`;
             or empty.
-        secret: Masked in every output unless secrets are asked for.
+        secret: Masked in every output unless secrets are requested.
         classic: A text that keeps its int16 length in flexible versions (the client id of the
             header).
-        kafka: Kafka's own name where it does not follow from `name`.
+        kafka: Kafka's own name, if it does not follow from `name`.
         fields: The children of a struct or an array of structs.
     """
 
@@ -102,7 +101,7 @@ class Field:
         return self.kafka or "".join(part[:1].upper() + part[1:] for part in self.name.split("_"))
 
     def zero(self, version: int) -> Any:
-        """Return what a reader takes the field to be where it is absent, as a fresh value."""
+        """Return a new object of the value that readers assume if the field is absent."""
         if self.default is not ...:
             return UUID(self.default) if self.type == "uuid" else self.default
         if self.type.startswith("[]"):
@@ -129,7 +128,7 @@ _ZERO: dict[str, Any] = {
 
 @dataclass(frozen=True, slots=True)
 class FieldType:
-    """A word of the notation: called with a name and versions it gives a `Field`."""
+    """A type of the notation: calling it with a name and versions returns a `Field`."""
 
     type: str
 
@@ -149,7 +148,7 @@ class FieldType:
         kafka: str = "",
         of: FieldType | None = None,
     ) -> Field:
-        """Declare a field; `of` is the kind of an array's elements where they are not structs."""
+        """Declare a field; `of` is the type of an array's elements if they are not structs."""
         return Field(
             name=name,
             type=self.type + (of or Struct).type if self is Array else self.type,
@@ -190,7 +189,7 @@ class Schema:
     A message over all its versions.
 
     Attributes:
-        key: The API key (KRaft record type, coordinator record type); None where there is none.
+        key: The API key (KRaft record type, coordinator record type); None if there is none.
         versions: The versions that ever existed.
         flexible: The versions with compact lengths and tag sections (KIP-482).
         fields: In wire order.
@@ -211,7 +210,7 @@ class Schema:
         Return the Construct that parses and builds this version.
 
         Raises:
-            DecodeError: The declaration does not know the version.
+            DecodeError: The version is not declared.
         """
         codec = self._codecs.get(version)
         if codec is None:
@@ -225,16 +224,16 @@ class Schema:
 
     def closest_version(self, version: int) -> int | None:
         """
-        Return the version in which a message of some version is read; None where it can't be.
+        Return the version by which a message of the given version is decoded; None if none can.
 
-        A version that is newer than all known is read as the newest known one.
+        A version newer than all known ones is decoded as the newest known one.
         """
         low, high = self.versions.low, self.versions.high
         return min(version, high) if low <= version and low <= high else None
 
     @property
     def versions_text(self) -> str:
-        """The versions as a person writes them: `0-13`."""
+        """The versions as text: `0-13`."""
         low, high = self.versions.low, self.versions.high
         if low > high:
             return "none"
@@ -255,7 +254,7 @@ def _iter_fields(
 
 
 def split_tagged(fields: tuple[Field, ...], version: int) -> tuple[list[Field], list[Field]]:
-    """Return the fields of a version: those in wire order, and the tagged ones by tag."""
+    """Return the fields of a version: the untagged ones in wire order, the tagged ones by tag."""
     here = [f for f in fields if version in f.versions]
     tagged = [(f.tag, f) for f in here if f.tag is not None]
     return [f for f in here if f.tag is None], [f for _, f in sorted(tagged, key=lambda t: t[0])]
@@ -325,7 +324,7 @@ def _struct_construct(fields: tuple[Field, ...], version: int, flexible: bool) -
 
 
 def _tag_default(each: Field, version: int) -> Any:
-    """Return the default of a tagged field; a function where each reader wants its own value."""
+    """Return the default of a tagged field; for a mutable default a function that creates it."""
     if each.default is ... and (each.type == "struct" or each.type.startswith("[]")):
         return lambda: each.zero(version)
     return each.zero(version)

@@ -11,5 +11,5 @@ _SECRET = re.compile(
 
 
 def suggests_secret(name: object) -> bool:
-    """Return whether a name has a word in it that stands for a secret."""
+    """Return whether a name contains a word for a secret."""
     return isinstance(name, str) and _SECRET.search(name.lower()) is not None

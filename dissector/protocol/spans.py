@@ -1,8 +1,8 @@
 """
-A message as a tree of fields, each with its place in the bytes, for the tree and the hex view.
+A message as a tree of fields with their byte ranges, for the tree and hex views.
 
-The same declarations as a codec's, read field by field so that everything up to the first bad byte
-stays visible. `Span.value` of the root equals what the codec parses.
+It uses the same declarations as a codec, but decodes field by field, so that everything before the
+first bad byte stays visible. `Span.value` of the root equals what the codec parses.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ class Span:
     Attributes:
         name: The field's name; `[3]` for an element of an array, `tag 77` for an unknown tagged
             field.
-        path: With all that enclose it: `topic_data[0].name`.
+        path: Its full path: `topic_data[0].name`.
         declared: Its declaration; None for the message, elements and unknown tags.
-        start: Offset of its first byte (of its length or count, where it has one).
-        end: Offset behind its last byte, or where reading stopped.
-        value: What was read; None also where reading failed.
+        start: Offset of its first byte (of its length or count, if it has one).
+        end: Offset after its last byte, or where decoding stopped.
+        value: The decoded value; None also if decoding failed.
         children: The fields of a struct, the elements of an array.
-        problem: Why reading stopped here.
+        problem: Why decoding stopped here; empty if it did not.
     """
 
     name: str
@@ -54,11 +54,11 @@ class Span:
 
 def spans(schema: Schema, version: int, data: bytes, start: int = 0, name: str = "") -> Span:
     """
-    Read one version of a message from some bytes, beginning at `start`.
+    Decode one version of a message from bytes, beginning at `start`.
 
     Returns:
-        The root. Where the bytes do not fit, the innermost span that failed has a `problem`, as
-        have those around it, and `end` says where reading stopped.
+        The root. If the bytes do not match, the innermost span that failed has a `problem`, as have
+        all that enclose it, and their `end` is where decoding stopped.
     """
     stream = io.BytesIO(data)
     stream.seek(start)
@@ -69,7 +69,7 @@ def spans(schema: Schema, version: int, data: bytes, start: int = 0, name: str =
 
 
 class _Reader:
-    """Walks the declaration along the stream and hangs a span below its parent for each field."""
+    """Decodes a stream by a declaration and adds a span to its parent for each field."""
 
     def __init__(self, stream: io.BytesIO, version: int, flexible: bool) -> None:
         self.stream = stream
@@ -77,7 +77,7 @@ class _Reader:
         self.flexible = flexible
 
     def read_span(self, span: Span, read: Any) -> bool:
-        """Read one span; False when the bytes did not fit."""
+        """Read one span; return False if the bytes did not match."""
         try:
             span.value = read()
         except DecodeError as error:
@@ -94,7 +94,7 @@ class _Reader:
         return span
 
     def read_child(self, span: Span, read: Any) -> Any:
-        """Read a child span; a failure goes on to the parents."""
+        """Read a child span; a failure is passed on to the parents."""
         if not self.read_span(span, read):
             raise DecodeError(span.problem, position=span.end)
         return span.value

@@ -1,5 +1,5 @@
 """
-Structs of named members, nullable structs and tag sections, made of the types of `wire`.
+Structs of named members, nullable structs and tag sections, built from the types of `wire`.
 
 Source: https://kafka.apache.org/protocol#protocol_messages; KIP-482 (tagged fields), KIP-893
 (nullable structs).
@@ -19,7 +19,7 @@ from dissector.protocol.emit import BuildFunction, Emitted, ReadFunction
 from dissector.protocol.wire import bytes_left, read_exactly, unsigned_varint
 
 MIN_TEMPLATE_FIELDS = 8
-"""Containers of so many fields are quicker copied and overwritten than filled one by one."""
+"""From this number of fields on, copying and overwriting a Container is faster than filling it."""
 
 
 class Nullable(Emitted, Subconstruct):  # type: ignore[misc]
@@ -33,7 +33,7 @@ class Nullable(Emitted, Subconstruct):  # type: ignore[misc]
     null_marker = b"\xff"
 
     def read_is_null(self, stream: Any) -> bool:
-        """Read what stands in front of the struct, and tell whether there is none."""
+        """Read the marker before the struct; return whether the struct is null."""
         return read_exactly(stream, 1)[0] >= 0x80
 
     def _parse(self, stream: Any, context: Any, path: Any) -> Any:
@@ -70,13 +70,14 @@ class NullableTagged(Nullable):
     """
     A tagged struct that may be absent: unsigned varint 1 and the struct, or 0.
 
-    Source: what Kafka's MessageDataGenerator.java makes of ConsumerGroupMemberMetadataValue.
+    Source: the code that Kafka's MessageDataGenerator.java generates for
+    ConsumerGroupMemberMetadataValue.
     """
 
     null_marker = b"\0"
 
     def read_is_null(self, stream: Any) -> bool:
-        """Read what stands in front of the struct, and tell whether there is none."""
+        """Read the marker before the struct; return whether the struct is null."""
         return unsigned_varint._parse(stream, None, "") == 0
 
     def _emit_is_null(self, out: ReadFunction, mark: str) -> str:
@@ -86,13 +87,13 @@ class NullableTagged(Nullable):
 
 class Member:
     """
-    A named place in a `Fields`.
+    A named member of a `Fields`.
 
     Attributes:
         name: Key in the Container.
-        construct: How it is read.
-        default: Written where the mapping to build has no such key; ellipsis where it must have it;
-            a function where everybody wants a value of their own.
+        construct: Parses and builds the value.
+        default: Written if the mapping to build lacks the key; ellipsis if the key is required; a
+            function that creates it if the value is mutable.
     """
 
     __slots__ = ("construct", "default", "name")
@@ -103,11 +104,11 @@ class Member:
         self.default = default
 
     def new_default(self) -> Any:
-        """Return the default as a value of its own."""
+        """Return the default, as a new object if it is mutable."""
         return self.default() if callable(self.default) else self.default
 
     def build(self, obj: Mapping[str, Any], stream: Any, context: Any, path: Any) -> None:
-        """Write this member of a mapping."""
+        """Build this member of a mapping."""
         value = obj.get(self.name, self.default)
         try:
             if value is ...:
@@ -119,11 +120,11 @@ class Member:
 
 class Fields(Emitted):
     """
-    Named members in wire order: a Struct without the predicates.
+    Named members in wire order: a `construct.Struct` without contexts.
 
-    `construct.Struct` gives each struct a context of its own, which costs more than reading its
-    fields. Nothing in a version's declaration looks at other fields, so this one does without; else
-    it behaves the same.
+    `construct.Struct` creates a context for each struct, which costs more than parsing its fields.
+    No field of a declared version depends on another one, so this class needs none; otherwise it
+    behaves the same.
     """
 
     def __init__(self, members: Sequence[Member], tagged: TaggedFields | None = None) -> None:
@@ -163,7 +164,7 @@ class Fields(Emitted):
             self.tagged._emit_read(out, fields)
 
     def _template(self, out: ReadFunction) -> str:
-        """Return what a large Container is a copy of, as its growth takes longer; or nothing."""
+        """Return the dict to copy for a large Container, as filling it is slower; else nothing."""
         names = [member.name for member in self.members]
         if self.tagged is not None:
             names += [member.name for member in self.tagged.known_tags.values()]
@@ -187,11 +188,11 @@ class Fields(Emitted):
 
 class TaggedFields:
     """
-    The tag section that ends each struct of a flexible version.
+    The tag section at the end of each struct of a flexible version.
 
-    Known tags become keys of the struct's own Container, absent ones at their default; unknown ones
-    are kept under `UNKNOWN_TAGS`, which is there only when there are any. Written in ascending
-    order, a known field at its default left out.
+    Declared tags become keys of the struct's own Container, absent ones with their default; unknown
+    tags are stored under `UNKNOWN_TAGS`, a key that exists only if there are any. Tags are written
+    in ascending order, without declared fields that have their default.
 
     Source: KIP-482, "Tagged Fields".
     """
@@ -201,8 +202,8 @@ class TaggedFields:
 
     def parse_into(self, out: Container, stream: Any, context: Any) -> None:
         """Read the section into a Container."""
-        for absent in self.known_tags.values():
-            dict.__setitem__(out, absent.name, absent.new_default())
+        for each in self.known_tags.values():
+            dict.__setitem__(out, each.name, each.new_default())
         for tag, size, start in self.iter_tags(stream, context):
             member = self.known_tags.get(tag)
             if member is None:
@@ -216,12 +217,13 @@ class TaggedFields:
             dict.__setitem__(out, member.name, value)
 
     def iter_tags(self, stream: Any, context: Any) -> Any:
-        """Yield (tag, size, start of the value); the caller reads the value before it goes on."""
-        count_at = stream.tell()
+        """Yield (tag, size, start of the value); the caller must read the value before the next."""
+        count_start = stream.tell()
         count = unsigned_varint._parse(stream, context, "")
         if count * 2 > bytes_left(stream):
             raise DecodeError(
-                f"{count} tagged fields but {bytes_left(stream)} bytes are left", position=count_at
+                f"{count} tagged fields but {bytes_left(stream)} bytes are left",
+                position=count_start,
             )
         seen: set[int] = set()
         for _ in range(count):
@@ -229,7 +231,7 @@ class TaggedFields:
             tag = unsigned_varint._parse(stream, context, "")
             size = unsigned_varint._parse(stream, context, "")
             if tag in seen:
-                raise DecodeError(f"tag {tag} is there twice", position=at)
+                raise DecodeError(f"tag {tag} occurs twice", position=at)
             if size > bytes_left(stream):
                 raise DecodeError(
                     f"tag {tag} has size {size} but {bytes_left(stream)} bytes are left",
@@ -240,7 +242,7 @@ class TaggedFields:
 
     @staticmethod
     def check_end(stream: Any, end: int, name: str) -> None:
-        """Hold the end of a known tagged field against the size it came with."""
+        """Check that a declared tagged field ends where its size says."""
         if stream.tell() != end:
             raise DecodeError(
                 f"tagged field ends at byte {stream.tell()}, its size says {end}",
@@ -249,7 +251,7 @@ class TaggedFields:
             )
 
     def build_from(self, obj: Mapping[str, Any], stream: Any, context: Any) -> None:
-        """Write the section of a mapping."""
+        """Build the section of a mapping."""
         values: dict[int, bytes] = {}
         for tag, member in self.known_tags.items():
             default = member.new_default()
@@ -264,7 +266,7 @@ class TaggedFields:
             raise EncodeError(f"{unknown!r} is not a mapping", UNKNOWN_TAGS)
         for tag, data in unknown.items():
             if not isinstance(tag, int) or not isinstance(data, bytes | bytearray | memoryview):
-                raise EncodeError(f"tag {tag!r} with {data!r} is no tagged field", UNKNOWN_TAGS)
+                raise EncodeError(f"tag {tag!r} with {data!r} is not a tagged field", UNKNOWN_TAGS)
             values[tag] = bytes(data)
         unsigned_varint._build(len(values), stream, context, "")
         for tag, data in sorted(values.items()):
@@ -273,7 +275,7 @@ class TaggedFields:
             stream.write(data)
 
     def _emit_read(self, out: ReadFunction, fields: str) -> None:
-        """Write statements that read the section into the Container of that name."""
+        """Generate statements that read the section into the Container of that name."""
         count = out.name("count")
         out.number("B", count)
         readers = []
@@ -287,7 +289,7 @@ class TaggedFields:
             out.line(f"at = read_tags(data, at, {count}, {fields}, {known})")
 
     def _emit_build(self, out: BuildFunction, fields: str) -> None:
-        """Write statements that build the section from the mapping of that name."""
+        """Generate statements that build the section from the mapping of that name."""
         known = "{}"
         if self.known_tags:
             known = out.name("known")

@@ -1,14 +1,14 @@
 """
-Kafka's primitive types as Constructs: the only file that knows how a byte looks.
+Kafka's primitive types as Constructs: the only file that knows their encoding.
 
-Everything here reads in place on one seekable stream of known length (`io.BytesIO`), so positions
-are absolute, and checks every count and length against the bytes left before it takes them. What
-does not fit raises `DecodeError`; on its way out the error collects the path of the field, so that
-the good case pays nothing for it.
+Everything here reads from one seekable stream of known length (`io.BytesIO`), so positions are
+absolute, and checks every count and length against the remaining bytes before it reads them. A
+mismatch raises `DecodeError`; the error collects the path of the field while it propagates, so that
+valid bytes cost nothing extra.
 
-The Constructs keep what Kafka itself would refuse but still can be told apart (a null where none is
-allowed, text that is no UTF-8, a boolean of 2), because a dissector shows what is there, and
-`build` gives it back.
+The Constructs preserve values that Kafka would reject but that can be represented (a null where
+none is allowed, text that is not UTF-8, a boolean of 2), because a dissector shows what is there,
+and `build` writes it back.
 
 Source: https://kafka.apache.org/protocol#protocol_types; KIP-482 (compact forms and tagged fields).
 """
@@ -30,26 +30,26 @@ from dissector.protocol.emit import BuildFunction, Emitted, ReadFunction
 
 
 def bytes_left(stream: Any) -> int:
-    """Return how many bytes of the stream are still unread."""
+    """Return the number of unread bytes of the stream."""
     return len(stream.getbuffer()) - int(stream.tell())
 
 
 def read_exactly(stream: Any, count: int) -> bytes:
     """
-    Read exactly so many bytes.
+    Read exactly `count` bytes.
 
     Raises:
-        DecodeError: Fewer are left; the position is where the read began.
+        DecodeError: Fewer are left; its position is where the read began.
     """
     data: bytes = stream.read(count)
     if len(data) != count:
-        at = stream.tell() - len(data)
-        raise DecodeError(f"{count} bytes wanted, {len(data)} left", position=at)
+        start = stream.tell() - len(data)
+        raise DecodeError(f"{count} bytes expected, {len(data)} left", position=start)
     return data
 
 
 class Number(Emitted):
-    """A big-endian number of fixed size, by its `struct` letter."""
+    """A big-endian number of fixed size, by its `struct` format character."""
 
     def __init__(self, letter: str) -> None:
         super().__init__()
@@ -64,7 +64,7 @@ class Number(Emitted):
         try:
             stream.write(self._struct.pack(obj))
         except (struct.error, TypeError, OverflowError):
-            raise EncodeError(f"{obj!r} is no number of this size") from None
+            raise EncodeError(f"{obj!r} is not a number of this size") from None
         return obj
 
     def _sizeof(self, context: Any, path: Any) -> int:
@@ -78,7 +78,7 @@ class Number(Emitted):
 
 
 class Boolean(Emitted):
-    """One byte; 0 and 1 are False and True, any other byte stays the number it is."""
+    """One byte; 0 and 1 are False and True, any other byte stays a number."""
 
     min_bytes = 1
 
@@ -88,7 +88,7 @@ class Boolean(Emitted):
 
     def _build(self, obj: Any, stream: Any, context: Any, path: Any) -> Any:
         if not isinstance(obj, int) or not 0 <= obj <= 255:
-            raise EncodeError(f"{obj!r} is no boolean")
+            raise EncodeError(f"{obj!r} is not a boolean")
         stream.write(bytes((obj,)))
         return obj
 
@@ -115,7 +115,7 @@ class Uuid(Emitted):
         try:
             stream.write((obj if isinstance(obj, uuid.UUID) else uuid.UUID(obj)).bytes)
         except (ValueError, AttributeError, TypeError):
-            raise EncodeError(f"{obj!r} is no uuid") from None
+            raise EncodeError(f"{obj!r} is not a uuid") from None
         return obj
 
     def _sizeof(self, context: Any, path: Any) -> int:
@@ -153,7 +153,7 @@ class UnsignedVarint(Emitted):
     def _build(self, obj: Any, stream: Any, context: Any, path: Any) -> Any:
         rest = obj
         if not isinstance(rest, int) or not 0 <= rest <= 0xFFFFFFFF:
-            raise EncodeError(f"{obj!r} is no unsigned varint")
+            raise EncodeError(f"{obj!r} is not an unsigned varint")
         while rest >= 0x80:
             stream.write(bytes((rest & 0x7F | 0x80,)))
             rest >>= 7
@@ -176,7 +176,7 @@ class UnsignedVarint(Emitted):
 
 
 class CompactLength(UnsignedVarint):
-    """A length as the flexible versions write it: n + 1, and 0 for null (here -1)."""
+    """A length in flexible versions: n + 1 on the wire, and 0 for null (-1 as a value)."""
 
     def _parse(self, stream: Any, context: Any, path: Any) -> int:
         return super()._parse(stream, context, path) - 1
@@ -199,7 +199,7 @@ unsigned_varint, compact_length = UnsignedVarint(), CompactLength()
 
 
 def _length(construct: Construct, stream: Any, context: Any, path: Any) -> int:
-    """Read a length and hold it against the bytes left; -1 is null."""
+    """Read a length; -1 is null, and less is an error."""
     start = stream.tell()
     length: int = construct._parsereport(stream, context, path)
     if length < -1:
@@ -209,10 +209,10 @@ def _length(construct: Construct, stream: Any, context: Any, path: Any) -> int:
 
 @contextmanager
 def _emit_length(length: Construct, out: ReadFunction, target: str) -> Iterator[str]:
-    """Read a length; yield it as an expression below "if there is one", else None is read."""
+    """Generate the read of a length; yield its expression inside the branch that is not null."""
     count = out.name("length")
     if isinstance(length, CompactLength):
-        # Not as -1 and up: whether there is one is then a test, and no comparison.
+        # Kept as n + 1: a test for 0 is faster than a comparison with -1.
         unsigned_varint._emit_read(out, count)
         with out.block(f"if {count}:"):
             yield f"({count} - 1)"
@@ -227,7 +227,7 @@ def _emit_length(length: Construct, out: ReadFunction, target: str) -> Iterator[
 
 
 class Bytes(Emitted):
-    """A length and so many bytes, or null."""
+    """A length and that many bytes, or null."""
 
     _decoded = ""
     _encoded = "if {0}.__class__ is not bytes: {0} = plain_bytes({0})"
@@ -283,7 +283,7 @@ class Bytes(Emitted):
 
 
 class Text(Bytes):
-    """A length and so much UTF-8, or null; bytes that are no UTF-8 survive as surrogates."""
+    """A length and that much UTF-8, or null; other bytes are preserved as surrogates."""
 
     _decoded = ".decode('utf-8', 'surrogateescape')"
     _encoded = (
@@ -303,7 +303,7 @@ class Text(Bytes):
 
 
 class CountedArray(Emitted):
-    """A count and so many items, or null."""
+    """A count and that many items, or null."""
 
     def __init__(self, length: Construct, item: Construct) -> None:
         super().__init__()
@@ -316,7 +316,7 @@ class CountedArray(Emitted):
         Read the count; -1 is null.
 
         Raises:
-            DecodeError: So many items can't be in the bytes that are left, however small they are.
+            DecodeError: The remaining bytes are too few for that many items of minimal size.
         """
         start = stream.tell()
         count = _length(self.length, stream, context, path)
@@ -368,10 +368,10 @@ class CountedArray(Emitted):
                 out.line(f"{items}.append({item})")
 
     def _emit_numbers(self, out: ReadFunction, target: str, count: str, letter: str) -> None:
-        """Read all by one call."""
-        few = out.constant(f"cached_unpackers({letter!r})", f"unpackers_{letter}")
+        """Generate the read of all items by one `struct` call."""
+        cached = out.constant(f"cached_unpackers({letter!r})", f"unpackers_{letter}")
         unpack = (
-            f"{few}[{count}] if {count} < {MAX_CACHED_COUNT} else unpacker({letter!r}, {count})"
+            f"{cached}[{count}] if {count} < {MAX_CACHED_COUNT} else unpacker({letter!r}, {count})"
         )
         out.line(f"{target} = list(({unpack})(data, at))")
         out.line(f"at += {count} * {self.item.min_bytes}")

@@ -54,7 +54,7 @@ CLIENTS = {
 
 FAULTS = {
     "G05|client||JoinGroup|protocols[].metadata|"
-    "ConsumerProtocolSubscription v#: # bytes wanted, # left": (
+    "ConsumerProtocolSubscription v#: # bytes expected, # left": (
         "kafka-go writes version 1 without the owned partitions that it has."
     ),
 }

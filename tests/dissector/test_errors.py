@@ -30,7 +30,7 @@ TEXTS = [
     (PipelineError("no executors"), "no executors"),
     (
         PipelineError("no executors", "spark.log"),
-        "no executors (Spark says more in spark.log)",
+        "no executors (for details see Spark's log: spark.log)",
     ),
     (UsageError("no such format"), "no such format"),
 ]

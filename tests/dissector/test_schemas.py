@@ -19,8 +19,8 @@ FEW, MANY = 5, 300
 """Exchanges that are read one by one, and all at once."""
 
 NOTES = [
-    "request: VendorPing v{} is read by vendor",
-    "response: VendorPing v{} is read by vendor",
+    "request: VendorPing v{} is decoded by vendor",
+    "response: VendorPing v{} is decoded by vendor",
 ]
 
 
@@ -159,8 +159,8 @@ def test_a_new_version_of_a_known_api(tmp_path: Path) -> None:
     old, new = open_capture(path, schemas=schemas)
     assert old.problems == []
     assert [str(each) for each in new.problems] == [
-        "request: Heartbeat v42 is read by fork",
-        "response: Heartbeat v42 is read by fork",
+        "request: Heartbeat v42 is decoded by fork",
+        "response: Heartbeat v42 is decoded by fork",
     ]
     body = new.body("request")
     assert body is not None
@@ -178,7 +178,7 @@ def test_a_message_that_does_not_fit_its_definition(tmp_path: Path, vendor: str)
     said = [str(each) for each in ping.problems]
     assert said[0].startswith("request.points")
     assert said[1:] == [
-        "response: VendorPing v0 is read by vendor",
+        "response: VendorPing v0 is decoded by vendor",
         "response at byte 10: 1 bytes are left over after the body",
     ]
 

@@ -1,5 +1,5 @@
 """
-All APIs of Kafka by key. Each API has a file in one of the rooms here, loaded on first use.
+All APIs of Kafka by key. Each API has a module in one of the sub-packages, imported on first use.
 
 Message definitions (`--schemas`), where given, take precedence over these declarations.
 

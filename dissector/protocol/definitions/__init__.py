@@ -1,7 +1,8 @@
 """
-Kafka's message definitions (JSON), read into the notation of `dissector.protocol.schema`.
+Kafka's message definitions (JSON), converted to the notation of `dissector.protocol.schema`.
 
-`files` finds them, `reader` reads one, `structure` compares two declarations.
+`files` finds them, `definition_reader` reads one, `overlay` puts them over the built-in
+declarations, `structure` compares two declarations.
 
 Source: Kafka, clients/src/main/resources/common/message/README.md.
 """

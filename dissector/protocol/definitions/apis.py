@@ -1,4 +1,4 @@
-"""APIs as message definitions and the built-in declarations give them together."""
+"""APIs that combine message definitions with the built-in declarations."""
 
 from __future__ import annotations
 
@@ -11,22 +11,24 @@ KINDS: tuple[Kind, Kind] = ("request", "response")
 
 def overlay_api(schemas: Schemas, key: int, declared: Api | None) -> Api | None:
     """Return an API with the versions that definitions change or add."""
-    found = {kind: schemas.with_key(kind, key) for kind in KINDS}
-    given = next((each[0].definition for each in found.values() if each), None)
-    if given is None:
+    definitions = {kind: schemas.with_key(kind, key) for kind in KINDS}
+    first = next((each[0].definition for each in definitions.values() if each), None)
+    if first is None:
         return declared
-    name = given.name.removesuffix("Request").removesuffix("Response")
+    name = first.name.removesuffix("Request").removesuffix("Response")
     if declared is not None and name != declared.name:
-        if all(is_renamed(declared.schema(kind), found[kind]) for kind in KINDS):
+        if all(is_renamed(declared.schema(kind), definitions[kind]) for kind in KINDS):
             return declared
         declared = None
-    made = {
-        kind: overlay_schema(declared.schema(kind) if declared else None, found[kind])
+    merged = {
+        kind: overlay_schema(declared.schema(kind) if declared else None, definitions[kind])
         for kind in KINDS
     }
     sources = {
-        (kind, version): source for kind in KINDS for version, source in made[kind].sources.items()
+        (kind, version): source
+        for kind in KINDS
+        for version, source in merged[kind].sources.items()
     }
     if declared is not None and not sources:
         return declared
-    return Api(key, name, made["request"].schema, made["response"].schema, sources)
+    return Api(key, name, merged["request"].schema, merged["response"].schema, sources)

@@ -1,4 +1,4 @@
-"""The defaults that definitions write, as values of our notation."""
+"""Default values in definitions, converted to those of our notation."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ _WORDS = {"true": True, "false": False, True: True, False: False}
 
 def default_of(value: Any, word: str, place: str) -> Any:
     """
-    Return the default of a field; ellipsis where it has none but its type's zero.
+    Return the default of a field; ellipsis if it has only its type's own default.
 
     Args:
-        value: As in the definition: `"-1"`, `-1`, `"null"`, `"0x7fffffff"`, `null` where absent.
+        value: As in the definition: `"-1"`, `-1`, `"null"`, `"0x7fffffff"`; None if absent.
         word: The type of the field.
-        place: The field, for messages.
+        place: The field, for error messages.
 
     Raises:
-        DefinitionError: It does not fit the type.
+        DefinitionError: The default does not fit the type.
     """
     if value is None or value == "":
         return ...

@@ -1,5 +1,5 @@
 """
-One message definition of Kafka, JSON with comments, becomes a `Schema`.
+Convert one of Kafka's message definitions, JSON with comments, to a `Schema`.
 
 Source: Kafka, clients/src/main/resources/common/message/README.md and the generator
 (`MessageSpec`, `FieldSpec`, `StructRegistry`, `Versions`); KIP-482 (tagged fields).
@@ -19,7 +19,7 @@ from dissector.protocol.schema import Field, Schema, Versions
 MAX_VERSION = 1000
 MAX_DEPTH = 32
 MAX_FIELDS = 10_000
-"""Fields of one message, each use of a common struct counted."""
+"""Most fields of one message; a common struct counts at each use."""
 
 TYPES = frozenset(
     (
@@ -43,14 +43,14 @@ _NAME = re.compile(r"[A-Za-z][A-Za-z0-9]*")
 @dataclass(frozen=True, slots=True)
 class Definition:
     """
-    One message of Kafka, defined.
+    A definition of one message.
 
     Attributes:
         name: `FetchRequest`.
         kind: `request`, `response`, `header`, `metadata` (KRaft's records), `data`,
             `coordinator-key` or `coordinator-value`.
-        schema: Its fields; its key is the definition's `apiKey`.
-        listeners: Who serves the request: `broker`, `controller`.
+        schema: Its versions and fields; the schema's key is the definition's `apiKey`.
+        listeners: The servers that accept the request: `broker`, `controller`.
         unstable: Whether the newest version may still change.
     """
 
@@ -66,20 +66,20 @@ def read_definition(content: bytes) -> Definition:
     Read the bytes of a definition.
 
     Raises:
-        DefinitionError: They are none.
+        DefinitionError: They are not a valid definition.
     """
     spec = _parsed(content)
     name, kind = _text(spec, "name", ""), _text(spec, "type", "")
     if kind not in _KINDS:
-        raise DefinitionError(f"{kind!r} is no type of message")
+        raise DefinitionError(f"{kind!r} is not a type of message")
     key = _number(spec, "apiKey", name)
     if key is not None and key > 0x7FFF:
         raise DefinitionError(f"apiKey {key} is above 32767")
     if key is None and kind in ("request", "response"):
-        raise DefinitionError(f"a {kind} has an apiKey")
+        raise DefinitionError(f"a {kind} must have an apiKey")
     versions = _versions(spec, "validVersions", name)
     if versions.high > MAX_VERSION:
-        raise DefinitionError(f"validVersions end at {MAX_VERSION} at most", name)
+        raise DefinitionError(f"validVersions must not exceed {MAX_VERSION}", name)
     removed = versions.low > versions.high
     flexible = _versions(spec, "flexibleVersions", name, "none" if removed else None)
     fields = _FieldReader(spec).fields(_list(spec, "fields", name), name)
@@ -89,19 +89,19 @@ def read_definition(content: bytes) -> Definition:
 
 
 def _parsed(content: bytes) -> dict[str, Any]:
-    """Read JSON with comments; they become blanks, so that lines stay what they are."""
+    """Parse JSON with comments; comments are blanked, so that line numbers stay the same."""
     try:
         text = _COMMENT.sub(_blank, content.decode("utf-8-sig"))
         spec = json.loads(text)
     except UnicodeDecodeError as error:
-        raise DefinitionError("no UTF-8", f"byte {error.start}") from None
+        raise DefinitionError("not UTF-8", f"byte {error.start}") from None
     except json.JSONDecodeError as error:
         place = f"line {error.lineno} column {error.colno}"
-        raise DefinitionError(f"no JSON: {error.msg}", place) from None
+        raise DefinitionError(f"not JSON: {error.msg}", place) from None
     except RecursionError:
-        raise DefinitionError("JSON nested too deep") from None
+        raise DefinitionError("JSON is nested too deeply") from None
     if not isinstance(spec, dict):
-        raise DefinitionError("no message definition: a JSON object is expected")
+        raise DefinitionError("not a message definition: a JSON object is expected")
     return spec
 
 
@@ -112,7 +112,7 @@ def _blank(match: re.Match[str]) -> str:
 
 
 class _FieldReader:
-    """The fields of one message; its common structs are read once each."""
+    """Reads the fields of one message; each common struct is read once."""
 
     def __init__(self, spec: dict[str, Any]) -> None:
         self._specs: dict[str, dict[str, Any]] = {}
@@ -145,11 +145,11 @@ class _FieldReader:
         return self._sizes[id(each.fields)] if each.fields else 0
 
     def _field(self, spec: dict[str, Any], place: str) -> list[Field]:
-        """Return a field; two where it is tagged in some of its versions only."""
+        """Return a field; as two fields if it is tagged in only some of its versions."""
         kafka = _text(spec, "name", place)
         place = f"{place}.{kafka}"
         if not _NAME.fullmatch(kafka):
-            raise DefinitionError("no name of a field", place)
+            raise DefinitionError("not a valid field name", place)
         word, fields = self._type(spec, place)
         nullable = _versions(spec, "nullableVersions", place, "none")
         if nullable.low <= nullable.high and not word.startswith("[]") and word not in _NULLABLE:
@@ -172,17 +172,19 @@ class _FieldReader:
         return _with_tag(field, spec, place)
 
     def _type(self, spec: dict[str, Any], place: str) -> tuple[str, tuple[Field, ...]]:
-        """Return our word for a type, and the fields of a struct."""
+        """Return our name of a type, and the fields if it is a struct."""
         word = _text(spec, "type", place)
         item = word.removeprefix("[]")
         array = "[]" if item != word else ""
         if item in TYPES:
             return word, ()
         if not item[:1].isupper():
-            raise DefinitionError(f"{word} is no type", place)
+            raise DefinitionError(f"{word} is not a type", place)
         if item in self._specs:
             if spec.get("fields"):
-                raise DefinitionError(f"{item} is a common struct; it has no fields here", place)
+                raise DefinitionError(
+                    f"{item} is a common struct and can't have fields here", place
+                )
             return f"{array}struct", self._common_struct(item, place)
         if "fields" not in spec:
             raise DefinitionError(f"no struct is named {item}", place)
@@ -203,14 +205,16 @@ def _with_tag(field: Field, spec: dict[str, Any], place: str) -> list[Field]:
     tagged = _versions(spec, "taggedVersions", place, "none")
     tag = _number(spec, "tag", place)
     if (tag is None) != (tagged.low > tagged.high):
-        raise DefinitionError("tag and taggedVersions need each other", place)
+        raise DefinitionError("tag and taggedVersions must occur together", place)
     if tag is None:
         return [field]
     versions = field.versions
     if tagged.low <= versions.low and tagged.high >= versions.high:
         return [replace(field, tag=tag)]
     if tagged.low <= versions.low or tagged.high < versions.high:
-        raise DefinitionError("taggedVersions begin inside of versions and end with them", place)
+        raise DefinitionError(
+            "taggedVersions must begin within versions and end where they end", place
+        )
     return [
         replace(field, versions=Versions(versions.low, tagged.low - 1)),
         replace(field, versions=Versions(tagged.low, versions.high), tag=tag),
@@ -218,18 +222,18 @@ def _with_tag(field: Field, spec: dict[str, Any], place: str) -> list[Field]:
 
 
 def _check_unique(fields: list[Field], place: str) -> None:
-    """Refuse two fields of one name or tag in one version."""
+    """Raise if two fields have the same name or tag in one version."""
     for number, each in enumerate(fields):
         for other in fields[:number]:
             same = each.name == other.name or (each.tag is not None and each.tag == other.tag)
             low = max(each.versions.low, other.versions.low)
             if same and low <= min(each.versions.high, other.versions.high):
-                what = f"{other.kafka_name} has its name or tag in version {low}"
+                what = f"{other.kafka_name} has the same name or tag in version {low}"
                 raise DefinitionError(what, f"{place}.{each.kafka_name}")
 
 
 def snake_case(kafka: str) -> str:
-    """Return a name of Kafka as our declarations write it: `TopicId` is `topic_id`."""
+    """Return a name of Kafka in snake_case, as in our declarations: `TopicId` is `topic_id`."""
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", kafka).lower()
 
 
@@ -238,26 +242,28 @@ def _versions(spec: dict[str, Any], name: str, place: str, absent: str | None = 
     if text == "none":
         return Versions.of("none")
     if not isinstance(text, str) or not _VERSIONS.fullmatch(text.strip()):
-        raise DefinitionError(f"{name} {text!r} are no versions (like 3+, 0-12, 4, none)", place)
+        raise DefinitionError(
+            f"{name} {text!r} is not a version range (like 3+, 0-12, 4, none)", place
+        )
     versions = Versions.of(text.strip())
     if versions.low > versions.high:
-        raise DefinitionError(f"{name} {text!r} end before they begin", place)
+        raise DefinitionError(f"{name} {text!r} ends before it begins", place)
     return versions
 
 
 def _number(spec: dict[str, Any], name: str, place: str) -> int | None:
-    """Return a number, which may be written as text; None where it is absent."""
+    """Return a number, which may be written as text; None if it is absent."""
     value = spec.get(name)
     number = int(value) if isinstance(value, str) and _DIGITS.fullmatch(value) else value
     if value is not None and not (type(number) is int and 0 <= number < 1 << 31):
-        raise DefinitionError(f"{name} {value!r} is no number from 0 on", place)
+        raise DefinitionError(f"{name} {value!r} is not a non-negative number", place)
     return number
 
 
 def _text(spec: dict[str, Any], name: str, place: str) -> str:
     value = spec.get(name)
     if not isinstance(value, str) or not value:
-        what = "is missing" if value is None else "is no text"
+        what = "is missing" if value is None else "is not a text"
         raise DefinitionError(f"{name!r} {what}", place)
     return value.strip()
 
@@ -265,7 +271,7 @@ def _text(spec: dict[str, Any], name: str, place: str) -> str:
 def _list(spec: dict[str, Any], name: str, place: str) -> list[Any]:
     value = spec.get(name, [])
     if not isinstance(value, list):
-        raise DefinitionError(f"{name!r} is no list", place)
+        raise DefinitionError(f"{name!r} is not a list", place)
     return value
 
 

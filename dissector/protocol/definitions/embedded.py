@@ -1,4 +1,4 @@
-"""Definitions of what is embedded in messages and records, over the built-in declarations."""
+"""Definitions of data embedded in messages and records, which override the built-in ones."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from dissector.protocol.definitions.schemas import Schemas, SourcedDefinition
 from dissector.protocol.schema import Field, Schema, Versions
 
 UNDECLARED = Schema(None, Versions(1, 0), Versions(1, 0))
-"""Stands for the declaration of what only definitions know."""
+"""Placeholder for the declaration of a message that only definitions describe."""
 
 _KINDS = ("data", "header", "metadata", "coordinator-key", "coordinator-value")
 _DEFAULT_TOPICS = {"metadata": "__cluster_metadata", "coordinator-key": "__consumer_offsets"}
 
 
 class RecordDefinition(NamedTuple):
-    """A kind of record that definitions know: its topic, its number, its name."""
+    """A record type in the definitions: its topic, its number, its name."""
 
     topic: str
     number: int
@@ -28,7 +28,7 @@ class RecordDefinition(NamedTuple):
 
 @per_schemas
 def overlay_embedded(name: str, declared: Schema) -> OverlaidSchema:
-    """Return something embedded, by its name, as definitions and declaration give it."""
+    """Return an embedded message's declaration, by name, with its changed or added versions."""
     schemas = current()
     if schemas is None:
         return OverlaidSchema(declared, {})
@@ -38,12 +38,12 @@ def overlay_embedded(name: str, declared: Schema) -> OverlaidSchema:
 
 def record_definitions(schemas: Schemas, topics: Mapping[str, str]) -> list[RecordDefinition]:
     """
-    Return the records that definitions know.
+    Return the record types in the definitions.
 
     Args:
         schemas: The definitions.
-        topics: By the names of declared definitions the topic that has their records. Definitions
-            that lie beside one of these are of the same topic.
+        topics: Name of a built-in record definition -> topic of its records. Definitions in the
+            same JAR or folder as one of these belong to the same topic.
     """
     by_container: dict[str, str] = {}
     for each in schemas.all():
@@ -62,9 +62,9 @@ def record_definitions(schemas: Schemas, topics: Mapping[str, str]) -> list[Reco
 
 def _key_with_number(each: SourcedDefinition) -> SourcedDefinition:
     """
-    Return a coordinator's key with its number as its version.
+    Return the definition of a coordinator's record key with its number as its version.
 
-    That is how it is written, and how Kafka defined it before 4.0: by the version, without number.
+    It is written like that, and before 4.0 Kafka defined it so: with a version, without a number.
     """
     definition = each.definition
     number = definition.schema.key

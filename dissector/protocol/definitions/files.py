@@ -1,5 +1,5 @@
 """
-Where message definitions are: in a JAR of Kafka, in a folder of JSON files, in a folder of JARs.
+Find message definitions in one of Kafka's JARs, a folder of JSON files, or a folder of JARs.
 
 Source: kafka-clients (`common/message`), kafka-metadata (`common/metadata`), kafka-storage
 (`message`).
@@ -16,7 +16,7 @@ from pathlib import Path
 from dissector.errors import UsageError
 
 MAX_BYTES = 1 << 20
-"""Larger files are no definitions; Kafka's largest has 25 KB."""
+"""Larger files are not definitions; Kafka's largest has 25 KB."""
 
 _IS_DEFINITION = re.compile(r"(?:^|/)(?:message|metadata)/[^/]+\.json$")
 
@@ -24,12 +24,12 @@ _IS_DEFINITION = re.compile(r"(?:^|/)(?:message|metadata)/[^/]+\.json$")
 @dataclass(frozen=True, slots=True)
 class DefinitionFile:
     """
-    A file of one definition.
+    A file with one definition.
 
     Attributes:
         source: The JAR or folder, as given.
         name: The file, for messages: `kafka-clients-4.4.0.jar!common/message/FetchRequest.json`.
-        content: Its bytes; None where they can't be read.
+        content: Its bytes; None if they can't be read or are too many.
     """
 
     source: str
@@ -39,7 +39,7 @@ class DefinitionFile:
 
 def definition_files(source: str) -> list[DefinitionFile]:
     """
-    Return the definitions in a JAR or a folder, in the order of their names.
+    Return the definitions in a JAR or a folder, in order of their names.
 
     Raises:
         UsageError: It can't be read, or has no definitions.
@@ -50,7 +50,7 @@ def definition_files(source: str) -> list[DefinitionFile]:
     except OSError as error:
         raise UsageError(f"{source}: {error.strerror or error}") from None
     except (zipfile.BadZipFile, NotImplementedError) as error:
-        raise UsageError(f"{source}: no JAR, nor a folder of definitions ({error})") from None
+        raise UsageError(f"{source}: neither a JAR nor a folder of definitions ({error})") from None
     if not found:
         raise UsageError(
             f"{source}: no message definitions (common/message/*.json); kafka-clients has them"

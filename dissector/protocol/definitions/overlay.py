@@ -1,8 +1,8 @@
 """
-Definitions over a declaration: which versions they change, and the message that both give.
+Overlay definitions on a declaration: find the versions they change, and merge the two.
 
-A version of a definition that reads the same bytes in the same way as the declaration changes
-nothing, even where fields have other names: Kafka renames fields now and then.
+A version of a definition that decodes the same bytes in the same way as the declaration changes
+nothing, even if fields have other names: Kafka renames fields now and then.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from dissector.protocol.secret_names import suggests_secret
 
 @dataclass(frozen=True, slots=True)
 class VersionSet(Versions):
-    """Versions with gaps between them."""
+    """A set of versions, which may have gaps."""
 
     numbers: frozenset[int] = field(default=frozenset(), kw_only=True)
 
     @classmethod
     def from_numbers(cls, versions: Iterable[int]) -> Versions:
-        """Return some versions."""
+        """Return the set of the given versions."""
         numbers = frozenset(versions)
         return cls(min(numbers), max(numbers), numbers=numbers) if numbers else Versions(1, 0)
 
@@ -34,11 +34,11 @@ class VersionSet(Versions):
 @dataclass(frozen=True, slots=True)
 class OverlaidSchema:
     """
-    A message as definitions and declaration give it.
+    A declaration merged with definitions.
 
     Attributes:
         schema: The message.
-        sources: By the versions that definitions changed or added: the JAR or folder.
+        sources: Version that a definition changed or added -> its JAR or folder.
     """
 
     schema: Schema
@@ -46,7 +46,7 @@ class OverlaidSchema:
 
 
 def overlay_schema(declared: Schema | None, found: Sequence[SourcedDefinition]) -> OverlaidSchema:
-    """Return a message with the versions that some definitions change, or add."""
+    """Return a declaration with the versions that definitions change or add."""
     base = declared or Schema(None, Versions(1, 0), Versions(1, 0))
     schema, sources = base, dict[int, str]()
     for each in found:
@@ -59,7 +59,7 @@ def overlay_schema(declared: Schema | None, found: Sequence[SourcedDefinition]) 
 
 
 def is_renamed(declared: Schema, found: Sequence[SourcedDefinition]) -> bool:
-    """Return whether definitions of another name are the declared message all the same."""
+    """Return whether definitions of another name encode all their versions as declared."""
     return all(
         is_wire_compatible(declared, each.definition.schema, version)
         for each in found
@@ -69,9 +69,9 @@ def is_renamed(declared: Schema, found: Sequence[SourcedDefinition]) -> bool:
 
 def is_wire_compatible(one: Schema, other: Schema, version: int) -> bool:
     """
-    Return whether a declaration reads a version as another does.
+    Return whether `one` decodes a version as `other` does.
 
-    Fields may have other names, and it may have tagged fields that the other lacks.
+    Fields may have other names, and `one` may have tagged fields that `other` lacks.
     """
     if version not in one.versions or version not in other.versions:
         return False
@@ -81,12 +81,12 @@ def is_wire_compatible(one: Schema, other: Schema, version: int) -> bool:
 
 def _compatible_fields(one: tuple[Field, ...], other: tuple[Field, ...], version: int) -> bool:
     plain, tagged = split_tagged(one, version)
-    plain_too, tagged_too = split_tagged(other, version)
-    # A tagged field that one of them does not know changes no byte of the others.
+    other_plain, other_tagged = split_tagged(other, version)
+    # A tagged field that only one of them declares changes no byte of the other fields.
     by_tag = {each.tag: each for each in tagged}
-    if len(plain) != len(plain_too) or any(each.tag not in by_tag for each in tagged_too):
+    if len(plain) != len(other_plain) or any(each.tag not in by_tag for each in other_tagged):
         return False
-    pairs = [*zip(plain, plain_too, strict=True), *((by_tag[b.tag], b) for b in tagged_too)]
+    pairs = [*zip(plain, other_plain, strict=True), *((by_tag[b.tag], b) for b in other_tagged)]
     names, others = {a.kafka_name for a, _ in pairs}, {b.kafka_name for _, b in pairs}
     for a, b in pairs:
         moved = a.kafka_name in others or b.kafka_name in names
@@ -108,20 +108,21 @@ def _compatible_field(a: Field, b: Field, version: int) -> bool:
 
 
 def _merge(base: Schema, given: Schema, changed: list[int]) -> Schema:
-    """Return a message whose changed versions are those of another."""
-    kept = [version for version in base.versions if version not in changed]
-    flexible = [v for v in kept if v in base.flexible] + [v for v in changed if v in given.flexible]
-    fields = _restrict_versions(base.fields, kept) + _restrict_versions(given.fields, changed)
+    """Return `base` with the changed versions of `given`."""
+    unchanged = [version for version in base.versions if version not in changed]
+    flexible = [v for v in unchanged if v in base.flexible]
+    flexible += [v for v in changed if v in given.flexible]
+    fields = _restrict_versions(base.fields, unchanged) + _restrict_versions(given.fields, changed)
     return Schema(
         given.key,
-        VersionSet.from_numbers(kept + changed),
+        VersionSet.from_numbers(unchanged + changed),
         VersionSet.from_numbers(flexible),
         fields,
     )
 
 
 def _restrict_versions(fields: tuple[Field, ...], versions: list[int]) -> tuple[Field, ...]:
-    """Return fields in some of their versions."""
+    """Return the fields that exist in the given versions, restricted to these."""
     found = ((each, [v for v in versions if v in each.versions]) for each in fields)
     return tuple(
         replace(each, versions=VersionSet.from_numbers(here)) for each, here in found if here
@@ -130,10 +131,10 @@ def _restrict_versions(fields: tuple[Field, ...], versions: list[int]) -> tuple[
 
 def with_secrets_marked(given: Schema, declared: Schema) -> Schema:
     """
-    Return a defined message whose secrets are masked.
+    Return a message of a definition with its secret fields marked.
 
-    What the declaration has too is as secret as there, and names the same. Of all else texts and
-    bytes are secret whose names suggest it, for nobody has looked at them.
+    A field that is declared too is as secret as there, and names the same kind of entity. Other
+    fields have not been reviewed: texts and bytes among them are secret if their names suggest it.
     """
     return replace(given, fields=_mark_secrets(given.fields, declared.fields), _codecs={})
 

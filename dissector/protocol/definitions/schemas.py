@@ -1,4 +1,4 @@
-"""Message definitions that lie over the built-in declarations, as a value."""
+"""Message definitions that override the built-in declarations, as a value."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from dissector.protocol.definitions.definition_reader import Definition, read_de
 from dissector.protocol.definitions.files import DefinitionFile, definition_files
 
 _SHARED: WeakValueDictionary[bytes, Schemas] = WeakValueDictionary()
-"""Those in use by their content: tasks of a Spark worker share what is derived from them."""
+"""Digest of the content -> `Schemas` in use: tasks of a Spark worker share what is derived."""
 
 
 class SourcedDefinition(NamedTuple):
-    """A definition, the JAR or folder that it is from, and its file."""
+    """A definition, the JAR or folder it comes from, and its file."""
 
     definition: Definition
     source: str
@@ -28,17 +28,18 @@ class SourcedDefinition(NamedTuple):
 
     @property
     def container(self) -> str:
-        """The JAR or folder in which the file lies."""
+        """The JAR or folder that contains the file."""
         return self.file.rpartition("!" if "!" in self.file else "/")[0]
 
 
 class Schemas:
     """
-    Definitions over the built-in declarations; made by `Schemas.of`.
+    Definitions that override the built-in declarations; created by `Schemas.of`.
 
     Attributes:
-        problems: What can't be used, a line each: the file, the place and what is wrong.
-        derived: What was made of declarations under these definitions; see `per_schemas`.
+        problems: Definitions that can't be used, a line each: the file, the place and the error.
+        derived: Cache of what was derived from declarations under these definitions; see
+            `per_schemas`.
     """
 
     def __init__(self, files: Sequence[DefinitionFile]) -> None:
@@ -54,7 +55,7 @@ class Schemas:
     @classmethod
     def of(cls, *sources: str | Path) -> Schemas:
         """
-        Read the definitions in JARs and folders; a later one holds where two define a version.
+        Read the definitions in JARs and folders; if two define a version, the later one is used.
 
         Raises:
             UsageError: A source can't be read, or has no definitions.
@@ -64,7 +65,7 @@ class Schemas:
 
     @classmethod
     def given(cls, sources: Schemas | Iterable[str | Path] | None) -> Schemas | None:
-        """Return what `schemas=` of a function means; None where there are no definitions."""
+        """Return the `Schemas` of a function's `schemas=` argument; None without definitions."""
         if sources is None or isinstance(sources, Schemas):
             return sources
         if isinstance(sources, str | Path):
@@ -73,7 +74,7 @@ class Schemas:
         return cls.of(*names) if names else None
 
     def __reduce__(self) -> Any:
-        """Pickle the definitions, not what is derived from them."""
+        """Pickle the definitions without what is derived from them."""
         return _unpacked, (self._packed,)
 
     @cached_property
@@ -86,11 +87,11 @@ class Schemas:
         return f"<Schemas {', '.join(sources)}>"
 
     def with_key(self, kind: str, key: int) -> list[SourcedDefinition]:
-        """Return the definitions of a key, the first given first."""
+        """Return the definitions of a key, in the order given."""
         return self._by_key.get((kind, key), [])
 
     def with_name(self, kind: str, name: str) -> list[SourcedDefinition]:
-        """Return the definitions of a name, the first given first."""
+        """Return the definitions of a name, in the order given."""
         return self._by_name.get((kind, name), [])
 
     def all(self) -> list[SourcedDefinition]:
@@ -98,13 +99,13 @@ class Schemas:
         return [each for found in self._by_name.values() for each in found]
 
     def keys(self, kind: str) -> list[int]:
-        """Return all keys that are defined, in order."""
+        """Return all defined keys in ascending order."""
         return sorted(key for of, key in self._by_key if of == kind)
 
     def _read(self, file: DefinitionFile) -> None:
         try:
             if file.content is None:
-                raise DefinitionError("can't be read, or is too large for a definition")
+                raise DefinitionError("is unreadable, or too large for a definition")
             definition = read_definition(file.content)
         except DefinitionError as error:
             self.problems.append(f"{file.name}: {error}")
@@ -121,7 +122,7 @@ class Schemas:
             if not _is_same_message(other.definition, definition):
                 what = definition.name if key is None else f"{definition.kind} {key}"
                 self.problems.append(
-                    f"{each.file}: {what} is defined by {other.file} too; that one is used"
+                    f"{each.file}: {what} is already defined by {other.file}, which is used"
                 )
             return
         named.append(each)
@@ -135,10 +136,10 @@ class Schemas:
 
 
 def _conflicts(one: SourcedDefinition, other: SourcedDefinition) -> bool:
-    """Return whether two definitions, of a name or a key, can't both hold."""
+    """Return whether two definitions with the same name or key can't both be used."""
     if one.definition.name == other.definition.name:
         return one.source == other.source
-    # Records are numbered for each topic.
+    # Each topic numbers its records on its own.
     is_message = one.definition.kind in ("request", "response")
     return is_message or one.container == other.container
 
@@ -157,7 +158,7 @@ def _unpacked(packed: bytes) -> Schemas:
 
 
 def _shared(files: Sequence[DefinitionFile]) -> Schemas:
-    """Return the definitions of some files: the same object for the same files."""
+    """Return the definitions of the files: the same object for the same content."""
     digest = hashlib.blake2b(digest_size=20)
     for each in files:
         name = f"{each.source}\0{each.name}\0{len(each.content or b'')}\0"

@@ -1,4 +1,4 @@
-"""The message definitions that a command is given: by its options, else by a variable."""
+"""The message definitions of a command, from its options or from the environment variable."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from collections.abc import Sequence
 from dissector.protocol.context import use
 
 SCHEMAS_VARIABLE = "KAFKASHARK_SCHEMAS"
-"""Holds JARs and folders of definitions, separated as in PATH."""
+"""Environment variable with JARs and folders of definitions, separated as in PATH."""
 
 
 def use_sources(sources: Sequence[str] | None) -> list[str]:
     """
-    Read by the definitions in JARs and folders from here on; by default those of the variable.
+    Decode by the definitions in JARs and folders from here on; by default those of the variable.
 
     Returns:
-        What can't be used of them, a line each.
+        The problems of definitions that can't be used, a line each.
 
     Raises:
         UsageError: A source can't be read, or has no definitions.

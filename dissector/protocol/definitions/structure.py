@@ -1,4 +1,4 @@
-"""What two declarations of a message must have in common to be the same on the wire."""
+"""Compare declarations: what must be equal for a message to be the same on the wire."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ Structure: TypeAlias = tuple[object, ...]
 
 
 def structure(schema: Schema, version: int) -> Structure:
-    """Return one version of a message as plain values: names, types, order, nulls, tags."""
+    """Return one version of a message as plain values: names, types, order, nullability, tags."""
     return (version in schema.flexible, *_fields(schema.fields, version))
 
 
 def same_structure(one: Schema, other: Schema, version: int) -> bool:
-    """Return whether two declarations are the same message in a version."""
+    """Return whether two declarations describe the same message at a version."""
     if version not in one.versions or version not in other.versions:
         return False
     return structure(one, version) == structure(other, version)

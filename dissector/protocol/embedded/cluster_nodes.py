@@ -1,8 +1,8 @@
 """
 KRaft: records of `__cluster_metadata` about brokers, controllers, features and the log itself.
 
-Each lies in a frame: unsigned varints of the frame's version, the record type and the record's
-version.
+Each record is framed: it follows unsigned varints of the frame version, the record type and the
+record version.
 
 Source: Kafka, metadata/src/main/resources/common/metadata; KIP-631, KIP-730, KIP-778, KIP-858,
 KIP-866, KIP-919, KIP-1066 (cordoned log directories).

@@ -1,11 +1,11 @@
 """
-Control records: the end of transactions, and what KRaft writes into its own log.
+Decode control records: transaction markers, and those that KRaft writes to the metadata log.
 
-Which type a key says is read by `dissector.protocol.records.control`; here the whole key and value
-are.
+`dissector.protocol.records.control` reads only the type in a key; this module decodes the whole key
+and value.
 
 Source: Kafka, ControlRecordType.java, EndTransactionMarker.java and ControlRecordUtils.java (all
-three read versions newer than they know as the newest they do); KIP-98, KIP-595, KIP-630, KIP-853.
+three read an unknown newer version as the newest they know); KIP-98, KIP-595, KIP-630, KIP-853.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ _KRAFT = {
 
 
 def decode_control(key: bytes | None, value: bytes | None) -> DecodedRecord:
-    """Read a control record; its name is the type's: `COMMIT`, `LEADER_CHANGE`."""
+    """Decode a control record; its name is that of its type: `COMMIT`, `LEADER_CHANGE`."""
     name = control_type(key)
     if key is None or name is None:
-        problem = Problem("the key of a control record has a version and a type", "key", 0)
+        problem = Problem("the key of a control record must have a version and a type", "key", 0)
         return DecodedRecord("control record", problems=[problem])
     record = DecodedRecord(name)
     record.key = read_versioned("key", "ControlRecordKey", ControlRecordKey, key, forward=True)

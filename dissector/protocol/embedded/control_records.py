@@ -1,8 +1,8 @@
 """
-Control records: key and values of the records that brokers write among those of clients.
+Control records: key and values of the records that brokers write between those of clients.
 
-The key and EndTxnMarker (the value of ABORT and COMMIT) lie behind an int16 version. The other
-values are KRaft's and begin with their version as a field.
+The key and EndTxnMarker (the value of ABORT and COMMIT) follow an int16 version. The other values
+are KRaft's and have their version as first field.
 
 Source: Kafka, ControlRecordType.java, EndTransactionMarker.java, LeaderChangeMessage.json,
 SnapshotHeaderRecord.json, SnapshotFooterRecord.json, KRaftVersionRecord.json, VotersRecord.json;

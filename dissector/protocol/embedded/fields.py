@@ -1,7 +1,8 @@
 """
-Which bytes fields of which APIs hold what, and the reading of all that a message holds.
+Decode the bytes fields of messages: which field of which API has what content.
 
-Source: the cards of the APIs; KIP-559 (group protocol types), KIP-590 (Envelope), KIP-152 (SASL).
+Source: the docstrings in `apis`; KIP-559 (group protocol types), KIP-590 (Envelope), KIP-152
+(SASL).
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ ENVELOPE = 58
 
 @dataclass(frozen=True, slots=True)
 class _BytesField:
-    """A bytes field of a message, and what reading it may need to know."""
+    """A bytes field of a message, with the context that decoding it may need."""
 
     message: Message
     path: str
@@ -43,13 +44,13 @@ def read_embedded(
     message: Message, request: Message | None = None, mechanism: str | None = None
 ) -> list[Embedded]:
     """
-    Read everything that is embedded in a message, in the order of the table below.
+    Decode everything embedded in a message, in the order of `_READERS`.
 
     Args:
         message: The message.
-        request: The request that a response answers: it tells what an Envelope's response holds,
-            and the protocol type of a group where the response does not.
-        mechanism: The SASL mechanism of the connection, where its handshake is known.
+        request: The request of a response. It determines the content of an Envelope response, and
+            the protocol type of a group if the response does not have it.
+        mechanism: The SASL mechanism of the connection, if its handshake is known.
     """
     if message.body is None or message.api_key is None:
         return []
@@ -69,17 +70,17 @@ def decode_field(
     mechanism: str | None = None,
 ) -> Embedded | None:
     """
-    Read one bytes field.
+    Decode one bytes field.
 
     Args:
-        message: The message that has it.
+        message: The message that contains it.
         path: Its path with indices, as in `Span.path`.
         data: Its value.
         request: As for `read_embedded`.
         mechanism: As for `read_embedded`.
 
     Returns:
-        None where nothing is known to be in this field.
+        None if this field has no known content.
     """
     plain_path = re.sub(r"\[\d+\]", "", path)
     if message.api_key is None:
@@ -89,7 +90,7 @@ def decode_field(
 
 
 def _bytes_at(value: Any, names: list[str], path: str) -> Iterator[tuple[str, bytes]]:
-    """Yield (path with indices, bytes) of all fields at a path without them."""
+    """Yield (path with indices, bytes) of all fields at a path of names without indices."""
     if isinstance(value, list):
         for index, item in enumerate(value):
             yield from _bytes_at(item, names, f"{path}[{index}]")
@@ -100,57 +101,57 @@ def _bytes_at(value: Any, names: list[str], path: str) -> Iterator[tuple[str, by
         yield path, value
 
 
-def _read_member(part: MemberField, place: _BytesField) -> Embedded | None:
-    return read_member(place.path, place.data, part, _protocol_type(place))
+def _read_member(part: MemberField, field: _BytesField) -> Embedded | None:
+    return read_member(field.path, field.data, part, _protocol_type(field))
 
 
-def _protocol_type(place: _BytesField) -> str | None:
-    """Return the protocol type of the group: from the message, or from its request."""
-    body = place.message.body
-    described = re.match(r"groups\[(\d+)\]", place.path)
+def _protocol_type(field: _BytesField) -> str | None:
+    """Return the protocol type of the group, from the message or from its request."""
+    body = field.message.body
+    described = re.match(r"groups\[(\d+)\]", field.path)
     if body is not None and described and int(described[1]) < len(body.get("groups") or ()):
         body = body.groups[int(described[1])]
-    bodies = (body, place.request.body if place.request else None)
+    bodies = (body, field.request.body if field.request else None)
     types = (each.get("protocol_type") for each in bodies if each is not None)
     return next((each for each in types if each), None)
 
 
-def _read_principal(place: _BytesField) -> Embedded | None:
-    return read_versioned(place.path, "DefaultPrincipalData", DefaultPrincipalData, place.data)
+def _read_principal(field: _BytesField) -> Embedded | None:
+    return read_versioned(field.path, "DefaultPrincipalData", DefaultPrincipalData, field.data)
 
 
-def _read_address(place: _BytesField) -> Embedded | None:
-    """Read the four or sixteen bytes of an IP address."""
-    if len(place.data) not in (4, 16):
+def _read_address(field: _BytesField) -> Embedded | None:
+    """Decode an IP address of four or sixteen bytes."""
+    if len(field.data) not in (4, 16):
         return None
-    address = Container(address=str(ipaddress.ip_address(place.data)))
-    return Embedded(place.path, "IP address", place.data, value=address, end=len(place.data))
+    address = Container(address=str(ipaddress.ip_address(field.data)))
+    return Embedded(field.path, "IP address", field.data, value=address, end=len(field.data))
 
 
-def _read_inner_request(place: _BytesField) -> Embedded | None:
-    return _embed_message(place, decode_request(place.data))
+def _read_inner_request(field: _BytesField) -> Embedded | None:
+    return _embed_message(field, decode_request(field.data))
 
 
-def _read_inner_response(place: _BytesField) -> Embedded | None:
-    """Read the response in an Envelope; the request in the Envelope before tells how."""
-    asked = enveloped_request(place.request)
-    key, version = (asked.api_key, asked.shown_version) if asked else (None, None)
-    return _embed_message(place, decode_response(place.data, key, version))
+def _read_inner_response(field: _BytesField) -> Embedded | None:
+    """Decode the response in an Envelope, by API and version of the request in its Envelope."""
+    request = enveloped_request(field.request)
+    key, version = (request.api_key, request.shown_version) if request else (None, None)
+    return _embed_message(field, decode_response(field.data, key, version))
 
 
 def enveloped_request(envelope: Message | None) -> Message | None:
-    """Return the request inside an Envelope request, or None where there is none."""
+    """Return the request inside an Envelope request; None if there is none."""
     if envelope is None or envelope.api_key != ENVELOPE or envelope.kind != "request":
         return None
     data = envelope.body.get("request_data") if envelope.body is not None else None
     return decode_request(data) if isinstance(data, bytes) else None
 
 
-def _embed_message(place: _BytesField, inner: Message) -> Embedded:
+def _embed_message(field: _BytesField, inner: Message) -> Embedded:
     found = Embedded(
-        place.path,
+        field.path,
         f"{inner.api or 'unknown'} {inner.kind}",
-        place.data,
+        field.data,
         schema=inner.schema,
         version=inner.api_version,
         written_version=inner.shown_version,
@@ -162,18 +163,18 @@ def _embed_message(place: _BytesField, inner: Message) -> Embedded:
     for problem in inner.problems:
         found.add(problem)
     if inner.api_key == ENVELOPE:
-        # Kafka forwards no envelopes; following them would let a frame nest without end.
-        found.problem("an Envelope inside an Envelope is not read further", 0)
+        # Kafka forwards no envelopes; decoding them would allow a frame to nest without end.
+        found.problem("an Envelope inside an Envelope is not decoded", 0)
     else:
         found.inner = read_embedded(inner)
     return found
 
 
-def _read_token(place: _BytesField) -> Embedded | None:
-    from_client = place.message.kind == "request"
-    token = decode_token(place.data, place.mechanism, from_client)
+def _read_token(field: _BytesField) -> Embedded | None:
+    from_client = field.message.kind == "request"
+    token = decode_token(field.data, field.mechanism, from_client)
     shown = Container(mechanism=token.mechanism, user=token.user, step=token.step, text=token.text)
-    return Embedded(place.path, "SASL token", place.data, value=shown, end=len(place.data))
+    return Embedded(field.path, "SASL token", field.data, value=shown, end=len(field.data))
 
 
 _READERS: dict[tuple[int, Kind, str], EmbeddedReader] = {
@@ -190,4 +191,4 @@ _READERS: dict[tuple[int, Kind, str], EmbeddedReader] = {
     (58, "request", "client_host_address"): _read_address,
     (58, "response", "response_data"): _read_inner_response,
 }
-"""(API key, request or response, path without indices) -> what reads the field."""
+"""(API key, request or response, path without indices) -> reader of the field."""

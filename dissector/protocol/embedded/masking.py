@@ -1,13 +1,13 @@
 """
-What must not be shown, in a body, in a record and in a hex dump.
+Mask secrets in bodies, records and hex dumps.
 
-Secret are: fields declared so (SASL tokens, salts, keys, delegation tokens, metrics), the values of
-settings that may be (see `settings`), text that holds a credential (see `credentials`), unknown
-tagged fields, and the bytes of an Envelope or of a record of Kafka's own topics that carry any of
-these. Bytes that can't be read are secret as a whole where they may hold a secret: in messages of
-APIs that have some, of unknown APIs, of APIs that a definition changes or adds, and in responses
-without their request. So is the body of such an API in a version that is not known, as a secret may
-lie elsewhere in it. Records of users' own topics are not looked at.
+These are secret: fields declared so (SASL tokens, salts, keys, delegation tokens, metrics), the
+values of settings that may be secret (see `settings`), text that contains a credential (see
+`credentials`), unknown tagged fields, and the bytes of an Envelope, or of a record of Kafka's own
+topics, that contain any of these. Bytes that can't be decoded are secret as a whole if they may
+contain a secret: in messages of APIs that have secrets, of unknown APIs, of APIs that a definition
+changes or adds, and in responses without their request. So is the body of such an API in an unknown
+version, as the secret may be elsewhere in it. Records of users' topics are not inspected.
 
 Source: KIP-226 and KIP-133 (sensitive configuration entries), KIP-554, KIP-48, KIP-714.
 """
@@ -36,12 +36,13 @@ from dissector.protocol.spans import Span, spans
 
 _ENVELOPE_FIELDS = ("request_data", "response_data")
 _FIXED_HEADER_BYTES = {"request": 8, "response": 4}
-"""The part of a header that is never secret: API, version and correlation id; correlation id."""
+"""Size of the header fields that are never secret: API key, version and correlation id; of
+responses the correlation id."""
 
 
 @cache
 def setting_name(fields: tuple[Field, ...]) -> str | None:
-    """Return the field with the name of a setting, if a struct of these fields is a setting."""
+    """Return which field has the name of a setting, if a struct of these fields is a setting."""
     return _setting_name({each.name for each in fields if each.type == "string"})
 
 
@@ -54,10 +55,10 @@ def _is_sensitive(entry: Mapping[str, Any], name: str, outer_sensitive: bool | N
     Return whether the value of a setting may be a secret.
 
     Args:
-        entry: Its fields.
-        name: The field with its name; what is named by a `key` need not be known to Kafka.
-        outer_sensitive: Whether the setting that encloses this one is sensitive; None where none
-            does.
+        entry: The fields of the setting.
+        name: The field with its name; a setting named by `key` need not be known to Kafka.
+        outer_sensitive: Whether the setting that encloses this one is sensitive; None if there is
+            no such setting.
     """
     mark = entry.get("is_sensitive")
     if outer_sensitive or mark or entry.get("config_type") == PASSWORD_TYPE:
@@ -85,24 +86,24 @@ def mask(
     body: Container, schema: Schema, version: int, request: Message | None = None
 ) -> Container:
     """
-    Return a body with `MASK` in the place of each secret; null stays null.
+    Return a body with each secret replaced by `MASK`; null stays null.
 
-    What holds a secret is copied, all else is the body's own. `records` fields stay as they are:
-    whoever reads them masks with `mask_record`.
+    Structs with a secret are copied, all others are shared with the body. `records` fields are left
+    alone: their records are masked by `mask_record` once they are decoded.
 
     Args:
         body: As the codec of the schema and version parsed it.
         schema: Its declaration.
         version: Its version.
-        request: Of the response of an Envelope: its request, which says what is inside. Without
-            it the inner response is masked.
+        request: For an Envelope response its request, which determines the API inside. Without it
+            the whole inner response is masked.
     """
     return _Masker(enveloped_request(request)).mask_struct(body, schema.fields, None)
 
 
 @cache
 def _maskable_fields(fields: tuple[Field, ...]) -> tuple[Field, ...]:
-    """Return the fields that may hold a secret, now or in a mistake."""
+    """Return the fields that may contain a secret, by declaration or by a user's mistake."""
     return tuple(
         each
         for each in fields
@@ -112,7 +113,7 @@ def _maskable_fields(fields: tuple[Field, ...]) -> tuple[Field, ...]:
 
 @dataclass(frozen=True, slots=True)
 class _Masker:
-    """Masks structs; `request` is the one inside the Envelope that a response answers."""
+    """Masks structs; `request` is the request inside the Envelope request of a response."""
 
     request: Message | None
 
@@ -138,7 +139,7 @@ class _Masker:
         return Container({**struct, **changed}) if changed else struct
 
     def mask_value(self, value: Any, declared: Field, sensitive: bool | None) -> Any:
-        """Mask the value of a field of an entry that is `sensitive`, or of none."""
+        """Mask a field's value; `sensitive`: whether its setting is; None outside of settings."""
         if declared.secret or (sensitive and declared.name == "value"):
             return MASK
         if declared.name in _ENVELOPE_FIELDS:
@@ -170,17 +171,17 @@ def _may_hold_secrets(name: str, data: object, request: Message | None) -> bool:
 
 def mask_embedded(found: Embedded) -> Embedded:
     """
-    Return a copy of something embedded with its secrets masked.
+    Return a copy of embedded data with its secrets masked.
 
-    The copy of one that may hold secrets has neither `data` nor `message`.
+    If the data may contain secrets, the copy has neither `data` nor `message`.
     """
     inner = [mask_embedded(each) for each in found.inner]
     if found.name == "SASL token":
         return replace(found, data=b"", inner=inner)
     value = found.value
-    guessed = found.message is not None and may_hold_secrets_anywhere(found.message)
-    if found.schema is None or found.version is None or guessed:
-        value = None if guessed else value
+    is_assumed = found.message is not None and may_hold_secrets_anywhere(found.message)
+    if found.schema is None or found.version is None or is_assumed:
+        value = None if is_assumed else value
         secret = found.message is not None or holds_credential(found.data)
     else:
         value = value and mask(value, found.schema, found.version)
@@ -191,17 +192,17 @@ def mask_embedded(found: Embedded) -> Embedded:
 
 
 def mask_record(topic: str, record: DecodedRecord) -> DecodedRecord:
-    """Return a copy of one of Kafka's own records with its secrets masked; see `mask_embedded`."""
+    """Return a copy of a record of Kafka's own topics, masked as by `mask_embedded`."""
     return record if record.value is None else replace(record, value=mask_embedded(record.value))
 
 
 def is_secret_topic(topic: Any) -> bool:
-    """Return whether records of a topic, of this name or id, may hold secrets."""
+    """Return whether records of the topic with this name or id may contain secrets."""
     return topic == CLUSTER_METADATA_ID or (isinstance(topic, str) and is_own_topic(topic))
 
 
 def is_secret_record(topic: str, record: DecodedRecord) -> bool:
-    """Return whether the raw value of a record must not be shown."""
+    """Return whether the raw value of a record must be masked."""
     if not is_own_topic(topic) or record.tombstone:
         return False
     value = record.value
@@ -216,7 +217,7 @@ def is_secret_record(topic: str, record: DecodedRecord) -> bool:
 
 def mask_body(message: Message, request: Message | None = None) -> Container | None:
     """
-    Return the body of a message with its secrets masked; None where there is none.
+    Return the body of a message with its secrets masked; None if there is no body.
 
     Args:
         message: The message.
@@ -233,16 +234,16 @@ def mask_body(message: Message, request: Message | None = None) -> Container | N
 
 def may_hold_secrets_anywhere(message: Message) -> bool:
     """
-    Return whether each field of a message may be a secret.
+    Return whether any field of a message may be a secret.
 
-    In a version that is not known a secret may lie where the newest known one has another field.
+    In an unknown version a secret may be where the newest known version has another field.
     """
     schema = message.schema
     return message.is_assumed and schema is not None and carries_secrets(schema.fields)
 
 
 def _all_masked(value: Any) -> Any:
-    """Return a value with `MASK` in the place of all that is no container, list or null."""
+    """Return a value with everything replaced by `MASK`, except containers, lists and nulls."""
     if isinstance(value, Mapping):
         return Container({name: _all_masked(each) for name, each in value.items()})
     if isinstance(value, list):
@@ -254,14 +255,14 @@ def secret_ranges(message: Message, request: Message | None = None) -> list[tupl
     """
     Return the ranges [start, end) of a message's frame to blank in a hex dump.
 
-    A message that may hold secrets is blanked from the first byte that does not fit its
-    declaration; one whose API is not known from the end of its header on.
+    A message that may contain secrets is blanked from the first byte that does not match its
+    declaration; a message of an unknown API from the end of its header.
     """
     found = None if message.api_key is None else api.under(message.schemas, message.api_key)
-    # Nobody has looked at what only a definition knows.
+    # Fields that only a definition declares have not been reviewed.
     is_foreign = found is not None and bool(found.sources)
     schema, size = message.schema, len(message.frame)
-    # The body's place is known only where the header was read.
+    # The start of the body is known only if the header was decoded.
     if found is None or schema is None or message.api_version is None or not message.body_start:
         start = message.body_start or _FIXED_HEADER_BYTES[message.kind]
         may_hide = is_foreign or found is None or carries_secrets(found.schema(message.kind).fields)
@@ -285,10 +286,10 @@ def secret_ranges(message: Message, request: Message | None = None) -> list[tupl
 
 def secret_spans(root: Span, request: Message | None = None) -> list[tuple[int, int]]:
     """
-    Return the ranges [start, end) to blank in a hex dump of what a span covers.
+    Return the ranges [start, end) to blank in a hex dump of a span.
 
     Args:
-        root: A message, as `spans` returns it; its ranges are whole fields, lengths included.
+        root: A message, as returned by `spans`; the ranges are whole fields, lengths included.
         request: As for `mask`.
     """
     found = _SecretCollector(enveloped_request(request))
@@ -297,7 +298,7 @@ def secret_spans(root: Span, request: Message | None = None) -> list[tuple[int, 
 
 
 class _SecretCollector:
-    """Walks a tree of spans and keeps the ranges of those that are secret."""
+    """Walks a tree of spans and collects the ranges of the secret ones."""
 
     def __init__(self, request: Message | None) -> None:
         self.request = request
@@ -332,7 +333,7 @@ class _SecretCollector:
 
 
 def _is_secret_topic(fields: Iterable[Span]) -> bool:
-    """Return whether the fields of a struct name one of Kafka's own topics."""
+    """Return whether a struct's fields have the name or id of one of Kafka's own topics."""
     return any(is_secret_topic(each.value) for each in fields)
 
 
@@ -342,9 +343,9 @@ def _has_secret_topic(span: Span) -> bool:
 
 def _uncertain_start(span: Span) -> int:
     """
-    Return where reading stopped, or where the configuration entry begins in which it did.
+    Return where decoding stopped, or the start of the configuration entry in which it did.
 
-    What comes at the end of an entry may say that its value is a secret.
+    A field at the end of an entry may mark its value as a secret.
     """
     failed = next((each for each in span.children if each.problem), None)
     if failed is None or _setting_name([each.name for each in span.children]) is not None:

@@ -1,10 +1,9 @@
 """
-The records of Kafka's own topics: which declaration reads which, and the reading.
+Decode the records of Kafka's own topics.
 
-Coordinators: the key begins with an int16 that chooses the kind, the value with the int16 version
-of its own; a null value (tombstone) takes the record back. KRaft and tiered storage: no key; the
-value is a frame of three unsigned varints (version of the frame, record type, version of the
-record) and the record.
+Coordinators: the key begins with an int16 that selects the record type, the value with its int16
+version; a null value is a tombstone. KRaft and tiered storage: no key; the value is a frame of
+three unsigned varints (frame version, record type, record version) followed by the record.
 
 Source: Kafka, GroupCoordinatorRecordSerde.java, MetadataRecordSerde.java,
 RemoteLogMetadataSerde.java; KIP-405, KIP-631, KIP-848.
@@ -44,15 +43,15 @@ FRAME_VERSION = 1
 @dataclass(slots=True)
 class DecodedRecord:
     """
-    One record of Kafka's own, read.
+    A decoded record of one of Kafka's own topics.
 
     Attributes:
-        name: Its kind: `OffsetCommit`, `GroupMetadata`, `PartitionRecord`, `COMMIT`; where it is
-            not known, what is known of it: `record type 99`.
-        key: Its key; None where the kind has none.
-        value: Its value; None for a tombstone, and where there is nothing to read it with.
-        tombstone: The value is null where the kind has one.
-        problems: What was wrong, of key and value too.
+        name: Its type: `OffsetCommit`, `GroupMetadata`, `PartitionRecord`, `COMMIT`; for an unknown
+            type `record type 99`.
+        key: Its key; None if records of the type have none.
+        value: Its value; None for a tombstone, and for an unknown type.
+        tombstone: Whether the value is null though records of the type have one.
+        problems: Its problems, those of key and value included.
     """
 
     name: str
@@ -71,7 +70,7 @@ class DecodedRecord:
 
 @dataclass(frozen=True, slots=True)
 class _RecordType:
-    """A kind of record; those in frames have no key."""
+    """A record type; framed ones have no key."""
 
     name: str
     value: Schema
@@ -79,12 +78,12 @@ class _RecordType:
 
 
 def is_own_topic(topic: str) -> bool:
-    """Tell whether a topic is Kafka's own, so that its records can be decoded."""
+    """Return whether a topic is Kafka's own, so that its records can be decoded."""
     return topic in _TOPICS
 
 
 def decode_record(topic: str, key: bytes | None, value: bytes | None) -> DecodedRecord | None:
-    """Read a record by the name of its topic; None where the topic is not Kafka's own."""
+    """Decode a record by the name of its topic; None if the topic is not Kafka's own."""
     if topic not in _TOPICS:
         return None
     if topic in _FRAMED_TOPICS:
@@ -93,40 +92,40 @@ def decode_record(topic: str, key: bytes | None, value: bytes | None) -> Decoded
 
 
 def _coordinator_types(*modules: ModuleType) -> dict[int, _RecordType]:
-    """Return the kinds that some modules declare, by the versions of their keys."""
-    kinds = {}
+    """Return the coordinator records declared by modules, by the versions of their keys."""
+    types = {}
     for module in modules:
         for label, schema in vars(module).items():
             if isinstance(schema, Schema) and label.endswith("Key"):
                 name = label.removesuffix("Key")
                 value = getattr(module, f"{name}Value")
-                kinds.update(dict.fromkeys(schema.versions, _RecordType(name, value, schema)))
-    return kinds
+                types.update(dict.fromkeys(schema.versions, _RecordType(name, value, schema)))
+    return types
 
 
 def _read_coordinator_record(
-    kinds: dict[int, _RecordType], key: bytes | None, value: bytes | None
+    types: dict[int, _RecordType], key: bytes | None, value: bytes | None
 ) -> DecodedRecord:
-    """Read a coordinator's record: its key says the kind."""
+    """Decode a coordinator's record; its key holds the record type."""
     if key is None or len(key) < 2:
         what = "the key is null" if key is None else f"the key has {len(key)} bytes"
         return DecodedRecord("record without a type", problems=[Problem(what, "key", 0)])
     number = int.from_bytes(key[:2], "big", signed=True)
-    kind = kinds.get(number)
-    if kind is None:
+    record_type = types.get(number)
+    if record_type is None:
         name = f"record type {number}"
         return DecodedRecord(name, problems=[Problem(f"{name} is not known", "key", 0)])
-    record = DecodedRecord(kind.name, tombstone=value is None)
-    if kind.key is not None:
-        record.key = read_versioned("key", f"{kind.name}Key", kind.key, key)
+    record = DecodedRecord(record_type.name, tombstone=value is None)
+    if record_type.key is not None:
+        record.key = read_versioned("key", f"{record_type.name}Key", record_type.key, key)
     if value is not None:
-        record.value = read_versioned("value", f"{kind.name}Value", kind.value, value)
+        record.value = read_versioned("value", f"{record_type.name}Value", record_type.value, value)
         _read_members(record.value)
     return record.with_embedded_problems()
 
 
 def _read_members(value: Embedded) -> None:
-    """Read what the members of a group wrote, where a value carries it."""
+    """Decode the metadata and assignments of group members in a value, if it has any."""
     body = value.value
     if body is None:
         return
@@ -147,7 +146,7 @@ def _read_members(value: Embedded) -> None:
 
 
 def _framed_types(*modules: ModuleType) -> dict[int, _RecordType]:
-    """Return the kinds that some modules declare, by their keys."""
+    """Return the framed records declared by modules, by their record types."""
     return {
         schema.key: _RecordType(name, schema)
         for module in modules
@@ -156,8 +155,8 @@ def _framed_types(*modules: ModuleType) -> dict[int, _RecordType]:
     }
 
 
-def _read_framed_record(kinds: dict[int, _RecordType], value: bytes | None) -> DecodedRecord:
-    """Read a record in a frame; it has no key, a key that is there is ignored."""
+def _read_framed_record(types: dict[int, _RecordType], value: bytes | None) -> DecodedRecord:
+    """Decode a framed record; such records have no key, and a given key is ignored."""
     if value is None:
         return DecodedRecord(
             "record without a type", problems=[Problem("the value is null", "value")]
@@ -171,11 +170,11 @@ def _read_framed_record(kinds: dict[int, _RecordType], value: bytes | None) -> D
     if frame != FRAME_VERSION:
         problem = Problem(f"version {frame} of the record's frame is not known", "value", 0)
         return DecodedRecord("record without a type", problems=[problem])
-    if number not in kinds:
+    if number not in types:
         name = f"record type {number}"
         return DecodedRecord(name, problems=[Problem(f"{name} is not known", "value", 0)])
-    name = kinds[number].name
-    found = read("value", name, kinds[number].value, version, value, start=stream.tell())
+    name = types[number].name
+    found = read("value", name, types[number].value, version, value, start=stream.tell())
     record = DecodedRecord(name, value=found)
     return record.with_embedded_problems()
 
@@ -195,24 +194,24 @@ _FRAMED_TOPICS = frozenset((CLUSTER_METADATA, "__remote_log_metadata"))
 
 @per_schemas
 def _record_types(topic: str) -> dict[int, _RecordType]:
-    """Return the kinds of records of a topic, those included that only definitions know."""
-    schemas, kinds = current(), _TOPICS[topic]
+    """Return the record types of a topic, including those that only definitions declare."""
+    schemas, types = current(), _TOPICS[topic]
     if schemas is None:
-        return kinds
+        return types
     added = {
         each.number: _RecordType(
             each.name, UNDECLARED, None if topic in _FRAMED_TOPICS else UNDECLARED
         )
         for each in record_definitions(schemas, _topics_of_definitions())
-        if each.topic == topic and each.number not in kinds
+        if each.topic == topic and each.number not in types
     }
-    return {**kinds, **added}
+    return {**types, **added}
 
 
 def _topics_of_definitions() -> dict[str, str]:
-    """Return the topics of records by the names of their definitions."""
+    """Return the topics of records, by the names of their definitions."""
     return {
-        kind.name + ("" if topic in _FRAMED_TOPICS else "Key"): topic
-        for topic, kinds in _TOPICS.items()
-        for kind in kinds.values()
+        record_type.name + ("" if topic in _FRAMED_TOPICS else "Key"): topic
+        for topic, types in _TOPICS.items()
+        for record_type in types.values()
     }

@@ -1,5 +1,5 @@
 """
-DefaultPrincipalData: who sent the request that an Envelope wraps; behind an int16 version.
+DefaultPrincipalData: the sender of the request in an Envelope; follows an int16 version.
 
 Source: Kafka, DefaultPrincipalData.json; KIP-590, KIP-684.
 """

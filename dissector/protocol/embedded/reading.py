@@ -1,8 +1,8 @@
 """
-What embedded bytes turned out to be, and the reading that all kinds of them share.
+Decoded content of embedded bytes, and the decoding that all kinds of them share.
 
-Nothing here raises because of bytes: what does not fit is a `Problem` of what was read, whose
-position counts from the beginning of the embedded bytes.
+No bytes make this module raise: a mismatch is a `Problem` of the result, with a position relative
+to the start of the embedded bytes.
 """
 
 from __future__ import annotations
@@ -26,19 +26,21 @@ class Embedded:
     The content of one bytes field, or of the key or the value of one record.
 
     Attributes:
-        path: The field in what encloses it: `protocols[0].metadata`; `key` or `value` of a record.
-        name: What it is: `ConsumerProtocolSubscription`, `AlterConfigs request`, `SASL token`.
-        data: All bytes of the field. The last `len(data)` bytes of the field's span are these.
-        schema: Its declaration; None where there is none, as for SASL tokens.
-        version: The version that it was read in.
-        written_version: The version that the bytes say; above `version` where a newer writer was
-            read by the newest declaration known.
-        start: Where the first declared field lies in `data`.
-        end: Offset in `data` behind what was read.
-        value: What was read; None where it did not fit.
-        message: A whole request or response, where it is one; `value` is then its body.
-        inner: What is embedded in this again; their paths begin below this one.
-        problems: What was wrong.
+        path: The field in the enclosing message: `protocols[0].metadata`; `key` or `value` of a
+            record.
+        name: The type of content: `ConsumerProtocolSubscription`, `AlterConfigs request`,
+            `SASL token`.
+        data: All bytes of the field; they are the last `len(data)` bytes of the field's span.
+        schema: Its declaration; None if there is none, as for SASL tokens.
+        version: The version by which it was decoded.
+        written_version: The version in the bytes; higher than `version` if a newer writer's bytes
+            were decoded by the newest known declaration.
+        start: Offset in `data` of the first declared field.
+        end: Offset in `data` of the end of the decoded fields.
+        value: The decoded value; None if the bytes did not match.
+        message: The whole request or response, if it is one; `value` is then its body.
+        inner: Data embedded in this one; their paths are relative to this one.
+        problems: The defects found.
     """
 
     path: str
@@ -56,26 +58,26 @@ class Embedded:
 
     @property
     def left(self) -> bytes:
-        """The bytes behind what was read."""
+        """The bytes after the decoded fields."""
         return self.data[self.end :]
 
     def spans(self) -> Span | None:
-        """Return the tree of fields, placed in `data`; None where no declaration fits."""
+        """Return the tree of fields with offsets in `data`; None if there is no declaration."""
         if self.schema is None or self.version is None:
             return None
         return spans(self.schema, self.version, self.data, self.start, self.name)
 
     @property
     def fits(self) -> bool:
-        """Whether it was read, and nothing is wrong with it."""
+        """Whether it was decoded without problems."""
         return self.value is not None and all(each.is_foreign for each in self.problems)
 
     def problem(self, what: str, position: int | None = None, path: str = "") -> None:
-        """Add a problem; `path` is below this field's own."""
+        """Add a problem; `path` is relative to this field."""
         self.add(Problem(what, path, position))
 
     def add(self, problem: Problem) -> None:
-        """Add a problem whose path is below this field's own."""
+        """Add a problem whose path is relative to this field."""
         self.problems.append(replace(problem, path=f"{self.path}.{problem.path}".rstrip(".")))
 
 
@@ -90,20 +92,20 @@ def read(
     forward: bool = False,
 ) -> Embedded:
     """
-    Read some bytes as one version of a declaration.
+    Decode bytes by one version of a declaration.
 
     Args:
-        path: Of the field.
-        name: Of the declaration.
+        path: Path of the field.
+        name: Name of the declaration.
         schema: The declaration.
         version: The version that the writer used.
         data: The bytes.
-        start: Where the declared fields begin.
-        forward: A version newer than known is read as the newest known, and what is left then is
-            no problem.
+        start: Offset of the first declared field.
+        forward: Decode a version newer than all known ones as the newest known one, and accept
+            trailing bytes then.
     """
-    over = None if current() is None else overlay_embedded(name, schema)
-    schema = schema if over is None else over.schema
+    overlay = None if current() is None else overlay_embedded(name, schema)
+    schema = schema if overlay is None else overlay.schema
     newest = schema.versions.high
     newer = forward and version > newest
     found = Embedded(path, name, data, written_version=version, start=start, end=start)
@@ -122,8 +124,8 @@ def read(
         found.problem(f"{name} v{version}: {error.what}", error.position, error.path)
         return found
     found.end = stream.tell()
-    if over is not None and found.version in over.sources:
-        what = f"{name} v{found.version} is read by {over.sources[found.version]}"
+    if overlay is not None and found.version in overlay.sources:
+        what = f"{name} v{found.version} is decoded by {overlay.sources[found.version]}"
         found.problems.append(Problem(what, path, kind="foreign"))
     if found.left and not newer:
         found.problem(f"{len(found.left)} bytes are left over after {name}", found.end)
@@ -133,17 +135,17 @@ def read(
 def read_versioned(
     path: str, name: str, schema: Schema, data: bytes, *, forward: bool = False
 ) -> Embedded:
-    """Read bytes that begin with an int16 version; see `read`."""
+    """Decode bytes that begin with an int16 version; see `read`."""
     if len(data) < 2:
         short = Embedded(path, name, data)
-        short.problem(f"{name} begins with a version of 2 bytes, {len(data)} are there", 0)
+        short.problem(f"{name} begins with a version of 2 bytes, but only {len(data)} are there", 0)
         return short
     version = int.from_bytes(data[:2], "big", signed=True)
     return read(path, name, schema, version, data, start=2, forward=forward)
 
 
 def problems_of(found: Embedded) -> list[Problem]:
-    """Return the problems of something embedded and of all that is embedded in it."""
+    """Return the problems of embedded data and of everything embedded in it."""
     below = [
         replace(p, path=f"{found.path}.{p.path}")
         for inner in found.inner

@@ -1,8 +1,8 @@
 """
-SASL tokens: whose they are and which step they take, and never what they keep secret.
+SASL tokens: user and step of the login, never the secrets in them.
 
-The mechanism is told by the handshake; where it is not known it is guessed from the bytes. What is
-shown of a token is picked field by field; whatever is not known to be harmless is left out.
+The mechanism comes from the handshake; if that is unknown, the mechanism is guessed from the bytes.
+Fields of a token are shown only if they are known to be harmless; all others are left out.
 
 Source: RFC 4616 (PLAIN), RFC 5802 and 7677 (SCRAM), RFC 7628 and 6750 (OAUTHBEARER), RFC 4752 and
 2743 (GSSAPI); KIP-12, KIP-43, KIP-84, KIP-255.
@@ -19,7 +19,7 @@ from typing import Any
 from dissector.protocol.embedded.secrecy.credentials import holds_credential
 
 MASK = "***"
-"""Stands in the place of a secret."""
+"""Replaces a secret."""
 
 _SCRAM_BY_DIGEST = {32: "SCRAM-SHA-256", 64: "SCRAM-SHA-512"}
 _SCRAM_ERRORS = {
@@ -46,13 +46,13 @@ _JSON_LIMIT = 65_536
 @dataclass(frozen=True, slots=True)
 class Token:
     """
-    What may be shown of a SASL token.
+    The parts of a SASL token that may be shown.
 
     Attributes:
-        mechanism: `PLAIN`, `SCRAM-SHA-256`, `GSSAPI`, ...; `SCRAM` where the token does not tell
-            which; None where it is not known.
-        user: Who logs in, where the token says so.
-        step: `client-first`, `server-final`, ...; empty where it is not known.
+        mechanism: `PLAIN`, `SCRAM-SHA-256`, `GSSAPI`, ...; `SCRAM` if the token does not show which
+            one; None if unknown.
+        user: The name that logs in, if the token has it.
+        step: `client-first`, `server-final`, ...; empty if unknown.
         text: One line for people.
     """
 
@@ -64,12 +64,12 @@ class Token:
 
 def decode_token(data: bytes, mechanism: str | None = None, from_client: bool = True) -> Token:
     """
-    Read a SASL token.
+    Decode a SASL token.
 
     Args:
         data: The token: `auth_bytes`, or a frame after SaslHandshake v0.
-        mechanism: From the handshake; guessed where it is None.
-        from_client: Who sent it.
+        mechanism: From the handshake; guessed if None.
+        from_client: Whether the client sent it.
     """
     for name, decode in _DECODERS:
         if mechanism is None or _family(mechanism) == name:
@@ -143,7 +143,7 @@ def _scram_server(text: str, mechanism: str | None) -> Token | None:
 
 
 def _scram_mechanism(digest: str) -> str:
-    """Tell the mechanism by the length of a digest in base64."""
+    """Return the SCRAM mechanism with this length of digest; the digest is in base64."""
     raw = _base64(digest)
     return _SCRAM_BY_DIGEST.get(len(raw or b""), "SCRAM")
 
@@ -160,7 +160,7 @@ def _oauthbearer(data: bytes, mechanism: str | None, from_client: bool) -> Token
     if not from_client:
         return _oauthbearer_server(text, mechanism)
     if mechanism is not None and text == "\1":
-        return Token("OAUTHBEARER", None, "client-final", "OAUTHBEARER takes note of the error")
+        return Token("OAUTHBEARER", None, "client-final", "OAUTHBEARER acknowledges the error")
     first = re.fullmatch(r"[ny],(?:a=([^,]*))?,\x01(.*)\x01", text, re.DOTALL)
     if first is None:
         return None
@@ -169,7 +169,7 @@ def _oauthbearer(data: bytes, mechanism: str | None, from_client: bool) -> Token
     if not bearer or not bearer[0].lower().startswith("bearer "):
         return None
     authzid, credential = _sasl_name(first[1] or ""), bearer[0][7:].strip()
-    # The claims of a web token are part of the credential: no name is taken from them.
+    # The claims of a web token are part of the credential: no user name is read from them.
     user = authzid if authzid not in credential else ""
     who = f" user {_quoted(user)}" if user else ""
     return Token("OAUTHBEARER", user or None, "client-first", f"OAUTHBEARER{who} token {MASK}")
@@ -186,7 +186,7 @@ def _oauthbearer_server(text: str, mechanism: str | None) -> Token | None:
 
 
 def _gssapi(data: bytes, mechanism: str | None, from_client: bool) -> Token | None:
-    """Name a GSSAPI token; only the first from each side says so itself."""
+    """Identify a GSSAPI token; only the first one of each side has its OID."""
     first = data[:1] == b"\x60" and any(oid in data[:24] for oid in _GSSAPI_OIDS)
     if mechanism is None and not first:
         return None
@@ -227,5 +227,5 @@ def _json(text: str) -> dict[str, Any] | None:
 
 
 def _quoted(text: str) -> str:
-    """Return text in quotes, on one line whatever it holds."""
+    """Return text in quotes, escaped to one line."""
     return json.dumps(text, ensure_ascii=not text.isprintable())

@@ -186,7 +186,7 @@ class _DetailTree:
     def inner_message(self, message: Message, base: int) -> list[str]:
         """Show the message inside an Envelope; Kafka nests no deeper."""
         if message.api_key == ENVELOPE:
-            return ["! an Envelope inside an Envelope is not read further"]
+            return ["! an Envelope inside an Envelope is not decoded"]
         request = enveloped_request(self.request)
         return replace(self, message=message, request=request, base=base, inner=True).lines()
 

@@ -20,12 +20,12 @@ MOCK = {
     ),
     "P01|broker||SyncGroup||SyncGroup v#: closed the connection": "SyncGroup v4, likewise.",
     "P01|broker||LeaveGroup||LeaveGroup v#: the response # can't be read: response.members at byte "
-    "#: LeaveGroup v#: # bytes wanted, # left": (
+    "#: LeaveGroup v#: # bytes expected, # left": (
         "LeaveGroup v3 ends behind the error code: 00 00 00 00 (throttle time), 00 19 (error 25); "
         "the list of members, which v3 brought, is missing."
     ),
     "P01|broker||LeaveGroup||LeaveGroup v#: the response # can't be read: response at byte #: "
-    "LeaveGroup v#: # bytes wanted, # left": (
+    "LeaveGroup v#: # bytes expected, # left": (
         "LeaveGroup v4 likewise: behind 00 19 only 00, the tag section or the list, not both."
     ),
     "P01|broker||Produce||Produce v#: the response # can't be read: "

@@ -111,7 +111,7 @@ def test_the_width_of_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_parquet_is_nothing_for_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdout", Terminal())
     for output in (None, "-"):
-        with pytest.raises(UsageError, match="-T parquet wants a file: -o FILE"):
+        with pytest.raises(UsageError, match="-T parquet requires an output file: -o FILE"):
             check_parquet("parquet", output)
     check_parquet("parquet", "file")
     check_parquet("csv", None)

@@ -277,7 +277,7 @@ def test_bodies_are_the_same_from_columns_and_one_by_one(
 def test_bodies_have_no_room_in_the_table(run: Run, shop: Path) -> None:
     done = run("pairs", shop, "--bodies")
     assert (done.status, done.out) == (2, "")
-    assert done.err == "kafkashark: --bodies goes with -T ndjson, csv or parquet\n"
+    assert done.err == "kafkashark: --bodies requires -T ndjson, csv or parquet\n"
 
 
 def test_filter(good: Run, shop: Path) -> None:
@@ -303,7 +303,7 @@ def test_sorting_by_bodies_and_several_columns(good: Run, shop: Path) -> None:
 def test_sorting_by_what_is_no_column(run: Run, shop: Path) -> None:
     done = run("pairs", shop, "--sort", "api,request")
     assert (done.status, done.out) == (2, "")
-    assert done.err.startswith("kafkashark: --sort: no column 'request'; there are capture, ")
+    assert done.err.startswith("kafkashark: --sort: no column 'request'; columns are capture, ")
 
 
 def test_port_takes_those_and_no_others(good: Run, run: Run, shop: Path, tmp_path: Path) -> None:

@@ -115,8 +115,8 @@ def test_to_a_file(good: Run, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["Nonsense"], "no API is called 'Nonsense'; `kafkashark schema` lists them"),
-        (["999"], "no API is called '999'; `kafkashark schema` lists them"),
+        (["Nonsense"], "no API has the name or key 'Nonsense'; `kafkashark schema` lists them"),
+        (["999"], "no API has the name or key '999'; `kafkashark schema` lists them"),
         (["Vote", "99"], "Vote has no version 99; known: "),
         (["-T", "csv"], "-T takes text, ndjson, not 'csv'"),
     ],

@@ -45,8 +45,8 @@ def test_rows_with_bodies(good: Run, pings: str, vendor: str) -> None:
     }
     assert ping["response"] == {"error_code": 3, "node": 7}
     assert ping["problems"] == [
-        "request: VendorPing v1 is read by vendor",
-        "response: VendorPing v1 is read by vendor",
+        "request: VendorPing v1 is decoded by vendor",
+        "response: VendorPing v1 is decoded by vendor",
     ]
 
 
@@ -75,7 +75,7 @@ def test_fields(good: Run, pings: str, vendor: str, tmp_path: Path) -> None:
     of_one = table.filter((polars.col("api") == "VendorPing") & (polars.col("correlation_id") == 3))
     paths = of_one["path"].cast(polars.String).to_list()
     assert {"points.x", "points.topic", "access_token", "error_code", "node"} <= set(paths)
-    assert "is read by vendor" in str(of_one["problem"].to_list())
+    assert "is decoded by vendor" in str(of_one["problem"].to_list())
 
 
 def test_filters_know_the_names(good: Run, pings: str, vendor: str) -> None:
@@ -102,7 +102,7 @@ def test_definitions_that_cant_be_used_are_said_once(run: Run, pings: str, vendo
     done = run("pairs", "-T", "ndjson", "--schemas", vendor, pings)
     assert done.status == 0
     assert done.err.splitlines() == [
-        f"kafkashark: {broken}: line 2 column 2: no JSON: Expecting ',' delimiter"
+        f"kafkashark: {broken}: line 2 column 2: not JSON: Expecting ',' delimiter"
     ]
     assert done.rows[1]["api"] == "VendorPing"
 
@@ -111,7 +111,7 @@ def test_definitions_that_cant_be_used_are_said_once(run: Run, pings: str, vendo
     ("name", "said"),
     [
         ("absent.jar", "No such file or directory"),
-        ("text.jar", "no JAR, nor a folder of definitions (File is not a zip file)"),
+        ("text.jar", "neither a JAR nor a folder of definitions (File is not a zip file)"),
         ("empty", "no message definitions (common/message/*.json); kafka-clients has them"),
     ],
 )

@@ -142,7 +142,7 @@ def test_a_request_that_ends_early(end: int) -> None:
     assert 0 <= (problem.position or 0) <= end
     assert problem.path.startswith("request")
     if end < 8:
-        assert problem.what == f"a request header wants 8 bytes at least, {end} are there"
+        assert problem.what == f"a request header has at least 8 bytes, but only {end} are there"
         assert problem.path == "request.header"
         assert message.api_key is message.correlation_id is message.api is None
         return
@@ -166,7 +166,7 @@ def test_a_response_that_ends_early(end: int) -> None:
     assert 0 <= (problem.position or 0) <= end
     if end < 4:
         assert message.correlation_id is None
-        what = f"a response header wants 4 bytes, {end} are there"
+        what = f"a response header has at least 4 bytes, but only {end} are there"
         assert problem == Problem(what, "response.header", 0)
     else:
         assert message.correlation_id == 9
@@ -175,9 +175,9 @@ def test_a_response_that_ends_early(end: int) -> None:
 
 def test_a_header_whose_tag_section_is_cut() -> None:
     (problem,) = decode_response(RESPONSE[:4], 12, 4).problems
-    assert problem == Problem("1 bytes wanted, 0 left", "response.header", 4)
+    assert problem == Problem("1 bytes expected, 0 left", "response.header", 4)
     (problem,) = decode_request(REQUEST[:13]).problems
-    assert problem == Problem("1 bytes wanted, 0 left", "request.header", 13)
+    assert problem == Problem("1 bytes expected, 0 left", "request.header", 13)
 
 
 @pytest.mark.parametrize("end", range(8, len(REQUEST)))
@@ -225,7 +225,7 @@ def test_a_body_that_does_not_fit_keeps_its_header() -> None:
     [
         ("0009 61", "length 9 but 1 bytes are left in the message"),
         ("fff0", "length -16 is negative"),
-        ("00", "2 bytes wanted, 1 left"),
+        ("00", "2 bytes expected, 1 left"),
     ],
 )
 def test_a_bad_client_id(client_id: str, what: str) -> None:

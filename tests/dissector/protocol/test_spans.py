@@ -227,7 +227,7 @@ def test_a_message_that_is_cut(data: st.DataObject) -> None:
 @pytest.mark.parametrize(
     ("version", "data", "path", "end", "what"),
     [
-        (0, "00", "acks", 0, "2 bytes wanted, 1 left"),
+        (0, "00", "acks", 0, "2 bytes expected, 1 left"),
         (0, "0001 7fffffff", "topics", 2, "count 2147483647 but 0 bytes are left in the message"),
         (0, "0001 00000001 0005 61626364", "topics[0].name", 6, "length 5 but 4 bytes are left"),
         (
@@ -237,10 +237,10 @@ def test_a_message_that_is_cut(data: st.DataObject) -> None:
             8,
             "count 2 but 4 bytes are left in the message",
         ),
-        (1, "0001 01 01", "cursor.at", 4, "1 bytes wanted, 0 left"),
-        (1, "0001 01 ff", "", 4, "1 bytes wanted, 0 left"),
+        (1, "0001 01 01", "cursor.at", 4, "1 bytes expected, 0 left"),
+        (1, "0001 01 ff", "", 4, "1 bytes expected, 0 left"),
         (1, "0001 01 ff 01 0004 00000001 00", "", 11, "tagged field ends at byte 12"),
-        (1, "0001 01 ff 02 0500 0500", "", 7, "tag 5 is there twice"),
+        (1, "0001 01 ff 02 0500 0500", "", 7, "tag 5 occurs twice"),
     ],
 )
 def test_what_does_not_fit(version: int, data: str, path: str, end: int, what: str) -> None:

@@ -1,5 +1,5 @@
 """
-AlterPartitionReassignments (key 45): begin or cancel moving partitions to other brokers.
+AlterPartitionReassignments (key 45): start or cancel reassignments of partitions to other brokers.
 
 Source: Kafka, AlterPartitionReassignmentsRequest.json and AlterPartitionReassignmentsResponse.json;
 KIP-455.

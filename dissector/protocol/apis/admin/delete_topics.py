@@ -1,7 +1,7 @@
 """
 DeleteTopics (key 20): delete topics.
 
-v6+ names them by name or id.
+v6+ identifies them by name or id.
 
 Source: Kafka, DeleteTopicsRequest.json and DeleteTopicsResponse.json; KIP-4, KIP-516 (v6).
 """

@@ -1,5 +1,5 @@
 """
-GetTelemetrySubscriptions (key 71): ask which metrics the broker wants from this client.
+GetTelemetrySubscriptions (key 71): get the metrics that the broker requests from this client.
 
 Source: Kafka, GetTelemetrySubscriptionsRequest.json and GetTelemetrySubscriptionsResponse.json;
 KIP-714.

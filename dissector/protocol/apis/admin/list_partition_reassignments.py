@@ -1,5 +1,5 @@
 """
-ListPartitionReassignments (key 46): list the partitions that are being moved.
+ListPartitionReassignments (key 46): list ongoing reassignments of partitions.
 
 Source: Kafka, ListPartitionReassignmentsRequest.json and ListPartitionReassignmentsResponse.json;
 KIP-455.

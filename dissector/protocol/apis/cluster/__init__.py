@@ -1,1 +1,1 @@
-"""Between brokers and the controller."""
+"""Requests between brokers and the controller."""

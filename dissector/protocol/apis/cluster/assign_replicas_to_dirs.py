@@ -1,5 +1,5 @@
 """
-AssignReplicasToDirs (key 73): broker to controller: these replicas lie in these directories.
+AssignReplicasToDirs (key 73): broker to controller: report the log directories of replicas.
 
 Source: Kafka, AssignReplicasToDirsRequest.json and AssignReplicasToDirsResponse.json; KIP-858.
 """

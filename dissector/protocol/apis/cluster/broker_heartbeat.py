@@ -1,5 +1,5 @@
 """
-BrokerHeartbeat (key 63): broker to controller: I am alive; fence me, unfence me, let me stop.
+BrokerHeartbeat (key 63): broker to controller: renew the registration; request fencing or shutdown.
 
 Source: Kafka, BrokerHeartbeatRequest.json and BrokerHeartbeatResponse.json; KIP-631, KIP-858 (v1),
 KIP-1066 (v2).

@@ -1,5 +1,5 @@
 """
-BrokerRegistration (key 62): broker to controller: I am here.
+BrokerRegistration (key 62): broker to controller: register a broker that starts.
 
 Source: Kafka, BrokerRegistrationRequest.json and BrokerRegistrationResponse.json; KIP-631, KIP-858
 (v2).

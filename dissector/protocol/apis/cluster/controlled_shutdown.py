@@ -1,8 +1,8 @@
 """
-ControlledShutdown (key 7): broker to controller: move my leaderships away, I am stopping.
+ControlledShutdown (key 7): broker to controller: move leaderships away from a broker that stops.
 
-The request of v0 has a header without a client id.
-Gone with ZooKeeper in Kafka 4.0.
+The v0 request has a header without a client id.
+Removed with ZooKeeper in Kafka 4.0.
 
 Source: Kafka, ControlledShutdownRequest.json and ControlledShutdownResponse.json; KIP-380.
 """

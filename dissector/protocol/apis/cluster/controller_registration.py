@@ -1,5 +1,5 @@
 """
-ControllerRegistration (key 70): controller to leader: I am here.
+ControllerRegistration (key 70): controller to active controller: register a controller.
 
 Source: Kafka, ControllerRegistrationRequest.json and ControllerRegistrationResponse.json; KIP-919.
 """

@@ -1,5 +1,5 @@
 """
-Envelope (key 58): broker to controller: another client's request, wrapped.
+Envelope (key 58): broker to controller: forward a client's request.
 
 `request_data` and `response_data` hold a whole request and response, header included.
 

@@ -1,7 +1,7 @@
 """
-LeaderAndIsr (key 4): controller to broker: lead or follow these partitions.
+LeaderAndIsr (key 4): controller to broker: become leader or follower of partitions.
 
-Gone with ZooKeeper in Kafka 4.0.
+Removed with ZooKeeper in Kafka 4.0.
 
 Source: Kafka, LeaderAndIsrRequest.json and LeaderAndIsrResponse.json; KIP-380, KIP-455, KIP-516.
 """

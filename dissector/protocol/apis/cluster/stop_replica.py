@@ -1,7 +1,7 @@
 """
-StopReplica (key 5): controller to broker: stop replicating partitions, and perhaps delete them.
+StopReplica (key 5): controller to broker: stop replicating partitions, optionally delete them.
 
-Gone with ZooKeeper in Kafka 4.0.
+Removed with ZooKeeper in Kafka 4.0.
 
 Source: Kafka, StopReplicaRequest.json and StopReplicaResponse.json; KIP-380.
 """

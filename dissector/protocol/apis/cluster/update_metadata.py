@@ -1,7 +1,7 @@
 """
-UpdateMetadata (key 6): controller to broker: the cluster's metadata has changed.
+UpdateMetadata (key 6): controller to broker: update the cluster's metadata.
 
-Gone with ZooKeeper in Kafka 4.0.
+Removed with ZooKeeper in Kafka 4.0.
 
 Source: Kafka, UpdateMetadataRequest.json and UpdateMetadataResponse.json; KIP-103, KIP-380.
 """

@@ -1,1 +1,1 @@
-"""Reads and writes of logs, metadata, offered versions."""
+"""Reading and writing logs, metadata, API versions."""

@@ -1,9 +1,9 @@
 """
-ApiVersions (key 18): ask which APIs and versions the broker offers.
+ApiVersions (key 18): get the APIs and versions that the broker supports.
 
 The response always has header v0, also in flexible versions.
-A request too new for the broker is answered in v0 with error 35. A request for another cluster or
-node than the one that reads it is answered with error 129 since v5.
+The response to a request too new for the broker is v0 with error 35. Since v5 the response to a
+request for another cluster or node has error 129.
 
 Source: Kafka, ApiVersionsRequest.json and ApiVersionsResponse.json; KIP-35, KIP-511 (v3), KIP-584,
 KIP-1242 (v5).

@@ -1,9 +1,10 @@
 """
 Fetch (key 1): read record batches from partitions, as a consumer or as a replica.
 
-v7+ has incremental sessions: a request then lists only what changed, a response only what has news.
-v13+ names topics by id only.
-v15+ tells the replica in a tagged field.
+v7+ has incremental fetch sessions: a request lists only changed partitions, a response only
+partitions with new data.
+v13+ identifies topics by id only.
+v15+ has the replica in a tagged field.
 
 Source: Kafka, FetchRequest.json and FetchResponse.json; KIP-227 (v7), KIP-320 (v9), KIP-392 (v11),
 KIP-595 (v12), KIP-516 (v13), KIP-903 (v15), KIP-951 (v16).

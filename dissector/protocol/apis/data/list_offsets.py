@@ -1,9 +1,9 @@
 """
 ListOffsets (key 2): find offsets by timestamp, or the earliest and latest.
 
-Timestamps below zero are questions of their own: -1 latest, -2 earliest, -3 of the largest
-timestamp, and later ones.
-v0 answers with a list of offsets, v1+ with one.
+Negative timestamps request special offsets: -1 the latest, -2 the earliest, -3 that of the largest
+timestamp; newer versions have more.
+The v0 response has a list of offsets, v1+ a single one.
 
 Source: Kafka, ListOffsetsRequest.json and ListOffsetsResponse.json; KIP-79 (v1), KIP-98 (v2),
 KIP-734 (v7), KIP-405 (v8).

@@ -1,8 +1,8 @@
 """
-Metadata (key 3): ask for brokers, topics, partitions and their leaders.
+Metadata (key 3): get brokers, topics, partitions and their leaders.
 
-v0 asks for all topics with an empty list, v1+ with null.
-This is where topic ids (v10+) meet their names.
+v0 requests all topics by an empty array, v1+ by null.
+The response of v10+ maps topic ids to names.
 
 Source: Kafka, MetadataRequest.json and MetadataResponse.json; KIP-4 (v4), KIP-430 (v8), KIP-516
 (v10).

@@ -1,9 +1,9 @@
 """
 Produce (key 0): append record batches to partitions.
 
-With acks = 0 the broker sends no response at all.
-v0-v1 carry message sets of magic 0, v2 of magic 1, v3+ record batches of magic 2.
-v13+ names topics by id only.
+With acks = 0 the broker sends no response.
+v0-v1 contain message sets of magic 0, v2 of magic 1, v3+ record batches of magic 2.
+v13+ identifies topics by id only.
 
 Source: Kafka, ProduceRequest.json and ProduceResponse.json; KIP-98, KIP-467 (v8), KIP-951 (v10),
 KIP-890 (v12), KIP-516 (v13).

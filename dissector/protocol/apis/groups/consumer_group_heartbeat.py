@@ -1,7 +1,7 @@
 """
 ConsumerGroupHeartbeat (key 68): join, stay in or leave a consumer group of the new protocol.
 
-Member epoch 0 joins, -1 leaves, -2 leaves for a while (static member).
+Member epoch 0 joins, -1 leaves, -2 leaves temporarily (static member).
 
 Source: Kafka, ConsumerGroupHeartbeatRequest.json and ConsumerGroupHeartbeatResponse.json; KIP-848.
 """

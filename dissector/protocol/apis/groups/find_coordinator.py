@@ -1,7 +1,7 @@
 """
 FindCoordinator (key 10): find the coordinator of a group, transaction or share partition.
 
-v4+ asks for several keys at once.
+v4+ requests the coordinators of several keys at once.
 
 Source: Kafka, FindCoordinatorRequest.json and FindCoordinatorResponse.json; KIP-98 (v1), KIP-699
 (v4), KIP-890 (v5), KIP-932 (v6).

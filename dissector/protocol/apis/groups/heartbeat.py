@@ -1,5 +1,5 @@
 """
-Heartbeat (key 12): stay a member of a classic consumer group.
+Heartbeat (key 12): keep a member of a classic consumer group alive.
 
 Source: Kafka, HeartbeatRequest.json and HeartbeatResponse.json; KIP-345 (v3).
 """

@@ -1,7 +1,7 @@
 """
 JoinGroup (key 11): join a classic consumer group.
 
-v4+ refuses an empty member id once, with the id to come back with.
+v4+ rejects an empty member id; the error response has the id to join with.
 `protocols.metadata` holds bytes of the embedded consumer protocol.
 
 Source: Kafka, JoinGroupRequest.json and JoinGroupResponse.json; KIP-394 (v4), KIP-345 (v5), KIP-559

@@ -1,7 +1,7 @@
 """
 LeaveGroup (key 13): leave a classic consumer group.
 
-v3+ names several members.
+v3+ lists several members.
 
 Source: Kafka, LeaveGroupRequest.json and LeaveGroupResponse.json; KIP-345 (v3), KIP-800 (v5).
 """

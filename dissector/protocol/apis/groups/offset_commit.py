@@ -1,7 +1,7 @@
 """
 OffsetCommit (key 8): commit a group's offsets.
 
-v0 went to ZooKeeper; v1+ to the group coordinator.
+v0 stored offsets in ZooKeeper; v1+ is handled by the group coordinator.
 
 Source: Kafka, OffsetCommitRequest.json and OffsetCommitResponse.json; KIP-211 (v5), KIP-320 (v6),
 KIP-345 (v7), KIP-848 (v9), KIP-516 (v10).

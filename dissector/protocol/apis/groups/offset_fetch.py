@@ -1,8 +1,8 @@
 """
 OffsetFetch (key 9): read a group's committed offsets.
 
-v2+ asks for all partitions with null.
-v8+ asks for several groups at once.
+v2+ requests all partitions by null.
+v8+ requests several groups at once.
 
 Source: Kafka, OffsetFetchRequest.json and OffsetFetchResponse.json; KIP-320 (v5), KIP-447 (v7),
 KIP-709 (v8), KIP-848 (v9), KIP-516 (v10).

@@ -1,7 +1,7 @@
 """
 StreamsGroupTopologyDescriptionUpdate (key 93): describe the topology of a streams group.
 
-A member sends it where the answer to its heartbeat asks for it.
+A member sends it when the response to its heartbeat requests it.
 
 Source: Kafka, StreamsGroupTopologyDescriptionUpdateRequest.json and
 StreamsGroupTopologyDescriptionUpdateResponse.json; KIP-1331.

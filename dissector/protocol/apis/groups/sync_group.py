@@ -1,5 +1,5 @@
 """
-SyncGroup (key 14): hand out, or receive, the assignment of a classic consumer group.
+SyncGroup (key 14): send (leader) and receive the assignments of a classic consumer group.
 
 `assignment` holds bytes of the embedded consumer protocol.
 

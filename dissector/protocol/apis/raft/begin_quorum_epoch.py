@@ -1,5 +1,5 @@
 """
-BeginQuorumEpoch (key 53): KRaft: a new leader tells the voters.
+BeginQuorumEpoch (key 53): KRaft: a new leader announces itself to the voters.
 
 Source: Kafka, BeginQuorumEpochRequest.json and BeginQuorumEpochResponse.json; KIP-595, KIP-853
 (v1).

@@ -1,5 +1,5 @@
 """
-FetchSnapshot (key 59): KRaft: read a piece of a snapshot.
+FetchSnapshot (key 59): KRaft: read a chunk of a snapshot.
 
 Source: Kafka, FetchSnapshotRequest.json and FetchSnapshotResponse.json; KIP-630, KIP-853 (v1).
 """

@@ -1,5 +1,5 @@
 """
-UpdateRaftVoter (key 82): KRaft: a voter's endpoints or versions have changed.
+UpdateRaftVoter (key 82): KRaft: change a voter's endpoints or supported versions.
 
 Source: Kafka, UpdateRaftVoterRequest.json and UpdateRaftVoterResponse.json; KIP-853.
 """

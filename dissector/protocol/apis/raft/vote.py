@@ -1,5 +1,5 @@
 """
-Vote (key 52): KRaft: ask a voter for its vote.
+Vote (key 52): KRaft: request the vote of a voter.
 
 Source: Kafka, VoteRequest.json and VoteResponse.json; KIP-595, KIP-853 (v1), KIP-996 (v2).
 """

@@ -1,7 +1,7 @@
 """
 AlterUserScramCredentials (key 51): create, change or delete SCRAM credentials.
 
-Salts and salted passwords are secrets, masked in what is printed.
+Salts and salted passwords are secrets, masked in all output.
 
 Source: Kafka, AlterUserScramCredentialsRequest.json and AlterUserScramCredentialsResponse.json;
 KIP-554.

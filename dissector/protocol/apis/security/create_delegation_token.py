@@ -1,7 +1,7 @@
 """
 CreateDelegationToken (key 38): create a delegation token.
 
-The token's HMAC is a secret, masked in what is printed.
+The token's HMAC is a secret, masked in all output.
 
 Source: Kafka, CreateDelegationTokenRequest.json and CreateDelegationTokenResponse.json; KIP-48,
 KIP-373 (v3).

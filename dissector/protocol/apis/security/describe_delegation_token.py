@@ -1,7 +1,7 @@
 """
 DescribeDelegationToken (key 41): describe delegation tokens.
 
-The token's HMAC is a secret, masked in what is printed.
+The token's HMAC is a secret, masked in all output.
 
 Source: Kafka, DescribeDelegationTokenRequest.json and DescribeDelegationTokenResponse.json; KIP-48,
 KIP-373 (v3).

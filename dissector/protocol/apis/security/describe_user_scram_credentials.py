@@ -1,7 +1,7 @@
 """
 DescribeUserScramCredentials (key 50): describe SCRAM credentials.
 
-Tells mechanisms and iterations, never salts or keys.
+The response has mechanisms and iterations, never salts or keys.
 
 Source: Kafka, DescribeUserScramCredentialsRequest.json and
 DescribeUserScramCredentialsResponse.json; KIP-554.

@@ -1,7 +1,7 @@
 """
-ExpireDelegationToken (key 40): end a delegation token.
+ExpireDelegationToken (key 40): change the expiry time of a delegation token, or expire it.
 
-The token's HMAC is a secret, masked in what is printed.
+The token's HMAC is a secret, masked in all output.
 
 Source: Kafka, ExpireDelegationTokenRequest.json and ExpireDelegationTokenResponse.json; KIP-48.
 """

@@ -1,7 +1,7 @@
 """
-RenewDelegationToken (key 39): prolong a delegation token.
+RenewDelegationToken (key 39): renew a delegation token.
 
-The token's HMAC is a secret, masked in what is printed.
+The token's HMAC is a secret, masked in all output.
 
 Source: Kafka, RenewDelegationTokenRequest.json and RenewDelegationTokenResponse.json; KIP-48.
 """

@@ -1,7 +1,7 @@
 """
-SaslAuthenticate (key 36): carry one SASL token.
+SaslAuthenticate (key 36): exchange one SASL token.
 
-The tokens are secrets; `auth_bytes` is masked in what is printed.
+The tokens are secrets; `auth_bytes` is masked in all output.
 
 Source: Kafka, SaslAuthenticateRequest.json and SaslAuthenticateResponse.json; KIP-152, KIP-368
 (v1).

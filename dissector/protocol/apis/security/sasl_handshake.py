@@ -1,7 +1,7 @@
 """
 SaslHandshake (key 17): choose a SASL mechanism.
 
-After v0 raw tokens follow, without Kafka headers; after v1 SaslAuthenticate requests.
+v0 is followed by raw tokens without Kafka headers, v1 by SaslAuthenticate requests.
 
 Source: Kafka, SaslHandshakeRequest.json and SaslHandshakeResponse.json; KIP-43, KIP-152 (v1).
 """

@@ -1,5 +1,5 @@
 """
-AlterShareGroupOffsets (key 91): move where a share group stands.
+AlterShareGroupOffsets (key 91): change the start offsets of a share group.
 
 Source: Kafka, AlterShareGroupOffsetsRequest.json and AlterShareGroupOffsetsResponse.json; KIP-932.
 """

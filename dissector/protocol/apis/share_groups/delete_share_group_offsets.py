@@ -1,5 +1,5 @@
 """
-DeleteShareGroupOffsets (key 92): forget where a share group stands.
+DeleteShareGroupOffsets (key 92): delete the offsets of a share group.
 
 Source: Kafka, DeleteShareGroupOffsetsRequest.json and DeleteShareGroupOffsetsResponse.json;
 KIP-932.

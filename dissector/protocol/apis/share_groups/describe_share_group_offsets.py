@@ -1,5 +1,5 @@
 """
-DescribeShareGroupOffsets (key 90): describe where share groups stand.
+DescribeShareGroupOffsets (key 90): describe the start offsets of share groups.
 
 Source: Kafka, DescribeShareGroupOffsetsRequest.json and DescribeShareGroupOffsetsResponse.json;
 KIP-932.

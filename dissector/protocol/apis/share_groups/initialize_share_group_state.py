@@ -1,5 +1,5 @@
 """
-InitializeShareGroupState (key 83): share coordinator: begin the state of share partitions.
+InitializeShareGroupState (key 83): share coordinator: initialise the state of share partitions.
 
 Source: Kafka, InitializeShareGroupStateRequest.json and InitializeShareGroupStateResponse.json;
 KIP-932.

@@ -1,5 +1,5 @@
 """
-ReadShareGroupStateSummary (key 87): share coordinator: read the summary of share partitions.
+ReadShareGroupStateSummary (key 87): share coordinator: read state summaries of share partitions.
 
 Source: Kafka, ReadShareGroupStateSummaryRequest.json and ReadShareGroupStateSummaryResponse.json;
 KIP-932.

@@ -1,5 +1,5 @@
 """
-AllocateProducerIds (key 67): broker to controller: a block of producer ids, please.
+AllocateProducerIds (key 67): broker to controller: allocate a block of producer ids.
 
 Source: Kafka, AllocateProducerIdsRequest.json and AllocateProducerIdsResponse.json; KIP-730.
 """

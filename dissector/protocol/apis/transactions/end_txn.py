@@ -1,7 +1,7 @@
 """
 EndTxn (key 26): commit or abort a transaction.
 
-v5+ answers with the producer id and epoch to go on with.
+The v5+ response has the producer id and epoch to continue with.
 
 Source: Kafka, EndTxnRequest.json and EndTxnResponse.json; KIP-98, KIP-890 (v5).
 """

@@ -1,5 +1,5 @@
 """
-WriteTxnMarkers (key 27): coordinator to leader: write the marker that ends a transaction.
+WriteTxnMarkers (key 27): coordinator to leader: write the markers that end transactions.
 
 Source: Kafka, WriteTxnMarkersRequest.json and WriteTxnMarkersResponse.json; KIP-98.
 """

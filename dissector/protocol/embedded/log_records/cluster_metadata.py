@@ -1,8 +1,8 @@
 """
 KRaft: records of `__cluster_metadata` about topics, partitions, configuration and security.
 
-Each lies in a frame: unsigned varints of the frame's version, the record type and the record's
-version.
+Each record is framed: it follows unsigned varints of the frame version, the record type and the
+record version.
 The records about brokers, controllers and the log itself are in `cluster_nodes`.
 
 Source: Kafka, metadata/src/main/resources/common/metadata; KIP-631, KIP-746, KIP-801, KIP-900,

@@ -1,14 +1,13 @@
 """
 Group coordinator: keys and values of `__consumer_offsets`, classic and consumer groups.
 
-A key begins with an int16 that is its version and its type; a value with the int16 version of its
-own.
+A key begins with an int16 that is both its version and its type, a value with its int16 version.
 `subscription`, `assignment` and `metadata` of members hold bytes of the embedded consumer protocol.
 The records of share and streams groups are in `share_group_coordinator` and
 `streams_group_coordinator`.
 
-Where Kafka's definition has the default null without quotes, its generator takes no notice: the
-default is an empty list or struct, and null is written.
+Where Kafka's definition has the default null without quotes, its generator ignores it: the default
+is an empty list or struct, and null is written.
 
 Source: Kafka, group-coordinator/src/main/resources/common/message; KIP-211, KIP-345, KIP-848,
 KIP-915 (from here on values change by tagged fields only), KIP-1101 (`metadata_hash`), KIP-1263.

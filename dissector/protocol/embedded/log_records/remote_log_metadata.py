@@ -1,8 +1,8 @@
 """
 Tiered storage: records of `__remote_log_metadata`.
 
-A record has no key; its value is a frame like that of KRaft: unsigned varints of the frame's
-version, the record type and the record's version.
+A record has no key; its value is framed like KRaft's: it begins with unsigned varints of the frame
+version, the record type and the record version.
 
 Source: Kafka, storage/src/main/resources/message, RemoteLogMetadataSerde.java; KIP-405, KIP-1003
 (`custom_metadata`).

@@ -1,10 +1,9 @@
 """
 Share coordinator: keys and values of `__share_group_state`.
 
-A key begins with an int16 that is its version and its type; a value with the int16 version of its
-own.
-As Kafka 4.1 and later write them. The early access of 4.0 had other fields under the same versions
-of the values, whose bytes then do not fit.
+A key begins with an int16 that is both its version and its type, a value with its int16 version.
+Declared as Kafka 4.1 and later write them. The early access release in 4.0 had other fields in the
+same versions of the values; such bytes do not match.
 
 Source: Kafka, share-coordinator/src/main/resources/common/message; KIP-932, KIP-1226
 (`delivery_complete_count`).

@@ -1,9 +1,9 @@
 """
 Group coordinator: keys and values of `__consumer_offsets`, share groups.
 
-As Kafka 4.1 and later write them. The early access of 4.0 had other fields under the same versions
-of ShareGroupMetadata and ShareGroupStatePartitionMetadata, whose bytes then do not fit; and it
-alone wrote ShareGroupPartitionMetadata.
+Declared as Kafka 4.1 and later write them. The early access release in 4.0 had other fields in the
+same versions of ShareGroupMetadata and ShareGroupStatePartitionMetadata; such bytes do not match.
+Only that release wrote ShareGroupPartitionMetadata.
 
 Source: Kafka, group-coordinator/src/main/resources/common/message; KIP-932, KIP-1101
 (`metadata_hash`), KIP-1263 (`assignment_timestamp`).

@@ -1,7 +1,7 @@
 """
 Group coordinator: keys and values of `__consumer_offsets`, streams groups.
 
-As Kafka 4.1 and later write them. Nulls and defaults: see `group_coordinator`.
+Declared as Kafka 4.1 and later write them. For nulls and defaults see `group_coordinator`.
 
 Source: Kafka, group-coordinator/src/main/resources/common/message; KIP-1071, KIP-1263
 (`assignment_timestamp`), KIP-1331 (the epochs of topology descriptions).

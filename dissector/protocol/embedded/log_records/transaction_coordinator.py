@@ -1,8 +1,7 @@
 """
 Transaction coordinator: keys and values of `__transaction_state`.
 
-A key begins with an int16 that is its version and its type; a value with the int16 version of its
-own.
+A key begins with an int16 that is both its version and its type, a value with its int16 version.
 
 Source: Kafka, TransactionLogKey.json and TransactionLogValue.json; KIP-98, KIP-890 (v1).
 """

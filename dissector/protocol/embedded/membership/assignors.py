@@ -1,9 +1,9 @@
 """
-What assignors keep in the `user_data` of a subscription: what a member had, and when.
+Assignors' `user_data` in a subscription: the member's previous assignment and its generation.
 
-`sticky` writes no version: v1 (KIP-341) is v0 and a generation behind it. Java's
-`cooperative-sticky` writes the generation alone, as the subscription has the partitions; others
-write the same as for `sticky`.
+`sticky` writes no version: v1 (KIP-341) is v0 followed by a generation. Java's `cooperative-sticky`
+writes only the generation, as the subscription has the partitions; other clients write the same as
+for `sticky`.
 
 Source: Kafka, StickyAssignor.java and CooperativeStickyAssignor.java; librdkafka,
 rdkafka_sticky_assignor.c.
@@ -29,15 +29,15 @@ _GENERATION_BYTES = 4
 
 def read_user_data(path: str, data: bytes, assignor: str | None) -> Embedded | None:
     """
-    Read what an assignor keeps.
+    Decode an assignor's `user_data`.
 
     Args:
-        path: Of the field.
+        path: Path of the field.
         data: Its bytes.
-        assignor: Its name, which is that of the group's protocol.
+        assignor: Name of the assignor, which is that of the group's protocol.
 
     Returns:
-        None where the assignor is not known here, or the bytes do not fit to the last one.
+        None if the assignor is unknown, or the bytes do not match completely.
     """
     if assignor == "cooperative-sticky" and len(data) == _GENERATION_BYTES:
         return read(path, "CooperativeStickyUserData", CooperativeStickyUserData, 0, data)

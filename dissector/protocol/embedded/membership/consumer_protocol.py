@@ -1,9 +1,9 @@
 """
-Consumer protocol: what a member of a classic consumer group subscribes to, and what it is given.
+Consumer protocol: subscription and assignment of a member of a classic consumer group.
 
-Lies behind an int16 version in `metadata` of JoinGroup, `assignment` of SyncGroup, both in
+Follows an int16 version in `metadata` of JoinGroup and `assignment` of SyncGroup; both occur in
 DescribeGroups and in GroupMetadata records.
-Forward readable: a reader of an older version reads what it knows and passes over the rest.
+Forward compatible: a reader of an older version decodes the fields it knows and ignores the rest.
 `user_data` belongs to the assignor.
 
 Source: Kafka, ConsumerProtocolSubscription.json and ConsumerProtocolAssignment.json; KIP-429 (v1),

@@ -1,8 +1,8 @@
 """
-Bytes that the members of a classic group write for each other: subscriptions and assignments.
+Bytes that the members of a classic group exchange: subscriptions and assignments.
 
-The group's protocol type says whose protocol it is. Messages that do not carry it leave a guess,
-which counts only where the bytes fit to the last one.
+The group's protocol type determines the protocol. For messages without it, each known protocol is
+tried, and used only if the bytes match completely.
 
 Source: Kafka, ConsumerProtocol.java and ConnectProtocol.java; KIP-559 (the protocol type in
 JoinGroup and SyncGroup responses).
@@ -24,7 +24,7 @@ from dissector.protocol.embedded.membership.consumer_protocol import (
 from dissector.protocol.embedded.reading import Embedded, read_versioned
 
 MemberField = Literal["metadata", "assignment"]
-"""What a member tells when it joins, or what it is given."""
+"""What a member sends when it joins, or what it is assigned."""
 
 _PROTOCOLS = {
     "consumer": {
@@ -46,17 +46,17 @@ def read_member(
     protocol: str | None = None,
 ) -> Embedded | None:
     """
-    Read what a member wrote.
+    Decode the metadata or the assignment of a member.
 
     Args:
-        path: Of the field.
+        path: Path of the field.
         data: Its bytes.
         part: Which of the two it is.
-        protocol_type: That of the group; None leaves a guess.
-        protocol: The name of the protocol, where it is told: it says whose `user_data` there is.
+        protocol_type: Protocol type of the group; if None, the known ones are tried.
+        protocol: Name of the protocol, if known: it is the assignor that wrote `user_data`.
 
     Returns:
-        None where there are no bytes, or where they belong to a protocol that is not known here.
+        None if there are no bytes, or if they belong to an unknown protocol.
     """
     if not data:
         return None
@@ -65,11 +65,11 @@ def read_member(
     if protocol_type:
         found: Embedded | None = _read_as(path, data, part, protocol_type)
     else:
-        guesses = (_read_as(path, data, part, each) for each in _PROTOCOLS)
-        found = next((each for each in guesses if _fits(each)), None)
+        attempts = (_read_as(path, data, part, each) for each in _PROTOCOLS)
+        found = next((each for each in attempts if _fits(each)), None)
     if found is not None and part == "metadata" and found.value is not None:
-        kept = read_user_data("user_data", found.value.get("user_data") or b"", protocol)
-        found.inner += [kept] if kept is not None else []
+        user_data = read_user_data("user_data", found.value.get("user_data") or b"", protocol)
+        found.inner += [user_data] if user_data is not None else []
     return found
 
 

@@ -1,5 +1,5 @@
 """
-Credentials in the midst of other text: in URLs, error messages, reasons, metadata.
+Detect credentials inside other text: in URLs, error messages, reasons, metadata.
 
 Source: RFC 3986 section 3.2.1 (user information of a URL), RFC 6750 and 7617 (bearer and basic
 credentials), RFC 7519 (JSON web tokens); `ConfigException` of Kafka, whose text repeats the value.
@@ -30,14 +30,14 @@ _CREDENTIAL = re.compile(
 _REJECTED_SETTING = re.compile(
     rb"nvalid\s{1,4}value\s.{0,4096}?\sfor\s{1,4}configuration\s{1,4}([\w.-]+)", re.DOTALL
 )
-"""Kafka's words for a value that a setting can't have; the group is the name."""
+"""Kafka's message for an invalid value of a setting; the group is the setting's name."""
 
 
 def holds_credential(value: str | bytes) -> bool:
     """
-    Return whether text, or bytes of unknown meaning, seem to hold a credential.
+    Return whether text, or bytes of unknown content, appear to contain a credential.
 
-    `may_hold_credential` in `dissector.engine.facts.credential_kernel` finds at least as much.
+    `may_hold_credential` in `dissector.engine.facts.credential_kernel` finds at least these.
     """
     data = value.encode("utf-8", "surrogateescape") if isinstance(value, str) else value
     return _cached_search(data) if len(data) <= _MAX_CACHED_BYTES else _search(data)

@@ -1,11 +1,11 @@
 """
-Settings of brokers, topics, groups and quotas: whose values may be shown.
+Settings of brokers, topics, groups and quotas whose values may be shown.
 
-Kafka itself takes a setting of unknown type for a sensitive one; so does this module.
+Like Kafka itself, this module treats a setting of unknown type as sensitive.
 
 Source: `ConfigDef`s of Kafka 3.9.2 and 4.3.1 (`KafkaConfig`, `LogConfig`, `GroupConfig`,
-`ClientMetricsConfigs`, `DynamicConfig`), all names whose type is not PASSWORD; names from before
-that of brokers 0.8 to 2.8; `KafkaConfig.maybeSensitive`; KIP-226.
+`ClientMetricsConfigs`, `DynamicConfig`), all names whose type is not PASSWORD; older names from
+brokers 0.8 to 2.8; `KafkaConfig.maybeSensitive`; KIP-226.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ PASSWORD_TYPE = 9
 """`config_type` of a password in DescribeConfigs (KIP-569)."""
 
 _LISTENER = re.compile(r"listener\.name\.[^.]+\.")
-"""Begins a setting of one listener; the SASL mechanism may come next. Source: KIP-103, KIP-226."""
+"""Prefix of a listener's setting; a SASL mechanism may follow. Source: KIP-103, KIP-226."""
 
 
 def is_sensitive(name: object, *, marked: bool = False) -> bool:
@@ -27,8 +27,8 @@ def is_sensitive(name: object, *, marked: bool = False) -> bool:
 
     Args:
         name: The name in a configuration entry; anything but text is not a known setting.
-        marked: The entry itself says that it is not sensitive, as answers of brokers do. A name
-            that suggests a secret outweighs that.
+        marked: The entry itself is marked as not sensitive, as in responses of brokers. A name that
+            suggests a secret takes precedence.
     """
     if not isinstance(name, str):
         return True

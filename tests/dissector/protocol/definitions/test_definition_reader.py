@@ -170,13 +170,13 @@ def test_structures_differ_by_what_is_on_the_wire() -> None:
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        (b"\xff", "byte 0: no UTF-8"),
-        (b'{\n"a": ,}', "line 2 column 6: no JSON: Expecting value"),
-        (b"//\n//\n{,", "line 3 column 2: no JSON"),
-        (b"[]", "no message definition"),
+        (b"\xff", "byte 0: not UTF-8"),
+        (b'{\n"a": ,}', "line 2 column 6: not JSON: Expecting value"),
+        (b"//\n//\n{,", "line 3 column 2: not JSON"),
+        (b"[]", "not a message definition"),
         (b"[" * 100_000, "nested too deep"),
         (b"{}", "'name' is missing"),
-        (b'{"name": "X", "type": "letter"}', "'letter' is no type of message"),
+        (b'{"name": "X", "type": "letter"}', "'letter' is not a type of message"),
     ],
 )
 def test_what_is_no_definition(content: bytes, said: str) -> None:
@@ -189,21 +189,21 @@ def test_what_is_no_definition(content: bytes, said: str) -> None:
 @pytest.mark.parametrize(
     ("fields", "said"),
     [
-        ([field(type="int33")], "VendorRequest.X: int33 is no type"),
-        ([field(type="[][]int8")], "VendorRequest.X: [][]int8 is no type"),
+        ([field(type="int33")], "VendorRequest.X: int33 is not a type"),
+        ([field(type="[][]int8")], "VendorRequest.X: [][]int8 is not a type"),
         ([field(type="Point")], "VendorRequest.X: no struct is named Point"),
-        ([field(type="[]P", fields=[field("Y", "text")])], "VendorRequest.X.Y: text is no type"),
+        ([field(type="[]P", fields=[field("Y", "text")])], "VendorRequest.X.Y: text is not a type"),
         ([field(default="x")], "VendorRequest.X: default 'x' does not fit int32"),
         ([field(type="int8", default=128)], "default 128 does not fit int8"),
         ([field(type="[]int8", default="1")], "default '1' does not fit []int8"),
         ([field(nullableVersions="0+")], "int32 can't be null"),
-        ([field(versions="2+-")], "versions '2+-' are no versions"),
-        ([field(versions="3-2")], "versions '3-2' end before they begin"),
-        ([{"name": "X", "type": "int8"}], "VendorRequest.X: versions None are no versions"),
-        ([field(tag=1)], "tag and taggedVersions need each other"),
-        ([field(tag="a", taggedVersions="0+")], "tag 'a' is no number"),
-        ([field(), field(type="int8")], "VendorRequest.X: X has its name or tag in version 0"),
-        ([field("a.b")], "no name of a field"),
+        ([field(versions="2+-")], "versions '2+-' is not a version range"),
+        ([field(versions="3-2")], "versions '3-2' ends before it begins"),
+        ([{"name": "X", "type": "int8"}], "VendorRequest.X: versions None is not a version range"),
+        ([field(tag=1)], "tag and taggedVersions must occur together"),
+        ([field(tag="a", taggedVersions="0+")], "tag 'a' is not a non-negative number"),
+        ([field(), field(type="int8")], "VendorRequest.X: X has the same name or tag in version 0"),
+        ([field("a.b")], "not a valid field name"),
         (["X"], "VendorRequest: a JSON object is expected"),
     ],
 )
@@ -216,11 +216,11 @@ def test_what_is_wrong_in_a_definition_is_named_with_its_field(fields: Any, said
 @pytest.mark.parametrize(
     ("more", "said"),
     [
-        ({"apiKey": None}, "a request has an apiKey"),
+        ({"apiKey": None}, "a request must have an apiKey"),
         ({"apiKey": 40_000}, "apiKey 40000 is above 32767"),
-        ({"validVersions": "0+"}, "validVersions end at 1000 at most"),
-        ({"flexibleVersions": None}, "flexibleVersions None are no versions"),
-        ({"fields": {}}, "'fields' is no list"),
+        ({"validVersions": "0+"}, "validVersions must not exceed 1000"),
+        ({"flexibleVersions": None}, "flexibleVersions None is not a version range"),
+        ({"fields": {}}, "'fields' is not a list"),
     ],
 )
 def test_what_is_wrong_with_a_message(more: Any, said: str) -> None:

@@ -57,7 +57,7 @@ def test_what_has_no_definitions(tmp_path: Path) -> None:
     text.write_text("no zip")
     for source, said in (
         (empty, "no message definitions"),
-        (text, "no JAR, nor a folder"),
+        (text, "neither a JAR nor a folder"),
         (tmp_path / "absent", "No such file"),
     ):
         with pytest.raises(UsageError) as error:

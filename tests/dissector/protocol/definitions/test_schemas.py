@@ -116,11 +116,11 @@ def test_a_later_source_holds(tmp_path: Path) -> None:
     [
         (
             {f"{name}.json": spec(f"{name}Request", 700, "request") for name in "AB"},
-            "B.json: request 700 is defined by {}/A.json too; that one is used",
+            "B.json: request 700 is already defined by {}/A.json, which is used",
         ),
         (
             {"A.json": spec("ARequest", 700, "request", field("X", "int33"))},
-            "A.json: ARequest.X: int33 is no type",
+            "A.json: ARequest.X: int33 is not a type",
         ),
         (
             {"A.json": spec("ARequest", 700, "request")},
@@ -180,7 +180,9 @@ def test_records_that_are_not_built_in(tmp_path: Path) -> None:
         found = decode_record("__cluster_metadata", None, bytes.fromhex("01 ac02 00 07 00"))
         assert found is not None
         assert (found.name, found.value and found.value.value) == ("MoonRecord", {"phase": 7})
-        assert [str(each) for each in found.problems] == ["value: MoonRecord v0 is read by trunk"]
+        assert [str(each) for each in found.problems] == [
+            "value: MoonRecord v0 is decoded by trunk"
+        ]
         keyed = decode_record("__consumer_offsets", bytes.fromhex("005a 0001 67"), b"\0\0\5\0")
         assert keyed is not None
         assert keyed.name == "MoonPhase"

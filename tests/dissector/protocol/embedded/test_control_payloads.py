@@ -85,12 +85,17 @@ def test_a_newer_marker_is_read_as_the_newest_known() -> None:
 
 
 UNREADABLE = [
-    (None, b"", "control record", ["the key of a control record has a version and a type"]),
-    (b"\0\0\0", b"", "control record", ["the key of a control record has a version and a type"]),
+    (None, b"", "control record", ["the key of a control record must have a version and a type"]),
+    (
+        b"\0\0\0",
+        b"",
+        "control record",
+        ["the key of a control record must have a version and a type"],
+    ),
     (b"\0\0\0\x09", b"", "control type 9", ["control type 9 is not known"]),
     (b"\0\0\0\1", None, "COMMIT", ["the value is null"]),
-    (b"\0\0\0\1", b"\0\0\1", "COMMIT", ["EndTxnMarker v0: 4 bytes wanted, 1 left"]),
-    (b"\0\0\0\2", b"", "LEADER_CHANGE", ["LeaderChangeMessage v0: 2 bytes wanted, 0 left"]),
+    (b"\0\0\0\1", b"\0\0\1", "COMMIT", ["EndTxnMarker v0: 4 bytes expected, 1 left"]),
+    (b"\0\0\0\2", b"", "LEADER_CHANGE", ["LeaderChangeMessage v0: 2 bytes expected, 0 left"]),
 ]
 
 

@@ -191,7 +191,7 @@ def test_envelopes_do_not_nest() -> None:
     (found,) = read_embedded(decode_request(frame))
     assert found.name == "Envelope request"
     assert found.inner == []
-    assert found.problems[-1].what == "an Envelope inside an Envelope is not read further"
+    assert found.problems[-1].what == "an Envelope inside an Envelope is not decoded"
 
 
 @pytest.mark.parametrize("version", range(3))

@@ -232,7 +232,7 @@ UNREADABLE = [
         OFFSET_KEY,
         b"\0",
         "OffsetCommit",
-        "value at byte 0: OffsetCommitValue begins with a version of 2 bytes, 1 are there",
+        "value at byte 0: OffsetCommitValue begins with a version of 2 bytes, but only 1 are there",
     ),
     (
         OFFSETS,
@@ -261,7 +261,7 @@ UNREADABLE = [
         None,
         b"\1\x14",
         "record without a type",
-        "value at byte 2: frame of the record: 1 bytes wanted, 0 left",
+        "value at byte 2: frame of the record: 1 bytes expected, 0 left",
     ),
 ]
 

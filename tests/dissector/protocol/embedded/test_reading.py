@@ -91,7 +91,8 @@ def test_problems_below_carry_the_whole_path() -> None:
     outer.problem("odd")
     assert [str(p) for p in problems_of(outer)] == [
         "metadata: odd",
-        "metadata.allocation at byte 0: Pair begins with a version of 2 bytes, 0 are there",
+        "metadata.allocation at byte 0: Pair begins with a version of 2 bytes, "
+        "but only 0 are there",
     ]
 
 

@@ -126,7 +126,7 @@ TOKENS = [
         b"\1",
         "OAUTHBEARER",
         True,
-        Token("OAUTHBEARER", None, "client-final", "OAUTHBEARER takes note of the error"),
+        Token("OAUTHBEARER", None, "client-final", "OAUTHBEARER acknowledges the error"),
     ),
     (
         b'{"status":"invalid_token","scope":"x"}',

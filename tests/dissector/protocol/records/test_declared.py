@@ -43,7 +43,7 @@ def test_varlongs_round_trip(number: int) -> None:
         (varint, "ffffffff1f", "varint does not end within 32 bits"),
         (varlong, "ffffffffffffffffff02", "varint does not end within 64 bits"),
         (varlong, "ff" * 10 + "01", "varint does not end within 64 bits"),
-        (varint, "80", "1 bytes wanted, 0 left"),
+        (varint, "80", "1 bytes expected, 0 left"),
     ],
 )
 def test_bad_varints(codec: object, data: str, what: str) -> None:

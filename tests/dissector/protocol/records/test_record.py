@@ -119,9 +119,9 @@ BAD = [
     # after one good record of 7 bytes: bytes, path, position, what
     ("0d", "length", 7, "length -7 but 0 bytes are left in the batch"),
     ("20 00", "length", 7, "length 16 but 1 bytes are left in the batch"),
-    ("80", "length", 8, "1 bytes wanted, 0 left"),
+    ("80", "length", 8, "1 bytes expected, 0 left"),
     ("ffffffffff7f", "length", 7, "varint does not end within 32 bits"),
-    ("00", "attributes", 8, "1 bytes wanted, 0 left"),
+    ("00", "attributes", 8, "1 bytes expected, 0 left"),
     ("0e 00 00 00 01 01 00 00", "length", 7, "record ends at byte 14, its length says 15"),
     ("0c 00 00 00 0a 01 00", "key", 11, "length 5 but 2 bytes are left in the message"),
     ("0c 00 00 00 03 01 00", "key", 11, "length -2 is negative"),

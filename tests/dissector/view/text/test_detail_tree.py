@@ -184,7 +184,7 @@ def test_messages_that_no_declaration_knows() -> None:
     ]
     assert detail_tree(decode_request(b"\0\1")) == [
         "request: 2 bytes 0001 [0..2)",
-        "  ! request.header at byte 0: a request header wants 8 bytes at least, 2 are there",
+        "  ! request.header at byte 0: a request header has at least 8 bytes, but only 2 are there",
     ]
 
 
@@ -372,7 +372,7 @@ def test_what_is_no_secret_is_shown_beside_it() -> None:
 
 def test_an_envelope_in_an_envelope_goes_no_deeper() -> None:
     inner = envelope(envelope(configs(SECRET)).frame)
-    assert any("is not read further" in line for line in detail_tree(inner))
+    assert any("is not decoded" in line for line in detail_tree(inner))
 
 
 def frame_of(key: int, kind: Kind, version: int, body: Any) -> bytes:
