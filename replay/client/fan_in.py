@@ -1,4 +1,4 @@
-"""Merges the parts of a request that went to several brokers, or their responses."""
+"""Merges the parts of a request for several brokers, or the responses to them."""
 
 from __future__ import annotations
 

@@ -99,16 +99,16 @@ class BodyDiff:
     ) -> None:
         node, other = nodes
         scope = outer.inside(node, captured)
-        there = None if node is other else {member.name: member for member in other.members}
-        begun = len(self.differences)
+        live_members = None if node is other else {member.name: member for member in other.members}
+        first_difference = len(self.differences)
         if sooner := self._why_sooner(node, captured, live, scope):
             self.reasons.add(sooner)
             return
         same_extent = self._records(node, captured, live, path, scope)
         for member in node.members:
             name = member.name
-            twin = member if there is None else there.get(name)
-            if twin is None or name not in captured or name not in live:
+            live_member = member if live_members is None else live_members.get(name)
+            if live_member is None or name not in captured or name not in live:
                 continue
             below = f"{path}.{name}" if path else name
             before, after = captured[name], live[name]
@@ -127,15 +127,17 @@ class BodyDiff:
                 ):
                     continue  # every broker has its own
                 self._leaf(member, before, after, below, scope)
-            elif same_extent is not False and isinstance(twin, StructField):
-                self._branch((member, twin), before, after, below, scope)
-        errors = [each for each in self.differences[begun:] if each.is_error]
+            elif same_extent is not False and isinstance(live_member, StructField):
+                self._branch((member, live_member), before, after, below, scope)
+        errors = [each for each in self.differences[first_difference:] if each.is_error]
         if any("." not in each.path[len(path) + 1 :] for each in errors):
             # Other differences in the struct follow from the different error.
-            self.differences[begun:] = errors
+            self.differences[first_difference:] = errors
         if is_default_setting(captured, live):
-            changed = self.differences[begun:]
-            self.differences[begun:] = [replace(each, is_default=True) for each in changed]
+            changed = self.differences[first_difference:]
+            self.differences[first_difference:] = [
+                replace(each, is_default=True) for each in changed
+            ]
 
     def _why_sooner(
         self, node: StructLayout, captured: _Body, live: _Body, scope: Scope
@@ -170,15 +172,15 @@ class BodyDiff:
         if topic is not None and partition is not None:
             log = self._ids.offsets.log(topic, partition)
         before, after = captured.get("records"), live.get("records")
-        found = compare_records(f"{path}.records", topic, before, after, log, self._show_secrets)
-        self.differences += found.differences
-        if not found.same_extent:
+        diff = compare_records(f"{path}.records", topic, before, after, log, self._show_secrets)
+        self.differences += diff.differences
+        if not diff.same_extent:
             self.reasons.add(Reason.RECORDS)
-        self._watermarks(captured, live, path, found.starts)
+        self._watermarks(captured, live, path, diff.starts)
         if topic is not None and partition is not None:
-            owed = Ranges() if live.get("error_code") else found.captured
-            self.returned.append(ReturnedRecords(topic, partition, owed, found.live))
-        return found.same_extent
+            expected = Ranges() if live.get("error_code") else diff.captured
+            self.returned.append(ReturnedRecords(topic, partition, expected, diff.live))
+        return diff.same_extent
 
     def _watermarks(
         self, captured: _Body, live: _Body, path: str, starts: tuple[int, int] | None
@@ -364,11 +366,13 @@ class BodyDiff:
         new = index_by_key(self._ids, other, after, scope, is_live=True)
         if all(key.role in policy.ASSIGNED_ROLES for key in node.keys):
             # Live keys without a known mapping are matched by their order.
-            lost = [key for key in old if key not in new]
-            for key, stranger in zip(lost, [key for key in new if key not in old], strict=False):
-                new[key] = new.pop(stranger)
-        is_turned = [k for k in new if k in old] != [k for k in old if k in new]
-        if is_turned and not _is_unordered(node):
+            unpaired = [key for key in old if key not in new]
+            for key, unmatched in zip(
+                unpaired, [key for key in new if key not in old], strict=False
+            ):
+                new[key] = new.pop(unmatched)
+        is_reordered = [k for k in new if k in old] != [k for k in old if k in new]
+        if is_reordered and not _is_unordered(node):
             self.reasons.add(Reason.ORDER)
         array = path.rpartition(".")[2]
         for key, element in old.items():
@@ -396,10 +400,10 @@ class BodyDiff:
                 self._add_difference(f"{path}[{key_text(key)}]", None, element)
 
     def _add_difference(self, path: str, before: Any, after: Any, is_error: bool = False) -> None:
-        alone = after if before is None else before if after is None else None
-        is_default = isinstance(alone, Mapping) and is_default_setting(alone, alone)
-        found = Difference(path, jsonable(before), jsonable(after), is_error, is_default)
-        self.differences.append(found)
+        only = after if before is None else before if after is None else None
+        is_default = isinstance(only, Mapping) and is_default_setting(only, only)
+        difference = Difference(path, jsonable(before), jsonable(after), is_error, is_default)
+        self.differences.append(difference)
 
 
 def _records_of(node: StructLayout) -> ValueField | None:

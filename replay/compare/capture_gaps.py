@@ -62,9 +62,12 @@ def _is_out_of_range(difference: Difference, response: Message, ids: IdMap) -> b
     if not difference.is_error or live != _OUT_OF_RANGE or response.schema is None:
         return False
     places = walk(response.schema, response.api_version or 0, response.body or {}, _RECORDS)
-    given = {(ids.topic_of(place.scope), place.scope.partition) for place in places if place.value}
+    partitions_with_records = {
+        (ids.topic_of(place.scope), place.scope.partition) for place in places if place.value
+    }
     return not any(
-        f"[{topic}]." in difference.path and f"[{at}]" in difference.path for topic, at in given
+        f"[{topic}]." in difference.path and f"[{partition}]" in difference.path
+        for topic, partition in partitions_with_records
     )
 
 
@@ -73,7 +76,7 @@ def _is_in(difference: Difference, lacking: Collection[tuple[str, int]]) -> bool
     path = difference.path
     if path.endswith("records") and str(difference.replayed).startswith("no records"):
         return True
-    return any(f"[{topic}]." in path and f"[{at}]" in path for topic, at in lacking)
+    return any(f"[{topic}]." in path and f"[{partition}]" in path for topic, partition in lacking)
 
 
 def _concerns_markers(difference: Difference) -> bool:
@@ -112,8 +115,8 @@ def _incomplete_partitions(
     captured: CapturedExchange, response: Message, ids: IdMap
 ) -> Iterator[tuple[str, int]]:
     """Yield the captured partitions of an exchange whose records the capture lacks in part."""
-    asked = captured.request_message()
-    for message, wanted in ((asked, _REQUEST_ROLES), (response, _RESPONSE_ROLES)):
+    request = captured.request_message()
+    for message, wanted in ((request, _REQUEST_ROLES), (response, _RESPONSE_ROLES)):
         if message.body is None or message.schema is None:
             continue
         for place in walk(message.schema, message.api_version or 0, message.body, wanted):
@@ -125,7 +128,7 @@ def _incomplete_partitions(
                 if not all(ids.offsets.has_record(topic, partition, each) for each in offsets):
                     yield topic, partition
             elif place.field.name == "committed_offset" and _is_uncaptured_commit(
-                place, asked, ids
+                place, request, ids
             ):
                 yield topic, partition
             elif place.role is Role.OFFSET and place.field.name in _POSITIONS and place.value >= 0:

@@ -34,8 +34,8 @@ _MAX_FETCHES = 64
 _MAX_CHECKS = 64
 """Limit of ranges checked for one log (possible extra records) or one reader (missing ones)."""
 
-_NOT_ALL = f"only the first {_MAX_CHECKS} places of the log were looked at"
-_STOPPED = "the replay ended before"
+_NOT_ALL = f"only the first {_MAX_CHECKS} ranges of the log were checked"
+_STOPPED = "the replay ended early"
 
 
 class Finding(NamedTuple):
@@ -86,14 +86,14 @@ class _LogBalancer:
         self._open: dict[_TopicPartition, str] = {}
 
     async def run(self) -> Balance:
-        written = {place: log for place, log in self._ids.offsets.logs() if log.appended}
-        owing = list(self._ids.readers.with_missing())
-        if written or owing:
-            await self._refresh(written.keys() | {account.log for account in owing})
-            found = await self._ends(written)
-            for place, log in written.items():
-                await self._run_check(place, self._check_log(place, log, found[place]))
-            for account in owing:
+        appended_logs = {place: log for place, log in self._ids.offsets.logs() if log.appended}
+        with_missing = list(self._ids.readers.with_missing())
+        if appended_logs or with_missing:
+            await self._refresh(appended_logs.keys() | {account.log for account in with_missing})
+            log_ends = await self._ends(appended_logs)
+            for place, log in appended_logs.items():
+                await self._run_check(place, self._check_log(place, log, log_ends[place]))
+            for account in with_missing:
                 await self._run_check(account.log, self._check_reader(account))
         return Balance(self._found, [UnbalancedLog(*each, why) for each, why in self._open.items()])
 
@@ -118,17 +118,17 @@ class _LogBalancer:
         """Return the log ends; retry, as followers may still be copying acknowledged records."""
         places = {(self._ids.names.topic(topic), at): (topic, at) for topic, at in written}
         found: dict[_TopicPartition, int | str] = dict.fromkeys(written, _STOPPED)
-        left = set(places)
+        pending = set(places)
         with suppress(ReplayError):  # timeout
-            async for _ in self._cluster.attempts("logs end before what was acknowledged"):
-                asked = await end_offsets(self._cluster, left)
-                found |= {places[place]: end for place, end in asked.items()}
-                left = {
+            async for _ in self._cluster.attempts("logs end before the acknowledged records"):
+                reported_ends = await end_offsets(self._cluster, pending)
+                found |= {places[place]: end for place, end in reported_ends.items()}
+                pending = {
                     place
-                    for place, end in asked.items()
+                    for place, end in reported_ends.items()
                     if isinstance(end, int) and end < written[places[place]].appended.live_end
                 }
-                if not left:
+                if not pending:
                     break
         return found
 
@@ -136,10 +136,14 @@ class _LogBalancer:
         self, place: _TopicPartition, log: PartitionOffsets, end: int | str
     ) -> None:
         """Compare the acknowledged records with the log of the target."""
-        answer = _path("responses", "partition_responses", place)
-        request = _path("topic_data", "partition_data", place)
+        response_path = _path("responses", "partition_responses", place)
+        request_path = _path("topic_data", "partition_data", place)
         for fault in log.appended.faults():
-            path = f"{request}.records" if fault.field == "records" else f"{answer}.{fault.field}"
+            path = (
+                f"{request_path}.records"
+                if fault.field == "records"
+                else f"{response_path}.{fault.field}"
+            )
             self._add(fault.step, path, fault.captured, fault.replayed)
         if isinstance(end, str):
             self._leave_open(place, end)
@@ -147,39 +151,42 @@ class _LogBalancer:
         newest = log.appended.newest
         if end < newest.live_end:
             lost = Range(max(newest.captured, newest.captured + end - newest.live), newest.end)
-            what = f"not in the log, which ends at {end} of the target"
-            self._add(newest.step, f"{request}.records[{lost}]", _count(lost), what)
-        room = log.appended.unconfirmed
+            description = f"not in the log, which ends at offset {end} of the target"
+            self._add(newest.step, f"{request_path}.records[{lost}]", _count(lost), description)
+        allowance = log.appended.unconfirmed
         for extra in self._limit_checks(place, _extra(log, end)):
-            there = await self._data(place, extra.live)
-            more = there.size - extra.expected
-            room, more = max(room - more, 0), more - room
-            if more > 0:
-                first = next(iter(there))
-                at = Range(first.start, first.start + more)
-                what = f"{_count(at)} more than were written, from offset {at.start} of the target"
-                path = f"{request}.records[{extra.stretch.captured}]"
-                self._add(extra.stretch.step, path, "once", what)
+            present = await self._data(place, extra.live)
+            excess = present.size - extra.expected
+            allowance, excess = max(allowance - excess, 0), excess - allowance
+            if excess > 0:
+                first = next(iter(present))
+                duplicates = Range(first.start, first.start + excess)
+                description = (
+                    f"{_count(duplicates)} more than were written, "
+                    f"from offset {duplicates.start} of the target"
+                )
+                path = f"{request_path}.records[{extra.stretch.captured}]"
+                self._add(extra.stretch.step, path, "once", description)
 
     async def _check_reader(self, account: ReaderAccount) -> None:
         """Compare the records given to a reader with the capture."""
         log, lost = self._ids.offsets.log(*account.log), Ranges()
         try:
-            for owed in self._limit_checks(account.log, self._missing_offsets(account, log)):
-                if log.appended.is_unwritten(*owed):
+            for missing in self._limit_checks(account.log, self._missing_offsets(account, log)):
+                if log.appended.is_unwritten(*missing):
                     continue  # its producer was not replayed
                 # Records that no later poll requested may still be in the log: not lost then.
-                live = Range(log.live_offset(owed.start), log.live_offset(owed.end - 1) + 1)
-                there = await self._data(account.log, live)
-                for each in there.missing(*live):
+                live = Range(log.live_offset(missing.start), log.live_offset(missing.end - 1) + 1)
+                present = await self._data(account.log, live)
+                for each in present.missing(*live):
                     start = log.captured_offset(each.start)
                     end = log.captured_offset(each.end - 1) + 1
-                    lost.add(max(start, owed.start), min(end, owed.end))
+                    lost.add(max(start, missing.start), min(end, missing.end))
             withheld = (await self._withheld(account, log)).without(lost)
         finally:
-            self._report_missing(account, lost, "not given, and not in the log of the target")
+            self._report_missing(account, lost, "not returned, and not in the target's log")
         self._report_missing(
-            account, withheld, "not given, though the target had said that it was there"
+            account, withheld, "not returned, although the target reported them as readable"
         )
 
     async def _withheld(self, account: ReaderAccount, log: PartitionOffsets) -> Ranges:
@@ -193,26 +200,28 @@ class _LogBalancer:
             lacks = [part for each in poll.missing for part in account.missing.within(*each)]
             if not lacks:
                 continue
-            again = data_offsets(await self._fetch(account.log, log.live_offset(poll.start)), log)
+            repeated = data_offsets(
+                await self._fetch(account.log, log.live_offset(poll.start)), log
+            )
             for each in lacks:
-                for part in again.within(*each):
+                for part in repeated.within(*each):
                     found.add(*part)
         return found
 
-    def _report_missing(self, account: ReaderAccount, lost: Ranges, what: str) -> None:
-        if len(lost):
-            first = next(iter(lost))
+    def _report_missing(self, account: ReaderAccount, missing: Ranges, reason: str) -> None:
+        if len(missing):
+            first = next(iter(missing))
             path = f"{_path('responses', 'partitions', account.log)}.records[{first}]"
-            captured = f"{lost.size:,} given that lack, the first at offset {first.start}"
-            self._add(account.step_of(first.start), path, captured, what)
+            captured = f"{missing.size:,} missing records, the first at offset {first.start}"
+            self._add(account.step_of(first.start), path, captured, reason)
 
     def _missing_offsets(self, account: ReaderAccount, log: PartitionOffsets) -> Iterator[Range]:
         """Yield the missing offsets of a reader; of a partial capture, only those seen written."""
-        for owed in account.missing:
+        for missing in account.missing:
             if self._ids.is_partial:
-                yield from log.live.record_ranges(*owed)
+                yield from log.live.record_ranges(*missing)
             else:
-                yield owed
+                yield missing
 
     def _limit_checks(self, place: _TopicPartition, found: Iterator[_T]) -> Iterator[_T]:
         yield from islice(found, _MAX_CHECKS)
@@ -240,7 +249,7 @@ class _LogBalancer:
             if start >= offsets.end:
                 return found
         found.add(start, offsets.end)
-        self._leave_open(place, f"only the first {_MAX_FETCHES} answers of Fetch were looked at")
+        self._leave_open(place, f"only the first {_MAX_FETCHES} Fetch responses were checked")
         return found
 
     async def _fetch(self, place: _TopicPartition, start: int) -> bytes:

@@ -67,7 +67,7 @@ class BatchHeader(NamedTuple):
 
 
 def batch_headers(data: bytes) -> Iterator[BatchHeader]:
-    """Yield the batches of a records field by their headers; an unreadable rest is one piece."""
+    """Yield the header of each batch of a records field; unreadable rest counts as a batch."""
     start, size = 0, len(data)
     while start + _HEADER_END <= size:
         offset, length, magic, attributes, delta = _BATCH_START.unpack_from(data, start)
@@ -97,10 +97,10 @@ def rewrite_batches(data: bytes, substitute: Callable[[Producer, int], Producer]
     """
     out: list[bytes] = []
     is_changed = False
-    for piece in batch_headers(data):
-        batch, producer = data[piece.start : piece.end], piece.producer
+    for header in batch_headers(data):
+        batch, producer = data[header.start : header.end], header.producer
         if producer is not None and producer.producer_id >= 0:
-            new = substitute(producer, piece.record_count)
+            new = substitute(producer, header.record_count)
             if new != producer:
                 is_changed = True
                 batch = with_producer(batch, new)
@@ -127,8 +127,8 @@ def count_records(data: bytes | None) -> int:
     if not data:
         return 0
     found = list(batch_headers(data))
-    if all(piece.producer is not None for piece in found):
-        return sum(piece.record_count for piece in found)
+    if all(header.producer is not None for header in found):
+        return sum(header.record_count for header in found)
     return sum(len(batch.records) for batch in parse_records(data))
 
 
@@ -147,7 +147,7 @@ def to_record_batch(data: bytes) -> bytes:
     for batch in batches:
         if not isinstance(batch, LegacyBatch) or batch.problems:
             raise RewriteError(
-                "messages of an old format can't be read, and so not be written anew"
+                "message sets that can't be decoded can't be converted to a record batch"
             )
         records += batch.records
         codec = codec if batch.codec == "none" else batch.codec
@@ -183,7 +183,7 @@ def _match_batches(captured: bytes, live: bytes) -> list[MatchedRun] | None:
 
 
 def is_truncated(data: bytes, header: BatchHeader) -> bool:
-    """Return whether a piece is a batch truncated by the size limit of a response (KIP-74)."""
+    """Return whether a batch is truncated by the size limit of a response (KIP-74)."""
     is_short = header.end - header.start <= _MAGIC_AT
     return header.producer is None and (is_short or data[header.start + _MAGIC_AT] == _MAGIC)
 
@@ -221,20 +221,20 @@ def _match_contents(ours: _Contents, theirs: _Contents) -> list[MatchedRun]:
     for index in range(len(theirs) - 1, -1, -1):
         places.setdefault(theirs[index][1], []).append(index)
     out: list[MatchedRun] = []
-    after = 0
+    next_index = 0
     for offset, content in ours:
-        left = places.get(content, [])
-        while left and left[-1] < after:
-            left.pop()
-        if not left:
+        candidates = places.get(content, [])
+        while candidates and candidates[-1] < next_index:
+            candidates.pop()
+        if not candidates:
             continue
-        after = left.pop() + 1
-        other = theirs[after - 1][0]
+        next_index = candidates.pop() + 1
+        live_offset = theirs[next_index - 1][0]
         last = out[-1] if out else None
-        if last and (offset - last.captured, other - last.live) == (last.length, last.length):
+        if last and (offset - last.captured, live_offset - last.live) == (last.length, last.length):
             out[-1] = last._replace(length=last.length + 1)
         else:
-            out.append(MatchedRun(offset, other, 1))
+            out.append(MatchedRun(offset, live_offset, 1))
     return out
 
 

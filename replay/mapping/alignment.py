@@ -48,8 +48,8 @@ def compile_pairs(
         condition: Returns the condition, on a field's values `x` and `y`, under which it is wanted;
             empty for never.
     """
-    code = FunctionSource("def f(a, b, s, t, world):")
-    code.names.update(Place=FieldValue, Scope=Scope, align=align, quickly=_align_equal)
+    code = FunctionSource("def f(a, b, s, t, ids):")
+    code.names.update(FieldValue=FieldValue, Scope=Scope, align=align, quickly=_align_equal)
     code.add_line(1, "yield from ()")
     ours = _Side("a", "", ScopeVariable("s").inside(captured, "a"))
     theirs = _Side("b", "", ScopeVariable("t").inside(live, "b"))
@@ -72,7 +72,7 @@ class _Side(NamedTuple):
         """Return the code that makes the `FieldValue` of a field."""
         given = f"{code.name_of(leaf.role)}, {code.name_of(leaf.field)}, {value}"
         path = self.below(leaf.name)
-        return f"Place(f{path!r}, {given}, {self.body}, {leaf.name!r}, {self.scopes.variable})"
+        return f"FieldValue(f{path!r}, {given}, {self.body}, {leaf.name!r}, {self.scopes.variable})"
 
 
 def _pairs(
@@ -120,11 +120,11 @@ def _branches(
         names, theirs = (tuple(key.name for key in node.keys) for node in nodes)
         if names == theirs:
             roles = code.name_of({key.role for key in nodes[0].keys})
-            code.add_line(depth, f"if world.roles.isdisjoint({roles}):")
+            code.add_line(depth, f"if ids.roles.isdisjoint({roles}):")
             code.add_line(depth + 1, f"p = quickly({x}, {y}, {names})")
         code.add_line(depth, "if p is None:")
         scope = sides[0].scopes.materialise(code, depth + 1, f"u{depth}").variable
-        code.add_line(depth + 1, f"p = align({own}, {x}, {other}, {y}, {scope}, world)")
+        code.add_line(depth + 1, f"p = align({own}, {x}, {other}, {y}, {scope}, ids)")
         code.add_line(depth, f"for {i}, {j} in p:")
         depth += 1
         code.add_line(depth, f"if {i} is None or {j} is None: continue")
@@ -184,15 +184,15 @@ def align(
         theirs = [live_key(live_node, element, scope, ids) for element in live]
     if ours == theirs:
         return [(index, index) for index in range(len(ours))]
-    waiting: dict[Key, list[int]] = defaultdict(list)
+    indices_by_key: dict[Key, list[int]] = defaultdict(list)
     for index, key in enumerate(theirs):
-        waiting[key].append(index)
+        indices_by_key[key].append(index)
     out: list[tuple[int | None, int | None]] = []
     for index, key in enumerate(ours):
-        same = waiting.get(key)
-        out.append((index, same.pop(0) if same else None))
-    left = sorted(index for same in waiting.values() for index in same)
-    return out + [(None, index) for index in left]
+        candidates = indices_by_key.get(key)
+        out.append((index, candidates.pop(0) if candidates else None))
+    unpaired = sorted(index for candidates in indices_by_key.values() for index in candidates)
+    return out + [(None, index) for index in unpaired]
 
 
 def captured_key(node: StructLayout, element: Mapping[str, Any], ids: IdMap) -> Key:
@@ -211,7 +211,7 @@ def live_key(node: StructLayout, element: Mapping[str, Any], scope: Scope, ids: 
     """Return the key of a live element, in captured values."""
     if any(leaf.role in _IN_SCOPE for leaf in node.keys):
         scope = scope.inside(node, element)
-    turned = {
+    captured = {
         leaf.name: ids.captured(leaf.role, element.get(leaf.name), scope) for leaf in node.keys
     }
-    return captured_key(node, turned, ids)
+    return captured_key(node, captured, ids)

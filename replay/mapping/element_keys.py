@@ -33,9 +33,9 @@ def index_by_key(
     seen: defaultdict[Key, int] = defaultdict(int)
     for element in elements:
         key = _key(ids, node, element, scope.inside(node, element), is_live)
-        again = seen[key]
+        repeats = seen[key]
         seen[key] += 1
-        found[(*key, f"again {again}") if again else key] = element
+        found[(*key, f"again {repeats}") if repeats else key] = element
     return found
 
 

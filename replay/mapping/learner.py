@@ -55,52 +55,52 @@ def learn(
         version: The version of `request` and `live`.
         ids: The id mapping to extend.
     """
-    found = api(step.captured.api_key)
-    if found is None:
+    known_api = api(step.captured.api_key)
+    if known_api is None:
         return
-    learn_topics(found.response, version, live, ids.live_topics)
-    if ids.is_partial and found.name in _COMMITS:
+    learn_topics(known_api.response, version, live, ids.live_topics)
+    if ids.is_partial and known_api.name in _COMMITS:
         _learn_commit(step, ids)
     if captured is None or captured.body is None or captured.api_version is None:
-        if found.name == "JoinGroup" and not live.error_code:
+        if known_api.name == "JoinGroup" and not live.error_code:
             _learn_next_generation(step, live, ids)
         return
-    learn_topics(found.response, captured.api_version, captured.body, ids.captured_topics)
-    lesson = _ResponsePair(found, request, version, ids, step.number)
-    asked = ids.captured_scope(lesson.scope)
-    beside = _pair_walk(found.response, captured.api_version, version)
-    for one, other in beside(captured.body, live, asked, lesson.scope, ids):
-        lesson.learn_field(one, other)
-    lesson.finish(captured.body, live)
+    learn_topics(known_api.response, captured.api_version, captured.body, ids.captured_topics)
+    pair = _ResponsePair(known_api, request, version, ids, step.number)
+    captured_scope = ids.captured_scope(pair.scope)
+    walk_pairs = _pair_walk(known_api.response, captured.api_version, version)
+    for one, other in walk_pairs(captured.body, live, captured_scope, pair.scope, ids):
+        pair.learn_field(one, other)
+    pair.finish(captured.body, live)
 
 
 def _learn_next_generation(step: Step, live: Container, ids: IdMap) -> None:
     """Learn a member's generation from a join whose captured response is missing."""
-    asked = step.captured.request_message().body
-    if asked is not None:
-        ids.members.learn_next_generation(asked.group_id, asked.member_id, live.generation_id)
+    request = step.captured.request_message().body
+    if request is not None:
+        ids.members.learn_next_generation(request.group_id, request.member_id, live.generation_id)
 
 
 def _learn_commit(step: Step, ids: IdMap) -> None:
-    asked = step.captured.request_message()
-    if asked.body is None or asked.schema is None:
+    request = step.captured.request_message()
+    if request.body is None or request.schema is None:
         return
-    for place in walk(asked.schema, asked.api_version or 0, asked.body, _OFFSETS):
+    for place in walk(request.schema, request.api_version or 0, request.body, _OFFSETS):
         topic, partition = ids.topic_of(place.scope), place.scope.partition
         if topic is not None and partition is not None:
-            ids.committed_offsets.add((asked.body.group_id, topic, partition))
+            ids.committed_offsets.add((request.body.group_id, topic, partition))
 
 
 def learn_unconfirmed(request: Mapping[str, Any], version: int, ids: IdMap) -> None:
     """Note that the records of a Produce request may be appended at an unknown offset."""
-    found = api(PRODUCE)
-    assert found is not None
-    schema = found.request
+    produce = api(PRODUCE)
+    assert produce is not None
+    schema = produce.request
     for place in walk(schema, version, request, _RECORDS):
-        there = ids.captured_scope(place.scope)
-        topic = ids.topic_of(there)
-        if topic is not None and there.partition is not None:
-            ids.offsets.log(topic, there.partition).appended.unconfirmed += count_records(
+        scope = ids.captured_scope(place.scope)
+        topic = ids.topic_of(scope)
+        if topic is not None and scope.partition is not None:
+            ids.offsets.log(topic, scope.partition).appended.unconfirmed += count_records(
                 place.value
             )
 

@@ -38,18 +38,18 @@ class _Direction:
         if not count and self.has_record(start):
             return  # a record's offset is more reliable than a mere position
         if self.starts:
-            begin, (there, known) = self.starts[-1], self.stretches[-1]
-            if begin <= start <= begin + known and other - there == start - begin:
+            last_start, (mapped, length) = self.starts[-1], self.stretches[-1]
+            if last_start <= start <= last_start + length and other - mapped == start - last_start:
                 # Usually it continues the last stretch, or lies in it.
-                if start - begin + count > known:
-                    self.stretches[-1] = there, start - begin + count
+                if start - last_start + count > length:
+                    self.stretches[-1] = mapped, start - last_start + count
                 return
         at = bisect_right(self.starts, start) - 1
-        begin = self.starts[at] if at >= 0 else -1
-        there, known = self.stretches[at] if at >= 0 else (-1, -1)
-        if at >= 0 and start <= begin + known and other - there == start - begin:
-            self.stretches[at] = there, max(known, start - begin + count)
-        elif at >= 0 and start == begin:
+        last_start = self.starts[at] if at >= 0 else -1
+        mapped, length = self.stretches[at] if at >= 0 else (-1, -1)
+        if at >= 0 and start <= last_start + length and other - mapped == start - last_start:
+            self.stretches[at] = mapped, max(length, start - last_start + count)
+        elif at >= 0 and start == last_start:
             self.stretches[at] = other, count
         else:
             at += 1
@@ -132,8 +132,8 @@ class PartitionOffsets:
 
     def learn_fetched(self, captured: int, live: int, count: int) -> None:
         """Learn from equal records in two responses, unless the append gave another live offset."""
-        known = self.appended.live_at(captured)
-        if known is None or known == live:
+        appended_at = self.appended.live_at(captured)
+        if appended_at is None or appended_at == live:
             self.learn(captured, live, count)
 
     def captured_offset(self, live: int) -> int:

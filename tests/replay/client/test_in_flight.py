@@ -72,10 +72,10 @@ def test_only_the_answer_that_is_next_is_taken() -> None:
         waiting.receive(b"\0\0\0\1one")
         assert (first.taken, second.taken) == ([b"\0\0\0\1one"], [])
         waiting.receive(b"\0\0\0\1two")
-        assert failures == ["answered correlation id 1 where 2 (Produce v9) was next"]
+        assert failures == ["sent a response with correlation id 1 instead of 2 (Produce v9)"]
         assert waiting.drain() == [second]
         waiting.receive(b"\0\0\0\2two")
-        assert failures[1:] == ["answered what nobody asked (correlation id 2)"]
+        assert failures[1:] == ["sent a response without a request (correlation id 2)"]
 
     with_waiting(do)
 

@@ -136,7 +136,7 @@ def test_topic_ids_go_by_their_names() -> None:
 
 def test_a_topic_id_that_nothing_names_is_refused_and_one_without_a_topic_is_told() -> None:
     world = IdMap(topology({"other": 70}))
-    assert "nowhere names" in rewrite(_produce(13, b"", topic_id=uuid(7)), 13, world).refusal
+    assert "no name for topic id" in rewrite(_produce(13, b"", topic_id=uuid(7)), 13, world).refusal
     world.captured_topics.learn({uuid(7): "t"})
     out = rewrite(_produce(13, b"", topic_id=uuid(7)), 13, world)
     assert [change.why for change in out.changes if change.role == "topic_id"] == ["unknown"]

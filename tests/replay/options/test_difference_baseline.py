@@ -108,5 +108,5 @@ def test_a_file_that_can_not_be_read(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="can not be read"):
         DifferenceBaseline.read(tmp_path / "nowhere")
     (tmp_path / "binary").write_bytes(b"\xff\xfe")
-    with pytest.raises(UsageError, match="no UTF-8"):
+    with pytest.raises(UsageError, match="not UTF-8"):
         DifferenceBaseline.read(tmp_path / "binary")
