@@ -23,13 +23,13 @@ class Noting(PendingRequest):
         self.correlation_id = correlation_id
         self.taken: list[bytes] = []
 
-    def take_many(self, data: bytes | bytearray, start: int, now_ns: int) -> tuple[int, int]:
+    def receive_many(self, data: bytes | bytearray, start: int, now_ns: int) -> tuple[int, int]:
         end = start
         while data[end : end + 1] == self.name:
             end += 1
         return end - start, end
 
-    def take(self, frame: bytes) -> None:
+    def receive(self, frame: bytes) -> None:
         self.taken.append(frame)
 
 

@@ -149,7 +149,7 @@ def test_versions_with_names_become_versions_with_ids_and_back() -> None:
     world.captured_topics.learn({uuid(7): "t"})
     out = rewrite(_produce(13, b"", topic_id=uuid(7)), 9, world)
     assert out.body.topic_data[0].name == "p-t"
-    assert "nothing names" in rewrite(_produce(13, b"", topic_id=uuid(8)), 9, world).refusal
+    assert "no name is known" in rewrite(_produce(13, b"", topic_id=uuid(8)), 9, world).refusal
 
 
 def test_names_change() -> None:
