@@ -366,7 +366,7 @@ def test_a_broker_that_takes_no_more_is_given_up() -> None:
         records = {"index": 0, "records": bytes(1 << 24)}
         body = produce([{"name": "t", "partition_data": [records]}])
         with pytest.raises(ReplayError, match=r"took no bytes for 0\.1 s"):
-            await ask_on_and_on(link, KEYS["Produce"], 9, body, due=False)
+            await ask_on_and_on(link, KEYS["Produce"], 9, body, expects_response=False)
         hung.set()
         server.close()
 

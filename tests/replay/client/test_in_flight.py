@@ -88,7 +88,7 @@ def test_what_waits_by_nature_is_given_its_time() -> None:
         waiting.receive(b"\0\0\0\1")
         waiting.add(Noting())
         waiting._check_timeout()
-        assert failures == ["did not answer Produce v9 in 0 s"]
+        assert failures == ["did not respond to Produce v9 in 0 s"]
 
     with_waiting(do, timeout_s=0)
 
