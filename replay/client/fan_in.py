@@ -20,15 +20,15 @@ def merge(schema: Schema, version: int, bodies: Sequence[Container]) -> Containe
     of throttle times the longest, of all other fields the value in the first body.
     """
     merged = bodies[0]
-    node = layout_of(schema, version)
+    layout = layout_of(schema, version)
     for body in bodies[1:]:
-        merged = _merge_structs(node, merged, body)
+        merged = _merge_structs(layout, merged, body)
     return merged
 
 
-def _merge_structs(node: StructLayout, first: Container, second: Container) -> Container:
+def _merge_structs(layout: StructLayout, first: Container, second: Container) -> Container:
     joined = Container(first)
-    for member in node.members:
+    for member in layout.members:
         ours, theirs = first.get(member.name), second.get(member.name)
         if member.is_list:
             joined[member.name] = _merge_arrays(member, ours, theirs)

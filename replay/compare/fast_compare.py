@@ -99,17 +99,17 @@ class _Writer:
     def struct(
         self,
         depth: int,
-        node: StructLayout,
+        layout: StructLayout,
         sides: tuple[str, str],
         scopes: ScopeVariable,
         keys: tuple[ValueField, ...] = (),
     ) -> None:
         """Compare two structs, given as variable names; `keys` must be equal even if volatile."""
         ours, theirs = sides
-        scopes = scopes.inside(node, ours)
-        if any(isinstance(m, ValueField) and m.role in _SCOPED_ROLES for m in node.members):
+        scopes = scopes.inside(layout, ours)
+        if any(isinstance(m, ValueField) and m.role in _SCOPED_ROLES for m in layout.members):
             scopes = scopes.materialise(self._code, depth, f"s{depth}")
-        for member in node.members:
+        for member in layout.members:
             x, y = f"x{depth}", f"y{depth}"
             name = repr(member.name)
             self._code.add_line(depth, f"{x} = {ours}[{name}]; {y} = {theirs}[{name}]")

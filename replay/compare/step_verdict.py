@@ -134,14 +134,14 @@ def _compare_bodies(
     body = response.body
     if not show_secrets:
         body, live = mask(body, schema, version), mask(live, schema, outcome.version)
-    nodes = (
+    layouts = (
         layout_of(schema, version, COMPARED_ROLES),
         layout_of(schema, outcome.version, COMPARED_ROLES),
     )
     if version != outcome.version and captured.api in FOLDED_ARRAYS:
         array = FOLDED_ARRAYS[captured.api]
-        sides = _unfolded(nodes[0], body, array), _unfolded(nodes[1], live, array)
-        nodes, body, live = (sides[0][0], sides[1][0]), sides[0][1], sides[1][1]
+        sides = _unfolded(layouts[0], body, array), _unfolded(layouts[1], live, array)
+        layouts, body, live = (sides[0][0], sides[1][0]), sides[0][1], sides[1][1]
     wants_request = outcome.step.overlaps or _wants_request(schema, version, captured.api)
     request = captured.request_message() if wants_request else None
     may_have_more = _may_have_more(captured.api, request)
@@ -160,7 +160,7 @@ def _compare_bodies(
         live = Container({**live, "members": []})
     scope = _scope(request)
     if version != outcome.version or not are_equal(schema, version, body, live, scope, ids):
-        bodies.compare(nodes, body, live, scope)
+        bodies.compare(layouts, body, live, scope)
     return bodies
 
 
@@ -172,11 +172,11 @@ def _reader(captured: CapturedExchange) -> Hashable:
     return body.group_id if body else None
 
 
-def _unfolded(node: StructLayout, body: Container, array: str) -> tuple[StructLayout, Container]:
+def _unfolded(layout: StructLayout, body: Container, array: str) -> tuple[StructLayout, Container]:
     """Return the single element of an array in place of the body, if there is exactly one."""
-    branch = next((member for member in node.members if member.name == array), None)
+    branch = next((member for member in layout.members if member.name == array), None)
     if not isinstance(branch, StructField) or len(body.get(array) or ()) != 1:
-        return node, body
+        return layout, body
     return branch.layout, body[array][0]
 
 

@@ -138,12 +138,12 @@ class Scope:
             self.__dict__.update(outer.__dict__)
         self.__dict__.update(given)
 
-    def inside(self, node: StructLayout, body: Mapping[str, Any]) -> Scope:
+    def inside(self, layout: StructLayout, body: Mapping[str, Any]) -> Scope:
         """Return the scope of the fields of a struct nested in this scope."""
-        if not node.scope:
+        if not layout.scope:
             return self
         scope = Scope(self)
-        for name, field in node.scope:
+        for name, field in layout.scope:
             if field in body:
                 scope.__dict__[name] = body[field]
         return scope
@@ -179,3 +179,15 @@ class FieldValue:
     def replace(self, value: Any) -> None:
         """Replace the value in the body."""
         self.parent[self.key] = value
+
+
+def records_field(layout: StructLayout) -> ValueField | None:
+    """Return the field `records` of a struct; None if it has no record batches."""
+    field = next((each for each in layout.members if each.name == "records"), None)
+    return field if isinstance(field, ValueField) and field.role is Role.RECORDS else None
+
+
+def without_arrays(layout: StructLayout) -> StructLayout:
+    """Return the layout of a struct without its structs and arrays of structs."""
+    fields = tuple(member for member in layout.members if isinstance(member, ValueField))
+    return StructLayout(layout.version, fields, layout.scope, layout.keys)

@@ -52,9 +52,11 @@ class ScopeVariable:
         self.variable = variable
         self._pending = pending
 
-    def inside(self, node: StructLayout, body: str) -> ScopeVariable:
+    def inside(self, layout: StructLayout, body: str) -> ScopeVariable:
         """Return the scope variable of a struct inside."""
-        return ScopeVariable(self.variable, (*self._pending, (node, body))) if node.scope else self
+        return (
+            ScopeVariable(self.variable, (*self._pending, (layout, body))) if layout.scope else self
+        )
 
     def materialise(self, code: FunctionSource, depth: int, variable: str) -> ScopeVariable:
         """Emit the code that creates the scope, unless it exists."""
@@ -62,31 +64,31 @@ class ScopeVariable:
             return self
         code.add_line(depth, f"{variable} = Scope({self.variable})")
         code.add_line(depth, f"d = {variable}.__dict__")
-        for node, body in self._pending:
-            for name, field in node.scope:
+        for layout, body in self._pending:
+            for name, field in layout.scope:
                 code.add_line(depth, f"if {field!r} in {body}: d[{name!r}] = {body}[{field!r}]")
         return ScopeVariable(variable)
 
 
-def compile_walk(node: StructLayout, place: type[FieldValue], scope: type[Scope]) -> Walk:
+def compile_walk(layout: StructLayout, place: type[FieldValue], scope: type[Scope]) -> Walk:
     """Return a function that yields the fields of a body with this layout."""
     code = FunctionSource("def f(b, s):")
     code.names.update(FieldValue=place, Scope=scope)
     code.add_line(1, "yield from ()")
-    _walk(code, 1, node, "b", "", ScopeVariable("s").inside(node, "b"))
+    _walk(code, 1, layout, "b", "", ScopeVariable("s").inside(layout, "b"))
     return code.build()
 
 
-def compile_values(node: StructLayout) -> Values:
+def compile_values(layout: StructLayout) -> Values:
     """Return a function that yields the values in bodies of a layout, except empty ones and 0."""
     code = FunctionSource("def f(b):")
     code.add_line(1, "yield from ()")
-    _values(code, 1, node, "b")
+    _values(code, 1, layout, "b")
     return code.build()
 
 
-def _values(code: FunctionSource, depth: int, node: StructLayout, body: str) -> None:
-    for member in node.members:
+def _values(code: FunctionSource, depth: int, layout: StructLayout, body: str) -> None:
+    for member in layout.members:
         value = f"v{depth}"
         code.add_line(depth, f"{value} = {body}.get({member.name!r})")
         code.add_line(depth, f"if {value}:")
@@ -105,15 +107,15 @@ def _values(code: FunctionSource, depth: int, node: StructLayout, body: str) -> 
 def _walk(
     code: FunctionSource,
     depth: int,
-    node: StructLayout,
+    layout: StructLayout,
     body: str,
     path: str,
     scopes: ScopeVariable,
 ) -> None:
     """Emit the walk over a struct; `path` is the content of a format string."""
-    if any(not hasattr(member, "layout") for member in node.members):
+    if any(not hasattr(member, "layout") for member in layout.members):
         scopes = scopes.materialise(code, depth, f"s{depth}")
-    for member in node.members:
+    for member in layout.members:
         below = f"{path}.{member.name}" if path else member.name
         value = f"v{depth}"
         code.add_line(depth, f"{value} = {body}.get({member.name!r}, absent)")

@@ -78,13 +78,13 @@ class _Side(NamedTuple):
 def _pairs(
     code: FunctionSource,
     depth: int,
-    nodes: tuple[StructLayout, StructLayout],
+    layouts: tuple[StructLayout, StructLayout],
     sides: tuple[_Side, _Side],
     worth: _Condition,
 ) -> None:
     ours, theirs = sides
-    others = {member.name: member for member in nodes[1].members}
-    for member in nodes[0].members:
+    others = {member.name: member for member in layouts[1].members}
+    for member in layouts[0].members:
         other = others.get(member.name)
         if other is None or isinstance(member, ValueField) != isinstance(other, ValueField):
             continue
@@ -110,16 +110,16 @@ def _branches(
     sides: tuple[_Side, _Side],
     condition: _Condition,
 ) -> None:
-    name, nodes = branches[0].name, (branches[0].layout, branches[1].layout)
+    name, layouts = branches[0].name, (branches[0].layout, branches[1].layout)
     paths = [side.below(name) for side in sides]
     inside = f"a{depth}", f"b{depth}"
     if branches[0].is_list:
         i, j, x, y = f"i{depth}", f"j{depth}", f"x{depth}", f"y{depth}"
-        own, other = (code.name_of(node) for node in nodes)
+        own, other = (code.name_of(layout) for layout in layouts)
         code.add_line(depth, f"{x} = x; {y} = y; p = None")
-        names, theirs = (tuple(key.name for key in node.keys) for node in nodes)
+        names, theirs = (tuple(key.name for key in layout.keys) for layout in layouts)
         if names == theirs:
-            roles = code.name_of({key.role for key in nodes[0].keys})
+            roles = code.name_of({key.role for key in layouts[0].keys})
             code.add_line(depth, f"if ids.roles.isdisjoint({roles}):")
             code.add_line(depth + 1, f"p = quickly({x}, {y}, {names})")
         code.add_line(depth, "if p is None:")
@@ -133,10 +133,10 @@ def _branches(
     else:
         code.add_line(depth, f"{inside[0]} = x; {inside[1]} = y")
     below = [
-        _Side(body, path, side.scopes.inside(node, body))
-        for body, path, side, node in zip(inside, paths, sides, nodes, strict=True)
+        _Side(body, path, side.scopes.inside(layout, body))
+        for body, path, side, layout in zip(inside, paths, sides, layouts, strict=True)
     ]
-    _pairs(code, depth, nodes, (below[0], below[1]), condition)
+    _pairs(code, depth, layouts, (below[0], below[1]), condition)
 
 
 def _align_equal(
@@ -153,7 +153,7 @@ def _align_equal(
 
 
 def align(
-    node: StructLayout,
+    layout: StructLayout,
     captured: Sequence[Mapping[str, Any]],
     live_node: StructLayout,
     live: Sequence[Mapping[str, Any]],
@@ -166,7 +166,7 @@ def align(
     Keys assigned by brokers identify nothing here: their mapping is to be learned from the pairs.
 
     Args:
-        node: The fields of a captured element.
+        layout: The fields of a captured element.
         captured: The captured elements.
         live_node: The fields of a live element.
         live: The live elements.
@@ -179,8 +179,8 @@ def align(
     """
     ours: list[Key] = [()] * len(captured)
     theirs: list[Key] = [()] * len(live)
-    if not all(leaf.role in OPAQUE_ROLES for leaf in node.keys):
-        ours = [captured_key(node, element, ids) for element in captured]
+    if not all(leaf.role in OPAQUE_ROLES for leaf in layout.keys):
+        ours = [captured_key(layout, element, ids) for element in captured]
         theirs = [live_key(live_node, element, scope, ids) for element in live]
     if ours == theirs:
         return [(index, index) for index in range(len(ours))]
@@ -195,10 +195,10 @@ def align(
     return out + [(None, index) for index in unpaired]
 
 
-def captured_key(node: StructLayout, element: Mapping[str, Any], ids: IdMap) -> Key:
+def captured_key(layout: StructLayout, element: Mapping[str, Any], ids: IdMap) -> Key:
     """Return the key of a captured element, with topics by name where the name is known."""
-    values = {leaf.role: element.get(leaf.name) for leaf in node.keys if leaf.role in _TOPICS}
-    others = (element.get(leaf.name) for leaf in node.keys if leaf.role not in _TOPICS)
+    values = {leaf.role: element.get(leaf.name) for leaf in layout.keys if leaf.role in _TOPICS}
+    others = (element.get(leaf.name) for leaf in layout.keys if leaf.role not in _TOPICS)
     if not values:
         return tuple(others)
     name, topic_id = values.get(Role.TOPIC), values.get(Role.TOPIC_ID)
@@ -207,11 +207,11 @@ def captured_key(node: StructLayout, element: Mapping[str, Any], ids: IdMap) -> 
     return (name, *others)
 
 
-def live_key(node: StructLayout, element: Mapping[str, Any], scope: Scope, ids: IdMap) -> Key:
+def live_key(layout: StructLayout, element: Mapping[str, Any], scope: Scope, ids: IdMap) -> Key:
     """Return the key of a live element, in captured values."""
-    if any(leaf.role in _IN_SCOPE for leaf in node.keys):
-        scope = scope.inside(node, element)
+    if any(leaf.role in _IN_SCOPE for leaf in layout.keys):
+        scope = scope.inside(layout, element)
     captured = {
-        leaf.name: ids.captured(leaf.role, element.get(leaf.name), scope) for leaf in node.keys
+        leaf.name: ids.captured(leaf.role, element.get(leaf.name), scope) for leaf in layout.keys
     }
-    return captured_key(node, captured, ids)
+    return captured_key(layout, captured, ids)
