@@ -199,8 +199,8 @@ async def authenticate(connection: RequestSender, security: Security) -> float:
             SASL_AUTHENTICATE, min(highest, 2), {"auth_bytes": token}
         )
         if response.error_code:
-            why = response.error_message or error_name(response.error_code)
-            raise ReplayError(connection.address, f"SASL {security.mechanism} failed: {why}")
+            cause = response.error_message or error_name(response.error_code)
+            raise ReplayError(connection.address, f"SASL {security.mechanism} failed: {cause}")
         try:
             token = dialogue.send(response.auth_bytes)
         except StopIteration:

@@ -29,28 +29,28 @@ def merge(schema: Schema, version: int, bodies: Sequence[Container]) -> Containe
 def _merge_structs(layout: StructLayout, first: Container, second: Container) -> Container:
     joined = Container(first)
     for member in layout.members:
-        ours, theirs = first.get(member.name), second.get(member.name)
+        first_value, second_value = first.get(member.name), second.get(member.name)
         if member.is_list:
-            joined[member.name] = _merge_arrays(member, ours, theirs)
+            joined[member.name] = _merge_arrays(member, first_value, second_value)
         elif isinstance(member, ValueField):
             if member.role is Role.THROTTLE:
-                joined[member.name] = max(ours or 0, theirs or 0)
+                joined[member.name] = max(first_value or 0, second_value or 0)
             elif member.role in (Role.ERROR, Role.ERROR_MESSAGE):
-                joined[member.name] = ours or theirs
+                joined[member.name] = first_value or second_value
     return joined
 
 
 def _merge_arrays(
-    member: ValueField | StructField, ours: list[Any] | None, theirs: list[Any] | None
+    member: ValueField | StructField, first: list[Any] | None, second: list[Any] | None
 ) -> list[Any] | None:
-    if not ours or not theirs:
-        return ours or theirs or ours
+    if not first or not second:
+        return first or second or first
     keys = member.layout.keys if isinstance(member, StructField) else ()
     if not isinstance(member, StructField) or not keys:
-        return ours + theirs
-    joined = list(ours)
-    places = {_key(keys, each): place for place, each in enumerate(ours)}
-    for each in theirs:
+        return first + second
+    joined = list(first)
+    places = {_key(keys, each): place for place, each in enumerate(first)}
+    for each in second:
         place = places.get(_key(keys, each))
         if place is None:
             joined.append(each)

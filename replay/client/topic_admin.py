@@ -94,9 +94,13 @@ async def offsets(
         ReplayError: A leader does not respond.
     """
     found: dict[_TopicPartition, int] = {}
-    for node, places in _by_leader(cluster, partitions).items():
-        offsets_of_leader = await _list_from_leader(cluster, node, places, when_ms)
-        found |= {place: each for place, each in offsets_of_leader.items() if isinstance(each, int)}
+    for node, topic_partitions in _by_leader(cluster, partitions).items():
+        offsets_of_leader = await _list_from_leader(cluster, node, topic_partitions, when_ms)
+        found |= {
+            topic_partition: each
+            for topic_partition, each in offsets_of_leader.items()
+            if isinstance(each, int)
+        }
     return found
 
 
@@ -120,19 +124,19 @@ def _by_leader(
     cluster: Cluster, partitions: Iterable[_TopicPartition]
 ) -> dict[int, list[_TopicPartition]]:
     by_node: dict[int, list[_TopicPartition]] = {}
-    for place in partitions:
-        leader = cluster.leader(*place)
+    for topic_partition in partitions:
+        leader = cluster.leader(*topic_partition)
         if leader is not None:
-            by_node.setdefault(leader.node, []).append(place)
+            by_node.setdefault(leader.node, []).append(topic_partition)
     return by_node
 
 
 async def _list_from_leader(
-    cluster: Cluster, node: int, places: Iterable[_TopicPartition], when_ms: int
+    cluster: Cluster, node: int, topic_partitions: Iterable[_TopicPartition], when_ms: int
 ) -> dict[_TopicPartition, int | str]:
     """Request offsets from one leader; return each, or its error."""
     topics: dict[str, list[int]] = {}
-    for topic, partition in places:
+    for topic, partition in topic_partitions:
         topics.setdefault(topic, []).append(partition)
     response = await cluster.request(node, "ListOffsets", _offsets_body(topics, when_ms))
     found: dict[_TopicPartition, int | str] = {}

@@ -54,7 +54,7 @@ class BodyDiff:
         ids: The id mapping.
         may_have_more: Names of arrays in which the target may have more than the capture.
         created_topics: Topics created for the replay, by their captured names.
-        overlaps: Partitions and groups that changed during the captured request; see `overlaps`.
+        overlaps: Partitions and groups that changed during the captured request.
         show_secrets: Whether credentials in records may be shown.
 
     Attributes:
@@ -274,28 +274,30 @@ class BodyDiff:
     def _embedded(self, before: Any, after: Any, path: str, scope: Scope) -> None:
         """Compare member metadata or assignments of a group."""
         part: MemberField = "assignment" if path.endswith("assignment") else "metadata"
-        ours, theirs = (
+        captured, live = (
             read_member(path, data or b"", part, *self._protocol) for data in (before, after)
         )
-        if ours is None or theirs is None:
+        if captured is None or live is None:
             self._add_difference(path, before, after)
         else:
-            self._compare_embedded(ours, theirs, path, scope)
+            self._compare_embedded(captured, live, path, scope)
 
-    def _compare_embedded(self, ours: Embedded, theirs: Embedded, path: str, scope: Scope) -> None:
+    def _compare_embedded(
+        self, captured: Embedded, live: Embedded, path: str, scope: Scope
+    ) -> None:
         """Compare decoded embedded messages; undecodable ones byte by byte."""
         layouts = []
-        for each in (ours, theirs):
+        for each in (captured, live):
             if each.value is None or each.schema is None or each.version is None:
-                self._add_difference(path, ours.data, theirs.data)
+                self._add_difference(path, captured.data, live.data)
                 return
             layouts.append(layout_of(each.schema, each.version, policy.COMPARED_ROLES))
-        assert ours.value is not None
-        assert theirs.value is not None
-        for one, other in zip(ours.inner, theirs.inner, strict=False):
-            self._compare_embedded(one, other, f"{path}.{one.path}", scope)
-            ours.value[one.path] = theirs.value[other.path] = None
-        self._struct((layouts[0], layouts[1]), ours.value, theirs.value, path, scope)
+        assert captured.value is not None
+        assert live.value is not None
+        for inner, live_inner in zip(captured.inner, live.inner, strict=False):
+            self._compare_embedded(inner, live_inner, f"{path}.{inner.path}", scope)
+            captured.value[inner.path] = live.value[live_inner.path] = None
+        self._struct((layouts[0], layouts[1]), captured.value, live.value, path, scope)
 
     def _branch(
         self,

@@ -73,9 +73,11 @@ async def balance(ids: IdMap, cluster: Cluster) -> Balance:
 
 def not_balanced(ids: IdMap) -> Balance:
     """Return a balance with all logs of a pass left open, as the pass ended early."""
-    logs = {place for place, log in ids.offsets.logs() if log.appended}
+    logs = {topic_partition for topic_partition, log in ids.offsets.logs() if log.appended}
     logs.update(ids.readers.logs())
-    return Balance([], [UnbalancedLog(*place, _STOPPED) for place in sorted(logs)])
+    return Balance(
+        [], [UnbalancedLog(*topic_partition, _STOPPED) for topic_partition in sorted(logs)]
+    )
 
 
 class _LogBalancer:
@@ -86,58 +88,71 @@ class _LogBalancer:
         self._open: dict[_TopicPartition, str] = {}
 
     async def run(self) -> Balance:
-        appended_logs = {place: log for place, log in self._ids.offsets.logs() if log.appended}
+        appended_logs = {
+            topic_partition: log
+            for topic_partition, log in self._ids.offsets.logs()
+            if log.appended
+        }
         with_missing = list(self._ids.readers.with_missing())
         if appended_logs or with_missing:
             await self._refresh(appended_logs.keys() | {account.log for account in with_missing})
             log_ends = await self._ends(appended_logs)
-            for place, log in appended_logs.items():
-                await self._run_check(place, self._check_log(place, log, log_ends[place]))
+            for topic_partition, log in appended_logs.items():
+                await self._run_check(
+                    topic_partition,
+                    self._check_log(topic_partition, log, log_ends[topic_partition]),
+                )
             for account in with_missing:
                 await self._run_check(account.log, self._check_reader(account))
         return Balance(self._found, [UnbalancedLog(*each, why) for each, why in self._open.items()])
 
-    async def _refresh(self, places: Iterable[_TopicPartition]) -> None:
-        names = {self._ids.names.topic(topic) for topic, _ in places}
+    async def _refresh(self, topic_partitions: Iterable[_TopicPartition]) -> None:
+        names = {self._ids.names.topic(topic) for topic, _ in topic_partitions}
         with suppress(ReplayError):  # requests for the logs will fail and be reported
             await self._cluster.refresh(names)
 
-    async def _run_check(self, place: _TopicPartition, check: Awaitable[None]) -> None:
+    async def _run_check(self, topic_partition: _TopicPartition, check: Awaitable[None]) -> None:
         """Run a check; leave the log open if the target does not respond."""
         try:
             await check
         except ReplayError as error:
-            self._leave_open(place, str(error))
+            self._leave_open(topic_partition, str(error))
 
-    def _leave_open(self, place: _TopicPartition, why: str) -> None:
-        self._open.setdefault(place, why)
+    def _leave_open(self, topic_partition: _TopicPartition, why: str) -> None:
+        self._open.setdefault(topic_partition, why)
 
     async def _ends(
         self, written: dict[_TopicPartition, PartitionOffsets]
     ) -> dict[_TopicPartition, int | str]:
         """Return the log ends; retry, as followers may still be copying acknowledged records."""
-        places = {(self._ids.names.topic(topic), at): (topic, at) for topic, at in written}
+        topic_partitions = {
+            (self._ids.names.topic(topic), at): (topic, at) for topic, at in written
+        }
         found: dict[_TopicPartition, int | str] = dict.fromkeys(written, _STOPPED)
-        pending = set(places)
+        pending = set(topic_partitions)
         with suppress(ReplayError):  # timeout
             async for _ in self._cluster.attempts("logs end before the acknowledged records"):
                 reported_ends = await end_offsets(self._cluster, pending)
-                found |= {places[place]: end for place, end in reported_ends.items()}
+                found |= {
+                    topic_partitions[topic_partition]: end
+                    for topic_partition, end in reported_ends.items()
+                }
                 pending = {
-                    place
-                    for place, end in reported_ends.items()
-                    if isinstance(end, int) and end < written[places[place]].appended.live_end
+                    topic_partition
+                    for topic_partition, end in reported_ends.items()
+                    if isinstance(end, int)
+                    and end < written[topic_partitions[topic_partition]].appended.live_end
                 }
                 if not pending:
                     break
         return found
 
     async def _check_log(
-        self, place: _TopicPartition, log: PartitionOffsets, end: int | str
+        self, topic_partition: _TopicPartition, log: PartitionOffsets, end: int | str
     ) -> None:
         """Compare the acknowledged records with the log of the target."""
-        response_path = _path("responses", "partition_responses", place)
-        request_path = _path("topic_data", "partition_data", place)
+        response_path = _path("responses", "partition_responses", topic_partition)
+        request_path = _path("topic_data", "partition_data", topic_partition)
         for fault in log.appended.faults():
             path = (
                 f"{request_path}.records"
@@ -146,16 +161,18 @@ class _LogBalancer:
             )
             self._add(fault.step, path, fault.captured, fault.replayed)
         if isinstance(end, str):
-            self._leave_open(place, end)
+            self._leave_open(topic_partition, end)
             return
         newest = log.appended.newest
         if end < newest.live_end:
-            lost = Range(max(newest.captured, newest.captured + end - newest.live), newest.end)
+            missing = Range(max(newest.captured, newest.captured + end - newest.live), newest.end)
             description = f"not in the log, which ends at offset {end} of the target"
-            self._add(newest.step, f"{request_path}.records[{lost}]", _count(lost), description)
+            self._add(
+                newest.step, f"{request_path}.records[{missing}]", _count(missing), description
+            )
         allowance = log.appended.unconfirmed
-        for extra in self._limit_checks(place, _extra(log, end)):
-            present = await self._data(place, extra.live)
+        for extra in self._limit_checks(topic_partition, _extra(log, end)):
+            present = await self._data(topic_partition, extra.live)
             excess = present.size - extra.expected
             allowance, excess = max(allowance - excess, 0), excess - allowance
             if excess > 0:
@@ -170,21 +187,21 @@ class _LogBalancer:
 
     async def _check_reader(self, account: ReaderAccount) -> None:
         """Compare the records given to a reader with the capture."""
-        log, lost = self._ids.offsets.log(*account.log), Ranges()
+        log, missing = self._ids.offsets.log(*account.log), Ranges()
         try:
-            for missing in self._limit_checks(account.log, self._missing_offsets(account, log)):
-                if log.appended.is_unwritten(*missing):
+            for gap in self._limit_checks(account.log, self._missing_offsets(account, log)):
+                if log.appended.is_unwritten(*gap):
                     continue  # its producer was not replayed
                 # Records that no later poll requested may still be in the log: not lost then.
-                live = Range(log.live_offset(missing.start), log.live_offset(missing.end - 1) + 1)
+                live = Range(log.live_offset(gap.start), log.live_offset(gap.end - 1) + 1)
                 present = await self._data(account.log, live)
                 for each in present.missing(*live):
                     start = log.captured_offset(each.start)
                     end = log.captured_offset(each.end - 1) + 1
-                    lost.add(max(start, missing.start), min(end, missing.end))
-            withheld = (await self._withheld(account, log)).without(lost)
+                    missing.add(max(start, gap.start), min(end, gap.end))
+            withheld = (await self._withheld(account, log)).without(missing)
         finally:
-            self._report_missing(account, lost, "not returned, and not in the target's log")
+            self._report_missing(account, missing, "not returned, and not in the target's log")
         self._report_missing(
             account, withheld, "not returned, although the target reported them as readable"
         )
@@ -223,12 +240,12 @@ class _LogBalancer:
             else:
                 yield missing
 
-    def _limit_checks(self, place: _TopicPartition, found: Iterator[_T]) -> Iterator[_T]:
+    def _limit_checks(self, topic_partition: _TopicPartition, found: Iterator[_T]) -> Iterator[_T]:
         yield from islice(found, _MAX_CHECKS)
         if next(found, None) is not None:
-            self._leave_open(place, _NOT_ALL)
+            self._leave_open(topic_partition, _NOT_ALL)
 
-    async def _data(self, place: _TopicPartition, offsets: Range) -> Ranges:
+    async def _data(self, topic_partition: _TopicPartition, offsets: Range) -> Ranges:
         """
         Return the live offsets that have data records (no control records).
 
@@ -239,7 +256,7 @@ class _LogBalancer:
         """
         found, start = Ranges(), offsets.start
         for _ in range(_MAX_FETCHES):
-            records = await self._fetch(place, start)
+            records = await self._fetch(topic_partition, start)
             for each in data_offsets(records).within(*offsets):
                 found.add(*each)
             all_ = data_offsets(records, controls=True)
@@ -249,11 +266,15 @@ class _LogBalancer:
             if start >= offsets.end:
                 return found
         found.add(start, offsets.end)
-        self._leave_open(place, f"only the first {_MAX_FETCHES} Fetch responses were checked")
+        self._leave_open(
+            topic_partition, f"only the first {_MAX_FETCHES} Fetch responses were checked"
+        )
         return found
 
-    async def _fetch(self, place: _TopicPartition, start: int) -> bytes:
-        return await fetch_records(self._cluster, self._ids.names.topic(place[0]), place[1], start)
+    async def _fetch(self, topic_partition: _TopicPartition, start: int) -> bytes:
+        return await fetch_records(
+            self._cluster, self._ids.names.topic(topic_partition[0]), topic_partition[1], start
+        )
 
     def _add(self, step: int, path: str, captured: str, replayed: str) -> None:
         self._found.append(Finding(step, Difference(path, captured, replayed)))
@@ -267,8 +288,8 @@ def _extra(log: PartitionOffsets, end: int) -> Iterator[ExcessRange]:
         yield ExcessRange(newest, Range(newest.live_end, end), 0)
 
 
-def _path(topics: str, partitions: str, place: _TopicPartition) -> str:
-    return f"{topics}[{place[0]}].{partitions}[{place[1]}]"
+def _path(topics: str, partitions: str, topic_partition: _TopicPartition) -> str:
+    return f"{topics}[{topic_partition[0]}].{partitions}[{topic_partition[1]}]"
 
 
 def _count(offsets: Range) -> str:

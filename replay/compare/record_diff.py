@@ -3,7 +3,7 @@ Record diff: compares the records of two responses by their captured offsets.
 
 Batches with identical payloads are compared by their headers alone; only the records of others are
 materialised. More or fewer records at either end are no difference here, as a poll returns as soon
-as it has data: `readers` balances them at the end.
+as it has data: `log_balance` compares them at the end.
 """
 
 from __future__ import annotations
@@ -72,26 +72,30 @@ def compare_records(
         show_secrets: Whether credentials in Kafka's own records may be shown.
     """
     translate = log.captured_offset if log else _identity
-    ours, theirs = _ResponseRecords(), _ResponseRecords()
-    ours.read(captured, _identity)
-    differences = theirs.read(live, translate, path, log)
-    before, after, begin = ours.extent(), theirs.extent(), ours.first_batch_end()
-    same_extent = before == after and ours.controls == theirs.controls
-    for first in sorted(ours.batches.keys() & theirs.batches.keys()):
-        pair = ours.batches[first], theirs.batches[first]
+    captured_records, live_records = _ResponseRecords(), _ResponseRecords()
+    captured_records.read(captured, _identity)
+    differences = live_records.read(live, translate, path, log)
+    before, after, begin = (
+        captured_records.extent(),
+        live_records.extent(),
+        captured_records.first_batch_end(),
+    )
+    same_extent = before == after and captured_records.controls == live_records.controls
+    for first in sorted(captured_records.batches.keys() & live_records.batches.keys()):
+        pair = captured_records.batches[first], live_records.batches[first]
         if has_equal_payload(pair[0].data, pair[0].header, pair[1].data, pair[1].header):
             differences += _headers(f"{path}[{first}]", *pair)
-            del ours.batches[first], theirs.batches[first]
-    ours.materialise(after)
-    theirs.materialise(before)
+            del captured_records.batches[first], live_records.batches[first]
+    captured_records.materialise(after)
+    live_records.materialise(before)
     secret = "" if show_secrets else topic or ""
-    for offset in sorted(ours.rows.keys() & theirs.rows.keys()):
+    for offset in sorted(captured_records.rows.keys() & live_records.rows.keys()):
         at = f"{path}[{offset}]"
-        differences += _record(at, ours.rows[offset], theirs.rows[offset], secret)
+        differences += _record(at, captured_records.rows[offset], live_records.rows[offset], secret)
     differences += _missing_records(path, before, after, begin, log)
     starts = None
-    if ours.start is not None and theirs.start is not None:
-        starts = ours.start, theirs.start
+    if captured_records.start is not None and live_records.start is not None:
+        starts = captured_records.start, live_records.start
     return RecordDiff(differences, same_extent, before, after, starts)
 
 
@@ -242,9 +246,9 @@ def _duplicate(path: str, first: int, header: BatchHeader, why: str) -> Differen
     return Difference(f"{path}[{captured_range}]", _count(captured_range), description)
 
 
-def _headers(path: str, ours: _Batch, theirs: _Batch) -> Iterator[Difference]:
+def _headers(path: str, captured: _Batch, live: _Batch) -> Iterator[Difference]:
     """Yield the differences of timestamps in the headers of two batches with equal records."""
-    flags = ours.header.attributes, theirs.header.attributes
+    flags = captured.header.attributes, live.header.attributes
     types = [timestamp_type(each) for each in flags]
     if flags[0] & CONTROL or (flags[0] | flags[1]) & DELETE_HORIZON:
         return
@@ -252,7 +256,7 @@ def _headers(path: str, ours: _Batch, theirs: _Batch) -> Iterator[Difference]:
         yield Difference(f"{path}.timestamp_type", types[0], types[1])
         return
     at = _NEWEST_TIME if flags[0] & TIMESTAMP_TYPE else _BASE_TIME
-    yield from _times(path, ours.time_at(at), theirs.time_at(at), bool(flags[0] & TIMESTAMP_TYPE))
+    yield from _times(path, captured.time_at(at), live.time_at(at), bool(flags[0] & TIMESTAMP_TYPE))
 
 
 def _times(path: str, before: int, after: int, is_appended: bool) -> Iterator[Difference]:
@@ -299,20 +303,20 @@ def _extent(offsets: Ranges) -> str:
 
 def _record(path: str, before: _Record, after: _Record, topic: str) -> Iterator[Difference]:
     """Yield the differences of two records; contents of control records are ignored."""
-    ours, theirs = before.row, after.row
-    names = ("control",) if ours.control and theirs.control else _COMPARED
-    if any(getattr(ours, name) != getattr(theirs, name) for name in names):
-        shown = [_shown(row, topic) for row in (ours, theirs)]
+    captured, live = before.row, after.row
+    names = ("control",) if captured.control and live.control else _COMPARED
+    if any(getattr(captured, name) != getattr(live, name) for name in names):
+        shown = [_shown(row, topic) for row in (captured, live)]
         for name in names:
-            if getattr(ours, name) != getattr(theirs, name):
+            if getattr(captured, name) != getattr(live, name):
                 yield Difference(f"{path}.{name}", shown[0][name], shown[1][name])
-    if ours.control or ours.timestamp_ms is None or theirs.timestamp_ms is None:
+    if captured.control or captured.timestamp_ms is None or live.timestamp_ms is None:
         return  # magic 0 has no timestamps
     if before.is_appended != after.is_appended:
         types = [timestamp_type(each.is_appended and TIMESTAMP_TYPE) for each in (before, after)]
         yield Difference(f"{path}.timestamp_type", types[0], types[1])
     else:
-        yield from _times(path, ours.timestamp_ms, theirs.timestamp_ms, before.is_appended)
+        yield from _times(path, captured.timestamp_ms, live.timestamp_ms, before.is_appended)
 
 
 def _shown(row: Row, topic: str) -> dict[str, Any]:

@@ -173,12 +173,18 @@ def match_records(captured: bytes | None, live: bytes | None) -> list[MatchedRun
 def _match_batches(captured: bytes, live: bytes) -> list[MatchedRun] | None:
     """Compare batch by batch, by payload; return None if the batches do not correspond."""
     out: list[MatchedRun] = []
-    for ours, theirs in zip(batch_headers(captured), batch_headers(live), strict=False):
-        if is_truncated(captured, ours) or is_truncated(live, theirs):
+    for captured_header, live_header in zip(
+        batch_headers(captured), batch_headers(live), strict=False
+    ):
+        if is_truncated(captured, captured_header) or is_truncated(live, live_header):
             break
-        if not has_equal_payload(captured, ours, live, theirs):
+        if not has_equal_payload(captured, captured_header, live, live_header):
             return None
-        out.append(MatchedRun(ours.base_offset, theirs.base_offset, ours.offset_count))
+        out.append(
+            MatchedRun(
+                captured_header.base_offset, live_header.base_offset, captured_header.offset_count
+            )
+        )
     return out
 
 
@@ -188,20 +194,26 @@ def is_truncated(data: bytes, header: BatchHeader) -> bool:
     return header.producer is None and (is_short or data[header.start + _MAGIC_AT] == _MAGIC)
 
 
-def has_equal_payload(captured: bytes, ours: BatchHeader, live: bytes, theirs: BatchHeader) -> bool:
+def has_equal_payload(
+    captured: bytes, captured_header: BatchHeader, live: bytes, live_header: BatchHeader
+) -> bool:
     """Return whether two batches of magic 2 have the same records, apart from their headers."""
-    if ours.producer is None or theirs.producer is None or ours.offset_count != theirs.offset_count:
+    if (
+        captured_header.producer is None
+        or live_header.producer is None
+        or captured_header.offset_count != live_header.offset_count
+    ):
         return False
-    if (ours.attributes ^ theirs.attributes) & (CONTROL | TRANSACTIONAL):
+    if (captured_header.attributes ^ live_header.attributes) & (CONTROL | TRANSACTIONAL):
         return False
     payloads = (
-        captured[ours.start + _HEADER_END : ours.end],
-        live[theirs.start + _HEADER_END : theirs.end],
+        captured[captured_header.start + _HEADER_END : captured_header.end],
+        live[live_header.start + _HEADER_END : live_header.end],
     )
-    codecs = [each.attributes & CODEC_MASK for each in (ours, theirs)]
+    codecs = [each.attributes & CODEC_MASK for each in (captured_header, live_header)]
     if codecs[0] == codecs[1] and payloads[0] == payloads[1]:
         return True
-    if ours.record_count != theirs.record_count or not any(codecs):
+    if captured_header.record_count != live_header.record_count or not any(codecs):
         return False
     plain = [_decompressed(*each) for each in zip(codecs, payloads, strict=True)]
     return plain[0] is not None and plain[0] == plain[1]
@@ -215,21 +227,21 @@ def _decompressed(codec: int, payload: bytes) -> bytes | None:
     return None if problem else data
 
 
-def _match_contents(ours: _Contents, theirs: _Contents) -> list[MatchedRun]:
+def _match_contents(captured: _Contents, live: _Contents) -> list[MatchedRun]:
     """Match equal records in the order of both, and join those contiguous on both sides."""
     places: dict[object, list[int]] = {}
-    for index in range(len(theirs) - 1, -1, -1):
-        places.setdefault(theirs[index][1], []).append(index)
+    for index in range(len(live) - 1, -1, -1):
+        places.setdefault(live[index][1], []).append(index)
     out: list[MatchedRun] = []
     next_index = 0
-    for offset, content in ours:
+    for offset, content in captured:
         candidates = places.get(content, [])
         while candidates and candidates[-1] < next_index:
             candidates.pop()
         if not candidates:
             continue
         next_index = candidates.pop() + 1
-        live_offset = theirs[next_index - 1][0]
+        live_offset = live[next_index - 1][0]
         last = out[-1] if out else None
         if last and (offset - last.captured, live_offset - last.live) == (last.length, last.length):
             out[-1] = last._replace(length=last.length + 1)

@@ -51,9 +51,9 @@ def compile_pairs(
     code = FunctionSource("def f(a, b, s, t, ids):")
     code.names.update(FieldValue=FieldValue, Scope=Scope, align=align, quickly=_align_equal)
     code.add_line(1, "yield from ()")
-    ours = _Side("a", "", ScopeVariable("s").inside(captured, "a"))
-    theirs = _Side("b", "", ScopeVariable("t").inside(live, "b"))
-    _pairs(code, 1, (captured, live), (ours, theirs), condition)
+    captured_side = _Side("a", "", ScopeVariable("s").inside(captured, "a"))
+    live_side = _Side("b", "", ScopeVariable("t").inside(live, "b"))
+    _pairs(code, 1, (captured, live), (captured_side, live_side), condition)
     return code.build()
 
 
@@ -82,7 +82,7 @@ def _pairs(
     sides: tuple[_Side, _Side],
     worth: _Condition,
 ) -> None:
-    ours, theirs = sides
+    captured_side, live_side = sides
     others = {member.name: member for member in layouts[1].members}
     for member in layouts[0].members:
         other = others.get(member.name)
@@ -97,8 +97,12 @@ def _pairs(
         if isinstance(member, StructField) and isinstance(other, StructField):
             _branches(code, depth + 1, (member, other), sides, worth)
         elif isinstance(member, ValueField) and isinstance(other, ValueField):
-            first = ours._replace(scopes=ours.scopes.materialise(code, depth + 1, f"s{depth}"))
-            second = theirs._replace(scopes=theirs.scopes.materialise(code, depth + 1, f"t{depth}"))
+            first = captured_side._replace(
+                scopes=captured_side.scopes.materialise(code, depth + 1, f"s{depth}")
+            )
+            second = live_side._replace(
+                scopes=live_side.scopes.materialise(code, depth + 1, f"t{depth}")
+            )
             places = first.place(code, member, "x"), second.place(code, other, "y")
             code.add_line(depth + 1, f"yield {', '.join(places)}")
 
@@ -117,8 +121,8 @@ def _branches(
         i, j, x, y = f"i{depth}", f"j{depth}", f"x{depth}", f"y{depth}"
         own, other = (code.name_of(layout) for layout in layouts)
         code.add_line(depth, f"{x} = x; {y} = y; p = None")
-        names, theirs = (tuple(key.name for key in layout.keys) for layout in layouts)
-        if names == theirs:
+        names, live_names = (tuple(key.name for key in layout.keys) for layout in layouts)
+        if names == live_names:
             roles = code.name_of({key.role for key in layouts[0].keys})
             code.add_line(depth, f"if ids.roles.isdisjoint({roles}):")
             code.add_line(depth + 1, f"p = quickly({x}, {y}, {names})")
@@ -145,9 +149,9 @@ def _align_equal(
     """Pair two arrays whose raw keys are equal in order; return None if they are not."""
     if len(captured) != len(live):
         return None
-    for ours, theirs in zip(captured, live, strict=True):
+    for captured_element, live_element in zip(captured, live, strict=True):
         for key in keys:
-            if ours.get(key) != theirs.get(key):
+            if captured_element.get(key) != live_element.get(key):
                 return None
     return [(index, index) for index in range(len(captured))]
 
@@ -177,18 +181,18 @@ def align(
         Indices in the captured and the live array, None if the other array has no such element: in
         the order of the captured array, elements found only in the live array at the end.
     """
-    ours: list[Key] = [()] * len(captured)
-    theirs: list[Key] = [()] * len(live)
+    captured_keys: list[Key] = [()] * len(captured)
+    live_keys: list[Key] = [()] * len(live)
     if not all(leaf.role in OPAQUE_ROLES for leaf in layout.keys):
-        ours = [captured_key(layout, element, ids) for element in captured]
-        theirs = [live_key(live_node, element, scope, ids) for element in live]
-    if ours == theirs:
-        return [(index, index) for index in range(len(ours))]
+        captured_keys = [captured_key(layout, element, ids) for element in captured]
+        live_keys = [live_key(live_node, element, scope, ids) for element in live]
+    if captured_keys == live_keys:
+        return [(index, index) for index in range(len(captured_keys))]
     indices_by_key: dict[Key, list[int]] = defaultdict(list)
-    for index, key in enumerate(theirs):
+    for index, key in enumerate(live_keys):
         indices_by_key[key].append(index)
     out: list[tuple[int | None, int | None]] = []
-    for index, key in enumerate(ours):
+    for index, key in enumerate(captured_keys):
         candidates = indices_by_key.get(key)
         out.append((index, candidates.pop(0) if candidates else None))
     unpaired = sorted(index for candidates in indices_by_key.values() for index in candidates)

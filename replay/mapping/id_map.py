@@ -87,17 +87,17 @@ class IdMap(IdState):
 
     def captured_scope(self, scope: Scope) -> Scope:
         """Return a scope of live values in captured terms."""
-        there = Scope(scope)
-        if all(value is None for value in there.__dict__.values()):
-            return there
+        captured = Scope(scope)
+        if all(value is None for value in captured.__dict__.values()):
+            return captured
         for role in (Role.TOPIC_ID, Role.TOPIC, Role.GROUP, Role.TRANSACTIONAL_ID, Role.MEMBER):
             value = getattr(scope, role)
-            setattr(there, role, self.captured(role, value, there))
+            setattr(captured, role, self.captured(role, value, captured))
         if scope.producer_id is not None:
             found = self.producers.captured(scope.producer_id, scope.producer_epoch)
             if found:
-                there.producer_id, there.producer_epoch = found
-        return there
+                captured.producer_id, captured.producer_epoch = found
+        return captured
 
 
 def _methods(way: LiveMapping | CapturedMapping) -> dict[Role, Callable[[Any, Scope], Any]]:

@@ -89,8 +89,8 @@ class IdState:
             return found
         if self.target is None:
             return producer_id, epoch
-        what = f"the capture does not show where producer {producer_id} got its id"
-        raise RewriteError(what, Role.PRODUCER_ID, (producer_id, epoch))
+        reason = f"the capture does not show where producer {producer_id} got its id"
+        raise RewriteError(reason, Role.PRODUCER_ID, (producer_id, epoch))
 
     def learn_opaque(self, role: Role, captured: Any, live: Any) -> None:
         """Learn the live value for a captured value of one of `OPAQUE_ROLES`."""

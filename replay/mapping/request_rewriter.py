@@ -61,8 +61,8 @@ def rewrite(message: Message, version: int, ids: IdMap) -> Rewritten:
                 schema, message.body, captured, version, ids.captured_topics, out.changes
             )
             captured = version
-        for place in walk(schema, captured, out.body, ids.roles):
-            _replace(place, ids, out)
+        for field_value in walk(schema, captured, out.body, ids.roles):
+            _replace(field_value, ids, out)
         if captured != version:
             out.body = convert(schema, out.body, captured, version, ids.live_topics, out.changes)
     except RewriteError as refusal:
@@ -71,23 +71,25 @@ def rewrite(message: Message, version: int, ids: IdMap) -> Rewritten:
     return out
 
 
-def _replace(place: FieldValue, ids: IdMap, out: Rewritten) -> None:
-    if place.value is None:
+def _replace(field_value: FieldValue, ids: IdMap, out: Rewritten) -> None:
+    if field_value.value is None:
         return
-    if place.role is Role.RECORDS:
-        place.replace(_records(place, ids, out))
-    elif place.role is Role.EMBEDDED:
-        place.replace(_embedded(place, ids, out))
+    if field_value.role is Role.RECORDS:
+        field_value.replace(_records(field_value, ids, out))
+    elif field_value.role is Role.EMBEDDED:
+        field_value.replace(_embedded(field_value, ids, out))
     else:
-        new, why = ids.live(place.role, place.value, place.scope)
-        if new != place.value:
-            place.replace(new)
-        if new != place.value or why in REPORTED_RULES:
-            out.changes.append(Change(place.path, place.role, place.value, new, why))
+        new, rule = ids.live(field_value.role, field_value.value, field_value.scope)
+        if new != field_value.value:
+            field_value.replace(new)
+        if new != field_value.value or rule in REPORTED_RULES:
+            out.changes.append(
+                Change(field_value.path, field_value.role, field_value.value, new, rule)
+            )
 
 
-def _records(place: FieldValue, ids: IdMap, out: Rewritten) -> bytes:
-    topic, partition = ids.topic_of(place.scope), place.scope.partition
+def _records(field_value: FieldValue, ids: IdMap, out: Rewritten) -> bytes:
+    topic, partition = ids.topic_of(field_value.scope), field_value.scope.partition
 
     def substitute(old: Producer, records: int) -> Producer:
         producer_id, epoch = ids.live_producer(old.producer_id, old.epoch)
@@ -102,22 +104,26 @@ def _records(place: FieldValue, ids: IdMap, out: Rewritten) -> bytes:
         new = Producer(producer_id, epoch, sequence)
         for role, before, after in zip(PRODUCER_ROLES, old, new, strict=True):
             if before != after:
-                out.changes.append(Change(f"{place.path}.{role}", role, before, after))
+                out.changes.append(Change(f"{field_value.path}.{role}", role, before, after))
         return new
 
-    return rewrite_batches(place.value, substitute)
+    return rewrite_batches(field_value.value, substitute)
 
 
-def _embedded(place: FieldValue, ids: IdMap, out: Rewritten) -> bytes:
+def _embedded(field_value: FieldValue, ids: IdMap, out: Rewritten) -> bytes:
     """Rewrite metadata or assignment of a group member; undecodable bytes stay unchanged."""
-    data: bytes = place.value
-    part: MemberField = "assignment" if place.field.name.endswith("assignment") else "metadata"
+    data: bytes = field_value.value
+    part: MemberField = (
+        "assignment" if field_value.field.name.endswith("assignment") else "metadata"
+    )
     # In JoinGroup, the name of the protocol is beside the metadata.
     embedded = read_member(
-        place.path, data, part, out.body.get("protocol_type"), place.parent.get("name")
+        field_value.path, data, part, out.body.get("protocol_type"), field_value.parent.get("name")
     )
     return (
-        data if embedded is None else _rebuilt(embedded, place.path, ids, place.scope, out.changes)
+        data
+        if embedded is None
+        else _rebuilt(embedded, field_value.path, ids, field_value.scope, out.changes)
     )
 
 
@@ -131,8 +137,8 @@ def _rebuilt(found: Embedded, path: str, ids: IdMap, scope: Scope, changes: list
         is_same &= built == each.data
         found.value[each.path] = built
     inside = Rewritten(found.value)
-    for place in walk(found.schema, found.version, found.value, ids.roles, scope):
-        _replace(place, ids, inside)
+    for field_value in walk(found.schema, found.version, found.value, ids.roles, scope):
+        _replace(field_value, ids, inside)
     if is_same and all(change.captured == change.sent for change in inside.changes):
         return found.data
     changes += [replace(change, path=f"{path}.{change.path}") for change in inside.changes]

@@ -223,15 +223,15 @@ class _Conversion:
         name = name or self._topics.topic_name(body.get("topic_id", NO_ID))
         if name is None:
             topic_id = body.get("topic_id")
-            what = f"no name is known for topic id {topic_id}, and version {self._new} needs it"
-            raise RewriteError(what, Role.TOPIC_ID, topic_id)
+            reason = f"no name is known for topic id {topic_id}, and version {self._new} needs it"
+            raise RewriteError(reason, Role.TOPIC_ID, topic_id)
         return name
 
     def _id_of(self, name: str) -> UUID:
         topic_id = self._topics.topic_id(name)
         if topic_id is None:
-            what = f"topic {name!r} has no id, and version {self._new} names topics by id"
-            raise RewriteError(what, Role.TOPIC, name)
+            reason = f"topic {name!r} has no id, and version {self._new} names topics by id"
+            raise RewriteError(reason, Role.TOPIC, name)
         return topic_id
 
     def _check_dropped(
@@ -256,8 +256,8 @@ class _Conversion:
         role = role_of(f"{self._title}.{below}", field)
         self._changes.append(Change(below, role, value, None, DROPPED))
 
-    def _lost(self, what: str) -> RewriteError:
-        return RewriteError(f"{self._api} v{self._old} can't be sent as v{self._new}: {what}")
+    def _lost(self, reason: str) -> RewriteError:
+        return RewriteError(f"{self._api} v{self._old} can't be sent as v{self._new}: {reason}")
 
 
 _TOPIC_NAMES = ("name", "topic", "topic_name")

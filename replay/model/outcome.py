@@ -122,7 +122,7 @@ class Outcome:
         failure: Why it was not sent or has no response; empty if it has one.
         is_refused: Whether the failure is our decision not to send the request, or not to wait for
             its response, rather than a failure of the target.
-        reasons: Why its response is equivalent, as `compare` found.
+        reasons: Why its response is equivalent, as `compare_outcome` found.
     """
 
     step: Step
