@@ -123,10 +123,8 @@ class BodyDiff:
             if has_moved or is_null_for_empty(member.field, versions, before, after):
                 self.reasons.add(Reason.REFUSED if has_moved else Reason.NULL)
             elif isinstance(member, ValueField):
-                if (
-                    member.role is Role.CONFIG_VALUE
-                    and captured.get("name") in policy.BROKER_SETTINGS
-                ):
+                is_setting = member.role is Role.CONFIG_VALUE
+                if is_setting and captured.get("name") in policy.BROKER_SETTINGS:
                     continue  # every broker has its own
                 self._leaf(member, before, after, below, scope)
             elif same_extent is not False and isinstance(live_member, StructField):
@@ -156,8 +154,10 @@ class BodyDiff:
                 topic = self._ids.topic_of(scope)
                 if is_made and (topic in self._created_topics or topic in INTERNAL_TOPICS):
                     return Reason.MADE if topic in self._created_topics else Reason.INTERNAL
-        states = captured.get("group_state"), live.get("group_state")
-        if states[0] in ON_THE_WAY and states[1] == policy.STABLE_STATE:
+        if (
+            captured.get("group_state") in ON_THE_WAY
+            and live.get("group_state") == policy.STABLE_STATE
+        ):
             return Reason.AT_REST
         return None
 
