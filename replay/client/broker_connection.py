@@ -291,8 +291,9 @@ class BrokerConnection:
         if self.failure is None:
             self._protocol.abort()
             first = self._in_flight.first
-            suffix = f" while {first} was in flight" if first is not None else ""
-            reason = what if "respon" in what else what + suffix  # it may be about a response
+            # Reasons about a response ("response", "responds") name the request themselves.
+            suffix = "" if first is None or "respon" in what else f" while {first} was in flight"
+            reason = what + suffix
             self._close_with(ReplayError(self.address, reason, advice))
 
     def _close_with(self, failure: ReplayError) -> None:

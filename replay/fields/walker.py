@@ -35,8 +35,8 @@ class FunctionSource:
     def build(self) -> Callable[..., Any]:
         """Compile the function `f`."""
         exec(compile("\n".join(self._lines), "<walk>", "exec"), self.names)
-        made: Callable[..., Any] = self.names["f"]
-        return made
+        function: Callable[..., Any] = self.names["f"]
+        return function
 
 
 class ScopeVariable:
@@ -70,10 +70,10 @@ class ScopeVariable:
         return ScopeVariable(variable)
 
 
-def compile_walk(layout: StructLayout, place: type[FieldValue], scope: type[Scope]) -> Walk:
+def compile_walk(layout: StructLayout, field_value: type[FieldValue], scope: type[Scope]) -> Walk:
     """Return a function that yields the fields of a body with this layout."""
     code = FunctionSource("def f(b, s):")
-    code.names.update(FieldValue=place, Scope=scope)
+    code.names.update(FieldValue=field_value, Scope=scope)
     code.add_line(1, "yield from ()")
     _walk(code, 1, layout, "b", "", ScopeVariable("s").inside(layout, "b"))
     return code.build()

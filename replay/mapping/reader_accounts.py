@@ -89,14 +89,14 @@ class ReaderAccount:
             self.returned.add(*each)
             self.missing.remove(*each)
         for each in captured:
-            for lack in self.returned.missing(*each):
+            for gap in self.returned.missing(*each):
                 if len(self.missing) < MAX_RANGES:
-                    self._add_missing(lack, step)
+                    self._add_missing(gap, step)
         if len(captured):
             # Offsets between captured records hold no records, so they are no gaps.
-            for gap in captured.missing(captured.start, captured.end):
-                if any(self.returned.within(gap.start - 1, gap.start)):
-                    self.returned.add(*gap)
+            for hole in captured.missing(captured.start, captured.end):
+                if any(self.returned.within(hole.start - 1, hole.start)):
+                    self.returned.add(*hole)
         if len(self.returned) > MAX_RANGES:
             self.returned.thin_out(MAX_RANGES // 2)
         self._record_poll(step, returned)
@@ -106,17 +106,17 @@ class ReaderAccount:
             return
         start = returned.live.start if len(returned.live) else returned.captured.start
         end = returned.live.end if len(returned.live) else start
-        lacks = Ranges(
+        missing = Ranges(
             part
             for each in returned.captured.within(end, returned.readable_end)
             for part in self._missing_in(each)
         )
-        if not len(lacks):
+        if not len(missing):
             return
         if len(self.polls) >= MAX_POLLS:
             self.polls = [poll for poll in self.polls if any(map(self._is_missing, poll.missing))]
         if len(self.polls) < MAX_POLLS:
-            self.polls.append(Poll(start, lacks, step))
+            self.polls.append(Poll(start, missing, step))
 
     def _missing_in(self, offsets: Range) -> Iterator[Range]:
         return self.missing.within(*offsets)
@@ -124,14 +124,14 @@ class ReaderAccount:
     def _is_missing(self, offsets: Range) -> bool:
         return any(self._missing_in(offsets))
 
-    def _add_missing(self, lack: Range, step: int) -> None:
+    def _add_missing(self, offsets: Range, step: int) -> None:
         if not len(self.missing):
             self._starts.clear()
             self._steps.clear()
-        self.missing.add(*lack)
-        at = bisect_right(self._starts, lack.start)
-        if len(self._starts) < MAX_RANGES and (not at or self._starts[at - 1] != lack.start):
-            self._starts.insert(at, lack.start)
+        self.missing.add(*offsets)
+        at = bisect_right(self._starts, offsets.start)
+        if len(self._starts) < MAX_RANGES and (not at or self._starts[at - 1] != offsets.start):
+            self._starts.insert(at, offsets.start)
             self._steps.insert(at, step)
 
     def step_of(self, offset: int) -> int:
