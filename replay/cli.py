@@ -42,53 +42,62 @@ def replay(
         Text,
         typer.Option(
             metavar="HOST:PORT[,...]|mock",
-            help="The target; mock is an embedded broker. Only --dry-run can do without.",
+            help="The target; mock is an embedded broker. Optional only with --dry-run.",
         ),
     ] = None,
     filter_text: Annotated[
         Text,
-        typer.Option("-Y", "--filter", metavar="FILTER", help="Only what this filter lets pass."),
+        typer.Option(
+            "-Y", "--filter", metavar="FILTER", help="Replay only the requests that match."
+        ),
     ] = None,
     speed: Annotated[
         str,
-        typer.Option(metavar="N|max", help="Times as fast as captured; max is as answers come."),
+        typer.Option(
+            metavar="N|max",
+            help="Speed relative to the capture; max sends as fast as responses arrive.",
+        ),
     ] = "1",
     rate: Annotated[
         float,
-        typer.Option(metavar="N", min=0, show_default=False, help="Requests a second at most."),
+        typer.Option(
+            metavar="N", min=0, show_default=False, help="Maximum number of requests per second."
+        ),
     ] = 0.0,
     max_wait: Annotated[
         float | None,
-        typer.Option(metavar="S", min=0, help="Cut longer times without requests to this."),
+        typer.Option(metavar="S", min=0, help="Shorten longer pauses between requests to this."),
     ] = None,
     loop: Annotated[
         int,
-        typer.Option(metavar="N", min=1, help="Play it so many times, each under its own names."),
+        typer.Option(metavar="N", min=1, help="Number of passes, each with names of its own."),
     ] = 1,
     limit: Annotated[
-        int | None, typer.Option(metavar="N", min=1, help="Send so many requests at most.")
+        int | None, typer.Option(metavar="N", min=1, help="Maximum number of requests.")
     ] = None,
     duration: Annotated[
-        float | None, typer.Option(metavar="S", min=0, help="End after so many seconds.")
+        float | None, typer.Option(metavar="S", min=0, help="Maximum duration of the replay.")
     ] = None,
     timeout: Annotated[
         float,
-        typer.Option(metavar="S", min=0.001, help="How long the target may take."),
+        typer.Option(metavar="S", min=0.001, help="Timeout for each response of the target."),
     ] = 30.0,
     ignore_throttle: Annotated[
-        bool, typer.Option("--ignore-throttle", help="Go on where the target asks to wait.")
+        bool, typer.Option("--ignore-throttle", help="Ignore the throttle time in responses.")
     ] = False,
     dry_run: Annotated[
         bool,
-        typer.Option("--dry-run", help="Print what would be sent, where, and what would change."),
+        typer.Option(
+            "--dry-run", help="Print what would be sent where, and what would be replaced."
+        ),
     ] = False,
     topic_map: Annotated[
         list[str] | None,
-        typer.Option(metavar="OLD=NEW", help="Name of a topic on the target. More than once."),
+        typer.Option(metavar="OLD=NEW", help="Name of a topic on the target. Repeatable."),
     ] = None,
     prefix: Annotated[
         str,
-        typer.Option(metavar="P", help="Before names of topics, groups and transactional ids."),
+        typer.Option(metavar="P", help="Prefix for names of topics, groups and transactional ids."),
     ] = "",
     create_topics: Annotated[
         bool, typer.Option("--create-topics", help="Create the topics that the target lacks.")
@@ -97,66 +106,68 @@ def replay(
         str,
         typer.Option(
             metavar="kept|earliest|latest",
-            help="What is sent for an offset that nothing translates.",
+            help="What to send for an offset without a mapping.",
         ),
     ] = "kept",
     allow: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="API", help="Send this too, though it destroys or reconfigures. More than once."
+            metavar="API",
+            help="Send this API too, although it deletes or reconfigures. Repeatable.",
         ),
     ] = None,
     noise: Annotated[
         Text,
         typer.Option(
             metavar="FILE|learn",
-            help="Differences that do not count, a pattern a line; learn replays twice at the "
-            "reference and takes what differs there.",
+            help="Differences to ignore, one pattern a line; learn replays twice at the reference "
+            "and ignores what differs between the two.",
         ),
     ] = None,
     reference: Annotated[
         Text,
         typer.Option(
             metavar="HOST:PORT[,...]|mock",
-            help="Where noise is learned. Without it at the target: then the patterns are printed, "
-            "for a --noise FILE.",
+            help="Where --noise learn replays; by default at the target: then the patterns are "
+            "printed, for a --noise FILE.",
         ),
     ] = None,
     ignore: Annotated[
         list[str] | None,
         typer.Option(
             metavar="PATTERN",
-            help="A difference that does not count: Fetch.responses[*].partitions[*].records. "
-            "More than once.",
+            help="A difference to ignore: Fetch.responses[*].partitions[*].records. Repeatable.",
         ),
     ] = None,
     fail_on: Annotated[
         list[str] | None,
         typer.Option(
             metavar="differs|error|missing|unbalanced|latency:p99>2x|nothing",
-            help="What makes the exit status 1, separated by commas or more than once; "
-            "differs,error,missing by default. latency:Produce:p99>2x is of one API, "
-            "latency:max>500ms absolute.",
+            help="What sets the exit status to 1, separated by commas or repeated; by default "
+            "differs,error,missing. latency:Produce:p99>2x limits one API, latency:max>500ms is "
+            "absolute.",
         ),
     ] = None,
     accept: Annotated[
-        Text, typer.Option(metavar="FILE", help="Differences that are accepted: they fail nothing.")
+        Text,
+        typer.Option(metavar="FILE", help="Accepted differences, which do not fail the replay."),
     ] = None,
     write_accepted: Annotated[
-        Text, typer.Option(metavar="FILE", help="Write the differences found, for --accept.")
+        Text,
+        typer.Option(metavar="FILE", help="Write the differences of this replay, for --accept."),
     ] = None,
     upgrade: Annotated[
         bool,
         typer.Option(
             "--upgrade",
-            help="The APIs that the target offers and changed defaults of settings fail nothing, "
-            "and stand in a section of their own.",
+            help="Accept the APIs that the target offers and changed defaults of settings; the "
+            "report lists them in a section of their own.",
         ),
     ] = False,
     report: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="FILE", help="Write the report as .txt, .ndjson, .xml (JUnit) or .html too."
+            metavar="FILE", help="Also write the report, as .txt, .ndjson, .xml (JUnit) or .html."
         ),
     ] = None,
     tls: security_options.Tls = False,
@@ -168,7 +179,9 @@ def replay(
     sasl_secret: security_options.SaslSecret = None,
     ports: Annotated[
         list[int] | None,
-        typer.Option("--port", metavar="N", min=1, max=65535, help="As for the other commands."),
+        typer.Option(
+            "--port", metavar="N", min=1, max=65535, help="A Kafka port, as for the other commands."
+        ),
     ] = None,
     schemas: Annotated[
         list[str] | None,
@@ -176,7 +189,7 @@ def replay(
             "--schemas",
             metavar="JAR|DIR",
             callback=_use_schemas,
-            help="Message definitions over the built-in ones, as for the other commands.",
+            help="Message definitions that replace built-in ones, as for the other commands.",
         ),
     ] = None,
     show_secrets: Annotated[
@@ -190,7 +203,7 @@ def replay(
         ),
     ] = False,
 ) -> int:
-    """Send the captured requests to another broker, with its state; compare the answers."""
+    """Replay captured requests at another broker, with its ids, and compare the responses."""
     from replay.client.auth import Security
     from replay.compare.ignore_rules import Noise
     from replay.options.difference_baseline import DifferenceBaseline
@@ -202,9 +215,9 @@ def replay(
     from replay.report.report_files import check_writable, checked
 
     if to is None and not dry_run:
-        raise UsageError("where to? --to HOST:PORT, or --to mock")
+        raise UsageError("no target: use --to HOST:PORT or --to mock")
     if reference is not None and noise != LEARN:
-        raise UsageError("--reference goes with --noise learn")
+        raise UsageError("--reference requires --noise learn")
     for file in report or ():
         checked(file)
     if write_accepted is not None:
@@ -276,7 +289,7 @@ def _replay(
     if accepted_file is not None and report.is_begun:
         write_lines(accepted_lines(report.acceptable()), accepted_file)
     for row in report.stale_rows():
-        _warn(f"--accept: not found any more: {row['stale']}")
+        _warn(f"--accept: no longer found: {row['stale']}")
     if is_interrupted:
         return 128 + ENDINGS[report.ended]
     if report.ended:

@@ -53,9 +53,10 @@ class ProgressLine:
 
 def progress_text(run: Run, report: Report) -> str:
     """Return the progress of a run as text."""
-    at = run.progress
-    waits = f", waiting for {next(iter(at.waits.values()))}" if at.waits else ""
+    progress = run.progress
+    in_flight, lag_ms = progress.sent - progress.done, progress.lag_ns / 1e6
+    waits = f", waiting for {next(iter(progress.waits.values()))}" if progress.waits else ""
     return (
-        f"{at.sent:,} of {at.total:,} sent, {at.sent - at.done:,} in flight, "
-        f"{at.done:,} answered, {report.failing:,} differ, {at.lag_ns / 1e6:.1f} ms late{waits}"
+        f"{progress.sent:,} of {progress.total:,} sent, {in_flight:,} in flight, "
+        f"{progress.done:,} answered, {report.failing:,} differ, {lag_ms:.1f} ms late{waits}"
     )

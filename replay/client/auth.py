@@ -98,11 +98,11 @@ class Security:
         variable = TOKEN_VARIABLE if mechanism == "OAUTHBEARER" else PASSWORD_VARIABLE
         secret = _secret(secret_file) if secret_file else environment.get(variable, "")
         if not secret:
-            raise UsageError(f"SASL {mechanism} wants a secret: in a file, or in ${variable}")
+            raise UsageError(f"SASL {mechanism} requires a secret, in a file or in ${variable}")
         if mechanism == "OAUTHBEARER":
             return cls(context, mechanism, token=secret, token_file=secret_file)
         if not username:
-            raise UsageError(f"SASL {mechanism} wants a user name")
+            raise UsageError(f"SASL {mechanism} requires a user name")
         return cls(context, mechanism, username, secret)
 
     def dialogue(self) -> Dialogue:
@@ -148,9 +148,9 @@ def scram_dialogue(digest: str, username: str, password: str, nonce: str = "") -
     said = _attributes(server_first)
     both, salt, iterations = said.get("r", ""), said.get("s", ""), said.get("i", "")
     if not both.startswith(nonce) or both == nonce:
-        raise ValueError("the broker's nonce does not go on from ours")
+        raise ValueError("the broker's nonce does not extend ours")
     if not iterations.isdigit() or not _MIN_ITERATIONS <= int(iterations) <= _MAX_ITERATIONS:
-        raise ValueError(f"the broker asks for {iterations!r} iterations")
+        raise ValueError(f"the broker requests {iterations!r} iterations")
     salted = hashlib.pbkdf2_hmac(digest, password.encode(), _decoded(salt), int(iterations))
     client_key = hmac.digest(salted, b"Client Key", digest)
     stored_key = hashlib.new(digest, client_key).digest()
@@ -162,11 +162,11 @@ def scram_dialogue(digest: str, username: str, password: str, nonce: str = "") -
     expected = hmac.digest(hmac.digest(salted, b"Server Key", digest), signed, digest)
     shown = _decoded(_attributes(final.decode(errors="replace")).get("v", ""))
     if not hmac.compare_digest(shown, expected):
-        raise ValueError("the broker does not know the password")
+        raise ValueError("the broker did not prove that it knows the password")
 
 
 class RequestSender(Protocol):
-    """The part of a link that authentication needs."""
+    """The part of a connection that authentication needs."""
 
     address: str
     versions: dict[int, tuple[int, int]]
@@ -177,7 +177,7 @@ class RequestSender(Protocol):
 
 async def authenticate(connection: RequestSender, security: Security) -> float:
     """
-    Authenticate a link; return the session lifetime in seconds, 0 for unlimited.
+    Authenticate a connection; return the session lifetime in seconds, 0 for unlimited.
 
     Raises:
         ReplayError: The broker refuses.
@@ -185,29 +185,29 @@ async def authenticate(connection: RequestSender, security: Security) -> float:
     highest = connection.versions.get(SASL_AUTHENTICATE, (0, -1))[1]
     if highest < 0:
         raise ReplayError(
-            connection.address, "does not know SaslAuthenticate", "it is older than 1.0"
+            connection.address, "does not support SaslAuthenticate", "it is older than 1.0"
         )
     handshake = await connection.request_now(SASL_HANDSHAKE, 1, {"mechanism": security.mechanism})
     if handshake.error_code:
         offered = ", ".join(handshake.mechanisms) or "none"
-        what = f"refused SASL {security.mechanism} ({error_name(handshake.error_code)})"
-        raise ReplayError(connection.address, what, f"it offers: {offered}")
+        reason = f"refused SASL {security.mechanism} ({error_name(handshake.error_code)})"
+        raise ReplayError(connection.address, reason, f"it offers: {offered}")
     dialogue = security.dialogue()
     token = next(dialogue)
     while True:
-        answer = await connection.request_now(
+        response = await connection.request_now(
             SASL_AUTHENTICATE, min(highest, 2), {"auth_bytes": token}
         )
-        if answer.error_code:
-            why = answer.error_message or error_name(answer.error_code)
-            raise ReplayError(connection.address, f"SASL {security.mechanism} failed: {why}")
+        if response.error_code:
+            cause = response.error_message or error_name(response.error_code)
+            raise ReplayError(connection.address, f"SASL {security.mechanism} failed: {cause}")
         try:
-            token = dialogue.send(answer.auth_bytes)
+            token = dialogue.send(response.auth_bytes)
         except StopIteration:
-            return float(answer.get("session_lifetime_ms", 0)) / 1000
+            return float(response.get("session_lifetime_ms", 0)) / 1000
         except ValueError as error:
-            what = f"SASL {security.mechanism} failed: {error}"
-            raise ReplayError(connection.address, what) from None
+            reason = f"SASL {security.mechanism} failed: {error}"
+            raise ReplayError(connection.address, reason) from None
 
 
 def _attributes(message: str) -> dict[str, str]:
@@ -226,8 +226,8 @@ def _secret(file: Path) -> str:
     try:
         return file.read_text().strip("\r\n")
     except (OSError, UnicodeDecodeError) as error:
-        why = error.strerror if isinstance(error, OSError) else "no text"
-        raise UsageError(f"{file}: the secret can not be read ({why})") from None
+        reason = error.strerror if isinstance(error, OSError) else "not text"
+        raise UsageError(f"{file}: the secret cannot be read ({reason})") from None
 
 
 def _context(authority: Path | None, certificate: Path | None, key: Path | None) -> ssl.SSLContext:

@@ -30,7 +30,7 @@ _REAUTHENTICATE_AT = 0.85
 
 class BrokerConnection:
     """
-    A connection to a broker, made by `Link.open`.
+    A connection to a broker, made by `BrokerConnection.open`.
 
     Attributes:
         address: `host:port`.
@@ -89,16 +89,18 @@ class BrokerConnection:
         Raises:
             ReplayError: The broker can't be reached, refuses us, or is no Kafka broker.
         """
-        link = cls(host, port, security, timeout_s, client_id, liveness or Liveness())
+        connection = cls(host, port, security, timeout_s, client_id, liveness or Liveness())
         try:
-            await connect(link._protocol, host, port, security.tls, timeout_s)
-            link.versions, link.features = await negotiate(link.address, link.send)
-            await link._authenticate()
+            await connect(connection._protocol, host, port, security.tls, timeout_s)
+            connection.versions, connection.features = await negotiate(
+                connection.address, connection.send
+            )
+            await connection._authenticate()
         except BaseException:
-            link._protocol.abort()
-            link.close()
+            connection._protocol.abort()
+            connection.close()
             raise
-        return link
+        return connection
 
     @property
     def timeout_s(self) -> float:
@@ -131,7 +133,7 @@ class BrokerConnection:
             version: A version that the broker offers; this is not checked.
             body: The body, as the API's codec encodes it.
             expects_response: Whether a response is expected; false for Produce with acks = 0.
-            patience_s: Time added to the timeout because the request asks the broker to wait. The
+            patience_s: Time added to the timeout because the request lets the broker wait. The
                 clock starts when all earlier responses have arrived.
             client_id: The request's client id; by default that of the connection.
 
@@ -140,8 +142,8 @@ class BrokerConnection:
             EncodeError: The body does not fit the version.
             DecodeError: The version is not known to us.
         """
-        asked = PendingRequest(self.peer, api_key, version, patience_s)
-        return self._send(asked, body, expects_response, self._deferred, client_id)
+        request = PendingRequest(self.peer, api_key, version, patience_s)
+        return self._send(request, body, expects_response, self._deferred, client_id)
 
     async def request(
         self,
@@ -152,7 +154,7 @@ class BrokerConnection:
         patience_s: float = 0.0,
         client_id: str | None = None,
     ) -> Container | None:
-        """Send a request and wait for its response; see `send` and `Asked.answer`."""
+        """Send a request and wait for its response; see `send` and `PendingRequest.response`."""
         return await self.send(
             api_key, version, body, expects_response, patience_s, client_id
         ).response()
@@ -202,16 +204,16 @@ class BrokerConnection:
         except ReplayError as error:
             self._fail(f"authentication could not be renewed: {error.what}", error.advice)
             return
-        held, self._deferred = self._deferred or [], None
-        for asked, frame in held:
-            self._transmit(asked, frame)
+        deferred, self._deferred = self._deferred or [], None
+        for request, frame in deferred:
+            self._transmit(request, frame)
 
     async def request_now(self, api_key: int, version: int, body: Mapping[str, Any]) -> Container:
         """Send an authentication request, which is never held back, and return the response."""
-        asked = self._send(PendingRequest(self.peer, api_key, version, 0.0), body, True, None)
-        answer = await asked.response()
-        assert answer is not None
-        return answer
+        request = self._send(PendingRequest(self.peer, api_key, version, 0.0), body, True, None)
+        response = await request.response()
+        assert response is not None
+        return response
 
     def _send(
         self,
@@ -225,8 +227,8 @@ class BrokerConnection:
         if expects_response:
             request.frame = self._loop.create_future()
         header = self.header(request.api_key, request.version, client_id)
-        built = codecs_of(request.api_key, request.version).request.build(body)
-        self._enqueue(request, (header, built), expects_response, deferred)
+        body_bytes = codecs_of(request.api_key, request.version).request.build(body)
+        self._enqueue(request, (header, body_bytes), expects_response, deferred)
         return request
 
     def header(self, api_key: int, version: int, client_id: str | None = None) -> bytes:
@@ -246,7 +248,7 @@ class BrokerConnection:
 
     def send_batch(self, request: PendingRequest, count: int, data: bytes) -> None:
         """
-        Send requests of one shape that all get responses; the link must be free.
+        Send requests of one shape that all get responses; `can_send` must hold.
 
         Args:
             request: The request object shared by all of them.
@@ -289,16 +291,17 @@ class BrokerConnection:
         if self.failure is None:
             self._protocol.abort()
             first = self._in_flight.first
-            waiting = f" while {first} was unanswered" if first is not None else ""
-            said = what if "answer" in what else what + waiting
-            self._close_with(ReplayError(self.address, said, advice))
+            # Reasons about a response ("response", "responds") name the request themselves.
+            suffix = "" if first is None or "respon" in what else f" while {first} was in flight"
+            reason = what + suffix
+            self._close_with(ReplayError(self.address, reason, advice))
 
     def _close_with(self, failure: ReplayError) -> None:
         self.failure = failure
-        unanswered = [*self._in_flight.drain(), *(asked for asked, _ in self._deferred or ())]
+        unanswered = [*self._in_flight.drain(), *(request for request, _ in self._deferred or ())]
         self._deferred = None
-        for asked in unanswered:
-            asked.fail(ReplayError(failure.address, failure.what, failure.advice))
+        for request in unanswered:
+            request.fail(ReplayError(failure.address, failure.what, failure.advice))
 
 
 @lru_cache(maxsize=1024)

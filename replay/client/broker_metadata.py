@@ -1,4 +1,4 @@
-"""What the target told of itself: its brokers, its topics, and who leads what."""
+"""Metadata of the target: brokers, topics and partition leaders."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from uuid import UUID
 from construct import Container
 
 NO_ID = UUID(int=0)
-"""In the place of a topic id: there is none."""
+"""The zero UUID, which stands for no topic id."""
 
 
 class Broker(NamedTuple):
@@ -22,7 +22,7 @@ class Broker(NamedTuple):
 
 
 class Leader(NamedTuple):
-    """Who leads a partition; node -1 for nobody, epoch -1 where it is not told."""
+    """The leader of a partition; node -1 without a leader, epoch -1 if unknown."""
 
     node: int
     epoch: int
@@ -34,9 +34,9 @@ class Topic:
     A topic of the target.
 
     Attributes:
-        name: Its name.
-        topic_id: Its id; None where the target has none.
-        leaders: Of the partitions.
+        name: The topic name.
+        topic_id: The topic id; None if the target has no topic ids.
+        leaders: Partition -> its leader.
     """
 
     name: str
@@ -46,14 +46,14 @@ class Topic:
 
 class Topology:
     """
-    Brokers, topics and leaders, as Metadata answers told.
+    Brokers, topics and leaders, from Metadata responses.
 
     Attributes:
-        brokers: By node id.
-        topics: By name: those that exist, as far as is known.
-        controller: Node id; -1 where it is not told.
-        cluster_id: The id of the cluster; None where it is not told.
-        revision: Is another when any of these may be others.
+        brokers: Node id -> broker.
+        topics: Name -> topic, for the topics known to exist.
+        controller: Node id of the controller; -1 if unknown.
+        cluster_id: The cluster id; None if unknown.
+        revision: Changes whenever any of these may have changed.
     """
 
     def __init__(self) -> None:
@@ -66,26 +66,26 @@ class Topology:
 
     @property
     def any_node(self) -> int:
-        """A node for what any broker can answer: the lowest id, so that it is always the same."""
+        """The node for requests that any broker can answer: the lowest id, so that it is stable."""
         return min(self.brokers)
 
     def leader(self, topic: str, partition: int) -> Leader | None:
-        """Return the leader of a partition, or None where it is not known or there is none."""
-        found = self.topics.get(topic)
-        leader = found.leaders.get(partition) if found else None
+        """Return the leader of a partition; None if it is unknown, or if there is none."""
+        known_topic = self.topics.get(topic)
+        leader = known_topic.leaders.get(partition) if known_topic else None
         return leader if leader is not None and leader.node in self.brokers else None
 
     def topic_id(self, name: str) -> UUID | None:
         """Return the id of a topic, or None."""
-        found = self.topics.get(name)
-        return found.topic_id if found else None
+        known_topic = self.topics.get(name)
+        return known_topic.topic_id if known_topic else None
 
     def topic_name(self, topic_id: UUID) -> str | None:
         """Return the name of a topic id, or None."""
         return self._names.get(topic_id)
 
     def update(self, body: Container) -> None:
-        """Take over what a Metadata answer of the target says; also one that was not ours."""
+        """Merge a Metadata response of the target; it may answer a captured request too."""
         self.revision += 1
         brokers = {b.node_id: Broker(b.node_id, b.host, b.port) for b in body.brokers}
         if brokers:
@@ -99,22 +99,22 @@ class Topology:
 
     def _update_topic(self, topic: Container) -> None:
         topic_id = topic.get("topic_id", NO_ID)
-        known = Topic(topic.name, None if topic_id == NO_ID else topic_id)
+        updated = Topic(topic.name, None if topic_id == NO_ID else topic_id)
         for each in topic.partitions:
             epoch = each.get("leader_epoch", -1)
-            known.leaders[each.partition_index] = Leader(each.leader_id, epoch)
+            updated.leaders[each.partition_index] = Leader(each.leader_id, epoch)
         self._forget(topic.name)
-        self.topics[topic.name] = known
-        if known.topic_id is not None:
-            self._names[known.topic_id] = topic.name
+        self.topics[topic.name] = updated
+        if updated.topic_id is not None:
+            self._names[updated.topic_id] = topic.name
 
     def forget(self, names: Collection[str] | None = None) -> None:
-        """Forget some topics, or all."""
+        """Drop cached topics: all by default."""
         self.revision += 1
         for name in list(self.topics) if names is None else names:
             self._forget(name)
 
     def _forget(self, name: str) -> None:
-        before = self.topics.pop(name, None)
-        if before is not None and before.topic_id is not None:
-            self._names.pop(before.topic_id, None)
+        removed = self.topics.pop(name, None)
+        if removed is not None and removed.topic_id is not None:
+            self._names.pop(removed.topic_id, None)

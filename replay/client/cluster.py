@@ -112,10 +112,12 @@ class Cluster(Topology):
         try:
             await cluster.refresh()
         except ReplayError as error:
-            hangs_up = any(link.failure is not None for link in cluster._connections.values())
+            hangs_up = any(
+                connection.failure is not None for connection in cluster._connections.values()
+            )
             cluster.close()
             if hangs_up and not error.advice and not security.mechanism:
-                raise ReplayError(error.address, error.what, "perhaps it wants SASL") from None
+                raise ReplayError(error.address, error.what, "perhaps it requires SASL") from None
             raise
         except BaseException:
             cluster.close()
@@ -126,8 +128,8 @@ class Cluster(Topology):
         """Close the cluster's own connections."""
         for task in self._running.values():
             task.cancel()
-        for link in self._connections.values():
-            link.close()
+        for connection in self._connections.values():
+            connection.close()
         self._connections.clear()
 
     async def open(self, node: int, client_id: str | None = None) -> BrokerConnection:
@@ -179,19 +181,23 @@ class Cluster(Topology):
         await self._once(("metadata", key), lambda: self._refresh(key))
 
     async def _refresh(self, names: frozenset[str] | None) -> None:
-        asked = None if names is None else sorted(names)
-        topics = None if asked is None else [{"topic_id": NO_ID, "name": name} for name in asked]
+        sorted_names = None if names is None else sorted(names)
+        topics = (
+            None
+            if sorted_names is None
+            else [{"topic_id": NO_ID, "name": name} for name in sorted_names]
+        )
         body = {
             "topics": topics,
             "allow_auto_topic_creation": False,
             "include_cluster_authorized_operations": False,
             "include_topic_authorized_operations": False,
         }
-        answer = await self.request(None, "Metadata", body)
+        response = await self.request(None, "Metadata", body)
         self.forget(names)
-        self.update(answer)
+        self.update(response)
         if not self.brokers:
-            raise ReplayError(self.addresses, "knows of no brokers", "it may still be starting")
+            raise ReplayError(self.addresses, "reported no brokers", "it may still be starting")
 
     async def coordinator(self, kind: CoordinatorType, key: str) -> int | None:
         """
@@ -203,9 +209,9 @@ class Cluster(Topology):
         Raises:
             ReplayError: There is no coordinator in time, or the target does not respond.
         """
-        known = self._coordinators.get((kind, key))
-        if known in self.brokers:
-            return known
+        node = self._coordinators.get((kind, key))
+        if node in self.brokers:
+            return node
         return await self._once((kind, key), lambda: self._find_coordinator(kind, key))
 
     def forget_coordinator(self, kind: CoordinatorType, key: str) -> None:
@@ -216,8 +222,8 @@ class Cluster(Topology):
         body = {"key": key, "key_type": int(kind), "coordinator_keys": [key]}
         failure = f"found no coordinator of {kind.name.lower()} {key!r}"
         async for _ in self.attempts(failure):
-            answer = await self.request(None, "FindCoordinator", body)
-            found = first_coordinator(answer)
+            response = await self.request(None, "FindCoordinator", body)
+            found = first_coordinator(response)
             if found is None:
                 break
             if not found.error_code:
@@ -230,8 +236,8 @@ class Cluster(Topology):
             elif not ERRORS.get(found.error_code, ("", False))[1]:
                 break
             elif self._gives_up_on(kind):
-                what = f"{failure} in {self.timeout_s:g} s"
-                raise ReplayError(self.addresses, what, "allow more time")
+                reason = f"{failure} in {self.timeout_s:g} s"
+                raise ReplayError(self.addresses, reason, "allow more time")
         return None
 
     def _gives_up_on(self, kind: CoordinatorType) -> bool:
@@ -243,7 +249,8 @@ class Cluster(Topology):
         if kind not in self._reported_kinds:
             self._reported_kinds.add(kind)
             self.notify(
-                f"the target has no coordinator of a {kind.name.lower()}; it is asked once each"
+                f"the target has no {kind.name.lower()} coordinator; "
+                "further lookups are tried only once"
             )
         return True
 
@@ -266,44 +273,48 @@ class Cluster(Topology):
         Raises:
             ReplayError: The broker does not respond, or does not support the API.
         """
-        found = api(KEYS[name])
-        assert found is not None
-        link = await (self._connection_to(node) if node is not None else self._any_connection())
-        low, high = link.versions.get(found.key, (0, -1))
-        version = min(high, found.request.versions.high)
-        if version < max(low, found.request.versions.low):
-            raise ReplayError(link.address, f"offers no version of {api_name(found.key)} we know")
-        answer = await link.request(found.key, version, body, client_id=client_id)
-        assert answer is not None
-        return answer
+        known_api = api(KEYS[name])
+        assert known_api is not None
+        connection = await (
+            self._connection_to(node) if node is not None else self._any_connection()
+        )
+        low, high = connection.versions.get(known_api.key, (0, -1))
+        version = min(high, known_api.request.versions.high)
+        if version < max(low, known_api.request.versions.low):
+            raise ReplayError(
+                connection.address, f"offers no version of {api_name(known_api.key)} that we know"
+            )
+        response = await connection.request(known_api.key, version, body, client_id=client_id)
+        assert response is not None
+        return response
 
     async def _connection_to(self, node: int) -> BrokerConnection:
-        link = self._connections.get(node)
-        if link is None or link.failure is not None:
-            link = await self._once(("link", node), lambda: self.open(node))
-            self._connections[node] = link
-        return link
+        connection = self._connections.get(node)
+        if connection is None or connection.failure is not None:
+            connection = await self._once(("link", node), lambda: self.open(node))
+            self._connections[node] = connection
+        return connection
 
     async def _any_connection(self) -> BrokerConnection:
         """Return a connection to any reachable broker: known brokers first, then the addresses."""
-        for link in self._connections.values():
-            if link.failure is None:
-                return link
-        return await self._once("any link", self._reach_any)
+        for connection in self._connections.values():
+            if connection.failure is None:
+                return connection
+        return await self._once("any connection", self._reach_any)
 
     async def _reach_any(self) -> BrokerConnection:
-        places = [(b.node, b.host, b.port) for b in self.brokers.values()]
-        places += [(-1, host, port) for host, port in self._bootstrap]
+        candidates = [(b.node, b.host, b.port) for b in self.brokers.values()]
+        candidates += [(-1, host, port) for host, port in self._bootstrap]
         failures: list[ReplayError] = []
-        for node, host, port in places:
+        for node, host, port in candidates:
             try:
-                link = await self._open(host, port, self._client_id)
+                connection = await self._open(host, port, self._client_id)
             except ReplayError as failure:
                 failures.append(failure)
                 continue
-            self._connections[node] = link
-            self.versions, self.features = link.versions, link.features
-            return link
+            self._connections[node] = connection
+            self.versions, self.features = connection.versions, connection.features
+            return connection
         if len(failures) == 1:
             raise failures[0]
         raise ReplayError(self.addresses, f"no broker can be used ({failures[-1]})")
@@ -352,5 +363,5 @@ def parse_address(text: str) -> tuple[str, int]:
         host, port = text, str(DEFAULT_PORT)
     host = host.removeprefix("[").removesuffix("]")
     if not host or not port.isdecimal() or not 0 < int(port) < 65536:
-        raise UsageError(f"{text!r} is no address: host:port is wanted")
+        raise UsageError(f"{text!r} is not an address: expected host:port")
     return host, int(port)

@@ -1,4 +1,4 @@
-"""Merges the parts of a request that went to several brokers, or their responses."""
+"""Merges the parts of a request for several brokers, or the responses to them."""
 
 from __future__ import annotations
 
@@ -20,37 +20,37 @@ def merge(schema: Schema, version: int, bodies: Sequence[Container]) -> Containe
     of throttle times the longest, of all other fields the value in the first body.
     """
     merged = bodies[0]
-    node = layout_of(schema, version)
+    layout = layout_of(schema, version)
     for body in bodies[1:]:
-        merged = _merge_structs(node, merged, body)
+        merged = _merge_structs(layout, merged, body)
     return merged
 
 
-def _merge_structs(node: StructLayout, first: Container, second: Container) -> Container:
+def _merge_structs(layout: StructLayout, first: Container, second: Container) -> Container:
     joined = Container(first)
-    for member in node.members:
-        ours, theirs = first.get(member.name), second.get(member.name)
+    for member in layout.members:
+        first_value, second_value = first.get(member.name), second.get(member.name)
         if member.is_list:
-            joined[member.name] = _merge_arrays(member, ours, theirs)
+            joined[member.name] = _merge_arrays(member, first_value, second_value)
         elif isinstance(member, ValueField):
             if member.role is Role.THROTTLE:
-                joined[member.name] = max(ours or 0, theirs or 0)
+                joined[member.name] = max(first_value or 0, second_value or 0)
             elif member.role in (Role.ERROR, Role.ERROR_MESSAGE):
-                joined[member.name] = ours or theirs
+                joined[member.name] = first_value or second_value
     return joined
 
 
 def _merge_arrays(
-    member: ValueField | StructField, ours: list[Any] | None, theirs: list[Any] | None
+    member: ValueField | StructField, first: list[Any] | None, second: list[Any] | None
 ) -> list[Any] | None:
-    if not ours or not theirs:
-        return ours or theirs or ours
+    if not first or not second:
+        return first or second or first
     keys = member.layout.keys if isinstance(member, StructField) else ()
     if not isinstance(member, StructField) or not keys:
-        return ours + theirs
-    joined = list(ours)
-    places = {_key(keys, each): place for place, each in enumerate(ours)}
-    for each in theirs:
+        return first + second
+    joined = list(first)
+    places = {_key(keys, each): place for place, each in enumerate(first)}
+    for each in second:
         place = places.get(_key(keys, each))
         if place is None:
             joined.append(each)

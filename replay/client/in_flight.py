@@ -1,4 +1,4 @@
-"""Requests that wait for their answers, which come in the order in which they were sent."""
+"""Requests in flight on a connection; responses arrive in the order of the requests."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from replay.client.pending_request import PendingRequest
 @dataclass(slots=True)
 class Liveness:
     """
-    Signs of life on connections that share it.
+    When the connections that share it last received a response.
 
     Attributes:
-        last_response_ns: When an answer came last, by `time.perf_counter_ns`.
+        last_response_ns: Time of the newest response, by `time.perf_counter_ns`.
     """
 
     last_response_ns: int = 0
@@ -25,12 +25,12 @@ class Liveness:
 
 class InFlightRequests:
     """
-    The requests of a connection that have no answer yet.
+    The requests of a connection that have no response yet.
 
     Args:
-        timeout_s: How long an answer may take.
-        fail: Is told what is wrong with the answers, or that they don't come, and what may help.
-        liveness: Takes over when answers come.
+        timeout_s: The timeout for a response.
+        fail: Called with the reason and advice if a response is wrong or late.
+        liveness: Updated when responses arrive.
 
     Attributes:
         timeout_s: See above; may be changed.
@@ -53,81 +53,81 @@ class InFlightRequests:
 
     @property
     def first(self) -> PendingRequest | None:
-        """The request whose answer comes next; None without any."""
+        """The request whose response is the next one; None without requests."""
         return self._queue[0] if self._queue else None
 
     def add(self, request: PendingRequest, count: int = 1) -> None:
-        """Wait for an answer, or for so many if that stands for as many requests."""
+        """Queue a request until its response; `count` times if it stands for that many requests."""
         if not self._queue:
             self._waiting_since_ns = time.perf_counter_ns()
             self._set_timer(request)
         self._queue.extend([request] * count)
 
     def drain(self) -> list[PendingRequest]:
-        """Wait no more; return what has no answer."""
+        """Stop the timer; remove and return the requests without a response."""
         self.stop_timer()
         left = list(self._queue)
         self._queue.clear()
         return left
 
     def stop_timer(self) -> None:
-        """Let answers be as late as they like."""
+        """Stop checking for late responses."""
         if self._timer is not None:
             self._timer.cancel()
 
     def receive_many(self, data: bytes | bytearray, start: int) -> int:
         """
-        Have answers taken that can be taken many at a time.
+        Pass received bytes to requests that process responses in bulk.
 
         Args:
-            data: What came.
-            start: Where in it the first answer begins, with its size.
+            data: The received bytes.
+            start: Offset of the first response in them, at its size field.
 
         Returns:
-            Where they end.
+            The offset after the processed responses.
         """
-        waiting = self._queue
-        while waiting and start < len(data):
-            asked = waiting[0]
+        queue = self._queue
+        while queue and start < len(data):
+            request = queue[0]
             now_ns = time.perf_counter_ns()
-            count, start = asked.receive_many(data, start, now_ns)
+            count, start = request.receive_many(data, start, now_ns)
             if not count:
                 break
             self._waiting_since_ns = self._liveness.last_response_ns = now_ns
             for _ in range(count):
-                waiting.popleft()
-            self._shorten_timer(asked)
+                queue.popleft()
+            self._shorten_timer(request)
         return start
 
     def receive(self, frame: bytes) -> None:
-        """Have the request take an answer that waits for it."""
-        waiting = self._queue
+        """Pass a response to the oldest request."""
+        queue = self._queue
         correlation_id = int.from_bytes(frame[:4], "big", signed=True)
-        if not waiting:
-            self._fail(f"answered what nobody asked (correlation id {correlation_id})", "")
+        if not queue:
+            self._fail(f"sent a response without a request (correlation id {correlation_id})", "")
             return
-        asked = waiting[0]
-        if correlation_id != asked.correlation_id:
+        request = queue[0]
+        if correlation_id != request.correlation_id:
             self._fail(
-                f"answered correlation id {correlation_id} where {asked.correlation_id} ({asked}) "
-                "was next",
+                f"sent a response with correlation id {correlation_id} instead of "
+                f"{request.correlation_id} ({request})",
                 "",
             )
             return
-        waiting.popleft()
-        asked.response_ns = self._waiting_since_ns = self._liveness.last_response_ns = (
+        queue.popleft()
+        request.response_ns = self._waiting_since_ns = self._liveness.last_response_ns = (
             time.perf_counter_ns()
         )
-        self._shorten_timer(asked)
-        asked.receive(frame)
+        self._shorten_timer(request)
+        request.receive(frame)
 
     def _shorten_timer(self, response: PendingRequest) -> None:
-        """See to it that somebody looks where less time is left than for what was answered."""
+        """Restart the timer if the next request allows less time than the previous one."""
         if self._queue and self._queue[0].patience_s < response.patience_s:
             self._set_timer(self._queue[0])
 
     def _set_timer(self, request: PendingRequest) -> None:
-        """See to it that somebody looks when the answer that comes next is late."""
+        """Start the timer for the next response, unless it fires early enough already."""
         allowed_s = self.timeout_s + request.patience_s
         if self._timer is not None:
             if allowed_s >= self._timer_timeout_s:
@@ -137,18 +137,18 @@ class InFlightRequests:
         self._timer = self._loop.call_later(self._remaining_s(request), self._check_timeout)
 
     def _remaining_s(self, request: PendingRequest) -> float:
-        """Return for how long the answer that comes next may still take."""
+        """Return how long the next response may still take."""
         passed_ns = time.perf_counter_ns() - self._waiting_since_ns
         return self.timeout_s + request.patience_s - passed_ns / 1e9
 
     def _check_timeout(self) -> None:
-        """See whether the answer that comes next is late; one timer serves all requests."""
+        """Fail if the next response is late; one timer serves all requests."""
         self._timer = None
         if not self._queue:
             return
-        first = self._queue[0]
-        if self._remaining_s(first) > 0:
-            self._set_timer(first)
+        request = self._queue[0]
+        if self._remaining_s(request) > 0:
+            self._set_timer(request)
             return
-        allowed_s = self.timeout_s + first.patience_s
-        self._fail(f"did not answer {first} in {allowed_s:g} s", "allow more time")
+        allowed_s = self.timeout_s + request.patience_s
+        self._fail(f"did not respond to {request} in {allowed_s:g} s", "allow more time")

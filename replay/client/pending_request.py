@@ -46,14 +46,14 @@ def codecs_of(api_key: int, version: int) -> ApiCodecs:
     Raises:
         DecodeError: The API or the version is unknown.
     """
-    found = api(api_key)
-    if found is None:
+    known_api = api(api_key)
+    if known_api is None:
         raise DecodeError(f"API key {api_key} is not known")
     return ApiCodecs(
         request_header_version(api_key, version),
-        found.request.codec(version),
+        known_api.request.codec(version),
         response_header_version(api_key, version),
-        found.response.codec(version),
+        known_api.response.codec(version),
     )
 
 
@@ -141,11 +141,11 @@ class PendingRequest:
 
     def split_one(self) -> PendingRequest:
         """Return an awaitable copy for one request, if this one stands for several."""
-        one = PendingRequest(self._peer, self.api_key, self.version, self.patience_s)
-        one.correlation_id = self.correlation_id
-        one.sent_ns, one.response_ns = self.sent_ns, self.response_ns
-        one.frame = asyncio.get_running_loop().create_future()
-        return one
+        single = PendingRequest(self._peer, self.api_key, self.version, self.patience_s)
+        single.correlation_id = self.correlation_id
+        single.sent_ns, single.response_ns = self.sent_ns, self.response_ns
+        single.frame = asyncio.get_running_loop().create_future()
+        return single
 
     async def response(self) -> Container | None:
         """
@@ -169,7 +169,9 @@ class PendingRequest:
                 pass  # message() reports the position
         message = await self.message()
         if message.body is None:
-            raise ReplayError(self._peer.address, f"answered garbage: {message.problems[0]}")
+            raise ReplayError(
+                self._peer.address, f"sent an undecodable response: {message.problems[0]}"
+            )
         return message.body
 
     async def message(self) -> Message:

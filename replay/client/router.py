@@ -1,8 +1,8 @@
 """
-Which broker of the target a request goes to; requests for several are split, answers merged.
+Routing: splits a request by the brokers of the target that handle it.
 
-Source: who clients ask: Kafka's AdminApiHandlers and KafkaAdminClient (`nodeProvider`), Sender,
-AbstractFetch, TransactionManager.
+Source: the brokers that clients choose: Kafka's AdminApiHandlers and KafkaAdminClient
+(`nodeProvider`), Sender, AbstractFetch, TransactionManager.
 """
 
 from __future__ import annotations
@@ -23,10 +23,13 @@ from replay.fields.roles import layout_of
 
 class Destination(StrEnum):
     """
-    Who is asked.
+    The broker that handles an API.
 
-    `leader`: of each partition. `group`, `transaction`: the coordinator. `controller`. `resource`:
-    the broker that a configuration belongs to. `home`: whoever the connection was made to.
+    `leader`: the leader of each partition. `group`, `transaction`: the coordinator. `controller`:
+    the
+    controller. `resource`: the broker that a configuration belongs to. `home`: the counterpart of
+    the
+    broker that the captured connection went to.
     """
 
     LEADER = "leader"
@@ -58,7 +61,7 @@ DESTINATIONS = {
     ),
     Destination.RESOURCE: "DescribeConfigs AlterConfigs IncrementalAlterConfigs",
 }
-"""Way -> APIs; all others go home."""
+"""Destination -> APIs; all others have the destination `home`."""
 
 _DESTINATION_OF = {name: way for way, names in DESTINATIONS.items() for name in names.split()}
 
@@ -68,7 +71,7 @@ _COORDINATORS = {
 }
 
 _BROKER_RESOURCES = (4, 8)
-"""Types of resource that belong to one broker: its configuration, and its loggers (KIP-412)."""
+"""Types of resources that belong to one broker: its configuration, and its loggers (KIP-412)."""
 
 MISROUTED = frozenset(
     code
@@ -81,11 +84,11 @@ MISROUTED = frozenset(
     )
     if (code := error_code(name)) is not None
 )
-"""Errors that say: what we know of the target is old."""
+"""Errors that show that our metadata of the target is outdated."""
 
 
 def destination_of(api_key: int) -> Destination:
-    """Return who answers an API."""
+    """Return the destination of an API."""
     return _DESTINATION_OF.get(NAMES.get(api_key, ""), Destination.HOME)
 
 
@@ -93,55 +96,57 @@ async def route(
     api_key: int, version: int, body: Container, cluster: Cluster, home: int
 ) -> list[tuple[int, Container]]:
     """
-    Tell which brokers get a request, and what of it.
+    Split a request by the brokers that handle it.
 
     Args:
-        api_key: Of the request.
-        version: Of the request.
-        body: In the target's names and ids.
+        api_key: The API key.
+        version: The API version.
+        body: The body, in names and ids of the target.
         cluster: The target.
-        home: The node that the connection stands for: it gets what anybody may answer, and what the
-            target knows no broker for, which it will say itself.
+        home: The node that stands for the captured broker. It gets what any broker can answer, and
+            what the target has no broker for, so that the target returns the error.
 
     Returns:
-        Node and body, in the order in which they are first needed; the body itself where one broker
-        gets it all. There is always one at least.
+        Node and body of each part, in the order of first use; the original body if one broker gets
+        all of it. Never empty.
 
     Raises:
         ReplayError: The target finds no coordinator.
     """
     home = home if home in cluster.brokers else cluster.any_node
-    way = destination_of(api_key)
-    if way is Destination.LEADER:
-        layout = _topic_layouts(api_key, version)
-        return _grouped_by_node(body, home, _split_by_leader(layout, body, cluster, home))
-    if way is Destination.RESOURCE:
+    destination = destination_of(api_key)
+    if destination is Destination.LEADER:
+        topic_layouts = _topic_layouts(api_key, version)
+        return _grouped_by_node(body, home, _split_by_leader(topic_layouts, body, cluster, home))
+    if destination is Destination.RESOURCE:
         return _grouped_by_node(body, home, _split_by_resource(body, cluster, home))
-    if way is Destination.CONTROLLER:
+    if destination is Destination.CONTROLLER:
         return [(cluster.controller if cluster.controller in cluster.brokers else home, body)]
-    if way is Destination.HOME:
+    if destination is Destination.HOME:
         return [(home, body)]
-    role, kind = _COORDINATORS[way]
-    name = _key_layout(api_key, version, role)
+    role, kind = _COORDINATORS[destination]
+    key_layout = _key_layout(api_key, version, role)
     nodes: dict[str | None, int] = {}
-    for key in dict.fromkeys(key for key, _ in _keys_in(name, body)):
-        found = None if key is None else await cluster.coordinator(kind, key)
-        nodes[key] = home if found is None else found
-    if not name.array:
-        return [(nodes[body[name.field]], body)]
+    for key in dict.fromkeys(key for key, _ in _keys_in(key_layout, body)):
+        coordinator = None if key is None else await cluster.coordinator(kind, key)
+        nodes[key] = home if coordinator is None else coordinator
+    if not key_layout.array:
+        return [(nodes[body[key_layout.field]], body)]
     return _grouped_by_node(
-        body, home, ((nodes[key], name.array, element) for key, element in _keys_in(name, body))
+        body,
+        home,
+        ((nodes[key], key_layout.array, element) for key, element in _keys_in(key_layout, body)),
     )
 
 
 _Share = tuple[int, str, Any]
-"""A node, the array of the body that its element belongs to, and the element."""
+"""A node, the name of an array in the body, and an element of that array for the node."""
 
 
 def _grouped_by_node(
     body: Container, home: int, shares: Iterable[_Share]
 ) -> list[tuple[int, Container]]:
-    """Make a body for each node that has a share."""
+    """Return a body for each node, with the elements for it."""
     by_node: dict[int, dict[str, list[Any]]] = {}
     for node, array, element in shares:
         by_node.setdefault(node, {}).setdefault(array, []).append(element)
@@ -156,14 +161,15 @@ def _grouped_by_node(
 
 class _TopicLayout(NamedTuple):
     """
-    An array of topics in a request.
+    The layout of an array of topics in a request.
 
     Attributes:
-        array: Its field.
-        name: The field of an element with the topic's name; empty where the version has none.
-        topic_id: The field of an element with the topic's id; likewise.
-        partitions: The field of an element with the partitions.
-        partition: The field of such a partition with its number; empty where it is the number.
+        array: The name of the array.
+        name: The field with the topic name in an element; empty if the version has none.
+        topic_id: The field with the topic id in an element; likewise.
+        partitions: The field with the partitions in an element.
+        partition: The field with the number in an element of the partitions; empty if these are
+            numbers.
     """
 
     array: str
@@ -188,7 +194,7 @@ def _topic_layouts(api_key: int, version: int) -> tuple[_TopicLayout, ...]:
 
 
 def _partition_field(member: ValueField | StructField) -> str | None:
-    """Return the field with the partition in the elements of an array; None where it has none."""
+    """Return the field with the partition in an array's elements; None if they have none."""
     if not member.is_list:
         return None
     if isinstance(member, ValueField):
@@ -199,28 +205,28 @@ def _partition_field(member: ValueField | StructField) -> str | None:
 def _split_by_leader(
     layout: tuple[_TopicLayout, ...], body: Container, cluster: Cluster, home: int
 ) -> Iterator[_Share]:
-    for at in layout:
-        for topic in body[at.array] or ():
-            name = topic[at.name] if at.name else cluster.topic_name(topic[at.topic_id])
+    for topics in layout:
+        for topic in body[topics.array] or ():
+            name = topic[topics.name] if topics.name else cluster.topic_name(topic[topics.topic_id])
             by_node: dict[int, list[Any]] = {}
-            for each in topic[at.partitions] or ():
-                number = each[at.partition] if at.partition else each
+            for each in topic[topics.partitions] or ():
+                number = each[topics.partition] if topics.partition else each
                 leader = cluster.leader(name, number) if name else None
                 by_node.setdefault(home if leader is None else leader.node, []).append(each)
             if len(by_node) == 1:
-                yield next(iter(by_node)), at.array, topic
+                yield next(iter(by_node)), topics.array, topic
                 continue
             for node, partitions in (by_node or {home: []}).items():
-                yield node, at.array, Container(topic, **{at.partitions: partitions})
+                yield node, topics.array, Container(topic, **{topics.partitions: partitions})
 
 
 class _KeyLayout(NamedTuple):
     """
-    Where a request names its group, or its transactional id.
+    Where a request has its groups or transactional ids.
 
     Attributes:
-        array: The field with several of them; empty where there is one.
-        field: The field of the body or of an element; empty where elements are plain.
+        array: The array of them; empty if there is only one.
+        field: The field in the body or in an element; empty if the elements are scalars.
     """
 
     array: str
@@ -241,7 +247,7 @@ def _key_layout(api_key: int, version: int, role: Role) -> _KeyLayout:
 
 
 def _keys_in(name: _KeyLayout, body: Container) -> Iterator[tuple[str | None, Any]]:
-    """Yield what is named, and the element that names it."""
+    """Yield each group or transactional id, and the element that contains it."""
     for element in (body[name.array] or ()) if name.array else (body,):
         yield (element[name.field] if name.field else element), element
 
@@ -255,6 +261,6 @@ def _split_by_resource(body: Container, cluster: Cluster, home: int) -> Iterator
 
 
 def _layout(api_key: int, version: int) -> StructLayout:
-    found = api(api_key)
-    assert found is not None
-    return layout_of(found.request, version)
+    known_api = api(api_key)
+    assert known_api is not None
+    return layout_of(known_api.request, version)

@@ -1,4 +1,4 @@
-"""Topics of the target: made where they lack, and where their partitions begin and end."""
+"""Topics of the target: creates missing ones, lists offsets and fetches records."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from replay.client.broker_metadata import NO_ID
 from replay.client.cluster import Cluster
 
 _TopicPartition = tuple[str, int]
-"""Topic of the target and number of a partition."""
+"""Topic of the target, and partition."""
 
-_NO_LEADER = "the target has no such topic, or no leader of the partition"
+_NO_LEADER = "the target has no such topic, or the partition has no leader"
 
 LATEST, EARLIEST = -1, -2
-"""Times that ListOffsets has a meaning of their own for (KIP-79)."""
+"""Special timestamps of ListOffsets (KIP-79)."""
 
 
 _FETCH_BYTES = 1 << 20
@@ -25,33 +25,35 @@ _FETCH_BYTES = 1 << 20
 
 async def create_topics(cluster: Cluster, topics: Mapping[str, int]) -> list[str]:
     """
-    Create the topics that are not there, and wait until they can be used.
+    Create the topics that do not exist, and wait until all their partitions have leaders.
 
     Args:
         cluster: The target.
-        topics: The partitions of each.
+        topics: Topic -> number of partitions.
 
     Returns:
-        The names of those that were created.
+        The names of the created topics.
 
     Raises:
         ReplayError: The target refuses.
     """
-    wanted = {name: count for name, count in topics.items() if name not in cluster.topics}
-    if not wanted:
+    missing = {name: count for name, count in topics.items() if name not in cluster.topics}
+    if not missing:
         return []
-    await _create(cluster, wanted)
-    async for _ in cluster.attempts(f"created {', '.join(wanted)} but shows no leaders of them"):
-        await cluster.refresh(wanted)
-        leaders = (cluster.leader(n, p) for n, count in wanted.items() for p in range(count))
+    await _create(cluster, missing)
+    async for _ in cluster.attempts(
+        f"created {', '.join(missing)} but their partitions have no leaders"
+    ):
+        await cluster.refresh(missing)
+        leaders = (cluster.leader(n, p) for n, count in missing.items() for p in range(count))
         if None not in leaders:
             break
-    return list(wanted)
+    return list(missing)
 
 
 async def _create(cluster: Cluster, wanted: Mapping[str, int]) -> None:
     async for _ in cluster.attempts("found no controller to create topics"):
-        # Before v4 a number of replicas had to be given (KIP-464).
+        # Before v4 the replication factor is mandatory (KIP-464).
         high = cluster.versions.get(KEYS["CreateTopics"], (0, 0))[1]
         body = {
             "topics": [
@@ -67,15 +69,15 @@ async def _create(cluster: Cluster, wanted: Mapping[str, int]) -> None:
             "timeout_ms": int(cluster.timeout_s * 1000),
         }
         node = cluster.controller if cluster.controller in cluster.brokers else None
-        answer = await cluster.request(node, "CreateTopics", body)
-        errors = {topic.name: topic for topic in answer.topics if topic.error_code}
+        response = await cluster.request(node, "CreateTopics", body)
+        errors = {topic.name: topic for topic in response.topics if topic.error_code}
         if any(topic.error_code == error_code("NOT_CONTROLLER") for topic in errors.values()):
             await cluster.refresh(())
             continue
         for name, topic in errors.items():
             if topic.error_code != error_code("TOPIC_ALREADY_EXISTS"):
-                why = topic.get("error_message") or error_name(topic.error_code)
-                raise ReplayError(cluster.addresses, f"topic {name!r} can not be created: {why}")
+                reason = topic.get("error_message") or error_name(topic.error_code)
+                raise ReplayError(cluster.addresses, f"topic {name!r} cannot be created: {reason}")
         return
 
 
@@ -83,32 +85,38 @@ async def offsets(
     cluster: Cluster, partitions: Iterable[_TopicPartition], when_ms: int
 ) -> dict[_TopicPartition, int]:
     """
-    Ask for offsets: of the first record that is not older, or `LATEST`, or `EARLIEST`.
+    Request the offset of the first record at or after a time, or at `LATEST` or `EARLIEST`.
 
     Returns:
-        By topic and partition; those that there is no answer for are missing.
+        Topic and partition -> offset; partitions without an offset are missing.
 
     Raises:
-        ReplayError: A leader does not answer.
+        ReplayError: A leader does not respond.
     """
     found: dict[_TopicPartition, int] = {}
-    for node, places in _by_leader(cluster, partitions).items():
-        answers = await _list_from_leader(cluster, node, places, when_ms)
-        found |= {place: each for place, each in answers.items() if isinstance(each, int)}
+    for node, topic_partitions in _by_leader(cluster, partitions).items():
+        offsets_of_leader = await _list_from_leader(cluster, node, topic_partitions, when_ms)
+        found |= {
+            topic_partition: each
+            for topic_partition, each in offsets_of_leader.items()
+            if isinstance(each, int)
+        }
     return found
 
 
 async def end_offsets(
     cluster: Cluster, partitions: Collection[_TopicPartition]
 ) -> dict[_TopicPartition, int | str]:
-    """Return behind which offset each log ends, or why the target does not say."""
+    """Return the end offset of each log, or why the target does not report it."""
     found: dict[_TopicPartition, int | str] = dict.fromkeys(partitions, _NO_LEADER)
-    for node, places in _by_leader(cluster, partitions).items():
+    for node, partitions_of_leader in _by_leader(cluster, partitions).items():
         try:
-            found |= dict.fromkeys(places, "ListOffsets: no answer about the partition")
-            found |= await _list_from_leader(cluster, node, places, LATEST)
+            found |= dict.fromkeys(
+                partitions_of_leader, "ListOffsets: no response for the partition"
+            )
+            found |= await _list_from_leader(cluster, node, partitions_of_leader, LATEST)
         except ReplayError as error:
-            found |= dict.fromkeys(places, f"ListOffsets: {error}")
+            found |= dict.fromkeys(partitions_of_leader, f"ListOffsets: {error}")
     return found
 
 
@@ -116,23 +124,23 @@ def _by_leader(
     cluster: Cluster, partitions: Iterable[_TopicPartition]
 ) -> dict[int, list[_TopicPartition]]:
     by_node: dict[int, list[_TopicPartition]] = {}
-    for place in partitions:
-        leader = cluster.leader(*place)
+    for topic_partition in partitions:
+        leader = cluster.leader(*topic_partition)
         if leader is not None:
-            by_node.setdefault(leader.node, []).append(place)
+            by_node.setdefault(leader.node, []).append(topic_partition)
     return by_node
 
 
 async def _list_from_leader(
-    cluster: Cluster, node: int, places: Iterable[_TopicPartition], when_ms: int
+    cluster: Cluster, node: int, topic_partitions: Iterable[_TopicPartition], when_ms: int
 ) -> dict[_TopicPartition, int | str]:
-    """Ask one leader for offsets; return each, or its error."""
+    """Request offsets from one leader; return each, or its error."""
     topics: dict[str, list[int]] = {}
-    for topic, partition in places:
+    for topic, partition in topic_partitions:
         topics.setdefault(topic, []).append(partition)
-    answer = await cluster.request(node, "ListOffsets", _offsets_body(topics, when_ms))
+    response = await cluster.request(node, "ListOffsets", _offsets_body(topics, when_ms))
     found: dict[_TopicPartition, int | str] = {}
-    for topic in answer.topics:
+    for topic in response.topics:
         for each in topic.partitions:
             if each.error_code:
                 found[topic.name, each.partition_index] = (
@@ -145,28 +153,32 @@ async def _list_from_leader(
 
 async def fetch_records(cluster: Cluster, topic: str, partition: int, offset: int) -> bytes:
     """
-    Fetch records from an offset on, maybe none; what transactions have not committed too.
+    Fetch records from an offset on, including those of open transactions; maybe none.
 
     Raises:
-        ReplayError: There is no leader, it does not answer, or it answers with an error.
+        ReplayError: There is no leader, it does not respond, or it returns an error.
     """
     leader = cluster.leader(topic, partition)
     if leader is None:
         raise ReplayError(cluster.addresses, _NO_LEADER)
-    answer = await cluster.request(
+    response = await cluster.request(
         leader.node, "Fetch", _fetch_body(cluster, topic, partition, offset)
     )
-    found = next((each for topic in answer.responses for each in topic.partitions), None)
-    code = answer.get("error_code") if found is None else found.error_code
-    if code:
-        raise ReplayError(cluster.addresses, f"Fetch: {error_name(code)}")
-    if found is None:
-        raise ReplayError(cluster.addresses, "Fetch: no answer about the partition")
-    return found.records or b""
+    partition_response = next(
+        (each for topic in response.responses for each in topic.partitions), None
+    )
+    error = (
+        response.get("error_code") if partition_response is None else partition_response.error_code
+    )
+    if error:
+        raise ReplayError(cluster.addresses, f"Fetch: {error_name(error)}")
+    if partition_response is None:
+        raise ReplayError(cluster.addresses, "Fetch: no response for the partition")
+    return partition_response.records or b""
 
 
 def _fetch_body(cluster: Cluster, topic: str, partition: int, offset: int) -> dict[str, Any]:
-    wanted = {
+    partition_request = {
         "partition": partition,
         "current_leader_epoch": -1,
         "fetch_offset": offset,
@@ -187,7 +199,7 @@ def _fetch_body(cluster: Cluster, topic: str, partition: int, offset: int) -> di
         "isolation_level": 0,
         "session_id": 0,
         "session_epoch": -1,
-        "topics": [{"topic_id": topic_id, "topic": topic, "partitions": [wanted]}],
+        "topics": [{"topic_id": topic_id, "topic": topic, "partitions": [partition_request]}],
         "forgotten_topics_data": [],
         "rack_id": "",
     }

@@ -111,25 +111,25 @@ class FrameProtocol(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         """Split received bytes into frames; asyncio calls this."""
-        arrived: bytes | bytearray = data
+        buffer: bytes | bytearray = data
         if self._buffer:
             self._buffer += data
-            arrived = self._buffer
-        start, there = self._on_data(arrived, 0), len(arrived)
-        while there - start >= 4 and not self._is_lost:
-            (size,) = _SIZE.unpack_from(arrived, start)
+            buffer = self._buffer
+        start, end_of_data = self._on_data(buffer, 0), len(buffer)
+        while end_of_data - start >= 4 and not self._is_lost:
+            (size,) = _SIZE.unpack_from(buffer, start)
             if not 4 <= size <= self._max_frame_bytes:
-                self._reject_size(bytes(arrived[start : start + 16]), size)
+                self._reject_size(bytes(buffer[start : start + 16]), size)
                 return
             end = start + 4 + size
-            if end > there:
+            if end > end_of_data:
                 break
-            self._on_frame(bytes(arrived[start + 4 : end]))
-            start = self._on_data(arrived, end)
+            self._on_frame(bytes(buffer[start + 4 : end]))
+            start = self._on_data(buffer, end)
         if self._buffer:
             del self._buffer[:start]
         else:
-            self._buffer += arrived[start:]
+            self._buffer += buffer[start:]
 
     def pause_writing(self) -> None:
         """Hold back writers, as the write buffer is full; asyncio calls this."""
@@ -152,18 +152,20 @@ class FrameProtocol(asyncio.Protocol):
 
     def _reject_size(self, start: bytes, size: int) -> None:
         if start[:2] in _TLS_RECORDS:
-            self._report_loss("answers in TLS", "it wants a TLS connection")
+            self._report_loss("responds in TLS", "it requires a TLS connection")
         elif start[:5] == b"HTTP/":
-            self._report_loss("answers in HTTP", "this is no Kafka listener")
+            self._report_loss("responds in HTTP", "this is not a Kafka listener")
         else:
-            what = f"sent a frame of {size:,} bytes, beginning {start.hex(' ')}"
-            self._report_loss(what, "this is no Kafka listener, or a larger frame than is allowed")
+            reason = f"sent a frame of {size:,} bytes, beginning {start.hex(' ')}"
+            self._report_loss(
+                reason, "this is not a Kafka listener, or a larger frame than is allowed"
+            )
 
-    def _report_loss(self, what: str, advice: str = "") -> None:
+    def _report_loss(self, reason: str, advice: str = "") -> None:
         self._release_writers()
         if not self._is_lost:
             self.abort()
-            self._on_lost(what, advice)
+            self._on_lost(reason, advice)
 
 
 def format_address(host: str, port: int) -> str:
@@ -193,15 +195,15 @@ def _connect_failure(error: Exception, timeout_s: float) -> tuple[str, str]:
     """Return why there is no connection, and advice."""
     match error:
         case TimeoutError():
-            return f"gave no connection in {timeout_s:g} s", "allow more time"
+            return f"did not accept the connection in {timeout_s:g} s", "allow more time"
         case ConnectionRefusedError():
             return "refused the connection", "is the address right, and is the broker up?"
         case ssl.SSLCertVerificationError():
-            what = f"its certificate is not trusted: {error.verify_message}"
-            return what, "name the file with its authority's certificate"
+            reason = f"its certificate is not trusted: {error.verify_message}"
+            return reason, "name the file with its authority's certificate"
         case ssl.SSLError() | ConnectionResetError() | ConnectionAbortedError():
-            why = getattr(error, "reason", None) or str(error) or "the peer hung up"
-            return f"no TLS connection: {why}", "perhaps it does not speak TLS"
+            cause = getattr(error, "reason", None) or str(error) or "the peer hung up"
+            return f"no TLS connection: {cause}", "perhaps it does not speak TLS"
         case OSError(errno=int(number)) if number > 0:
-            return f"can not be reached: {os.strerror(number)}", "is the address right?"
-    return f"can not be reached: {error}", "is the address right?"
+            return f"cannot be reached: {os.strerror(number)}", "is the address right?"
+    return f"cannot be reached: {error}", "is the address right?"

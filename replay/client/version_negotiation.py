@@ -32,17 +32,19 @@ async def negotiate(address: str, send: _Send) -> tuple[dict[int, tuple[int, int
         API key -> lowest and highest version; feature -> highest version (KIP-584).
 
     Raises:
-        ReplayError: The broker does not answer with its versions.
+        ReplayError: The broker does not return its versions.
     """
     newest = ApiVersionsRequest.versions.high
-    offer = await _request_versions(send, newest)
-    if offer.error_code == UNSUPPORTED_VERSION:
-        known = offer.versions.get(API_VERSIONS)
-        offer = await _request_versions(send, min(newest - 1, known[1]) if known else 0)
-    why = offer.problem or (error_name(offer.error_code) if offer.error_code else "")
-    if why:
-        raise ReplayError(address, f"ApiVersions failed: {why}")
-    return offer.versions, offer.features
+    offered = await _request_versions(send, newest)
+    if offered.error_code == UNSUPPORTED_VERSION:
+        api_versions = offered.versions.get(API_VERSIONS)
+        offered = await _request_versions(
+            send, min(newest - 1, api_versions[1]) if api_versions else 0
+        )
+    reason = offered.problem or (error_name(offered.error_code) if offered.error_code else "")
+    if reason:
+        raise ReplayError(address, f"ApiVersions failed: {reason}")
+    return offered.versions, offered.features
 
 
 class _OfferedVersions(NamedTuple):
@@ -55,10 +57,10 @@ class _OfferedVersions(NamedTuple):
 
 
 async def _request_versions(send: _Send, version: int) -> _OfferedVersions:
-    about = {"client_software_name": "kafkashark", "client_software_version": client_version()}
-    asked = send(API_VERSIONS, version, about)
-    assert asked.frame is not None
-    return _parse((await asked.frame)[4:], version)
+    body = {"client_software_name": "kafkashark", "client_software_version": client_version()}
+    request = send(API_VERSIONS, version, body)
+    assert request.frame is not None
+    return _parse((await request.frame)[4:], version)
 
 
 @lru_cache(maxsize=_CACHE_SIZE)

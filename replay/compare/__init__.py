@@ -1,1 +1,1 @@
-"""Answers of the target against captured answers: differences and verdicts."""
+"""Comparison of live with captured responses: differences and verdicts."""

@@ -1,4 +1,4 @@
-"""Full comparison of two response bodies: walks both along their schemas, and maps ids."""
+"""Full comparison of two response bodies: walks both by their layouts, and maps ids."""
 
 from __future__ import annotations
 
@@ -15,12 +15,22 @@ from replay.compare import comparison_policy as policy
 from replay.compare.config_sources import is_default_setting
 from replay.compare.record_diff import compare_records, data_offsets
 from replay.compare.tolerances import (
+    has_error,
     have_equal_task_counts,
     have_same_error,
     is_assigned,
     is_null_for_empty,
+    is_unordered,
 )
-from replay.fields.field_layout import Role, Scope, StructField, StructLayout, ValueField
+from replay.fields.field_layout import (
+    Role,
+    Scope,
+    StructField,
+    StructLayout,
+    ValueField,
+    records_field,
+    without_arrays,
+)
 from replay.fields.roles import layout_of
 from replay.mapping.element_keys import index_by_key, key_text
 from replay.mapping.id_map import IdMap
@@ -32,6 +42,8 @@ from replay.plan.concurrent_changes import Overlaps
 from replay.sessions.retry_policy import ON_THE_WAY
 
 _Body = Mapping[str, Any]
+_Elements = Sequence[_Body]
+_Layouts = tuple[StructLayout, StructLayout]
 
 
 class BodyDiff:
@@ -42,7 +54,7 @@ class BodyDiff:
         ids: The id mapping.
         may_have_more: Names of arrays in which the target may have more than the capture.
         created_topics: Topics created for the replay, by their captured names.
-        overlaps: Partitions and groups that changed during the captured request; see `overlaps`.
+        overlaps: Partitions and groups that changed during the captured request.
         show_secrets: Whether credentials in records may be shown.
 
     Attributes:
@@ -69,79 +81,69 @@ class BodyDiff:
         self._overlaps = overlaps
         self._protocol: tuple[str | None, str | None] = None, None
 
-    @property
-    def is_equivalent(self) -> bool:
-        """Whether parts are equivalent without being identical."""
-        return bool(self.reasons)
-
-    def compare(
-        self, nodes: tuple[StructLayout, StructLayout], captured: _Body, live: _Body, outer: Scope
-    ) -> None:
+    def compare(self, layouts: _Layouts, captured: _Body, live: _Body, outer: Scope) -> None:
         """
         Compare two bodies.
 
         Args:
-            nodes: The fields of both, each of its version.
+            layouts: The fields of both, each of its version.
             captured: The captured body.
             live: The body of the target.
             outer: The scope of the captured body, from its request.
         """
         self._protocol = captured.get("protocol_type"), captured.get("protocol_name")
-        self._struct(nodes, captured, live, "", outer)
+        self._struct(layouts, captured, live, "", outer)
 
     def _struct(
-        self,
-        nodes: tuple[StructLayout, StructLayout],
-        captured: _Body,
-        live: _Body,
-        path: str,
-        outer: Scope,
+        self, layouts: _Layouts, captured: _Body, live: _Body, path: str, outer: Scope
     ) -> None:
-        node, other = nodes
-        scope = outer.inside(node, captured)
-        there = None if node is other else {member.name: member for member in other.members}
-        begun = len(self.differences)
-        if sooner := self._why_sooner(node, captured, live, scope):
+        layout, other = layouts
+        scope = outer.inside(layout, captured)
+        live_members = (
+            None if layout is other else {member.name: member for member in other.members}
+        )
+        first_difference = len(self.differences)
+        if sooner := self._why_sooner(layout, captured, live, scope):
             self.reasons.add(sooner)
             return
-        same_extent = self._records(node, captured, live, path, scope)
-        for member in node.members:
+        same_extent = self._records(layout, captured, live, path, scope)
+        for member in layout.members:
             name = member.name
-            twin = member if there is None else there.get(name)
-            if twin is None or name not in captured or name not in live:
+            live_member = member if live_members is None else live_members.get(name)
+            if live_member is None or name not in captured or name not in live:
                 continue
             below = f"{path}.{name}" if path else name
             before, after = captured[name], live[name]
-            versions = node.version, other.version
+            versions = layout.version, other.version
             has_moved = (
                 name in policy.VOLATILE_OFFSETS
                 and before != after
-                and have_same_error(node, captured, live)
+                and have_same_error(layout, captured, live)
             )
             if has_moved or is_null_for_empty(member.field, versions, before, after):
                 self.reasons.add(Reason.REFUSED if has_moved else Reason.NULL)
             elif isinstance(member, ValueField):
-                if (
-                    member.role is Role.CONFIG_VALUE
-                    and captured.get("name") in policy.BROKER_SETTINGS
-                ):
+                is_setting = member.role is Role.CONFIG_VALUE
+                if is_setting and captured.get("name") in policy.BROKER_SETTINGS:
                     continue  # every broker has its own
                 self._leaf(member, before, after, below, scope)
-            elif same_extent is not False and isinstance(twin, StructField):
-                self._branch((member, twin), before, after, below, scope)
-        errors = [each for each in self.differences[begun:] if each.is_error]
+            elif same_extent is not False and isinstance(live_member, StructField):
+                self._branch((member, live_member), before, after, below, scope)
+        errors = [each for each in self.differences[first_difference:] if each.is_error]
         if any("." not in each.path[len(path) + 1 :] for each in errors):
             # Other differences in the struct follow from the different error.
-            self.differences[begun:] = errors
+            self.differences[first_difference:] = errors
         if is_default_setting(captured, live):
-            changed = self.differences[begun:]
-            self.differences[begun:] = [replace(each, is_default=True) for each in changed]
+            changed = self.differences[first_difference:]
+            self.differences[first_difference:] = [
+                replace(each, is_default=True) for each in changed
+            ]
 
     def _why_sooner(
-        self, node: StructLayout, captured: _Body, live: _Body, scope: Scope
+        self, layout: StructLayout, captured: _Body, live: _Body, scope: Scope
     ) -> Reason | None:
         """Return why the target may have succeeded where the captured broker had not, if so."""
-        for leaf in node.members:
+        for leaf in layout.members:
             if isinstance(leaf, ValueField) and leaf.role is Role.ERROR and leaf.name in captured:
                 errors = captured[leaf.name], live.get(leaf.name, 0)
                 if errors[0] and not errors[1] and error_name(errors[0]) in policy.TRANSIENT_ERRORS:
@@ -160,25 +162,25 @@ class BodyDiff:
         return None
 
     def _records(
-        self, node: StructLayout, captured: _Body, live: _Body, path: str, scope: Scope
+        self, layout: StructLayout, captured: _Body, live: _Body, path: str, scope: Scope
     ) -> bool | None:
         """Compare records; return whether both have the same offsets, None without records."""
-        if _records_of(node) is None:
+        if records_field(layout) is None:
             return None
         topic, partition = self._ids.topic_of(scope), scope.partition
         log = None
         if topic is not None and partition is not None:
             log = self._ids.offsets.log(topic, partition)
         before, after = captured.get("records"), live.get("records")
-        found = compare_records(f"{path}.records", topic, before, after, log, self._show_secrets)
-        self.differences += found.differences
-        if not found.same_extent:
+        diff = compare_records(f"{path}.records", topic, before, after, log, self._show_secrets)
+        self.differences += diff.differences
+        if not diff.same_extent:
             self.reasons.add(Reason.RECORDS)
-        self._watermarks(captured, live, path, found.starts)
+        self._watermarks(captured, live, path, diff.starts)
         if topic is not None and partition is not None:
-            owed = Ranges() if live.get("error_code") else found.captured
-            self.returned.append(ReturnedRecords(topic, partition, owed, found.live))
-        return found.same_extent
+            expected = Ranges() if live.get("error_code") else diff.captured
+            self.returned.append(ReturnedRecords(topic, partition, expected, diff.live))
+        return diff.same_extent
 
     def _watermarks(
         self, captured: _Body, live: _Body, path: str, starts: tuple[int, int] | None
@@ -189,24 +191,22 @@ class BodyDiff:
         A broker takes both before it reads (Partition.readRecords of Kafka 3.9), so they may be as
         low as the first of the records. An open transaction may end meanwhile.
         """
-        for name in (
-            "high_watermark",
-            *(() if self._ids.ended_transactions else ("last_stable_offset",)),
-        ):
+        stable = () if self._ids.ended_transactions else ("last_stable_offset",)
+        for name in ("high_watermark", *stable):
             before, after = captured.get(name, -1), live.get(name, -1)
             if starts and before >= starts[0] and 0 <= after < starts[1]:
                 self._add_difference(f"{path}.{name}", before, after)
 
     def _compare_unpaired(
-        self, node: StructLayout, element: _Body, scope: Scope, is_live: bool
+        self, layout: StructLayout, element: _Body, scope: Scope, is_live: bool
     ) -> None:
         """Add the records of an element that the other response lacks to `returned`."""
-        scope = scope.inside(node, element)
-        for member in node.members:
+        scope = scope.inside(layout, element)
+        for member in layout.members:
             if isinstance(member, StructField) and member.is_list:
                 for each in element.get(member.name) or ():
                     self._compare_unpaired(member.layout, each, scope, is_live)
-        if _records_of(node) is None or not element.get("records"):
+        if records_field(layout) is None or not element.get("records"):
             return
         if is_live:
             scope = self._ids.captured_scope(scope)
@@ -274,28 +274,30 @@ class BodyDiff:
     def _embedded(self, before: Any, after: Any, path: str, scope: Scope) -> None:
         """Compare member metadata or assignments of a group."""
         part: MemberField = "assignment" if path.endswith("assignment") else "metadata"
-        ours, theirs = (
+        captured, live = (
             read_member(path, data or b"", part, *self._protocol) for data in (before, after)
         )
-        if ours is None or theirs is None:
+        if captured is None or live is None:
             self._add_difference(path, before, after)
         else:
-            self._compare_embedded(ours, theirs, path, scope)
+            self._compare_embedded(captured, live, path, scope)
 
-    def _compare_embedded(self, ours: Embedded, theirs: Embedded, path: str, scope: Scope) -> None:
+    def _compare_embedded(
+        self, captured: Embedded, live: Embedded, path: str, scope: Scope
+    ) -> None:
         """Compare decoded embedded messages; undecodable ones byte by byte."""
-        nodes = []
-        for each in (ours, theirs):
+        layouts = []
+        for each in (captured, live):
             if each.value is None or each.schema is None or each.version is None:
-                self._add_difference(path, ours.data, theirs.data)
+                self._add_difference(path, captured.data, live.data)
                 return
-            nodes.append(layout_of(each.schema, each.version, policy.COMPARED_ROLES))
-        assert ours.value is not None
-        assert theirs.value is not None
-        for one, other in zip(ours.inner, theirs.inner, strict=False):
-            self._compare_embedded(one, other, f"{path}.{one.path}", scope)
-            ours.value[one.path] = theirs.value[other.path] = None
-        self._struct((nodes[0], nodes[1]), ours.value, theirs.value, path, scope)
+            layouts.append(layout_of(each.schema, each.version, policy.COMPARED_ROLES))
+        assert captured.value is not None
+        assert live.value is not None
+        for inner, live_inner in zip(captured.inner, live.inner, strict=False):
+            self._compare_embedded(inner, live_inner, f"{path}.{inner.path}", scope)
+            captured.value[inner.path] = live.value[live_inner.path] = None
+        self._struct((layouts[0], layouts[1]), captured.value, live.value, path, scope)
 
     def _branch(
         self,
@@ -321,7 +323,7 @@ class BodyDiff:
         elif any(key.role in policy.LAYOUT_ROLES for key in branch.layout.keys):
             if branch.layout.keys[0].role is Role.DIRECTORY:
                 # The directory of a replica is the choice of its broker.
-                directories = _without_arrays(branch.layout), _without_arrays(other.layout)
+                directories = without_arrays(branch.layout), without_arrays(other.layout)
                 self._in_order(directories, before, after, path, scope)
         elif branch.layout.keys and other.layout.keys:
             self._by_keys((branch.layout, other.layout), before, after, path, scope)
@@ -329,16 +331,11 @@ class BodyDiff:
             self._in_order((branch.layout, other.layout), before, after, path, scope)
 
     def _in_order(
-        self,
-        nodes: tuple[StructLayout, StructLayout],
-        before: Sequence[_Body],
-        after: Sequence[_Body],
-        path: str,
-        scope: Scope,
+        self, layouts: _Layouts, before: _Elements, after: _Elements, path: str, scope: Scope
     ) -> None:
         """Compare arrays whose elements have no keys, by their positions."""
         for at, (old, new) in enumerate(zip(before, after, strict=False)):
-            self._struct(nodes, old, new, f"{path}[{at}]", scope)
+            self._struct(layouts, old, new, f"{path}[{at}]", scope)
         for at, old in enumerate(before[len(after) :], len(after)):
             if path == policy.STATUS:
                 self.reasons.add(Reason.READY)
@@ -351,37 +348,36 @@ class BodyDiff:
                 self._add_difference(f"{path}[{at}]", None, new)
 
     def _by_keys(
-        self,
-        nodes: tuple[StructLayout, StructLayout],
-        before: Sequence[_Body],
-        after: Sequence[_Body],
-        path: str,
-        scope: Scope,
+        self, layouts: _Layouts, before: _Elements, after: _Elements, path: str, scope: Scope
     ) -> None:
         """Compare arrays whose elements have keys."""
-        node, other = nodes
-        old = index_by_key(self._ids, node, before, scope, is_live=False)
+        layout, other = layouts
+        old = index_by_key(self._ids, layout, before, scope, is_live=False)
         new = index_by_key(self._ids, other, after, scope, is_live=True)
-        if all(key.role in policy.ASSIGNED_ROLES for key in node.keys):
+        if all(key.role in policy.ASSIGNED_ROLES for key in layout.keys):
             # Live keys without a known mapping are matched by their order.
-            lost = [key for key in old if key not in new]
-            for key, stranger in zip(lost, [key for key in new if key not in old], strict=False):
-                new[key] = new.pop(stranger)
-        is_turned = [k for k in new if k in old] != [k for k in old if k in new]
-        if is_turned and not _is_unordered(node):
+            unpaired = [key for key in old if key not in new]
+            for key, unmatched in zip(
+                unpaired, [key for key in new if key not in old], strict=False
+            ):
+                new[key] = new.pop(unmatched)
+        is_reordered = [k for k in new if k in old] != [k for k in old if k in new]
+        if is_reordered and not is_unordered(layout):
             self.reasons.add(Reason.ORDER)
         array = path.rpartition(".")[2]
         for key, element in old.items():
             at = f"{path}[{key_text(key)}]"
             if key in new:
-                self._struct(nodes, element, new[key], at, scope)
+                self._struct(layouts, element, new[key], at, scope)
             elif self._may_be_either(scope, None, None):
                 self.reasons.add(Reason.OVERLAP)  # whether anything has been committed yet
             elif element.get("is_internal"):
                 self.reasons.add(Reason.INTERNAL)
-            elif array in self._may_have_more & policy.INCREMENTAL_ARRAYS and not _fails(element):
+            elif array in self._may_have_more & policy.INCREMENTAL_ARRAYS and not has_error(
+                element
+            ):
                 self.reasons.add(Reason.MORE)  # its records may come with the next poll
-                self._compare_unpaired(node, element, scope, is_live=False)
+                self._compare_unpaired(layout, element, scope, is_live=False)
             else:
                 self._add_difference(at, element, None)
         for key, element in new.items():
@@ -389,36 +385,14 @@ class BodyDiff:
                 continue
             may_be_either = self._may_be_either(scope, None, None)
             may_be_more = array in self._may_have_more or may_be_either
-            if may_be_more and not (array in policy.INCREMENTAL_ARRAYS and _fails(element)):
+            if may_be_more and not (array in policy.INCREMENTAL_ARRAYS and has_error(element)):
                 self.reasons.add(Reason.OVERLAP if may_be_either else Reason.MORE)
                 self._compare_unpaired(other, element, scope, is_live=True)
             else:
                 self._add_difference(f"{path}[{key_text(key)}]", None, element)
 
     def _add_difference(self, path: str, before: Any, after: Any, is_error: bool = False) -> None:
-        alone = after if before is None else before if after is None else None
-        is_default = isinstance(alone, Mapping) and is_default_setting(alone, alone)
-        found = Difference(path, jsonable(before), jsonable(after), is_error, is_default)
-        self.differences.append(found)
-
-
-def _records_of(node: StructLayout) -> ValueField | None:
-    """Return the field `records` if the struct has one of record batches."""
-    leaf = next((each for each in node.members if each.name == "records"), None)
-    return leaf if isinstance(leaf, ValueField) and leaf.role is Role.RECORDS else None
-
-
-def _is_unordered(node: StructLayout) -> bool:
-    """Return whether elements are topics or partitions of a Produce, whose order is random."""
-    return any(member.name in policy.UNORDERED_FIELDS for member in node.members)
-
-
-def _fails(element: _Body) -> bool:
-    """Return whether a topic or partition of a Fetch has an error, or a partition in it."""
-    inside = element.get("partitions") or ()
-    return any(each.get("error_code") for each in (element, *inside))
-
-
-def _without_arrays(node: StructLayout) -> StructLayout:
-    leaves = tuple(member for member in node.members if isinstance(member, ValueField))
-    return StructLayout(node.version, leaves, node.scope, node.keys)
+        only = after if before is None else before if after is None else None
+        is_default = isinstance(only, Mapping) and is_default_setting(only, only)
+        difference = Difference(path, jsonable(before), jsonable(after), is_error, is_default)
+        self.differences.append(difference)

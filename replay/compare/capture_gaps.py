@@ -62,9 +62,14 @@ def _is_out_of_range(difference: Difference, response: Message, ids: IdMap) -> b
     if not difference.is_error or live != _OUT_OF_RANGE or response.schema is None:
         return False
     places = walk(response.schema, response.api_version or 0, response.body or {}, _RECORDS)
-    given = {(ids.topic_of(place.scope), place.scope.partition) for place in places if place.value}
+    partitions_with_records = {
+        (ids.topic_of(field_value.scope), field_value.scope.partition)
+        for field_value in places
+        if field_value.value
+    }
     return not any(
-        f"[{topic}]." in difference.path and f"[{at}]" in difference.path for topic, at in given
+        f"[{topic}]." in difference.path and f"[{partition}]" in difference.path
+        for topic, partition in partitions_with_records
     )
 
 
@@ -73,7 +78,7 @@ def _is_in(difference: Difference, lacking: Collection[tuple[str, int]]) -> bool
     path = difference.path
     if path.endswith("records") and str(difference.replayed).startswith("no records"):
         return True
-    return any(f"[{topic}]." in path and f"[{at}]" in path for topic, at in lacking)
+    return any(f"[{topic}]." in path and f"[{partition}]" in path for topic, partition in lacking)
 
 
 def _concerns_markers(difference: Difference) -> bool:
@@ -112,35 +117,39 @@ def _incomplete_partitions(
     captured: CapturedExchange, response: Message, ids: IdMap
 ) -> Iterator[tuple[str, int]]:
     """Yield the captured partitions of an exchange whose records the capture lacks in part."""
-    asked = captured.request_message()
-    for message, wanted in ((asked, _REQUEST_ROLES), (response, _RESPONSE_ROLES)):
+    request = captured.request_message()
+    for message, wanted in ((request, _REQUEST_ROLES), (response, _RESPONSE_ROLES)):
         if message.body is None or message.schema is None:
             continue
-        for place in walk(message.schema, message.api_version or 0, message.body, wanted):
-            topic, partition = ids.topic_of(place.scope), place.scope.partition
-            if topic is None or partition is None or place.value is None:
+        for field_value in walk(message.schema, message.api_version or 0, message.body, wanted):
+            topic, partition = ids.topic_of(field_value.scope), field_value.scope.partition
+            if topic is None or partition is None or field_value.value is None:
                 continue
-            if place.role is Role.RECORDS and place.value:
-                offsets = _data_offsets(place.value)
+            if field_value.role is Role.RECORDS and field_value.value:
+                offsets = _data_offsets(field_value.value)
                 if not all(ids.offsets.has_record(topic, partition, each) for each in offsets):
                     yield topic, partition
-            elif place.field.name == "committed_offset" and _is_uncaptured_commit(
-                place, asked, ids
+            elif field_value.field.name == "committed_offset" and _is_uncaptured_commit(
+                field_value, request, ids
             ):
                 yield topic, partition
-            elif place.role is Role.OFFSET and place.field.name in _POSITIONS and place.value >= 0:
-                near = range(max(place.value - _MAX_MARKERS, 0), place.value + 1)
+            elif (
+                field_value.role is Role.OFFSET
+                and field_value.field.name in _POSITIONS
+                and field_value.value >= 0
+            ):
+                near = range(max(field_value.value - _MAX_MARKERS, 0), field_value.value + 1)
                 if not any(ids.offsets.has_record(topic, partition, each) for each in near):
                     yield topic, partition
 
 
-def _is_uncaptured_commit(place: FieldValue, request: Message, ids: IdMap) -> bool:
+def _is_uncaptured_commit(field_value: FieldValue, request: Message, ids: IdMap) -> bool:
     """Return whether the commit of an offset was not captured."""
-    topic, partition = ids.topic_of(place.scope), place.scope.partition
-    group = place.scope.group or (
+    topic, partition = ids.topic_of(field_value.scope), field_value.scope.partition
+    group = field_value.scope.group or (
         request.body.get("group_id") if request.body is not None else None
     )
-    return place.value >= 0 and (group, topic, partition) not in ids.committed_offsets
+    return field_value.value >= 0 and (group, topic, partition) not in ids.committed_offsets
 
 
 _POSITIONS = frozenset({"fetch_offset", "offset", "committed_offset", "end_offset"})

@@ -1,7 +1,7 @@
 """
-How the fields of answers are compared, as data: by role, and the few that go by their place.
+Comparison policy as data: how fields of responses are compared, by role, and exceptions by name.
 
-Source: what a broker gives and what only its clock decides: Kafka's message definitions
+Source: which values a broker assigns, and which depend on its clock: Kafka's message definitions
 (clients/src/main/resources/common/message) and KIP-219, KIP-227, KIP-320.
 """
 
@@ -28,7 +28,9 @@ IGNORED_ROLES = frozenset(
         Role.TOKEN,
     }
 )
-"""Every cluster has its own, at every time another; an error's text goes with its code."""
+"""
+They differ between clusters, or change with time; an error message follows from its error code.
+"""
 
 COMPARED_ROLES = frozenset(Role) - IGNORED_ROLES
 
@@ -49,30 +51,33 @@ ASSIGNED_ROLES = frozenset(
         Role.SUBSCRIPTION,
     }
 )
-"""
-A broker gives them as it likes: where nothing maps them it counts only whether there is one.
-"""
+"""A broker assigns them freely: without a mapping, only their presence is compared."""
 
 LAYOUT_ROLES = frozenset({Role.BROKER_ID, Role.DIRECTORY})
-"""Lists of these, and of structs that go by these, say how a cluster is laid out."""
+"""Arrays of these, and of structs keyed by these, describe the layout of the cluster."""
 
 COUNT_ONLY_ROLES = frozenset({Role.ASSIGNED})
 """
-Lists of which it counts how long they are. In a share group which member gets which partition
-follows from the ids of topics, which every broker makes up: SimpleAssignor.java.
+Arrays compared by length. In a share group, which member gets which partition depends on topic ids,
+which every broker generates: SimpleAssignor.java.
 """
 
 TASK_ARRAYS = frozenset({"active_tasks", "standby_tasks", "warmup_tasks"})
 """
-Arrays of which it counts how many partitions all elements have: which member of a streams group
-gets which task follows from the ids of members and processes (KIP-1071).
+Arrays compared by the number of partitions in all elements: which member of a streams group gets
+which task depends on the ids of members and processes (KIP-1071).
 """
 
 STATUS = "status"
-"""Array of what a streams group waits for: what a target that is ready sooner need not wait for."""
+"""
+Array of the conditions that a streams group waits for; a target that is ready sooner has fewer.
+"""
 
 VOLATILE_OFFSETS = frozenset({"high_watermark", "last_stable_offset", "log_start_offset"})
-"""Offsets that others move: by producing, by retention. It counts only whether they are known."""
+"""
+Offsets that change independently of the request, by Produce or retention. Only their presence is
+compared.
+"""
 
 BROKER_SETTINGS = frozenset(
     {
@@ -91,7 +96,7 @@ BROKER_SETTINGS = frozenset(
         "zookeeper.connect",
     }
 )
-"""Settings of which every broker has its own: where it is, what it is called, its directories."""
+"""Settings that differ between brokers: addresses, names and directories."""
 
 TRANSIENT_ERRORS = frozenset(
     {
@@ -104,13 +109,13 @@ TRANSIENT_ERRORS = frozenset(
         "UNSTABLE_OFFSET_COMMIT",
     }
 )
-"""Captured errors that said no more than `not yet`: a target that is ready sooner does the same."""
+"""Captured errors that mean no more than `not yet`: a target that is ready sooner returns none."""
 
 STABLE_STATE = "Stable"
-"""States of groups that the broker assigns: heartbeats of the members bring them to rest."""
+"""State that groups with broker-side assignment reach through the heartbeats of their members."""
 
 MISROUTED_ERRORS = MISROUTED
-"""Captured errors of a broker that was not the one to ask: the replay asks the one that is."""
+"""Captured errors of a request to the wrong broker; the replay sends it to the right one."""
 
 CREATED_TOPIC_ERRORS = frozenset(
     {
@@ -119,7 +124,7 @@ CREATED_TOPIC_ERRORS = frozenset(
         ("NONE", "TOPIC_ALREADY_EXISTS"),
     }
 )
-"""Captured and live errors that only tell that a topic was created for the replay before."""
+"""Captured and live errors that differ only because the topic was created for the replay before."""
 
 LIST_ALL_ARRAYS = {
     "Metadata": ("topics", "topics"),
@@ -132,18 +137,18 @@ LIST_ALL_ARRAYS = {
     "DescribeDelegationToken": ("", "tokens"),
 }
 """
-API -> field of the request that asks for all where it is null or empty (none: it always does), and
-the array of the answer, in which the target may then have more than the capture.
+API -> field of the request that requests all elements if it is null or empty (empty if the API
+always returns all), and the array of the response, which may then have more elements on the target.
 """
 
 INCREMENTAL_ARRAYS = frozenset({"responses", "partitions"})
-"""Arrays of an answer within a fetch session, which have only what changed (KIP-227)."""
+"""Arrays of a response in a fetch session, which contain only changes (KIP-227)."""
 
 UNORDERED_FIELDS = frozenset({"partition_responses", "base_offset"})
 """
-Fields of topics and partitions in answers to Produce. Their order follows from ids of topics, which
-every broker makes up: Kafka collects them in a hash map.
+Fields of topics and partitions in Produce responses. Their order depends on topic ids, which every
+broker generates: Kafka collects them in a hash map.
 """
 
 FOLDED_ARRAYS = {"FindCoordinator": "coordinators", "OffsetFetch": "groups"}
-"""Arrays of answers whose one element stood in the body itself in older versions."""
+"""Arrays of responses whose only element was part of the body itself in older versions."""

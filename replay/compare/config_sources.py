@@ -1,4 +1,4 @@
-"""Where settings in answers of brokers come from."""
+"""Sources of settings in responses."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ _DEFAULT, _DEFAULT_OF_CLUSTER = 5, 3
 
 def is_default_setting(setting: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
     """
-    Tell whether two structs are one setting that nobody has set on either side.
+    Return whether two structs are the same setting, with its default value on both sides.
 
     Source: ConfigSource of DescribeConfigs v1+ and CreateTopics v5+ (KIP-226). Brokers with
-    eligible leader replicas (KIP-966) write the default of min.insync.replicas down as one of the
-    cluster: ConfigurationControlManager.maybeGenerateElrSafetyRecords.
+    eligible
+    leader replicas (KIP-966) store the default of min.insync.replicas as a default of the cluster:
+    ConfigurationControlManager.maybeGenerateElrSafetyRecords.
     """
     sources = {each.get("config_source", each.get("source")) for each in (setting, other)}
     if sources == {_DEFAULT, _DEFAULT_OF_CLUSTER}:

@@ -2,7 +2,7 @@
 Fast comparison: whether two responses of one version are plainly equal.
 
 Everything else - differences, but also another order, records, or names that need further
-mapping - is left to the full comparison in `bodies`.
+mapping - is left to the full comparison in `body_diff`.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _SCOPED_ROLES = frozenset(
 
 _MAPPED = frozenset(role for role in Role if hasattr(CapturedMapping, role)) | HANDED_BACK
 _UNPAIRED_KEY_ROLES = frozenset({Role.TOPIC_ID, *LAYOUT_ROLES})
-"""Roles of keys by which `bodies` does not match elements directly."""
+"""Roles of keys by which `body_diff` does not match elements directly."""
 
 
 def are_equal(
@@ -99,20 +99,20 @@ class _Writer:
     def struct(
         self,
         depth: int,
-        node: StructLayout,
+        layout: StructLayout,
         sides: tuple[str, str],
         scopes: ScopeVariable,
         keys: tuple[ValueField, ...] = (),
     ) -> None:
         """Compare two structs, given as variable names; `keys` must be equal even if volatile."""
-        ours, theirs = sides
-        scopes = scopes.inside(node, ours)
-        if any(isinstance(m, ValueField) and m.role in _SCOPED_ROLES for m in node.members):
+        captured_name, live_name = sides
+        scopes = scopes.inside(layout, captured_name)
+        if any(isinstance(m, ValueField) and m.role in _SCOPED_ROLES for m in layout.members):
             scopes = scopes.materialise(self._code, depth, f"s{depth}")
-        for member in node.members:
+        for member in layout.members:
             x, y = f"x{depth}", f"y{depth}"
             name = repr(member.name)
-            self._code.add_line(depth, f"{x} = {ours}[{name}]; {y} = {theirs}[{name}]")
+            self._code.add_line(depth, f"{x} = {captured_name}[{name}]; {y} = {live_name}[{name}]")
             if isinstance(member, StructField):
                 self._branch(depth, member, (x, y), scopes)
             elif member.role is Role.RECORDS:

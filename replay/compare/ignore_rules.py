@@ -59,8 +59,8 @@ class Noise:
         try:
             lines = Path(file).read_text(encoding="utf-8").splitlines()
         except (OSError, UnicodeDecodeError) as error:
-            why = error.strerror if isinstance(error, OSError) else "no UTF-8"
-            raise UsageError(f"{file}: can not be read ({why})") from None
+            reason = error.strerror if isinstance(error, OSError) else "not UTF-8"
+            raise UsageError(f"{file}: cannot be read ({reason})") from None
         found = (line.partition("#")[0].strip() for line in lines)
         return cls([*filter(None, found), *further])
 

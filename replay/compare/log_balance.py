@@ -34,8 +34,8 @@ _MAX_FETCHES = 64
 _MAX_CHECKS = 64
 """Limit of ranges checked for one log (possible extra records) or one reader (missing ones)."""
 
-_NOT_ALL = f"only the first {_MAX_CHECKS} places of the log were looked at"
-_STOPPED = "the replay ended before"
+_NOT_ALL = f"only the first {_MAX_CHECKS} ranges of the log were checked"
+_STOPPED = "the replay ended early"
 
 
 class Finding(NamedTuple):
@@ -73,9 +73,11 @@ async def balance(ids: IdMap, cluster: Cluster) -> Balance:
 
 def not_balanced(ids: IdMap) -> Balance:
     """Return a balance with all logs of a pass left open, as the pass ended early."""
-    logs = {place for place, log in ids.offsets.logs() if log.appended}
+    logs = {topic_partition for topic_partition, log in ids.offsets.logs() if log.appended}
     logs.update(ids.readers.logs())
-    return Balance([], [UnbalancedLog(*place, _STOPPED) for place in sorted(logs)])
+    return Balance(
+        [], [UnbalancedLog(*topic_partition, _STOPPED) for topic_partition in sorted(logs)]
+    )
 
 
 class _LogBalancer:
@@ -86,100 +88,122 @@ class _LogBalancer:
         self._open: dict[_TopicPartition, str] = {}
 
     async def run(self) -> Balance:
-        written = {place: log for place, log in self._ids.offsets.logs() if log.appended}
-        owing = list(self._ids.readers.with_missing())
-        if written or owing:
-            await self._refresh(written.keys() | {account.log for account in owing})
-            found = await self._ends(written)
-            for place, log in written.items():
-                await self._run_check(place, self._check_log(place, log, found[place]))
-            for account in owing:
+        appended_logs = {
+            topic_partition: log
+            for topic_partition, log in self._ids.offsets.logs()
+            if log.appended
+        }
+        with_missing = list(self._ids.readers.with_missing())
+        if appended_logs or with_missing:
+            await self._refresh(appended_logs.keys() | {account.log for account in with_missing})
+            log_ends = await self._ends(appended_logs)
+            for topic_partition, log in appended_logs.items():
+                await self._run_check(
+                    topic_partition,
+                    self._check_log(topic_partition, log, log_ends[topic_partition]),
+                )
+            for account in with_missing:
                 await self._run_check(account.log, self._check_reader(account))
         return Balance(self._found, [UnbalancedLog(*each, why) for each, why in self._open.items()])
 
-    async def _refresh(self, places: Iterable[_TopicPartition]) -> None:
-        names = {self._ids.names.topic(topic) for topic, _ in places}
+    async def _refresh(self, topic_partitions: Iterable[_TopicPartition]) -> None:
+        names = {self._ids.names.topic(topic) for topic, _ in topic_partitions}
         with suppress(ReplayError):  # requests for the logs will fail and be reported
             await self._cluster.refresh(names)
 
-    async def _run_check(self, place: _TopicPartition, check: Awaitable[None]) -> None:
+    async def _run_check(self, topic_partition: _TopicPartition, check: Awaitable[None]) -> None:
         """Run a check; leave the log open if the target does not respond."""
         try:
             await check
         except ReplayError as error:
-            self._leave_open(place, str(error))
+            self._leave_open(topic_partition, str(error))
 
-    def _leave_open(self, place: _TopicPartition, why: str) -> None:
-        self._open.setdefault(place, why)
+    def _leave_open(self, topic_partition: _TopicPartition, why: str) -> None:
+        self._open.setdefault(topic_partition, why)
 
     async def _ends(
         self, written: dict[_TopicPartition, PartitionOffsets]
     ) -> dict[_TopicPartition, int | str]:
         """Return the log ends; retry, as followers may still be copying acknowledged records."""
-        places = {(self._ids.names.topic(topic), at): (topic, at) for topic, at in written}
+        topic_partitions = {
+            (self._ids.names.topic(topic), at): (topic, at) for topic, at in written
+        }
         found: dict[_TopicPartition, int | str] = dict.fromkeys(written, _STOPPED)
-        left = set(places)
+        pending = set(topic_partitions)
         with suppress(ReplayError):  # timeout
-            async for _ in self._cluster.attempts("logs end before what was acknowledged"):
-                asked = await end_offsets(self._cluster, left)
-                found |= {places[place]: end for place, end in asked.items()}
-                left = {
-                    place
-                    for place, end in asked.items()
-                    if isinstance(end, int) and end < written[places[place]].appended.live_end
+            async for _ in self._cluster.attempts("logs end before the acknowledged records"):
+                reported_ends = await end_offsets(self._cluster, pending)
+                found |= {
+                    topic_partitions[topic_partition]: end
+                    for topic_partition, end in reported_ends.items()
                 }
-                if not left:
+                pending = {
+                    topic_partition
+                    for topic_partition, end in reported_ends.items()
+                    if isinstance(end, int)
+                    and end < written[topic_partitions[topic_partition]].appended.live_end
+                }
+                if not pending:
                     break
         return found
 
     async def _check_log(
-        self, place: _TopicPartition, log: PartitionOffsets, end: int | str
+        self, topic_partition: _TopicPartition, log: PartitionOffsets, end: int | str
     ) -> None:
         """Compare the acknowledged records with the log of the target."""
-        answer = _path("responses", "partition_responses", place)
-        request = _path("topic_data", "partition_data", place)
+        response_path = _path("responses", "partition_responses", topic_partition)
+        request_path = _path("topic_data", "partition_data", topic_partition)
         for fault in log.appended.faults():
-            path = f"{request}.records" if fault.field == "records" else f"{answer}.{fault.field}"
+            path = (
+                f"{request_path}.records"
+                if fault.field == "records"
+                else f"{response_path}.{fault.field}"
+            )
             self._add(fault.step, path, fault.captured, fault.replayed)
         if isinstance(end, str):
-            self._leave_open(place, end)
+            self._leave_open(topic_partition, end)
             return
         newest = log.appended.newest
         if end < newest.live_end:
-            lost = Range(max(newest.captured, newest.captured + end - newest.live), newest.end)
-            what = f"not in the log, which ends at {end} of the target"
-            self._add(newest.step, f"{request}.records[{lost}]", _count(lost), what)
-        room = log.appended.unconfirmed
-        for extra in self._limit_checks(place, _extra(log, end)):
-            there = await self._data(place, extra.live)
-            more = there.size - extra.expected
-            room, more = max(room - more, 0), more - room
-            if more > 0:
-                first = next(iter(there))
-                at = Range(first.start, first.start + more)
-                what = f"{_count(at)} more than were written, from offset {at.start} of the target"
-                path = f"{request}.records[{extra.stretch.captured}]"
-                self._add(extra.stretch.step, path, "once", what)
+            missing = Range(max(newest.captured, newest.captured + end - newest.live), newest.end)
+            description = f"not in the log, which ends at offset {end} of the target"
+            self._add(
+                newest.step, f"{request_path}.records[{missing}]", _count(missing), description
+            )
+        allowance = log.appended.unconfirmed
+        for extra in self._limit_checks(topic_partition, _extra(log, end)):
+            present = await self._data(topic_partition, extra.live)
+            excess = present.size - extra.expected
+            allowance, excess = max(allowance - excess, 0), excess - allowance
+            if excess > 0:
+                first = next(iter(present))
+                duplicates = Range(first.start, first.start + excess)
+                description = (
+                    f"{_count(duplicates)} more than were written, "
+                    f"from offset {duplicates.start} of the target"
+                )
+                path = f"{request_path}.records[{extra.stretch.captured}]"
+                self._add(extra.stretch.step, path, "once", description)
 
     async def _check_reader(self, account: ReaderAccount) -> None:
         """Compare the records given to a reader with the capture."""
-        log, lost = self._ids.offsets.log(*account.log), Ranges()
+        log, missing = self._ids.offsets.log(*account.log), Ranges()
         try:
-            for owed in self._limit_checks(account.log, self._missing_offsets(account, log)):
-                if log.appended.is_unwritten(*owed):
+            for gap in self._limit_checks(account.log, self._missing_offsets(account, log)):
+                if log.appended.is_unwritten(*gap):
                     continue  # its producer was not replayed
                 # Records that no later poll requested may still be in the log: not lost then.
-                live = Range(log.live_offset(owed.start), log.live_offset(owed.end - 1) + 1)
-                there = await self._data(account.log, live)
-                for each in there.missing(*live):
+                live = Range(log.live_offset(gap.start), log.live_offset(gap.end - 1) + 1)
+                present = await self._data(account.log, live)
+                for each in present.missing(*live):
                     start = log.captured_offset(each.start)
                     end = log.captured_offset(each.end - 1) + 1
-                    lost.add(max(start, owed.start), min(end, owed.end))
-            withheld = (await self._withheld(account, log)).without(lost)
+                    missing.add(max(start, gap.start), min(end, gap.end))
+            withheld = (await self._withheld(account, log)).without(missing)
         finally:
-            self._report_missing(account, lost, "not given, and not in the log of the target")
+            self._report_missing(account, missing, "not returned, and not in the target's log")
         self._report_missing(
-            account, withheld, "not given, though the target had said that it was there"
+            account, withheld, "not returned, although the target reported them as readable"
         )
 
     async def _withheld(self, account: ReaderAccount, log: PartitionOffsets) -> Ranges:
@@ -193,33 +217,35 @@ class _LogBalancer:
             lacks = [part for each in poll.missing for part in account.missing.within(*each)]
             if not lacks:
                 continue
-            again = data_offsets(await self._fetch(account.log, log.live_offset(poll.start)), log)
+            repeated = data_offsets(
+                await self._fetch(account.log, log.live_offset(poll.start)), log
+            )
             for each in lacks:
-                for part in again.within(*each):
+                for part in repeated.within(*each):
                     found.add(*part)
         return found
 
-    def _report_missing(self, account: ReaderAccount, lost: Ranges, what: str) -> None:
-        if len(lost):
-            first = next(iter(lost))
+    def _report_missing(self, account: ReaderAccount, missing: Ranges, reason: str) -> None:
+        if len(missing):
+            first = next(iter(missing))
             path = f"{_path('responses', 'partitions', account.log)}.records[{first}]"
-            captured = f"{lost.size:,} given that lack, the first at offset {first.start}"
-            self._add(account.step_of(first.start), path, captured, what)
+            captured = f"{missing.size:,} missing records, the first at offset {first.start}"
+            self._add(account.step_of(first.start), path, captured, reason)
 
     def _missing_offsets(self, account: ReaderAccount, log: PartitionOffsets) -> Iterator[Range]:
         """Yield the missing offsets of a reader; of a partial capture, only those seen written."""
-        for owed in account.missing:
+        for missing in account.missing:
             if self._ids.is_partial:
-                yield from log.live.record_ranges(*owed)
+                yield from log.live.record_ranges(*missing)
             else:
-                yield owed
+                yield missing
 
-    def _limit_checks(self, place: _TopicPartition, found: Iterator[_T]) -> Iterator[_T]:
+    def _limit_checks(self, topic_partition: _TopicPartition, found: Iterator[_T]) -> Iterator[_T]:
         yield from islice(found, _MAX_CHECKS)
         if next(found, None) is not None:
-            self._leave_open(place, _NOT_ALL)
+            self._leave_open(topic_partition, _NOT_ALL)
 
-    async def _data(self, place: _TopicPartition, offsets: Range) -> Ranges:
+    async def _data(self, topic_partition: _TopicPartition, offsets: Range) -> Ranges:
         """
         Return the live offsets that have data records (no control records).
 
@@ -230,7 +256,7 @@ class _LogBalancer:
         """
         found, start = Ranges(), offsets.start
         for _ in range(_MAX_FETCHES):
-            records = await self._fetch(place, start)
+            records = await self._fetch(topic_partition, start)
             for each in data_offsets(records).within(*offsets):
                 found.add(*each)
             all_ = data_offsets(records, controls=True)
@@ -240,11 +266,15 @@ class _LogBalancer:
             if start >= offsets.end:
                 return found
         found.add(start, offsets.end)
-        self._leave_open(place, f"only the first {_MAX_FETCHES} answers of Fetch were looked at")
+        self._leave_open(
+            topic_partition, f"only the first {_MAX_FETCHES} Fetch responses were checked"
+        )
         return found
 
-    async def _fetch(self, place: _TopicPartition, start: int) -> bytes:
-        return await fetch_records(self._cluster, self._ids.names.topic(place[0]), place[1], start)
+    async def _fetch(self, topic_partition: _TopicPartition, start: int) -> bytes:
+        return await fetch_records(
+            self._cluster, self._ids.names.topic(topic_partition[0]), topic_partition[1], start
+        )
 
     def _add(self, step: int, path: str, captured: str, replayed: str) -> None:
         self._found.append(Finding(step, Difference(path, captured, replayed)))
@@ -258,8 +288,8 @@ def _extra(log: PartitionOffsets, end: int) -> Iterator[ExcessRange]:
         yield ExcessRange(newest, Range(newest.live_end, end), 0)
 
 
-def _path(topics: str, partitions: str, place: _TopicPartition) -> str:
-    return f"{topics}[{place[0]}].{partitions}[{place[1]}]"
+def _path(topics: str, partitions: str, topic_partition: _TopicPartition) -> str:
+    return f"{topics}[{topic_partition[0]}].{partitions}[{topic_partition[1]}]"
 
 
 def _count(offsets: Range) -> str:

@@ -3,7 +3,7 @@ Record diff: compares the records of two responses by their captured offsets.
 
 Batches with identical payloads are compared by their headers alone; only the records of others are
 materialised. More or fewer records at either end are no difference here, as a poll returns as soon
-as it has data: `readers` balances them at the end.
+as it has data: `log_balance` compares them at the end.
 """
 
 from __future__ import annotations
@@ -72,26 +72,30 @@ def compare_records(
         show_secrets: Whether credentials in Kafka's own records may be shown.
     """
     translate = log.captured_offset if log else _identity
-    ours, theirs = _Side(), _Side()
-    ours.read(captured, _identity)
-    differences = theirs.read(live, translate, path, log)
-    before, after, begin = ours.extent(), theirs.extent(), ours.first_batch_end()
-    same_extent = before == after and ours.controls == theirs.controls
-    for first in sorted(ours.batches.keys() & theirs.batches.keys()):
-        pair = ours.batches[first], theirs.batches[first]
-        if has_equal_payload(pair[0].data, pair[0].piece, pair[1].data, pair[1].piece):
+    captured_records, live_records = _ResponseRecords(), _ResponseRecords()
+    captured_records.read(captured, _identity)
+    differences = live_records.read(live, translate, path, log)
+    before, after, begin = (
+        captured_records.extent(),
+        live_records.extent(),
+        captured_records.first_batch_end(),
+    )
+    same_extent = before == after and captured_records.controls == live_records.controls
+    for first in sorted(captured_records.batches.keys() & live_records.batches.keys()):
+        pair = captured_records.batches[first], live_records.batches[first]
+        if has_equal_payload(pair[0].data, pair[0].header, pair[1].data, pair[1].header):
             differences += _headers(f"{path}[{first}]", *pair)
-            del ours.batches[first], theirs.batches[first]
-    ours.materialise(after)
-    theirs.materialise(before)
+            del captured_records.batches[first], live_records.batches[first]
+    captured_records.materialise(after)
+    live_records.materialise(before)
     secret = "" if show_secrets else topic or ""
-    for offset in sorted(ours.rows.keys() & theirs.rows.keys()):
+    for offset in sorted(captured_records.rows.keys() & live_records.rows.keys()):
         at = f"{path}[{offset}]"
-        differences += _record(at, ours.rows[offset], theirs.rows[offset], secret)
+        differences += _record(at, captured_records.rows[offset], live_records.rows[offset], secret)
     differences += _missing_records(path, before, after, begin, log)
     starts = None
-    if ours.start is not None and theirs.start is not None:
-        starts = ours.start, theirs.start
+    if captured_records.start is not None and live_records.start is not None:
+        starts = captured_records.start, live_records.start
     return RecordDiff(differences, same_extent, before, after, starts)
 
 
@@ -106,7 +110,7 @@ def data_offsets(
         log: For a field of the target: the mapping to captured offsets.
         controls: Whether control records count too.
     """
-    side = _Side()
+    side = _ResponseRecords()
     side.read(data, log.captured_offset if log else _identity)
     found = side.extent()
     for offset in sorted(side.controls) if controls else ():
@@ -117,12 +121,12 @@ def data_offsets(
 class _Batch(NamedTuple):
     """A batch whose records have consecutive offsets."""
 
-    piece: BatchHeader
+    header: BatchHeader
     data: bytes
     offsets: Range
 
     def time_at(self, at: int) -> int:
-        begin = self.piece.start + at
+        begin = self.header.start + at
         return int.from_bytes(self.data[begin : begin + 8], "big", signed=True)
 
 
@@ -134,7 +138,7 @@ class _Record(NamedTuple):
 
 
 @dataclass(slots=True)
-class _Side:
+class _ResponseRecords:
     """
     The records of one response, by captured offsets.
 
@@ -158,34 +162,36 @@ class _Side:
         log: PartitionOffsets | None = None,
     ) -> list[Difference]:
         """Read the batches of a field; return the duplicates."""
-        twice: list[Difference] = []
-        for piece in batch_headers(data) if data else ():
+        duplicates: list[Difference] = []
+        for header in batch_headers(data) if data else ():
             assert data is not None
-            if is_truncated(data, piece):
+            if is_truncated(data, header):
                 continue
-            first = translate(piece.base_offset)
-            is_control = bool(piece.attributes & CONTROL)
-            if log is not None and not is_control and piece.producer is not None:
-                twin = log.appended.live_at(first)
-                if twin is not None and twin != piece.base_offset:
-                    twice.append(
-                        _duplicate(path, first, piece, f"where those written are at {twin}")
+            first = translate(header.base_offset)
+            is_control = bool(header.attributes & CONTROL)
+            if log is not None and not is_control and header.producer is not None:
+                appended_at = log.appended.live_at(first)
+                if appended_at is not None and appended_at != header.base_offset:
+                    duplicates.append(
+                        _duplicate(
+                            path, first, header, f"although they were appended at {appended_at}"
+                        )
                     )
                     continue
             if first in self.batches:
-                twice.append(_duplicate(path, first, piece, "the second time"))
-            self._begin_at(piece.base_offset)
-            end = translate(piece.base_offset + piece.offset_count - 1) + 1
+                duplicates.append(_duplicate(path, first, header, "returned a second time"))
+            self._begin_at(header.base_offset)
+            end = translate(header.base_offset + header.offset_count - 1) + 1
             if (
-                piece.producer is not None
-                and piece.record_count == piece.offset_count == end - first
+                header.producer is not None
+                and header.record_count == header.offset_count == end - first
             ):
-                self.batches[first] = _Batch(piece, data, Range(first, end))
+                self.batches[first] = _Batch(header, data, Range(first, end))
                 if is_control:
                     self.controls.add(first)
             else:
-                self._add_rows(data[piece.start : piece.end], translate)
-        return twice
+                self._add_rows(data[header.start : header.end], translate)
+        return duplicates
 
     def _begin_at(self, offset: int) -> None:
         self.start = offset if self.start is None else min(self.start, offset)
@@ -205,8 +211,8 @@ class _Side:
         for first, batch in sorted(self.batches.items()):
             if first in self.controls or any(others.within(*batch.offsets)):
                 del self.batches[first]
-                data = batch.data[batch.piece.start : batch.piece.end]
-                self._add_rows(data, partial(add, first - batch.piece.base_offset))
+                data = batch.data[batch.header.start : batch.header.end]
+                self._add_rows(data, partial(add, first - batch.header.base_offset))
 
     def first_batch_end(self) -> int:
         """Return the end of the first batch or of leading rows; if rows follow, the batch start."""
@@ -231,18 +237,18 @@ def _identity(offset: int) -> int:
     return offset
 
 
-def _duplicate(path: str, first: int, piece: BatchHeader, why: str) -> Difference:
+def _duplicate(path: str, first: int, header: BatchHeader, why: str) -> Difference:
     """Return the difference for records of the target that are duplicates."""
-    at, there = (
-        Range(start, start + max(piece.offset_count, 1)) for start in (first, piece.base_offset)
+    captured_range, live_range = (
+        Range(start, start + max(header.offset_count, 1)) for start in (first, header.base_offset)
     )
-    more = f"{_count(there)} more, at {there} of the target, {why}"
-    return Difference(f"{path}[{at}]", _count(at), more)
+    description = f"{_count(live_range)} more, at {live_range} of the target, {why}"
+    return Difference(f"{path}[{captured_range}]", _count(captured_range), description)
 
 
-def _headers(path: str, ours: _Batch, theirs: _Batch) -> Iterator[Difference]:
+def _headers(path: str, captured: _Batch, live: _Batch) -> Iterator[Difference]:
     """Yield the differences of timestamps in the headers of two batches with equal records."""
-    flags = ours.piece.attributes, theirs.piece.attributes
+    flags = captured.header.attributes, live.header.attributes
     types = [timestamp_type(each) for each in flags]
     if flags[0] & CONTROL or (flags[0] | flags[1]) & DELETE_HORIZON:
         return
@@ -250,7 +256,7 @@ def _headers(path: str, ours: _Batch, theirs: _Batch) -> Iterator[Difference]:
         yield Difference(f"{path}.timestamp_type", types[0], types[1])
         return
     at = _NEWEST_TIME if flags[0] & TIMESTAMP_TYPE else _BASE_TIME
-    yield from _times(path, ours.time_at(at), theirs.time_at(at), bool(flags[0] & TIMESTAMP_TYPE))
+    yield from _times(path, captured.time_at(at), live.time_at(at), bool(flags[0] & TIMESTAMP_TYPE))
 
 
 def _times(path: str, before: int, after: int, is_appended: bool) -> Iterator[Difference]:
@@ -281,7 +287,9 @@ def _missing_records(
         is_asked = hole.start > before.start or hole.end >= begin
         excused = log is not None and log.appended.is_unwritten(*hole)
         if hole.start < after.end and is_asked and not excused:
-            yield Difference(f"{path}[{hole}]", _count(hole), "no records, though later ones")
+            yield Difference(
+                f"{path}[{hole}]", _count(hole), "no records, although later ones were returned"
+            )
 
 
 def _count(offsets: Range) -> str:
@@ -295,20 +303,20 @@ def _extent(offsets: Ranges) -> str:
 
 def _record(path: str, before: _Record, after: _Record, topic: str) -> Iterator[Difference]:
     """Yield the differences of two records; contents of control records are ignored."""
-    ours, theirs = before.row, after.row
-    names = ("control",) if ours.control and theirs.control else _COMPARED
-    if any(getattr(ours, name) != getattr(theirs, name) for name in names):
-        shown = [_shown(row, topic) for row in (ours, theirs)]
+    captured, live = before.row, after.row
+    names = ("control",) if captured.control and live.control else _COMPARED
+    if any(getattr(captured, name) != getattr(live, name) for name in names):
+        shown = [_shown(row, topic) for row in (captured, live)]
         for name in names:
-            if getattr(ours, name) != getattr(theirs, name):
+            if getattr(captured, name) != getattr(live, name):
                 yield Difference(f"{path}.{name}", shown[0][name], shown[1][name])
-    if ours.control or ours.timestamp_ms is None or theirs.timestamp_ms is None:
+    if captured.control or captured.timestamp_ms is None or live.timestamp_ms is None:
         return  # magic 0 has no timestamps
     if before.is_appended != after.is_appended:
         types = [timestamp_type(each.is_appended and TIMESTAMP_TYPE) for each in (before, after)]
         yield Difference(f"{path}.timestamp_type", types[0], types[1])
     else:
-        yield from _times(path, ours.timestamp_ms, theirs.timestamp_ms, before.is_appended)
+        yield from _times(path, captured.timestamp_ms, live.timestamp_ms, before.is_appended)
 
 
 def _shown(row: Row, topic: str) -> dict[str, Any]:

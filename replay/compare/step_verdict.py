@@ -81,30 +81,30 @@ def compare_outcome(
     if live is None:
         is_missing = captured.expects_response and captured.response is not None
         return (Verdict.MISSING if is_missing else Verdict.SAME), []
-    answered = captured.response_message()
-    if answered is None or answered.body is None or answered.schema is None:
+    response = captured.response_message()
+    if response is None or response.body is None or response.schema is None:
         return Verdict.EXTRA, []
-    if outcome.step.is_before_rebalance and rebalances(answered.schema, outcome.version, live):
+    if outcome.step.is_before_rebalance and rebalances(response.schema, outcome.version, live):
         outcome.reasons = frozenset({Reason.REBALANCE})  # the capture shows it next
         return Verdict.EQUIVALENT, []
-    there = captured_topics if _creates(captured) else created_topics
-    found = _compare_bodies(outcome, answered, live, ids, there, show_secrets)
-    differences, reasons = found.differences, found.reasons
-    brought: Iterable[ReturnedRecords] = found.returned
+    created = captured_topics if _creates(captured) else created_topics
+    diff = _compare_bodies(outcome, response, live, ids, created, show_secrets)
+    differences, reasons = diff.differences, diff.reasons
+    returned: Iterable[ReturnedRecords] = diff.returned
     if captured.api == "Fetch":
-        brought = with_readable_ends(found.returned, captured, answered.body, live, ids)
-    for given in brought:
-        ids.readers.record(_reader(captured), outcome.step.number, given)
+        returned = with_readable_ends(diff.returned, captured, response.body, live, ids)
+    for records in returned:
+        ids.readers.record(_reader(captured), outcome.step.number, records)
     if outcome.step.is_before_assignment:  # the capture assigns later, the target may do so sooner
         differences = [each for each in differences if not each.path.startswith(_ASSIGNMENT)]
-        if len(differences) < len(found.differences):
+        if len(differences) < len(diff.differences):
             reasons.add(Reason.ASSIGNED)
     if noise is not None:
-        counted = [each for each in differences if not noise.covers(captured.api, each.path)]
-        if len(counted) < len(differences):
+        remaining = [each for each in differences if not noise.covers(captured.api, each.path)]
+        if len(remaining) < len(differences):
             reasons.add(Reason.IGNORED)
-        differences = counted
-    if differences and follow_from_gap(captured, answered, differences, ids):
+        differences = remaining
+    if differences and follow_from_gap(captured, response, differences, ids):
         return Verdict.INCOMPLETE, differences
     if any(each.is_error for each in differences):
         return Verdict.ERROR_CHANGED, differences
@@ -134,21 +134,21 @@ def _compare_bodies(
     body = response.body
     if not show_secrets:
         body, live = mask(body, schema, version), mask(live, schema, outcome.version)
-    nodes = (
+    layouts = (
         layout_of(schema, version, COMPARED_ROLES),
         layout_of(schema, outcome.version, COMPARED_ROLES),
     )
     if version != outcome.version and captured.api in FOLDED_ARRAYS:
         array = FOLDED_ARRAYS[captured.api]
-        sides = _unfolded(nodes[0], body, array), _unfolded(nodes[1], live, array)
-        nodes, body, live = (sides[0][0], sides[1][0]), sides[0][1], sides[1][1]
+        sides = _unfolded(layouts[0], body, array), _unfolded(layouts[1], live, array)
+        layouts, body, live = (sides[0][0], sides[1][0]), sides[0][1], sides[1][1]
     wants_request = outcome.step.overlaps or _wants_request(schema, version, captured.api)
-    asked = captured.request_message() if wants_request else None
-    more = _may_have_more(captured.api, asked)
+    request = captured.request_message() if wants_request else None
+    may_have_more = _may_have_more(captured.api, request)
     if body.get("session_id"):
         # A response in a fetch session lists only changes: there may be more by then, or fewer.
-        more |= INCREMENTAL_ARRAYS
-    bodies = BodyDiff(ids, more, created_topics, show_secrets, outcome.step.overlaps)
+        may_have_more |= INCREMENTAL_ARRAYS
+    bodies = BodyDiff(ids, may_have_more, created_topics, show_secrets, outcome.step.overlaps)
     if captured.api == "Fetch" and "session_id" in live and not _in_session(outcome):
         if body.get("session_id"):
             bodies.reasons.add(Reason.SESSION)
@@ -158,9 +158,9 @@ def _compare_bodies(
         bodies.reasons.add(Reason.LEADER)
         body = Container({**body, "members": []})
         live = Container({**live, "members": []})
-    scope = _scope(asked)
+    scope = _scope(request)
     if version != outcome.version or not are_equal(schema, version, body, live, scope, ids):
-        bodies.compare(nodes, body, live, scope)
+        bodies.compare(layouts, body, live, scope)
     return bodies
 
 
@@ -172,11 +172,11 @@ def _reader(captured: CapturedExchange) -> Hashable:
     return body.group_id if body else None
 
 
-def _unfolded(node: StructLayout, body: Container, array: str) -> tuple[StructLayout, Container]:
+def _unfolded(layout: StructLayout, body: Container, array: str) -> tuple[StructLayout, Container]:
     """Return the single element of an array in place of the body, if there is exactly one."""
-    branch = next((member for member in node.members if member.name == array), None)
+    branch = next((member for member in layout.members if member.name == array), None)
     if not isinstance(branch, StructField) or len(body.get(array) or ()) != 1:
-        return node, body
+        return layout, body
     return branch.layout, body[array][0]
 
 
@@ -198,8 +198,8 @@ def _creates(captured: CapturedExchange) -> bool:
     """Return whether a request may auto-create topics: the broker creates them now or soon."""
     if captured.api != "Metadata":
         return False
-    asked = captured.request_message().body
-    return bool(asked and asked.topics and asked.get("allow_auto_topic_creation", True))
+    request = captured.request_message().body
+    return bool(request and request.topics and request.get("allow_auto_topic_creation", True))
 
 
 def _scope(request: Message | None) -> Scope:

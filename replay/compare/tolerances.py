@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from dissector.protocol.schema import Field
+from replay.compare.comparison_policy import UNORDERED_FIELDS
 from replay.fields.field_layout import Role, StructLayout, ValueField
 from replay.mapping.resource_names import NO_ID
 
@@ -15,7 +16,7 @@ _MOCK_TIME = 1234
 """The append time in all responses of librdkafka's mock cluster (rdkafka_mock_handlers.c)."""
 
 
-def have_same_error(node: StructLayout, captured: _Body, live: _Body) -> bool:
+def have_same_error(layout: StructLayout, captured: _Body, live: _Body) -> bool:
     """
     Return whether both report the same error, so that their log start offsets mean nothing.
 
@@ -24,7 +25,7 @@ def have_same_error(node: StructLayout, captured: _Body, live: _Body) -> bool:
     """
     errors = [
         (captured.get(leaf.name), live.get(leaf.name))
-        for leaf in node.members
+        for leaf in layout.members
         if isinstance(leaf, ValueField) and leaf.role is Role.ERROR
     ]
     return any(before and before == after for before, after in errors)
@@ -51,3 +52,14 @@ def is_assigned(role: Role, value: Any) -> bool:
     if isinstance(value, int):
         return value > 0 if role in (Role.SESSION_ID, Role.MEMBER_EPOCH) else value >= 0
     return bool(value) and value != NO_ID
+
+
+def is_unordered(layout: StructLayout) -> bool:
+    """Return whether elements are topics or partitions of a Produce, whose order is random."""
+    return any(member.name in UNORDERED_FIELDS for member in layout.members)
+
+
+def has_error(element: _Body) -> bool:
+    """Return whether a topic or partition of a Fetch has an error, or a partition in it."""
+    partitions = element.get("partitions") or ()
+    return any(each.get("error_code") for each in (element, *partitions))

@@ -43,17 +43,17 @@ def with_readable_ends(
     if all(_reaches(each.live, each.captured) for each in returned):
         yield from returned
         return
-    theirs = dict(_partitions(live, ids, is_live=True))
-    ours = dict(_partitions(response, ids, is_live=False))
-    room = _room(captured, live)
+    live_partitions = dict(_partitions(live, ids, is_live=True))
+    captured_partitions = dict(_partitions(response, ids, is_live=False))
+    spare_bytes = _room(captured, live)
     for each in returned:
         log = each.topic, each.partition
-        before, after = ours.get(log), theirs.get(log)
+        before, after = captured_partitions.get(log), live_partitions.get(log)
         if before is not None and after is not None and not after.error_code:
-            more = len(before.records or b"") - len(after.records or b"")
+            missing_bytes = len(before.records or b"") - len(after.records or b"")
             each = (
                 each._replace(readable_end=_readable_end(each, after, ids))
-                if more <= room
+                if missing_bytes <= spare_bytes
                 else each
             )
         yield each
@@ -73,10 +73,10 @@ def _readable_end(given: ReturnedRecords, partition: Container, ids: IdMap) -> i
 
 def _room(captured: CapturedExchange, live: Container) -> float:
     """Return how many more bytes the response could have had; unlimited in old versions."""
-    asked = captured.request_message().body
-    most = None if asked is None else asked.get("max_bytes")
+    request = captured.request_message().body
+    max_bytes = None if request is None else request.get("max_bytes")
     used = sum(len(e.records or b"") for topic in live.responses for e in topic.partitions)
-    return inf if most is None else most - used
+    return inf if max_bytes is None else max_bytes - used
 
 
 def _partitions(body: Container, ids: IdMap, *, is_live: bool) -> Iterator[tuple[_Log, Container]]:

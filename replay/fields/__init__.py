@@ -1,1 +1,1 @@
-"""What each field of a message means: roles, and walks over bodies by role."""
+"""Roles of fields, walks over bodies by role, and record batches."""

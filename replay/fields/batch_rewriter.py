@@ -67,7 +67,7 @@ class BatchHeader(NamedTuple):
 
 
 def batch_headers(data: bytes) -> Iterator[BatchHeader]:
-    """Yield the batches of a records field by their headers; an unreadable rest is one piece."""
+    """Yield the header of each batch of a records field; unreadable rest counts as a batch."""
     start, size = 0, len(data)
     while start + _HEADER_END <= size:
         offset, length, magic, attributes, delta = _BATCH_START.unpack_from(data, start)
@@ -97,10 +97,10 @@ def rewrite_batches(data: bytes, substitute: Callable[[Producer, int], Producer]
     """
     out: list[bytes] = []
     is_changed = False
-    for piece in batch_headers(data):
-        batch, producer = data[piece.start : piece.end], piece.producer
+    for header in batch_headers(data):
+        batch, producer = data[header.start : header.end], header.producer
         if producer is not None and producer.producer_id >= 0:
-            new = substitute(producer, piece.record_count)
+            new = substitute(producer, header.record_count)
             if new != producer:
                 is_changed = True
                 batch = with_producer(batch, new)
@@ -127,8 +127,8 @@ def count_records(data: bytes | None) -> int:
     if not data:
         return 0
     found = list(batch_headers(data))
-    if all(piece.producer is not None for piece in found):
-        return sum(piece.record_count for piece in found)
+    if all(header.producer is not None for header in found):
+        return sum(header.record_count for header in found)
     return sum(len(batch.records) for batch in parse_records(data))
 
 
@@ -147,7 +147,7 @@ def to_record_batch(data: bytes) -> bytes:
     for batch in batches:
         if not isinstance(batch, LegacyBatch) or batch.problems:
             raise RewriteError(
-                "messages of an old format can't be read, and so not be written anew"
+                "message sets that can't be decoded can't be converted to a record batch"
             )
         records += batch.records
         codec = codec if batch.codec == "none" else batch.codec
@@ -173,35 +173,47 @@ def match_records(captured: bytes | None, live: bytes | None) -> list[MatchedRun
 def _match_batches(captured: bytes, live: bytes) -> list[MatchedRun] | None:
     """Compare batch by batch, by payload; return None if the batches do not correspond."""
     out: list[MatchedRun] = []
-    for ours, theirs in zip(batch_headers(captured), batch_headers(live), strict=False):
-        if is_truncated(captured, ours) or is_truncated(live, theirs):
+    for captured_header, live_header in zip(
+        batch_headers(captured), batch_headers(live), strict=False
+    ):
+        if is_truncated(captured, captured_header) or is_truncated(live, live_header):
             break
-        if not has_equal_payload(captured, ours, live, theirs):
+        if not has_equal_payload(captured, captured_header, live, live_header):
             return None
-        out.append(MatchedRun(ours.base_offset, theirs.base_offset, ours.offset_count))
+        out.append(
+            MatchedRun(
+                captured_header.base_offset, live_header.base_offset, captured_header.offset_count
+            )
+        )
     return out
 
 
 def is_truncated(data: bytes, header: BatchHeader) -> bool:
-    """Return whether a piece is a batch truncated by the size limit of a response (KIP-74)."""
+    """Return whether a batch is truncated by the size limit of a response (KIP-74)."""
     is_short = header.end - header.start <= _MAGIC_AT
     return header.producer is None and (is_short or data[header.start + _MAGIC_AT] == _MAGIC)
 
 
-def has_equal_payload(captured: bytes, ours: BatchHeader, live: bytes, theirs: BatchHeader) -> bool:
+def has_equal_payload(
+    captured: bytes, captured_header: BatchHeader, live: bytes, live_header: BatchHeader
+) -> bool:
     """Return whether two batches of magic 2 have the same records, apart from their headers."""
-    if ours.producer is None or theirs.producer is None or ours.offset_count != theirs.offset_count:
+    if (
+        captured_header.producer is None
+        or live_header.producer is None
+        or captured_header.offset_count != live_header.offset_count
+    ):
         return False
-    if (ours.attributes ^ theirs.attributes) & (CONTROL | TRANSACTIONAL):
+    if (captured_header.attributes ^ live_header.attributes) & (CONTROL | TRANSACTIONAL):
         return False
     payloads = (
-        captured[ours.start + _HEADER_END : ours.end],
-        live[theirs.start + _HEADER_END : theirs.end],
+        captured[captured_header.start + _HEADER_END : captured_header.end],
+        live[live_header.start + _HEADER_END : live_header.end],
     )
-    codecs = [each.attributes & CODEC_MASK for each in (ours, theirs)]
+    codecs = [each.attributes & CODEC_MASK for each in (captured_header, live_header)]
     if codecs[0] == codecs[1] and payloads[0] == payloads[1]:
         return True
-    if ours.record_count != theirs.record_count or not any(codecs):
+    if captured_header.record_count != live_header.record_count or not any(codecs):
         return False
     plain = [_decompressed(*each) for each in zip(codecs, payloads, strict=True)]
     return plain[0] is not None and plain[0] == plain[1]
@@ -215,26 +227,26 @@ def _decompressed(codec: int, payload: bytes) -> bytes | None:
     return None if problem else data
 
 
-def _match_contents(ours: _Contents, theirs: _Contents) -> list[MatchedRun]:
+def _match_contents(captured: _Contents, live: _Contents) -> list[MatchedRun]:
     """Match equal records in the order of both, and join those contiguous on both sides."""
     places: dict[object, list[int]] = {}
-    for index in range(len(theirs) - 1, -1, -1):
-        places.setdefault(theirs[index][1], []).append(index)
+    for index in range(len(live) - 1, -1, -1):
+        places.setdefault(live[index][1], []).append(index)
     out: list[MatchedRun] = []
-    after = 0
-    for offset, content in ours:
-        left = places.get(content, [])
-        while left and left[-1] < after:
-            left.pop()
-        if not left:
+    next_index = 0
+    for offset, content in captured:
+        candidates = places.get(content, [])
+        while candidates and candidates[-1] < next_index:
+            candidates.pop()
+        if not candidates:
             continue
-        after = left.pop() + 1
-        other = theirs[after - 1][0]
+        next_index = candidates.pop() + 1
+        live_offset = live[next_index - 1][0]
         last = out[-1] if out else None
-        if last and (offset - last.captured, other - last.live) == (last.length, last.length):
+        if last and (offset - last.captured, live_offset - last.live) == (last.length, last.length):
             out[-1] = last._replace(length=last.length + 1)
         else:
-            out.append(MatchedRun(offset, other, 1))
+            out.append(MatchedRun(offset, live_offset, 1))
     return out
 
 

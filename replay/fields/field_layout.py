@@ -1,4 +1,4 @@
-"""Fields of a message with their roles: the layout of one version, and places in a body."""
+"""Layout of a message version with the role of each field, and fields located in a body."""
 
 from __future__ import annotations
 
@@ -13,13 +13,16 @@ from dissector.protocol.schema import Field
 
 class Role(StrEnum):
     """
-    What a field means to a broker.
+    The meaning of a field for a broker.
 
-    `assigned`: partitions, of which a coordinator decides who gets which. `epoch`: any epoch
-    between brokers. `group_epoch`: of a group, which only brokers count. `fetched_epoch`: the
-    leader epoch of the newest record that a consumer has. `kind`: of what sort the name beside it
-    is. `replicas`: on how many brokers a topic is; asked for, or left to the cluster. `plain`: the
-    same for every broker.
+    `assigned`: partitions that a coordinator distributes. `epoch`: an epoch used between brokers
+    only.
+    `group_epoch`: an epoch of a group that only brokers count. `fetched_epoch`: the leader epoch of
+    the
+    newest record that a consumer has. `kind`: the type of the name beside it. `replicas`: the
+    replication factor of a topic; requested, or left to the cluster. `plain`: the same value for
+    every
+    broker.
     """
 
     PLAIN = "plain"
@@ -73,7 +76,7 @@ class Role(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ValueField:
-    """A field without children: its name, role and declaration."""
+    """A field without subfields: its name, role and declaration."""
 
     name: str
     role: Role
@@ -81,13 +84,13 @@ class ValueField:
 
     @property
     def is_list(self) -> bool:
-        """Whether it is an array of plain values."""
+        """Whether it is an array of scalars."""
         return self.field.type.startswith("[]")
 
 
 @dataclass(frozen=True, slots=True)
 class StructField:
-    """A struct or an array of structs: its name, declaration and what is in it."""
+    """A struct or an array of structs: its name, declaration and layout."""
 
     name: str
     field: Field
@@ -102,13 +105,13 @@ class StructField:
 @dataclass(frozen=True, slots=True)
 class StructLayout:
     """
-    The fields of one struct at one version.
+    The fields of one struct in one version.
 
     Attributes:
-        version: That version, of the message.
-        members: Those that are wanted, in wire order.
+        version: The version of the message.
+        members: The wanted fields, in wire order.
         scope: Attribute of `Scope` -> name of the field that sets it.
-        keys: The fields that tell elements apart, where the struct is the element of an array.
+        keys: The fields that identify an element, if the struct is the element of an array.
     """
 
     version: int
@@ -118,7 +121,7 @@ class StructLayout:
 
 
 class Scope:
-    """What encloses a field: the nearest topic, partition, group, ... around it; None without."""
+    """The context of a field: the nearest enclosing topic, partition, group, ...; None if unset."""
 
     topic: str | None = None
     topic_id: UUID | None = None
@@ -135,12 +138,12 @@ class Scope:
             self.__dict__.update(outer.__dict__)
         self.__dict__.update(given)
 
-    def inside(self, node: StructLayout, body: Mapping[str, Any]) -> Scope:
-        """Return the scope of the fields of a struct in this scope."""
-        if not node.scope:
+    def inside(self, layout: StructLayout, body: Mapping[str, Any]) -> Scope:
+        """Return the scope of the fields of a struct nested in this scope."""
+        if not layout.scope:
             return self
         scope = Scope(self)
-        for name, field in node.scope:
+        for name, field in layout.scope:
             if field in body:
                 scope.__dict__[name] = body[field]
         return scope
@@ -153,16 +156,16 @@ SCOPE_FIELDS = tuple(Scope.__annotations__)
 @dataclass(slots=True)
 class FieldValue:
     """
-    A field of a body, with what it means.
+    A field located in a body.
 
     Attributes:
         path: `topics[0].partitions[2].fetch_offset`.
-        role: What it means.
-        field: Its declaration.
-        value: Its value; an element where the field is an array of plain values.
+        role: The role of the field.
+        field: The declaration.
+        value: The value; one element if the field is an array of scalars.
         parent: The container or list that holds the value.
-        key: Its name, or its index, there.
-        scope: What encloses it.
+        key: Name or index of the value in the parent.
+        scope: The scope of the field.
     """
 
     path: str
@@ -176,3 +179,15 @@ class FieldValue:
     def replace(self, value: Any) -> None:
         """Replace the value in the body."""
         self.parent[self.key] = value
+
+
+def records_field(layout: StructLayout) -> ValueField | None:
+    """Return the field `records` of a struct; None if it has no record batches."""
+    field = next((each for each in layout.members if each.name == "records"), None)
+    return field if isinstance(field, ValueField) and field.role is Role.RECORDS else None
+
+
+def without_arrays(layout: StructLayout) -> StructLayout:
+    """Return the layout of a struct without its structs and arrays of structs."""
+    fields = tuple(member for member in layout.members if isinstance(member, ValueField))
+    return StructLayout(layout.version, fields, layout.scope, layout.keys)

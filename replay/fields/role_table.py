@@ -1,10 +1,10 @@
 """
-What the fields of Kafka's messages mean, as data: rules by name, and the few exceptions.
+Roles of the fields of Kafka's messages, as data: rules by name, and the few exceptions.
 
-The first that fits decides: a place (the end of the path of a field), its type, its entity, its
-name. What fits nothing is plain: it means the same to every broker.
+The first match decides: the end of the field's path, its type, its entity, its name. Without a
+match the role is `plain`: the value means the same to every broker.
 
-Source: the cards of the APIs in Kafka's clients/src/main/resources/common/message.
+Source: the message definitions in Kafka's clients/src/main/resources/common/message.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ ROLE_BY_PATH = {
     "partition_responses.index": "partition",
     "FetchSnapshot.response.topics.partitions.index": "partition",
 }
-"""End of `Api.kind.path` -> role. Embedded messages go by their own names."""
+"""End of `Api.kind.path` -> role. Paths in embedded messages begin with the message's own name."""
 
 ROLE_BY_TYPE = {"records": "records"}
 
@@ -134,7 +134,7 @@ ROLE_BY_SUFFIX = {
     "error_message": "error_message",
     "directory_id": "directory",
 }
-"""How a name ends -> role."""
+"""Suffix of a field name -> role."""
 
 KEY_ROLES = (
     ("topic", "topic_id", "partition"),
@@ -150,12 +150,12 @@ KEY_ROLES = (
     ("offset",),
 )
 """
-What tells the elements of an array apart where the declaration does not say: the first of these of
+Roles that identify the elements of an array whose declaration has no key fields: the first entry of
 which the element has a field.
 """
 
 KEY_NAMES = ("subtopology_id", "user", "mechanism", "batch_index", "key", "entity_type", "log_dir")
-"""Fields that tell elements apart where neither declaration nor role does."""
+"""Fields that identify elements where neither declaration nor role does."""
 
 COMPANION_FIELDS = ("leader", "sink_topic")
-"""Fields that have the role of one beside them, which is the one that counts for what encloses."""
+"""Fields with the same role as another field beside them, which is the one that sets the scope."""

@@ -1,8 +1,8 @@
 """
-What role each field of a message has, and a walk over those of a body.
+Roles of the fields of each message, and walks over bodies by role.
 
-The roles come from one table (`role_table`). A plan is made from the declaration once a version; it
-may be cut down to the roles that are wanted, so that a body is walked only where it matters.
+The roles come from one table (`role_table`). A layout is derived from the declaration once per
+version; it may be limited to wanted roles, so that walks skip the other parts of a body.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ _EMBEDDED = {
 
 
 def role_of(path: str, field: Field) -> Role:
-    """Return the role of a field; `path` is its own, with API and kind: `Fetch.request.topics`."""
+    """Return the role of a field; `path` begins with API and kind: `Fetch.request.topics`."""
     parts = path.split(".")
     for start in range(len(parts)):
         role = ROLE_BY_PATH.get(".".join(parts[start:]))
@@ -73,7 +73,7 @@ def role_of(path: str, field: Field) -> Role:
 
 @cache
 def path_prefix(schema: Schema) -> str:
-    """Return what paths in a declaration begin with: `Fetch.request`; embedded ones have a name."""
+    """Return the start of a schema's paths: `Fetch.request`, or an embedded message's name."""
     found = None if schema.key is None else api(schema.key)
     if found is None:
         return _EMBEDDED.get(schema, "")
@@ -82,7 +82,7 @@ def path_prefix(schema: Schema) -> str:
 
 @cache
 def layout_of(schema: Schema, version: int, wanted: frozenset[Role] | None = None) -> StructLayout:
-    """Return the fields of a message at a version: all, or those that lead to wanted roles."""
+    """Return the layout of a message version: all fields, or those that lead to wanted roles."""
     return _struct_layout(path_prefix(schema), schema.fields, version, wanted)
 
 
@@ -116,7 +116,7 @@ def _struct_layout(
 
 
 def _keys(leaves: list[ValueField]) -> tuple[ValueField, ...]:
-    """Return what tells elements with these fields apart; nothing where only their place does."""
+    """Return the fields that identify elements; none if only the position does."""
     declared = tuple(leaf for leaf in leaves if leaf.field.key)
     if any(leaf.role is Role.TOPIC for leaf in declared):
         ids = (leaf for leaf in leaves if leaf.role is Role.TOPIC_ID and leaf not in declared)
@@ -138,23 +138,23 @@ def walk(
     scope: Scope | None = None,
 ) -> Iterator[FieldValue]:
     """
-    Yield the fields of a body in wire order, with what they mean.
+    Yield the fields of a body in wire order, with role and scope.
 
-    Values may be replaced meanwhile (`Place.put`); the scope keeps what was there before.
+    Values may be replaced during the walk (`FieldValue.replace`); scopes keep the original ones.
 
     Args:
         schema: The declaration.
         version: The version of the body.
         body: The decoded body.
         wanted: Yield only these roles.
-        scope: What encloses the body: for a response what its request says of group and member.
+        scope: The scope of the body; for a response, the group and member of its request.
     """
     return _walk(schema, version, wanted)(body, scope or Scope())
 
 
 @cache
 def value_walk(schema: Schema, version: int, wanted: frozenset[Role]) -> Values:
-    """Return what yields the values of some roles in a body, but none that is empty or 0."""
+    """Return a function that yields the values of some roles in a body, except empty ones and 0."""
     return compile_values(layout_of(schema, version, wanted))
 
 

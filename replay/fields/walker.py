@@ -1,7 +1,7 @@
 """
-Functions that go through the fields of a body, written for one version and the roles wanted of it.
+Generates functions that walk the fields of a body, each for one version and its wanted roles.
 
-A body is walked several times a request, so the way through it is not found anew each time.
+A body is walked several times per request, so the generated code needs no lookups in the layout.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ Values = Callable[[Mapping[str, Any]], Iterator[Any]]
 
 
 class FunctionSource:
-    """Lines of a function, and the objects that they name."""
+    """The source lines of a function, and the objects that they refer to."""
 
     def __init__(self, head: str) -> None:
         self._lines = [head]
@@ -27,7 +27,7 @@ class FunctionSource:
         self._lines.append("    " * depth + text)
 
     def name_of(self, value: object) -> str:
-        """Return a name for an object."""
+        """Bind an object to a new name in the source, and return the name."""
         name = f"o{len(self.names)}"
         self.names[name] = value
         return name
@@ -35,58 +35,60 @@ class FunctionSource:
     def build(self) -> Callable[..., Any]:
         """Compile the function `f`."""
         exec(compile("\n".join(self._lines), "<walk>", "exec"), self.names)
-        made: Callable[..., Any] = self.names["f"]
-        return made
+        function: Callable[..., Any] = self.names["f"]
+        return function
 
 
 class ScopeVariable:
     """
-    Which variable holds the scope of a struct; it is made only where something is in it.
+    The variable that holds the scope of a struct; a scope is created only if a field needs it.
 
     Args:
-        variable: Of the nearest scope that there is.
-        pending: Structs inside, by their nodes and variables, that it does not know yet.
+        variable: The variable of the nearest scope created.
+        pending: Layouts and variables of the structs inside that it does not include yet.
     """
 
     def __init__(self, variable: str, pending: tuple[tuple[StructLayout, str], ...] = ()) -> None:
         self.variable = variable
         self._pending = pending
 
-    def inside(self, node: StructLayout, body: str) -> ScopeVariable:
-        """Return the scopes of a struct inside."""
-        return ScopeVariable(self.variable, (*self._pending, (node, body))) if node.scope else self
+    def inside(self, layout: StructLayout, body: str) -> ScopeVariable:
+        """Return the scope variable of a struct inside."""
+        return (
+            ScopeVariable(self.variable, (*self._pending, (layout, body))) if layout.scope else self
+        )
 
     def materialise(self, code: FunctionSource, depth: int, variable: str) -> ScopeVariable:
-        """Write what makes the scope."""
+        """Emit the code that creates the scope, unless it exists."""
         if not self._pending:
             return self
         code.add_line(depth, f"{variable} = Scope({self.variable})")
         code.add_line(depth, f"d = {variable}.__dict__")
-        for node, body in self._pending:
-            for name, field in node.scope:
+        for layout, body in self._pending:
+            for name, field in layout.scope:
                 code.add_line(depth, f"if {field!r} in {body}: d[{name!r}] = {body}[{field!r}]")
         return ScopeVariable(variable)
 
 
-def compile_walk(node: StructLayout, place: type[FieldValue], scope: type[Scope]) -> Walk:
-    """Return what yields the places of a body with these fields."""
+def compile_walk(layout: StructLayout, field_value: type[FieldValue], scope: type[Scope]) -> Walk:
+    """Return a function that yields the fields of a body with this layout."""
     code = FunctionSource("def f(b, s):")
-    code.names.update(Place=place, Scope=scope)
+    code.names.update(FieldValue=field_value, Scope=scope)
     code.add_line(1, "yield from ()")
-    _walk(code, 1, node, "b", "", ScopeVariable("s").inside(node, "b"))
+    _walk(code, 1, layout, "b", "", ScopeVariable("s").inside(layout, "b"))
     return code.build()
 
 
-def compile_values(node: StructLayout) -> Values:
-    """Return what yields the values in a body with these fields that are not empty, nor 0."""
+def compile_values(layout: StructLayout) -> Values:
+    """Return a function that yields the values in bodies of a layout, except empty ones and 0."""
     code = FunctionSource("def f(b):")
     code.add_line(1, "yield from ()")
-    _values(code, 1, node, "b")
+    _values(code, 1, layout, "b")
     return code.build()
 
 
-def _values(code: FunctionSource, depth: int, node: StructLayout, body: str) -> None:
-    for member in node.members:
+def _values(code: FunctionSource, depth: int, layout: StructLayout, body: str) -> None:
+    for member in layout.members:
         value = f"v{depth}"
         code.add_line(depth, f"{value} = {body}.get({member.name!r})")
         code.add_line(depth, f"if {value}:")
@@ -105,15 +107,15 @@ def _values(code: FunctionSource, depth: int, node: StructLayout, body: str) -> 
 def _walk(
     code: FunctionSource,
     depth: int,
-    node: StructLayout,
+    layout: StructLayout,
     body: str,
     path: str,
     scopes: ScopeVariable,
 ) -> None:
-    """Write the walk over a struct; `path` is the inside of a format string."""
-    if any(not hasattr(member, "layout") for member in node.members):
+    """Emit the walk over a struct; `path` is the content of a format string."""
+    if any(not hasattr(member, "layout") for member in layout.members):
         scopes = scopes.materialise(code, depth, f"s{depth}")
-    for member in node.members:
+    for member in layout.members:
         below = f"{path}.{member.name}" if path else member.name
         value = f"v{depth}"
         code.add_line(depth, f"{value} = {body}.get({member.name!r}, absent)")
@@ -152,12 +154,12 @@ def _leaf(
 ) -> None:
     body, value = at
     given = f"{code.name_of(leaf.role)}, {code.name_of(leaf.field)}"
-    whole = f"Place(f{path!r}, {given}, {value}, {body}, {leaf.name!r}, {scopes.variable})"
+    whole = f"FieldValue(f{path!r}, {given}, {value}, {body}, {leaf.name!r}, {scopes.variable})"
     if not leaf.is_list:
         code.add_line(depth, f"if {value} is not absent: yield {whole}")
         return
     code.add_line(depth, f"if {value} is None: yield {whole}")
     code.add_line(depth, f"elif {value} is not absent:")
     code.add_line(depth + 1, f"for i, v in enumerate({value}):")
-    element = f"Place(f{path + '[{i}]'!r}, {given}, v, {value}, i, {scopes.variable})"
+    element = f"FieldValue(f{path + '[{i}]'!r}, {given}, v, {value}, i, {scopes.variable})"
     code.add_line(depth + 2, f"yield {element}")

@@ -48,12 +48,12 @@ def compile_pairs(
         condition: Returns the condition, on a field's values `x` and `y`, under which it is wanted;
             empty for never.
     """
-    code = FunctionSource("def f(a, b, s, t, world):")
-    code.names.update(Place=FieldValue, Scope=Scope, align=align, quickly=_align_equal)
+    code = FunctionSource("def f(a, b, s, t, ids):")
+    code.names.update(FieldValue=FieldValue, Scope=Scope, align=align, quickly=_align_equal)
     code.add_line(1, "yield from ()")
-    ours = _Side("a", "", ScopeVariable("s").inside(captured, "a"))
-    theirs = _Side("b", "", ScopeVariable("t").inside(live, "b"))
-    _pairs(code, 1, (captured, live), (ours, theirs), condition)
+    captured_side = _Side("a", "", ScopeVariable("s").inside(captured, "a"))
+    live_side = _Side("b", "", ScopeVariable("t").inside(live, "b"))
+    _pairs(code, 1, (captured, live), (captured_side, live_side), condition)
     return code.build()
 
 
@@ -72,19 +72,19 @@ class _Side(NamedTuple):
         """Return the code that makes the `FieldValue` of a field."""
         given = f"{code.name_of(leaf.role)}, {code.name_of(leaf.field)}, {value}"
         path = self.below(leaf.name)
-        return f"Place(f{path!r}, {given}, {self.body}, {leaf.name!r}, {self.scopes.variable})"
+        return f"FieldValue(f{path!r}, {given}, {self.body}, {leaf.name!r}, {self.scopes.variable})"
 
 
 def _pairs(
     code: FunctionSource,
     depth: int,
-    nodes: tuple[StructLayout, StructLayout],
+    layouts: tuple[StructLayout, StructLayout],
     sides: tuple[_Side, _Side],
     worth: _Condition,
 ) -> None:
-    ours, theirs = sides
-    others = {member.name: member for member in nodes[1].members}
-    for member in nodes[0].members:
+    captured_side, live_side = sides
+    others = {member.name: member for member in layouts[1].members}
+    for member in layouts[0].members:
         other = others.get(member.name)
         if other is None or isinstance(member, ValueField) != isinstance(other, ValueField):
             continue
@@ -97,8 +97,12 @@ def _pairs(
         if isinstance(member, StructField) and isinstance(other, StructField):
             _branches(code, depth + 1, (member, other), sides, worth)
         elif isinstance(member, ValueField) and isinstance(other, ValueField):
-            first = ours._replace(scopes=ours.scopes.materialise(code, depth + 1, f"s{depth}"))
-            second = theirs._replace(scopes=theirs.scopes.materialise(code, depth + 1, f"t{depth}"))
+            first = captured_side._replace(
+                scopes=captured_side.scopes.materialise(code, depth + 1, f"s{depth}")
+            )
+            second = live_side._replace(
+                scopes=live_side.scopes.materialise(code, depth + 1, f"t{depth}")
+            )
             places = first.place(code, member, "x"), second.place(code, other, "y")
             code.add_line(depth + 1, f"yield {', '.join(places)}")
 
@@ -110,21 +114,21 @@ def _branches(
     sides: tuple[_Side, _Side],
     condition: _Condition,
 ) -> None:
-    name, nodes = branches[0].name, (branches[0].layout, branches[1].layout)
+    name, layouts = branches[0].name, (branches[0].layout, branches[1].layout)
     paths = [side.below(name) for side in sides]
     inside = f"a{depth}", f"b{depth}"
     if branches[0].is_list:
         i, j, x, y = f"i{depth}", f"j{depth}", f"x{depth}", f"y{depth}"
-        own, other = (code.name_of(node) for node in nodes)
+        own, other = (code.name_of(layout) for layout in layouts)
         code.add_line(depth, f"{x} = x; {y} = y; p = None")
-        names, theirs = (tuple(key.name for key in node.keys) for node in nodes)
-        if names == theirs:
-            roles = code.name_of({key.role for key in nodes[0].keys})
-            code.add_line(depth, f"if world.roles.isdisjoint({roles}):")
+        names, live_names = (tuple(key.name for key in layout.keys) for layout in layouts)
+        if names == live_names:
+            roles = code.name_of({key.role for key in layouts[0].keys})
+            code.add_line(depth, f"if ids.roles.isdisjoint({roles}):")
             code.add_line(depth + 1, f"p = quickly({x}, {y}, {names})")
         code.add_line(depth, "if p is None:")
         scope = sides[0].scopes.materialise(code, depth + 1, f"u{depth}").variable
-        code.add_line(depth + 1, f"p = align({own}, {x}, {other}, {y}, {scope}, world)")
+        code.add_line(depth + 1, f"p = align({own}, {x}, {other}, {y}, {scope}, ids)")
         code.add_line(depth, f"for {i}, {j} in p:")
         depth += 1
         code.add_line(depth, f"if {i} is None or {j} is None: continue")
@@ -133,10 +137,10 @@ def _branches(
     else:
         code.add_line(depth, f"{inside[0]} = x; {inside[1]} = y")
     below = [
-        _Side(body, path, side.scopes.inside(node, body))
-        for body, path, side, node in zip(inside, paths, sides, nodes, strict=True)
+        _Side(body, path, side.scopes.inside(layout, body))
+        for body, path, side, layout in zip(inside, paths, sides, layouts, strict=True)
     ]
-    _pairs(code, depth, nodes, (below[0], below[1]), condition)
+    _pairs(code, depth, layouts, (below[0], below[1]), condition)
 
 
 def _align_equal(
@@ -145,15 +149,15 @@ def _align_equal(
     """Pair two arrays whose raw keys are equal in order; return None if they are not."""
     if len(captured) != len(live):
         return None
-    for ours, theirs in zip(captured, live, strict=True):
+    for captured_element, live_element in zip(captured, live, strict=True):
         for key in keys:
-            if ours.get(key) != theirs.get(key):
+            if captured_element.get(key) != live_element.get(key):
                 return None
     return [(index, index) for index in range(len(captured))]
 
 
 def align(
-    node: StructLayout,
+    layout: StructLayout,
     captured: Sequence[Mapping[str, Any]],
     live_node: StructLayout,
     live: Sequence[Mapping[str, Any]],
@@ -166,7 +170,7 @@ def align(
     Keys assigned by brokers identify nothing here: their mapping is to be learned from the pairs.
 
     Args:
-        node: The fields of a captured element.
+        layout: The fields of a captured element.
         captured: The captured elements.
         live_node: The fields of a live element.
         live: The live elements.
@@ -177,28 +181,28 @@ def align(
         Indices in the captured and the live array, None if the other array has no such element: in
         the order of the captured array, elements found only in the live array at the end.
     """
-    ours: list[Key] = [()] * len(captured)
-    theirs: list[Key] = [()] * len(live)
-    if not all(leaf.role in OPAQUE_ROLES for leaf in node.keys):
-        ours = [captured_key(node, element, ids) for element in captured]
-        theirs = [live_key(live_node, element, scope, ids) for element in live]
-    if ours == theirs:
-        return [(index, index) for index in range(len(ours))]
-    waiting: dict[Key, list[int]] = defaultdict(list)
-    for index, key in enumerate(theirs):
-        waiting[key].append(index)
+    captured_keys: list[Key] = [()] * len(captured)
+    live_keys: list[Key] = [()] * len(live)
+    if not all(leaf.role in OPAQUE_ROLES for leaf in layout.keys):
+        captured_keys = [captured_key(layout, element, ids) for element in captured]
+        live_keys = [live_key(live_node, element, scope, ids) for element in live]
+    if captured_keys == live_keys:
+        return [(index, index) for index in range(len(captured_keys))]
+    indices_by_key: dict[Key, list[int]] = defaultdict(list)
+    for index, key in enumerate(live_keys):
+        indices_by_key[key].append(index)
     out: list[tuple[int | None, int | None]] = []
-    for index, key in enumerate(ours):
-        same = waiting.get(key)
-        out.append((index, same.pop(0) if same else None))
-    left = sorted(index for same in waiting.values() for index in same)
-    return out + [(None, index) for index in left]
+    for index, key in enumerate(captured_keys):
+        candidates = indices_by_key.get(key)
+        out.append((index, candidates.pop(0) if candidates else None))
+    unpaired = sorted(index for candidates in indices_by_key.values() for index in candidates)
+    return out + [(None, index) for index in unpaired]
 
 
-def captured_key(node: StructLayout, element: Mapping[str, Any], ids: IdMap) -> Key:
+def captured_key(layout: StructLayout, element: Mapping[str, Any], ids: IdMap) -> Key:
     """Return the key of a captured element, with topics by name where the name is known."""
-    values = {leaf.role: element.get(leaf.name) for leaf in node.keys if leaf.role in _TOPICS}
-    others = (element.get(leaf.name) for leaf in node.keys if leaf.role not in _TOPICS)
+    values = {leaf.role: element.get(leaf.name) for leaf in layout.keys if leaf.role in _TOPICS}
+    others = (element.get(leaf.name) for leaf in layout.keys if leaf.role not in _TOPICS)
     if not values:
         return tuple(others)
     name, topic_id = values.get(Role.TOPIC), values.get(Role.TOPIC_ID)
@@ -207,11 +211,11 @@ def captured_key(node: StructLayout, element: Mapping[str, Any], ids: IdMap) -> 
     return (name, *others)
 
 
-def live_key(node: StructLayout, element: Mapping[str, Any], scope: Scope, ids: IdMap) -> Key:
+def live_key(layout: StructLayout, element: Mapping[str, Any], scope: Scope, ids: IdMap) -> Key:
     """Return the key of a live element, in captured values."""
-    if any(leaf.role in _IN_SCOPE for leaf in node.keys):
-        scope = scope.inside(node, element)
-    turned = {
-        leaf.name: ids.captured(leaf.role, element.get(leaf.name), scope) for leaf in node.keys
+    if any(leaf.role in _IN_SCOPE for leaf in layout.keys):
+        scope = scope.inside(layout, element)
+    captured = {
+        leaf.name: ids.captured(leaf.role, element.get(leaf.name), scope) for leaf in layout.keys
     }
-    return captured_key(node, turned, ids)
+    return captured_key(layout, captured, ids)

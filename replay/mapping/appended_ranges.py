@@ -155,7 +155,7 @@ class AppendedRecords:
                 continue  # the capture has the same records twice
             # A write waits for earlier ones, so an earlier step comes first in both logs.
             if other.live < one.live and one.step < other.step:
-                captured = f"{other.captured}, behind {one.captured}"
+                captured = f"{other.captured}, after {one.captured}"
                 yield Fault(other.step, "base_offset", captured, "before it")
         by_live = sorted(self._stretches, key=lambda each: (each.live, each.captured))
         for one, other in pairwise(by_live):
@@ -163,7 +163,7 @@ class AppendedRecords:
             if over > 0 and (one.end <= other.captured or other.end <= one.captured):
                 later = max(one, other, key=lambda each: each.step)
                 records = f"{min(over, later.records):,} records of its own"
-                replayed = f"at offset {later.live} of the target, which others were given"
+                replayed = f"at offset {later.live} of the target, assigned to other records too"
                 yield Fault(later.step, "records", records, replayed)
 
     def excess(self) -> Iterator[ExcessRange]:

@@ -39,11 +39,11 @@ class BrokerMap:
         if node in self._target.brokers:
             self._captured.setdefault(node, node)
             return node
-        found = self._live.get(node)
-        if found is None or found not in self._target.brokers:
-            found = self._live[node] = self._choose(node)
-            self._captured.setdefault(found, node)
-        return found
+        live_node = self._live.get(node)
+        if live_node is None or live_node not in self._target.brokers:
+            live_node = self._live[node] = self._choose(node)
+            self._captured.setdefault(live_node, node)
+        return live_node
 
     def captured(self, node: int) -> int:
         """Return the captured id for an id of the target."""
@@ -51,6 +51,6 @@ class BrokerMap:
 
     def _choose(self, node: int) -> int:
         assert self._target is not None
-        known = sorted(self._target.brokers)
-        free = [each for each in known if each not in self._captured]
-        return (free or known or [node])[0]
+        brokers = sorted(self._target.brokers)
+        free = [each for each in brokers if each not in self._captured]
+        return (free or brokers or [node])[0]

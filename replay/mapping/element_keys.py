@@ -17,14 +17,14 @@ _Element = Mapping[str, Any]
 
 
 def index_by_key(
-    ids: IdMap, node: StructLayout, elements: Sequence[_Element], scope: Scope, is_live: bool
+    ids: IdMap, layout: StructLayout, elements: Sequence[_Element], scope: Scope, is_live: bool
 ) -> dict[Key, _Element]:
     """
     Return the elements of an array by their keys; duplicate keys get a counter.
 
     Args:
         ids: The id mapping.
-        node: The fields of an element.
+        layout: The fields of an element.
         elements: The elements of the array.
         scope: The scope that encloses the array.
         is_live: Whether the elements come from the target.
@@ -32,10 +32,10 @@ def index_by_key(
     found: dict[Key, _Element] = {}
     seen: defaultdict[Key, int] = defaultdict(int)
     for element in elements:
-        key = _key(ids, node, element, scope.inside(node, element), is_live)
-        again = seen[key]
+        key = _key(ids, layout, element, scope.inside(layout, element), is_live)
+        repeats = seen[key]
         seen[key] += 1
-        found[(*key, f"again {again}") if again else key] = element
+        found[(*key, f"again {repeats}") if repeats else key] = element
     return found
 
 
@@ -44,9 +44,9 @@ def key_text(key: Key) -> str:
     return ",".join(str(each) for each in key)
 
 
-def _key(ids: IdMap, node: StructLayout, element: _Element, scope: Scope, is_live: bool) -> Key:
+def _key(ids: IdMap, layout: StructLayout, element: _Element, scope: Scope, is_live: bool) -> Key:
     values: dict[str, Any] = {}
-    for leaf in node.keys:
+    for leaf in layout.keys:
         value = element.get(leaf.name)
         if leaf.role is Role.TOPIC_ID:
             if not values.get(Role.TOPIC):

@@ -1,4 +1,4 @@
-"""Translation of ids between the capture and the target, both ways, for one run."""
+"""Id mapping between the capture and the target, in both directions, for one pass."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ OPAQUE_ROLES = frozenset(
         Role.DIRECTORY,
     }
 )
-"""What a broker gives, and takes back as it is."""
+"""Broker-assigned values that clients only hand back unchanged."""
 
 _NAME_ROLES = frozenset(
     {
@@ -39,7 +39,7 @@ _NAME_ROLES = frozenset(
 
 class IdMap(IdState):
     """
-    The ids of one run of a capture, or of one pass of a loop, and their translation.
+    The id mapping of one pass.
 
     Attributes:
         roles: The roles of fields whose values may change.
@@ -60,48 +60,48 @@ class IdMap(IdState):
 
     def live(self, role: Role, value: Any, scope: Scope) -> MappedValue:
         """
-        Return what the target has for a captured value, and which rule chose it.
+        Return the live value for a captured one, and the rule that chose it.
 
         Args:
-            role: What the value means.
+            role: The role of the value.
             value: The captured value.
-            scope: What encloses it in the capture.
+            scope: The scope of the value in the capture.
 
         Raises:
-            Refused: Nothing can stand for it.
+            RewriteError: No live value can stand for it.
         """
         find = self._live.get(role)
         return (value, "") if find is None or value is None else find(value, scope)
 
     def captured(self, role: Role, value: Any, scope: Scope) -> Any:
         """
-        Return what the capture has for a value of the target; the value itself where nothing.
+        Return the captured value for a live one; the value itself if it is not mapped.
 
         Args:
-            role: What the value means.
-            value: The value of the target.
-            scope: What encloses it, in terms of the capture: see `captured_scope`.
+            role: The role of the value.
+            value: The live value.
+            scope: The scope of the value, in captured terms: see `captured_scope`.
         """
         find = self._captured.get(role)
         return value if find is None or value is None else find(value, scope)
 
     def captured_scope(self, scope: Scope) -> Scope:
-        """Return what the capture has for a scope of the target's values."""
-        there = Scope(scope)
-        if all(value is None for value in there.__dict__.values()):
-            return there
+        """Return a scope of live values in captured terms."""
+        captured = Scope(scope)
+        if all(value is None for value in captured.__dict__.values()):
+            return captured
         for role in (Role.TOPIC_ID, Role.TOPIC, Role.GROUP, Role.TRANSACTIONAL_ID, Role.MEMBER):
             value = getattr(scope, role)
-            setattr(there, role, self.captured(role, value, there))
+            setattr(captured, role, self.captured(role, value, captured))
         if scope.producer_id is not None:
             found = self.producers.captured(scope.producer_id, scope.producer_epoch)
             if found:
-                there.producer_id, there.producer_epoch = found
-        return there
+                captured.producer_id, captured.producer_epoch = found
+        return captured
 
 
 def _methods(way: LiveMapping | CapturedMapping) -> dict[Role, Callable[[Any, Scope], Any]]:
-    """Return the method of each role that has one; `OPAQUE_ROLES` roles share one."""
+    """Return the method of each role that has one; `OPAQUE_ROLES` share one."""
     found = {role: method for role in Role if (method := getattr(way, role, None)) is not None}
     shared = {role: partial(_opaque, way, role) for role in OPAQUE_ROLES}
     return found | shared

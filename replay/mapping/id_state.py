@@ -1,4 +1,4 @@
-"""Captured ids and their counterparts on the target, as far as they are known in one run."""
+"""State of the id mapping: captured values and their counterparts on the target."""
 
 from __future__ import annotations
 
@@ -19,30 +19,29 @@ _Epochs = dict[tuple[str | None, int | None, int], int]
 
 class IdState:
     """
-    The state of one run of a capture, or of one pass where it is played more than once.
+    The state of one pass over a capture.
 
     Attributes:
-        target: What is known of the target; None where there is none: then all that only it could
-            give stays as it was captured.
-        names: Of topics, groups and transactional ids.
-        captured_topics: Topic ids of the capture, as far as messages told them.
+        target: The metadata of the target. None without a target: then values that only it can
+            assign stay as captured.
+        names: Names of topics, groups and transactional ids.
+        captured_topics: Topic ids of the capture, as far as messages have shown them.
         live_topics: Topic ids of the target.
-        brokers: Ids of brokers.
+        brokers: Broker ids.
         producers: Producer ids, epochs and sequences.
-        members: Members of groups, their generations and epochs.
+        members: Group members, their generations and epochs.
         offsets: Offsets of all partitions.
-        readers: What readers of partitions were given.
-        leader_epochs: Captured topic, partition and leader epoch -> leader epoch of the target.
+        readers: The records returned to readers of partitions.
+        leader_epochs: Captured topic, partition and leader epoch -> live leader epoch.
         captured_leader_epochs: The reverse.
-        ended_transactions: How many transactions were ended.
-        opaque_live: What the target gave for values of the roles in `GIVEN`.
+        ended_transactions: The number of ended transactions.
+        opaque_live: Captured -> live values of the roles in `OPAQUE_ROLES`.
         opaque_captured: The reverse.
-        uncaptured_members: Group and member, as captured, whose join the capture does not show.
-        synthesised_commits: How many transactions were committed whose end the capture does not
-            show.
+        uncaptured_members: Group and member, as captured, of members whose join was not captured.
+        synthesised_commits: The number of transactions that were committed without a captured end.
         is_partial: Whether the capture lacks packets.
-        committed_offsets: Captured group, topic and partition of the offsets that were committed;
-            of a capture that lacks packets.
+        committed_offsets: Captured group, topic and partition of committed offsets; only for a
+            capture that lacks packets.
     """
 
     def __init__(
@@ -71,7 +70,7 @@ class IdState:
         self.committed_offsets: set[tuple[str, str, int]] = set()
 
     def topic_of(self, scope: Scope) -> str | None:
-        """Return the captured name of the topic of a scope, also where only its id is there."""
+        """Return the captured topic name of a scope, also if it has only the topic id."""
         if scope.topic or scope.topic_id is None:
             return scope.topic
         return self.captured_topics.topic_name(scope.topic_id)
@@ -81,7 +80,7 @@ class IdState:
         Return id and epoch of a captured producer on the target.
 
         Raises:
-            Refused: The capture does not show where it got its id.
+            RewriteError: The capture does not contain the response that assigned its id.
         """
         if producer_id < 0:
             return producer_id, epoch
@@ -90,19 +89,19 @@ class IdState:
             return found
         if self.target is None:
             return producer_id, epoch
-        what = f"the capture does not show where producer {producer_id} got its id"
-        raise RewriteError(what, Role.PRODUCER_ID, (producer_id, epoch))
+        reason = f"the capture does not show where producer {producer_id} got its id"
+        raise RewriteError(reason, Role.PRODUCER_ID, (producer_id, epoch))
 
     def learn_opaque(self, role: Role, captured: Any, live: Any) -> None:
-        """Take over what the target gave for a captured value of one of the `GIVEN` roles."""
+        """Learn the live value for a captured value of one of `OPAQUE_ROLES`."""
         self.opaque_live[role, captured] = live
         self.opaque_captured[role, live] = captured
 
     def are_markers(self, scope: Scope, captured: int, live: int) -> bool:
         """
-        Tell whether only ends of transactions lie between two offsets, both in captured terms.
+        Return whether only transaction markers lie between two offsets, both in captured terms.
 
-        They come when they are written; who asks soon after may be told of them, or not yet.
+        Markers are written asynchronously: a request soon after may see them or not.
         """
         topic, partition = self.topic_of(scope), scope.partition
         if topic is None or partition is None or not 0 < live - captured <= self.ended_transactions:
@@ -112,10 +111,11 @@ class IdState:
 
     def is_same_position(self, scope: Scope, captured: int, live: int) -> bool:
         """
-        Return whether a captured offset has this one in its place on the target.
+        Return whether a captured offset maps to this live offset.
 
-        The target may have a record of another offset there: where the capture lacks the first
-        records of a log, its beginning on the target is that of the first record the capture shows.
+        The target may have a record of another offset there: if the capture lacks the first records
+        of a
+        log, the log start on the target corresponds to the first captured record.
         """
         topic, partition = self.topic_of(scope), scope.partition
         if topic is None or partition is None or captured < 0:
@@ -123,7 +123,7 @@ class IdState:
         return self.offsets.live(topic, partition, captured) == (live, TRANSLATED)
 
     def learn_epoch(self, topic: str, partition: int, captured: int, live: int) -> None:
-        """Take over which leader epoch of the target stands for one of the capture."""
+        """Learn the live leader epoch for a captured one."""
         if min(captured, live) >= 0:
             self.leader_epochs[topic, partition, captured] = live
             self.captured_leader_epochs[topic, partition, live] = captured

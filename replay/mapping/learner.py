@@ -55,53 +55,55 @@ def learn(
         version: The version of `request` and `live`.
         ids: The id mapping to extend.
     """
-    found = api(step.captured.api_key)
-    if found is None:
+    known_api = api(step.captured.api_key)
+    if known_api is None:
         return
-    learn_topics(found.response, version, live, ids.live_topics)
-    if ids.is_partial and found.name in _COMMITS:
+    learn_topics(known_api.response, version, live, ids.live_topics)
+    if ids.is_partial and known_api.name in _COMMITS:
         _learn_commit(step, ids)
     if captured is None or captured.body is None or captured.api_version is None:
-        if found.name == "JoinGroup" and not live.error_code:
+        if known_api.name == "JoinGroup" and not live.error_code:
             _learn_next_generation(step, live, ids)
         return
-    learn_topics(found.response, captured.api_version, captured.body, ids.captured_topics)
-    lesson = _ResponsePair(found, request, version, ids, step.number)
-    asked = ids.captured_scope(lesson.scope)
-    beside = _pair_walk(found.response, captured.api_version, version)
-    for one, other in beside(captured.body, live, asked, lesson.scope, ids):
-        lesson.learn_field(one, other)
-    lesson.finish(captured.body, live)
+    learn_topics(known_api.response, captured.api_version, captured.body, ids.captured_topics)
+    pair = _ResponsePair(known_api, request, version, ids, step.number)
+    captured_scope = ids.captured_scope(pair.scope)
+    walk_pairs = _pair_walk(known_api.response, captured.api_version, version)
+    for captured_field, live_field in walk_pairs(
+        captured.body, live, captured_scope, pair.scope, ids
+    ):
+        pair.learn_field(captured_field, live_field)
+    pair.finish(captured.body, live)
 
 
 def _learn_next_generation(step: Step, live: Container, ids: IdMap) -> None:
     """Learn a member's generation from a join whose captured response is missing."""
-    asked = step.captured.request_message().body
-    if asked is not None:
-        ids.members.learn_next_generation(asked.group_id, asked.member_id, live.generation_id)
+    request = step.captured.request_message().body
+    if request is not None:
+        ids.members.learn_next_generation(request.group_id, request.member_id, live.generation_id)
 
 
 def _learn_commit(step: Step, ids: IdMap) -> None:
-    asked = step.captured.request_message()
-    if asked.body is None or asked.schema is None:
+    request = step.captured.request_message()
+    if request.body is None or request.schema is None:
         return
-    for place in walk(asked.schema, asked.api_version or 0, asked.body, _OFFSETS):
-        topic, partition = ids.topic_of(place.scope), place.scope.partition
+    for field_value in walk(request.schema, request.api_version or 0, request.body, _OFFSETS):
+        topic, partition = ids.topic_of(field_value.scope), field_value.scope.partition
         if topic is not None and partition is not None:
-            ids.committed_offsets.add((asked.body.group_id, topic, partition))
+            ids.committed_offsets.add((request.body.group_id, topic, partition))
 
 
 def learn_unconfirmed(request: Mapping[str, Any], version: int, ids: IdMap) -> None:
     """Note that the records of a Produce request may be appended at an unknown offset."""
-    found = api(PRODUCE)
-    assert found is not None
-    schema = found.request
-    for place in walk(schema, version, request, _RECORDS):
-        there = ids.captured_scope(place.scope)
-        topic = ids.topic_of(there)
-        if topic is not None and there.partition is not None:
-            ids.offsets.log(topic, there.partition).appended.unconfirmed += count_records(
-                place.value
+    produce = api(PRODUCE)
+    assert produce is not None
+    schema = produce.request
+    for field_value in walk(schema, version, request, _RECORDS):
+        scope = ids.captured_scope(field_value.scope)
+        topic = ids.topic_of(scope)
+        if topic is not None and scope.partition is not None:
+            ids.offsets.log(topic, scope.partition).appended.unconfirmed += count_records(
+                field_value.value
             )
 
 
@@ -144,11 +146,11 @@ class _ResponsePair:
         node = layout_of(self.api.request, self.version, _ROOT)
         self.scope = Scope().inside(node, self.request)
 
-    def learn_field(self, ours: FieldValue, theirs: FieldValue) -> None:
+    def learn_field(self, captured: FieldValue, live: FieldValue) -> None:
         """Learn from a field that both responses have."""
-        take = _LEARN_METHODS.get(ours.role)
-        if take is not None:
-            take(self, ours, theirs)
+        learn_method = _LEARN_METHODS.get(captured.role)
+        if learn_method is not None:
+            learn_method(self, captured, live)
 
     def finish(self, captured: Mapping[str, Any], live: Mapping[str, Any]) -> None:
         """Learn from the responses as a whole."""
@@ -159,57 +161,60 @@ class _ResponsePair:
             sent = self.request["producer_id"], self.request["producer_epoch"]
             self.ids.producers.learn((captured["producer_id"], captured["producer_epoch"]), sent)
 
-    def member(self, ours: FieldValue, theirs: FieldValue) -> None:
-        if ours.path == "member_id":
-            self.ids.members.learn(ours.scope.group or "", ours.value, theirs.value)
+    def member(self, captured: FieldValue, live: FieldValue) -> None:
+        if captured.path == "member_id":
+            self.ids.members.learn(captured.scope.group or "", captured.value, live.value)
 
-    def generation(self, ours: FieldValue, theirs: FieldValue) -> None:
-        if "." not in ours.path:
-            group, member = ours.scope.group or "", ours.scope.member or ""
-            self.ids.members.learn_generation(group, member, ours.value, theirs.value)
+    def generation(self, captured: FieldValue, live: FieldValue) -> None:
+        if "." not in captured.path:
+            group, member = captured.scope.group or "", captured.scope.member or ""
+            self.ids.members.learn_generation(group, member, captured.value, live.value)
 
-    def producer(self, ours: FieldValue, theirs: FieldValue) -> None:
-        if "." not in ours.path:
-            epoch = ours.path.removesuffix("id") + "epoch"
+    def producer(self, captured: FieldValue, live: FieldValue) -> None:
+        if "." not in captured.path:
+            epoch = captured.path.removesuffix("id") + "epoch"
             self.ids.producers.learn(
-                (ours.value, ours.parent[epoch]), (theirs.value, theirs.parent[epoch])
+                (captured.value, captured.parent[epoch]), (live.value, live.parent[epoch])
             )
 
-    def opaque(self, ours: FieldValue, theirs: FieldValue) -> None:
-        if ours.value and theirs.value:
-            self.ids.learn_opaque(ours.role, ours.value, theirs.value)
+    def opaque(self, captured: FieldValue, live: FieldValue) -> None:
+        if captured.value and live.value:
+            self.ids.learn_opaque(captured.role, captured.value, live.value)
 
-    def epoch(self, ours: FieldValue, theirs: FieldValue) -> None:
-        topic, partition = self.ids.topic_of(ours.scope), ours.scope.partition
+    def epoch(self, captured: FieldValue, live: FieldValue) -> None:
+        topic, partition = self.ids.topic_of(captured.scope), captured.scope.partition
         if topic is not None and partition is not None:
-            self.ids.learn_epoch(topic, partition, ours.value, theirs.value)
+            self.ids.learn_epoch(topic, partition, captured.value, live.value)
 
-    def offset(self, ours: FieldValue, theirs: FieldValue) -> None:
-        topic, partition = self.ids.topic_of(ours.scope), ours.scope.partition
+    def offset(self, captured: FieldValue, live: FieldValue) -> None:
+        topic, partition = self.ids.topic_of(captured.scope), captured.scope.partition
         if topic is None or partition is None:
             return
         offsets = self.ids.offsets
-        if ours.field.name == "base_offset":
-            count = self._count(theirs.scope)
-            offsets.log(topic, partition).learn_appended(ours.value, theirs.value, count, self.step)
-        elif not offsets.is_mapped(topic, partition, ours.value):
-            offsets.learn(topic, partition, ours.value, theirs.value)
+        if captured.field.name == "base_offset":
+            count = self._count(live.scope)
+            offsets.log(topic, partition).learn_appended(
+                captured.value, live.value, count, self.step
+            )
+        elif not offsets.is_mapped(topic, partition, captured.value):
+            offsets.learn(topic, partition, captured.value, live.value)
 
-    def records(self, ours: FieldValue, theirs: FieldValue) -> None:
-        topic, partition = self.ids.topic_of(ours.scope), ours.scope.partition
+    def records(self, captured: FieldValue, live: FieldValue) -> None:
+        topic, partition = self.ids.topic_of(captured.scope), captured.scope.partition
         if topic is not None and partition is not None:
             log = self.ids.offsets.log(topic, partition)
-            for start, other, length in match_records(ours.value, theirs.value):
+            for start, other, length in match_records(captured.value, live.value):
                 log.learn_fetched(start, other, length)
 
     def _count(self, scope: Scope) -> int:
         """Return the number of records sent to a partition."""
         if self._counts is None:
             self._counts = {
-                (place.scope.topic or place.scope.topic_id, place.scope.partition): count_records(
-                    place.value
-                )
-                for place in walk(self.api.request, self.version, self.request, _RECORDS)
+                (
+                    field_value.scope.topic or field_value.scope.topic_id,
+                    field_value.scope.partition,
+                ): count_records(field_value.value)
+                for field_value in walk(self.api.request, self.version, self.request, _RECORDS)
             }
         return self._counts.get((scope.topic or scope.topic_id, scope.partition), 0)
 

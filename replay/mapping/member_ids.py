@@ -57,9 +57,9 @@ class MemberMap:
 
     def learn_next_generation(self, group: str, member: str, live: int) -> None:
         """Learn a live generation whose captured one is in no response: it is the next one."""
-        known = self._live_generations.get((group, member))
-        if known is not None and known.known:
-            self.learn_generation(group, member, max(known.known) + 1, live)
+        generations = self._live_generations.get((group, member))
+        if generations is not None and generations.known:
+            self.learn_generation(group, member, max(generations.known) + 1, live)
 
     def live_generation(self, group: str, member: str, captured: int) -> int:
         """
@@ -82,9 +82,9 @@ class MemberMap:
 
 
 def _find_generation(
-    known: dict[tuple[str, str], _Generations], group: str, member: str, generation: int
+    members: dict[tuple[str, str], _Generations], group: str, member: str, generation: int
 ) -> int:
-    turns = known.get((group, member)) or known.get((group, ""))
+    turns = members.get((group, member)) or members.get((group, ""))
     if turns is None:
         return generation
     found = turns.known.get(generation)

@@ -38,18 +38,18 @@ class _Direction:
         if not count and self.has_record(start):
             return  # a record's offset is more reliable than a mere position
         if self.starts:
-            begin, (there, known) = self.starts[-1], self.stretches[-1]
-            if begin <= start <= begin + known and other - there == start - begin:
+            last_start, (mapped, length) = self.starts[-1], self.stretches[-1]
+            if last_start <= start <= last_start + length and other - mapped == start - last_start:
                 # Usually it continues the last stretch, or lies in it.
-                if start - begin + count > known:
-                    self.stretches[-1] = there, start - begin + count
+                if start - last_start + count > length:
+                    self.stretches[-1] = mapped, start - last_start + count
                 return
         at = bisect_right(self.starts, start) - 1
-        begin = self.starts[at] if at >= 0 else -1
-        there, known = self.stretches[at] if at >= 0 else (-1, -1)
-        if at >= 0 and start <= begin + known and other - there == start - begin:
-            self.stretches[at] = there, max(known, start - begin + count)
-        elif at >= 0 and start == begin:
+        last_start = self.starts[at] if at >= 0 else -1
+        mapped, length = self.stretches[at] if at >= 0 else (-1, -1)
+        if at >= 0 and start <= last_start + length and other - mapped == start - last_start:
+            self.stretches[at] = mapped, max(length, start - last_start + count)
+        elif at >= 0 and start == last_start:
             self.stretches[at] = other, count
         else:
             at += 1
@@ -62,13 +62,13 @@ class _Direction:
     def _merge_following(self, at: int) -> None:
         """Merge a stretch with those that continue it, and drop positions that it disproves."""
         while at + 1 < len(self.starts):
-            begin, (there, known) = self.starts[at], self.stretches[at]
+            begin, (mapped, length) = self.starts[at], self.stretches[at]
             start, (other, count) = self.starts[at + 1], self.stretches[at + 1]
-            is_same = other - there == start - begin
-            if start > begin + known or not (is_same or (count == 0 and start < begin + known)):
+            is_same = other - mapped == start - begin
+            if start > begin + length or not (is_same or (count == 0 and start < begin + length)):
                 return
             if is_same:
-                self.stretches[at] = there, max(known, start - begin + count)
+                self.stretches[at] = mapped, max(length, start - begin + count)
             del self.starts[at + 1], self.stretches[at + 1]
 
     def find(self, offset: int) -> tuple[int, str] | None:
@@ -92,9 +92,9 @@ class _Direction:
         at = max(bisect_right(self.starts, start) - 1, 0)
         while at < len(self.starts) and self.starts[at] < end:
             begin = max(self.starts[at], start)
-            behind = min(self.starts[at] + self.stretches[at][1], end)
-            if begin < behind:
-                yield Range(begin, behind)
+            range_end = min(self.starts[at] + self.stretches[at][1], end)
+            if begin < range_end:
+                yield Range(begin, range_end)
             at += 1
 
 
@@ -117,8 +117,10 @@ class PartitionOffsets:
 
     def ends_before(self, captured: int, live: int) -> bool:
         """Return whether no stretch begins later: then records can be learned in one run."""
-        ours, theirs = self.live.starts, self.captured.starts
-        return (not ours or ours[-1] <= captured) and (not theirs or theirs[-1] <= live)
+        captured_starts, live_starts = self.live.starts, self.captured.starts
+        return (not captured_starts or captured_starts[-1] <= captured) and (
+            not live_starts or live_starts[-1] <= live
+        )
 
     def learn(self, captured: int, live: int, count: int) -> None:
         """Learn the captured and the live offset of a number of records."""
@@ -132,8 +134,8 @@ class PartitionOffsets:
 
     def learn_fetched(self, captured: int, live: int, count: int) -> None:
         """Learn from equal records in two responses, unless the append gave another live offset."""
-        known = self.appended.live_at(captured)
-        if known is None or known == live:
+        appended_at = self.appended.live_at(captured)
+        if appended_at is None or appended_at == live:
             self.learn(captured, live, count)
 
     def captured_offset(self, live: int) -> int:

@@ -95,8 +95,8 @@ class ProducerMap:
                 self.revision += 1
             sequence = (sequence - missing) % SEQUENCES
         if key not in self._first_sequences:
-            due = self._next_sequences.get((self.live(*producer), topic, partition), 0)
-            self._first_sequences[key] = (sequence - due) % SEQUENCES
+            next_sequence = self._next_sequences.get((self.live(*producer), topic, partition), 0)
+            self._first_sequences[key] = (sequence - next_sequence) % SEQUENCES
         return (sequence - self._first_sequences[key]) % SEQUENCES
 
     def record_written(

@@ -1,8 +1,8 @@
 """
-Notes, for each reader of each log, the records that it was given in capture and replay.
+Accounts of the records returned to each reader of each log, in the capture and in the replay.
 
-A long poll ends when something is there, so answers are not compared poll by poll: what one does
-not bring may come with the next. Only ranges of offsets are kept.
+A long poll ends as soon as there is data, so responses are not compared poll by poll: records that
+one lacks may come with the next. Only ranges of offsets are stored.
 """
 
 from __future__ import annotations
@@ -15,25 +15,29 @@ from typing import NamedTuple
 from replay.model.offset_ranges import Range, Ranges
 
 MAX_POLLS = 64
-"""Of one reader and log, of which is remembered that they brought less than there was."""
+"""Maximum number of polls remembered as short, for a reader and log."""
 
 MAX_RANGES = 4096
-"""Of one reader and log; beyond, small gaps are taken for filled, and debts forgotten."""
+"""
+Maximum number of ranges for a reader and log; beyond it small gaps are filled, and further missing
+records not recorded.
+"""
 
 TopicPartition = tuple[str, int]
-"""Captured topic and number of the partition."""
+"""Captured topic and partition."""
 
 
 class ReturnedRecords(NamedTuple):
     """
-    What an answer brings of a partition, in captured offsets, without control records.
+    The records of a partition in both responses, in captured offsets and without control records.
 
     Attributes:
-        topic: Its captured name.
-        partition: Its number.
-        captured: What the captured answer has.
-        live: What that of the target has.
-        readable_end: Behind what the target, by its own words, had to give; see `bounds`. Or 0.
+        topic: The captured topic name.
+        partition: The partition.
+        captured: The records in the captured response.
+        live: The records in the target's response.
+        readable_end: End of the offsets that the target reported as readable; see
+            `with_readable_ends`. 0 if unknown.
     """
 
     topic: str
@@ -45,12 +49,12 @@ class ReturnedRecords(NamedTuple):
 
 class Poll(NamedTuple):
     """
-    A poll that brought less than the captured one, and less than the target said there was.
+    A poll that returned less than the captured one, and less than the target reported as readable.
 
     Attributes:
-        start: The first offset that it asked for or was given, in the capture.
-        missing: What it was to bring.
-        step: Which it was.
+        start: The first offset requested or returned, as a captured offset.
+        missing: The records that it should have returned.
+        step: The number of its step.
     """
 
     start: int
@@ -61,13 +65,13 @@ class Poll(NamedTuple):
 @dataclass(slots=True)
 class ReaderAccount:
     """
-    One reader of one log.
+    The account of one reader of one log.
 
     Attributes:
-        log: Of which partition.
-        returned: What the target gave it.
-        missing: What it was given in the capture, and not by the target.
-        polls: Those by which the target may have withheld some of that.
+        log: The partition.
+        returned: The records that the target returned.
+        missing: The records returned in the capture, but not by the target.
+        polls: The polls in which the target may have withheld some of these.
     """
 
     log: TopicPartition
@@ -79,20 +83,20 @@ class ReaderAccount:
     _steps: list[int] = field(default_factory=list)
 
     def record(self, step: int, returned: ReturnedRecords) -> None:
-        """Take over what both answers to a step bring."""
+        """Record the records in both responses of a step."""
         captured, live = returned.captured, returned.live
         for each in live:
             self.returned.add(*each)
             self.missing.remove(*each)
         for each in captured:
-            for lack in self.returned.missing(*each):
+            for gap in self.returned.missing(*each):
                 if len(self.missing) < MAX_RANGES:
-                    self._add_missing(lack, step)
+                    self._add_missing(gap, step)
         if len(captured):
-            # What lies between captured records is no record: no gap to be remembered.
-            for gap in captured.missing(captured.start, captured.end):
-                if any(self.returned.within(gap.start - 1, gap.start)):
-                    self.returned.add(*gap)
+            # Offsets between captured records hold no records, so they are no gaps.
+            for hole in captured.missing(captured.start, captured.end):
+                if any(self.returned.within(hole.start - 1, hole.start)):
+                    self.returned.add(*hole)
         if len(self.returned) > MAX_RANGES:
             self.returned.thin_out(MAX_RANGES // 2)
         self._record_poll(step, returned)
@@ -102,17 +106,17 @@ class ReaderAccount:
             return
         start = returned.live.start if len(returned.live) else returned.captured.start
         end = returned.live.end if len(returned.live) else start
-        lacks = Ranges(
+        missing = Ranges(
             part
             for each in returned.captured.within(end, returned.readable_end)
             for part in self._missing_in(each)
         )
-        if not len(lacks):
+        if not len(missing):
             return
         if len(self.polls) >= MAX_POLLS:
             self.polls = [poll for poll in self.polls if any(map(self._is_missing, poll.missing))]
         if len(self.polls) < MAX_POLLS:
-            self.polls.append(Poll(start, lacks, step))
+            self.polls.append(Poll(start, missing, step))
 
     def _missing_in(self, offsets: Range) -> Iterator[Range]:
         return self.missing.within(*offsets)
@@ -120,29 +124,29 @@ class ReaderAccount:
     def _is_missing(self, offsets: Range) -> bool:
         return any(self._missing_in(offsets))
 
-    def _add_missing(self, lack: Range, step: int) -> None:
+    def _add_missing(self, offsets: Range, step: int) -> None:
         if not len(self.missing):
             self._starts.clear()
             self._steps.clear()
-        self.missing.add(*lack)
-        at = bisect_right(self._starts, lack.start)
-        if len(self._starts) < MAX_RANGES and (not at or self._starts[at - 1] != lack.start):
-            self._starts.insert(at, lack.start)
+        self.missing.add(*offsets)
+        at = bisect_right(self._starts, offsets.start)
+        if len(self._starts) < MAX_RANGES and (not at or self._starts[at - 1] != offsets.start):
+            self._starts.insert(at, offsets.start)
             self._steps.insert(at, step)
 
     def step_of(self, offset: int) -> int:
-        """Return the step that was to bring a record that is owed."""
+        """Return the step that should have returned a missing record."""
         return self._steps[max(bisect_right(self._starts, offset) - 1, 0)]
 
 
 class ReaderAccounts:
-    """The accounts of all readers: a connection, or for shared records the group."""
+    """The accounts of all readers: connections, or for shared records the group."""
 
     def __init__(self) -> None:
         self._accounts: dict[tuple[Hashable, TopicPartition], ReaderAccount] = {}
 
     def record(self, reader: Hashable, step: int, returned: ReturnedRecords) -> None:
-        """Take over what both answers to a step bring of a partition."""
+        """Record the records of a partition in both responses of a step."""
         if not len(returned.captured) and not len(returned.live):
             return
         log = returned.topic, returned.partition
@@ -150,7 +154,7 @@ class ReaderAccounts:
         account.record(step, returned)
 
     def logs(self) -> Iterator[TopicPartition]:
-        """Yield the logs of which somebody reads."""
+        """Yield the logs that have readers."""
         yield from {log for _, log in self._accounts}
 
     def with_missing(self) -> Iterator[ReaderAccount]:

@@ -1,4 +1,4 @@
-"""A captured request becomes one for the target: what only a broker can give is replaced."""
+"""Rewrites a captured request for the target: maps names, and replaces broker-assigned values."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from replay.model.outcome import Change
 from replay.model.refusal import RewriteError
 
 REPORTED_RULES = frozenset({"kept", "unknown"})
-"""Rules that are told also where they leave a value as it was."""
+"""Rules that are reported even if the value stays the same."""
 
 
 @dataclass(slots=True)
@@ -28,11 +28,11 @@ class Rewritten:
     A request for the target.
 
     Attributes:
-        body: In the version that was asked for; of no use where it is refused.
-        changes: What was replaced.
-        refusal: Why it can't be sent; empty where it can.
-        unknown: What the target would have had to give before, as (role, captured value): of a
-            producer id and epoch.
+        body: The body in the requested version; unusable if the request is refused.
+        changes: The substitutions.
+        refusal: Why it can't be sent; empty if it can.
+        unknown: What the target has not assigned yet, as role and captured value; the value of a
+            producer is its id and epoch.
     """
 
     body: Container
@@ -46,81 +46,89 @@ def rewrite(message: Message, version: int, ids: IdMap) -> Rewritten:
     Return a captured request as it is to be sent.
 
     Args:
-        message: The captured request; its body is changed.
-        version: Of the API on the target.
-        ids: What the target has in the place of what was captured.
+        message: The captured request; its body is modified.
+        version: The API version on the target.
+        ids: The id mapping.
     """
     schema, captured = message.schema, message.api_version
     if schema is None or captured is None or message.body is None:
-        return Rewritten(Container(), refusal="the captured request can't be read")
+        return Rewritten(Container(), refusal="the captured request can't be decoded")
     out = Rewritten(message.body)
     try:
         if version != captured and not names_topics_by_id(schema, version):
-            # Ids that the target does not take become names before names are replaced.
+            # The version takes no topic ids: convert them to names before names are mapped.
             out.body = convert(
                 schema, message.body, captured, version, ids.captured_topics, out.changes
             )
             captured = version
-        for place in walk(schema, captured, out.body, ids.roles):
-            _replace(place, ids, out)
+        for field_value in walk(schema, captured, out.body, ids.roles):
+            _replace(field_value, ids, out)
         if captured != version:
             out.body = convert(schema, out.body, captured, version, ids.live_topics, out.changes)
-    except RewriteError as why:
-        unknown = (why.role, why.value) if why.role else None
-        return Rewritten(Container(), out.changes, why.what, unknown)
+    except RewriteError as refusal:
+        unknown = (refusal.role, refusal.value) if refusal.role else None
+        return Rewritten(Container(), out.changes, refusal.what, unknown)
     return out
 
 
-def _replace(place: FieldValue, ids: IdMap, out: Rewritten) -> None:
-    if place.value is None:
+def _replace(field_value: FieldValue, ids: IdMap, out: Rewritten) -> None:
+    if field_value.value is None:
         return
-    if place.role is Role.RECORDS:
-        place.replace(_records(place, ids, out))
-    elif place.role is Role.EMBEDDED:
-        place.replace(_embedded(place, ids, out))
+    if field_value.role is Role.RECORDS:
+        field_value.replace(_records(field_value, ids, out))
+    elif field_value.role is Role.EMBEDDED:
+        field_value.replace(_embedded(field_value, ids, out))
     else:
-        new, why = ids.live(place.role, place.value, place.scope)
-        if new != place.value:
-            place.replace(new)
-        if new != place.value or why in REPORTED_RULES:
-            out.changes.append(Change(place.path, place.role, place.value, new, why))
+        new, rule = ids.live(field_value.role, field_value.value, field_value.scope)
+        if new != field_value.value:
+            field_value.replace(new)
+        if new != field_value.value or rule in REPORTED_RULES:
+            out.changes.append(
+                Change(field_value.path, field_value.role, field_value.value, new, rule)
+            )
 
 
-def _records(place: FieldValue, ids: IdMap, out: Rewritten) -> bytes:
-    topic, partition = ids.topic_of(place.scope), place.scope.partition
+def _records(field_value: FieldValue, ids: IdMap, out: Rewritten) -> bytes:
+    topic, partition = ids.topic_of(field_value.scope), field_value.scope.partition
 
     def substitute(old: Producer, records: int) -> Producer:
         producer_id, epoch = ids.live_producer(old.producer_id, old.epoch)
         if epoch is None or topic is None or partition is None:
             return old
-        known = ids.producers.live(old.producer_id, old.epoch) is not None
+        is_learned = ids.producers.live(old.producer_id, old.epoch) is not None
         sequence = old.sequence
-        if known:
+        if is_learned:
             captured = old.producer_id, old.epoch
             sequence = ids.producers.sequence(captured, topic, partition, sequence)
             ids.producers.record_written((producer_id, epoch), topic, partition, sequence, records)
         new = Producer(producer_id, epoch, sequence)
         for role, before, after in zip(PRODUCER_ROLES, old, new, strict=True):
             if before != after:
-                out.changes.append(Change(f"{place.path}.{role}", role, before, after))
+                out.changes.append(Change(f"{field_value.path}.{role}", role, before, after))
         return new
 
-    return rewrite_batches(place.value, substitute)
+    return rewrite_batches(field_value.value, substitute)
 
 
-def _embedded(place: FieldValue, ids: IdMap, out: Rewritten) -> bytes:
-    """Replace what a member of a group wrote; what can't be read stays as it is."""
-    data: bytes = place.value
-    part: MemberField = "assignment" if place.field.name.endswith("assignment") else "metadata"
-    # What a member joins with has the protocol's name beside it.
-    found = read_member(
-        place.path, data, part, out.body.get("protocol_type"), place.parent.get("name")
+def _embedded(field_value: FieldValue, ids: IdMap, out: Rewritten) -> bytes:
+    """Rewrite metadata or assignment of a group member; undecodable bytes stay unchanged."""
+    data: bytes = field_value.value
+    part: MemberField = (
+        "assignment" if field_value.field.name.endswith("assignment") else "metadata"
     )
-    return data if found is None else _rebuilt(found, place.path, ids, place.scope, out.changes)
+    # In JoinGroup, the name of the protocol is beside the metadata.
+    embedded = read_member(
+        field_value.path, data, part, out.body.get("protocol_type"), field_value.parent.get("name")
+    )
+    return (
+        data
+        if embedded is None
+        else _rebuilt(embedded, field_value.path, ids, field_value.scope, out.changes)
+    )
 
 
 def _rebuilt(found: Embedded, path: str, ids: IdMap, scope: Scope, changes: list[Change]) -> bytes:
-    """Return embedded bytes as they are to be sent; the very same ones where nothing changes."""
+    """Return rewritten embedded bytes; the original object if nothing changes."""
     if found.value is None or found.schema is None or found.version is None:
         return found.data
     is_same = True
@@ -129,8 +137,8 @@ def _rebuilt(found: Embedded, path: str, ids: IdMap, scope: Scope, changes: list
         is_same &= built == each.data
         found.value[each.path] = built
     inside = Rewritten(found.value)
-    for place in walk(found.schema, found.version, found.value, ids.roles, scope):
-        _replace(place, ids, inside)
+    for field_value in walk(found.schema, found.version, found.value, ids.roles, scope):
+        _replace(field_value, ids, inside)
     if is_same and all(change.captured == change.sent for change in inside.changes):
         return found.data
     changes += [replace(change, path=f"{path}.{change.path}") for change in inside.changes]

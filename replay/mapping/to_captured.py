@@ -1,4 +1,4 @@
-"""What the capture has for values of the target: a method per role, which has the role's name."""
+"""Live-to-captured mapping of values: one method per role, with the name of the role."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from replay.model.kafka_enums import (
 
 
 class CapturedMapping:
-    """From the target to the capture; a value that nothing stands for stays as it is."""
+    """Maps live values to captured ones; a value without a mapping stays as it is."""
 
     def __init__(self, ids: IdState) -> None:
         self._ids = ids
@@ -30,7 +30,7 @@ class CapturedMapping:
         return self._ids.names.captured_topic(name)
 
     def topic_id(self, topic_id: UUID, scope: Scope) -> UUID:
-        """Find the id by the topic's name."""
+        """Return the captured id, found by topic name."""
         if topic_id == NO_ID:
             return topic_id
         name = self._ids.live_topics.topic_name(topic_id)
@@ -54,14 +54,14 @@ class CapturedMapping:
         return self._ids.names.captured_pattern(pattern)
 
     def coordinator_key(self, key: str, scope: Scope) -> str:
-        """Return what the capture calls what a coordinator was looked for."""
+        """Return the captured key of a coordinator lookup."""
         names = self._ids.names
         if COORDINATOR_TYPES.get(scope.kind or 0) != SHARE:
             return names.unprefixed(key)
         return share_key(key, names.unprefixed, lambda each: self.topic_id(each, scope))
 
     def resource(self, name: str, scope: Scope) -> str:
-        """Return what the capture calls a resource."""
+        """Return the captured name of a resource."""
         kind = RESOURCE_TYPES.get(scope.kind or 0)
         if kind == TOPIC:
             return self._ids.names.captured_topic(name)
@@ -70,30 +70,30 @@ class CapturedMapping:
         return self._ids.names.unprefixed(name) if kind in (GROUP, TRANSACTION) else name
 
     def broker_id(self, node: int, scope: Scope) -> int:
-        """Return the captured broker that one stands for."""
+        """Return the captured broker id."""
         return self._ids.brokers.captured(node)
 
     def leader_epoch(self, epoch: int, scope: Scope) -> int:
-        """Return the captured epoch that one stands for."""
+        """Return the captured leader epoch."""
         place = self._ids.topic_of(scope), scope.partition, epoch
         return self._ids.captured_leader_epochs.get(place, epoch)
 
     fetched_epoch = leader_epoch
 
     def offset(self, offset: int, scope: Scope) -> int:
-        """Translate an offset of a partition."""
+        """Return the captured offset."""
         topic = self._ids.topic_of(scope)
         if topic is None or scope.partition is None:
             return offset
         return self._ids.offsets.captured(topic, scope.partition, offset)
 
     def producer_id(self, producer_id: int, scope: Scope) -> int:
-        """Return the captured id that one stands for."""
+        """Return the captured producer id."""
         found = self._ids.producers.captured(producer_id, None)
         return found[0] if found else producer_id
 
     def producer_epoch(self, epoch: int, scope: Scope) -> int:
-        """Return the captured epoch that one of a captured producer stands for."""
+        """Return the captured epoch of a captured producer."""
         if scope.producer_id is None:
             return epoch
         return self._ids.producers.captured_epoch(scope.producer_id, epoch)
@@ -112,12 +112,12 @@ class CapturedMapping:
         return self._ids.members.captured(scope.group or "", member)
 
     def generation(self, generation: int, scope: Scope) -> int:
-        """Return the captured generation that one stands for."""
+        """Return the captured generation."""
         group, member = scope.group or "", scope.member or ""
         return self._ids.members.captured_generation(group, member, generation)
 
     member_epoch = generation
 
     def opaque(self, role: Role, value: Any) -> Any:
-        """Return what was captured where the target gave this."""
+        """Return the captured value of one of `OPAQUE_ROLES`."""
         return self._ids.opaque_captured.get((role, value), value)

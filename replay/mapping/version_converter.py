@@ -1,4 +1,4 @@
-"""The same request in another version of its API, where the target lacks the captured one."""
+"""Converts a request to another version of its API, if the target lacks the captured one."""
 
 from __future__ import annotations
 
@@ -22,29 +22,26 @@ from replay.model.outcome import Change
 from replay.model.refusal import RewriteError
 
 DROPPED = "dropped"
-"""The rule by which a value was left out that the version has no room for."""
+"""The rule for a value that was dropped because the version has no field for it."""
 
 REENCODED = "re-encoded"
-"""The rule by which records were written in the form that the version takes."""
+"""The rule for records that were re-encoded in the format of the version."""
 
 
 _NO_OLD_PRODUCE, _FIRST_WITH_BATCHES = 12, 3
-"""Kafka 4 offers Produce from v0 on, for librdkafka's sake; it takes v3 and newer (KAFKA-18659)."""
+"""Kafka 4 offers Produce from v0 on for librdkafka, but accepts only v3 and newer (KAFKA-18659)."""
 
 
 def choose_version(found: Api, captured: int, offered: Mapping[int, tuple[int, int]]) -> int | None:
     """
-    Return the version to ask a target in.
+    Return the version for a target; None if it offers none that we know.
 
-    ApiVersions is what tells the versions, so it stays as it is.
+    ApiVersions keeps its captured version, as it is the API that reports the versions.
 
     Args:
         found: The API.
         captured: The captured version.
-        offered: What the target offers: key -> lowest and highest version.
-
-    Returns:
-        None where it offers none that we know.
+        offered: The versions that the target offers: key -> (lowest, highest version).
     """
     if found.key == API_VERSIONS:
         return captured
@@ -56,16 +53,13 @@ def choose_version(found: Api, captured: int, offered: Mapping[int, tuple[int, i
 
 def nearest_version(schema: Schema, captured: int, low: int, high: int) -> int | None:
     """
-    Return the version that both sides know and that is nearest to the captured one.
+    Return the version nearest to the captured one that both sides support; None if there is none.
 
     Args:
         schema: The declaration.
         captured: The captured version.
         low: The lowest version of the target.
-        high: Its highest.
-
-    Returns:
-        None where there is none.
+        high: Its highest version.
     """
     low, high = max(low, schema.versions.low), min(high, schema.versions.high)
     return min(max(captured, low), high) if low <= high else None
@@ -73,7 +67,7 @@ def nearest_version(schema: Schema, captured: int, low: int, high: int) -> int |
 
 @cache
 def names_topics_by_id(schema: Schema, version: int) -> bool:
-    """Tell whether a version names topics by their ids, and not by their names."""
+    """Return whether a version identifies topics by id instead of by name."""
     return _names_topics_by_id(schema.fields, version)
 
 
@@ -93,24 +87,24 @@ def convert(
     changes: list[Change],
 ) -> Container:
     """
-    Return a body of one version as one of another.
+    Convert a body to another version.
 
     Args:
         schema: The declaration.
-        body: Of the old version.
-        old: Its version.
-        new: The version that is wanted.
-        topics: Knows the ids of the topics that the body names, or the reverse.
-        changes: Values are added that the new version has no room for, and that may be lost.
+        body: The body in the old version.
+        old: The old version.
+        new: The new version.
+        topics: The directory for topic ids and names.
+        changes: Gets the values that are dropped because the new version has no field for them.
 
     Raises:
-        Refused: Something would be lost that must not be, or a topic's id or name is not known.
+        RewriteError: A value that matters would be lost, or a topic's id or name is unknown.
     """
     return _Conversion(path_prefix(schema), old, new, topics, changes).body(schema, body)
 
 
 class _Conversion:
-    """One conversion: which API, from which version to which."""
+    """A conversion of one API from one version to another."""
 
     def __init__(
         self, title: str, old: int, new: int, topics: TopicDirectory, changes: list[Change]
@@ -138,10 +132,10 @@ class _Conversion:
         return any(f.name == name and version in f.versions for f in schema.fields)
 
     def _unfolded(self, schema: Schema, body: dict[str, Any], fold: Fold) -> dict[str, Any]:
-        """Take the one element of an array apart."""
+        """Move the fields of an array's only element into the body."""
         elements = body.pop(fold.array)
         if len(elements) != 1:
-            raise self._lost(f"{fold.array} has {len(elements)} elements, only one has room")
+            raise self._lost(f"{fold.array} has {len(elements)} elements, and only one fits")
         (element,) = elements
         for name, inside in fold.fields.items():
             body[name] = element[inside] if inside else element
@@ -152,7 +146,7 @@ class _Conversion:
         return body
 
     def _listed(self, schema: Schema, body: dict[str, Any]) -> dict[str, Any]:
-        """Make an array of names one of structs, or the reverse."""
+        """Convert an array of names to one of structs, or the reverse."""
         names, structs, field = LISTS.get(self._api, ("", "", ""))
         if names in body and self._has(schema, structs, self._new):
             body[structs] = [Container({field: name}) for name in body.pop(names)]
@@ -180,7 +174,7 @@ class _Conversion:
             value = self._all(value, path)
         if value is None:
             if self._new not in field.null:
-                raise self._lost(f"{path} is null, and must not be")
+                raise self._lost(f"{path} must not be null")
             return None
         if field.type == "records":
             return self._records(value, path)
@@ -191,21 +185,21 @@ class _Conversion:
         return value
 
     def _all(self, value: Any, path: str) -> Any:
-        """Say `all` as the version says it."""
+        """Convert between the two forms of `all`: an empty array or null."""
         name, version = EMPTY_MEANS_ALL[self._api]
         if path == name and self._old == version and value == []:
             return None
         if path == name and self._new == version:
             if value == []:
-                raise self._lost(f"an empty {name} would ask for all")
+                raise self._lost(f"an empty {name} would request all")
             return [] if value is None else value
         return value
 
     def _records(self, data: bytes, path: str) -> bytes:
-        """Write records anew where they must have another form; that is told."""
+        """Convert message sets to record batches if the version requires them; add a change."""
         batches_from = BATCHES_FROM.get(self._api, 0)
         if self._new < batches_from <= self._old:
-            raise self._lost("record batches are not known there")
+            raise self._lost("it has no record batches")
         if not self._old < batches_from <= self._new:
             return data
         written = to_record_batch(data)
@@ -215,7 +209,7 @@ class _Conversion:
         return written
 
     def _absent(self, field: Field, here: list[Field], body: Mapping[str, Any]) -> Any:
-        """Return the value of a field that the old version has not."""
+        """Return the value of a field that the old version does not have."""
         if field.entity == "topicName" and body.get("topic_id", NO_ID) != NO_ID:
             return self._name_of(body)
         if _is_topic_id(field) and not any(each.entity == "topicName" for each in here):
@@ -229,41 +223,41 @@ class _Conversion:
         name = name or self._topics.topic_name(body.get("topic_id", NO_ID))
         if name is None:
             topic_id = body.get("topic_id")
-            what = f"nothing names the topic with id {topic_id}, and version {self._new} needs it"
-            raise RewriteError(what, Role.TOPIC_ID, topic_id)
+            reason = f"no name is known for topic id {topic_id}, and version {self._new} needs it"
+            raise RewriteError(reason, Role.TOPIC_ID, topic_id)
         return name
 
     def _id_of(self, name: str) -> UUID:
         topic_id = self._topics.topic_id(name)
         if topic_id is None:
-            what = f"topic {name!r} has no id, and version {self._new} names topics by id"
-            raise RewriteError(what, Role.TOPIC, name)
+            reason = f"topic {name!r} has no id, and version {self._new} names topics by id"
+            raise RewriteError(reason, Role.TOPIC, name)
         return topic_id
 
     def _check_dropped(
         self, fields: tuple[Field, ...], here: list[Field], body: Mapping[str, Any], path: str
     ) -> None:
-        kept = {field.name for field in here}
+        remaining = {field.name for field in here}
         is_named = any(_is_topic_id(f) or f.entity == "topicName" for f in here)
         for field in fields:
-            if self._old not in field.versions or field.name in kept:
+            if self._old not in field.versions or field.name in remaining:
                 continue
             if not (is_named and (_is_topic_id(field) or field.entity == "topicName")):
                 self._drop(field, body.get(field.name, ...), path)
 
     def _drop(self, field: Field, value: Any, path: str) -> None:
-        """Let a value go, if nothing depends on it."""
+        """Drop a value, if nothing depends on it."""
         below = f"{path}.{field.name}" if path else field.name
         if value is ... or value == field.zero(self._old):
             return
-        names_something = field.type != "string" or value  # as an empty pattern does not
-        if names_something and not field.ignorable and f"{self._api}.{below}" not in NO_LOSS:
+        has_meaning = field.type != "string" or value  # an empty pattern has none
+        if has_meaning and not field.ignorable and f"{self._api}.{below}" not in NO_LOSS:
             raise self._lost(f"{below} = {value!r} would be lost")
         role = role_of(f"{self._title}.{below}", field)
         self._changes.append(Change(below, role, value, None, DROPPED))
 
-    def _lost(self, what: str) -> RewriteError:
-        return RewriteError(f"{self._api} v{self._old} can't be sent as v{self._new}: {what}")
+    def _lost(self, reason: str) -> RewriteError:
+        return RewriteError(f"{self._api} v{self._old} can't be sent as v{self._new}: {reason}")
 
 
 _TOPIC_NAMES = ("name", "topic", "topic_name")
@@ -274,7 +268,7 @@ def _is_topic_id(field: Field) -> bool:
 
 
 def _folded(body: dict[str, Any], fold: Fold) -> dict[str, Any]:
-    """Make fields of the body the one element of an array."""
-    given = {inside: body.pop(name) for name, inside in fold.fields.items() if name in body}
-    body[fold.array] = [given[""] if "" in given else Container(given)]
+    """Move fields of the body into the only element of an array."""
+    element = {inside: body.pop(name) for name, inside in fold.fields.items() if name in body}
+    body[fold.array] = [element[""] if "" in element else Container(element)]
     return body

@@ -1,7 +1,7 @@
 """
-What the same request looks like in versions that are built differently, as data.
+Structural differences between the versions of an API, as data.
 
-Source: the cards of the APIs in Kafka's clients/src/main/resources/common/message.
+Source: the message definitions in Kafka's clients/src/main/resources/common/message.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ from typing import NamedTuple
 
 class Fold(NamedTuple):
     """
-    Fields of the body that became the one element of an array, which can hold more.
+    Fields of the body that became the only element of an array, which can hold more of them.
 
     Attributes:
-        array: The array; its elements are structs, or plain values where there is one field only.
+        array: The array; its elements are structs, or scalars if there is only one field.
         fields: Name in the body -> name in the element; empty for the element itself.
     """
 
@@ -40,13 +40,15 @@ FOLDS = {
 AddPartitionsToTxn v4 (KIP-890)."""
 
 LISTS = {"DeleteTopics": ("topic_names", "topics", "name")}
-"""An array of names that became one of structs: old, new, field. DeleteTopics v6 (KIP-516)."""
+"""
+An array of names that became one of structs: old name, new name, field. DeleteTopics v6 (KIP-516).
+"""
 
 BATCHES_FROM = {"Produce": 3}
-"""Versions from which records must come in batches of magic 2 (KIP-98)."""
+"""The first version that requires record batches of magic 2 (KIP-98)."""
 
 EMPTY_MEANS_ALL = {"Metadata": ("topics", 0)}
-"""Field whose empty array means in this version what null means later."""
+"""A field whose empty array means in this version what null means in later ones."""
 
 NO_LOSS = frozenset(
     {
@@ -57,7 +59,7 @@ NO_LOSS = frozenset(
     }
 )
 """
-Fields that may be lost with their value, though Kafka's definitions do not call them ignorable. The
-first three: the answer says less, and nothing else is done. The last: consumers drop it themselves
-for brokers before 2.5, which they take offsets from as they are (KIP-447).
+Fields that may be dropped with their value, although Kafka's definitions do not declare them
+ignorable. The first three only add to the response. The last: clients drop it themselves for
+brokers before 2.5, and accept the offsets as they are (KIP-447).
 """

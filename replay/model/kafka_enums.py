@@ -1,4 +1,4 @@
-"""Kinds that Kafka numbers: resources, coordinators, and topics of its own."""
+"""Numbered types of the Kafka protocol, and Kafka's internal topics."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ COORDINATOR_TYPES = {0: GROUP, 1: TRANSACTION, 2: SHARE}
 """Key types of FindCoordinator."""
 
 RESOURCE_TYPES = {2: TOPIC, 3: GROUP, 4: BROKER, 5: TRANSACTION, 8: BROKER, 32: GROUP}
-"""Kinds of resources of ACLs (3, 5) and of configurations (8, 32); 2 is the same for both."""
+"""Resource types of ACLs (3, 5) and of configurations (8, 32); 2 is the same in both."""
 
 
 INTERNAL_TOPICS = frozenset(

@@ -82,10 +82,10 @@ class Ranges:
         last = bisect_left(self._starts, end)
         if start >= end or first >= last:
             return
-        left = Range(self._starts[first], start), Range(end, self._ends[last - 1])
-        kept = [each for each in left if each.start < each.end]
-        self._starts[first:last] = [each.start for each in kept]
-        self._ends[first:last] = [each.end for each in kept]
+        ends = Range(self._starts[first], start), Range(end, self._ends[last - 1])
+        remaining = [each for each in ends if each.start < each.end]
+        self._starts[first:last] = [each.start for each in remaining]
+        self._ends[first:last] = [each.end for each in remaining]
 
     def within(self, start: int, end: int) -> Iterator[Range]:
         """Yield the parts of a range in the set; nothing if `end` is before `start`."""
@@ -112,9 +112,9 @@ class Ranges:
         if len(self) <= max_ranges:
             return
         gaps = [after - end for end, after in zip(self._ends, self._starts[1:], strict=False)]
-        kept = sorted(sorted(range(len(gaps)), key=gaps.__getitem__)[len(self) - max_ranges :])
-        self._ends = [*(self._ends[at] for at in kept), self._ends[-1]]
-        self._starts = [self._starts[0], *(self._starts[at + 1] for at in kept)]
+        wide_gaps = sorted(sorted(range(len(gaps)), key=gaps.__getitem__)[len(self) - max_ranges :])
+        self._ends = [*(self._ends[at] for at in wide_gaps), self._ends[-1]]
+        self._starts = [self._starts[0], *(self._starts[at + 1] for at in wide_gaps)]
 
     @property
     def size(self) -> int:

@@ -42,25 +42,25 @@ class Reason(StrEnum):
     """Why a response that differs from the captured one is equivalent."""
 
     VERSION = "answered in another version"
-    OVERLAP = "of before or after a change that went on meanwhile"
-    SESSION = "asked without a fetch session, as several brokers are asked"
+    OVERLAP = "the state before or after a concurrent change"
+    SESSION = "sent without a fetch session, as it goes to several brokers"
     ORDER = "the same elements in another order"
     RECORDS = "more or fewer records of the same log"
-    MARKERS = "an offset before or after markers of transactions"
+    MARKERS = "an offset before or after transaction markers"
     MORE = "more or fewer elements where the broker chooses what it lists"
-    INTERNAL = "an internal topic that the broker makes when it needs it"
-    READY = "done at once where the captured broker was not ready"
-    ELSEWHERE = "the captured broker was not the one to ask"
-    MADE = "the topic was created for the replay before"
-    AT_REST = "the group had come to rest sooner"
+    INTERNAL = "an internal topic that the broker creates on demand"
+    READY = "succeeded at once where the captured broker was not ready"
+    ELSEWHERE = "the captured request went to the wrong broker"
+    MADE = "the topic was created before, for the replay"
+    AT_REST = "the group became stable sooner"
     ASSIGNED = "partitions assigned sooner"
-    REBALANCE = "a rebalance announced sooner"
+    REBALANCE = "a rebalance reported sooner"
     REJOINED = "the member had to join again"
     LEADER = "another member leads the group"
-    COUNT = "other partitions for a member, but as many"
+    COUNT = "a member has other partitions, but as many"
     NULL = "null in one version, empty in the other"
-    REFUSED = "refused alike, with another offset beside the error"
-    IGNORED = "differs only in what --ignore or --noise name"
+    REFUSED = "the same error, with another offset beside it"
+    IGNORED = "differs only in fields that --ignore or --noise cover"
 
 
 REJOINED = "rejoined"
@@ -122,7 +122,7 @@ class Outcome:
         failure: Why it was not sent or has no response; empty if it has one.
         is_refused: Whether the failure is our decision not to send the request, or not to wait for
             its response, rather than a failure of the target.
-        reasons: Why its response is equivalent, as `compare` found.
+        reasons: Why its response is equivalent, as `compare_outcome` found.
     """
 
     step: Step

@@ -40,12 +40,12 @@ class Source:
     @property
     def options(self) -> dict[str, Any]:
         """The options that select from the captures, by their command-line names."""
-        given = {
+        values = {
             "filter": self.filter,
             "allow": list(self.allow),
             "port": list(self.ports),
         }
-        return {name: value for name, value in given.items() if value}
+        return {name: value for name, value in values.items() if value}
 
 
 def _size(path: Path) -> int | None:

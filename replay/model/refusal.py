@@ -1,4 +1,4 @@
-"""Why a captured request is not sent."""
+"""The error for a captured request that can't be rewritten for the target."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from typing import Any
 
 class RewriteError(Exception):
     """
-    A captured request can't be turned into one for the target.
+    A captured request can't be rewritten for the target.
 
     Attributes:
-        what: Why, in one line.
-        role: What it is that the target would have had to give: the value of a `roles.Role`; empty
-            where the reason is another.
+        what: The reason, in one line.
+        role: The role of the value that the target has not assigned (the value of a `Role`); empty
+            if the reason is another.
         value: The captured value.
     """
 

@@ -1,4 +1,4 @@
-"""What is to be replayed: captured requests, with the answers that they had."""
+"""Captured exchanges, and the steps that replay them."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from dissector.protocol.messages import Message, decode_request, decode_response
 @dataclass(slots=True)
 class CapturedExchange:
     """
-    One request of a capture and what it was answered.
+    A captured request and its response.
 
     Attributes:
         connection: Number of the TCP connection in the capture.
-        client: `address:port` of who asked.
-        broker: `address:port` of who was asked; only ever shown, never connected to.
-        api_key: Of the request.
-        api_version: Of the request.
-        correlation_id: Of the request.
-        client_id: Of the request.
-        request: The frame, without its size.
-        response: The frame of the answer; None where none was captured, or none is due.
-        expects_response: Whether an answer is due at all: not to Produce with acks = 0.
+        client: `address:port` of the client.
+        broker: `address:port` of the broker; only shown, never connected to.
+        api_key: API key of the request.
+        api_version: Version of the request.
+        correlation_id: Correlation id of the request.
+        client_id: Client id of the request.
+        request: The frame, without its size field.
+        response: The frame of the response; None if it was not captured, or none is expected.
+        expects_response: Whether a response is expected; False for Produce with acks = 0.
         request_time_ns: When the request was complete.
         response_time_ns: When the response was complete.
     """
@@ -50,11 +50,11 @@ class CapturedExchange:
         return api_name(self.api_key)
 
     def request_message(self) -> Message:
-        """Decode the request, anew each time: a body may be changed by who asked for it."""
+        """Decode the request, anew each time, as callers may modify its body."""
         return decode_request(self.request)
 
     def response_message(self) -> Message | None:
-        """Decode the answer, once: nobody may change its body; None where there is none."""
+        """Decode the response, once, so its body must not be modified; None without a response."""
         if self.response is None:
             return None
         if self._response_message is None:
@@ -65,19 +65,19 @@ class CapturedExchange:
 @dataclass(slots=True)
 class Step:
     """
-    A captured request in its place in a plan.
+    A captured request at its place in a plan.
 
     Attributes:
         number: From 0, in the order in which requests were captured.
-        captured: The request.
-        after: Numbers of the steps that must be answered before this one is sent.
+        captured: The request and its response.
+        after: Numbers of the steps that must have responses before this one is sent.
         left_out: Why it is not sent; empty if it is.
-        is_before_rebalance: Whether a member is told that all is well, and next that its group
-            rebalances.
-        is_before_assignment: Whether a member is not given partitions that it is given later.
-        missing_prerequisites: Changes that were left out and that its answer goes by, as
-            `policy.changes` tells.
-        overlaps: Things that changed while it was asked about them, as in `overlaps.Overlaps`.
+        is_before_rebalance: Whether its response reports no error, and the member's next one a
+            rebalance of the group.
+        is_before_assignment: Whether the member gets partitions only in a later response.
+        missing_prerequisites: Changes that its response depends on and that were left out, as
+            `exclusion_policy.changes` names them.
+        overlaps: Resources that changed during the request, as in `concurrent_changes.Overlaps`.
     """
 
     number: int

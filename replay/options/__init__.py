@@ -1,1 +1,1 @@
-"""What a replay is asked to do: target, login, pace, limits, criteria."""
+"""Settings of a replay: target, authentication, pacing, limits and criteria."""

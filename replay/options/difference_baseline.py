@@ -63,7 +63,7 @@ class DifferenceBaseline:
     The set of accepted differences.
 
     Args:
-        lines: Lines in the format of `Place.line`.
+        lines: Lines in the format of `DifferenceKey.line`.
         upgrade: Whether to accept the differences of a broker upgrade too: offered APIs and
             features, and changed defaults of settings.
 
@@ -93,8 +93,8 @@ class DifferenceBaseline:
         try:
             lines = Path(file).read_text(encoding="utf-8").splitlines()
         except (OSError, UnicodeDecodeError) as error:
-            why = error.strerror if isinstance(error, OSError) else "no UTF-8"
-            raise UsageError(f"{file}: can not be read ({why})") from None
+            reason = error.strerror if isinstance(error, OSError) else "not UTF-8"
+            raise UsageError(f"{file}: cannot be read ({reason})") from None
         found = (line.strip() for line in lines)
         return cls([line for line in found if line and not line.startswith("#")], upgrade)
 

@@ -66,8 +66,8 @@ class Limit:
         if self.is_factor and before_ms is None:
             return None
         limit_ms = (before_ms or 0.0) * self.maximum if self.is_factor else self.maximum
-        least_ms = limit_ms + (_JITTER_MS if self.is_factor else 0.0)
-        if after_ms <= least_ms:
+        tolerated_ms = limit_ms + (_JITTER_MS if self.is_factor else 0.0)
+        if after_ms <= tolerated_ms:
             return None
         return {
             "limit": self.text,
@@ -117,9 +117,9 @@ class Criteria:
             UsageError: A word is unknown.
         """
         words = [word.strip() for text in fail_on for word in text.split(",") if word.strip()]
-        known = accepted or DifferenceBaseline()
+        baseline = accepted or DifferenceBaseline()
         if not words:
-            return cls(accepted=known)
+            return cls(accepted=baseline)
         limits = tuple(_limit(word) for word in words if word.lower().startswith("latency"))
         plain = [word.lower() for word in words if not word.lower().startswith("latency")]
         for word in plain:
@@ -127,7 +127,7 @@ class Criteria:
                 names = ", ".join([*FAIL_ON, UNBALANCED, NOTHING, "latency:p99>2x"])
                 raise UsageError(f"--fail-on takes {names}, not {word!r}")
         verdicts = frozenset(FAIL_ON[word] for word in plain if word in FAIL_ON)
-        return cls(verdicts, limits, known, UNBALANCED in plain)
+        return cls(verdicts, limits, baseline, UNBALANCED in plain)
 
 
 def _limit(text: str) -> Limit:
@@ -136,7 +136,7 @@ def _limit(text: str) -> Limit:
     percent = 0 if found is None else 100 if found[2].lower() == "max" else int(found[2][1:])
     if found is None or not 1 <= percent <= 100:
         raise UsageError(
-            f"--fail-on {text!r} is no limit: write latency:p99>2x, latency:max>500ms or "
+            f"--fail-on {text!r} is not a limit: write latency:p99>2x, latency:max>500ms or "
             "latency:Produce:p50>1.5x"
         )
     if found[1] and found[1].lower() not in names:

@@ -1,4 +1,4 @@
-"""How a plan is played: pace, repeats and limits."""
+"""Play options: pacing, repeats and limits."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from replay.options.pacing import Pace
 @dataclass(frozen=True, slots=True)
 class PlayOptions:
     """
-    How a plan is played.
+    Pacing, repeats and limits of a replay.
 
     Attributes:
-        pace: How fast.
-        loop: How many times; names are unique to each pass after the first.
-        limit: How many requests are sent at most, in all passes together; None for all.
-        duration_s: How long it may take at most, in all; None for as long as it takes.
-        timeout_s: How long the target may take for an answer, and how long it is asked again where
-            it must come to what the capture shows.
-        honours_throttle: Whether a connection pauses when the target asks for that (KIP-219).
+        pace: The pacing.
+        loop: Number of passes; each after the first has names of its own.
+        limit: Maximum number of requests in all passes together; None for no limit.
+        duration_s: Maximum duration in all; None for no limit.
+        timeout_s: Timeout for a response, and for retries until the target reaches the captured
+            state.
+        honours_throttle: Whether a connection pauses for the throttle time in a response (KIP-219).
     """
 
     pace: Pace = Pace()  # noqa: RUF009 (frozen)

@@ -1,4 +1,4 @@
-"""How a target is logged in to, as options of the command line."""
+"""Command-line options for encryption and authentication of connections to the target."""
 
 from __future__ import annotations
 
@@ -7,14 +7,17 @@ from typing import Annotated, TypeAlias
 
 import typer
 
-Tls: TypeAlias = Annotated[bool, typer.Option("--tls", help="Encrypt.")]
+Tls: TypeAlias = Annotated[bool, typer.Option("--tls", help="Encrypt connections.")]
 TlsCa: TypeAlias = Annotated[
-    Path | None, typer.Option(metavar="FILE", help="PEM: whom to trust, other than usual.")
+    Path | None,
+    typer.Option(metavar="FILE", help="PEM: certificate authorities, instead of the system's."),
 ]
 TlsCertificate: TypeAlias = Annotated[
-    Path | None, typer.Option(metavar="FILE", help="PEM: our own certificate.")
+    Path | None, typer.Option(metavar="FILE", help="PEM: the client certificate.")
 ]
-TlsKey: TypeAlias = Annotated[Path | None, typer.Option(metavar="FILE", help="PEM: its key.")]
+TlsKey: TypeAlias = Annotated[
+    Path | None, typer.Option(metavar="FILE", help="PEM: its private key.")
+]
 Sasl: TypeAlias = Annotated[
     str,
     typer.Option(
@@ -23,7 +26,9 @@ Sasl: TypeAlias = Annotated[
         "$KAFKASHARK_PASSWORD or $KAFKASHARK_TOKEN, or --sasl-secret.",
     ),
 ]
-SaslUser: TypeAlias = Annotated[str, typer.Option(metavar="NAME", help="For PLAIN and SCRAM.")]
+SaslUser: TypeAlias = Annotated[
+    str, typer.Option(metavar="NAME", help="User name for PLAIN and SCRAM.")
+]
 SaslSecret: TypeAlias = Annotated[
-    Path | None, typer.Option(metavar="FILE", help="Holds the password or the token.")
+    Path | None, typer.Option(metavar="FILE", help="File with the password or token.")
 ]

@@ -1,4 +1,4 @@
-"""Whom a replay talks to, under which names, and what it takes for the same."""
+"""Settings of a replay: the target, names on it, and how responses are compared."""
 
 from __future__ import annotations
 
@@ -15,26 +15,26 @@ from replay.options.pass_criteria import Criteria
 from replay.options.play_options import PlayOptions
 
 MOCK = "mock"
-"""In the place of an address: the embedded broker."""
+"""The address that stands for the embedded broker."""
 
 
 @dataclass(frozen=True, slots=True)
 class TargetSettings:
     """
-    All that is to be said of a replay but what is played.
+    All settings of a replay; the plan is separate.
 
     Attributes:
         to: `HOST:PORT[,...]`, or `MOCK`.
-        security: How connections to it are encrypted and authenticated.
-        topic_map: Topics with names of their own on the target.
+        security: Encryption and authentication of connections.
+        topic_map: Captured topic -> topic on the target.
         prefix: Put before the names of topics, groups and transactional ids.
-        offsets: What is sent for an offset that nothing is known of.
-        create_topics: Whether topics that the target lacks are created.
-        play_options: How fast, how often, how long.
-        noise: Differences that do not count.
+        offsets: What to send for an offset without a mapping.
+        create_topics: Whether to create topics that the target lacks.
+        play_options: Pacing, repeats and limits.
+        noise: The ignore rules.
         show_secrets: Whether secrets are compared and shown.
-        criteria: What makes the replay fail.
-        show_payloads: Whether keys, values and headers of records are shown in reports.
+        criteria: The criteria for a failed replay.
+        show_payloads: Whether reports show keys, values and headers of records.
     """
 
     to: str
@@ -50,20 +50,20 @@ class TargetSettings:
     show_payloads: bool = False
 
     def options(self) -> dict[str, Any]:
-        """Return what is not by default, and target and speed, as the command line has them."""
-        manner, pace = self.play_options, self.play_options.pace
+        """Return target, speed and all values other than the default, by command-line option."""
+        play, pace = self.play_options, self.play_options.pace
         accepted = self.criteria.accepted
-        given = {
+        values = {
             "topic-map": [f"{old}={new}" for old, new in self.topic_map.items()],
             "prefix": self.prefix,
             "offsets": self.offsets if self.offsets != "kept" else "",
             "create-topics": self.create_topics,
             "rate": pace.rate,
             "max-wait": pace.max_wait_s,
-            "loop": manner.loop if manner.loop > 1 else None,
-            "limit": manner.limit,
-            "duration": manner.duration_s,
-            "ignore-throttle": not manner.honours_throttle,
+            "loop": play.loop if play.loop > 1 else None,
+            "limit": play.limit,
+            "duration": play.duration_s,
+            "ignore-throttle": not play.honours_throttle,
             "tls": self.security.tls is not None,
             "sasl": self.security.mechanism,
             "ignore": list(self.noise.patterns),
@@ -73,24 +73,24 @@ class TargetSettings:
             "show-secrets": self.show_secrets,
             "show-payloads": self.show_payloads,
         }
-        first = {"to": self.to, "speed": pace.speed or "max", "timeout": manner.timeout_s}
-        return first | {name: value for name, value in given.items() if value}
+        first = {"to": self.to, "speed": pace.speed or "max", "timeout": play.timeout_s}
+        return first | {name: value for name, value in values.items() if value}
 
     def names(self, copy: int) -> NameMap:
-        """Return the names of a pass."""
+        """Return the name mapping of a pass."""
         return NameMap(self.topic_map, self.prefix, copy)
 
     def live_topics(self, captured: Mapping[str, int]) -> dict[str, int]:
         """
-        Return topics with their partitions by the names that they have in all passes.
+        Return the partition counts of topics by their live names, for all passes.
 
         Raises:
             UsageError: Two topics would have the same name.
         """
-        found: dict[str, int] = {}
+        topics: dict[str, int] = {}
         for names in map(self.names, range(self.play_options.loop)):
             live = {names.topic(topic): count for topic, count in captured.items()}
             if len(live) < len(captured):
                 raise UsageError("two captured topics would have the same name on the target")
-            found |= live
-        return found
+            topics |= live
+        return topics

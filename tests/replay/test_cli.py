@@ -215,7 +215,7 @@ def test_what_is_accepted_fails_no_more_and_what_is_stale_is_told(
     assert "Accepted differences: fail nothing" in out
     assert not err
     assert _run(PRODUCED, *given, "--accept", file) == 0
-    assert "--accept: not found any more: ApiVersions.error_code" in capsys.readouterr().err
+    assert "--accept: no longer found: ApiVersions.error_code" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -242,7 +242,7 @@ def test_an_upgrade_has_its_own_section_and_fails_nothing(
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ([], "where to?"),
+        ([], "no target"),
         (["--to", "mock", "--speed", "fast"], "--speed takes a number"),
         (["--to", "mock", "--speed", "-1"], "--speed takes a number"),
         (["--to", "mock", "--topic-map", "a"], "--topic-map takes OLD=NEW"),
@@ -251,13 +251,13 @@ def test_an_upgrade_has_its_own_section_and_fails_nothing(
         (["--to", "mock", "--report", "nowhere/a.html"], "there is no folder"),
         (["--to", "mock", "--topic-map", "a=b", "--topic-map", "a=c"], "names 'a' twice"),
         (["--to", "mock", "--ignore", "Fitch.x"], "names no API"),
-        (["--to", "mock", "--noise", "nowhere"], "can not be read"),
+        (["--to", "mock", "--noise", "nowhere"], "cannot be read"),
         (["--to", "mock", "--reference", "mock"], "--noise learn"),
         (["--to", "mock", "--allow", "Nothing"], "can not be allowed"),
         (["--to", "mock", "-Y", "api =="], "filter:"),
         (["--to", "mock", "--fail-on", "all"], "--fail-on takes differs, error, missing"),
-        (["--to", "mock", "--fail-on", "latency:fast"], "is no limit"),
-        (["--to", "mock", "--accept", "nowhere"], "can not be read"),
+        (["--to", "mock", "--fail-on", "latency:fast"], "is not a limit"),
+        (["--to", "mock", "--accept", "nowhere"], "cannot be read"),
         (["--to", "mock", "--write-accepted", "nowhere/a"], "there is no folder"),
     ],
 )

@@ -27,7 +27,7 @@ def test_says_how_far_a_run_is() -> None:
 def test_is_shown_on_a_terminal_and_taken_away(
     is_terminal: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(cli_progress, "PATIENCE_S", 0)
+    monkeypatch.setattr(cli_progress, "SHOW_AFTER_S", 0)
     monkeypatch.setattr(sys.stderr, "isatty", lambda: is_terminal)
     with cli_progress.ProgressLine() as line:
         line.show(_run(), made(outcomes()[0]))
@@ -40,7 +40,7 @@ def test_short_replays_show_nothing(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
-    monkeypatch.setattr(cli_progress, "PATIENCE_S", 1e9)
+    monkeypatch.setattr(cli_progress, "SHOW_AFTER_S", 1e9)
     with cli_progress.ProgressLine() as line:
         line.show(_run(), made(outcomes()[0]))
     assert not capsys.readouterr().err

@@ -103,5 +103,5 @@ def test_a_bad_word_is_told_before_anything_is_sent(tmp_path: Path) -> None:
     with Plan.of(PRODUCED) as plan:
         with pytest.raises(UsageError, match="--fail-on"):
             replay(plan, "nowhere:1", fail_on=["everything"])
-        with pytest.raises(UsageError, match="can not be read"):
+        with pytest.raises(UsageError, match="cannot be read"):
             replay(plan, "nowhere:1", accept=tmp_path / "nothing")

@@ -122,7 +122,7 @@ def sweeps(prefix: str) -> tuple[Case, ...]:
             f"{sweep}-data",
             begins="sweep",
             parts=(Part(ANSWERED),),
-            refuses="the capture nowhere names the topic with id .*",
+            refuses="the capture has no name for topic id .*",
         ),
         Case(f"{sweep}-too-new", leaves_out=TOO_NEW),
         Case(f"{sweep}-transactions", begins="sweep.transaction", play=said_by_clients),

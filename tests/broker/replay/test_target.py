@@ -107,7 +107,9 @@ def test_tls_with_the_certificate(kafka: StartCluster) -> None:
     with_target(target.bootstrap("SSL"), do, trusted)
     expect(target.bootstrap("SSL"), Security.read(tls=True, environment={}), "is not trusted")
     expect(target.bootstrap("PLAINTEXT"), trusted, "perhaps it does not speak TLS")
-    expect(target.bootstrap("SSL"), Security(), "it wants a TLS connection|closed the connection")
+    expect(
+        target.bootstrap("SSL"), Security(), "it requires a TLS connection|closed the connection"
+    )
 
 
 def expect(bootstrap: str, security: Security, said: str) -> None:

@@ -192,7 +192,7 @@ def test_a_token_file_is_read_again_each_time(tmp_path: Path) -> None:
     ("options", "said"),
     [
         ({"mechanism": "GSSAPI"}, "GSSAPI is not one of PLAIN"),
-        ({"mechanism": "PLAIN", "username": "a"}, r"wants a secret.*\$KAFKASHARK_PASSWORD"),
+        ({"mechanism": "PLAIN", "username": "a"}, r"requires a secret.*\$KAFKASHARK_PASSWORD"),
         ({"mechanism": "OAUTHBEARER"}, r"\$KAFKASHARK_TOKEN"),
         ({"mechanism": "PLAIN", "environment": {"KAFKASHARK_PASSWORD": "x"}}, "user name"),
         ({"mechanism": "PLAIN", "secret_file": Path("not-there")}, "not-there: the secret can"),

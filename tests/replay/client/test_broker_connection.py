@@ -130,9 +130,9 @@ def test_a_broker_that_stalls_is_given_up() -> None:
         link.timeout_s = 0.05
         first, second = link.send(HEARTBEAT, 4, beat(1)), link.send(HEARTBEAT, 4, beat(2))
         for each in (first, second):
-            with pytest.raises(ReplayError, match=r"did not answer Heartbeat v4 in 0\.05 s"):
+            with pytest.raises(ReplayError, match=r"did not respond to Heartbeat v4 in 0\.05 s"):
                 await each.response()
-        with pytest.raises(ReplayError, match="did not answer"):
+        with pytest.raises(ReplayError, match="did not respond"):
             link.send(HEARTBEAT, 4, beat(3))
 
     with_link({"Heartbeat": lambda _: None}, do)
@@ -141,7 +141,7 @@ def test_a_broker_that_stalls_is_given_up() -> None:
 def test_more_answers_than_requests_are_told() -> None:
     async def do(link: BrokerConnection, broker: Scripted) -> None:
         assert await link.request(HEARTBEAT, 4, beat(1)) is not None
-        with pytest.raises(ReplayError, match="nobody asked"):
+        with pytest.raises(ReplayError, match="without a request"):
             await ask_on_and_on(link, HEARTBEAT, 4, beat(1))
 
     def twice(message: Message) -> Answer:
@@ -165,10 +165,10 @@ def test_a_broker_that_hangs_up_is_told() -> None:
 @pytest.mark.parametrize(
     ("garbage", "said"),
     [
-        (b"HTTP/1.1 400 Bad Request\r\n\r\n", "answers in HTTP; this is no Kafka listener"),
-        (b"\x15\x03\x03\0\2\2\x46", "answers in TLS; it wants a TLS connection"),
+        (b"HTTP/1.1 400 Bad Request\r\n\r\n", "responds in HTTP; this is not a Kafka listener"),
+        (b"\x15\x03\x03\0\2\2\x46", "responds in TLS; it requires a TLS connection"),
         (b"\xff\xff\xff\xff", "sent a frame of -1 bytes"),
-        (b"\0\0\0\x08\0\0\0\x63abcd", "answered correlation id 99 where"),
+        (b"\0\0\0\x08\0\0\0\x63abcd", "sent a response with correlation id 99 instead of"),
     ],
 )
 def test_garbage_is_told(garbage: bytes, said: str) -> None:
@@ -184,7 +184,7 @@ def test_garbage_is_told(garbage: bytes, said: str) -> None:
 
 def test_an_answer_that_can_not_be_read_leaves_the_link_alone() -> None:
     async def do(link: BrokerConnection, broker: Scripted) -> None:
-        with pytest.raises(ReplayError, match=r"answered garbage: .*Heartbeat v4"):
+        with pytest.raises(ReplayError, match=r"sent an undecodable response: .*Heartbeat v4"):
             await link.request(HEARTBEAT, 4, beat(0))
         assert await link.request(HEARTBEAT, 4, beat(1)) is not None
 
@@ -278,7 +278,7 @@ def test_tls_with_a_certificate_that_is_trusted() -> None:
         (True, "127.0.0.1", {"tls": True}, "its certificate is not trusted: self"),
         (True, "localhost", {"authority_file": CERTIFICATE}, "is not trusted: Hostname mismatch"),
         (False, "127.0.0.1", {"tls": True}, r"no TLS connection: \w.*does not speak TLS"),
-        (True, "127.0.0.1", {}, "it wants a TLS connection|closed the connection"),
+        (True, "127.0.0.1", {}, "it requires a TLS connection|closed the connection"),
     ],
 )
 def test_tls_that_does_not_come_about(
@@ -366,7 +366,7 @@ def test_a_broker_that_takes_no_more_is_given_up() -> None:
         records = {"index": 0, "records": bytes(1 << 24)}
         body = produce([{"name": "t", "partition_data": [records]}])
         with pytest.raises(ReplayError, match=r"took no bytes for 0\.1 s"):
-            await ask_on_and_on(link, KEYS["Produce"], 9, body, due=False)
+            await ask_on_and_on(link, KEYS["Produce"], 9, body, expects_response=False)
         hung.set()
         server.close()
 

@@ -23,13 +23,13 @@ class Noting(PendingRequest):
         self.correlation_id = correlation_id
         self.taken: list[bytes] = []
 
-    def take_many(self, data: bytes | bytearray, start: int, now_ns: int) -> tuple[int, int]:
+    def receive_many(self, data: bytes | bytearray, start: int, now_ns: int) -> tuple[int, int]:
         end = start
         while data[end : end + 1] == self.name:
             end += 1
         return end - start, end
 
-    def take(self, frame: bytes) -> None:
+    def receive(self, frame: bytes) -> None:
         self.taken.append(frame)
 
 
@@ -72,10 +72,10 @@ def test_only_the_answer_that_is_next_is_taken() -> None:
         waiting.receive(b"\0\0\0\1one")
         assert (first.taken, second.taken) == ([b"\0\0\0\1one"], [])
         waiting.receive(b"\0\0\0\1two")
-        assert failures == ["answered correlation id 1 where 2 (Produce v9) was next"]
+        assert failures == ["sent a response with correlation id 1 instead of 2 (Produce v9)"]
         assert waiting.drain() == [second]
         waiting.receive(b"\0\0\0\2two")
-        assert failures[1:] == ["answered what nobody asked (correlation id 2)"]
+        assert failures[1:] == ["sent a response without a request (correlation id 2)"]
 
     with_waiting(do)
 
@@ -88,7 +88,7 @@ def test_what_waits_by_nature_is_given_its_time() -> None:
         waiting.receive(b"\0\0\0\1")
         waiting.add(Noting())
         waiting._check_timeout()
-        assert failures == ["did not answer Produce v9 in 0 s"]
+        assert failures == ["did not respond to Produce v9 in 0 s"]
 
     with_waiting(do, timeout_s=0)
 

@@ -17,7 +17,7 @@ def test_topics_are_created_where_they_lack() -> None:
         assert world.created == {"new": -1}
         assert len(cluster.topics["new"].leaders) == 3
         assert await create_topics(cluster, {"new": 3}) == []
-        with pytest.raises(ReplayError, match="topic 'bad' can not be created: said why"):
+        with pytest.raises(ReplayError, match="topic 'bad' cannot be created: said why"):
             await create_topics(cluster, {"bad": 1})
 
     world = World()

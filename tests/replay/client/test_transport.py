@@ -164,7 +164,7 @@ def test_room_is_not_waited_for_where_nobody_takes() -> None:
 def test_a_name_that_is_none() -> None:
     async def main() -> None:
         connection, *_ = made()
-        with pytest.raises(ReplayError, match=r"^no\.such\.host\.invalid:9092: can not be reached"):
+        with pytest.raises(ReplayError, match=r"^no\.such\.host\.invalid:9092: cannot be reached"):
             await connect(connection, "no.such.host.invalid", 9092, None, 20)
 
     asyncio.run(main())

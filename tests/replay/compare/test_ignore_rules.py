@@ -64,5 +64,5 @@ def test_a_file_of_patterns(tmp_path: Path) -> None:
     file = tmp_path / "noise"
     file.write_text("# learned\nFetch.responses  # why\n\nMetadata\n")
     assert Noise.read(file, ["Produce"]).patterns == ("Fetch.responses", "Metadata", "Produce")
-    with pytest.raises(UsageError, match="can not be read"):
+    with pytest.raises(UsageError, match="cannot be read"):
         Noise.read(tmp_path / "none")

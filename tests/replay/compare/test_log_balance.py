@@ -97,7 +97,7 @@ def test_a_log_that_has_what_was_acknowledged_is_balanced() -> None:
 
 def test_acknowledged_records_that_are_not_in_the_log() -> None:
     found = balanced(wrote((0, 0, 5), (5, 5, 5)), Log(range(8)))
-    assert told(found) == [(0, "not in the log, which ends at 8 of the target")]
+    assert told(found) == [(0, "not in the log, which ends at offset 8 of the target")]
 
 
 def test_records_that_no_request_wrote() -> None:
@@ -109,7 +109,7 @@ def test_records_that_no_request_wrote() -> None:
 def test_records_that_a_reader_lacks_and_the_log_too() -> None:
     world = gave(wrote((0, 0, 10)), 7, Range(0, 10), Range(0, 6))
     found = balanced(world, Log(range(6)))
-    assert (7, "not given, and not in the log of the target") in told(found)
+    assert (7, "not returned, and not in the target's log") in told(found)
 
 
 def test_a_poll_that_ended_before_the_records_were_there_lacks_nothing() -> None:
@@ -119,10 +119,10 @@ def test_a_poll_that_ended_before_the_records_were_there_lacks_nothing() -> None
 
 def test_a_poll_lacks_what_it_brings_when_it_is_asked_again() -> None:
     world = gave(wrote((0, 0, 10)), 7, Range(0, 10), Range(0, 6), bound=10)
-    withheld = "not given, though the target had said that it was there"
+    withheld = "not returned, although the target reported them as readable"
     found = balanced(world, Log(range(10)))
     assert told(found) == [(7, withheld)]
-    assert found.findings[0].difference.captured == "4 given that lack, the first at offset 6"
+    assert found.findings[0].difference.captured == "4 missing records, the first at offset 6"
 
 
 def test_a_poll_that_ends_with_a_segment_lacks_nothing() -> None:

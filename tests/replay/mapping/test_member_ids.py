@@ -55,7 +55,7 @@ def test_joining_and_leaving_are_no_turns(turn: int) -> None:
 
 
 def test_old_turns_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(members_module, "MOST_TURNS", 3)
+    monkeypatch.setattr(members_module, "MAX_GENERATIONS", 3)
     members = MemberMap()
     for turn in range(1, 9):
         members.learn_generation("g", "m", turn, 10 * turn)

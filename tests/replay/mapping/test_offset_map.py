@@ -101,7 +101,7 @@ def test_records_prove_a_position_wrong() -> None:
 
 
 def test_the_oldest_are_forgotten_first(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(offsets_module, "MOST_STRETCHES", 10)
+    monkeypatch.setattr(offsets_module, "MAX_STRETCHES", 10)
     offsets = OffsetMap()
     for at in range(0, 100, 2):
         offsets.learn("t", 0, at, 2 * at, 1)

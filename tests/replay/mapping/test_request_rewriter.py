@@ -136,7 +136,7 @@ def test_topic_ids_go_by_their_names() -> None:
 
 def test_a_topic_id_that_nothing_names_is_refused_and_one_without_a_topic_is_told() -> None:
     world = IdMap(topology({"other": 70}))
-    assert "nowhere names" in rewrite(_produce(13, b"", topic_id=uuid(7)), 13, world).refusal
+    assert "no name for topic id" in rewrite(_produce(13, b"", topic_id=uuid(7)), 13, world).refusal
     world.captured_topics.learn({uuid(7): "t"})
     out = rewrite(_produce(13, b"", topic_id=uuid(7)), 13, world)
     assert [change.why for change in out.changes if change.role == "topic_id"] == ["unknown"]
@@ -149,7 +149,7 @@ def test_versions_with_names_become_versions_with_ids_and_back() -> None:
     world.captured_topics.learn({uuid(7): "t"})
     out = rewrite(_produce(13, b"", topic_id=uuid(7)), 9, world)
     assert out.body.topic_data[0].name == "p-t"
-    assert "nothing names" in rewrite(_produce(13, b"", topic_id=uuid(8)), 9, world).refusal
+    assert "no name is known" in rewrite(_produce(13, b"", topic_id=uuid(8)), 9, world).refusal
 
 
 def test_names_change() -> None:

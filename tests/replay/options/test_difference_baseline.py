@@ -105,8 +105,8 @@ def test_an_upgrade_is_not_in_the_file(tmp_path: Path) -> None:
 
 
 def test_a_file_that_can_not_be_read(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="can not be read"):
+    with pytest.raises(UsageError, match="cannot be read"):
         DifferenceBaseline.read(tmp_path / "nowhere")
     (tmp_path / "binary").write_bytes(b"\xff\xfe")
-    with pytest.raises(UsageError, match="no UTF-8"):
+    with pytest.raises(UsageError, match="not UTF-8"):
         DifferenceBaseline.read(tmp_path / "binary")

@@ -81,7 +81,7 @@ def test_a_target_that_falls_silent_ends_the_run(tmp_path: Path) -> None:
         "Heartbeat": beat,
     }
     report = at_script(saved(tmp_path, wire), silent, timeout_s=0.2)
-    assert "did not answer ApiVersions" in report.ended
+    assert "did not respond to ApiVersions" in report.ended
     assert len(beats) == 1
     assert 0 < sum(report.verdicts.values()) < 20
     assert not report.passed

@@ -332,7 +332,7 @@ def test_a_broker_that_hangs_up_is_told_and_the_rest_is_played(tmp_path: Path) -
 def test_a_broker_that_says_nothing_ends_no_run(tmp_path: Path) -> None:
     manner = PlayOptions(Pace(0), timeout_s=0.1)
     played = at_script(beats(tmp_path, 0), {"Heartbeat": lambda _: None}, manner)
-    assert "did not answer Heartbeat" in played.failures[0]
+    assert "did not respond to Heartbeat" in played.failures[0]
 
 
 def test_garbage_is_told(tmp_path: Path) -> None:

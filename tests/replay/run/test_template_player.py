@@ -235,7 +235,7 @@ def test_a_target_that_says_nothing_ends_no_run(tmp_path: Path, traced: Counter[
     report, _ = played(capture(tmp_path), lambda number: None if number >= 36 else 0, 0.3)
     assert traced[True] > AT_ONCE
     assert report.summary()["missing"] == AT_ONCE
-    assert all("did not answer Produce v9" in why for why in report.failures)
+    assert all("did not respond to Produce v9" in why for why in report.failures)
 
 
 def test_what_is_under_way_when_it_ends_has_its_outcome(
