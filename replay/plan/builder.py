@@ -186,7 +186,7 @@ class PlanBuilder:
     def _record_refused_as_new(self, number: int, exchange: Exchange, sets: ReadWriteSets) -> None:
         """Record a Produce request that was refused because its partition was new."""
         if why := why_partition_was_new(exchange.api or "", exchange.response):
-            partitions = [thing[1:] for thing in sets.writes if thing[0] == "partition"]
+            partitions = [resource[1:] for resource in sets.writes if resource[0] == "partition"]
             self._refused_as_new[number] = why, partitions
 
     def _record_assignment(self, number: int, request: Message) -> None:
@@ -197,7 +197,7 @@ class PlanBuilder:
 
     def _record_group_topics(self, sets: ReadWriteSets) -> None:
         """Record the topics whose offsets each group commits or fetches."""
-        named = [thing[:2] for thing in sets.reads | sets.writes if len(thing) > 1]
+        named = [resource[:2] for resource in sets.reads | sets.writes if len(resource) > 1]
         topics = {name for kind, name in named if kind == "topic" and isinstance(name, str)}
         for group in (name for kind, name in named if kind == "group"):
             if topics:

@@ -31,7 +31,7 @@ def overlaps(
     dependencies: Dependencies, times: CaptureTimes, name: Callable[[UUID], str | None]
 ) -> dict[int, dict[Resource, bool]]:
     """
-    Return the exchanges that read positions, with the things that changed during each read.
+    Return the exchanges that read positions, with the resources that changed during each read.
 
     Args:
         dependencies: The dependencies: what each exchange read and wrote.
@@ -39,23 +39,23 @@ def overlaps(
         name: Returns the name of a topic id.
     """
     same = same_resources(dependencies.resources, name)
-    request: dict[int, list[int]] = {}
-    for number, touches in dependencies.progress_queries:
-        for each in touches:
-            request.setdefault(same.get(each >> 1, each >> 1), []).append(number)
-    changed = _changed(dependencies, times, same, request.keys())
+    queries: dict[int, list[int]] = {}
+    for number, accesses in dependencies.progress_queries:
+        for each in accesses:
+            queries.setdefault(same.get(each >> 1, each >> 1), []).append(number)
+    changed = _changed(dependencies, times, same, queries.keys())
     titles = {
-        number: thing for thing, number in dependencies.resources.items() if number in changed
+        number: resource for resource, number in dependencies.resources.items() if number in changed
     }
     found: dict[int, dict[Resource, bool]] = {}
-    for thing, (changes, ends) in changed.items():
-        numbers = request[thing]
+    for resource, (changes, ends) in changed.items():
+        numbers = queries[resource]
         spans = _columns([_span(times, each) for each in numbers])
         during = _overlap(spans, changes).tolist()
         behind = _overlap(spans, ends).tolist()
         for number, is_during, is_behind in zip(numbers, during, behind, strict=True):
             if is_during or is_behind:
-                found.setdefault(number, {})[titles[thing]] = is_during
+                found.setdefault(number, {})[titles[resource]] = is_during
     return found
 
 
@@ -65,11 +65,11 @@ def _changed(
     same: Mapping[int, int],
     wanted: Collection[int],
 ) -> dict[int, tuple[list[_Span], list[_Span]]]:
-    """Return the times of changes to each thing, and of the completion of transactions."""
+    """Return the times of changes to each resource, and of the completion of transactions."""
     settled = dict(_transaction_ends(dependencies, times))
     changed: dict[int, tuple[list[_Span], list[_Span]]] = {}
-    for thing, number in dependencies.writers(wanted, same):
-        changes, ends = changed.setdefault(thing, ([], []))
+    for resource, number in dependencies.writers(wanted, same):
+        changes, ends = changed.setdefault(resource, ([], []))
         begun_ns, done_ns = _span(times, number)
         changes.append((begun_ns, done_ns))
         if number in settled:

@@ -2,7 +2,7 @@
 Dependencies: which steps must have their responses before another may be sent.
 
 A step depends on steps whose responses were captured before its request: on its own connection on
-the newest of these, which keeps the depth of pipelining; on others if both access the same thing
+the newest of these, which keeps the depth of pipelining; on others if both access the same resource
 and one of them writes it. Records keep the order of their captured offsets, members of groups that
 of their generations, also if requests overlapped. All dependencies are earlier steps, so there are
 no cycles.
@@ -41,7 +41,7 @@ _RespondedSteps = dict[int, tuple[int, int]]
 
 @dataclass(slots=True)
 class _Accesses:
-    """Answered steps that accessed a thing; `commutes`: the order of its writes is irrelevant."""
+    """Answered steps that accessed a resource; `commutes`: its writes may be in any order."""
 
     readers: _RespondedSteps = field(default_factory=dict)
     writers: _RespondedSteps = field(default_factory=dict)
@@ -77,7 +77,7 @@ class ShapeReadWriteSets(NamedTuple):
     The common read and write sets of exchanges of one shape.
 
     Attributes:
-        accesses: Numbers of things, doubled, plus one for a write.
+        accesses: Numbers of resources, doubled, plus one for a write.
         logs: Numbers of the logs to which they append.
         partitions: Those of `accesses` that take effect at the end of a transaction.
     """
@@ -93,13 +93,14 @@ class Dependencies:
 
     Attributes:
         partitions: Topic -> the number of partitions in the capture.
-        resources: Accessed thing -> its number.
+        resources: Accessed resource -> its number.
         logs: Appended and fetched offsets.
         group_order: Group events and their order.
         auto_created: Topics that did not exist at first, and that a request may have created.
         transaction_ends: Producer -> exchanges that ended its transactions.
         fetched_transaction_ends: Exchange and producer, for each fetched end of a transaction.
-        progress_queries: Exchanges that query progress, and the things, as in `Model.touches`.
+        progress_queries: Exchanges that query progress, and the resources, as in
+            `ShapeReadWriteSets.accesses`.
     """
 
     def __init__(self) -> None:
@@ -117,69 +118,69 @@ class Dependencies:
         self._not_found_topics: set[str] = set()
         self.auto_created: set[str] = set()
 
-    def add(self, found: ReadWriteSets) -> None:
+    def add(self, sets: ReadWriteSets) -> None:
         """Add the read and write sets of the next exchange."""
         number = len(self._ends) - 1
-        self._record_new_topics(found)
-        self._accesses.extend(self._encode_accesses(found))
-        for thing in found.reads:
-            if thing[0] == "producer":
-                self._transaction_accesses.setdefault(thing[1], set()).update(
-                    self._in_transaction(found)
+        self._record_new_topics(sets)
+        self._accesses.extend(self._encode_accesses(sets))
+        for resource in sets.reads:
+            if resource[0] == "producer":
+                self._transaction_accesses.setdefault(resource[1], set()).update(
+                    self._in_transaction(sets)
                 )
-        if found.ended_transaction is not None:
+        if sets.ended_transaction is not None:
             # Markers are written to all partitions of the transaction.
             self._accesses.extend(
-                sorted(self._transaction_accesses.pop(found.ended_transaction, ()))
+                sorted(self._transaction_accesses.pop(sets.ended_transaction, ()))
             )
-            for begun in self._open_transactions.pop(found.ended_transaction, {}).items():
+            for begun in self._open_transactions.pop(sets.ended_transaction, {}).items():
                 self.logs.record_transaction_end(*begun, number)
         self._ends.append(len(self._accesses))
-        if found.progress_queries:
+        if sets.progress_queries:
             self.progress_queries.append(
-                (number, array("i", self._encode_accesses(ReadWriteSets(found.progress_queries))))
+                (number, array("i", self._encode_accesses(ReadWriteSets(sets.progress_queries))))
             )
-        writers = [thing[1] for thing in found.reads if thing[0] == "producer"]
-        for log, offset in found.appended_offsets.items():
+        writers = [resource[1] for resource in sets.reads if resource[0] == "producer"]
+        for log, offset in sets.appended_offsets.items():
             self._record_append(self.logs.number(log), offset, number, writers)
-        for log, offset in found.read_offsets.items():
+        for log, offset in sets.read_offsets.items():
             self.logs.record_read(self.logs.number(log), offset, number)
-        self.fetched_transaction_ends += [(number, producer) for producer in found.ended_producers]
-        if found.ended_transaction is not None:
-            self.transaction_ends.setdefault(found.ended_transaction, []).append(number)
-        if found.group_event is not None:
-            self.group_order.add(number, found.group_event)
-        for topic, count in found.partitions.items():
+        self.fetched_transaction_ends += [(number, producer) for producer in sets.ended_producers]
+        if sets.ended_transaction is not None:
+            self.transaction_ends.setdefault(sets.ended_transaction, []).append(number)
+        if sets.group_event is not None:
+            self.group_order.add(number, sets.group_event)
+        for topic, count in sets.partitions.items():
             self.partitions[topic] = max(self.partitions.get(topic, 0), count)
 
-    def _record_new_topics(self, found: ReadWriteSets) -> None:
+    def _record_new_topics(self, sets: ReadWriteSets) -> None:
         """Count the first exchange that finds a missing topic as its creator; it is retried."""
-        new = self._not_found_topics & found.existing_topics
-        self._not_found_topics = (self._not_found_topics | found.auto_created) - new
-        self.auto_created |= found.auto_created
+        new = self._not_found_topics & sets.existing_topics
+        self._not_found_topics = (self._not_found_topics | sets.auto_created) - new
+        self.auto_created |= sets.auto_created
         if new:
-            found.writes.update({TOPICS}, (("topic", name) for name in new))
-            found.reads -= found.writes
+            sets.writes.update({TOPICS}, (("topic", name) for name in new))
+            sets.reads -= sets.writes
 
-    def _encode_accesses(self, found: ReadWriteSets) -> Iterator[int]:
-        for things, writes in ((found.reads, 0), (found.writes, 1)):
-            for thing in things:
-                yield 2 * self.resources.setdefault(thing, len(self.resources)) + writes
+    def _encode_accesses(self, sets: ReadWriteSets) -> Iterator[int]:
+        for resources, writes in ((sets.reads, 0), (sets.writes, 1)):
+            for resource in resources:
+                yield 2 * self.resources.setdefault(resource, len(self.resources)) + writes
 
-    def shape_sets(self, found: ReadWriteSets) -> ShapeReadWriteSets:
+    def shape_sets(self, sets: ReadWriteSets) -> ShapeReadWriteSets:
         """Return the model of exchanges with these read and write sets, apart from producers."""
-        reads = {thing for thing in found.reads if thing[0] != "producer"}
-        logs = [self.logs.number(log) for log in found.appended_offsets]
-        touches = array("i", self._encode_accesses(ReadWriteSets(reads, found.writes)))
-        return ShapeReadWriteSets(touches, logs, frozenset(self._in_transaction(found)))
+        reads = {resource for resource in sets.reads if resource[0] != "producer"}
+        logs = [self.logs.number(log) for log in sets.appended_offsets]
+        accesses = array("i", self._encode_accesses(ReadWriteSets(reads, sets.writes)))
+        return ShapeReadWriteSets(accesses, logs, frozenset(self._in_transaction(sets)))
 
-    def _in_transaction(self, found: ReadWriteSets) -> Iterator[int]:
+    def _in_transaction(self, sets: ReadWriteSets) -> Iterator[int]:
         """Yield the writes that take effect at the end of a transaction."""
-        kinds = ["partition"] * bool(found.appended_offsets) + [
+        kinds = ["partition"] * bool(sets.appended_offsets) + [
             "group"
-        ] * found.commits_in_transaction
+        ] * sets.commits_in_transaction
         return self._encode_accesses(
-            ReadWriteSets(writes={each for each in found.writes if each[0] in kinds})
+            ReadWriteSets(writes={each for each in sets.writes if each[0] in kinds})
         )
 
     def _record_append(self, log: int, offset: int, number: int, producers: Iterable[int]) -> None:
@@ -203,34 +204,34 @@ class Dependencies:
         self._accesses.extend(sets.accesses)
         known = [each for each in producers if each >= 0]
         for each in known:
-            thing = self.resources.setdefault(("producer", each), len(self.resources))
-            self._accesses.append(2 * thing)
+            resource = self.resources.setdefault(("producer", each), len(self.resources))
+            self._accesses.append(2 * resource)
             self._transaction_accesses.setdefault(each, set()).update(sets.partitions)
         self._ends.append(len(self._accesses))
         for log, offset in zip(sets.logs, offsets, strict=True):
             self._record_append(log, offset, number, known)
 
     def accesses(self, number: int) -> array[int]:
-        """Return the things that an exchange accessed, as in `Model.touches`."""
+        """Return the resources that an exchange accessed, as in `ShapeReadWriteSets.accesses`."""
         return self._accesses[self._ends[number] : self._ends[number + 1]]
 
     def writers(
         self, wanted: Collection[int], same: Mapping[int, int]
     ) -> Iterator[tuple[int, int]]:
         """
-        Yield things and exchanges that write them.
+        Yield resources and exchanges that write them.
 
         Args:
-            wanted: The numbers of the things.
-            same: Number of a thing known by topic id -> its number by topic name.
+            wanted: The numbers of the resources.
+            same: Number of a resource known by topic id -> its number by topic name.
         """
-        touches = np.frombuffer(self._accesses, np.int32)
+        accesses = np.frombuffer(self._accesses, np.int32)
         numbers = np.array([same.get(each, each) for each in range(len(self.resources))], np.int64)
         is_wanted = np.isin(numbers, list(wanted))
-        at = np.flatnonzero((touches & 1).astype(bool) & is_wanted[touches >> 1])
+        at = np.flatnonzero((accesses & 1).astype(bool) & is_wanted[accesses >> 1])
         ends = np.frombuffer(self._ends, np.int64)
         exchanges = np.searchsorted(ends, at, "right") - 1
-        yield from zip(numbers[touches[at] >> 1].tolist(), exchanges.tolist(), strict=True)
+        yield from zip(numbers[accesses[at] >> 1].tolist(), exchanges.tolist(), strict=True)
 
     def of_steps(
         self, order: Sequence[int], times: CaptureTimes, name: Callable[[UUID], str | None]
@@ -312,9 +313,9 @@ class _Sweep:
         connection = self._times.connection(number)
         found = {self._newest_steps[connection]} if connection in self._newest_steps else set()
         for each in self._dependencies.accesses(number):
-            touch = self._accesses.get(self._same.get(each >> 1, each >> 1))
-            if touch is not None:
-                touch.add_dependencies(found, connection, bool(each & 1))
+            access = self._accesses.get(self._same.get(each >> 1, each >> 1))
+            if access is not None:
+                access.add_dependencies(found, connection, bool(each & 1))
         return found
 
     def _record_response(self, done_ns: int, step: int, number: int) -> None:
@@ -323,21 +324,21 @@ class _Sweep:
         begun_ns = self._times.times_ns(number)[0]
         self._newest_steps[connection] = max(self._newest_steps.get(connection, -1), step)
         for each in self._dependencies.accesses(number):
-            thing = self._same.get(each >> 1, each >> 1)
-            touch = self._accesses.get(thing)
-            if touch is None:
-                touch = self._accesses[thing] = _Accesses(commutes=thing in self._commuting)
-            touch.record(connection, step, begun_ns, done_ns, bool(each & 1))
+            resource = self._same.get(each >> 1, each >> 1)
+            access = self._accesses.get(resource)
+            if access is None:
+                access = self._accesses[resource] = _Accesses(commutes=resource in self._commuting)
+            access.record(connection, step, begun_ns, done_ns, bool(each & 1))
 
 
 def same_resources(
     resources: dict[Resource, int], name: Callable[[UUID], str | None]
 ) -> dict[int, int]:
-    """Map things with a topic id to the same ones with the topic name, by their numbers."""
+    """Map resources with a topic id to the same ones with the topic name, by their numbers."""
     same: dict[int, int] = {}
-    for thing, number in list(resources.items()):
-        title = name(thing[1]) if len(thing) > 1 and isinstance(thing[1], UUID) else None
+    for resource, number in list(resources.items()):
+        title = name(resource[1]) if len(resource) > 1 and isinstance(resource[1], UUID) else None
         if title is not None:
-            named = (thing[0], title, *thing[2:])
+            named = (resource[0], title, *resource[2:])
             same[number] = resources.setdefault(named, len(resources))
     return same

@@ -15,7 +15,7 @@ from replay.plan.dependencies import Dependencies, same_resources
 from replay.plan.read_write_sets import CLUSTER, COMMUTING, TOPICS
 
 _LISTED = COMMUTING | {TOPICS}
-"""Things that stand for whole lists: only steps that read the list depend on its changes."""
+"""Resources that stand for whole lists: only steps that read the list depend on its changes."""
 
 
 class MissingPrerequisites:
@@ -72,7 +72,7 @@ def _missing_by_step(
     """Yield the missing prerequisites of each step."""
     same = same_resources(dependencies.resources, name)
     cluster = dependencies.resources.get(CLUSTER)  # orders all configuration requests
-    listed = {dependencies.resources.get(thing) for thing in _LISTED}
+    listed = {dependencies.resources.get(resource) for resource in _LISTED}
     nothing = frozenset[str]()
     lacked: dict[int, frozenset[str]] = {}
     for number in order:
@@ -80,15 +80,15 @@ def _missing_by_step(
             (same.get(each >> 1, each >> 1), each & 1) for each in dependencies.accesses(number)
         ]
         found = nothing
-        for thing, writes in touched:
-            if thing in lacked and not (writes and thing in listed):
-                found |= lacked[thing]
+        for resource, writes in touched:
+            if resource in lacked and not (writes and resource in listed):
+                found |= lacked[resource]
         yield found
         if number in omitted:
             found |= omitted[number]
         elif number in left_out:
             continue
         if found:
-            for thing, writes in touched:
-                if writes and thing != cluster:
-                    lacked[thing] = lacked.get(thing, nothing) | found
+            for resource, writes in touched:
+                if writes and resource != cluster:
+                    lacked[resource] = lacked.get(resource, nothing) | found

@@ -43,7 +43,7 @@ class PlannedSteps:
         assignments: Group and generation -> the step in which the leader sends its assignment.
         created: Topics created automatically, because a request named them.
         groups: Group events seen in the capture.
-        overlaps: Steps whose responses overlapped a change, with the things that changed.
+        overlaps: Steps whose responses overlapped a change, with the resources that changed.
         lacking: The missing prerequisites of steps.
         brokers: `address:port` of captured brokers -> node id, from Metadata responses.
         connected: The same from the node ids in clients' requests (ApiVersions v5).

@@ -67,7 +67,7 @@ _WRITES = {
         "InitProducerId AddPartitionsToTxn AddOffsetsToTxn TxnOffsetCommit EndTxn Produce"
     ),
 }
-"""Role -> APIs that write the thing it names; all others only read."""
+"""Role -> APIs that write the resource it names; all others only read."""
 
 _PARTITION_APIS = frozenset(_PARTITION_API_NAMES.split())
 
@@ -76,7 +76,7 @@ _OBSERVERS = {
     "OffsetForLeaderEpoch": "partition",
     "OffsetFetch": "group",
 }
-"""API -> the kind of things whose progress it queries."""
+"""API -> the kind of resources whose progress it queries."""
 
 _WRITING_APIS = {role: frozenset(names.split()) for role, names in _WRITES.items()}
 
@@ -123,8 +123,8 @@ class ReadWriteSets:
     The read and write sets of one exchange.
 
     Attributes:
-        reads: Things on which its response depends.
-        writes: Things that it changes.
+        reads: Resources on which its response depends.
+        writes: Resources that it changes.
         appended_offsets: Partition -> offset of the first record that it appended.
         read_offsets: Partition -> last offset that must be in the log: fetched, or before a fetch
             offset.
@@ -159,68 +159,69 @@ class ReadWriteSets:
 
 def read_write_sets_of(request: Message, response: Message | None) -> ReadWriteSets:
     """Return the read and write sets of an exchange."""
-    found = ReadWriteSets(group_event=group_event_of(request, response))
-    _read_request(request, found)
+    sets = ReadWriteSets(group_event=group_event_of(request, response))
+    _read_request(request, sets)
     if response is not None and response.body is not None:
         if _has_unknown_topic(response):
-            found.partitions.clear()
-        _read_response(request, response, response.body, found)
-    found.reads -= found.writes
-    return found
+            sets.partitions.clear()
+        _read_response(request, response, response.body, sets)
+    sets.reads -= sets.writes
+    return sets
 
 
-def _read_request(request: Message, found: ReadWriteSets) -> None:
+def _read_request(request: Message, sets: ReadWriteSets) -> None:
     api = request.api or ""
     if exclusion_of(api) is Exclusion.CHANGING or api == "CreateTopics":
-        found.writes.add(CLUSTER)
+        sets.writes.add(CLUSTER)
     elif api.startswith(("Describe", "List")) and api not in _PARTITION_APIS:
-        found.reads.add(CLUSTER)
+        sets.reads.add(CLUSTER)
     if api in _SETTING_OF:
         is_set = exclusion_of(api) is Exclusion.CHANGING
-        (found.writes if is_set else found.reads).add(("settings", _SETTING_OF[api]))
+        (sets.writes if is_set else sets.reads).add(("settings", _SETTING_OF[api]))
     if api in _LISTS:
-        found.reads.add(_LISTS[api])
+        sets.reads.add(_LISTS[api])
     if api in _WRITING_APIS[Role.TOPIC]:
-        found.writes.add(TOPICS)
+        sets.writes.add(TOPICS)
     if api == "Metadata" and request.body is not None and not request.body.topics:
-        found.reads.add(TOPICS)
+        sets.reads.add(TOPICS)
     if api == "Fetch" and request.body is not None:
-        _read_positions(request.body, found)
+        _read_positions(request.body, sets)
     if api == "EndTxn" and request.body is not None:
-        found.ended_transaction = request.body.producer_id
+        sets.ended_transaction = request.body.producer_id
     if api == "StreamsGroupHeartbeat" and request.body is not None:
-        found.auto_created.update(_internal_topics(request.body))
-    found.commits_in_transaction = api == "TxnOffsetCommit"
+        sets.auto_created.update(_internal_topics(request.body))
+    sets.commits_in_transaction = api == "TxnOffsetCommit"
     for place in _field_values(request):
-        _record_access(api, place.role, place.value, place.scope, found)
+        _record_access(api, place.role, place.value, place.scope, sets)
     if api in _OBSERVERS:
-        found.progress_queries = {thing for thing in found.reads if thing[0] == _OBSERVERS[api]}
+        kind = _OBSERVERS[api]
+        sets.progress_queries = {resource for resource in sets.reads if resource[0] == kind}
 
 
-def _record_access(api: str, role: Role, value: Any, scope: Scope, found: ReadWriteSets) -> None:
+def _record_access(api: str, role: Role, value: Any, scope: Scope, sets: ReadWriteSets) -> None:
     changed = api in _WRITING_APIS.get(role, ())
     topic = scope.topic or scope.topic_id
     if role in (Role.TOPIC, Role.TOPIC_ID) and value and value != NO_ID:
         changed = api in _WRITING_APIS[Role.TOPIC]
-        (found.writes if changed else found.reads).add(("topic", value))
-        found.record_partitions(value, 0)
+        (sets.writes if changed else sets.reads).add(("topic", value))
+        sets.record_partitions(value, 0)
     elif role is Role.PARTITION and topic and topic != NO_ID and value >= 0:
-        found.record_partitions(topic, value + 1)
+        sets.record_partitions(topic, value + 1)
         if api in _PARTITION_APIS and api != "Fetch":
-            (found.writes if changed else found.reads).add(("partition", topic, value))
+            (sets.writes if changed else sets.reads).add(("partition", topic, value))
         if api == "DeleteRecords":
-            found.writes.add(("start", topic, value))
+            sets.writes.add(("start", topic, value))
     elif role in (Role.GROUP, Role.TRANSACTIONAL_ID) and value:
-        (found.writes if changed else found.reads).add((role.value, value))
+        (sets.writes if changed else sets.reads).add((role.value, value))
         if changed:
-            found.writes.add(_SET_OF[role])
+            sets.writes.add(_SET_OF[role])
     elif role is Role.RESOURCE and value:
-        thing = _RESOURCE_ROLES.get(RESOURCE_TYPES.get(scope.kind or 0, ""))
-        if thing is not None:
+        resource = _RESOURCE_ROLES.get(RESOURCE_TYPES.get(scope.kind or 0, ""))
+        if resource is not None:
             is_set = exclusion_of(api) is Exclusion.CHANGING
-            (found.writes if is_set else found.reads).add((thing.value, value))
+            (sets.writes if is_set else sets.reads).add((resource.value, value))
     elif role is Role.PRODUCER_ID and value >= 0:
-        found.reads.add(("producer", value))
+        sets.reads.add(("producer", value))
 
 
 def _has_unknown_topic(response: Message) -> bool:
@@ -233,31 +234,31 @@ def _has_unknown_topic(response: Message) -> bool:
 
 
 def _read_response(
-    request: Message, response: Message, body: Container, found: ReadWriteSets
+    request: Message, response: Message, body: Container, sets: ReadWriteSets
 ) -> None:
     api = request.api
     if api == "Metadata":
-        _read_metadata(request.body, body, found)
+        _read_metadata(request.body, body, sets)
     elif api == "InitProducerId" and body.producer_id >= 0:
-        found.writes.add(("producer", body.producer_id))
+        sets.writes.add(("producer", body.producer_id))
     elif api == "Produce":
         for topic, each in _partitions(body.responses, "partition_responses"):
             if not each.error_code and each.base_offset >= 0:
-                found.appended_offsets[topic, each.index] = each.base_offset
+                sets.appended_offsets[topic, each.index] = each.base_offset
     elif api == "Fetch":
         for topic, each in _partitions(body.responses, "partitions"):
-            found.reads.add(("start", topic, each.partition_index))
+            sets.reads.add(("start", topic, each.partition_index))
             if each.records:
-                found.reads.add(("topic", topic))
-                _read_records((topic, each.partition_index), each.records, found)
+                sets.reads.add(("topic", topic))
+                _read_records((topic, each.partition_index), each.records, sets)
     elif api == "CreateTopics":
         for each in body.topics:
             if not each.error_code:
-                found.record_partitions(each.name, each.get("num_partitions", 0))
+                sets.record_partitions(each.name, each.get("num_partitions", 0))
             elif each.error_code != _EXISTS:
-                found.partitions.pop(each.name, None)
+                sets.partitions.pop(each.name, None)
     if api == "Produce" and request.body is not None:
-        _read_producers(request.body, found)
+        _read_producers(request.body, sets)
 
 
 def _partitions(topics: list[Container], name: str) -> Iterator[tuple[str | UUID, Container]]:
@@ -267,13 +268,13 @@ def _partitions(topics: list[Container], name: str) -> Iterator[tuple[str | UUID
             yield title, each
 
 
-def _read_positions(body: Container, found: ReadWriteSets) -> None:
+def _read_positions(body: Container, sets: ReadWriteSets) -> None:
     """Record the offsets that must exist for the fetch offsets to be in range."""
     for topic in body.topics:
         title = topic.get("topic") or topic.get("topic_id")
         for each in topic.partitions:
             if title and each.fetch_offset > 0:
-                found.read_offsets[title, each.partition] = each.fetch_offset - 1
+                sets.read_offsets[title, each.partition] = each.fetch_offset - 1
 
 
 def _internal_topics(body: Container) -> Iterator[str]:
@@ -283,22 +284,22 @@ def _internal_topics(body: Container) -> Iterator[str]:
             yield topic.name
 
 
-def _read_metadata(request: Container | None, body: Container, found: ReadWriteSets) -> None:
+def _read_metadata(request: Container | None, body: Container, sets: ReadWriteSets) -> None:
     for topic in body.topics:
         if topic.name is None:
             continue
         if topic.error_code:
-            found.writes.add(("topic", topic.name))
+            sets.writes.add(("topic", topic.name))
             if request is not None and request.get("allow_auto_topic_creation", True):
-                found.auto_created.add(topic.name)
+                sets.auto_created.add(topic.name)
         else:
-            found.existing_topics.update(
+            sets.existing_topics.update(
                 [topic.name] if request is not None and request.topics else ()
             )
-            found.record_partitions(topic.name, len(topic.partitions))
+            sets.record_partitions(topic.name, len(topic.partitions))
 
 
-def _read_records(log: Log, records: bytes, found: ReadWriteSets) -> None:
+def _read_records(log: Log, records: bytes, sets: ReadWriteSets) -> None:
     last = -1
     for piece in batch_headers(records):
         if piece.producer is None:
@@ -307,17 +308,17 @@ def _read_records(log: Log, records: bytes, found: ReadWriteSets) -> None:
             continue
         last = max(last, piece.base_offset + piece.offset_count - 1)
         if piece.attributes & CONTROL:
-            found.ended_producers.add(piece.producer.producer_id)
-    found.read_offsets[log] = max(last, found.read_offsets.get(log, last))
+            sets.ended_producers.add(piece.producer.producer_id)
+    sets.read_offsets[log] = max(last, sets.read_offsets.get(log, last))
 
 
-def _read_producers(body: Container, found: ReadWriteSets) -> None:
+def _read_producers(body: Container, sets: ReadWriteSets) -> None:
     """Add the producers of the batches to the read set: each must have its id before."""
     for topic in body.topic_data:
         for partition in topic.partition_data:
             for batch in batch_headers(partition.records or b""):
                 if batch.producer is not None and batch.producer.producer_id >= 0:
-                    found.reads.add(("producer", batch.producer.producer_id))
+                    sets.reads.add(("producer", batch.producer.producer_id))
 
 
 def _field_values(message: Message) -> Iterator[Any]:

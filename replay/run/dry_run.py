@@ -88,10 +88,10 @@ def target_lines(plan: Plan, settings: TargetSettings) -> Iterator[str]:
     for node, broker in sorted(cluster.brokers.items()):
         yield f"  {node}  {escaped(format_address(broker.host, broker.port))}"
     yield "versions, as captured and as they would be sent"
-    request = {
+    versions = {
         (step.captured.api_key, step.captured.api_version) for step in plan if not step.left_out
     }
-    for key, version in sorted(request):
+    for key, version in sorted(versions):
         found = api(key)
         assert found is not None
         sent = choose_version(found, version, cluster.versions)

@@ -232,8 +232,8 @@ class Player:
                 f"{sent.step.captured.api}: {why.value}"
             )
             if why is RetryReason.STABLE_GROUP:
-                request = [part.request.group_ids for part in outcome.parts]
-                self._context.heartbeats.send_now({each for groups in request for each in groups})
+                group_ids = [part.request.group_ids for part in outcome.parts]
+                self._context.heartbeats.send_now({each for groups in group_ids for each in groups})
             if why is not RetryReason.MEMBER_ID:
                 await asyncio.sleep(pause_s)
                 pause_s = min(2 * pause_s, LONGEST_PAUSE_S)

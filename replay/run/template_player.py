@@ -59,8 +59,8 @@ class TemplateBatch(PendingRequest):
         """Match responses for as long as they equal the captured ones."""
         at, rows, player = self._at, self.request_rows, self._player
         latency_ns = now_ns - self.sent_ns
-        request = self.correlation_id, rows, at, latency_ns
-        count, end = self.template.matcher.match(player.arrays, data, start, *request)
+        arguments = self.correlation_id, rows, at, latency_ns
+        count, end = self.template.matcher.match(player.arrays, data, start, *arguments)
         if count:
             self._advance(count)
             player.notify_done(rows[at : at + count, STEP].tolist())

@@ -12,9 +12,8 @@ Source: KIP-62, KIP-394 (classic groups); KIP-848, KIP-932, KIP-1071.
 from __future__ import annotations
 
 import asyncio
-import struct
 from collections import defaultdict
-from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -39,22 +38,20 @@ from replay.plan.group_order import REBALANCES
 from replay.plan.plan import Plan
 from replay.sessions.group_sessions import GroupSessions
 from replay.sessions.heartbeats import Heartbeats
+from replay.sessions.membership import (
+    BY_EPOCH,
+    MEMBER_APIS,
+    consumer_subscription,
+    generation_in,
+    members_in,
+    was_not_member,
+)
 from replay.sessions.retry_policy import FIRST_PAUSE_S
 
 JOINED = "joined before"
 """The rule in the report for joins that were not captured."""
 
 CAN_NOT_JOIN = "its member joined before the capture or in a gap"
-
-_BY_EPOCH = frozenset({"ConsumerGroupHeartbeat", "ShareGroupHeartbeat"})
-_MEMBER_APIS = _BY_EPOCH | {
-    "Heartbeat",
-    "LeaveGroup",
-    "OffsetCommit",
-    "OffsetFetch",
-    "SyncGroup",
-    "TxnOffsetCommit",
-}
 
 _STREAMS_APIS = frozenset({"StreamsGroupHeartbeat", "StreamsGroupTopologyDescriptionUpdate"})
 _JOIN_APIS = frozenset({"JoinGroup"}) | _STREAMS_APIS
@@ -133,7 +130,7 @@ class UncapturedMembers:
             RewriteError: A member can't join.
         """
         body, changes = message.body, list[Change]()
-        if body is None or message.api not in _MEMBER_APIS | _JOIN_APIS:
+        if body is None or message.api not in MEMBER_APIS | _JOIN_APIS:
             return changes
         if message.api in _STREAMS_APIS:
             if body.get("member_epoch", 1) and not self._is_known(body.group_id, body.member_id):
@@ -145,8 +142,8 @@ class UncapturedMembers:
             request = captured.request_message().body
             if request is not None and body.member_id == request.member_id:
                 body.member_id = ""  # not the id that the target has just given
-        for group, member, _ in _members(message):
-            if _was_not_member(captured):
+        for group, member, _ in members_in(message):
+            if was_not_member(captured):
                 continue
             async with self._joining[group]:
                 if not self._is_known(group, member):
@@ -181,7 +178,7 @@ class UncapturedMembers:
         self._ids.uncaptured_members.update((group, each) for each in members)
         self._just_joined.update((group, each) for each in members)
         try:
-            by_epoch = {each: by for each, by in members.items() if by.api in _BY_EPOCH}
+            by_epoch = {each: by for each, by in members.items() if by.api in BY_EPOCH}
             for each, captured in by_epoch.items():
                 await self._join_by_epoch(captured, group, each)
             if len(by_epoch) < len(members):
@@ -211,7 +208,7 @@ class UncapturedMembers:
             )
         live = response.member_id or member
         self._ids.members.learn(group, member, live)
-        turn = _generation(captured.request_message(), member)
+        turn = generation_in(captured.request_message(), member)
         self._ids.members.learn_generation(group, member, turn, response.member_epoch)
         self._heartbeats.add_member(captured, Container(body, member_id=live), response)
 
@@ -223,7 +220,7 @@ class UncapturedMembers:
             instance = request.body.get("group_instance_id") if request.body is not None else None
             body = self._join_request(group, instance)
             joining.append(
-                _UncapturedMember(group, name, _generation(request, name), body, captured)
+                _UncapturedMember(group, name, generation_in(request, name), body, captured)
             )
         is_done = False
         try:
@@ -356,7 +353,7 @@ class UncapturedMembers:
             member_id="",
             group_instance_id=instance,
             protocol_type="consumer",
-            protocols=[Container(name="range", metadata=_subscription(topics))],
+            protocols=[Container(name="range", metadata=consumer_subscription(topics))],
             reason=None,
         )
 
@@ -378,38 +375,3 @@ def _are_in_one_generation(joining: Sequence[_UncapturedMember]) -> bool:
     """Return whether all members have joined the same generation."""
     responses = [each.response for each in joining]
     return len({response.generation_id if response else None for response in responses}) == 1
-
-
-def _members(message: Message) -> Iterator[tuple[str, str, int]]:
-    """Yield group, member and generation or epoch of each member that a request is sent for."""
-    body = message.body
-    if body is None or message.api not in _MEMBER_APIS:
-        return
-    if message.api == "LeaveGroup":
-        for each in body.get("members") or [body]:
-            yield body.group_id, each.member_id, 1
-        return
-    for of in body.get("groups") or [body]:
-        names = "generation_id", "generation_id_or_member_epoch", "member_epoch"
-        turn = next((of[name] for name in names if name in of), -1)
-        if of.get("group_id") and of.get("member_id") and turn > 0:
-            yield of.group_id, of.member_id, turn
-
-
-def _generation(message: Message, member: str) -> int:
-    """Return the generation or epoch of a member in a request."""
-    return next((turn for _, name, turn in _members(message) if name == member), 1)
-
-
-def _was_not_member(captured: CapturedExchange) -> bool:
-    """Return whether the captured broker did not accept the sender as a member."""
-    response = captured.response_message()
-    error = 0 if response is None or response.body is None else response.body.get("error_code", 0)
-    return error not in (0, REBALANCES)
-
-
-def _subscription(topics: Sequence[str]) -> bytes:
-    """Encode a consumer's subscription, in its oldest version: ConsumerProtocolSubscription v0."""
-    names = [each.encode() for each in topics]
-    listed = b"".join(struct.pack(">h", len(each)) + each for each in names)
-    return struct.pack(">hi", 0, len(names)) + listed + struct.pack(">i", -1)

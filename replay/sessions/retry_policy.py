@@ -223,13 +223,13 @@ def _records_reason(
     """Return whether all or some of the partitions with captured records have none yet."""
     assert captured.body is not None
     assert captured.api_version is not None
-    request = _with_records(schema, captured.api_version, captured.body, ids.topic_of)
-    there = request & _with_records(
+    expected = _with_records(schema, captured.api_version, captured.body, ids.topic_of)
+    present = expected & _with_records(
         schema, version, live, lambda scope: ids.topic_of(ids.captured_scope(scope))
     )
-    if request == there:
+    if expected == present:
         return None
-    return RetryReason.SOME_RECORDS if there else RetryReason.NO_RECORDS
+    return RetryReason.SOME_RECORDS if present else RetryReason.NO_RECORDS
 
 
 def _with_records(

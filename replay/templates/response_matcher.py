@@ -166,9 +166,9 @@ def warm_up(requests: int) -> None:
     """Load or compile the kernel in advance, if the number of responses is worth it."""
     data, small, numbers = (np.empty(0, dtype) for dtype in (np.uint8, np.int32, np.int64))
     rows = np.empty((0, 0), np.int64)
-    response = data, 0, 0, 0, rows, data, numbers
+    received = data, 0, 0, 0, rows, data, numbers
     steps = data, numbers, small, data, rows, 0, 0
-    match_responses.ready(*response, *steps, rows, numbers, numbers, work=WORK_US * requests)
+    match_responses.ready(*received, *steps, rows, numbers, numbers, work=WORK_US * requests)
 
 
 class ResponseMatcher:
