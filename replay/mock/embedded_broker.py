@@ -74,8 +74,8 @@ class EmbeddedBroker:
             loop = stack.enter_context(_running_loop())
             stack.callback(_run_in, loop, self._stop)
             for node, address in enumerate(self._mock.addresses, 1):
-                behind = int(address.rpartition(":")[2])
-                port = _run_in(loop, partial(self._serve, behind))
+                mock_port = int(address.rpartition(":")[2])
+                port = _run_in(loop, partial(self._serve, mock_port))
                 self._mock.advertise(node, _HOST, port)
                 self.addresses.append(f"{_HOST}:{port}")
             self._stack = stack.pop_all()

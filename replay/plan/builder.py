@@ -157,10 +157,10 @@ class PlanBuilder:
         request, response = (table.frame(each, row) for each in (table.request, table.response))
         assert request is not None
         assert response is not None
-        found = self._shapes.find(connection, request, response)
-        if found is None:
+        match = self._shapes.find(connection, request, response)
+        if match is None:
             return False
-        shape, batches, offsets = found
+        shape, batches, offsets = match
         client_id, model, logs = self._shape_sets[shape]
         self._counts[connection, "request"] += 1
         self._sent_by_brokers.setdefault(connection, set()).add(False)
@@ -178,9 +178,9 @@ class PlanBuilder:
             int(table.request.time_ns[row]),
             int(table.response.time_ns[row]),
         )
-        written = [producer_at(request, begin) for begin in batches]
-        self._sequence_gaps.record(spool.add(captured, shape), zip(logs, written, strict=True))
-        self._dependencies.add_by_shape(model, offsets, {producer[0] for producer in written})
+        producers = [producer_at(request, begin) for begin in batches]
+        self._sequence_gaps.record(spool.add(captured, shape), zip(logs, producers, strict=True))
+        self._dependencies.add_by_shape(model, offsets, {producer[0] for producer in producers})
         return True
 
     def _record_refused_as_new(self, number: int, exchange: Exchange, sets: ReadWriteSets) -> None:
@@ -282,18 +282,18 @@ class PlanBuilder:
     def _record_sequence_gaps(self, steps: Int64s) -> None:
         """Record the gaps in producers' sequences; steps after a gap take the slow path."""
         plan = self._plan
-        plan.holes, behind = self._sequence_gaps.find(steps.tolist(), self._topic_name)
-        for step in behind:
+        plan.holes, steps_after = self._sequence_gaps.find(steps.tolist(), self._topic_name)
+        for step in steps_after:
             plan._spill.columns["shape"][step] = NONE
 
     def _record_completeness(self) -> None:
         """Record the completeness of each connection."""
         assert self._capture.reading is not None
-        for known in completeness(self._capture.reading):
-            at = known.connection
+        for each in completeness(self._capture.reading):
+            at = each.connection
             if at in self._plan._by_connection or self._counts[at, "orphan"]:
                 self._plan.connections[at] = replace(
-                    known,
+                    each,
                     requests=self._counts[at, "request"],
                     unanswered=self._counts[at, "unanswered"],
                     orphans=self._counts[at, "orphan"],

@@ -52,9 +52,9 @@ def overlaps(
         numbers = queries[resource]
         spans = _columns([_span(times, each) for each in numbers])
         during = _overlap(spans, changes).tolist()
-        behind = _overlap(spans, ends).tolist()
-        for number, is_during, is_behind in zip(numbers, during, behind, strict=True):
-            if is_during or is_behind:
+        after = _overlap(spans, ends).tolist()
+        for number, is_during, is_after in zip(numbers, during, after, strict=True):
+            if is_during or is_after:
                 found.setdefault(number, {})[titles[resource]] = is_during
     return found
 

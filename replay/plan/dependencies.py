@@ -202,14 +202,14 @@ class Dependencies:
         """
         number = len(self._ends) - 1
         self._accesses.extend(sets.accesses)
-        known = [each for each in producers if each >= 0]
-        for each in known:
+        producer_ids = [each for each in producers if each >= 0]
+        for each in producer_ids:
             resource = self.resources.setdefault(("producer", each), len(self.resources))
             self._accesses.append(2 * resource)
             self._transaction_accesses.setdefault(each, set()).update(sets.partitions)
         self._ends.append(len(self._accesses))
         for log, offset in zip(sets.logs, offsets, strict=True):
-            self._record_append(log, offset, number, known)
+            self._record_append(log, offset, number, producer_ids)
 
     def accesses(self, number: int) -> array[int]:
         """Return the resources that an exchange accessed, as in `ShapeReadWriteSets.accesses`."""

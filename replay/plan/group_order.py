@@ -75,13 +75,13 @@ def group_event_of(request: Message, response: Message | None) -> GroupEvent | N
 
 
 def _join_event(request: Container, response: Message | None) -> GroupEvent:
-    answer = response.body if response is not None else None
-    if answer is None or answer.error_code:
+    body = response.body if response is not None else None
+    if body is None or body.error_code:
         return GroupEvent(request.group_id, request.member_id, GroupAction.JOINS, 0, False)
     event = GroupEvent(
-        request.group_id, answer.member_id, GroupAction.JOINS, answer.generation_id, True
+        request.group_id, body.member_id, GroupAction.JOINS, body.generation_id, True
     )
-    return event._replace(members=tuple(each.member_id for each in answer.members))
+    return event._replace(members=tuple(each.member_id for each in body.members))
 
 
 def _leave_event(request: Container, response: Message | None) -> GroupEvent:
@@ -90,8 +90,8 @@ def _leave_event(request: Container, response: Message | None) -> GroupEvent:
 
 
 def _sync_event(request: Container, response: Message | None) -> GroupEvent:
-    answer = response.body if response is not None else None
-    error = None if answer is None else answer.error_code
+    body = response.body if response is not None else None
+    error = None if body is None else body.error_code
     is_stable = error == 0
     is_rejoin_due = error == REBALANCES
     return GroupEvent(
@@ -126,17 +126,17 @@ def _commit_event(request: Container, response: Message | None) -> GroupEvent:
 def _epoch_heartbeat_event(request: Container, response: Message | None) -> GroupEvent:
     epoch = request.member_epoch
     action = GroupAction.STAYS if epoch > 0 else GroupAction.LEAVES if epoch else GroupAction.JOINS
-    answer = response.body if response is not None else None
-    if answer is None or answer.error_code:
+    body = response.body if response is not None else None
+    if body is None or body.error_code:
         return GroupEvent(
             request.group_id, request.member_id, action, 0, False, has_assignment=False
         )
     is_stable = action is GroupAction.JOINS or (
-        action is GroupAction.STAYS and answer.assignment is None
+        action is GroupAction.STAYS and body.assignment is None
     )
     member = request.group_id, request.member_id
-    event = GroupEvent(*member, action, answer.member_epoch, is_stable)
-    return event._replace(has_assignment=has_partitions(answer))
+    event = GroupEvent(*member, action, body.member_epoch, is_stable)
+    return event._replace(has_assignment=has_partitions(body))
 
 
 def has_partitions(response: Container) -> bool:

@@ -107,14 +107,14 @@ class PlannedSteps:
     def by_connection(self) -> Iterator[tuple[str, array[int], int]]:
         """Yield each captured connection's broker, steps, and the first step after its end."""
         for connection, numbers in self._by_connection.items():
-            known = self.connections.get(connection)
-            end = self.first_after(known.last_ns) if known else numbers[-1] + 1
+            completeness = self.connections.get(connection)
+            end = self.first_after(completeness.last_ns) if completeness else numbers[-1] + 1
             yield self._spill.endpoints[connection][1], numbers, end
 
     @cached_property
     def is_partial(self) -> bool:
         """Whether packets are missing: connections were open before the capture, or have gaps."""
-        return any(known.is_partial for known in self.connections.values())
+        return any(each.is_partial for each in self.connections.values())
 
     @property
     def connection_numbers(self) -> list[int]:

@@ -129,22 +129,34 @@ class Shape:
     partition_order: tuple[int, ...]
 
 
-def shape_of(asked: Message, answered: Message | None) -> Shape | None:
+def shape_of(request: Message, response: Message | None) -> Shape | None:
     """Return the shape of an exchange; None unless it is a complete, successful Produce."""
-    if asked.api_key != PRODUCE or asked.body is None or answered is None or answered.body is None:
+    if (
+        request.api_key != PRODUCE
+        or request.body is None
+        or response is None
+        or response.body is None
+    ):
         return None
-    if answered.api_version != asked.api_version or asked.faults or answered.faults:
+    if response.api_version != request.api_version or request.faults or response.faults:
         return None
-    request, response = request_shape_of(asked.frame, asked.body_start), response_shape_of(answered)
-    if request is None or response is None or request.batch_positions(asked.frame) is None:
+    request_shape, response_shape = (
+        request_shape_of(request.frame, request.body_start),
+        response_shape_of(response),
+    )
+    if (
+        request_shape is None
+        or response_shape is None
+        or request_shape.batch_positions(request.frame) is None
+    ):
         return None
-    places = list(partitions(asked.body.topic_data, "partition_data"))
-    response_places = list(partitions(answered.body.responses, "partition_responses"))
+    places = list(partitions(request.body.topic_data, "partition_data"))
+    response_places = list(partitions(response.body.responses, "partition_responses"))
     if len(set(places)) != len(places) or sorted(map(str, places)) != sorted(
         map(str, response_places)
     ):
         return None
-    return Shape(request, response, tuple(map(places.index, response_places)))
+    return Shape(request_shape, response_shape, tuple(map(places.index, response_places)))
 
 
 def partitions(topics: list[Any], array: str) -> Iterator[tuple[Any, int]]:
@@ -166,10 +178,10 @@ def request_shape_of(frame: bytes, start: int) -> RequestShape | None:
     assert found is not None
     version = int.from_bytes(frame[2:4], "big")
     root = spans(found.request, version, frame, start)
-    holes = [(each.start, each.end) for each in _leaves(root) if each.name == _RECORDS]
-    if root.problem or root.end != len(frame) or not holes:
+    gaps = [(each.start, each.end) for each in _leaves(root) if each.name == _RECORDS]
+    if root.problem or root.end != len(frame) or not gaps:
         return None
-    literals = _literals_around(frame, 8, holes)
+    literals = _literals_around(frame, 8, gaps)
     return RequestShape(frame[:4], literals, is_flexible(found.request, version))
 
 
@@ -188,24 +200,24 @@ def response_shape_of(response: Message) -> ResponseShape | None:
         or any(each.value for each in leaves if _must_be_zero(each))
     ):
         return None
-    holes = [each for each in leaves if _VARIABLE_FIELDS.get(each.name) and not _is_unset(each)]
-    literals = _literals_around(frame, 4, [(each.start, each.end) for each in holes])
+    fields = [each for each in leaves if _VARIABLE_FIELDS.get(each.name) and not _is_unset(each)]
+    literals = _literals_around(frame, 4, [(each.start, each.end) for each in fields])
     # Between adjacent offsets there is no literal.
-    layout, kept, reads = ">4x", [], 0
-    for literal, hole in zip(literals, [*holes, None], strict=True):
-        if literal or hole is None:
+    layout, nonempty, offset_count = ">4x", [], 0
+    for literal, field in zip(literals, [*fields, None], strict=True):
+        if literal or field is None:
             layout += f"{len(literal)}s"
-            kept.append(literal)
-        if hole is not None:
-            layout += _VARIABLE_FIELDS[hole.name]
-            reads += _VARIABLE_FIELDS[hole.name] == "q"
-    stride = reads // max(len(kept) - 1, 1) + 1
-    if not reads or reads != (stride - 1) * (len(kept) - 1):
+            nonempty.append(literal)
+        if field is not None:
+            layout += _VARIABLE_FIELDS[field.name]
+            offset_count += _VARIABLE_FIELDS[field.name] == "q"
+    stride = offset_count // max(len(nonempty) - 1, 1) + 1
+    if not offset_count or offset_count != (stride - 1) * (len(nonempty) - 1):
         return None
-    times = [each for each in holes if _VARIABLE_FIELDS[each.name] == "8x"]
+    times = [each for each in fields if _VARIABLE_FIELDS[each.name] == "8x"]
     are_set = ((each.start, bool(each.value >= 0)) for each in times)
-    answer = ResponseShape(_struct(layout), stride, tuple(kept), tuple(are_set))
-    return answer if answer.base_offsets(frame) is not None else None
+    shape = ResponseShape(_struct(layout), stride, tuple(nonempty), tuple(are_set))
+    return shape if shape.base_offsets(frame) is not None else None
 
 
 @cache

@@ -104,21 +104,21 @@ class SequenceGapFinder:
             steps: For each exchange its step, in the order in which requests were captured.
             name: Returns the name of a topic id.
         """
-        known: dict[int, SequenceGaps] = {}
-        behind = []
+        by_writer: dict[int, SequenceGaps] = {}
+        after = []
         rows = zip(self._exchanges, self._writers, self._sequences, self._records, strict=True)
         for step, writer, sequence, records in sorted((steps[row[0]], *row[1:]) for row in rows):
-            holes = known.setdefault(writer, SequenceGaps(sequence, sequence))
-            if holes.record(sequence, records):
-                behind.append(step)
+            gaps = by_writer.setdefault(writer, SequenceGaps(sequence, sequence))
+            if gaps.record(sequence, records):
+                after.append(step)
         writers = list(self._numbers)
-        with_holes = ((writers[at], each) for at, each in known.items() if each.ends)
+        with_gaps = ((writers[at], each) for at, each in by_writer.items() if each.ends)
         found: dict[ProducerPartition, SequenceGaps] = {}
-        for (producer_id, epoch, (topic, partition)), each in with_holes:
+        for (producer_id, epoch, (topic, partition)), each in with_gaps:
             title = name(topic) if isinstance(topic, UUID) else topic
             if title:
                 found[producer_id, epoch, title, partition] = each
-        return found, behind
+        return found, after
 
 
 def produced_batches(request: Message, response: Message | None) -> Iterator[_Batch]:

@@ -85,8 +85,8 @@ class ExchangeSpill:
     def get(self, number: int) -> CapturedExchange:
         """Return an exchange."""
         columns = self.columns
-        data, size = self._frames(number)
-        more = columns["response_bytes"][number]
+        data, request_bytes = self._frames(number)
+        response_bytes = columns["response_bytes"][number]
         connection = columns["connection"][number]
         answered_ns = columns["response_time_ns"][number]
         return CapturedExchange(
@@ -96,8 +96,8 @@ class ExchangeSpill:
             columns["api_version"][number],
             columns["correlation_id"][number],
             self._client_ids[columns["client_id"][number]],
-            data[:size],
-            None if more == NONE else data[size:],
+            data[:request_bytes],
+            None if response_bytes == NONE else data[request_bytes:],
             bool(columns["is_due"][number]),
             columns["request_time_ns"][number],
             None if answered_ns == NONE else answered_ns,
@@ -114,9 +114,16 @@ class ExchangeSpill:
         """Return request and response of an exchange concatenated, and the size of the request."""
         self._flush()
         columns = self.columns
-        size, more = columns["request_bytes"][number], columns["response_bytes"][number]
+        request_bytes, response_bytes = (
+            columns["request_bytes"][number],
+            columns["response_bytes"][number],
+        )
         place = columns["place"][number]
-        return os.pread(self._file.fileno(), size + more if more > 0 else size, place), size
+        return os.pread(
+            self._file.fileno(),
+            request_bytes + response_bytes if response_bytes > 0 else request_bytes,
+            place,
+        ), request_bytes
 
     def sort(self, order: NDArray[np.integer[Any]]) -> None:
         """Renumber the exchanges: `order` has their former numbers in the new order."""

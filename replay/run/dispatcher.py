@@ -109,8 +109,8 @@ class Dispatcher:
         if message.api == "SyncGroup":
             outcome.changes += context.groups.assign(message)
         if context.plan.is_partial:
-            about = step.captured, message, self.default_node, self.connect
-            outcome.changes += await context.missing_producers.prepare(*about)
+            arguments = step.captured, message, self.default_node, self.connect
+            outcome.changes += await context.missing_producers.prepare(*arguments)
             outcome.changes += await context.uncaptured_members.join_missing(step.captured, message)
         sent.session_use = sent.session_use or context.fetch_sessions.begin(step, message)
         rewritten = rewrite(message, outcome.version, context.ids)
@@ -159,8 +159,8 @@ class Dispatcher:
     async def _add_to_transaction(self, outcome: Outcome, body: Container) -> None:
         """Add the partitions or the group of a request to its transaction, unless already added."""
         captured, context = outcome.step.captured, self._context
-        about = captured.api, captured.api_version, outcome.version, body
-        wanted = addition_for(*about, context.plan.is_partial and not was_refused(captured))
+        arguments = captured.api, captured.api_version, outcome.version, body
+        wanted = addition_for(*arguments, context.plan.is_partial and not was_refused(captured))
         if wanted is None or wanted.elements <= context.transactions.added[wanted.transactional_id]:
             return
         if (

@@ -250,8 +250,8 @@ class Player:
                 request, captured, response, outcome.version
             )
             self._learn(sent, captured, response)
-            about = sent.step.captured.api, outcome.parts[0].request, response
-            await wait_until_visible(*about, self._context.cluster)
+            arguments = sent.step.captured.api, outcome.parts[0].request, response
+            await wait_until_visible(*arguments, self._context.cluster)
 
     async def _retry(
         self, sent: StepInFlight, why: RetryReason, response: Container
@@ -338,8 +338,8 @@ class Player:
                 sent.session_use = SessionUse(sent.session_use.session)
         throttle_ms = response.get("throttle_time_ms") or 0
         # librdkafka's mock cluster omits a field of ApiVersions, which makes this field garbage.
-        is_told = sent.step.captured.api_key != API_VERSIONS
-        if throttle_ms and is_told and self._context.options.honours_throttle:
+        is_reliable = sent.step.captured.api_key != API_VERSIONS
+        if throttle_ms and is_reliable and self._context.options.honours_throttle:
             quiet_s = min(throttle_ms / 1000, self._context.options.timeout_s)
             self._dispatcher.throttled_until = self._loop.time() + quiet_s
 

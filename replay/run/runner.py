@@ -101,8 +101,8 @@ class ReplayRun:
             ids.learn_opaque(Role.CLUSTER_ID, self._plan.cluster_id, self._cluster.cluster_id)
         ids.is_partial = self._plan.is_partial
         ids.producers.holes = self._plan.holes
-        about = self._options, self.progress, self._outcomes
-        context = PassContext(self._plan, self._cluster, ids, *about, copy)
+        arguments = self._options, self.progress, self._outcomes
+        context = PassContext(self._plan, self._cluster, ids, *arguments, copy)
         self._players = asyncio.create_task(self._play_connections(context, last))
         try:
             await asyncio.wait([self._players])
@@ -124,14 +124,16 @@ class ReplayRun:
 
     async def _play_connections(self, context: PassContext, last: int) -> None:
         nodes = sorted(self._cluster.brokers)
-        homes: dict[str, int] = {}
+        default_nodes: dict[str, int] = {}
         async with asyncio.TaskGroup() as players:
             for broker, numbers, end in self._plan.by_connection():
-                known = self._plan.brokers.get(broker, self._plan.connected.get(broker))
-                if known is None:
-                    home = homes.setdefault(broker, nodes[len(homes) % len(nodes)])
+                node_id = self._plan.brokers.get(broker, self._plan.connected.get(broker))
+                if node_id is None:
+                    default_node = default_nodes.setdefault(
+                        broker, nodes[len(default_nodes) % len(nodes)]
+                    )
                 else:
-                    home = context.ids.brokers.live(known)
+                    default_node = context.ids.brokers.live(node_id)
                 until = bisect_left(numbers, last)
-                player = Player(context, numbers[:until], home, min(end, last))
+                player = Player(context, numbers[:until], default_node, min(end, last))
                 players.create_task(player.play())

@@ -136,11 +136,11 @@ class TemplatePlayer:
         shape = self._shape_of[sent.step.number]
         if shape < 0 or verdict is not Verdict.SAME or len(sent.requests) != 1:
             return
-        known, age = self._templates.get(shape), self._context.cluster.revision
+        current, revision = self._templates.get(shape), self._context.cluster.revision
         if (
-            known is not None
-            and known.cluster_revision == age
-            and known.replaced >= replaced_roles(sent.outcome)
+            current is not None
+            and current.cluster_revision == revision
+            and current.replaced >= replaced_roles(sent.outcome)
         ):
             return
         frame, connection = (
@@ -155,7 +155,7 @@ class TemplatePlayer:
             sent.outcome,
             connection.header(PRODUCE, sent.outcome.version),
             frame.result(),
-            age,
+            revision,
             self._context.ids,
         )
         may_lack = template is not None and template.transactional_id and self._plan.is_partial

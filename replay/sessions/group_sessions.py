@@ -110,10 +110,13 @@ class GroupSessions:
         elif name == "LeaveGroup":
             for each in body.get("members") or [body]:
                 self._members.pop((group, each.member_id), None)
-        elif (known := self._members.get((group, _member_id(body)))) is not None:
-            known.is_before_rebalance, known.last_confirmed = step.is_before_rebalance, step.number
+        elif (joined := self._members.get((group, _member_id(body)))) is not None:
+            joined.is_before_rebalance, joined.last_confirmed = (
+                step.is_before_rebalance,
+                step.number,
+            )
             if name == "SyncGroup":
-                known.sync_step = step.number
+                joined.sync_step = step.number
                 self._pending_assignments.pop(group, None)
 
     def add_uncaptured_member(self, group: str, member: str, repeat: Repeat) -> None:
@@ -213,12 +216,12 @@ class GroupSessions:
             Whether it still is a member: not if the capture has no further requests of it.
         """
         key = group, member
-        known = self._members.get(key)
-        if known is None or known.is_before_rebalance:
+        joined = self._members.get(key)
+        if joined is None or joined.is_before_rebalance:
             return True
-        if known.last_confirmed >= self._plan.groups.last_steps.get(key, -1):
+        if joined.last_confirmed >= self._plan.groups.last_steps.get(key, -1):
             return False
-        known.has_rejoined = True
+        joined.has_rejoined = True
         await asyncio.shield(self._rejoin(key))
         return True
 

@@ -147,7 +147,7 @@ class Heartbeats:
         if name not in _KEEPS_ALIVE:
             return
         key = body.group_id, response.get("member_id") or body.member_id
-        known = self._members.get(key)
+        previous = self._members.get(key)
         if name == "JoinGroup":
             self._joining[body.group_id] -= 1
         if response.error_code not in _STILL_MEMBER:
@@ -157,9 +157,9 @@ class Heartbeats:
             member = _classic(captured, body, response)
         elif name in _BY_EPOCH and response.member_epoch > 0:
             member = _by_epoch(captured, key, response)
-            member.pending_assignment = _deliver_assignment(known, step, before, response)
-        elif known is not None:
-            member = known
+            member.pending_assignment = _deliver_assignment(previous, step, before, response)
+        elif previous is not None:
+            member = previous
         else:
             return
         member.connection, member.last_request_ns = captured.connection, captured.request_time_ns
@@ -272,23 +272,23 @@ class Heartbeats:
         if response.assignment is not None:
             member.pending_assignment = response.assignment
         if response.member_epoch > before:
-            turn = members.captured_generation(group, title, before)
-            members.learn_generation(group, title, turn, response.member_epoch)
+            generation = members.captured_generation(group, title, before)
+            members.learn_generation(group, title, generation, response.member_epoch)
             member.body["member_epoch"] = response.member_epoch
 
 
 def _deliver_assignment(
-    known: _Member | None, step: Step, before: Message | None, response: Container
+    previous: _Member | None, step: Step, before: Message | None, response: Container
 ) -> Container | None:
     """Add the pending assignment to a response if the capture has it there; return what remains."""
     if step.is_before_assignment and has_partitions(response):
         return response.assignment  # the capture shows it later
-    if known is None or known.pending_assignment is None or response.assignment is not None:
+    if previous is None or previous.pending_assignment is None or response.assignment is not None:
         return None
     is_shown = before is not None and before.body is not None and before.body.assignment is not None
     if step.is_before_assignment or not is_shown:
-        return known.pending_assignment
-    response.assignment = known.pending_assignment
+        return previous.pending_assignment
+    response.assignment = previous.pending_assignment
     return None
 
 
@@ -300,13 +300,13 @@ def _classic(captured: CapturedExchange, body: Container, response: Container) -
         "group_instance_id": body.get("group_instance_id"),
     }
     session_ms = body.session_timeout_ms
-    every_s = session_ms / 1000 / _HEARTBEATS_PER_SESSION
+    interval_s = session_ms / 1000 / _HEARTBEATS_PER_SESSION
     return _Member(
         captured.connection,
         captured.client_id,
         "Heartbeat",
         fields,
-        every_s,
+        interval_s,
         session_ms * 1_000_000,
         0,
     )
@@ -319,8 +319,14 @@ def _by_epoch(captured: CapturedExchange, key: tuple[str, str], response: Contai
     fields = {field.name: field.zero(schema.versions.high) for field in schema.fields}
     fields |= {"group_id": key[0], "member_id": key[1], "member_epoch": response.member_epoch}
     interval_ms = response.heartbeat_interval_ms
-    every_s = interval_ms / 1000 * _SILENCE_INTERVALS
-    alive_ns = interval_ms * 1_000_000 * _SESSION_INTERVALS
+    interval_s = interval_ms / 1000 * _SILENCE_INTERVALS
+    session_timeout_ns = interval_ms * 1_000_000 * _SESSION_INTERVALS
     return _Member(
-        captured.connection, captured.client_id, captured.api, fields, every_s, alive_ns, 0
+        captured.connection,
+        captured.client_id,
+        captured.api,
+        fields,
+        interval_s,
+        session_timeout_ns,
+        0,
     )

@@ -208,8 +208,8 @@ class UncapturedMembers:
             )
         live = response.member_id or member
         self._ids.members.learn(group, member, live)
-        turn = generation_in(captured.request_message(), member)
-        self._ids.members.learn_generation(group, member, turn, response.member_epoch)
+        generation = generation_in(captured.request_message(), member)
+        self._ids.members.learn_generation(group, member, generation, response.member_epoch)
         self._heartbeats.add_member(captured, Container(body, member_id=live), response)
 
     async def _join_together(self, group: str, members: dict[str, CapturedExchange]) -> None:
@@ -343,8 +343,8 @@ class UncapturedMembers:
             request = self._plan.step(shown).captured.request_message()
             found = rewrite(request, request.api_version or 0, self._ids)
             if not found.refusal:
-                more = {"rebalance_timeout_ms": _REBALANCE_MS, "reason": None} | dict(found.body)
-                return Container(more, member_id="", group_instance_id=instance)
+                fields = {"rebalance_timeout_ms": _REBALANCE_MS, "reason": None} | dict(found.body)
+                return Container(fields, member_id="", group_instance_id=instance)
         topics = [self._ids.names.topic(each) for each in self._topics(group)]
         return Container(
             group_id=self._ids.names.prefixed(group),

@@ -133,7 +133,7 @@ class MissingResources:
             return True
         topic, partition = resource
         is_found = partition < 0 or self._cluster.leader(topic, partition) is not None
-        return not is_found and any(known == topic for known, _ in self._missing)
+        return not is_found and any(name == topic for name, _ in self._missing)
 
     def _expected_partitions(self, captured: Message) -> list[_TargetResource]:
         """Return the partitions with records in the captured response."""
@@ -191,18 +191,18 @@ class MissingResources:
 
     def _report(self, resource: _TargetResource, error: int) -> None:
         """Report each error once for each topic, group or transactional id."""
-        what, partition = resource
-        kind = what, error_name(error)
+        name, partition = resource
+        kind = name, error_name(error)
         if kind in self._reported:
             return
         self._reported.add(kind)
-        text = f"the target refuses {what!r}: {error_name(error)}"
+        text = f"the target refuses {name!r}: {error_name(error)}"
         if error in UNKNOWN_PARTITION_ERRORS:
-            known = self._cluster.topics.get(what)
-            text = f"the target lacks topic {what!r} (--create-topics creates it)"
-            if known is not None and partition >= 0:
-                count = len(known.leaders)
-                text = f"topic {what!r} has no partition {partition} on the target, only {count}"
+            found = self._cluster.topics.get(name)
+            text = f"the target lacks topic {name!r} (--create-topics creates it)"
+            if found is not None and partition >= 0:
+                count = len(found.leaders)
+                text = f"topic {name!r} has no partition {partition} on the target, only {count}"
         self._notify(f"{text}; requests for it are not retried any more")
 
 

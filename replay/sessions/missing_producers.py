@@ -113,13 +113,13 @@ class MissingProducers:
         producer = producer_of(message)
         if producer is None or not producer.transactional_id or was_refused(captured):
             return []
-        title, known = self._ids.names.prefixed(producer.transactional_id), self._ids.producers
+        title, producers = self._ids.names.prefixed(producer.transactional_id), self._ids.producers
         async with self._locks[producer.transactional_id]:
             if message.api == "EndTxn" and title not in self._transactions.open:
                 self._skip_end(producer, captured)
                 raise RewriteError(NO_BEGINNING)
-            is_known = known.knows(*producer.id_and_epoch)
-            is_next = not is_known and known.live(*producer.id_and_epoch) is not None
+            is_known = producers.knows(*producer.id_and_epoch)
+            is_next = not is_known and producers.live(*producer.id_and_epoch) is not None
             is_next |= is_known and self._is_added(title, message)
             if not is_next or title not in self._transactions.open:
                 return []
@@ -213,9 +213,15 @@ class MissingProducers:
             if self._ids.producers.live(*value) is not None:
                 return change  # another connection has got it
             request = Container(_NEW_PRODUCER, transactional_id=named)
-            about = named or "", "InitProducerId", _NEWEST_FOR_CLIENTS, request, frozenset[Any]()
+            arguments = (
+                named or "",
+                "InitProducerId",
+                _NEWEST_FOR_CLIENTS,
+                request,
+                frozenset[Any](),
+            )
             given = await send_addition(
-                Addition(*about, change), self._cluster, default_node, connect
+                Addition(*arguments, change), self._cluster, default_node, connect
             )
             if given is None:
                 return None

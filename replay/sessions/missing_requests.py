@@ -55,11 +55,11 @@ class MissingRequests:
         request, response = step.captured.request_message(), step.captured.response_message()
         producer = producer_of(request)
         before = list(self._new_producer(producer))
-        is_taken = self._is_partial and producer is not None and not was_refused(step.captured)
+        was_accepted = self._is_partial and producer is not None and not was_refused(step.captured)
         if (
             producer is not None
             and producer.transactional_id
-            and is_taken
+            and was_accepted
             and request.body is not None
         ):
             if request.api == "EndTxn" and producer.transactional_id not in self._transactions.open:
@@ -77,13 +77,15 @@ class MissingRequests:
         return [f"InitProducerId for producer {producer.producer_id}"]
 
     def _end(self, producer: CapturedProducer, api: str, body: Container) -> list[str]:
-        known = producer.id_and_epoch not in self._ids_and_epochs and any(
+        has_new_epoch = producer.id_and_epoch not in self._ids_and_epochs and any(
             each == producer.producer_id for each, _ in self._ids_and_epochs
         )
-        again = not added_elements(api, body).isdisjoint(
+        is_added_again = not added_elements(api, body).isdisjoint(
             self._transactions.added.get(producer.transactional_id, ())
         )
-        if producer.transactional_id not in self._transactions.open or not (known or again):
+        if producer.transactional_id not in self._transactions.open or not (
+            has_new_epoch or is_added_again
+        ):
             return []
         self._transactions.record_end(producer.transactional_id)
         return [f"EndTxn, a commit, for {producer.transactional_id}"]

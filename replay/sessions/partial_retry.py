@@ -35,39 +35,39 @@ def refused_partitions(response: Container, ids: IdMap) -> set[_Partition]:
 
 def drop_accepted(body: Container, refused: set[_Partition], ids: IdMap) -> None:
     """Remove the partitions that need no retry from a captured Produce request."""
-    kept = []
+    topics = []
     for topic in body.topic_data:
         title = _topic(topic, ids, is_live=False)
         topic.partition_data = [e for e in topic.partition_data if (title, e.index) in refused]
-        kept += [topic] if topic.partition_data else []
-    body.topic_data = kept
+        topics += [topic] if topic.partition_data else []
+    body.topic_data = topics
 
 
 def accepted_part(part: RequestPart) -> RequestPart | None:
     """Return the accepted partitions of a Produce part; None if the broker accepted nothing."""
     if part.response is None:
         return None
-    taken = {
+    accepted = {
         (_title(topic), each.index)
         for topic in part.response.responses
         for each in topic.partition_responses
         if not each.error_code
     }
-    if not taken:
+    if not accepted:
         return None
-    request = _trimmed(part.request, "topic_data", "partition_data", taken.__contains__)
-    response = _trimmed(part.response, "responses", "partition_responses", taken.__contains__)
+    request = _trimmed(part.request, "topic_data", "partition_data", accepted.__contains__)
+    response = _trimmed(part.response, "responses", "partition_responses", accepted.__contains__)
     return RequestPart(part.node, part.version, request, response)
 
 
 def _trimmed(
     body: Container, topics: str, partitions: str, is_kept: Callable[[tuple[object, int]], bool]
 ) -> Container:
-    found = []
+    trimmed = []
     for topic in body[topics]:
-        kept = [each for each in topic[partitions] if is_kept((_title(topic), each.index))]
-        found += [Container({**topic, partitions: kept})] if kept else []
-    return Container({**body, topics: found})
+        elements = [each for each in topic[partitions] if is_kept((_title(topic), each.index))]
+        trimmed += [Container({**topic, partitions: elements})] if elements else []
+    return Container({**body, topics: trimmed})
 
 
 def _title(topic: Container) -> object:

@@ -144,16 +144,16 @@ def retry_reason(
             # Records of a share group are acquired: another request would acquire more.
             return why if why is RetryReason.NO_RECORDS or found.name == "Fetch" else None
         case "Heartbeat" | "SyncGroup":
-            awaited = captured.body.error_code == REBALANCES and not live.error_code
-            return RetryReason.REBALANCE if awaited else None
+            is_missing = captured.body.error_code == REBALANCES and not live.error_code
+            return RetryReason.REBALANCE if is_missing else None
         case "ConsumerGroupHeartbeat" | "ShareGroupHeartbeat":
             is_new = captured.body.assignment is not None and live.assignment is None
-            awaited = is_new or has_partitions(captured.body) > has_partitions(live)
-            return RetryReason.ASSIGNMENT if awaited and not live.error_code else None
+            is_missing = is_new or has_partitions(captured.body) > has_partitions(live)
+            return RetryReason.ASSIGNMENT if is_missing and not live.error_code else None
         case "StreamsGroupHeartbeat":
             is_new = captured.body.active_tasks is not None and live.active_tasks is None
-            awaited = is_new or bool(_statuses(live) - _statuses(captured.body))
-            return RetryReason.ASSIGNMENT if awaited and not live.error_code else None
+            is_missing = is_new or bool(_statuses(live) - _statuses(captured.body))
+            return RetryReason.ASSIGNMENT if is_missing and not live.error_code else None
         case "ConsumerGroupDescribe" | "ShareGroupDescribe" | "StreamsGroupDescribe":
             return (
                 RetryReason.STABLE_GROUP

@@ -35,13 +35,13 @@ async def wait_until_visible(
     is_done = _CHECKS.get(api)
     if is_done is None or request.get("validate_only"):
         return
-    asked = 0
+    attempts = 0
     with suppress(ReplayError):  # dependent requests will fail and be reported
         async for _ in cluster.attempts(f"{api} took no effect"):
-            asked += 1
+            attempts += 1
             if await is_done(request, response, cluster):
                 return
-            if is_done is _are_settings_applied and asked == _MAX_SETTING_CHECKS:
+            if is_done is _are_settings_applied and attempts == _MAX_SETTING_CHECKS:
                 return
 
 
@@ -95,8 +95,8 @@ async def _are_settings_applied(request: Container, response: Container, cluster
     ]
     if not resources:
         return True
-    asked = {"resources": resources, "include_synonyms": False, "include_documentation": False}
-    described = await cluster.request(None, "DescribeConfigs", asked)
+    body = {"resources": resources, "include_synonyms": False, "include_documentation": False}
+    described = await cluster.request(None, "DescribeConfigs", body)
     return all(
         config.is_sensitive
         or config.value == wanted[each.resource_type, each.resource_name][config.name]

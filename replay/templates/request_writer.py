@@ -100,13 +100,15 @@ class RequestWriter:
         lengths = [len(each) for each in live.literals]
         *starts, last = accumulate(lengths[:-1], initial=0)
         mask = sum(1 << at for at, role in enumerate(PRODUCER_ROLES) if role in replaced)
-        longer = sum(lengths) - sum(map(len, captured.literals))
+        growth = sum(lengths) - sum(map(len, captured.literals))
         head = int.from_bytes(live.head, "big")
-        about = shape, head, longer, live.is_compact, mask, last, lengths[-1]
-        self._template: Int64s = np.array(about, np.int64)
+        template = shape, head, growth, live.is_compact, mask, last, lengths[-1]
+        self._template: Int64s = np.array(template, np.int64)
         before = map(len, captured.literals[:-1])
-        holes = [(*each, *_NO_PRODUCER) for each in zip(before, starts, lengths[:-1], strict=True)]
-        self._partitions: Int64s = np.array(holes, np.int64)
+        partitions = [
+            (*each, *_NO_PRODUCER) for each in zip(before, starts, lengths[:-1], strict=True)
+        ]
+        self._partitions: Int64s = np.array(partitions, np.int64)
         self._literals: Bytes = np.frombuffer(b"".join(live.literals), np.uint8)
         self._state: Int64s = np.zeros(UNKNOWN_PRODUCER + 4, np.int64)
         self._places = places

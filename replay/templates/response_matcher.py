@@ -133,33 +133,31 @@ def match_responses(
         latest: Scratch space: for each partition its last stretch.
         state: Receives the end of the responses and the number of stretches.
     """
-    known, at = first, start
+    row, at = first, start
     count = 0
     for i in range(len(latest)):
         latest[i] = -1
-    while known < len(request_rows) and at + 4 + size <= len(data):
+    while row < len(request_rows) and at + 4 + size <= len(data):
         if not _is_as_expected(data, at, size, correlation_id, parts, literals):
             break
-        n = request_rows[known, STEP]
-        request_rows[known, LATENCY] = latency_ns
+        n = request_rows[row, STEP]
+        request_rows[row, LATENCY] = latency_ns
         captured = positions[n] + sizes[n]
         here, partition = at + 8, 0
         for i in range(len(parts)):
             if parts[i, _KIND] == _OFFSET:
                 old = number_at(frames, captured + parts[i, _FIRST], 8)
                 new = number_at(data, here, 8)
-                records = request_rows[known, order[partition] * PER_PARTITION + RECORD_COUNT]
-                count = _learn_offsets(
-                    partition, old, new, records, known, count, stretches, latest
-                )
+                records = request_rows[row, order[partition] * PER_PARTITION + RECORD_COUNT]
+                count = _learn_offsets(partition, old, new, records, row, count, stretches, latest)
                 partition += 1
             here += parts[i, _SIZE]
         is_done[n] = 1
         correlation_id = correlation_id % LAST_CORRELATION_ID + 1
         at += 4 + size
-        known += 1
+        row += 1
     state[_END], state[_STRETCHES] = at, count
-    return known - first
+    return row - first
 
 
 def warm_up(requests: int) -> None:

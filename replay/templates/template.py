@@ -25,7 +25,7 @@ class RequestTemplate(NamedTuple):
 
     Attributes:
         writer: Writes requests.
-        matcher: Takes answers.
+        matcher: Matches responses.
         node: The broker that the requests are sent to.
         cluster_revision: Revision of the cluster metadata; the template is not valid for any other.
         version: The API version.
@@ -43,7 +43,7 @@ class RequestTemplate(NamedTuple):
     patience_s: float
     transactional_id: str
     changes: Counter[tuple[str, str]]
-    replaced_roles: frozenset[str]
+    replaced: frozenset[str]
 
 
 def template_of(
@@ -75,24 +75,24 @@ def template_of(
     frame = head + codecs_of(PRODUCE, version).request.build(part.request)
     # If no name was replaced, both keep the captured shape, which is checked quickly.
     is_as_captured = shape.request.batch_positions(frame) is not None
-    sent = shape.request if is_as_captured else request_shape_of(frame, len(head))
+    request_shape = shape.request if is_as_captured else request_shape_of(frame, len(head))
     is_as_captured = shape.response.base_offsets(response) is not None
-    answered = decode_response(response, PRODUCE, version)
-    live_shape = shape.response if is_as_captured else response_shape_of(answered)
+    live = decode_response(response, PRODUCE, version)
+    live_shape = shape.response if is_as_captured else response_shape_of(live)
     request = captured.request_message().body
-    if sent is None or live_shape is None or request is None:
+    if request_shape is None or live_shape is None or request is None:
         return None
     topics = partitions(request.topic_data, "partition_data")
     places = [(ids.topic_of(_scope(title)), at) for title, at in topics]
     named = [(topic, number) for topic, number in places if topic is not None]
-    order = shape.partition_order if is_as_captured else _partition_order(answered, named, ids)
+    order = shape.partition_order if is_as_captured else _partition_order(live, named, ids)
     if len(named) != len(places) or order is None:
         return None
     roles = replaced_roles(outcome)
     logs = [ids.offsets.log(*named[at]) for at in order]
     changes = ((each.role, each.why) for each in outcome.changes)
     return RequestTemplate(
-        RequestWriter(number, shape.request, sent, named, roles),
+        RequestWriter(number, shape.request, request_shape, named, roles),
         ResponseMatcher(shape.response, live_shape, (shape.partition_order, order), logs),
         part.node,
         cluster_revision,
