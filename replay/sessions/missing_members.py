@@ -231,7 +231,7 @@ class UncapturedMembers:
         finally:
             await self._clean_up(joining, is_done)
         for each in joining:
-            self._groups.add_uncaptured_member(group, each.name, partial(self._rejoin, each))
+            self._groups.add_uncaptured_member(group, each.member_id, partial(self._rejoin, each))
 
     async def _clean_up(self, joining: Sequence[_UncapturedMember], is_done: bool) -> None:
         """Close connections; send LeaveGroup for members that failed to join completely."""
