@@ -226,8 +226,8 @@ footprints = st.builds(
     ReadWriteSets,
     reads=st.sets(st.tuples(st.just("group"), names)),
     writes=st.sets(st.tuples(st.just("group"), names)),
-    wrote=st.dictionaries(st.tuples(topics, st.just(0)), st.integers(0, 9), max_size=1),
-    saw=st.dictionaries(st.tuples(topics, st.just(0)), st.integers(0, 9), max_size=1),
+    appended_offsets=st.dictionaries(st.tuples(topics, st.just(0)), st.integers(0, 9), max_size=1),
+    read_offsets=st.dictionaries(st.tuples(topics, st.just(0)), st.integers(0, 9), max_size=1),
 )
 
 

@@ -29,7 +29,7 @@ def sync(member: str, assignments: list[dict[str, Any]]) -> Message:
 
 
 def groups(leader: str) -> GroupSessions:
-    captured = SimpleNamespace(asked=lambda: sync("one", ASSIGNED))
+    captured = SimpleNamespace(request_message=lambda: sync("one", ASSIGNED))
     plan = SimpleNamespace(
         assignments={("g", 3): 8},
         step=lambda number: SimpleNamespace(captured=captured),
@@ -42,8 +42,8 @@ def groups(leader: str) -> GroupSessions:
     answer = whole("JoinGroup", 5, {"leader": f"live-{leader}"}, "response")
     joins = SimpleNamespace(
         api="JoinGroup",
-        asked=lambda: request("JoinGroup", 5, {"group_id": "g"}),
-        answered=lambda: None,
+        request_message=lambda: request("JoinGroup", 5, {"group_id": "g"}),
+        response_message=lambda: None,
     )
     found.record_response(Step(0, cast(CapturedExchange, joins)), answer, never)
     return found

@@ -44,7 +44,7 @@ class Asked:
     def forget_coordinator(self, kind: Any, key: str) -> None:
         self.forgotten += 1
 
-    async def ask(
+    async def request(
         self, node: int, name: str, body: dict[str, Any], client_id: str | None
     ) -> Container:
         assert node == 7
@@ -74,7 +74,7 @@ def world() -> IdMap:
 def at(name: str, at_ms: int = 0, is_unassigned: bool = False) -> Step:
     made = step(name, 1)
     captured = replace(made.captured, client_id="me", request_time_ns=at_ms * MS)
-    return replace(made, captured=captured, is_unassigned=is_unassigned)
+    return replace(made, captured=captured, is_before_assignment=is_unassigned)
 
 
 def joined(beats: Heartbeats, session_ms: int = SOON_MS, at_ms: int = 0) -> None:

@@ -30,7 +30,7 @@ class Coordinator:
     def forget_coordinator(self, kind: int, key: str) -> None:
         pass
 
-    async def ask(self, node: int, name: str, body: dict[str, Any]) -> Container:
+    async def request(self, node: int, name: str, body: dict[str, Any]) -> Container:
         if name == "DescribeTransactions":
             told = Container(error_code=0, transaction_state=self.state)
             return Container(transaction_states=[told])

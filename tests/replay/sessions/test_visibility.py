@@ -39,7 +39,7 @@ class Slow(Topology):
     async def coordinator(self, kind: int, key: str) -> int:
         return 1
 
-    async def ask(self, node: int, name: str, body: dict[str, Any]) -> Container:
+    async def request(self, node: int, name: str, body: dict[str, Any]) -> Container:
         self.asked.append(name)
         told = Container(error_code=0, transaction_state=self._states.pop(0))
         return Container(transaction_states=[told])
@@ -111,7 +111,7 @@ class Configured(Slow):
         super().__init__()
         self._values = list(values)
 
-    async def ask(self, node: int | None, name: str, body: dict[str, Any]) -> Container:
+    async def request(self, node: int | None, name: str, body: dict[str, Any]) -> Container:
         self.asked.append(
             [(each["resource_type"], each["resource_name"]) for each in body["resources"]]
         )
