@@ -150,7 +150,7 @@ def test_captured_is_sent_and_left_out_and_never_reached() -> None:
 
 def test_passes_count_each() -> None:
     manner = PlayOptions(loop=3)
-    assert made(outcomes()[0], captured=20, manner=manner).summary()["never_reached"] == 59
+    assert made(outcomes()[0], captured=20, play_options=manner).summary()["never_reached"] == 59
 
 
 def test_why_answers_are_equivalent_is_counted_and_told_of_each() -> None:
