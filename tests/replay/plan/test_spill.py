@@ -19,7 +19,7 @@ captured = st.builds(
     client_id=st.none() | st.text(max_size=3),
     request=st.binary(max_size=30),
     response=st.none() | st.binary(max_size=30),
-    is_due=st.booleans(),
+    expects_response=st.booleans(),
     request_time_ns=st.integers(0, 2**62),
     response_time_ns=st.none() | st.integers(0, 2**62),
 )
