@@ -61,7 +61,7 @@ class Learned(PartitionOffsets):
     def ends_before(self, captured: int, live: int) -> bool:
         return self.is_last
 
-    def append(self, captured: int, live: int, count: int, step: int) -> None:
+    def learn_appended(self, captured: int, live: int, count: int, step: int) -> None:
         self.learned.append([captured, live, count])
 
 
