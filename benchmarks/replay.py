@@ -25,7 +25,7 @@ from replay import Pace, Plan, Report, replay
 from replay.compare.record_diff import compare_records
 from replay.fields.batch_rewriter import match_records
 from replay.mapping.offset_map import PartitionOffsets
-from replay.mock.embedded_broker import Embedded
+from replay.mock.embedded_broker import EmbeddedBroker
 from replay.public import AS_FAST_AS_POSSIBLE
 from tests.replay.support.scripted import filled
 from tools.record.large import Packet
@@ -248,9 +248,9 @@ def _consumed(folder: Path) -> Row:
     peers, owns = [], []
     with Plan.of(file) as plan:
         for _ in range(RUNS):
-            with Embedded(1, {TOPIC: WRITTEN}) as embedded:
+            with EmbeddedBroker(1, {TOPIC: WRITTEN}) as embedded:
                 peers.append(asyncio.run(_bare_in_turn(_port(embedded), talks)))
-            with Embedded(1, {TOPIC: WRITTEN}) as embedded:
+            with EmbeddedBroker(1, {TOPIC: WRITTEN}) as embedded:
                 owns.append(_replayed(plan, _port(embedded)).elapsed_ns / 1e9)
     seconds, own, count = min(peers), min(owns), WRITES * WRITE_RECORDS
     return Row(
@@ -283,7 +283,7 @@ async def _bare_in_turn(port: int, talks: Sequence[Sequence[Exchange]]) -> float
     return time.perf_counter() - begun
 
 
-def _port(embedded: Embedded) -> int:
+def _port(embedded: EmbeddedBroker) -> int:
     return int(embedded.addresses[0].rpartition(":")[2])
 
 

@@ -212,14 +212,14 @@ def replay(
     from replay.options.play_options import PlayOptions
     from replay.options.target_settings import TargetSettings
     from replay.plan.plan import Plan
-    from replay.report.report_files import check_writable, checked
+    from replay.report.report_files import check_report_file, check_writable
 
     if to is None and not dry_run:
         raise UsageError("no target: use --to HOST:PORT or --to mock")
     if reference is not None and noise != LEARN:
         raise UsageError("--reference requires --noise learn")
     for file in report or ():
-        checked(file)
+        check_report_file(file)
     if write_accepted is not None:
         check_writable(write_accepted)
     setting = TargetSettings(
@@ -275,23 +275,23 @@ def _replay(
     """Replay, print the report and write it to files; return the exit status."""
     from replay.cli_progress import ProgressLine
     from replay.options.difference_baseline import accepted_lines
-    from replay.report.report_files import write, write_lines
+    from replay.report.report_files import write_lines, write_report
     from replay.report.text_report import text_lines
-    from replay.run.orchestrator import ENDINGS, drive
+    from replay.run.orchestrator import END_SIGNALS, run_replay
 
     with ProgressLine() as line:
-        report = drive(plan, setting, line.show)
-    is_interrupted = report.ended in ENDINGS
+        report = run_replay(plan, setting, line.show)
+    is_interrupted = report.ended in END_SIGNALS
     if report.is_begun or is_interrupted:
         _print(text_lines(report))
     for file in files:
-        write(report, file)
+        write_report(report, file)
     if accepted_file is not None and report.is_begun:
         write_lines(accepted_lines(report.acceptable()), accepted_file)
     for row in report.stale_rows():
         _warn(f"--accept: no longer found: {row['stale']}")
     if is_interrupted:
-        return 128 + ENDINGS[report.ended]
+        return 128 + END_SIGNALS[report.ended]
     if report.ended:
         _warn(report.ended)
         return EXIT_ERROR
@@ -317,11 +317,11 @@ def _with_noise(setting: TargetSettings, patterns: Iterable[str]) -> TargetSetti
 
 
 def _dry_run(plan: Plan, setting: TargetSettings) -> int:
-    from replay.run.dry_run import offered, rehearse
+    from replay.run.dry_run import dry_run_lines, target_lines
 
-    _print(rehearse(plan, setting))
+    _print(dry_run_lines(plan, setting))
     if setting.to:
-        _print(offered(plan, setting))
+        _print(target_lines(plan, setting))
     return 0
 
 

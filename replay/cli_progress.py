@@ -8,7 +8,7 @@ from typing import Self
 
 from dissector.view.text.escape import escaped
 from replay.report.report import Report
-from replay.run.runner import Run
+from replay.run.runner import ReplayRun
 
 SHOW_AFTER_S = 1.0
 """Seconds before progress is shown, so that a short replay shows none."""
@@ -33,7 +33,7 @@ class ProgressLine:
             print("\r\x1b[K", end="", file=sys.stderr, flush=True)
         self._is_shown = False
 
-    def show(self, run: Run, report: Report) -> None:
+    def show(self, run: ReplayRun, report: Report) -> None:
         """Write new notices, and on a terminal the progress of the run."""
         for notice in run.progress.notices[self._notices_shown :]:
             self._clear()
@@ -51,7 +51,7 @@ class ProgressLine:
         self._is_shown = True
 
 
-def progress_text(run: Run, report: Report) -> str:
+def progress_text(run: ReplayRun, report: Report) -> str:
     """Return the progress of a run as text."""
     progress = run.progress
     in_flight, lag_ms = progress.sent - progress.done, progress.lag_ns / 1e6

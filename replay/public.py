@@ -16,8 +16,8 @@ from replay.options.play_options import PlayOptions
 from replay.options.target_settings import MOCK, TargetSettings
 from replay.plan.plan import Plan
 from replay.report.report import Report
-from replay.report.report_files import check_writable, checked, write, write_lines
-from replay.run.orchestrator import drive
+from replay.report.report_files import check_report_file, check_writable, write_lines, write_report
+from replay.run.orchestrator import run_replay
 
 AS_FAST_AS_POSSIBLE = Pace(speed=0)
 
@@ -81,7 +81,7 @@ def replay(
         UsageError: An argument is invalid.
     """
     if report_file is not None:
-        checked(report_file)
+        check_report_file(report_file)
     if write_accepted is not None:
         check_writable(write_accepted)
     setting = TargetSettings(
@@ -97,9 +97,9 @@ def replay(
         Criteria.of(fail_on, DifferenceBaseline.of(accept, upgrade)),
         show_payloads,
     )
-    report = drive(plan, setting)
+    report = run_replay(plan, setting)
     if write_accepted is not None:
         write_lines(accepted_lines(report.acceptable()), write_accepted)
     if report_file is not None:
-        write(report, report_file)
+        write_report(report, report_file)
     return report

@@ -39,7 +39,7 @@ from replay.model.kafka_enums import INTERNAL_TOPICS
 from replay.model.offset_ranges import Ranges
 from replay.model.outcome import Difference, Reason
 from replay.plan.concurrent_changes import Overlaps
-from replay.sessions.retry_policy import ON_THE_WAY
+from replay.sessions.retry_policy import TRANSITIONAL_STATES
 
 _Body = Mapping[str, Any]
 _Elements = Sequence[_Body]
@@ -155,7 +155,7 @@ class BodyDiff:
                 if is_made and (topic in self._created_topics or topic in INTERNAL_TOPICS):
                     return Reason.MADE if topic in self._created_topics else Reason.INTERNAL
         if (
-            captured.get("group_state") in ON_THE_WAY
+            captured.get("group_state") in TRANSITIONAL_STATES
             and live.get("group_state") == policy.STABLE_STATE
         ):
             return Reason.AT_REST

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
-from replay.plan.sequence_gaps import SEQUENCES, Holes, Written
+from replay.plan.sequence_gaps import SEQUENCES, ProducerPartition, SequenceGaps
 
 
 @dataclass(slots=True)
@@ -43,11 +43,11 @@ class ProducerMap:
 
     def __init__(self) -> None:
         self.revision = 0
-        self.holes: Mapping[Written, Holes] = MappingProxyType({})
-        self._missing: dict[Written, int] = {}
+        self.holes: Mapping[ProducerPartition, SequenceGaps] = MappingProxyType({})
+        self._missing: dict[ProducerPartition, int] = {}
         self._live = _Direction()
         self._captured = _Direction()
-        self._first_sequences: dict[Written, int] = {}
+        self._first_sequences: dict[ProducerPartition, int] = {}
         self._next_sequences: dict[tuple[tuple[int, int] | None, str, int], int] = {}
 
     def learn(self, captured: tuple[int, int], live: tuple[int, int]) -> None:
@@ -89,7 +89,7 @@ class ProducerMap:
             return sequence
         key = (*producer, topic, partition)
         if key in self.holes:
-            missing = self.holes[key].before(sequence)
+            missing = self.holes[key].missing_before(sequence)
             if self._missing.get(key, 0) != missing:
                 self._missing[key] = missing
                 self.revision += 1
@@ -115,4 +115,4 @@ class ProducerMap:
             return sequence
         key = (*producer, topic, partition)
         captured = (sequence + self._first_sequences.get(key, 0)) % SEQUENCES
-        return self.holes[key].with_missing(captured) if key in self.holes else captured
+        return self.holes[key].captured_sequence(captured) if key in self.holes else captured

@@ -23,20 +23,20 @@ from replay.client.pending_request import codecs_of
 from replay.client.transport import FrameProtocol
 from replay.mapping.resource_names import TopicIds
 from replay.mapping.version_converter import convert
-from replay.mock.kafka_compat import MENDED, SENT_AS, Mends
-from replay.mock.librdkafka_mock import Mock
+from replay.mock.kafka_compat import ADAPTED_APIS, SENT_AS, KafkaCompat
+from replay.mock.librdkafka_mock import MockCluster
 from replay.model.refusal import RewriteError
 
 _HOST = "127.0.0.1"
-_HEAD = struct.Struct(">hhi")
+_HEADER = struct.Struct(">hhi")
 _CORRELATION = struct.Struct(">i")
-_NOBODY = struct.pack(">h", -1)
+_NULL_CLIENT_ID = struct.pack(">h", -1)
 """A client id that is null."""
 
 _T = TypeVar("_T")
 
 
-class Embedded:
+class EmbeddedBroker:
     """
     A mock cluster in this process, running from `__enter__` to `__exit__`.
 
@@ -56,9 +56,9 @@ class Embedded:
             topics: Topic -> number of partitions.
         """
         self.addresses: list[str] = []
-        self._mock = Mock(brokers, topics)
-        self._mends = Mends()
-        self._fronts: set[_Front] = set()
+        self._mock = MockCluster(brokers, topics)
+        self._compat = KafkaCompat()
+        self._connections: set[_ProxiedConnection] = set()
         self._servers: list[asyncio.Server] = []
         self._stack = ExitStack()
 
@@ -71,11 +71,11 @@ class Embedded:
         """
         with ExitStack() as stack:
             stack.enter_context(self._mock)
-            loop = stack.enter_context(_running())
-            stack.callback(_do, loop, self._stop)
+            loop = stack.enter_context(_running_loop())
+            stack.callback(_run_in, loop, self._stop)
             for node, address in enumerate(self._mock.addresses, 1):
-                behind = int(address.rpartition(":")[2])
-                port = _do(loop, partial(self._serve, behind))
+                mock_port = int(address.rpartition(":")[2])
+                port = _run_in(loop, partial(self._serve, mock_port))
                 self._mock.advertise(node, _HOST, port)
                 self.addresses.append(f"{_HOST}:{port}")
             self._stack = stack.pop_all()
@@ -85,12 +85,12 @@ class Embedded:
         """Stop the cluster and close all connections."""
         self._stack.close()
 
-    async def _serve(self, behind: int) -> int:
+    async def _serve(self, mock_port: int) -> int:
         """Start the proxy of a broker of the mock; return its port."""
 
         def accept() -> FrameProtocol:
-            front = _Front(behind, self._mends, self._fronts.discard)
-            self._fronts.add(front)
+            front = _ProxiedConnection(mock_port, self._compat, self._connections.discard)
+            self._connections.add(front)
             return front.client
 
         server = await asyncio.get_running_loop().create_server(accept, _HOST, 0)
@@ -102,12 +102,12 @@ class Embedded:
             server.close()
         others = asyncio.all_tasks() - {asyncio.current_task()}
         await asyncio.gather(*others, return_exceptions=True)  # connections being opened
-        for front in list(self._fronts):
+        for front in list(self._connections):
             front.close()
 
 
 @contextmanager
-def _running() -> Iterator[asyncio.AbstractEventLoop]:
+def _running_loop() -> Iterator[asyncio.AbstractEventLoop]:
     """Run an event loop in a thread of its own."""
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever, name="embedded broker")
@@ -120,12 +120,12 @@ def _running() -> Iterator[asyncio.AbstractEventLoop]:
         loop.close()
 
 
-def _do(loop: asyncio.AbstractEventLoop, what: Callable[[], Coroutine[Any, Any, _T]]) -> _T:
+def _run_in(loop: asyncio.AbstractEventLoop, start: Callable[[], Coroutine[Any, Any, _T]]) -> _T:
     """Run a coroutine in an event loop of another thread; return its result."""
-    return asyncio.run_coroutine_threadsafe(what(), loop).result()
+    return asyncio.run_coroutine_threadsafe(start(), loop).result()
 
 
-class _Front:
+class _ProxiedConnection:
     """
     One proxied connection: the client's side and the mock's side.
 
@@ -133,16 +133,18 @@ class _Front:
         client: The connection to the client.
     """
 
-    def __init__(self, behind: int, mends: Mends, on_end: Callable[[_Front], None]) -> None:
-        self.client = FrameProtocol(self._ask, self._leave)
-        self._mock = FrameProtocol(self._answer, self._end)
-        self._mends = mends
+    def __init__(
+        self, mock_port: int, compat: KafkaCompat, on_end: Callable[[_ProxiedConnection], None]
+    ) -> None:
+        self.client = FrameProtocol(self._forward_request, self._on_client_closed)
+        self._mock = FrameProtocol(self._forward_response, self._on_mock_closed)
+        self._compat = compat
         self._on_end = on_end
-        self._early: list[bytes] | None = []
-        self._is_left = False
-        self._mending: dict[int, tuple[Message, int, bytes]] = {}
+        self._queued: list[bytes] | None = []
+        self._has_client_left = False
+        self._pending: dict[int, tuple[Message, int, bytes]] = {}
         loop = asyncio.get_running_loop()
-        self._connecting = loop.create_task(self._connect(behind))
+        self._connecting = loop.create_task(self._connect(mock_port))
 
     def close(self) -> None:
         """Close both sides."""
@@ -151,98 +153,98 @@ class _Front:
         self._mock.close()
         self._on_end(self)
 
-    def _end(self, what: str, advice: str) -> None:
+    def _on_mock_closed(self, what: str, advice: str) -> None:
         self.close()
 
-    def _leave(self, what: str, advice: str) -> None:
+    def _on_client_closed(self, what: str, advice: str) -> None:
         """Close the write side to the mock after the client has gone; the mock then closes too."""
-        self._is_left = True
-        if self._early is None:
+        self._has_client_left = True
+        if self._queued is None:
             self._mock.write_eof()
 
-    async def _connect(self, behind: int) -> None:
+    async def _connect(self, mock_port: int) -> None:
         loop = asyncio.get_running_loop()
         try:
-            await loop.create_connection(lambda: self._mock, _HOST, behind)
+            await loop.create_connection(lambda: self._mock, _HOST, mock_port)
         except OSError:
             self.close()  # the broker is down
             return
-        early, self._early = self._early or [], None
+        early, self._queued = self._queued or [], None
         for frame in early:
             self._mock.send(frame)
-        if self._is_left:
+        if self._has_client_left:
             self._mock.write_eof()
 
-    def _ask(self, frame: bytes) -> None:
-        if len(frame) >= _HEAD.size and _HEAD.unpack_from(frame)[0] in MENDED:
-            frame = self._mended(frame)
-        if self._early is None:
+    def _forward_request(self, frame: bytes) -> None:
+        if len(frame) >= _HEADER.size and _HEADER.unpack_from(frame)[0] in ADAPTED_APIS:
+            frame = self._adapted_request(frame)
+        if self._queued is None:
             self._mock.send(frame)
         else:
-            self._early.append(frame)
+            self._queued.append(frame)
 
-    def _mended(self, frame: bytes) -> bytes:
+    def _adapted_request(self, frame: bytes) -> bytes:
         """Return the request for the mock; keep the state to adapt its response."""
-        asked = decode_request(frame)
-        if asked.body is None:
+        request = decode_request(frame)
+        if request.body is None:
             return frame  # the mock handles it
-        key, version, correlation_id = _HEAD.unpack_from(frame)
-        instead = self._mends.instead(asked)
+        key, version, correlation_id = _HEADER.unpack_from(frame)
+        instead = self._compat.respond_instead(request)
         if instead is not None:
-            self._mending[correlation_id] = asked, version, _response(asked, instead)
+            self._pending[correlation_id] = request, version, _response(request, instead)
             # An ApiVersions request keeps the place of our response in the order of responses.
-            return _HEAD.pack(API_VERSIONS, 0, correlation_id) + _NOBODY
-        is_changed = self._mends.asked(asked)
+            return _HEADER.pack(API_VERSIONS, 0, correlation_id) + _NULL_CLIENT_ID
+        is_changed = self._compat.adapt_request(request)
         sent_as = SENT_AS.get((key, version), version)
         if is_changed or sent_as != version:
             try:
-                frame = _request(asked, sent_as)
+                frame = _request(request, sent_as)
             except RewriteError:
                 return frame  # only this version can express it
-        self._mending[correlation_id] = asked, sent_as, b""
+        self._pending[correlation_id] = request, sent_as, b""
         return frame
 
-    def _answer(self, frame: bytes) -> None:
-        mending = self._mending.pop(_CORRELATION.unpack_from(frame)[0], None)
+    def _forward_response(self, frame: bytes) -> None:
+        mending = self._pending.pop(_CORRELATION.unpack_from(frame)[0], None)
         if mending is not None:
-            asked, sent_as, instead = mending
-            frame = instead or self._right(asked, sent_as, frame)
+            request, sent_as, instead = mending
+            frame = instead or self._adapted_response(request, sent_as, frame)
         if frame:
             self.client.send(frame)
 
-    def _right(self, asked: Message, sent_as: int, frame: bytes) -> bytes:
+    def _adapted_response(self, request: Message, sent_as: int, frame: bytes) -> bytes:
         """Return a response as of a real Kafka broker; empty if Kafka would not respond."""
-        message = decode_response(frame, asked.api_key, sent_as)
+        message = decode_response(frame, request.api_key, sent_as)
         if message.body is None or message.schema is None:
             return frame  # the client reports the problem
         for field in message.schema.fields:
             # The mock writes null for empty values even in fields that are not nullable.
             if message.body.get(field.name, ...) is None and sent_as not in field.null:
                 message.body[field.name] = field.zero(sent_as)
-        body = _converted("response", asked, message.body, sent_as, asked.api_version)
-        answer = self._mends.answered(asked, body)
-        return b"" if answer is None else _response(asked, answer)
+        body = _converted("response", request, message.body, sent_as, request.api_version)
+        response = self._compat.adapt_response(request, body)
+        return b"" if response is None else _response(request, response)
 
 
-def _request(asked: Message, version: int) -> bytes:
+def _request(request: Message, version: int) -> bytes:
     """Encode a request in another version; raises `RewriteError` if that can't express it."""
-    key = asked.api_key or 0
-    body = _converted("request", asked, asked.body, asked.api_version, version)
+    key = request.api_key or 0
+    body = _converted("request", request, request.body, request.api_version, version)
     shape = codecs_of(key, version)
-    name = asked.frame[_HEAD.size : _HEAD.size + 2 + len((asked.client_id or "").encode())]
-    head = _HEAD.pack(key, version, asked.correlation_id) + name
+    name = request.frame[_HEADER.size : _HEADER.size + 2 + len((request.client_id or "").encode())]
+    head = _HEADER.pack(key, version, request.correlation_id) + name
     return head + bytes(shape.request_header - 1) + shape.request.build(body)
 
 
-def _response(asked: Message, body: Any) -> bytes:
+def _response(request: Message, body: Any) -> bytes:
     """Encode the response to a request."""
-    shape = codecs_of(asked.api_key or 0, asked.api_version or 0)
-    head = _CORRELATION.pack(asked.correlation_id) + bytes(shape.response_header)
+    shape = codecs_of(request.api_key or 0, request.api_version or 0)
+    head = _CORRELATION.pack(request.correlation_id) + bytes(shape.response_header)
     return head + shape.response.build(body)
 
 
-def _converted(kind: Kind, asked: Message, body: Any, old: int | None, new: int | None) -> Any:
+def _converted(kind: Kind, request: Message, body: Any, old: int | None, new: int | None) -> Any:
     """Convert a body from one version to another."""
-    found = api(asked.api_key or 0)
+    found = api(request.api_key or 0)
     assert found is not None
     return convert(found.schema(kind), body, old or 0, new or 0, TopicIds(), [])

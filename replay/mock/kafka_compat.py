@@ -31,7 +31,7 @@ _ALL_OF_TOPIC = sum(1 << operation for operation in (3, 4, 5, 6, 7, 8, 10, 11))
 _FIRST_THAT_WANTS_IDS = 4
 """First version of JoinGroup that refuses a member without an id and returns one (KIP-394)."""
 
-_Place = tuple[str, str, int]
+_GroupPartition = tuple[str, str, int]
 """Group, topic, partition."""
 
 SENT_AS = {
@@ -44,89 +44,93 @@ SENT_AS = {
 """API and version that the mock offers but doesn't encode or decode correctly -> version to use."""
 
 
-class Mends:
+class KafkaCompat:
     """
     The shim's state for one mock cluster.
 
-    Each request is passed to `instead`; if that returns None, request and response are passed to
-    `asked` and `answered`.
+    Each request is passed to `respond_instead`; if that returns None, request and response are
+    passed to `adapt_request` and `adapt_response`.
     """
 
     def __init__(self) -> None:
-        self._committed: dict[_Place, tuple[int, int, str]] = {}
+        self._committed: dict[_GroupPartition, tuple[int, int, str]] = {}
         self._assigned: dict[str, tuple[int, dict[str, bytes]]] = {}
         self._joining: defaultdict[str, set[str]] = defaultdict(set)
 
-    def instead(self, asked: Message) -> Container | None:
+    def respond_instead(self, request: Message) -> Container | None:
         """Return the response to a request that the mock must not get, or None for others."""
-        body = asked.body
+        body = request.body
         if body is None or body.get("member_id", "m"):
             return None
-        if asked.api == "ConsumerGroupHeartbeat":
-            return _without_id()
+        if request.api == "ConsumerGroupHeartbeat":
+            return _refuse_without_id()
         is_static = body.get("group_instance_id") is not None
-        wants_id = (asked.api_version or 0) >= _FIRST_THAT_WANTS_IDS and not is_static
-        return _with_id(asked.client_id) if asked.api == "JoinGroup" and wants_id else None
+        wants_id = (request.api_version or 0) >= _FIRST_THAT_WANTS_IDS and not is_static
+        return (
+            _member_id_required(request.client_id)
+            if request.api == "JoinGroup" and wants_id
+            else None
+        )
 
-    def asked(self, asked: Message) -> bool:
-        """Note a request; return whether it had to be changed."""
-        body = asked.body
+    def adapt_request(self, request: Message) -> bool:
+        """Record a request; return whether it had to be changed."""
+        body = request.body
         assert body is not None
-        if asked.api == "JoinGroup":
+        if request.api == "JoinGroup":
             self._joining[body.group_id].add(body.member_id)
-        if asked.api == "SyncGroup" and body.assignments:
+        if request.api == "SyncGroup" and body.assignments:
             parts = {each.member_id: each.assignment for each in body.assignments}
             self._assigned[body.group_id] = body.generation_id, parts
-        return asked.api == "ConsumerGroupHeartbeat" and _both_or_none(body)
+        return request.api == "ConsumerGroupHeartbeat" and _set_both_or_none(body)
 
-    def answered(self, asked: Message, answer: Container) -> Container | None:
+    def adapt_response(self, request: Message, response: Container) -> Container | None:
         """Change a response to Kafka's; None if Kafka would send none."""
-        assert asked.body is not None
-        mend = _MENDS.get(asked.api or "")
-        return answer if mend is None else mend(self, asked.body, answer)
+        assert request.body is not None
+        mend = _ADAPTERS.get(request.api or "")
+        return response if mend is None else mend(self, request.body, response)
 
-    def produced(self, asked: Container, answer: Container) -> Container | None:
+    def adapt_produce(self, request: Container, response: Container) -> Container | None:
         """Suppress the response where acks = 0."""
-        return answer if asked.acks else None
+        return response if request.acks else None
 
-    def named(self, asked: Container, answer: Container) -> Container | None:
+    def adapt_metadata(self, request: Container, response: Container) -> Container | None:
         """Refuse illegal topic names, and list all operations as authorized."""
-        for topic in answer.topics:
-            if not topic.error_code and asked.get("include_topic_authorized_operations"):
+        for topic in response.topics:
+            if not topic.error_code and request.get("include_topic_authorized_operations"):
                 topic.topic_authorized_operations = _ALL_OF_TOPIC
             if topic.name is not None and not LEGAL_TOPIC.fullmatch(topic.name):
                 topic.error_code, topic.partitions = _INVALID_TOPIC, []
-        return answer
+        return response
 
-    def joined(self, asked: Container, answer: Container) -> Container:
-        """Note that a member's JoinGroup request has been answered."""
-        self._joining[asked.group_id].discard(asked.member_id)
-        return answer
+    def adapt_join(self, request: Container, response: Container) -> Container:
+        """Record that a member's JoinGroup request has its response."""
+        self._joining[request.group_id].discard(request.member_id)
+        return response
 
-    def synced(self, asked: Container, answer: Container) -> Container:
+    def adapt_sync(self, request: Container, response: Container) -> Container:
         """
         Return the assignment also to a member that asks in a stable group; an empty one for none.
 
         Source: ClassicGroup and GroupMetadataManager, classicGroupSync.
         """
-        generation, parts = self._assigned.get(asked.group_id, (-1, {}))
-        if answer.error_code == _INVALID_REQUEST and generation == asked.generation_id:
-            answer.error_code = 0
-            answer.assignment = parts.get(asked.member_id)
-        answer.assignment = answer.assignment or b""
-        return answer
+        generation, parts = self._assigned.get(request.group_id, (-1, {}))
+        if response.error_code == _INVALID_REQUEST and generation == request.generation_id:
+            response.error_code = 0
+            response.assignment = parts.get(request.member_id)
+        response.assignment = response.assignment or b""
+        return response
 
-    def left(self, asked: Container, answer: Container) -> Container:
+    def adapt_leave(self, request: Container, response: Container) -> Container:
         """List the members that left, in versions with such a list."""
-        if "members" in answer:
-            told = ("member_id", "group_instance_id")
-            answer.members = [
-                Container(error_code=0, **{name: each[name] for name in told})
-                for each in asked.members
+        if "members" in response:
+            fields = ("member_id", "group_instance_id")
+            response.members = [
+                Container(error_code=0, **{name: each[name] for name in fields})
+                for each in request.members
             ]
-        return answer
+        return response
 
-    def committed(self, asked: Container, answer: Container) -> Container:
+    def adapt_commit(self, request: Container, response: Container) -> Container:
         """
         Store committed offsets, which the mock forgets in part.
 
@@ -134,34 +138,34 @@ class Mends:
         ClassicGroup.validateOffsetCommit.
         """
         errors = {}
-        for place, partition in _partitions(asked, answer):
-            if partition.error_code == REBALANCES and self._joining.get(asked.group_id):
+        for place, partition in _partitions(request, response):
+            if partition.error_code == REBALANCES and self._joining.get(request.group_id):
                 partition.error_code = 0
             errors[place] = partition.error_code
-        for place, partition in _partitions(asked, asked):
+        for place, partition in _partitions(request, request):
             if not errors.get(place, 0):
                 epoch = partition.get("committed_leader_epoch", -1)
                 metadata = partition.committed_metadata or ""
                 self._committed[place] = partition.committed_offset, epoch, metadata
-        return answer
+        return response
 
-    def fetched(self, asked: Container, answer: Container) -> Container:
+    def adapt_offset_fetch(self, request: Container, response: Container) -> Container:
         """Fill in the committed offsets; those of all partitions if the request has no topics."""
-        if asked.topics is None:
-            places = [place for place in self._committed if place[0] == asked.group_id]
+        if request.topics is None:
+            places = [place for place in self._committed if place[0] == request.group_id]
             parts = [Container(partition_index=each, error_code=0) for _, _, each in places]
-            answer.topics = [
+            response.topics = [
                 Container(name=topic, partitions=[part])
                 for (_, topic, _), part in zip(places, parts, strict=True)
             ]
-        for place, partition in _partitions(asked, answer):
+        for place, partition in _partitions(request, response):
             offset, epoch, metadata = self._committed.get(place, (-1, -1, ""))
             partition.committed_offset, partition.metadata = offset, metadata
             partition.committed_leader_epoch = epoch
-        return answer
+        return response
 
 
-def _with_id(client_id: str | None) -> Container:
+def _member_id_required(client_id: str | None) -> Container:
     """Return a JoinGroup response that refuses a member and gives it an id to join with."""
     return Container(
         throttle_time_ms=0,
@@ -174,7 +178,7 @@ def _with_id(client_id: str | None) -> Container:
     )
 
 
-def _without_id() -> Container:
+def _refuse_without_id() -> Container:
     """Refuse a member without an id of its own choice, which would crash the process (KIP-1082)."""
     return Container(
         throttle_time_ms=0,
@@ -187,7 +191,7 @@ def _without_id() -> Container:
     )
 
 
-def _both_or_none(body: Container) -> bool:
+def _set_both_or_none(body: Container) -> bool:
     """
     Set both the topics and the pattern of a heartbeat or neither; only one would crash the process.
 
@@ -201,23 +205,23 @@ def _both_or_none(body: Container) -> bool:
     return (names, pattern) != before
 
 
-def _partitions(asked: Container, body: Container) -> Iterator[tuple[_Place, Container]]:
+def _partitions(request: Container, body: Container) -> Iterator[tuple[_GroupPartition, Container]]:
     """Yield the partitions of a body, each with its group, topic and number."""
     for topic in body.topics or ():
         for partition in topic.partitions:
-            yield (asked.group_id, topic.name, partition.partition_index), partition
+            yield (request.group_id, topic.name, partition.partition_index), partition
 
 
-_MENDS: dict[str, Callable[[Mends, Container, Container], Container | None]] = {
-    "Produce": Mends.produced,
-    "Metadata": Mends.named,
-    "JoinGroup": Mends.joined,
-    "SyncGroup": Mends.synced,
-    "LeaveGroup": Mends.left,
-    "OffsetCommit": Mends.committed,
-    "TxnOffsetCommit": Mends.committed,
-    "OffsetFetch": Mends.fetched,
+_ADAPTERS: dict[str, Callable[[KafkaCompat, Container, Container], Container | None]] = {
+    "Produce": KafkaCompat.adapt_produce,
+    "Metadata": KafkaCompat.adapt_metadata,
+    "JoinGroup": KafkaCompat.adapt_join,
+    "SyncGroup": KafkaCompat.adapt_sync,
+    "LeaveGroup": KafkaCompat.adapt_leave,
+    "OffsetCommit": KafkaCompat.adapt_commit,
+    "TxnOffsetCommit": KafkaCompat.adapt_commit,
+    "OffsetFetch": KafkaCompat.adapt_offset_fetch,
 }
 
-MENDED = frozenset(KEYS[name] for name in (*_MENDS, "ConsumerGroupHeartbeat"))
+ADAPTED_APIS = frozenset(KEYS[name] for name in (*_ADAPTERS, "ConsumerGroupHeartbeat"))
 """The APIs that the shim decodes; all others pass through unchanged."""

@@ -17,10 +17,10 @@ from typing import Any, Self
 from dissector.errors import ReplayError
 
 _PRODUCER = 0
-_NAME = "mock"
+_TARGET_NAME = "mock"
 
 
-class Mock:
+class MockCluster:
     """
     A cluster of librdkafka's mock brokers, from `__enter__` to `__exit__`.
 
@@ -54,18 +54,18 @@ class Mock:
             ReplayError: librdkafka is not available, or can't start it.
         """
         if self._brokers < 1:
-            raise ReplayError(_NAME, f"can not be started with {self._brokers} brokers")
+            raise ReplayError(_TARGET_NAME, f"can not be started with {self._brokers} brokers")
         self._library = _library()
-        said = ctypes.create_string_buffer(512)
+        message = ctypes.create_string_buffer(512)
         settings = self._library.rd_kafka_conf_new()
         self._library.rd_kafka_conf_set(settings, b"log_level", b"0", None, 0)
-        self._client = self._library.rd_kafka_new(_PRODUCER, settings, said, len(said))
+        self._client = self._library.rd_kafka_new(_PRODUCER, settings, message, len(message))
         if not self._client:
-            raise ReplayError(_NAME, f"can not be started ({said.value.decode()})")
+            raise ReplayError(_TARGET_NAME, f"can not be started ({message.value.decode()})")
         self._cluster = self._library.rd_kafka_mock_cluster_new(self._client, self._brokers)
         if not self._cluster:
             self.__exit__()
-            raise ReplayError(_NAME, "can not be started")
+            raise ReplayError(_TARGET_NAME, "can not be started")
         addresses = self._library.rd_kafka_mock_cluster_bootstraps(self._cluster)
         self.addresses = addresses.decode().split(",")
         for name, partitions in self._topics.items():
@@ -89,7 +89,7 @@ class Mock:
         """
         create = self._library.rd_kafka_mock_topic_create
         encoded = name.encode(errors="surrogateescape")
-        self._hold(create(self._cluster, encoded, partitions, 1), f"topic {name!r}")
+        self._check(create(self._cluster, encoded, partitions, 1), f"topic {name!r}")
 
     def fail_next(self, api_key: int, *errors: int) -> None:
         """Answer the next requests of an API with these error codes, one each."""
@@ -105,30 +105,30 @@ class Mock:
     def set_leader(self, topic: str, partition: int, node: int) -> None:
         """Move a partition to another broker; -1 leaves it without a leader."""
         move = self._library.rd_kafka_mock_partition_set_leader
-        self._hold(move(self._cluster, topic.encode(), partition, node), f"{topic}-{partition}")
+        self._check(move(self._cluster, topic.encode(), partition, node), f"{topic}-{partition}")
 
     def set_versions(self, api_key: int, low: int, high: int) -> None:
         """Change the offered versions of an API; -1 and -1 remove it."""
         change = self._library.rd_kafka_mock_set_apiversion
-        self._hold(change(self._cluster, api_key, low, high), f"API {api_key}")
+        self._check(change(self._cluster, api_key, low, high), f"API {api_key}")
 
     def set_down(self, node: int) -> None:
         """Stop a broker: it closes its connections and accepts no new ones."""
-        self._hold(self._library.rd_kafka_mock_broker_set_down(self._cluster, node), f"{node}")
+        self._check(self._library.rd_kafka_mock_broker_set_down(self._cluster, node), f"{node}")
 
     def set_up(self, node: int) -> None:
         """Start a stopped broker again."""
-        self._hold(self._library.rd_kafka_mock_broker_set_up(self._cluster, node), f"{node}")
+        self._check(self._library.rd_kafka_mock_broker_set_up(self._cluster, node), f"{node}")
 
     def advertise(self, node: int, host: str, port: int) -> None:
         """Change the advertised address of a broker, but not where it listens."""
-        tell = self._library.rd_kafka_mock_broker_set_host_port
-        tell(self._cluster, node, host.encode(), port)
+        set_address = self._library.rd_kafka_mock_broker_set_host_port
+        set_address(self._cluster, node, host.encode(), port)
 
-    def _hold(self, error: int, what: str) -> None:
+    def _check(self, error: int, what: str) -> None:
         if error:
             text = self._library.rd_kafka_err2str(error).decode()
-            raise ReplayError(_NAME, f"{what}: {text}")
+            raise ReplayError(_TARGET_NAME, f"{what}: {text}")
 
 
 _POINTER, _INT, _TEXT, _SIZE = ctypes.c_void_p, ctypes.c_int, ctypes.c_char_p, ctypes.c_size_t
@@ -170,6 +170,6 @@ def _library() -> Any:
             function = getattr(library, name)
             function.restype, function.argtypes = result, arguments
     except (ImportError, OSError, AttributeError) as error:
-        why = f"can not be started: librdkafka's mock cluster is not there ({error})"
-        raise ReplayError(_NAME, why, "install confluent-kafka from its wheel") from None
+        why = f"can not be started: librdkafka's mock cluster is not available ({error})"
+        raise ReplayError(_TARGET_NAME, why, "install confluent-kafka from its wheel") from None
     return library

@@ -85,19 +85,19 @@ _MIDWAY = 0.9
 
 def completeness(reading: Reading) -> Iterator[Completeness]:
     """Yield the Kafka connections of a capture that has been read, without counts of messages."""
-    for known in reading.streams.connections:
-        talk = reading.correlator.state_of(known.id)
-        if talk is None or talk.speaks != "kafka" or talk.client is None:
+    for connection in reading.streams.connections:
+        state = reading.correlator.state_of(connection.id)
+        if state is None or state.speaks != "kafka" or state.client is None:
             continue
-        client, broker = reading.client_and_broker(known.id, talk.client)
+        client, broker = reading.client_and_broker(connection.id, state.client)
         yield Completeness(
-            known.id,
+            connection.id,
             client,
             broker,
-            is_midway=not known.syn_seen,
-            last_ns=known.last_ns,
-            bytes=sum(side.bytes for side in known.sides),
-            gap_bytes=sum(side.gap_bytes for side in known.sides),
-            cut_bytes=sum(side.cut_bytes for side in known.sides),
-            skipped_bytes=sum(talk.skipped),
+            is_midway=not connection.syn_seen,
+            last_ns=connection.last_ns,
+            bytes=sum(side.bytes for side in connection.sides),
+            gap_bytes=sum(side.gap_bytes for side in connection.sides),
+            cut_bytes=sum(side.cut_bytes for side in connection.sides),
+            skipped_bytes=sum(state.skipped),
         )

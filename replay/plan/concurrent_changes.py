@@ -15,56 +15,61 @@ from uuid import UUID
 import numpy as np
 from numpy.typing import NDArray
 
-from replay.plan.dependencies import Causes, Times, same_things
-from replay.plan.read_write_sets import Thing
+from replay.plan.dependencies import CaptureTimes, Dependencies, same_resources
+from replay.plan.read_write_sets import Resource
 
 _Ints = NDArray[np.int64]
 _Span = tuple[int, int]
 
-_EVER = np.iinfo(np.int64).max
+_FOREVER_NS = np.iinfo(np.int64).max
 
-Overlaps = Mapping[Thing, bool]
+Overlaps = Mapping[Resource, bool]
 """Thing changed meanwhile -> whether the response may also show an earlier state than captured."""
 
 
 def overlaps(
-    causes: Causes, times: Times, name: Callable[[UUID], str | None]
-) -> dict[int, dict[Thing, bool]]:
+    dependencies: Dependencies, times: CaptureTimes, name: Callable[[UUID], str | None]
+) -> dict[int, dict[Resource, bool]]:
     """
-    Return the exchanges that read positions, with the things that changed during each read.
+    Return the exchanges that read positions, with the resources that changed during each read.
 
     Args:
-        causes: The dependencies: what each exchange read and wrote.
+        dependencies: The dependencies: what each exchange read and wrote.
         times: The times of exchanges.
         name: Returns the name of a topic id.
     """
-    same = same_things(causes.things, name)
-    asked: dict[int, list[int]] = {}
-    for number, touches in causes.observed:
-        for each in touches:
-            asked.setdefault(same.get(each >> 1, each >> 1), []).append(number)
-    changed = _changed(causes, times, same, asked.keys())
-    titles = {number: thing for thing, number in causes.things.items() if number in changed}
-    found: dict[int, dict[Thing, bool]] = {}
-    for thing, (changes, ends) in changed.items():
-        numbers = asked[thing]
+    same = same_resources(dependencies.resources, name)
+    queries: dict[int, list[int]] = {}
+    for number, accesses in dependencies.progress_queries:
+        for each in accesses:
+            queries.setdefault(same.get(each >> 1, each >> 1), []).append(number)
+    changed = _changed(dependencies, times, same, queries.keys())
+    titles = {
+        number: resource for resource, number in dependencies.resources.items() if number in changed
+    }
+    found: dict[int, dict[Resource, bool]] = {}
+    for resource, (changes, ends) in changed.items():
+        numbers = queries[resource]
         spans = _columns([_span(times, each) for each in numbers])
-        during = _meet(spans, changes).tolist()
-        behind = _meet(spans, ends).tolist()
-        for number, is_during, is_behind in zip(numbers, during, behind, strict=True):
-            if is_during or is_behind:
-                found.setdefault(number, {})[titles[thing]] = is_during
+        during = _overlap(spans, changes).tolist()
+        after = _overlap(spans, ends).tolist()
+        for number, is_during, is_after in zip(numbers, during, after, strict=True):
+            if is_during or is_after:
+                found.setdefault(number, {})[titles[resource]] = is_during
     return found
 
 
 def _changed(
-    causes: Causes, times: Times, same: Mapping[int, int], wanted: Collection[int]
+    dependencies: Dependencies,
+    times: CaptureTimes,
+    same: Mapping[int, int],
+    wanted: Collection[int],
 ) -> dict[int, tuple[list[_Span], list[_Span]]]:
-    """Return the times of changes to each thing, and of the completion of transactions."""
-    settled = dict(_settled(causes, times))
+    """Return the times of changes to each resource, and of the completion of transactions."""
+    settled = dict(_transaction_ends(dependencies, times))
     changed: dict[int, tuple[list[_Span], list[_Span]]] = {}
-    for thing, number in causes.writers(wanted, same):
-        changes, ends = changed.setdefault(thing, ([], []))
+    for resource, number in dependencies.writers(wanted, same):
+        changes, ends = changed.setdefault(resource, ([], []))
         begun_ns, done_ns = _span(times, number)
         changes.append((begun_ns, done_ns))
         if number in settled:
@@ -72,27 +77,27 @@ def _changed(
     return changed
 
 
-def _settled(causes: Causes, times: Times) -> Iterator[tuple[int, int]]:
+def _transaction_ends(dependencies: Dependencies, times: CaptureTimes) -> Iterator[tuple[int, int]]:
     """Yield exchanges that end transactions, with the latest time of completion."""
-    for numbers in causes.ended.values():
+    for numbers in dependencies.transaction_ends.values():
         begun = [times.times_ns(each)[0] for each in numbers]
         order = np.argsort(np.array(begun), kind="stable").tolist()
         for at, following in zip(order, [*order[1:], None], strict=True):
-            yield numbers[at], _EVER if following is None else begun[following]
+            yield numbers[at], _FOREVER_NS if following is None else begun[following]
 
 
-def _span(times: Times, number: int) -> _Span:
+def _span(times: CaptureTimes, number: int) -> _Span:
     begun_ns, done_ns = times.times_ns(number)
-    return begun_ns, _EVER if done_ns is None else done_ns
+    return begun_ns, _FOREVER_NS if done_ns is None else done_ns
 
 
 def _columns(spans: list[_Span]) -> _Ints:
     return np.array(spans, np.int64).reshape(-1, 2).T
 
 
-def _meet(asked: _Ints, spans: list[_Span]) -> NDArray[np.bool_]:
+def _overlap(wanted: _Ints, spans: list[_Span]) -> NDArray[np.bool_]:
     """Return for each time span whether it overlaps one of the others."""
     begun, done = _columns(sorted(spans))
     latest = np.concatenate(([-1], np.maximum.accumulate(done)))
-    met: NDArray[np.bool_] = latest[np.searchsorted(begun, asked[1], "left")] > asked[0]
+    met: NDArray[np.bool_] = latest[np.searchsorted(begun, wanted[1], "left")] > wanted[0]
     return met

@@ -18,7 +18,7 @@ from replay.fields.field_layout import Role
 from replay.fields.roles import walk
 
 
-class Kind(StrEnum):
+class Exclusion(StrEnum):
     """
     Why an API is not sent by default.
 
@@ -33,17 +33,17 @@ class Kind(StrEnum):
     CHANGING = "changing"
 
 
-KINDS = {
-    Kind.BETWEEN_BROKERS: (
+EXCLUDED_APIS = {
+    Exclusion.BETWEEN_BROKERS: (
         "LeaderAndIsr StopReplica UpdateMetadata ControlledShutdown WriteTxnMarkers Vote "
         "BeginQuorumEpoch EndQuorumEpoch AlterPartition Envelope FetchSnapshot BrokerRegistration "
         "BrokerHeartbeat AllocateProducerIds ControllerRegistration AssignReplicasToDirs "
         "InitializeShareGroupState ReadShareGroupState WriteShareGroupState "
         "DeleteShareGroupState ReadShareGroupStateSummary UpdateRaftVoter"
     ),
-    Kind.TELEMETRY: "GetTelemetrySubscriptions PushTelemetry",
-    Kind.AUTHENTICATION: "SaslHandshake SaslAuthenticate",
-    Kind.CHANGING: (
+    Exclusion.TELEMETRY: "GetTelemetrySubscriptions PushTelemetry",
+    Exclusion.AUTHENTICATION: "SaslHandshake SaslAuthenticate",
+    Exclusion.CHANGING: (
         "DeleteTopics DeleteRecords CreatePartitions DeleteGroups OffsetDelete AlterConfigs "
         "IncrementalAlterConfigs CreateAcls DeleteAcls AlterPartitionReassignments ElectLeaders "
         "AlterReplicaLogDirs AlterClientQuotas AlterUserScramCredentials UpdateFeatures "
@@ -54,16 +54,18 @@ KINDS = {
 }
 """Kind -> APIs; all others are sent."""
 
-_KIND_OF = {name: kind for kind, names in KINDS.items() for name in names.split()}
+_EXCLUSION_OF = {name: kind for kind, names in EXCLUDED_APIS.items() for name in names.split()}
 
 _ALLOWABLE = {
-    name.lower(): name for name, kind in _KIND_OF.items() if kind in (Kind.CHANGING, Kind.TELEMETRY)
+    name.lower(): name
+    for name, kind in _EXCLUSION_OF.items()
+    if kind in (Exclusion.CHANGING, Exclusion.TELEMETRY)
 }
 
 _FIRST_FOR_BROKERS = {"AddPartitionsToTxn": 4}
 """API -> first version that only brokers use."""
 
-_MOMENTARY = frozenset(
+_NOT_READY_ERRORS = frozenset(
     error_code(name)
     for name in (
         "COORDINATOR_LOAD_IN_PROGRESS",
@@ -74,45 +76,45 @@ _MOMENTARY = frozenset(
         "CONCURRENT_TRANSACTIONS",
     )
 )
-"""Errors of a cluster that is not ready, which clients retry until it is."""
+"""Errors of a cluster that is not ready; clients retry until it is."""
 
-UNHEARD_OF = frozenset(
+UNKNOWN_PARTITION_ERRORS = frozenset(
     error_code(name) for name in ("UNKNOWN_TOPIC_OR_PARTITION", "UNKNOWN_TOPIC_ID")
 )
 """Errors for a new partition that its leader does not know yet, or for one that does not exist."""
 
-_NEW = UNHEARD_OF | {error_code("NOT_ENOUGH_REPLICAS")}
+_NEW_PARTITION_ERRORS = UNKNOWN_PARTITION_ERRORS | {error_code("NOT_ENOUGH_REPLICAS")}
 """The same, and the error for a new partition that its other replicas do not know yet."""
 
-_ASKED_UNTIL_DONE = (
+_RETRIED_API_NAMES = (
     "Produce JoinGroup SyncGroup Heartbeat LeaveGroup OffsetCommit OffsetFetch TxnOffsetCommit "
     "ConsumerGroupHeartbeat ShareGroupHeartbeat StreamsGroupHeartbeat "
     "StreamsGroupTopologyDescriptionUpdate FindCoordinator InitProducerId AddPartitionsToTxn "
     "AddOffsetsToTxn EndTxn"
 )
 
-_UNTIL_DONE = frozenset(_ASKED_UNTIL_DONE.split())
+_RETRIED_APIS = frozenset(_RETRIED_API_NAMES.split())
 
 _SETTERS = frozenset({"AlterConfigs", "IncrementalAlterConfigs"})
 
 _ERRORS = frozenset({Role.ERROR})
 
-BROKERS_TALK = "brokers talk to each other"
+SENT_BY_BROKERS = "is traffic between brokers"
 
-_WHY = {
-    Kind.BETWEEN_BROKERS: BROKERS_TALK,
-    Kind.TELEMETRY: "is telemetry",
-    Kind.AUTHENTICATION: "belongs to the authentication of the captured client",
-    Kind.CHANGING: "destroys or reconfigures, and is not allowed",
+_REASONS = {
+    Exclusion.BETWEEN_BROKERS: SENT_BY_BROKERS,
+    Exclusion.TELEMETRY: "is telemetry",
+    Exclusion.AUTHENTICATION: "belongs to the authentication of the captured client",
+    Exclusion.CHANGING: "destroys or reconfigures, and is not allowed",
 }
 
 
-def kind_of(api: str) -> Kind | None:
+def exclusion_of(api: str) -> Exclusion | None:
     """Return why an API is not sent by default; None if it is sent."""
-    return _KIND_OF.get(api)
+    return _EXCLUSION_OF.get(api)
 
 
-def allowed(names: Collection[str]) -> frozenset[str]:
+def allowed_apis(names: Collection[str]) -> frozenset[str]:
     """
     Return API names in their usual spelling, whatever the case of the given ones.
 
@@ -127,16 +129,16 @@ def allowed(names: Collection[str]) -> frozenset[str]:
     return frozenset(_ALLOWABLE[name.lower()] for name in names)
 
 
-def is_neutral(message: Message) -> bool:
-    """Return whether a request begins connections of clients and of brokers alike."""
+def is_handshake(message: Message) -> bool:
+    """Return whether a request may begin connections of both clients and brokers."""
     api = message.api or ""
-    return api == "ApiVersions" or kind_of(api) is Kind.AUTHENTICATION
+    return api == "ApiVersions" or exclusion_of(api) is Exclusion.AUTHENTICATION
 
 
 def is_between_brokers(message: Message) -> bool:
     """Return whether a request shows that its sender is a broker or controller."""
     api, body = message.api or "", message.body
-    if kind_of(api) is Kind.BETWEEN_BROKERS:
+    if exclusion_of(api) is Exclusion.BETWEEN_BROKERS:
         return True
     if api in _FIRST_FOR_BROKERS and (message.api_version or 0) >= _FIRST_FOR_BROKERS[api]:
         return True
@@ -158,19 +160,19 @@ def why_left_out(message: Message, allow: frozenset[str]) -> str:
     if message.api_key is None:
         return "is no Kafka request"
     if is_between_brokers(message):
-        return BROKERS_TALK
-    kind = kind_of(api)
+        return SENT_BY_BROKERS
+    kind = exclusion_of(api)
     if kind is not None and api not in allow:
-        return _WHY[kind]
+        return _REASONS[kind]
     if message.body is None:
         why = f": {message.problems[0].what}" if message.problems else ""
         return "can not be decoded" + why
     if message.is_assumed:
-        return f"version {message.shown_version} of {api} is not known, and not sent as a guess"
+        return f"version {message.shown_version} of {api} is unknown, so it is not sent"
     return ""
 
 
-def changes(message: Message, answer: Message | None) -> frozenset[str]:
+def provided_prerequisites(message: Message, response: Message | None) -> frozenset[str]:
     """
     Return the prerequisites missing without a request that destroys or reconfigures.
 
@@ -178,30 +180,34 @@ def changes(message: Message, answer: Message | None) -> frozenset[str]:
         The name of its API, with each setting that it changes; nothing if it changed nothing.
     """
     api, body = message.api or "", message.body
-    if kind_of(api) is not Kind.CHANGING or (body is not None and body.get("validate_only")):
+    if exclusion_of(api) is not Exclusion.CHANGING or (
+        body is not None and body.get("validate_only")
+    ):
         return frozenset()
-    errors = _errors(answer)
+    errors = _errors(response)
     if errors and 0 not in errors:
         return frozenset()
     if api not in _SETTERS or body is None:
         return frozenset({api})
-    return frozenset(of_setting(api, each.name) for of in body.resources for each in of.configs)
+    return frozenset(
+        setting_prerequisite(api, each.name) for of in body.resources for each in of.configs
+    )
 
 
-def of_setting(api: str, setting: str) -> str:
+def setting_prerequisite(api: str, setting: str) -> str:
     """Return the prerequisite that a setting provides."""
     return f"{api} of {setting}"
 
 
-def _errors(answer: Message | None) -> set[int]:
+def _errors(response: Message | None) -> set[int]:
     """Return the error codes of a response, 0 for success."""
-    if answer is None or answer.body is None or answer.schema is None:
+    if response is None or response.body is None or response.schema is None:
         return set()
-    places = walk(answer.schema, answer.api_version or 0, answer.body, _ERRORS)
+    places = walk(response.schema, response.api_version or 0, response.body, _ERRORS)
     return {place.value for place in places}
 
 
-def why_unsettled(api: str, answer: Message | None) -> str:
+def why_not_ready(api: str, response: Message | None) -> str:
     """
     Return why a request is left out because of its response; empty if it is sent.
 
@@ -210,22 +216,22 @@ def why_unsettled(api: str, answer: Message | None) -> str:
 
     Args:
         api: The API of the request.
-        answer: Its response; None if none was captured.
+        response: Its response; None if none was captured.
     """
-    return _refused(_MOMENTARY, _errors(answer)) if api in _UNTIL_DONE else ""
+    return _why_refused(_NOT_READY_ERRORS, _errors(response)) if api in _RETRIED_APIS else ""
 
 
-def why_unheard_of(api: str, answer: Message | None) -> str:
+def why_partition_was_new(api: str, response: Message | None) -> str:
     """
     Return why a Produce request is left out if a captured retry succeeded; empty if it is sent.
 
     Its partition may be so new that the leader, or another replica, did not know it yet. The
     target's brokers do, because the replay waits for that, and would append the records twice.
     """
-    return _refused(_NEW, _errors(answer)) if api == "Produce" else ""
+    return _why_refused(_NEW_PARTITION_ERRORS, _errors(response)) if api == "Produce" else ""
 
 
-def _refused(momentary: frozenset[int | None], errors: set[int]) -> str:
+def _why_refused(momentary: frozenset[int | None], errors: set[int]) -> str:
     if not errors or not errors <= momentary:
         return ""
-    return f"was refused for the moment ({error_name(min(errors))}), and asked again"
+    return f"was refused temporarily ({error_name(min(errors))}), and retried"

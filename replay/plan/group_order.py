@@ -1,9 +1,9 @@
 """
-What the answers to members of a group tell of the order of requests that overlapped.
+Group order: the order in which a coordinator served overlapping requests of a group's members.
 
-A coordinator takes one request of a group at a time, in whatever order they come. Where one changes
-the group, the generation that it is answered with tells which of the others came before it, and so
-does a heartbeat that was told of no change. Source: KIP-62, KIP-848, KIP-932.
+A coordinator handles the requests of a group one at a time, in the order of arrival. If a request
+changes the group, the generation in its response shows which other requests were served before it;
+so does a heartbeat whose response reports no change. Source: KIP-62, KIP-848, KIP-932.
 """
 
 from __future__ import annotations
@@ -26,277 +26,311 @@ from dissector.protocol.messages import Message
 _REBALANCES = "REBALANCE_IN_PROGRESS"
 REBALANCES = error_code(_REBALANCES)
 
-_ALWAYS = -1
-"""The turn of what shows that nothing had begun to change."""
+_BEFORE_ANY_GENERATION = -1
+"""The generation of events that show that no change had begun."""
 
 
-class Part(IntEnum):
-    """What a request does to the group: members come, go, or are told how it is."""
+class GroupAction(IntEnum):
+    """What a request does: a member joins, leaves, or stays."""
 
     JOINS = 0
     LEAVES = 1
     STAYS = 2
 
 
-class Turn(NamedTuple):
+class GroupEvent(NamedTuple):
     """
-    What an exchange tells of a group, and of a member.
+    What an exchange shows of a group and of a member.
 
     Attributes:
-        group: Its name.
-        member: Who is told; empty where that does not matter.
-        part: What the request does.
-        turn: The generation or epoch of the answer; 0 where it has none.
-        is_steady: Whether the answer tells that the group was as it had been.
-        settles: Whether the answer tells that the group does not rebalance: offsets may be
-            committed while it does.
-        rebalances: Whether the answer tells the member to join again.
-        assigns: Whether the answer gives the member partitions; None where it never could.
-        members: All members, where the answer tells them; or those who leave.
+        group: The group id.
+        member: The member id; empty if irrelevant.
+        action: What the request does.
+        generation: The generation or epoch in the response; 0 without one.
+        is_stable: Whether the response shows that the group had not changed.
+        excludes_rebalance: Whether a stable response shows that no rebalance is in progress;
+            commits succeed even during one.
+        reports_rebalance: Whether the response makes the member join again.
+        has_assignment: Whether the response assigns partitions; None for APIs that never do.
+        members: All members, if the response lists them; or the members that leave.
     """
 
     group: str
     member: str
-    part: Part
-    turn: int
-    is_steady: bool
-    settles: bool = True
-    rebalances: bool = False
-    assigns: bool | None = None
+    action: GroupAction
+    generation: int
+    is_stable: bool
+    excludes_rebalance: bool = True
+    reports_rebalance: bool = False
+    has_assignment: bool | None = None
     members: tuple[str, ...] = ()
 
 
-def turn_of(asked: Message, answered: Message | None) -> Turn | None:
-    """Tell what an exchange says of a group; None where that is nothing."""
-    find = _FINDS.get(asked.api or "")
-    if find is None or asked.body is None:
+def group_event_of(request: Message, response: Message | None) -> GroupEvent | None:
+    """Return the group event that an exchange shows; None if it shows none."""
+    find = _EVENT_READERS.get(request.api or "")
+    if find is None or request.body is None:
         return None
-    return find(asked.body, answered if answered is not None and answered.body else None)
+    return find(request.body, response if response is not None and response.body else None)
 
 
-def _joins(asked: Container, answered: Message | None) -> Turn:
-    answer = answered.body if answered is not None else None
-    if answer is None or answer.error_code:
-        return Turn(asked.group_id, asked.member_id, Part.JOINS, 0, False)
-    turn = Turn(asked.group_id, answer.member_id, Part.JOINS, answer.generation_id, True)
-    return turn._replace(members=tuple(each.member_id for each in answer.members))
+def _join_event(request: Container, response: Message | None) -> GroupEvent:
+    body = response.body if response is not None else None
+    if body is None or body.error_code:
+        return GroupEvent(request.group_id, request.member_id, GroupAction.JOINS, 0, False)
+    event = GroupEvent(
+        request.group_id, body.member_id, GroupAction.JOINS, body.generation_id, True
+    )
+    return event._replace(members=tuple(each.member_id for each in body.members))
 
 
-def _leaves(asked: Container, answered: Message | None) -> Turn:
-    members = tuple(each.member_id for each in asked.get("members") or [asked])
-    return Turn(asked.group_id, "", Part.LEAVES, 0, False, members=members)
+def _leave_event(request: Container, response: Message | None) -> GroupEvent:
+    members = tuple(each.member_id for each in request.get("members") or [request])
+    return GroupEvent(request.group_id, "", GroupAction.LEAVES, 0, False, members=members)
 
 
-def _syncs(asked: Container, answered: Message | None) -> Turn:
-    answer = answered.body if answered is not None else None
-    error = None if answer is None else answer.error_code
-    told = asked.generation_id, error == 0
-    is_told = error == REBALANCES
-    return Turn(asked.group_id, asked.member_id, Part.STAYS, *told, rebalances=is_told)
+def _sync_event(request: Container, response: Message | None) -> GroupEvent:
+    body = response.body if response is not None else None
+    error = None if body is None else body.error_code
+    is_stable = error == 0
+    is_rejoin_due = error == REBALANCES
+    return GroupEvent(
+        request.group_id,
+        request.member_id,
+        GroupAction.STAYS,
+        request.generation_id,
+        is_stable,
+        reports_rebalance=is_rejoin_due,
+    )
 
 
-def _beats(asked: Container, answered: Message | None) -> Turn:
-    return _syncs(asked, answered)._replace(turn=_ALWAYS)
+def _heartbeat_event(request: Container, response: Message | None) -> GroupEvent:
+    return _sync_event(request, response)._replace(generation=_BEFORE_ANY_GENERATION)
 
 
-def _commits(asked: Container, answered: Message | None) -> Turn:
+def _commit_event(request: Container, response: Message | None) -> GroupEvent:
     facts = Facts()
-    if answered is not None and answered.body is not None and answered.schema is not None:
-        collect(answered.schema, answered.api_version or 0, answered.body, facts)
-    is_steady = answered is not None and not facts.errors
-    told = asked.group_id, asked.get("member_id", ""), Part.STAYS, _ALWAYS, is_steady
-    return Turn(*told, settles=False, rebalances=_REBALANCES in facts.errors)
+    if response is not None and response.body is not None and response.schema is not None:
+        collect(response.schema, response.api_version or 0, response.body, facts)
+    return GroupEvent(
+        request.group_id,
+        request.get("member_id", ""),
+        GroupAction.STAYS,
+        _BEFORE_ANY_GENERATION,
+        is_stable=response is not None and not facts.errors,
+        excludes_rebalance=False,
+        reports_rebalance=_REBALANCES in facts.errors,
+    )
 
 
-def _beats_by_epoch(asked: Container, answered: Message | None) -> Turn:
-    epoch = asked.member_epoch
-    part = Part.STAYS if epoch > 0 else Part.LEAVES if epoch else Part.JOINS
-    answer = answered.body if answered is not None else None
-    if answer is None or answer.error_code:
-        return Turn(asked.group_id, asked.member_id, part, 0, False, assigns=False)
-    is_steady = part is Part.JOINS or (part is Part.STAYS and answer.assignment is None)
-    told = asked.group_id, asked.member_id, part, answer.member_epoch, is_steady
-    return Turn(*told, assigns=has_partitions(answer))
+def _epoch_heartbeat_event(request: Container, response: Message | None) -> GroupEvent:
+    epoch = request.member_epoch
+    action = GroupAction.STAYS if epoch > 0 else GroupAction.LEAVES if epoch else GroupAction.JOINS
+    body = response.body if response is not None else None
+    if body is None or body.error_code:
+        return GroupEvent(
+            request.group_id, request.member_id, action, 0, False, has_assignment=False
+        )
+    is_stable = action is GroupAction.JOINS or (
+        action is GroupAction.STAYS and body.assignment is None
+    )
+    member = request.group_id, request.member_id
+    event = GroupEvent(*member, action, body.member_epoch, is_stable)
+    return event._replace(has_assignment=has_partitions(body))
 
 
-def has_partitions(answer: Container) -> bool:
-    """Tell whether a member of a group is assigned any."""
-    return bool(answer.assignment is not None and answer.assignment.get("topic_partitions"))
+def has_partitions(response: Container) -> bool:
+    """Return whether a heartbeat response assigns partitions to the member."""
+    return bool(response.assignment is not None and response.assignment.get("topic_partitions"))
 
 
-_FINDS: dict[str, Callable[[Container, Message | None], Turn]] = {
-    "JoinGroup": _joins,
-    "LeaveGroup": _leaves,
-    "SyncGroup": _syncs,
-    "Heartbeat": _beats,
-    "OffsetCommit": _commits,
-    "ConsumerGroupHeartbeat": _beats_by_epoch,
-    "ShareGroupHeartbeat": _beats_by_epoch,
+_EVENT_READERS: dict[str, Callable[[Container, Message | None], GroupEvent]] = {
+    "JoinGroup": _join_event,
+    "LeaveGroup": _leave_event,
+    "SyncGroup": _sync_event,
+    "Heartbeat": _heartbeat_event,
+    "OffsetCommit": _commit_event,
+    "ConsumerGroupHeartbeat": _epoch_heartbeat_event,
+    "ShareGroupHeartbeat": _epoch_heartbeat_event,
 }
 
 
-class Shown(NamedTuple):
+class GroupHistory(NamedTuple):
     """
-    What a capture shows of groups, by its steps.
+    The group events of a capture, by step.
 
     Attributes:
-        unsettled: Steps in which a member is told that all is well, and next that its group
-            rebalances, or it joins again.
-        sizes: Group and generation -> how many of its members are seen to join it.
-        last: Group and member -> the last step in which it joins, speaks or leaves.
-        unassigned: Steps in which a member is not given partitions, from when it joins until it is.
-        parts: Group, member and generation -> the step in which it asks for its part.
-        strangers: Group -> members that are not seen to join and speak before those that are have
-            their parts, with the first step of each.
-        joins: Group -> the first step in which a member of it joins.
+        before_rebalance: Steps whose response confirms a membership, followed by a rebalance or a
+            new join of the member.
+        generation_sizes: Group and generation -> number of its members whose join was captured.
+        last_steps: Group and member -> the last step in which it joins, stays or leaves.
+        before_assignment: Steps of a member from its join until it is assigned partitions.
+        sync_steps: Group, member and generation -> the step in which it fetches its assignment.
+        uncaptured_members: Group -> members without a captured join, whose requests precede the
+            assignments of the joined ones -> the first step of each.
+        first_joins: Group -> the first step in which a member joins.
     """
 
-    unsettled: frozenset[int] = frozenset()
-    sizes: Mapping[tuple[str, int], int] = MappingProxyType({})
-    last: Mapping[tuple[str, str], int] = MappingProxyType({})
-    unassigned: frozenset[int] = frozenset()
-    parts: Mapping[tuple[str, str, int], int] = MappingProxyType({})
-    strangers: Mapping[str, Mapping[str, int]] = MappingProxyType({})
-    joins: Mapping[str, int] = MappingProxyType({})
+    before_rebalance: frozenset[int] = frozenset()
+    generation_sizes: Mapping[tuple[str, int], int] = MappingProxyType({})
+    last_steps: Mapping[tuple[str, str], int] = MappingProxyType({})
+    before_assignment: frozenset[int] = frozenset()
+    sync_steps: Mapping[tuple[str, str, int], int] = MappingProxyType({})
+    uncaptured_members: Mapping[str, Mapping[str, int]] = MappingProxyType({})
+    first_joins: Mapping[str, int] = MappingProxyType({})
 
 
-class Turns:
-    """Gathers what exchanges tell of groups, by number, and then tells what came before what."""
+class GroupOrder:
+    """Collects the group events of exchanges, and derives the order of requests from them."""
 
     def __init__(self) -> None:
-        self._by_group: dict[str, list[tuple[int, Turn]]] = {}
+        self._by_group: dict[str, list[tuple[int, GroupEvent]]] = {}
 
-    def add(self, number: int, turn: Turn) -> None:
-        """Take over what an exchange tells."""
-        self._by_group.setdefault(turn.group, []).append((number, turn))
+    def add(self, number: int, event: GroupEvent) -> None:
+        """Add the group event of an exchange, by its number."""
+        self._by_group.setdefault(event.group, []).append((number, event))
 
-    def causes(
+    def dependencies(
         self,
         step_of: NDArray[np.int32],
         connections: NDArray[np.int32],
         times_ns: Callable[[int], tuple[int, int | None]],
     ) -> Iterator[tuple[int, int]]:
         """
-        Yield steps, and an earlier one that overlapped each and must be answered before.
+        Yield pairs of a step and an overlapping earlier step that must be answered before it.
 
         Args:
-            step_of: For each exchange its step; -1 where it is not sent.
+            step_of: For each exchange its step; -1 if it is not sent.
             connections: For each step its connection.
             times_ns: Returns when request and response of an exchange were complete.
         """
-        for told in self._by_group.values():
-            waiting: list[tuple[int, int, Turn]] = []
-            for number, turn in _in_order(told, step_of):
+        for events in self._by_group.values():
+            waiting: list[tuple[int, int, GroupEvent]] = []
+            for number, event in _in_order(events, step_of):
                 step = int(step_of[number])
                 begun_ns, done_ns = times_ns(number)
                 while waiting and waiting[0][0] < begun_ns:
                     heappop(waiting)
                 for _, other, earlier in waiting:
-                    if connections[other] != connections[step] and _precedes(earlier, turn):
+                    if connections[other] != connections[step] and _precedes(earlier, event):
                         yield step, other
-                if turn.is_steady and done_ns is not None:
-                    heappush(waiting, (done_ns, step, turn))
+                if event.is_stable and done_ns is not None:
+                    heappush(waiting, (done_ns, step, event))
 
-    def groups(self, step_of: NDArray[np.int32]) -> Shown:
+    def history(self, step_of: NDArray[np.int32]) -> GroupHistory:
         """
-        Tell what is shown of groups.
+        Return the group events by step.
 
         Args:
-            step_of: For each exchange its step; -1 where it is not sent.
+            step_of: For each exchange its step; -1 if it is not sent.
         """
-        return Shown(
-            frozenset(self._followed(step_of)),
-            self._sizes(step_of),
-            self._last(step_of),
-            frozenset(self._unassigned(step_of)),
-            self._parts(step_of),
-            *self._strangers(step_of),
+        return GroupHistory(
+            frozenset(self._before_rebalance(step_of)),
+            self._generation_sizes(step_of),
+            self._last_steps(step_of),
+            frozenset(self._before_assignment(step_of)),
+            self._sync_steps(step_of),
+            *self._uncaptured_members(step_of),
         )
 
-    def _strangers(
+    def _uncaptured_members(
         self, step_of: NDArray[np.int32]
     ) -> tuple[dict[str, dict[str, int]], dict[str, int]]:
-        strangers: dict[str, dict[str, int]] = {}
+        joining: dict[str, dict[str, int]] = {}
         joins: dict[str, int] = {}
-        for group, told in self._by_group.items():
+        for group, events in self._by_group.items():
             joined: set[str] = set()
-            for number, turn in _in_order(told, step_of):
-                if turn.part is Part.JOINS:
-                    joined.add(turn.member)
+            for number, event in _in_order(events, step_of):
+                if event.action is GroupAction.JOINS:
+                    joined.add(event.member)
                     joins.setdefault(group, int(step_of[number]))
                     continue
-                if joins.get(group) is not None and turn.turn > 0 and turn.assigns is None:
-                    break  # those that joined are told their parts: who comes now is late
-                is_member = turn.member not in joined and (turn.is_steady or turn.rebalances)
-                if turn.part is Part.STAYS and turn.member and is_member:
-                    members = strangers.setdefault(group, {})
-                    members.setdefault(turn.member, int(step_of[number]))
-        return strangers, joins
+                if (
+                    joins.get(group) is not None
+                    and event.generation > 0
+                    and event.has_assignment is None
+                ):
+                    break  # from the first assignment on, new members are late
+                is_member = event.member not in joined and (
+                    event.is_stable or event.reports_rebalance
+                )
+                if event.action is GroupAction.STAYS and event.member and is_member:
+                    members = joining.setdefault(group, {})
+                    members.setdefault(event.member, int(step_of[number]))
+        return joining, joins
 
-    def _parts(self, step_of: NDArray[np.int32]) -> dict[tuple[str, str, int], int]:
+    def _sync_steps(self, step_of: NDArray[np.int32]) -> dict[tuple[str, str, int], int]:
         return {
-            (group, turn.member, turn.turn): int(step_of[number])
-            for group, told in self._by_group.items()
-            for number, turn in _in_order(told, step_of)
-            if turn.part is Part.STAYS and turn.turn > 0 and turn.assigns is None
+            (group, event.member, event.generation): int(step_of[number])
+            for group, events in self._by_group.items()
+            for number, event in _in_order(events, step_of)
+            if event.action is GroupAction.STAYS
+            and event.generation > 0
+            and event.has_assignment is None
         }
 
-    def _unassigned(self, step_of: NDArray[np.int32]) -> Iterator[int]:
-        for told in self._by_group.values():
+    def _before_assignment(self, step_of: NDArray[np.int32]) -> Iterator[int]:
+        for events in self._by_group.values():
             waiting: dict[str, list[int]] = {}
-            for number, turn in _in_order(told, step_of):
-                if turn.part is Part.LEAVES:
-                    waiting.pop(turn.member, None)
-                elif turn.assigns:
-                    yield from waiting.pop(turn.member, ())
-                elif turn.assigns is not None and turn.part is Part.JOINS:
-                    waiting[turn.member] = [int(step_of[number])]
-                elif turn.member in waiting:
-                    waiting[turn.member].append(int(step_of[number]))
+            for number, event in _in_order(events, step_of):
+                if event.action is GroupAction.LEAVES:
+                    waiting.pop(event.member, None)
+                elif event.has_assignment:
+                    yield from waiting.pop(event.member, ())
+                elif event.has_assignment is not None and event.action is GroupAction.JOINS:
+                    waiting[event.member] = [int(step_of[number])]
+                elif event.member in waiting:
+                    waiting[event.member].append(int(step_of[number]))
 
-    def _last(self, step_of: NDArray[np.int32]) -> dict[tuple[str, str], int]:
+    def _last_steps(self, step_of: NDArray[np.int32]) -> dict[tuple[str, str], int]:
         found: dict[tuple[str, str], int] = {}
-        for group, told in self._by_group.items():
-            for number, turn in _in_order(told, step_of):
-                names = turn.members if turn.part is Part.LEAVES else (turn.member,)
+        for group, events in self._by_group.items():
+            for number, event in _in_order(events, step_of):
+                names = event.members if event.action is GroupAction.LEAVES else (event.member,)
                 found.update(dict.fromkeys([(group, each) for each in names], int(step_of[number])))
         return found
 
-    def _sizes(self, step_of: NDArray[np.int32]) -> dict[tuple[str, int], int]:
+    def _generation_sizes(self, step_of: NDArray[np.int32]) -> dict[tuple[str, int], int]:
         joined: dict[tuple[str, int], set[str]] = {}
         members: dict[tuple[str, int], tuple[str, ...]] = {}
-        for group, told in self._by_group.items():
-            for number, turn in told:
-                if turn.part is Part.JOINS and turn.is_steady and step_of[number] >= 0:
-                    joined.setdefault((group, turn.turn), set()).add(turn.member)
-                    members[group, turn.turn] = turn.members or members.get((group, turn.turn), ())
+        for group, events in self._by_group.items():
+            for number, event in events:
+                if event.action is GroupAction.JOINS and event.is_stable and step_of[number] >= 0:
+                    joined.setdefault((group, event.generation), set()).add(event.member)
+                    members[group, event.generation] = event.members or members.get(
+                        (group, event.generation), ()
+                    )
         return {place: len(joined[place].intersection(each)) for place, each in members.items()}
 
-    def _followed(self, step_of: NDArray[np.int32]) -> array[int]:
+    def _before_rebalance(self, step_of: NDArray[np.int32]) -> array[int]:
         found = array("i")
-        for told in self._by_group.values():
+        for events in self._by_group.values():
             newest: dict[str, list[int]] = {}
-            for number, turn in _in_order(told, step_of):
-                before = newest.pop(turn.member, [])
-                if turn.rebalances or turn.part is Part.JOINS:
+            for number, event in _in_order(events, step_of):
+                before = newest.pop(event.member, [])
+                if event.reports_rebalance or event.action is GroupAction.JOINS:
                     found.extend(before)
-                if turn.is_steady and turn.member and turn.part is not Part.LEAVES:
-                    kept = before if turn.part is Part.STAYS and not turn.settles else []
-                    kept.append(int(step_of[number]))
-                    newest[turn.member] = kept
+                if event.is_stable and event.member and event.action is not GroupAction.LEAVES:
+                    confirmed = (
+                        before
+                        if event.action is GroupAction.STAYS and not event.excludes_rebalance
+                        else []
+                    )
+                    confirmed.append(int(step_of[number]))
+                    newest[event.member] = confirmed
         return found
 
 
 def _in_order(
-    told: list[tuple[int, Turn]], step_of: NDArray[np.int32]
-) -> Iterator[tuple[int, Turn]]:
-    """Yield what is sent, in the order in which it is."""
-    sent = [(number, turn) for number, turn in told if step_of[number] >= 0]
+    events: list[tuple[int, GroupEvent]], step_of: NDArray[np.int32]
+) -> Iterator[tuple[int, GroupEvent]]:
+    """Yield the events of steps that are sent, in the order of the steps."""
+    sent = [(number, event) for number, event in events if step_of[number] >= 0]
     yield from sorted(sent, key=lambda each: step_of[each[0]])
 
 
-def _precedes(earlier: Turn, later: Turn) -> bool:
-    """Tell whether a request that changes a group came to it after one that was sent before."""
-    if later.part is Part.LEAVES:
-        return earlier.part is Part.STAYS
-    return later.part is Part.JOINS and earlier.turn < later.turn
+def _precedes(earlier: GroupEvent, later: GroupEvent) -> bool:
+    """Return whether a coordinator served an earlier request before one that changes the group."""
+    if later.action is GroupAction.LEAVES:
+        return earlier.action is GroupAction.STAYS
+    return later.action is GroupAction.JOINS and earlier.generation < later.generation

@@ -42,7 +42,7 @@ class _Rows:
         self.exchanges.append(exchange)
 
 
-class Logs:
+class LogOrder:
     """
     Appends and fetches of exchanges, as columns of log, offset and exchange number.
 
@@ -52,32 +52,32 @@ class Logs:
 
     def __init__(self) -> None:
         self.numbers: dict[Log, int] = {}
-        self._wrote = _Rows()
-        self._saw = _Rows()
-        self._ended = _Rows()
+        self._appends = _Rows()
+        self._reads = _Rows()
+        self._transaction_ends = _Rows()
 
     def number(self, log: Log) -> int:
         """Return the number of a log, a new one on first use."""
         return self.numbers.setdefault(log, len(self.numbers))
 
-    def wrote(self, log: int, offset: int, exchange: int) -> None:
-        """Note the offset of the first record that an exchange appended."""
-        self._wrote.add(log, offset, exchange)
+    def record_append(self, log: int, offset: int, exchange: int) -> None:
+        """Record the offset of the first record that an exchange appended."""
+        self._appends.add(log, offset, exchange)
 
-    def saw(self, log: int, offset: int, exchange: int) -> None:
-        """Note the offset of the last record in an exchange's response."""
-        self._saw.add(log, offset, exchange)
+    def record_read(self, log: int, offset: int, exchange: int) -> None:
+        """Record the last offset that must be in the log for an exchange's response."""
+        self._reads.add(log, offset, exchange)
 
-    def ended(self, log: int, offset: int, exchange: int) -> None:
-        """Note the offset of the first record of a transaction that an exchange ended."""
-        self._ended.add(log, offset, exchange)
+    def record_transaction_end(self, log: int, offset: int, exchange: int) -> None:
+        """Record the offset of the first record of a transaction that an exchange ended."""
+        self._transaction_ends.add(log, offset, exchange)
 
     def writers(self, log: Log) -> list[int]:
         """Return the exchanges that appended to a partition."""
-        rows = np.frombuffer(self._wrote.logs, np.int32) == self.numbers.get(log, -1)
-        return list(map(int, np.frombuffer(self._wrote.exchanges, np.int32)[rows]))
+        rows = np.frombuffer(self._appends.logs, np.int32) == self.numbers.get(log, -1)
+        return list(map(int, np.frombuffer(self._appends.exchanges, np.int32)[rows]))
 
-    def causes(
+    def dependencies(
         self, step_of: _Numbers, connections: _Numbers, name: Callable[[UUID], str | None]
     ) -> Iterator[tuple[int, int]]:
         """
@@ -90,20 +90,20 @@ class Logs:
             connections: For each step its connection.
             name: Returns the name of a topic id.
         """
-        seen = dict(_by_log(*self._rows(self._saw, step_of, name)))
-        for log, (offset, step) in _by_log(*self._rows(self._ended, step_of, name)):
+        seen = dict(_by_log(*self._rows(self._reads, step_of, name)))
+        for log, (offset, step) in _by_log(*self._rows(self._transaction_ends, step_of, name)):
             if log in seen:
                 order = np.argsort(offset, kind="stable")
                 ends = offset[order], step[order], connections[step[order]]
-                yield from _ends_seen(*ends, *seen[log])
-        for log, (offset, step) in _by_log(*self._rows(self._wrote, step_of, name)):
+                yield from _transaction_end_dependencies(*ends, *seen[log])
+        for log, (offset, step) in _by_log(*self._rows(self._appends, step_of, name)):
             order = np.lexsort((step, offset))
             offset, step = offset[order], step[order]
-            before = _before(step)
+            before = _previous_steps(step)
             waits = (before >= 0) & (connections[before] != connections[step])
             yield from zip(step[waits].tolist(), before[waits].tolist(), strict=True)
             if log in seen:
-                yield from _writes_seen(offset, step, *seen[log])
+                yield from _read_dependencies(offset, step, *seen[log])
 
     def _rows(
         self, rows: _Rows, step_of: _Numbers, name: Callable[[UUID], str | None]
@@ -111,7 +111,9 @@ class Logs:
         """Return log, offset and step of the rows that are sent; topic id and name share a log."""
         log, offset = np.frombuffer(rows.logs, np.int32), np.frombuffer(rows.offsets, np.int64)
         step = step_of[np.frombuffer(rows.exchanges, np.int32)]
-        same = [self.numbers.get(_named(each, name), at) for each, at in self.numbers.items()]
+        same = [
+            self.numbers.get(_by_topic_name(each, name), at) for each, at in self.numbers.items()
+        ]
         is_sent = step >= 0
         return np.array(same, np.int32)[log[is_sent]], offset[is_sent], step[is_sent]
 
@@ -127,30 +129,30 @@ def _by_log(
         yield number, (offset[rows], step[rows])
 
 
-def _before(step: _Numbers) -> _Numbers:
+def _previous_steps(step: _Numbers) -> _Numbers:
     """Return for each append to a log the nearest preceding one of a lower step; or -1."""
     before: _Numbers = np.full(len(step), -1, np.int32)
     follows = step[:-1] < step[1:]
     before[1:][follows] = step[:-1][follows]
     steps = step.tolist() if not follows.all() else []
     for at in (np.flatnonzero(~follows) + 1).tolist():
-        before[at] = _earlier(steps, at, steps[at])
+        before[at] = _nearest_earlier_step(steps, at, steps[at])
     return before
 
 
-def _writes_seen(
+def _read_dependencies(
     offset: _Ints, step: _Numbers, last: _Ints, reader: _Numbers
 ) -> Iterator[tuple[int, int]]:
     """Yield the steps that read a log, each with the append of the last record read."""
     steps = step.tolist()
     ends = np.searchsorted(offset, last, "right").tolist()
     for end, each in zip(ends, reader.tolist(), strict=True):
-        found = _earlier(steps, end, each)
+        found = _nearest_earlier_step(steps, end, each)
         if found >= 0:
             yield each, found
 
 
-def _ends_seen(
+def _transaction_end_dependencies(
     offset: _Ints, step: _Numbers, connection: _Numbers, last: _Ints, reader: _Numbers
 ) -> Iterator[tuple[int, int]]:
     """Yield reading steps, each with the ends of transactions that begin below its offset."""
@@ -168,7 +170,7 @@ def _ends_seen(
                     break
 
 
-def _earlier(steps: list[int], at: int, step: int) -> int:
+def _nearest_earlier_step(steps: list[int], at: int, step: int) -> int:
     """Return the nearest step before an index of a log that is lower than a given step; or -1."""
     for each in range(at - 1, max(0, at - _LOOK_BACK) - 1, -1):
         if steps[each] < step:
@@ -176,6 +178,6 @@ def _earlier(steps: list[int], at: int, step: int) -> int:
     return -1
 
 
-def _named(log: Log, name: Callable[[UUID], str | None]) -> Log:
+def _by_topic_name(log: Log, name: Callable[[UUID], str | None]) -> Log:
     topic, partition = log
     return ((name(topic) or topic) if isinstance(topic, UUID) else topic), partition

@@ -11,14 +11,14 @@ from array import array
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from uuid import UUID
 
-from replay.plan.dependencies import Causes, same_things
+from replay.plan.dependencies import Dependencies, same_resources
 from replay.plan.read_write_sets import CLUSTER, COMMUTING, TOPICS
 
 _LISTED = COMMUTING | {TOPICS}
-"""Things that stand for whole lists: only steps that read the list depend on its changes."""
+"""Resources that stand for whole lists: only steps that read the list depend on its changes."""
 
 
-class Lacking:
+class MissingPrerequisites:
     """
     The missing prerequisites of each step.
 
@@ -28,65 +28,67 @@ class Lacking:
     """
 
     def __init__(self, kinds: Sequence[frozenset[str]] = (), rows: Iterable[int] = ()) -> None:
-        self._kinds = kinds
+        self._sets = kinds
         self._rows = array("i", rows)
 
     def of(self, step: int) -> frozenset[str]:
         """Return the missing prerequisites of a step."""
-        return self._kinds[self._rows[step]] if self._rows else frozenset()
+        return self._sets[self._rows[step]] if self._rows else frozenset()
 
 
-def lacking(
+def find_missing_prerequisites(
     order: Iterable[int],
-    changes: Mapping[int, frozenset[str]],
-    unsent: Collection[int],
-    causes: Causes,
+    provided: Mapping[int, frozenset[str]],
+    left_out: Collection[int],
+    dependencies: Dependencies,
     name: Callable[[UUID], str | None],
-) -> Lacking:
+) -> MissingPrerequisites:
     """
     Find the missing prerequisites of each step.
 
     Args:
         order: The exchanges in captured order.
-        changes: Exchange -> the prerequisites that are missing without it.
-        unsent: Exchanges that are left out.
-        causes: The dependencies: what each exchange read and wrote.
+        provided: Exchange -> the prerequisites that are missing without it.
+        left_out: Exchanges that are left out.
+        dependencies: The dependencies: what each exchange read and wrote.
         name: Returns the name of a topic id.
     """
-    missed = {number: changes[number] for number in changes if number in unsent}
+    missed = {number: provided[number] for number in provided if number in left_out}
     if not missed:
-        return Lacking()
+        return MissingPrerequisites()
     kinds: dict[frozenset[str], int] = {}
-    found = _lacks(order, missed, unsent, causes, name)
+    found = _missing_by_step(order, missed, left_out, dependencies, name)
     rows = array("i", (kinds.setdefault(each, len(kinds)) for each in found))
-    return Lacking(list(kinds), rows)
+    return MissingPrerequisites(list(kinds), rows)
 
 
-def _lacks(
+def _missing_by_step(
     order: Iterable[int],
-    missed: Mapping[int, frozenset[str]],
-    unsent: Collection[int],
-    causes: Causes,
+    omitted: Mapping[int, frozenset[str]],
+    left_out: Collection[int],
+    dependencies: Dependencies,
     name: Callable[[UUID], str | None],
 ) -> Iterator[frozenset[str]]:
     """Yield the missing prerequisites of each step."""
-    same = same_things(causes.things, name)
-    cluster = causes.things.get(CLUSTER)  # orders all configuration requests
-    listed = {causes.things.get(thing) for thing in _LISTED}
+    same = same_resources(dependencies.resources, name)
+    cluster = dependencies.resources.get(CLUSTER)  # orders all configuration requests
+    listed = {dependencies.resources.get(resource) for resource in _LISTED}
     nothing = frozenset[str]()
     lacked: dict[int, frozenset[str]] = {}
     for number in order:
-        touched = [(same.get(each >> 1, each >> 1), each & 1) for each in causes.touched(number)]
+        touched = [
+            (same.get(each >> 1, each >> 1), each & 1) for each in dependencies.accesses(number)
+        ]
         found = nothing
-        for thing, writes in touched:
-            if thing in lacked and not (writes and thing in listed):
-                found |= lacked[thing]
+        for resource, writes in touched:
+            if resource in lacked and not (writes and resource in listed):
+                found |= lacked[resource]
         yield found
-        if number in missed:
-            found |= missed[number]
-        elif number in unsent:
+        if number in omitted:
+            found |= omitted[number]
+        elif number in left_out:
             continue
         if found:
-            for thing, writes in touched:
-                if writes and thing != cluster:
-                    lacked[thing] = lacked.get(thing, nothing) | found
+            for resource, writes in touched:
+                if writes and resource != cluster:
+                    lacked[resource] = lacked.get(resource, nothing) | found

@@ -10,8 +10,8 @@ from dissector.engine.correlation.framer import MAX_FRAME_BYTES
 from dissector.engine.reading.capture import Capture, Options
 from dissector.filter import Filter, parse
 from replay.model.plan_source import Source
-from replay.plan.builder import Maker
-from replay.plan.exclusion_policy import allowed
+from replay.plan.builder import PlanBuilder
+from replay.plan.exclusion_policy import allowed_apis
 from replay.plan.planned_steps import PlannedSteps
 
 _WINDOW_BYTES = 2 << 20
@@ -53,7 +53,7 @@ class Plan(PlannedSteps):
         )
         capture = Capture(captures, options)
         chosen = parse(filter) if isinstance(filter, str) and filter else filter or None
-        plan, may_send = cls(), allowed(allow)
+        plan, may_send = cls(), allowed_apis(allow)
         plan.source = Source.of(captures, chosen.text if chosen else "", may_send, options.ports)
-        Maker(plan, capture, chosen, may_send).fill()
+        PlanBuilder(plan, capture, chosen, may_send).build()
         return plan

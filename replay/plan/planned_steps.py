@@ -19,14 +19,14 @@ from dissector.capture.columns import Int64s
 from replay.model.plan_source import Source
 from replay.model.step import Step
 from replay.plan.completeness import Completeness
-from replay.plan.group_order import Shown
-from replay.plan.missing_prerequisites import Lacking
-from replay.plan.read_write_sets import Thing
+from replay.plan.group_order import GroupHistory
+from replay.plan.missing_prerequisites import MissingPrerequisites
+from replay.plan.read_write_sets import Resource
 from replay.plan.request_shapes import Shape
-from replay.plan.sequence_gaps import Holes, Written
-from replay.plan.spill import Spool
+from replay.plan.sequence_gaps import ProducerPartition, SequenceGaps
+from replay.plan.spill import ExchangeSpill
 
-_NOTHING: dict[Thing, bool] = {}
+_NO_OVERLAPS: dict[Resource, bool] = {}
 
 
 class PlannedSteps:
@@ -43,14 +43,14 @@ class PlannedSteps:
         assignments: Group and generation -> the step in which the leader sends its assignment.
         created: Topics created automatically, because a request named them.
         groups: Group events seen in the capture.
-        overlaps: Steps whose responses overlapped a change, with the things that changed.
+        overlaps: Steps whose responses overlapped a change, with the resources that changed.
         lacking: The missing prerequisites of steps.
         brokers: `address:port` of captured brokers -> node id, from Metadata responses.
         connected: The same from the node ids in clients' requests (ApiVersions v5).
         cluster_id: The captured cluster's id, if Metadata or clients name it.
         problems: Problems in the files.
         group_topics: Group -> topics whose offsets it commits or fetches.
-        holes: Holes in the sequences of producers.
+        holes: Gaps in the sequences of producers.
         source: The files, and the choices made for them.
         clients: Connection -> software of its client, if the client names it (KIP-511).
         shapes: Shapes shared by exchanges, by number.
@@ -67,26 +67,26 @@ class PlannedSteps:
         self.topic_ids: dict[UUID, str] = {}
         self.assignments: dict[tuple[str, int], int] = {}
         self.created: frozenset[str] = frozenset()
-        self.groups = Shown()
-        self.overlaps: dict[int, dict[Thing, bool]] = {}
-        self.lacking = Lacking()
+        self.groups = GroupHistory()
+        self.overlaps: dict[int, dict[Resource, bool]] = {}
+        self.lacking = MissingPrerequisites()
         self.brokers: dict[str, int] = {}
         self.connected: dict[str, int] = {}
         self.cluster_id: str | None = None
         self.problems: list[str] = []
         self.group_topics: dict[str, set[str]] = {}
-        self.holes: dict[Written, Holes] = {}
+        self.holes: dict[ProducerPartition, SequenceGaps] = {}
         self.source = Source()
         self.clients: dict[int, str] = {}
         self.shapes: list[Shape] = []
-        self._spool = Spool()
-        self._reasons: dict[int, str] = {}
+        self._spill = ExchangeSpill()
+        self._exclusions: dict[int, str] = {}
         self.causes = array("i")
         self.cause_ends = array("q", [0])
         self._by_connection: dict[int, array[int]] = {}
 
     def __len__(self) -> int:
-        return len(self._spool)
+        return len(self._spill)
 
     def __iter__(self) -> Iterator[Step]:
         return map(self.step, range(len(self)))
@@ -95,26 +95,26 @@ class PlannedSteps:
         """Return a step, read anew each time."""
         return Step(
             number,
-            self._spool.get(number),
+            self._spill.get(number),
             tuple(self.after(number)),
-            self._reasons.get(number, ""),
-            number in self.groups.unsettled,
-            number in self.groups.unassigned,
+            self._exclusions.get(number, ""),
+            number in self.groups.before_rebalance,
+            number in self.groups.before_assignment,
             self.lacking.of(number),
-            self.overlaps.get(number, _NOTHING),
+            self.overlaps.get(number, _NO_OVERLAPS),
         )
 
     def by_connection(self) -> Iterator[tuple[str, array[int], int]]:
         """Yield each captured connection's broker, steps, and the first step after its end."""
         for connection, numbers in self._by_connection.items():
-            known = self.connections.get(connection)
-            end = self.first_after(known.last_ns) if known else numbers[-1] + 1
-            yield self._spool.ends[connection][1], numbers, end
+            completeness = self.connections.get(connection)
+            end = self.first_after(completeness.last_ns) if completeness else numbers[-1] + 1
+            yield self._spill.endpoints[connection][1], numbers, end
 
     @cached_property
     def is_partial(self) -> bool:
         """Whether packets are missing: connections were open before the capture, or have gaps."""
-        return any(known.is_partial for known in self.connections.values())
+        return any(each.is_partial for each in self.connections.values())
 
     @property
     def connection_numbers(self) -> list[int]:
@@ -135,18 +135,18 @@ class PlannedSteps:
         """Return the number after the last step if at most `limit` steps are sent."""
         if limit is None:
             return len(self)
-        sent = (number for number in range(len(self)) if number not in self._reasons)
+        sent = (number for number in range(len(self)) if number not in self._exclusions)
         return next(islice(sent, limit, None), len(self))
 
     @property
     def shape_of(self) -> array[int]:
         """For each step the number of its shape; -1 if it has none."""
-        return self._spool.columns["shape"]
+        return self._spill.columns["shape"]
 
     @property
     def request_times_ns(self) -> array[int]:
         """For each step the capture time of its request."""
-        return self._spool.columns["request_time_ns"]
+        return self._spill.columns["request_time_ns"]
 
     def first_after(self, time_ns: int) -> int:
         """Return the number of the first step captured after a time."""
@@ -158,7 +158,7 @@ class PlannedSteps:
 
     def asked_at(self, number: int) -> tuple[int, int]:
         """Return the captured connection and the capture time of a step's request."""
-        return self._spool.connection(number), self._spool.times_ns(number)[0]
+        return self._spill.connection(number), self._spill.times_ns(number)[0]
 
     def latencies_ns(self, numbers: Int64s) -> Int64s:
         """Return the captured latencies of steps that all have responses."""
@@ -168,25 +168,25 @@ class PlannedSteps:
 
     def columns(self, *names: str) -> tuple[NDArray[Any], ...]:
         """Return columns over all steps, by their names in the spool."""
-        columns = (self._spool.columns[name] for name in names)
+        columns = (self._spill.columns[name] for name in names)
         # array's type codes would give other dtype objects for the same types, unknown to kernels.
         return tuple(np.frombuffer(column, f"i{column.itemsize}") for column in columns)
 
     def view(self) -> mmap | bytes:
         """Return all requests, each followed by its response."""
-        return self._spool.view()
+        return self._spill.view()
 
     def is_sent(self, number: int) -> bool:
         """Return whether a step is sent at all."""
-        return number not in self._reasons
+        return number not in self._exclusions
 
     def times_ns(self, number: int) -> tuple[int, int | None]:
         """Return the capture times of a step's request and response."""
-        return self._spool.times_ns(number)
+        return self._spill.times_ns(number)
 
     def close(self) -> None:
         """Close the spool."""
-        self._spool.close()
+        self._spill.close()
 
     def __enter__(self) -> Self:
         return self

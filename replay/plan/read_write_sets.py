@@ -18,35 +18,37 @@ from replay.fields.batch_rewriter import batch_headers
 from replay.fields.field_layout import Role, Scope
 from replay.fields.roles import walk
 from replay.model.kafka_enums import GROUP, RESOURCE_TYPES, TOPIC, TRANSACTION
-from replay.plan.exclusion_policy import Kind, kind_of
-from replay.plan.group_order import Turn, turn_of
+from replay.plan.exclusion_policy import Exclusion, exclusion_of
+from replay.plan.group_order import GroupEvent, group_event_of
 
-Thing = tuple[Any, ...]
+Resource = tuple[Any, ...]
 """`("group", name)`, `("topic", name or id)`, `("partition", name or id, number)`, ..."""
 
 Log = tuple[str | UUID, int]
 """A partition of a topic."""
 
-TOPICS: Thing = ("topics",)
+TOPICS: Resource = ("topics",)
 """The set of topics."""
 
-GROUPS: Thing = ("groups",)
+GROUPS: Resource = ("groups",)
 """The set of groups, with their states."""
 
-TRANSACTIONS: Thing = ("transactions",)
+TRANSACTIONS: Resource = ("transactions",)
 """The set of transactions, with their states."""
 
 COMMUTING = frozenset({GROUPS, TRANSACTIONS})
 """Written with each member of the set, in any order: only listings depend on these writes."""
 
-CLUSTER: Thing = ("cluster",)
+CLUSTER: Resource = ("cluster",)
 """The configuration of the cluster."""
 
-_DENIALS = frozenset({"UNKNOWN_TOPIC_OR_PARTITION", "UNKNOWN_TOPIC_ID", "INVALID_TOPIC_EXCEPTION"})
+_UNKNOWN_TOPIC_ERRORS = frozenset(
+    {"UNKNOWN_TOPIC_OR_PARTITION", "UNKNOWN_TOPIC_ID", "INVALID_TOPIC_EXCEPTION"}
+)
 
 _EXISTS = error_code("TOPIC_ALREADY_EXISTS")
 
-_OF_PARTITIONS = (
+_PARTITION_API_NAMES = (
     "Produce Fetch ListOffsets DeleteRecords OffsetForLeaderEpoch DescribeProducers "
     "ShareFetch ShareAcknowledge"
 )
@@ -65,18 +67,18 @@ _WRITES = {
         "InitProducerId AddPartitionsToTxn AddOffsetsToTxn TxnOffsetCommit EndTxn Produce"
     ),
 }
-"""Role -> APIs that write the thing it names; all others only read."""
+"""Role -> APIs that write the resource it names; all others only read."""
 
-_BY_PARTITION = frozenset(_OF_PARTITIONS.split())
+_PARTITION_APIS = frozenset(_PARTITION_API_NAMES.split())
 
 _OBSERVERS = {
     "ListOffsets": "partition",
     "OffsetForLeaderEpoch": "partition",
     "OffsetFetch": "group",
 }
-"""API -> the kind of things whose progress it queries."""
+"""API -> the kind of resources whose progress it queries."""
 
-_CHANGES = {role: frozenset(names.split()) for role, names in _WRITES.items()}
+_WRITING_APIS = {role: frozenset(names.split()) for role, names in _WRITES.items()}
 
 _SETTINGS = {
     "acls": "CreateAcls DeleteAcls DescribeAcls",
@@ -97,12 +99,12 @@ _SETTING_OF = {api: kind for kind, names in _SETTINGS.items() for api in names.s
 _LISTS = {"ListGroups": GROUPS, "ListTransactions": TRANSACTIONS}
 """API -> the set that it lists."""
 
-_CONFIGURED = {TOPIC: Role.TOPIC, GROUP: Role.GROUP, TRANSACTION: Role.TRANSACTIONAL_ID}
+_RESOURCE_ROLES = {TOPIC: Role.TOPIC, GROUP: Role.GROUP, TRANSACTION: Role.TRANSACTIONAL_ID}
 """Resource type -> role; users of such a resource depend on its settings and its ACLs."""
 
-_PART_OF = {Role.GROUP: GROUPS, Role.TRANSACTIONAL_ID: TRANSACTIONS}
+_SET_OF = {Role.GROUP: GROUPS, Role.TRANSACTIONAL_ID: TRANSACTIONS}
 
-_WANTED = frozenset(
+_ROLES = frozenset(
     {
         Role.TOPIC,
         Role.TOPIC_ID,
@@ -116,142 +118,147 @@ _WANTED = frozenset(
 
 
 @dataclass(slots=True)
-class Footprint:
+class ReadWriteSets:
     """
     The read and write sets of one exchange.
 
     Attributes:
-        reads: Things on which its response depends.
-        writes: Things that it changes.
-        wrote: Partition -> offset of the first record that it appended.
-        saw: Partition -> last offset that must be in the log: fetched, or before a fetch offset.
-        producers: Ids of producers whose transaction ends it fetched.
-        lacked: Topics that did not exist, and that it may have auto-created.
-        found: Requested topics that existed.
-        ended: Id of the producer whose transaction it ended.
-        turn: Its group event.
+        reads: Resources on which its response depends.
+        writes: Resources that it changes.
+        appended_offsets: Partition -> offset of the first record that it appended.
+        read_offsets: Partition -> last offset that must be in the log: fetched, or before a fetch
+            offset.
+        ended_producers: Ids of producers whose transaction ends it fetched.
+        auto_created: Topics that did not exist, and that it may have auto-created.
+        existing_topics: Requested topics that existed.
+        ended_transaction: Id of the producer whose transaction it ended.
+        group_event: Its group event.
         partitions: Topic -> the least number of partitions that it shows.
-        observes: Those of `reads` whose progress it queries.
-        commits: Whether it commits offsets that take effect when its transaction ends.
+        progress_queries: Those of `reads` whose progress it queries.
+        commits_in_transaction: Whether it commits offsets that take effect at the end of its
+            transaction.
     """
 
-    reads: set[Thing] = field(default_factory=set)
-    writes: set[Thing] = field(default_factory=set)
-    wrote: dict[Log, int] = field(default_factory=dict)
-    saw: dict[Log, int] = field(default_factory=dict)
-    producers: set[int] = field(default_factory=set)
-    lacked: set[str] = field(default_factory=set)
-    found: set[str] = field(default_factory=set)
-    ended: int | None = None
-    turn: Turn | None = None
+    reads: set[Resource] = field(default_factory=set)
+    writes: set[Resource] = field(default_factory=set)
+    appended_offsets: dict[Log, int] = field(default_factory=dict)
+    read_offsets: dict[Log, int] = field(default_factory=dict)
+    ended_producers: set[int] = field(default_factory=set)
+    auto_created: set[str] = field(default_factory=set)
+    existing_topics: set[str] = field(default_factory=set)
+    ended_transaction: int | None = None
+    group_event: GroupEvent | None = None
     partitions: dict[str | UUID, int] = field(default_factory=dict)
-    observes: set[Thing] = field(default_factory=set)
-    commits: bool = False
+    progress_queries: set[Resource] = field(default_factory=set)
+    commits_in_transaction: bool = False
 
-    def show(self, topic: str | UUID, partitions: int) -> None:
+    def record_partitions(self, topic: str | UUID, partitions: int) -> None:
         """Record the least number of partitions of a topic."""
         self.partitions[topic] = max(self.partitions.get(topic, 0), partitions)
 
 
-def footprint(asked: Message, answered: Message | None) -> Footprint:
+def read_write_sets_of(request: Message, response: Message | None) -> ReadWriteSets:
     """Return the read and write sets of an exchange."""
-    found = Footprint(turn=turn_of(asked, answered))
-    _read_request(asked, found)
-    if answered is not None and answered.body is not None:
-        if _is_denied(answered):
-            found.partitions.clear()
-        _read_answer(asked, answered, answered.body, found)
-    found.reads -= found.writes
-    return found
+    sets = ReadWriteSets(group_event=group_event_of(request, response))
+    _read_request(request, sets)
+    if response is not None and response.body is not None:
+        if _has_unknown_topic(response):
+            sets.partitions.clear()
+        _read_response(request, response, response.body, sets)
+    sets.reads -= sets.writes
+    return sets
 
 
-def _read_request(asked: Message, found: Footprint) -> None:
-    api = asked.api or ""
-    if kind_of(api) is Kind.CHANGING or api == "CreateTopics":
-        found.writes.add(CLUSTER)
-    elif api.startswith(("Describe", "List")) and api not in _BY_PARTITION:
-        found.reads.add(CLUSTER)
+def _read_request(request: Message, sets: ReadWriteSets) -> None:
+    api = request.api or ""
+    if exclusion_of(api) is Exclusion.CHANGING or api == "CreateTopics":
+        sets.writes.add(CLUSTER)
+    elif api.startswith(("Describe", "List")) and api not in _PARTITION_APIS:
+        sets.reads.add(CLUSTER)
     if api in _SETTING_OF:
-        is_set = kind_of(api) is Kind.CHANGING
-        (found.writes if is_set else found.reads).add(("settings", _SETTING_OF[api]))
+        is_set = exclusion_of(api) is Exclusion.CHANGING
+        (sets.writes if is_set else sets.reads).add(("settings", _SETTING_OF[api]))
     if api in _LISTS:
-        found.reads.add(_LISTS[api])
-    if api in _CHANGES[Role.TOPIC]:
-        found.writes.add(TOPICS)
-    if api == "Metadata" and asked.body is not None and not asked.body.topics:
-        found.reads.add(TOPICS)
-    if api == "Fetch" and asked.body is not None:
-        _read_positions(asked.body, found)
-    if api == "EndTxn" and asked.body is not None:
-        found.ended = asked.body.producer_id
-    if api == "StreamsGroupHeartbeat" and asked.body is not None:
-        found.lacked.update(_internal_topics(asked.body))
-    found.commits = api == "TxnOffsetCommit"
-    for place in _places(asked):
-        _touch(api, place.role, place.value, place.scope, found)
+        sets.reads.add(_LISTS[api])
+    if api in _WRITING_APIS[Role.TOPIC]:
+        sets.writes.add(TOPICS)
+    if api == "Metadata" and request.body is not None and not request.body.topics:
+        sets.reads.add(TOPICS)
+    if api == "Fetch" and request.body is not None:
+        _read_positions(request.body, sets)
+    if api == "EndTxn" and request.body is not None:
+        sets.ended_transaction = request.body.producer_id
+    if api == "StreamsGroupHeartbeat" and request.body is not None:
+        sets.auto_created.update(_internal_topics(request.body))
+    sets.commits_in_transaction = api == "TxnOffsetCommit"
+    for place in _field_values(request):
+        _record_access(api, place.role, place.value, place.scope, sets)
     if api in _OBSERVERS:
-        found.observes = {thing for thing in found.reads if thing[0] == _OBSERVERS[api]}
+        kind = _OBSERVERS[api]
+        sets.progress_queries = {resource for resource in sets.reads if resource[0] == kind}
 
 
-def _touch(api: str, role: Role, value: Any, scope: Scope, found: Footprint) -> None:
-    changed = api in _CHANGES.get(role, ())
+def _record_access(api: str, role: Role, value: Any, scope: Scope, sets: ReadWriteSets) -> None:
+    changed = api in _WRITING_APIS.get(role, ())
     topic = scope.topic or scope.topic_id
     if role in (Role.TOPIC, Role.TOPIC_ID) and value and value != NO_ID:
-        changed = api in _CHANGES[Role.TOPIC]
-        (found.writes if changed else found.reads).add(("topic", value))
-        found.show(value, 0)
+        changed = api in _WRITING_APIS[Role.TOPIC]
+        (sets.writes if changed else sets.reads).add(("topic", value))
+        sets.record_partitions(value, 0)
     elif role is Role.PARTITION and topic and topic != NO_ID and value >= 0:
-        found.show(topic, value + 1)
-        if api in _BY_PARTITION and api != "Fetch":
-            (found.writes if changed else found.reads).add(("partition", topic, value))
+        sets.record_partitions(topic, value + 1)
+        if api in _PARTITION_APIS and api != "Fetch":
+            (sets.writes if changed else sets.reads).add(("partition", topic, value))
         if api == "DeleteRecords":
-            found.writes.add(("start", topic, value))
+            sets.writes.add(("start", topic, value))
     elif role in (Role.GROUP, Role.TRANSACTIONAL_ID) and value:
-        (found.writes if changed else found.reads).add((role.value, value))
+        (sets.writes if changed else sets.reads).add((role.value, value))
         if changed:
-            found.writes.add(_PART_OF[role])
+            sets.writes.add(_SET_OF[role])
     elif role is Role.RESOURCE and value:
-        thing = _CONFIGURED.get(RESOURCE_TYPES.get(scope.kind or 0, ""))
-        if thing is not None:
-            is_set = kind_of(api) is Kind.CHANGING
-            (found.writes if is_set else found.reads).add((thing.value, value))
+        resource = _RESOURCE_ROLES.get(RESOURCE_TYPES.get(scope.kind or 0, ""))
+        if resource is not None:
+            is_set = exclusion_of(api) is Exclusion.CHANGING
+            (sets.writes if is_set else sets.reads).add((resource.value, value))
     elif role is Role.PRODUCER_ID and value >= 0:
-        found.reads.add(("producer", value))
+        sets.reads.add(("producer", value))
 
 
-def _is_denied(answered: Message) -> bool:
+def _has_unknown_topic(response: Message) -> bool:
     """Return whether a response has an error for an unknown or invalid topic or partition."""
     facts = Facts()
-    assert answered.schema is not None
-    assert answered.body is not None
-    collect(answered.schema, answered.api_version or 0, answered.body, facts)
-    return not _DENIALS.isdisjoint(facts.errors)
+    assert response.schema is not None
+    assert response.body is not None
+    collect(response.schema, response.api_version or 0, response.body, facts)
+    return not _UNKNOWN_TOPIC_ERRORS.isdisjoint(facts.errors)
 
 
-def _read_answer(asked: Message, answered: Message, body: Container, found: Footprint) -> None:
-    api = asked.api
+def _read_response(
+    request: Message, response: Message, body: Container, sets: ReadWriteSets
+) -> None:
+    api = request.api
     if api == "Metadata":
-        _read_metadata(asked.body, body, found)
+        _read_metadata(request.body, body, sets)
     elif api == "InitProducerId" and body.producer_id >= 0:
-        found.writes.add(("producer", body.producer_id))
+        sets.writes.add(("producer", body.producer_id))
     elif api == "Produce":
         for topic, each in _partitions(body.responses, "partition_responses"):
             if not each.error_code and each.base_offset >= 0:
-                found.wrote[topic, each.index] = each.base_offset
+                sets.appended_offsets[topic, each.index] = each.base_offset
     elif api == "Fetch":
         for topic, each in _partitions(body.responses, "partitions"):
-            found.reads.add(("start", topic, each.partition_index))
+            sets.reads.add(("start", topic, each.partition_index))
             if each.records:
-                found.reads.add(("topic", topic))
-                _read_records((topic, each.partition_index), each.records, found)
+                sets.reads.add(("topic", topic))
+                _read_records((topic, each.partition_index), each.records, sets)
     elif api == "CreateTopics":
         for each in body.topics:
             if not each.error_code:
-                found.show(each.name, each.get("num_partitions", 0))
+                sets.record_partitions(each.name, each.get("num_partitions", 0))
             elif each.error_code != _EXISTS:
-                found.partitions.pop(each.name, None)
-    if api == "Produce" and asked.body is not None:
-        _read_producers(asked.body, found)
+                sets.partitions.pop(each.name, None)
+    if api == "Produce" and request.body is not None:
+        _read_producers(request.body, sets)
 
 
 def _partitions(topics: list[Container], name: str) -> Iterator[tuple[str | UUID, Container]]:
@@ -261,13 +268,13 @@ def _partitions(topics: list[Container], name: str) -> Iterator[tuple[str | UUID
             yield title, each
 
 
-def _read_positions(body: Container, found: Footprint) -> None:
+def _read_positions(body: Container, sets: ReadWriteSets) -> None:
     """Record the offsets that must exist for the fetch offsets to be in range."""
     for topic in body.topics:
         title = topic.get("topic") or topic.get("topic_id")
         for each in topic.partitions:
             if title and each.fetch_offset > 0:
-                found.saw[title, each.partition] = each.fetch_offset - 1
+                sets.read_offsets[title, each.partition] = each.fetch_offset - 1
 
 
 def _internal_topics(body: Container) -> Iterator[str]:
@@ -277,20 +284,22 @@ def _internal_topics(body: Container) -> Iterator[str]:
             yield topic.name
 
 
-def _read_metadata(asked: Container | None, body: Container, found: Footprint) -> None:
+def _read_metadata(request: Container | None, body: Container, sets: ReadWriteSets) -> None:
     for topic in body.topics:
         if topic.name is None:
             continue
         if topic.error_code:
-            found.writes.add(("topic", topic.name))
-            if asked is not None and asked.get("allow_auto_topic_creation", True):
-                found.lacked.add(topic.name)
+            sets.writes.add(("topic", topic.name))
+            if request is not None and request.get("allow_auto_topic_creation", True):
+                sets.auto_created.add(topic.name)
         else:
-            found.found.update([topic.name] if asked is not None and asked.topics else ())
-            found.show(topic.name, len(topic.partitions))
+            sets.existing_topics.update(
+                [topic.name] if request is not None and request.topics else ()
+            )
+            sets.record_partitions(topic.name, len(topic.partitions))
 
 
-def _read_records(log: Log, records: bytes, found: Footprint) -> None:
+def _read_records(log: Log, records: bytes, sets: ReadWriteSets) -> None:
     last = -1
     for piece in batch_headers(records):
         if piece.producer is None:
@@ -299,19 +308,19 @@ def _read_records(log: Log, records: bytes, found: Footprint) -> None:
             continue
         last = max(last, piece.base_offset + piece.offset_count - 1)
         if piece.attributes & CONTROL:
-            found.producers.add(piece.producer.producer_id)
-    found.saw[log] = max(last, found.saw.get(log, last))
+            sets.ended_producers.add(piece.producer.producer_id)
+    sets.read_offsets[log] = max(last, sets.read_offsets.get(log, last))
 
 
-def _read_producers(body: Container, found: Footprint) -> None:
+def _read_producers(body: Container, sets: ReadWriteSets) -> None:
     """Add the producers of the batches to the read set: each must have its id before."""
     for topic in body.topic_data:
         for partition in topic.partition_data:
-            for piece in batch_headers(partition.records or b""):
-                if piece.producer is not None and piece.producer.producer_id >= 0:
-                    found.reads.add(("producer", piece.producer.producer_id))
+            for batch in batch_headers(partition.records or b""):
+                if batch.producer is not None and batch.producer.producer_id >= 0:
+                    sets.reads.add(("producer", batch.producer.producer_id))
 
 
-def _places(message: Message) -> Iterator[Any]:
+def _field_values(message: Message) -> Iterator[Any]:
     if message.body is not None and message.schema is not None:
-        yield from walk(message.schema, message.api_version or 0, message.body, _WANTED)
+        yield from walk(message.schema, message.api_version or 0, message.body, _ROLES)

@@ -1,8 +1,8 @@
 """
-Exchanges that are alike but for what is written in them, told by their bytes without decoding.
+Request shapes: recognises similar Produce exchanges by their bytes, without decoding them.
 
-Clients that produce ask nearly the same over and over: only the records differ, and in the answer
-the offsets. What else there is, in request and answer, is their shape.
+The Produce requests of a client differ only in their records, and the responses only in offsets and
+times. All other bytes of request and response are the shape of the exchange.
 """
 
 from __future__ import annotations
@@ -20,29 +20,33 @@ from dissector.protocol.messages import Message
 from dissector.protocol.spans import Span, spans
 
 _RECORDS = "records"
-_HOLES = {"base_offset": "q", "log_append_time_ms": "8x", "log_start_offset": "q"}
-"""Fields of an answer that differ each time, of eight bytes each; of times counts the sign."""
+_VARIABLE_FIELDS = {"base_offset": "q", "log_append_time_ms": "8x", "log_start_offset": "q"}
+"""
+Response fields of eight bytes that differ each time -> their `struct` codes; of times only the sign
+is part of the shape.
+"""
 
 _NEGATIVE = 0x80
 
 _BATCH = Struct(">8xi4xb6xi")
-"""Of a batch: length, magic, last offset delta."""
+"""Fields of a batch header: length, magic, last offset delta."""
 
 _PRODUCER = Struct(">qhii")
 """Producer id, epoch, base sequence, number of records."""
 
 _LENGTH_END, _PRODUCER_AT, _MAGIC = 12, 43, 2
-_MOST_TRIED = 8
-_MOST_SHAPES = 1 << 16
+_MAX_TRIED = 8
+_MAX_SHAPES = 1 << 16
 
 
-class Request(NamedTuple):
+class RequestShape(NamedTuple):
     """
     A Produce request without its records.
 
     Attributes:
         head: API key and version.
-        literals: The bytes before, between and behind its records, from behind the correlation id.
+        literals: The bytes before, between and after the records, starting after the correlation
+            id.
         is_compact: Whether sizes are varints.
     """
 
@@ -50,16 +54,16 @@ class Request(NamedTuple):
     literals: tuple[bytes, ...]
     is_compact: bool
 
-    def batches(self, frame: bytes) -> list[int] | None:
-        """Return where the batches of a request of this shape begin; None if it has another."""
+    def batch_positions(self, frame: bytes) -> list[int] | None:
+        """Return the positions of the batches in a request; None if its shape is another."""
         if frame[:4] != self.head:
             return None
         try:
-            return self._batches(frame)
+            return self._batch_positions(frame)
         except (IndexError, struct.error):
             return None
 
-    def _batches(self, frame: bytes) -> list[int] | None:
+    def _batch_positions(self, frame: bytes) -> list[int] | None:
         found: list[int] = []
         at, *literals = 8, *self.literals
         last = literals.pop()
@@ -67,7 +71,7 @@ class Request(NamedTuple):
             if not frame.startswith(literal, at):
                 return None
             at += len(literal)
-            begin, end = bounds_at(frame, at, self.is_compact)
+            begin, end = records_bounds(frame, at, self.is_compact)
             length, magic, delta = _BATCH.unpack_from(frame, begin)
             count = producer_at(frame, begin)[-1]
             if (length, magic, delta) != (end - begin - _LENGTH_END, _MAGIC, count - 1):
@@ -77,15 +81,16 @@ class Request(NamedTuple):
         return found if at + len(last) == len(frame) and frame.endswith(last) else None
 
 
-class Answer(NamedTuple):
+class ResponseShape(NamedTuple):
     """
-    An answer to Produce without its offsets and times.
+    A Produce response without its offsets and times.
 
     Attributes:
-        layout: Of the frame.
-        stride: Every how many fields of it is a literal.
-        literals: The bytes before, between and behind offsets, from behind the correlation id.
-        times: Where a time stands, and whether it is set.
+        layout: The `struct` layout of the frame.
+        stride: The distance from one literal to the next, in fields of the layout.
+        literals: The bytes before, between and after the offsets, starting after the correlation
+            id.
+        times: The position of each time, and whether it is set.
     """
 
     layout: Struct
@@ -93,8 +98,8 @@ class Answer(NamedTuple):
     literals: tuple[bytes, ...]
     times: tuple[tuple[int, bool], ...] = ()
 
-    def offsets(self, frame: bytes) -> tuple[int, ...] | None:
-        """Return the base offsets of an answer of this shape; None where it has another."""
+    def base_offsets(self, frame: bytes) -> tuple[int, ...] | None:
+        """Return the base offsets in a response; None if its shape is another."""
         if len(frame) != self.layout.size:
             return None
         fields: tuple[Any, ...] = self.layout.unpack(frame)
@@ -111,104 +116,122 @@ class Answer(NamedTuple):
 @dataclass(frozen=True, slots=True)
 class Shape:
     """
-    What Produce requests and their answers have in common.
+    The common bytes of similar Produce exchanges.
 
     Attributes:
-        request: Of the requests.
-        answer: Of the answers.
-        order: For each partition of the answer, which of the request it is.
+        request: The shape of the requests.
+        response: The shape of the responses.
+        partition_order: For each partition of the response its index in the request.
     """
 
-    request: Request
-    answer: Answer
-    order: tuple[int, ...]
+    request: RequestShape
+    response: ResponseShape
+    partition_order: tuple[int, ...]
 
 
-def shape_of(asked: Message, answered: Message | None) -> Shape | None:
-    """Return the shape of an exchange; None where it has none: it is no plain, good Produce."""
-    if asked.api_key != PRODUCE or asked.body is None or answered is None or answered.body is None:
+def shape_of(request: Message, response: Message | None) -> Shape | None:
+    """Return the shape of an exchange; None unless it is a complete, successful Produce."""
+    if (
+        request.api_key != PRODUCE
+        or request.body is None
+        or response is None
+        or response.body is None
+    ):
         return None
-    if answered.api_version != asked.api_version or asked.faults or answered.faults:
+    if response.api_version != request.api_version or request.faults or response.faults:
         return None
-    request, answer = request_of(asked.frame, asked.body_start), answer_of(answered)
-    if request is None or answer is None or request.batches(asked.frame) is None:
+    request_shape, response_shape = (
+        request_shape_of(request.frame, request.body_start),
+        response_shape_of(response),
+    )
+    if (
+        request_shape is None
+        or response_shape is None
+        or request_shape.batch_positions(request.frame) is None
+    ):
         return None
-    places = list(partitions(asked.body.topic_data, "partition_data"))
-    told = list(partitions(answered.body.responses, "partition_responses"))
-    if len(set(places)) != len(places) or sorted(map(str, places)) != sorted(map(str, told)):
+    places = list(partitions(request.body.topic_data, "partition_data"))
+    response_places = list(partitions(response.body.responses, "partition_responses"))
+    if len(set(places)) != len(places) or sorted(map(str, places)) != sorted(
+        map(str, response_places)
+    ):
         return None
-    return Shape(request, answer, tuple(map(places.index, told)))
+    return Shape(request_shape, response_shape, tuple(map(places.index, response_places)))
 
 
 def partitions(topics: list[Any], array: str) -> Iterator[tuple[Any, int]]:
-    """Yield name or id of the topic and number of each partition of a Produce, either way."""
+    """Yield topic name or id, and number, of each partition in a Produce request or response."""
     for topic in topics:
         for each in topic[array]:
             yield topic.get("name") or topic.get("topic_id"), each.index
 
 
-def request_of(frame: bytes, start: int) -> Request | None:
+def request_shape_of(frame: bytes, start: int) -> RequestShape | None:
     """
-    Return a Produce request without its records; None where it can't be read.
+    Return the shape of a Produce request; None if it can't be decoded.
 
     Args:
-        frame: Of the request.
-        start: Where its body begins.
+        frame: The frame of the request.
+        start: The position of its body.
     """
     found = api(PRODUCE)
     assert found is not None
     version = int.from_bytes(frame[2:4], "big")
     root = spans(found.request, version, frame, start)
-    holes = [(each.start, each.end) for each in _leaves(root) if each.name == _RECORDS]
-    if root.problem or root.end != len(frame) or not holes:
+    gaps = [(each.start, each.end) for each in _leaves(root) if each.name == _RECORDS]
+    if root.problem or root.end != len(frame) or not gaps:
         return None
-    literals = _between(frame, 8, holes)
-    return Request(frame[:4], literals, is_flexible(found.request, version))
+    literals = _literals_around(frame, 8, gaps)
+    return RequestShape(frame[:4], literals, is_flexible(found.request, version))
 
 
-def answer_of(answered: Message) -> Answer | None:
-    """Return a good answer to Produce without its offsets; None where it is another."""
+def response_shape_of(response: Message) -> ResponseShape | None:
+    """Return the shape of a successful Produce response; None for other responses."""
     found = api(PRODUCE)
     assert found is not None
-    frame, version = answered.frame, answered.api_version
+    frame, version = response.frame, response.api_version
     assert version is not None
     start = 4 + response_header_version(PRODUCE, version)
     root = spans(found.response, version, frame, start)
     leaves = _leaves(root)
-    if root.problem or root.end != len(frame) or any(each.value for each in leaves if _fails(each)):
+    if (
+        root.problem
+        or root.end != len(frame)
+        or any(each.value for each in leaves if _must_be_zero(each))
+    ):
         return None
-    holes = [each for each in leaves if _HOLES.get(each.name) and not _is_unset(each)]
-    literals = _between(frame, 4, [(each.start, each.end) for each in holes])
-    # Where offsets follow each other there is nothing between.
-    layout, kept, reads = ">4x", [], 0
-    for literal, hole in zip(literals, [*holes, None], strict=True):
-        if literal or hole is None:
+    fields = [each for each in leaves if _VARIABLE_FIELDS.get(each.name) and not _is_unset(each)]
+    literals = _literals_around(frame, 4, [(each.start, each.end) for each in fields])
+    # Between adjacent offsets there is no literal.
+    layout, nonempty, offset_count = ">4x", [], 0
+    for literal, field in zip(literals, [*fields, None], strict=True):
+        if literal or field is None:
             layout += f"{len(literal)}s"
-            kept.append(literal)
-        if hole is not None:
-            layout += _HOLES[hole.name]
-            reads += _HOLES[hole.name] == "q"
-    stride = reads // max(len(kept) - 1, 1) + 1
-    if not reads or reads != (stride - 1) * (len(kept) - 1):
+            nonempty.append(literal)
+        if field is not None:
+            layout += _VARIABLE_FIELDS[field.name]
+            offset_count += _VARIABLE_FIELDS[field.name] == "q"
+    stride = offset_count // max(len(nonempty) - 1, 1) + 1
+    if not offset_count or offset_count != (stride - 1) * (len(nonempty) - 1):
         return None
-    times = [each for each in holes if _HOLES[each.name] == "8x"]
+    times = [each for each in fields if _VARIABLE_FIELDS[each.name] == "8x"]
     are_set = ((each.start, bool(each.value >= 0)) for each in times)
-    answer = Answer(_struct(layout), stride, tuple(kept), tuple(are_set))
-    return answer if answer.offsets(frame) is not None else None
+    shape = ResponseShape(_struct(layout), stride, tuple(nonempty), tuple(are_set))
+    return shape if shape.base_offsets(frame) is not None else None
 
 
 @cache
 def _struct(layout: str) -> Struct:
-    """Return one object for a layout, so that equal shapes are equal."""
+    """Return the same object for equal layouts, so that equal shapes compare equal."""
     return Struct(layout)
 
 
-def _fails(span: Span) -> bool:
+def _must_be_zero(span: Span) -> bool:
     return span.name in ("error_code", "throttle_time_ms")
 
 
 def _is_unset(span: Span) -> bool:
-    """Tell whether where the log starts is not told, which is the same each time."""
+    """Return whether a log start offset is unset, and so a constant."""
     return span.name == "log_start_offset" and bool(span.value < 0)
 
 
@@ -216,14 +239,14 @@ def _leaves(root: Span) -> list[Span]:
     return [each for each in root.leaves() if each.declared is not None]
 
 
-def _between(frame: bytes, start: int, holes: list[tuple[int, int]]) -> tuple[bytes, ...]:
-    """Return the bytes before, between and behind holes."""
-    edges = [start, *(edge for hole in holes for edge in hole), len(frame)]
+def _literals_around(frame: bytes, start: int, gaps: list[tuple[int, int]]) -> tuple[bytes, ...]:
+    """Return the bytes before, between and after gaps."""
+    edges = [start, *(edge for hole in gaps for edge in hole), len(frame)]
     return tuple(frame[a:b] for a, b in zip(edges[::2], edges[1::2], strict=True))
 
 
-def bounds_at(frame: bytes, start: int, is_compact: bool) -> tuple[int, int]:
-    """Return where what a `records` field holds begins and ends, by where the field begins."""
+def records_bounds(frame: bytes, start: int, is_compact: bool) -> tuple[int, int]:
+    """Return where the content of a `records` field at `start` begins and ends."""
     if not is_compact:
         return start + 4, start + 4 + int.from_bytes(frame[start : start + 4], "big", signed=True)
     byte = frame[start]
@@ -239,7 +262,7 @@ def producer_at(frame: bytes, begin: int) -> tuple[int, int, int, int]:
 
 
 def _varint(frame: bytes, at: int) -> tuple[int, int]:
-    """Return a size that is written as one more in a varint, and where what it counts begins."""
+    """Return the size in a varint that encodes size + 1, and the position after the varint."""
     byte = frame[at]
     size = byte & 0x7F
     shift = 0
@@ -251,16 +274,16 @@ def _varint(frame: bytes, at: int) -> tuple[int, int]:
     return size - 1, at + 1
 
 
-class Shapes:
+class ShapeIndex:
     """
     The shapes of a capture, by number.
 
     Attributes:
-        known: All of them.
+        shapes: All shapes.
     """
 
     def __init__(self) -> None:
-        self.known: list[Shape] = []
+        self.shapes: list[Shape] = []
         self._numbers: dict[Shape, int] = {}
         self._tried: dict[tuple[int, int], list[int]] = {}
 
@@ -268,31 +291,32 @@ class Shapes:
         self, connection: int, request: bytes, response: bytes
     ) -> tuple[int, list[int], tuple[int, ...]] | None:
         """
-        Look for the shape of an exchange among the last that a connection had.
+        Look up the shape of an exchange among the latest shapes of its connection.
 
         Returns:
-            Its number, where batches begin in the request, and the base offsets of the answer.
+            Its number, the positions of the batches in the request, and the base offsets in the
+            response; None if no shape fits.
         """
         tried = self._tried.get((connection, len(response)))
         if tried is None:
             return None
         for number in reversed(tried):
-            shape = self.known[number]
-            offsets = shape.answer.offsets(response)
-            batches = shape.request.batches(request) if offsets is not None else None
+            shape = self.shapes[number]
+            offsets = shape.response.base_offsets(response)
+            batches = shape.request.batch_positions(request) if offsets is not None else None
             if batches is not None and offsets is not None:
                 return number, batches, offsets
         return None
 
-    def note(self, connection: int, asked: Message, answered: Message | None) -> int:
-        """Take over the shape of an exchange that was not found, and return its number; or -1."""
-        shape = shape_of(asked, answered)
-        if shape is None or answered is None or len(self.known) >= _MOST_SHAPES:
+    def add(self, connection: int, request: Message, response: Message | None) -> int:
+        """Add the shape of an exchange that `find` did not find; return its number, -1 for none."""
+        shape = shape_of(request, response)
+        if shape is None or response is None or len(self.shapes) >= _MAX_SHAPES:
             return -1
-        number = self._numbers.setdefault(shape, len(self.known))
-        if number == len(self.known):
-            self.known.append(shape)
-        tried = self._tried.setdefault((connection, len(answered.frame)), [])
+        number = self._numbers.setdefault(shape, len(self.shapes))
+        if number == len(self.shapes):
+            self.shapes.append(shape)
+        tried = self._tried.setdefault((connection, len(response.frame)), [])
         tried.append(number)
-        del tried[:-_MOST_TRIED]
+        del tried[:-_MAX_TRIED]
         return number

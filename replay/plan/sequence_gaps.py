@@ -1,8 +1,8 @@
 """
-Holes in the sequences of producers: batches that a broker accepted but the capture lacks.
+Gaps in the sequences of producers: batches that a broker accepted but the capture lacks.
 
 A broker accepts a batch only if it continues the previous one. An accepted batch whose predecessor
-is not in the capture therefore proves a hole, which the target must not see. Source: KIP-98;
+is not in the capture therefore proves a gap, which the target must not see. Source: KIP-98;
 Kafka, ProducerAppendInfo.java.
 """
 
@@ -25,40 +25,40 @@ SEQUENCES = 1 << 31
 
 
 @dataclass(slots=True)
-class Holes:
+class SequenceGaps:
     """
-    The holes in one producer's batches to one partition.
+    The gaps in one producer's batches to one partition.
 
     Attributes:
         first: The first captured sequence.
-        following: The sequence expected of the next batch.
-        ends: Where each hole ends, as a distance from the first sequence.
+        next_sequence: The sequence expected of the next batch.
+        ends: Where each gap ends, as a distance from the first sequence.
         missing: Total number of missing records up to each of these ends.
     """
 
     first: int
-    following: int
+    next_sequence: int
     ends: list[int] = field(default_factory=list)
     missing: list[int] = field(default_factory=list)
 
-    def note(self, sequence: int, records: int) -> bool:
-        """Note the next accepted batch; return whether a hole precedes it."""
-        ahead = (sequence - self.following) % SEQUENCES
+    def record(self, sequence: int, records: int) -> bool:
+        """Record the next accepted batch; return whether a gap precedes it."""
+        ahead = (sequence - self.next_sequence) % SEQUENCES
         if ahead >= SEQUENCES // 2:
             return False  # a duplicate: it was captured before
         if ahead:
             self.ends.append((sequence - self.first) % SEQUENCES)
             self.missing.append(ahead + (self.missing[-1] if self.missing else 0))
-        self.following = (sequence + records) % SEQUENCES
+        self.next_sequence = (sequence + records) % SEQUENCES
         return ahead > 0
 
-    def before(self, sequence: int) -> int:
+    def missing_before(self, sequence: int) -> int:
         """Return the number of missing records before a captured sequence."""
         at = bisect_right(self.ends, (sequence - self.first) % SEQUENCES)
         return self.missing[at - 1] if at else 0
 
-    def with_missing(self, sequence: int) -> int:
-        """Return the captured sequence for a sequence without holes."""
+    def captured_sequence(self, sequence: int) -> int:
+        """Return the captured sequence for a sequence without gaps."""
         distance = (sequence - self.first) % SEQUENCES
         for end, missing in zip(reversed(self.ends), reversed(self.missing), strict=True):
             if distance + missing >= end:
@@ -66,15 +66,15 @@ class Holes:
         return sequence
 
 
-Written = tuple[int, int, str, int]
+ProducerPartition = tuple[int, int, str, int]
 """Captured producer id and epoch, topic and partition."""
 
 _Batch = tuple[Log | None, tuple[int, int, int, int]]
 """Log of a batch; producer id, epoch, sequence and number of records."""
 
 
-class HolesSeen:
-    """Collects the batches that captured brokers accepted, and finds the holes between them."""
+class SequenceGapFinder:
+    """Collects the batches that captured brokers accepted, and finds the gaps between them."""
 
     def __init__(self) -> None:
         self._numbers: dict[tuple[int, int, Log], int] = {}
@@ -83,8 +83,8 @@ class HolesSeen:
         self._sequences = array("i")
         self._records = array("i")
 
-    def note(self, exchange: int, batches: Iterable[_Batch]) -> None:
-        """Note the batches of a request, given by its number."""
+    def record(self, exchange: int, batches: Iterable[_Batch]) -> None:
+        """Record the batches of a request, given by its number."""
         for log, (producer_id, epoch, sequence, records) in batches:
             if log is None or producer_id < 0 or sequence < 0:
                 continue
@@ -94,49 +94,51 @@ class HolesSeen:
             self._sequences.append(sequence)
             self._records.append(records)
 
-    def found(
+    def find(
         self, steps: Sequence[int], name: Callable[[UUID], str | None]
-    ) -> tuple[dict[Written, Holes], list[int]]:
+    ) -> tuple[dict[ProducerPartition, SequenceGaps], list[int]]:
         """
-        Return the holes by producer and partition, and the steps that follow a hole.
+        Return the gaps by producer and partition, and the steps that follow a gap.
 
         Args:
             steps: For each exchange its step, in the order in which requests were captured.
             name: Returns the name of a topic id.
         """
-        known: dict[int, Holes] = {}
-        behind = []
+        by_writer: dict[int, SequenceGaps] = {}
+        after = []
         rows = zip(self._exchanges, self._writers, self._sequences, self._records, strict=True)
         for step, writer, sequence, records in sorted((steps[row[0]], *row[1:]) for row in rows):
-            holes = known.setdefault(writer, Holes(sequence, sequence))
-            if holes.note(sequence, records):
-                behind.append(step)
+            gaps = by_writer.setdefault(writer, SequenceGaps(sequence, sequence))
+            if gaps.record(sequence, records):
+                after.append(step)
         writers = list(self._numbers)
-        with_holes = ((writers[at], each) for at, each in known.items() if each.ends)
-        found: dict[Written, Holes] = {}
-        for (producer_id, epoch, (topic, partition)), each in with_holes:
+        with_gaps = ((writers[at], each) for at, each in by_writer.items() if each.ends)
+        found: dict[ProducerPartition, SequenceGaps] = {}
+        for (producer_id, epoch, (topic, partition)), each in with_gaps:
             title = name(topic) if isinstance(topic, UUID) else topic
             if title:
                 found[producer_id, epoch, title, partition] = each
-        return found, behind
+        return found, after
 
 
-def taken(asked: Message, answered: Message | None) -> Iterator[_Batch]:
+def produced_batches(request: Message, response: Message | None) -> Iterator[_Batch]:
     """Yield the batches of a Produce request; refused batches have None as their log."""
-    if asked.api != "Produce" or asked.body is None:
+    if request.api != "Produce" or request.body is None:
         return
-    refused = set(_refused(answered.body)) if answered is not None and answered.body else set()
-    for topic in asked.body.topic_data:
+    refused = (
+        set(_refused_partitions(response.body)) if response is not None and response.body else set()
+    )
+    for topic in request.body.topic_data:
         title = topic.get("name") or topic.get("topic_id")
         for each in topic.partition_data:
             log = None if (title, each.index) in refused else (title, each.index)
-            for piece in batch_headers(each.records or b""):
-                if piece.producer is not None:
-                    yield log, (*piece.producer, piece.record_count)
+            for batch in batch_headers(each.records or b""):
+                if batch.producer is not None:
+                    yield log, (*batch.producer, batch.record_count)
 
 
-def _refused(answer: Container) -> Iterator[Log]:
-    for topic in answer.responses:
+def _refused_partitions(response: Container) -> Iterator[Log]:
+    for topic in response.responses:
         for each in topic.partition_responses:
             if each.error_code:
                 yield (topic.get("name") or topic.get("topic_id")), each.index

@@ -8,34 +8,34 @@ from typing import Any
 from dissector.engine.exchanges.exchange import Exchange
 from dissector.protocol.messages import Message
 
-MIDWAY = "belongs to a session that began before the capture"
+SESSION_BEFORE_CAPTURE = "belongs to a session that began before the capture"
 
 
-class SessionsSeen:
-    """Notes requests of a capture, one by one."""
+class CapturedSessions:
+    """Collects the sessions of captured requests, one request at a time."""
 
     def __init__(self) -> None:
-        self._given: set[tuple[Any, ...]] = set()
-        self._taken: dict[int, tuple[Any, ...]] = {}
+        self._started: set[tuple[Any, ...]] = set()
+        self._used: dict[int, tuple[Any, ...]] = {}
 
-    def note(self, number: int, exchange: Exchange, request: Message) -> None:
-        """Note which session a request begins or uses; `number` is its own."""
+    def record(self, number: int, exchange: Exchange, request: Message) -> None:
+        """Record the session that a request begins or uses; `number` is the request's."""
         body = request.body
         if body is None:
             return
-        answer = exchange.response.body if exchange.response else None
+        response = exchange.response.body if exchange.response else None
         if request.api == "Fetch" and "session_id" in body:
-            if answer is not None and body.session_epoch == 0:
-                self._given.add((exchange.broker, answer.session_id))
+            if response is not None and body.session_epoch == 0:
+                self._started.add((exchange.broker, response.session_id))
             if body.session_id:
-                self._taken[number] = exchange.broker, body.session_id
+                self._used[number] = exchange.broker, body.session_id
         elif request.api in ("ShareFetch", "ShareAcknowledge"):
             session = exchange.broker, body.group_id, body.member_id
             if body.share_session_epoch == 0:
-                self._given.add(session)
+                self._started.add(session)
             elif body.share_session_epoch > 0:
-                self._taken[number] = session
+                self._used[number] = session
 
-    def midway(self) -> Iterator[int]:
+    def started_before_capture(self) -> Iterator[int]:
         """Yield the numbers of requests in sessions whose beginning was not captured."""
-        return (number for number, session in self._taken.items() if session not in self._given)
+        return (number for number, session in self._used.items() if session not in self._started)

@@ -1,4 +1,4 @@
-"""Captured requests and answers put aside, so that no capture is held in memory."""
+"""Spills captured requests and responses to a temporary file, so that none stay in memory."""
 
 from __future__ import annotations
 
@@ -32,21 +32,21 @@ _COLUMNS = {
 }
 
 
-class Spool:
+class ExchangeSpill:
     """
-    Keeps exchanges by number, in the order in which they are added, or are sorted into.
+    The exchanges of a capture by number, in the order of `add` or of the last `sort`.
 
     Attributes:
-        ends: Client and broker of each connection.
-        columns: What is known of exchanges but their bytes; NONE where there is nothing.
+        endpoints: Connection -> addresses of its client and broker.
+        columns: The other properties of exchanges, a column each; NONE for an absent value.
     """
 
     def __init__(self) -> None:
-        self.ends: dict[int, tuple[str, str]] = {}
+        self.endpoints: dict[int, tuple[str, str]] = {}
         self._file = tempfile.TemporaryFile()  # noqa: SIM115
         weakref.finalize(self, self._file.close)
         self._size = 0
-        self._is_written = True
+        self._is_flushed = True
         self.columns = {name: array(code) for name, code in _COLUMNS.items()}
         self._client_ids: list[str | None] = []
         self._client_numbers: dict[str | None, int] = {}
@@ -55,8 +55,8 @@ class Spool:
         return len(self.columns["place"])
 
     def add(self, captured: CapturedExchange, shape: int = NONE) -> int:
-        """Put an exchange aside with the number of its shape, and return its own number."""
-        self.ends[captured.connection] = captured.client, captured.broker
+        """Write an exchange with the number of its shape; return its own number."""
+        self.endpoints[captured.connection] = captured.client, captured.broker
         client_id = self._client_numbers.setdefault(captured.client_id, len(self._client_ids))
         if client_id == len(self._client_ids):
             self._client_ids.append(captured.client_id)
@@ -79,47 +79,54 @@ class Spool:
         for column, value in zip(self.columns.values(), row, strict=True):
             column.append(value)
         self._size += self._file.write(captured.request + (response or b""))
-        self._is_written = False
+        self._is_flushed = False
         return len(self) - 1
 
     def get(self, number: int) -> CapturedExchange:
         """Return an exchange."""
         columns = self.columns
-        data, size = self._frames(number)
-        more = columns["response_bytes"][number]
+        data, request_bytes = self._frames(number)
+        response_bytes = columns["response_bytes"][number]
         connection = columns["connection"][number]
         answered_ns = columns["response_time_ns"][number]
         return CapturedExchange(
             connection,
-            *self.ends[connection],
+            *self.endpoints[connection],
             columns["api_key"][number],
             columns["api_version"][number],
             columns["correlation_id"][number],
             self._client_ids[columns["client_id"][number]],
-            data[:size],
-            None if more == NONE else data[size:],
+            data[:request_bytes],
+            None if response_bytes == NONE else data[request_bytes:],
             bool(columns["is_due"][number]),
             columns["request_time_ns"][number],
             None if answered_ns == NONE else answered_ns,
         )
 
     def view(self) -> mmap.mmap | bytes:
-        """Return all frames, each exchange at its place; nothing may be added any more."""
-        self._write()
+        """Map all frames, each exchange at its `place`; nothing may be added afterwards."""
+        self._flush()
         if not self._size:
             return b""
         return mmap.mmap(self._file.fileno(), 0, access=mmap.ACCESS_READ)
 
     def _frames(self, number: int) -> tuple[bytes, int]:
-        """Return request and answer of an exchange as one, and where the answer begins."""
-        self._write()
+        """Return request and response of an exchange concatenated, and the size of the request."""
+        self._flush()
         columns = self.columns
-        size, more = columns["request_bytes"][number], columns["response_bytes"][number]
+        request_bytes, response_bytes = (
+            columns["request_bytes"][number],
+            columns["response_bytes"][number],
+        )
         place = columns["place"][number]
-        return os.pread(self._file.fileno(), size + more if more > 0 else size, place), size
+        return os.pread(
+            self._file.fileno(),
+            request_bytes + response_bytes if response_bytes > 0 else request_bytes,
+            place,
+        ), request_bytes
 
     def sort(self, order: NDArray[np.integer[Any]]) -> None:
-        """Renumber exchanges: the first is the one that had the first number of the order."""
+        """Renumber the exchanges: `order` has their former numbers in the new order."""
         for name, column in self.columns.items():
             rows = np.frombuffer(column, column.typecode)[order]
             self.columns[name] = array(column.typecode, rows.tobytes())
@@ -134,11 +141,11 @@ class Spool:
         begun_ns = self.columns["request_time_ns"][number]
         return begun_ns, None if answered_ns == NONE else answered_ns
 
-    def _write(self) -> None:
-        if not self._is_written:
+    def _flush(self) -> None:
+        if not self._is_flushed:
             self._file.flush()
-            self._is_written = True
+            self._is_flushed = True
 
     def close(self) -> None:
-        """Let go of all frames."""
+        """Close and delete the file."""
         self._file.close()

@@ -1,4 +1,4 @@
-"""What is counted of a replay, in bounded memory: lengths of time, verdicts, what was seen."""
+"""Counters of a replay in bounded memory: durations, verdicts, reasons, examples."""
 
 from __future__ import annotations
 
@@ -15,37 +15,37 @@ from replay.model.row import Row
 
 PERCENTILES = (50, 95, 99, 100)
 
-_AT_ONCE = 1024
+_BUFFERED_COUNT = 1024
 
 
-class Times:
-    """Lengths of time."""
+class Durations:
+    """Collects durations, and gives their percentiles."""
 
     def __init__(self) -> None:
         self._latencies = Latencies()
         self._new: list[int] = []
 
-    def add_all(self, lengths_ns: NDArray[np.int64]) -> None:
-        """Add many."""
-        self._latencies.add(lengths_ns)
+    def add_all(self, durations_ns: NDArray[np.int64]) -> None:
+        """Add several durations."""
+        self._latencies.add(durations_ns)
 
-    def add(self, length_ns: int) -> None:
-        """Add one."""
-        self._new.append(length_ns)
-        if len(self._new) >= _AT_ONCE:
+    def add(self, duration_ns: int) -> None:
+        """Add a duration."""
+        self._new.append(duration_ns)
+        if len(self._new) >= _BUFFERED_COUNT:
             self._flush()
 
     def __len__(self) -> int:
         return self._latencies.count + len(self._new)
 
     def ms(self, percent: int) -> float | None:
-        """Return a percentile in milliseconds; None without any."""
+        """Return a percentile in milliseconds; None without durations."""
         self._flush()
         return self._latencies.percentile(percent) / 1e6 if len(self) else None
 
-    def row(self, what: str) -> Row:
-        """Return the percentiles that are told, by names that begin so."""
-        names = (f"{what}_{'max' if p == 100 else f'p{p}'}_ms" for p in PERCENTILES)
+    def row(self, prefix: str) -> Row:
+        """Return the reported percentiles; their names begin with the prefix."""
+        names = (f"{prefix}_{'max' if p == 100 else f'p{p}'}_ms" for p in PERCENTILES)
         return dict(zip(names, map(self.ms, PERCENTILES), strict=True))
 
     def _flush(self) -> None:
@@ -54,37 +54,37 @@ class Times:
 
 
 @dataclass(slots=True)
-class OfApi:
-    """What became of the steps of one API."""
+class ApiCounters:
+    """The verdicts and latencies of one API."""
 
     verdicts: Counter[Verdict] = field(default_factory=Counter)
-    captured: Times = field(default_factory=Times)
-    replayed: Times = field(default_factory=Times)
+    captured: Durations = field(default_factory=Durations)
+    replayed: Durations = field(default_factory=Durations)
 
 
-EXAMPLES = 2
-"""Of each kind of difference."""
+MAX_EXAMPLES = 2
+"""Maximum number of examples of each kind of difference."""
 
 
-_MOST_REASONS = 1000
-"""That are told apart."""
+_MAX_REASONS = 1000
+"""Maximum number of distinct reasons; all others count as `OTHER`."""
 
 OTHER = "other reasons"
 
 
-class Reasons(Mapping[str, int]):
-    """Reasons with how often each was given, in all and for each API; their number is bounded."""
+class ReasonCounter(Mapping[str, int]):
+    """Counts each reason, in total and for each API; the number of reasons is bounded."""
 
     def __init__(self) -> None:
         self._found: dict[str, Counter[str]] = {}
 
     def add(self, reason: str, api: str) -> None:
         """Count a reason."""
-        is_told = reason in self._found or len(self._found) < _MOST_REASONS
+        is_told = reason in self._found or len(self._found) < _MAX_REASONS
         self._found.setdefault(reason if is_told else OTHER, Counter())[api] += 1
 
     def remove(self, reason: str, api: str) -> None:
-        """Take one back that was counted."""
+        """Subtract a reason that was counted before."""
         found = self._found[reason if api in self._found.get(reason, ()) else OTHER]
         found -= Counter([api])
         self._found = {each: apis for each, apis in self._found.items() if apis}
@@ -108,19 +108,19 @@ class Reasons(Mapping[str, int]):
 
 
 @dataclass(slots=True)
-class Seen:
-    """How often something was seen, and how it looked the first times."""
+class ExampleCounter:
+    """Counts equal events, and keeps the first ones as examples."""
 
     count: int = 0
     examples: list[Row] = field(default_factory=list)
 
     def add(self, example: Callable[[], Row]) -> None:
-        """Count it."""
+        """Count an event; `example` makes its row if it is one of the first."""
         self.count += 1
-        if len(self.examples) < EXAMPLES:
+        if len(self.examples) < MAX_EXAMPLES:
             self.examples.append(example())
 
     @property
     def first(self) -> Row:
-        """How it looked the first time."""
+        """The first example."""
         return self.examples[0]

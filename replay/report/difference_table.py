@@ -13,18 +13,18 @@ from replay.compare.payload_masking import hidden
 from replay.model.outcome import Difference
 from replay.model.row import Row
 from replay.options.difference_baseline import BY_FILE, BY_GAP, DifferenceBaseline, DifferenceKey
-from replay.report.counters import EXAMPLES, Seen
-from replay.report.row_spill import Kept
+from replay.report.counters import MAX_EXAMPLES, ExampleCounter
+from replay.report.row_spill import RowSpill
 
-_MOST_PLACES = 2000
+_MAX_PLACES = 2000
 """From this many places on, settings are grouped, as their names are chosen by the capture."""
 
-At = tuple[int, int]
+PassAndStep = tuple[int, int]
 """Pass and step."""
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class PlacedDifference:
     """
     A difference with its place.
 
@@ -40,22 +40,22 @@ class Found:
 
 
 @dataclass(slots=True)
-class _Seen:
+class _PlaceCounter:
     """The number of equal differences, and the first of them."""
 
     count: int = 0
-    first: list[tuple[At, Row]] = field(default_factory=list)
+    examples: list[tuple[PassAndStep, Row]] = field(default_factory=list)
 
-    def add(self, at: At, row: Row) -> None:
+    def add(self, at: PassAndStep, row: Row) -> None:
         """Count a difference; keep the first ones in order of requests, not of responses."""
         self.count += 1
-        if len(self.first) < EXAMPLES or at < self.first[-1][0]:
-            self.first.append((at, row))
-            self.first.sort(key=lambda each: each[0])
-            del self.first[EXAMPLES:]
+        if len(self.examples) < MAX_EXAMPLES or at < self.examples[-1][0]:
+            self.examples.append((at, row))
+            self.examples.sort(key=lambda each: each[0])
+            del self.examples[MAX_EXAMPLES:]
 
 
-class Differing:
+class DifferenceTable:
     """
     Collects differences.
 
@@ -67,11 +67,11 @@ class Differing:
     def __init__(self, accepted: DifferenceBaseline, shows_payloads: bool) -> None:
         self._accepted = accepted
         self._shows_payloads = shows_payloads
-        self._kept = Kept()
-        self._places: dict[tuple[DifferenceKey, str], _Seen] = {}
+        self._rows = RowSpill()
+        self._places: dict[tuple[DifferenceKey, str], _PlaceCounter] = {}
 
     def __len__(self) -> int:
-        return len(self._kept)
+        return len(self._rows)
 
     @property
     def accepted_count(self) -> int:
@@ -80,66 +80,69 @@ class Differing:
 
     def find(
         self, api: str, differences: Iterable[Difference], by_gap: bool = False
-    ) -> list[Found]:
+    ) -> list[PlacedDifference]:
         """Return differences with their places; `by_gap`: accepted, as caused by lost packets."""
         found = []
         for each in differences:
-            place = DifferenceKey.of(api, each, by_setting=len(self._places) < _MOST_PLACES)
+            place = DifferenceKey.of(api, each, by_setting=len(self._places) < _MAX_PLACES)
             accepted = BY_GAP if by_gap else self._accepted.accepted_by(api, place, each)
-            found.append(Found(each, place, accepted))
+            found.append(PlacedDifference(each, place, accepted))
         return found
 
-    def add(self, request: Row, found: Found) -> None:
+    def add(self, request: Row, placed: PlacedDifference) -> None:
         """
         Add a difference.
 
         Args:
             request: Its request and the verdict on the response.
-            found: The difference.
+            placed: The difference.
         """
-        difference = found.difference
-        sides = _told(difference, difference.captured), _told(difference, difference.replayed)
+        difference = placed.difference
+        sides = (
+            _shown_value(difference, difference.captured),
+            _shown_value(difference, difference.replayed),
+        )
         if not self._shows_payloads:
             sides = hidden(difference.path, *sides)
         row = {
             **request,
-            "accepted": found.accepted,
+            "accepted": placed.accepted,
             "path": difference.path,
             "captured": sides[0],
             "replayed": sides[1],
         }
-        seen = self._places.setdefault((found.place, found.accepted), _Seen())
+        seen = self._places.setdefault((placed.place, placed.accepted), _PlaceCounter())
         seen.add((row["copy"], row["step"]), row)
-        self._kept.add(row)
+        self._rows.add(row)
 
-    def rows(self, most: int | None = None) -> Iterator[Row]:
-        """Yield the differences in the order in which they were added, at most `most`."""
-        return self._kept.rows(most)
+    def rows(self, limit: int | None = None) -> Iterator[Row]:
+        """Yield the differences in the order in which they were added, at most `limit`."""
+        return self._rows.rows(limit)
 
     def place_rows(self) -> list[Row]:
         """Return the differences by field, and by both error codes; see `Report.place_rows`."""
-        found = sorted(self._places.items(), key=lambda item: item[1].first[0][0])
+        found = sorted(self._places.items(), key=lambda item: item[1].examples[0][0])
         return [
             {
                 "place": place.pattern,
                 "errors": place.errors,
                 "count": seen.count,
-                "first_step": seen.first[0][0][1],
-                "first_pass": seen.first[0][0][0],
+                "first_step": seen.examples[0][0][1],
+                "first_pass": seen.examples[0][0][0],
                 "accepted": accepted,
-                "examples": [row for _, row in seen.first],
+                "examples": [row for _, row in seen.examples],
             }
             for (place, accepted), seen in found
         ]
 
     @property
-    def places(self) -> dict[str, Seen]:
+    def places(self) -> dict[str, ExampleCounter]:
         """The count of differences and examples for each pattern, with settings grouped."""
-        found: dict[str, Seen] = {}
+        found: dict[str, ExampleCounter] = {}
         for (place, _), seen in self._places.items():
-            known = found.setdefault(wildcard_pattern(place.pattern), Seen())
+            known = found.setdefault(wildcard_pattern(place.pattern), ExampleCounter())
             known.count += seen.count
-            known.examples += [row for _, row in seen.first]
+            known.examples += [row for _, row in seen.examples]
         return found
 
     def acceptable(self) -> list[DifferenceKey]:
@@ -147,7 +150,7 @@ class Differing:
         return [place for place, accepted in self._places if accepted in ("", BY_FILE)]
 
 
-def _told(difference: Difference, value: Any) -> Any:
+def _shown_value(difference: Difference, value: Any) -> Any:
     """Return a value for the report: error codes by name."""
     if difference.is_error and isinstance(value, int):
         return error_name(value)

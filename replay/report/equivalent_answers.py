@@ -8,11 +8,11 @@ from itertools import islice
 
 from replay.model.outcome import Reason
 from replay.model.row import Row
-from replay.report.counters import Reasons
-from replay.report.row_spill import Kept
+from replay.report.counters import ReasonCounter
+from replay.report.row_spill import RowSpill
 
 
-class Equivalents:
+class EquivalentResponses:
     """
     Collects equivalent responses, and their reasons by step for the current pass.
 
@@ -21,8 +21,8 @@ class Equivalents:
     """
 
     def __init__(self) -> None:
-        self.reasons = Reasons()
-        self._kept = Kept()
+        self.reasons = ReasonCounter()
+        self._rows = RowSpill()
         self._kinds: list[frozenset[Reason]] = []
         self._kind_of = array("H")
         self._revised: set[tuple[int, int]] = set()
@@ -31,20 +31,20 @@ class Equivalents:
         """Add an equivalent response, by the report row of its request."""
         for reason in reasons:
             self.reasons.add(reason, request["api"])
-        self._kept.add({**request, "reasons": sorted(reasons)})
+        self._rows.add({**request, "reasons": sorted(reasons)})
         if reasons not in self._kinds:
             self._kinds.append(reasons)
         step = request["step"]
         self._kind_of.extend([0] * (step + 1 - len(self._kind_of)))
         self._kind_of[step] = self._kinds.index(reasons)
 
-    def take_back(self, request: Row) -> None:
+    def remove(self, request: Row) -> None:
         """Remove a response of the current pass, as it differs after all."""
         for reason in self._kinds[self._kind_of[request["step"]]]:
             self.reasons.remove(reason, request["api"])
         self._revised.add((request["copy"], request["step"]))
 
-    def rows(self, most: int | None = None) -> Iterator[Row]:
-        """Yield the rows in the order in which they were added, at most `most`."""
-        rows = self._kept.rows()
-        return islice((r for r in rows if (r["copy"], r["step"]) not in self._revised), most)
+    def rows(self, limit: int | None = None) -> Iterator[Row]:
+        """Yield the rows in the order in which they were added, at most `limit`."""
+        rows = self._rows.rows()
+        return islice((r for r in rows if (r["copy"], r["step"]) not in self._revised), limit)

@@ -9,10 +9,10 @@ from dissector.view.text.escape import escaped
 from replay.model.row import Row
 from replay.report.results import Results
 
-_REASONS = 2
+_MAX_REASONS = 2
 """Number of reasons in the headline; the report has all of them."""
 
-_NAMED = 4
+_MAX_CLIENTS = 4
 
 
 def verdict_line(report: Results) -> str:
@@ -23,23 +23,23 @@ def verdict_line(report: Results) -> str:
 def _verdict(report: Results) -> str:
     if report.ended:
         return f"ended early: {report.ended}"
-    told = report.summary()
+    summary_row = report.summary()
     if report.failing:
         differ = f"differ{'s' * (report.failing == 1)} from what was captured"
         found = f"{report.failing:,} of {report.answers:,} answers {differ}"
         if report.passed:
             found += ", none in a way that --fail-on names"
-    elif told["accepted"]:
-        count = f"{told['accepted']:,} answer{'s' * (told['accepted'] != 1)}"
+    elif summary_row["accepted"]:
+        count = f"{summary_row['accepted']:,} answer{'s' * (summary_row['accepted'] != 1)}"
         found = f"answers as captured, but for accepted differences in {count}"
     else:
         found = "answers as captured"
-    if told["incomplete"]:
-        found += f"; {told['incomplete']:,} more as the capture lacks packets"
-    if told["not_balanced"]:
-        logs = f"{told['not_balanced']:,} log{'s' * (told['not_balanced'] != 1)}"
+    if summary_row["incomplete"]:
+        found += f"; {summary_row['incomplete']:,} more as the capture lacks packets"
+    if summary_row["not_balanced"]:
+        logs = f"{summary_row['not_balanced']:,} log{'s' * (summary_row['not_balanced'] != 1)}"
         found += f"; {logs} could not be balanced"
-    exceeded = told["limits_exceeded"]
+    exceeded = summary_row["limits_exceeded"]
     if exceeded:
         found += f"; {exceeded:,} latenc{'y is' if exceeded == 1 else 'ies are'} above the limit"
     return found
@@ -55,8 +55,8 @@ def _unsent(report: Results) -> Iterator[str]:
     if report.never_reached:
         reasons.append((report.never_reached, "never reached"))
     reasons.sort(key=lambda each: -each[0])
-    named = [f"{reason} ({number:,})" for number, reason in reasons[:_REASONS]]
-    more = sum(number for number, _ in reasons[_REASONS:])
+    named = [f"{reason} ({number:,})" for number, reason in reasons[:_MAX_REASONS]]
+    more = sum(number for number, _ in reasons[_MAX_REASONS:])
     named += [f"other reasons ({more:,})"] if more else []
     yield f"{count:,} of {report.captured:,} requests were not sent: {'; '.join(named)}"
 
@@ -82,8 +82,8 @@ def _captures(about: Row) -> Iterator[str]:
 
 
 def _clients(clients: list[Row]) -> str:
-    named = [f"{each['software']} ({each['connections']:,})" for each in clients[:_NAMED]]
-    more = len(clients) - _NAMED
+    named = [f"{each['software']} ({each['connections']:,})" for each in clients[:_MAX_CLIENTS]]
+    more = len(clients) - _MAX_CLIENTS
     return ", ".join(named + [f"{more:,} more"] * (more > 0)) + ", by connections"
 
 
@@ -102,9 +102,11 @@ def _options(options: dict[str, object]) -> str:
     words: list[str] = []
     for name, value in options.items():
         for each in value if isinstance(value, list) else [value]:
-            words += [f"--{name}"] if each is True else [f"--{name} {shlex.quote(_written(each))}"]
+            words += (
+                [f"--{name}"] if each is True else [f"--{name} {shlex.quote(_option_text(each))}"]
+            )
     return " ".join(words)
 
 
-def _written(value: object) -> str:
+def _option_text(value: object) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)

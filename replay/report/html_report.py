@@ -11,7 +11,7 @@ from dissector.view.text.escape import escaped
 from dissector.view.text.value_text import json_text
 from replay.model.row import Row
 from replay.options.difference_baseline import BY_FILE, BY_GAP, BY_UPGRADE
-from replay.report.counters import OfApi
+from replay.report.counters import ApiCounters
 from replay.report.headline import about_rows, verdict_line
 from replay.report.results import Results
 from replay.report.text_report import (
@@ -83,8 +83,8 @@ def html_lines(report: Results, shown: int = SHOWN) -> Iterator[str]:
     yield from _table("Latency in ms, captured and replayed", latencies(report, _PERCENTILES))
     yield from _table("Latency above the limit", report.limit_rows())
     yield from _table("Left out", _reasons(report.left_out_rows()))
-    yield from _table("Sent, and the answer not waited for", _reasons(report.not_judged_rows()))
-    yield from _table("No answer", _reasons(report.failure_rows()))
+    yield from _table("Sent, response not awaited", _reasons(report.not_judged_rows()))
+    yield from _table("No response", _reasons(report.failure_rows()))
     yield from _table("Left behind on the target", report.remains_rows())
     yield from _table(NOT_BALANCED, not_balanced(report))
     first = "Differences by field, the first at the top"
@@ -94,7 +94,7 @@ def html_lines(report: Results, shown: int = SHOWN) -> Iterator[str]:
     for heading, by in by_no_fault:
         yield from _table(heading, [_place(row) for row in places(report, by)])
     yield from _table(STALE, report.stale_rows())
-    yield from _table("Why answers are equivalent", _reasons(report.reason_rows()))
+    yield from _table("Why responses are equivalent", _reasons(report.reason_rows()))
     yield from _plots(report)
     yield from _table("Sent in another version", report.version_rows())
     yield from _table("Substituted", report.change_rows())
@@ -105,12 +105,12 @@ def html_lines(report: Results, shown: int = SHOWN) -> Iterator[str]:
 
 def _summary(report: Results) -> list[Row]:
     """Return the summary fields that are not empty or zero, one row for each."""
-    told = report.summary()
-    names = [name for name in told if name not in _ELSEWHERE and not name.startswith("lag_")]
+    summary = report.summary()
+    names = [name for name in summary if name not in _ELSEWHERE and not name.startswith("lag_")]
     return [
-        {"what": name.replace("_", " "), "value": told[name]}
+        {"what": name.replace("_", " "), "value": summary[name]}
         for name in names
-        if told[name] not in (None, "", 0)
+        if summary[name] not in (None, "", 0)
     ]
 
 
@@ -211,18 +211,18 @@ def _plots(report: Results) -> Iterator[str]:
     apis = [(name, known) for name, known in sorted(report.apis.items()) if len(known.replayed)]
     if not apis:
         return
-    yield "<h2>How long answers took: captured (grey) and replayed (blue)</h2>"
+    yield "<h2>Latency: captured (grey) and replayed (blue)</h2>"
     yield '<div class="plots">'
     for name, known in apis:
         yield f"<figure><figcaption>{_text(name)}</figcaption>{_plot(known)}</figure>"
     yield "</div>"
 
 
-def _plot(known: OfApi) -> str:
+def _plot(counters: ApiCounters) -> str:
     """Return the latency in ms by percentile as two lines: captured and replayed."""
     lines = [
         [times.ms(percent) or 0.0 for percent in range(1, 101)] if len(times) else []
-        for times in (known.captured, known.replayed)
+        for times in (counters.captured, counters.replayed)
     ]
     top = max(max(line, default=0.0) for line in lines) or 1.0
     width, height = _WIDTH - _LEFT - 16, _HEIGHT - _BELOW - 8

@@ -20,7 +20,7 @@ from replay.model.outcome import Verdict
 from replay.model.row import Row
 from replay.report.headline import about_rows, verdict_line
 from replay.report.results import Results
-from replay.report.text_report import SHOWN, difference_heading, not_balanced, value_text
+from replay.report.text_report import MAX_SHOWN, difference_heading, not_balanced, value_text
 
 _BALANCE = "balance of records"
 
@@ -30,7 +30,7 @@ _FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
 
 def junit_lines(report: Results) -> Iterator[str]:
     """Yield the lines of the file."""
-    told = _told(report)
+    listed = _listed_differences(report)
     rows = [row for row in report.api_rows() if _is_sent(row)]
     failing = [row for row in rows if _failing(report, row)]
     skipped, limits = list(_skipped(report)), report.limit_rows()
@@ -52,7 +52,7 @@ def junit_lines(report: Results) -> Iterator[str]:
         yield f"<property name={_attribute(row['what'])} value={_attribute(row['value'])}/>"
     yield "</properties>"
     for row in rows:
-        yield from _case(report, row, told[row["api"]])
+        yield from _case(report, row, listed[row["api"]])
     for row in limits:
         yield from _limit(row)
     for why in failed:
@@ -115,14 +115,14 @@ def _unbalanced(row: Row) -> str:
     return f"{row['count']:,} not balanced ({row['logs']}): {row['reason']}"
 
 
-def _told(report: Results) -> defaultdict[str, list[Row]]:
+def _listed_differences(report: Results) -> defaultdict[str, list[Row]]:
     """Return the differences to list for each failing API."""
-    told: defaultdict[str, list[Row]] = defaultdict(list)
+    listed: defaultdict[str, list[Row]] = defaultdict(list)
     failing = {row["api"] for row in report.api_rows() if _failing(report, row)}
     for each in report.differences() if failing else ():
-        if each["api"] in failing and not each["accepted"] and len(told[each["api"]]) < SHOWN:
-            told[each["api"]].append(each)
-    return told
+        if each["api"] in failing and not each["accepted"] and len(listed[each["api"]]) < MAX_SHOWN:
+            listed[each["api"]].append(each)
+    return listed
 
 
 def _failing(report: Results, row: Row) -> int:

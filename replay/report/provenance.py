@@ -39,7 +39,7 @@ _RELEASES = {
 
 
 @dataclass(slots=True)
-class About:
+class Provenance:
     """
     Metadata of a replay.
 
@@ -62,12 +62,12 @@ class About:
     began_ns: int = field(default_factory=time.time_ns)
 
     @classmethod
-    def of(cls, plan: Plan, setting: TargetSettings) -> About:
+    def of(cls, plan: Plan, settings: TargetSettings) -> Provenance:
         """Return the metadata of a plan and its options."""
         times_ns = plan.request_times_ns
         first_ns, last_ns = (times_ns[0], times_ns[-1]) if len(times_ns) else (None, None)
         clients = Counter(plan.clients.get(each, "unknown") for each in plan.connection_numbers)
-        options = {**setting.options(), **plan.source.options}
+        options = {**settings.options(), **plan.source.options}
         return cls(plan.source, first_ns, last_ns, clients, options)
 
     def learn_target(

@@ -1,4 +1,4 @@
-"""A report as a file: its name says in which form."""
+"""Writes a report to a file, in the format of the file's suffix."""
 
 from __future__ import annotations
 
@@ -12,45 +12,45 @@ from replay.report.junit_report import junit_lines
 from replay.report.results import Results
 from replay.report.text_report import ndjson_lines, text_lines
 
-FORMS: Mapping[str, Callable[[Results], Iterable[str]]] = {
+WRITERS: Mapping[str, Callable[[Results], Iterable[str]]] = {
     ".txt": text_lines,
     ".ndjson": ndjson_lines,
     ".xml": junit_lines,
     ".html": html_lines,
 }
-"""Suffix -> what writes it."""
+"""Suffix -> the function that yields the lines of the format."""
 
 
-def form_of(file: str | Path) -> Callable[[Results], Iterable[str]]:
+def writer_of(file: str | Path) -> Callable[[Results], Iterable[str]]:
     """
-    Return what writes reports of the form that a file's name asks for.
+    Return the function that yields the lines of a report in the format of a file's suffix.
 
     Raises:
-        UsageError: It asks for none.
+        UsageError: The suffix is unknown.
     """
-    form = FORMS.get(Path(file).suffix.lower())
+    form = WRITERS.get(Path(file).suffix.lower())
     if form is None:
-        raise UsageError(f"{file}: a report is called *{', *'.join(FORMS)}")
+        raise UsageError(f"{file}: a report is called *{', *'.join(WRITERS)}")
     return form
 
 
-def checked(file: str | Path) -> None:
+def check_report_file(file: str | Path) -> None:
     """
-    See whether a report can be written, before what it tells of is done.
+    Check before the replay that its report can be written.
 
     Raises:
-        UsageError: The file's name says nothing of the form, or it can't be written where it is.
+        UsageError: The suffix is unknown, or the file can't be written.
     """
-    form_of(file)
+    writer_of(file)
     check_writable(file)
 
 
 def check_writable(file: str | Path) -> None:
     """
-    See whether a file can be written.
+    Check that a file can be written.
 
     Raises:
-        UsageError: It can't.
+        UsageError: The file can't be written.
     """
     path = Path(file)
     if not path.parent.is_dir():
@@ -59,14 +59,14 @@ def check_writable(file: str | Path) -> None:
         raise UsageError(f"{file}: can not be written")
 
 
-def write(report: Results, file: str | Path) -> None:
+def write_report(report: Results, file: str | Path) -> None:
     """
     Write a report.
 
     Raises:
-        UsageError: The file's name says nothing of the form.
+        UsageError: The suffix of the file is unknown.
     """
-    write_lines(form_of(file)(report), file)
+    write_lines(writer_of(file)(report), file)
 
 
 def write_lines(lines: Iterable[str], file: str | Path) -> None:

@@ -1,4 +1,4 @@
-"""What a replay has shown, collected step by step in bounded memory."""
+"""The results of a replay, collected step by step in bounded memory."""
 
 from __future__ import annotations
 
@@ -19,89 +19,89 @@ from replay.model.step import Step
 from replay.options.difference_baseline import DifferenceKey
 from replay.options.target_settings import TargetSettings
 from replay.plan.plan import Plan
-from replay.report.counters import OfApi, Reasons, Seen, Times
-from replay.report.difference_table import Differing
-from replay.report.equivalent_answers import Equivalents
-from replay.report.provenance import About
+from replay.report.counters import ApiCounters, Durations, ExampleCounter, ReasonCounter
+from replay.report.difference_table import DifferenceTable
+from replay.report.equivalent_answers import EquivalentResponses
+from replay.report.provenance import Provenance
 
 _VERDICTS = tuple(Verdict)
 
 BY_PLAN, BY_REPLAY = "plan", "replay"
-"""Who left a request out."""
+"""What left a request out: the plan, or the replay itself."""
 
 
 class Results:
     """
-    What a replay has shown so far.
+    The results of a replay so far.
 
     Args:
-        plan: What was to be replayed.
-        setting: At whom, and how.
+        plan: The plan.
+        settings: Target and options.
 
     Attributes:
         about: Captures, options and target.
-        target: Whom it was replayed to, as people call it.
-        noise: What was not counted as a difference.
-        criteria: What makes it fail.
-        ended: Why the replay ended before its time, or sent nothing; else empty.
-        elapsed_ns: How long it took.
-        apis: By API, in the order in which they came up.
+        target: The target as the user named it.
+        noise: The ignore rules.
+        criteria: The pass criteria.
+        ended: Why the replay ended early, or sent nothing; else empty.
+        elapsed_ns: Duration of the replay.
+        apis: API -> its verdicts and latencies, in order of first use.
         lags: How much later than planned requests were sent.
-        failures: Why steps had no answer, and how often.
-        left_out: By whom and why steps were left out.
-        not_judged: Why answers were not waited for.
-        reasons: Why answers are equivalent.
-        changes: By role and rule: what was substituted.
-        versions: API, captured version, version sent -> how often.
-        split: How many requests were sent to more than one broker.
-        remains: What could not be tidied up on the target, and why.
+        failures: Why steps have no response, and how often.
+        left_out: `plan` or `replay` -> the reasons why it left steps out.
+        not_judged: Why responses were not waited for.
+        reasons: Why responses are equivalent.
+        changes: Role and rule -> the substitutions.
+        versions: API, captured version, version sent -> number of requests.
+        split: Number of requests sent to more than one broker.
+        remains: What could not be cleaned up on the target, and why.
         left_open: The logs that could not be balanced, and why; in all passes.
-        sent: How many requests were sent; one that is split counts as many as it became.
-        lacking: How many of those that fail go by what was left out.
+        sent: Number of requests sent; each part of a split request counts.
+        lacking: Number of failing responses that may follow from omitted requests.
     """
 
-    def __init__(self, plan: Plan, setting: TargetSettings) -> None:
+    def __init__(self, plan: Plan, settings: TargetSettings) -> None:
         self.plan = plan
-        self.about = About.of(plan, setting)
-        self.target = setting.to
-        self.noise = setting.noise
-        self.criteria = setting.criteria
+        self.about = Provenance.of(plan, settings)
+        self.target = settings.to
+        self.noise = settings.noise
+        self.criteria = settings.criteria
         self.ended = ""
         self.elapsed_ns = 0
-        self.apis: dict[str, OfApi] = {}
-        self.lags = Times()
-        self.failures = Reasons()
-        self.left_out = {BY_PLAN: Reasons(), BY_REPLAY: Reasons()}
-        self.not_judged = Reasons()
-        self._equivalents = Equivalents()
+        self.apis: dict[str, ApiCounters] = {}
+        self.lags = Durations()
+        self.failures = ReasonCounter()
+        self.left_out = {BY_PLAN: ReasonCounter(), BY_REPLAY: ReasonCounter()}
+        self.not_judged = ReasonCounter()
+        self._equivalents = EquivalentResponses()
         self.reasons = self._equivalents.reasons
-        self.changes: dict[tuple[str, str], Seen] = {}
+        self.changes: dict[tuple[str, str], ExampleCounter] = {}
         self.versions: Counter[tuple[str, int, int]] = Counter()
         self.remains: list[str] = []
         self.left_open: list[UnbalancedLog] = []
         self.split = 0
         self.sent = 0
         self.lacking = 0
-        self._passes = setting.play_options.loop
+        self._passes = settings.play_options.loop
         self._verdicts: Counter[Verdict] = Counter()
         self._verdict_of = bytearray(len(plan))
-        self._shows_secrets = setting.show_secrets
-        self._differing = Differing(setting.criteria.accepted, setting.show_payloads)
+        self._shows_secrets = settings.show_secrets
+        self._difference_table = DifferenceTable(settings.criteria.accepted, settings.show_payloads)
 
     def add(self, outcome: Outcome, verdict: Verdict, differences: Iterable[Difference]) -> None:
-        """Take over what became of a step."""
+        """Add the outcome of a step, its verdict and its differences."""
         step = outcome.step
         api = step.captured.api
-        known = self.apis.setdefault(api, OfApi())
+        known = self.apis.setdefault(api, ApiCounters())
         if verdict is Verdict.MISSING:
             self.failures.add(outcome.failure, api)
             differences = [Difference("", "an answer", f"none: {outcome.failure}")]
-        found = self._differing.find(api, differences, verdict is Verdict.INCOMPLETE)
+        found = self._difference_table.find(api, differences, verdict is Verdict.INCOMPLETE)
         if verdict in FAILING_VERDICTS and found and all(each.accepted for each in found):
             verdict = Verdict.ACCEPTED
         self._verdicts[verdict] += 1
         known.verdicts[verdict] += 1
-        self._note(step.number, verdict)
+        self._record_verdict(step.number, verdict)
         if verdict is Verdict.LEFT_OUT:
             self.left_out[BY_PLAN if step.left_out else BY_REPLAY].add(outcome.failure, api)
             return
@@ -109,15 +109,15 @@ class Results:
         self.lacking += verdict in FAILING_VERDICTS and bool(step.missing_prerequisites)
         if verdict is Verdict.NOT_JUDGED:
             self.not_judged.add(outcome.failure, api)
-        request = _request(outcome)
+        request = _request_row(outcome)
         if verdict is Verdict.EQUIVALENT:
             self._equivalents.add(request, outcome.reasons)
         about = {**request, "verdict": verdict.value, "lacks": sorted(step.missing_prerequisites)}
         for each in found:
-            self._differing.add(about, each)
+            self._difference_table.add(about, each)
 
     def add_alike(self, alike: BatchedOutcome) -> None:
-        """Take over steps that were answered as captured; one like them was added before."""
+        """Add steps whose responses equal the captured ones; one like them was added before."""
         count = len(alike.step_numbers)
         self._verdicts[Verdict.SAME] += count
         np.frombuffer(self._verdict_of, np.uint8)[alike.step_numbers] = _VERDICTS.index(
@@ -133,42 +133,42 @@ class Results:
             self.changes[change].count += times
 
     def revise(self, step: Step, copy: int, difference: Difference) -> None:
-        """Take over a difference of a step that was added before, in the same pass."""
+        """Add a difference to a step that was added before, in the same pass."""
         api = step.captured.api
-        (found,) = self._differing.find(api, [difference])
-        request = _request(Outcome(step, copy, version=step.captured.api_version))
+        (found,) = self._difference_table.find(api, [difference])
+        request = _request_row(Outcome(step, copy, version=step.captured.api_version))
         verdict = before = _VERDICTS[self._verdict_of[step.number]]
         if before is Verdict.EQUIVALENT:
-            self._equivalents.take_back(request)
+            self._equivalents.remove(request)
         if before not in FAILING_VERDICTS:
             verdict = Verdict.ACCEPTED if found.accepted else Verdict.DIFFERS
             for verdicts in (self._verdicts, self.apis[api].verdicts):
                 verdicts[before] -= 1
                 verdicts[verdict] += 1
             self.lacking += verdict in FAILING_VERDICTS and bool(step.missing_prerequisites)
-            self._note(step.number, verdict)
+            self._record_verdict(step.number, verdict)
         about = {**request, "verdict": verdict.value, "lacks": sorted(step.missing_prerequisites)}
-        self._differing.add(about, found)
+        self._difference_table.add(about, found)
 
-    def _note(self, number: int, verdict: Verdict) -> None:
-        """Note the verdict on a step of the pass: the end of the pass may change it."""
+    def _record_verdict(self, number: int, verdict: Verdict) -> None:
+        """Record the verdict on a step of the pass: the end of the pass may change it."""
         if number >= len(self._verdict_of):
             self._verdict_of.extend(bytes(number + 1 - len(self._verdict_of)))
         self._verdict_of[number] = _VERDICTS.index(verdict)
 
-    def _add_sent(self, outcome: Outcome, known: OfApi) -> None:
+    def _add_sent(self, outcome: Outcome, counters: ApiCounters) -> None:
         captured = outcome.step.captured
         self.sent += len(outcome.parts)
         self.split += len(outcome.parts) > 1
         self.lags.add(outcome.lag_ns)
         if outcome.latency_ns is not None:
-            known.replayed.add(outcome.latency_ns)
+            counters.replayed.add(outcome.latency_ns)
         if captured.response_time_ns is not None:
-            known.captured.add(captured.response_time_ns - captured.request_time_ns)
+            counters.captured.add(captured.response_time_ns - captured.request_time_ns)
         if outcome.parts and outcome.version != captured.api_version:
             self.versions[captured.api, captured.api_version, outcome.version] += 1
         for change in outcome.changes:
-            seen = self.changes.setdefault((change.role, change.why), Seen())
+            seen = self.changes.setdefault((change.role, change.why), ExampleCounter())
             seen.add(partial(self._change, captured.api, change))
 
     def _change(self, api: str, change: Change) -> Row:
@@ -179,61 +179,61 @@ class Results:
 
     @property
     def verdicts(self) -> Mapping[Verdict, int]:
-        """How many steps had each verdict, those that were planned to be left out among them."""
+        """The number of steps with each verdict, including those left out by the plan."""
         return {verdict: self._verdicts[verdict] for verdict in Verdict}
 
     @property
     def failing(self) -> int:
-        """How many answers are not as captured, and not accepted."""
+        """The number of responses that differ from the captured ones and are not accepted."""
         return sum(self._verdicts[verdict] for verdict in FAILING_VERDICTS)
 
     @property
     def passed(self) -> bool:
-        """Whether nothing happened that is to fail, and the replay came to its end."""
+        """Whether the replay ran to its end and meets all pass criteria."""
         fails = any(self._verdicts[verdict] for verdict in self.criteria.verdicts)
         fails = fails or (self.criteria.wants_balance and bool(self.left_open))
         return not fails and not self.ended and not self.limit_rows()
 
     @property
     def is_begun(self) -> bool:
-        """Whether anything became of a request, if only that it was left out."""
+        """Whether any step has an outcome, even if it was left out."""
         return bool(sum(self._verdicts.values()))
 
     @property
     def captured(self) -> int:
-        """How many requests were to be sent or left out, in all passes."""
+        """The number of captured requests, in all passes."""
         return len(self.plan) * self._passes
 
     @property
     def answers(self) -> int:
-        """How many captured requests were sent."""
+        """The number of captured requests that were sent."""
         return sum(self._verdicts.values()) - self._verdicts[Verdict.LEFT_OUT]
 
     @property
     def never_reached(self) -> int:
-        """How many captured requests the replay did not come to."""
+        """The number of captured requests that the replay did not reach."""
         return max(self.captured - sum(self._verdicts.values()), 0)
 
     @property
     def difference_count(self) -> int:
-        """How many fields differ, in all answers, those that are accepted too."""
-        return len(self._differing)
+        """The number of differing fields in all responses, including accepted ones."""
+        return len(self._difference_table)
 
     @property
     def accepted_count(self) -> int:
-        """How many of these are accepted."""
-        return self._differing.accepted_count
+        """The number of accepted differences."""
+        return self._difference_table.accepted_count
 
     def differences(self, most: int | None = None) -> Iterator[Row]:
-        """Yield differences in the order in which they came up; the first so many."""
-        return self._differing.rows(most)
+        """Yield the differences in the order in which they were found, at most `most`."""
+        return self._difference_table.rows(most)
 
     def equivalents(self, most: int | None = None) -> Iterator[Row]:
-        """Yield equivalent answers with the reasons; the first so many."""
+        """Yield the equivalent responses with their reasons, at most `most`."""
         return self._equivalents.rows(most)
 
     def summary(self) -> Row:
-        """Return the replay in numbers."""
+        """Return the summary row: the numbers of the replay."""
         seconds = self.elapsed_ns / 1e9
         first = next((row for row in self.place_rows() if not row["accepted"]), None)
         return {
@@ -260,7 +260,7 @@ class Results:
         }
 
     def api_rows(self) -> list[Row]:
-        """Return a row for each API: verdicts, latency as captured and as replayed."""
+        """Return a row for each API: verdicts, and captured and replayed latencies."""
         return [
             {
                 "api": name,
@@ -272,37 +272,37 @@ class Results:
         ]
 
     def connection_rows(self) -> list[Row]:
-        """Return a row for each captured connection: how complete it is."""
+        """Return a row for each captured connection: its completeness."""
         return [known.row() for known in self.plan.connections.values()]
 
     def left_out_rows(self) -> list[Row]:
         """
         Return why requests were not sent, the most frequent reason first.
 
-        By plan, and because of what the replay came to: they could not be rewritten, or the target
-        does not offer their API. As many as the verdict `left_out` has.
+        They were left out by the plan, or by the replay: a request could not be rewritten, or the
+        target does not offer its API. The counts add up to that of the verdict `left_out`.
         """
         return [
             {"by": by, **row} for by, reasons in self.left_out.items() for row in reasons.rows()
         ]
 
     def not_judged_rows(self) -> list[Row]:
-        """Return why answers to what was sent were not waited for."""
+        """Return why responses to sent requests were not waited for."""
         return self.not_judged.rows()
 
     def reason_rows(self) -> list[Row]:
-        """Return why answers are equivalent; one answer may have several reasons."""
+        """Return why responses are equivalent; one response may have several reasons."""
         return self.reasons.rows()
 
     def change_rows(self) -> list[Row]:
-        """Return what was substituted: by role and rule, with an example."""
+        """Return the substitutions by role and rule, each with an example."""
         return [
             {"role": role, "rule": why, "count": seen.count, **seen.first}
             for (role, why), seen in sorted(self.changes.items())
         ]
 
     def version_rows(self) -> list[Row]:
-        """Return which requests were sent in another version than the captured one."""
+        """Return the requests sent in another version than captured, by API and versions."""
         return [
             {"api": api, "captured_version": old, "version_sent": new, "count": count}
             for (api, old, new), count in sorted(self.versions.items())
@@ -310,30 +310,30 @@ class Results:
 
     def place_rows(self) -> list[Row]:
         """
-        Return what differs, with examples: by field, error codes also by both errors.
+        Return the differing fields with examples; error codes also by both errors.
 
-        In the order of the first request whose answer differs there: causes stand before what
-        follows from them.
+        They are in the order of the first request whose response differs there, so that causes
+        precede their consequences.
         """
-        return self._differing.place_rows()
+        return self._difference_table.place_rows()
 
     @property
-    def places(self) -> dict[str, Seen]:
-        """How often each field differs, by its pattern."""
-        return self._differing.places
+    def places(self) -> dict[str, ExampleCounter]:
+        """The number of differences for each field pattern."""
+        return self._difference_table.places
 
     @property
     def refusals(self) -> Counter[str]:
-        """Why steps could not be sent or their answers not be waited for, and how often."""
+        """Why steps could not be sent, or their responses not be waited for, with counts."""
         return Counter(dict(self.left_out[BY_REPLAY])) + Counter(dict(self.not_judged))
 
     def stale_rows(self) -> list[Row]:
-        """Return what `--accept` names and did not differ; nothing where not all was reached."""
+        """Return lines of `--accept` without a difference; none if steps were not reached."""
         whole = not self.ended and not self.never_reached
         return [{"stale": line} for line in self.criteria.accepted.stale] if whole else []
 
     def limit_rows(self) -> list[Row]:
-        """Return which limits of latency were exceeded, by which APIs."""
+        """Return the exceeded latency limits, by API."""
         found = (
             limit.violation(name, known.captured, known.replayed)
             for limit in self.criteria.limits
@@ -342,19 +342,19 @@ class Results:
         return [row for row in found if row is not None]
 
     def acceptable(self) -> list[DifferenceKey]:
-        """Return the fields that differ and that `--upgrade` does not accept."""
-        return self._differing.acceptable()
+        """Return the differing fields that `--accept` may list: `--upgrade` accepts the others."""
+        return self._difference_table.acceptable()
 
     def failure_rows(self) -> list[Row]:
-        """Return why captured answers had no counterpart."""
+        """Return why captured responses have no live counterpart."""
         return self.failures.rows()
 
     def remains_rows(self) -> list[Row]:
-        """Return what could not be tidied up on the target."""
+        """Return what could not be cleaned up on the target."""
         return [{"remains": what} for what in self.remains]
 
     def left_open_rows(self) -> list[Row]:
-        """Return why logs could not be balanced, and which."""
+        """Return the reasons why logs could not be balanced, with the logs."""
         logs: dict[str, list[str]] = {}
         for each in self.left_open:
             logs.setdefault(each.why, []).append(f"{each.topic}-{each.partition}")
@@ -364,7 +364,7 @@ class Results:
         ]
 
     def ignored_rows(self) -> list[Row]:
-        """Return what was not counted, by pattern."""
+        """Return the number of ignored differences for each ignore rule."""
         return [
             {"pattern": pattern, "count": self.noise.ignored[pattern]}
             for pattern in self.noise.patterns
@@ -376,8 +376,8 @@ def _first_text(place: Row) -> str:
     return f"step {place['first_step']}: {place['place']}{errors}"
 
 
-def _request(outcome: Outcome) -> Row:
-    """Return which request an outcome is about."""
+def _request_row(outcome: Outcome) -> Row:
+    """Return the columns that identify the request of an outcome."""
     captured = outcome.step.captured
     return {
         "step": outcome.step.number,

@@ -14,13 +14,13 @@ from replay.model.row import Row
 _IN_MEMORY_BYTES = 16 << 20
 
 
-class Kept:
+class RowSpill:
     """A spool of rows in insertion order."""
 
     def __init__(self) -> None:
         self._count = 0
-        self._spool = tempfile.SpooledTemporaryFile(_IN_MEMORY_BYTES, "w+")  # noqa: SIM115
-        weakref.finalize(self, self._spool.close)
+        self._file = tempfile.SpooledTemporaryFile(_IN_MEMORY_BYTES, "w+")  # noqa: SIM115
+        weakref.finalize(self, self._file.close)
 
     def __len__(self) -> int:
         return self._count
@@ -28,12 +28,12 @@ class Kept:
     def add(self, row: Row) -> None:
         """Append a row."""
         self._count += 1
-        self._spool.write(json.dumps(jsonable(row)) + "\n")
+        self._file.write(json.dumps(jsonable(row)) + "\n")
 
-    def rows(self, most: int | None = None) -> Iterator[Row]:
-        """Yield all rows, or at most `most` of them."""
-        self._spool.seek(0)
+    def rows(self, limit: int | None = None) -> Iterator[Row]:
+        """Yield all rows, or at most `limit` of them."""
+        self._file.seek(0)
         try:
-            yield from map(json.loads, islice(self._spool, most))
+            yield from map(json.loads, islice(self._file, limit))
         finally:
-            self._spool.seek(0, 2)
+            self._file.seek(0, 2)

@@ -14,14 +14,14 @@ from replay.options.difference_baseline import BY_FILE, BY_GAP, BY_UPGRADE
 from replay.report.headline import about_rows, verdict_line
 from replay.report.results import Results
 
-SHOWN = 20
-"""In so many fields differences are told one by one to people; ndjson has all."""
+MAX_SHOWN = 20
+"""Number of fields whose differences the text report lists one by one; ndjson has all."""
 
-_LONGEST = 120
+_MAX_TEXT = 120
 
-_NAMED = 4
+_MAX_NAMES = 4
 
-_APIS = 2
+_MAX_APIS = 2
 
 SECTIONS: Mapping[str, Callable[[Results], Iterable[Row]]] = {
     "about": lambda report: [report.about.row()],
@@ -47,18 +47,18 @@ SECTIONS: Mapping[str, Callable[[Results], Iterable[Row]]] = {
 }
 """Sections of the ndjson report, after the summary, in their order."""
 
-_RARE = (Verdict.ACCEPTED, Verdict.INCOMPLETE, Verdict.NOT_JUDGED)
-"""Verdicts that are not named where no answer has them."""
+_RARE_VERDICTS = (Verdict.ACCEPTED, Verdict.INCOMPLETE, Verdict.NOT_JUDGED)
+"""Verdicts that are omitted if no response has them."""
 
 UPGRADE = "Changed by the upgrade: fails nothing"
-INCOMPLETE = "Differences that follow from what the capture lacks: fail nothing"
+INCOMPLETE = "Differences caused by gaps in the capture: fail nothing"
 ACCEPTED = "Accepted differences: fail nothing"
-STALE = "Accepted, and not found any more"
+STALE = "Accepted, but no longer found"
 NOT_BALANCED = "Records not balanced: losses there are not found"
 
 
 def ndjson_lines(report: Results) -> Iterator[str]:
-    """Yield the report as JSON, a line for each fact: `section` says of what kind it is."""
+    """Yield the report as lines of JSON; `section` gives the kind of each row."""
     yield json_text({"section": "summary", "verdict": verdict_line(report), **report.summary()})
     for section, rows in SECTIONS.items():
         for row in rows(report):
@@ -66,20 +66,20 @@ def ndjson_lines(report: Results) -> Iterator[str]:
 
 
 def places(report: Results, accepted: str = "") -> list[Row]:
-    """Return the fields that differ and that are accepted by this; by default by nothing."""
+    """Return the differing fields that `accepted` accepts; by default those not accepted."""
     return [row for row in report.place_rows() if row["accepted"] == accepted]
 
 
 def text_lines(
-    report: Results, shown: int = SHOWN, terminal_width: int | None = None
+    report: Results, shown: int = MAX_SHOWN, terminal_width: int | None = None
 ) -> Iterator[str]:
     """
-    Yield the report for people.
+    Yield the lines of the text report.
 
     Args:
         report: The report.
-        shown: In how many fields differences are told one by one.
-        terminal_width: Where the output is a terminal: longer lines are cut there.
+        shown: Number of fields whose differences are listed one by one.
+        terminal_width: Width at which lines are cut; None if the output is no terminal.
     """
     yield from _summary(report)
     tables = (
@@ -87,14 +87,17 @@ def text_lines(
         ("Latency in ms", latencies(report)),
         ("Latency above the limit", report.limit_rows()),
         ("Left out", _reasons(report.left_out_rows())),
-        ("Sent, and the answer not waited for", _reasons(report.not_judged_rows())),
-        ("No answer", _reasons(report.failure_rows())),
+        ("Sent, response not awaited", _reasons(report.not_judged_rows())),
+        ("No response", _reasons(report.failure_rows())),
         ("Left behind on the target", report.remains_rows()),
         (NOT_BALANCED, not_balanced(report)),
-        ("Equivalent answers", _reasons(report.reason_rows())),
+        ("Equivalent responses", _reasons(report.reason_rows())),
         ("Sent in another version", report.version_rows()),
         ("Substituted", _changes(report)),
-        ("Ignored", [_last(row, "pattern") for row in report.ignored_rows() if row["count"]]),
+        (
+            "Ignored",
+            [_with_column_last(row, "pattern") for row in report.ignored_rows() if row["count"]],
+        ),
         ("Incomplete connections", [r for r in report.connection_rows() if r["score"] < 1]),
         (UPGRADE, _places(places(report, BY_UPGRADE))),
         (INCOMPLETE, _places(places(report, BY_GAP))),
@@ -108,35 +111,36 @@ def text_lines(
 
 
 def _summary(report: Results) -> Iterator[str]:
-    told = report.summary()
+    summary = report.summary()
     yield verdict_line(report)
     yield ""
     for row in about_rows(report):
         yield f"{row['what']:<9} {row['value']}"
     yield ""
-    passes = f" in {told['passes']:,} passes" if told["passes"] > 1 else ""
-    split = f", {told['split']:,} of them to several brokers" if told["split"] else ""
+    passes = f" in {summary['passes']:,} passes" if summary["passes"] > 1 else ""
+    split = f", {summary['split']:,} of them to several brokers" if summary["split"] else ""
     yield (
-        f"requests  {told['captured']:,} captured, {told['sent']:,} sent{split}, "
-        f"{told['left_out']:,} left out, {told['never_reached']:,} never reached{passes}"
+        f"requests  {summary['captured']:,} captured, {summary['sent']:,} sent{split}, "
+        f"{summary['left_out']:,} left out, {summary['never_reached']:,} never reached{passes}"
     )
     shown = (
-        f"{told[verdict.value]:,} {verdict.value.replace('_', ' ')}"
+        f"{summary[verdict.value]:,} {verdict.value.replace('_', ' ')}"
         for verdict in Verdict
-        if verdict is not Verdict.LEFT_OUT and (told[verdict.value] or verdict not in _RARE)
+        if verdict is not Verdict.LEFT_OUT
+        and (summary[verdict.value] or verdict not in _RARE_VERDICTS)
     )
     yield f"answers   {', '.join(shown)}"
-    if told["lacking"]:
+    if summary["lacking"]:
         what = "may follow from what was left out"
-        yield f"lacking   {told['lacking']:,} of those that fail {what}"
-    if told["first_difference"]:
-        yield f"first     {escaped(told['first_difference'])}"
-    rate = told["requests_per_s"]
+        yield f"lacking   {summary['lacking']:,} of those that fail {what}"
+    if summary["first_difference"]:
+        yield f"first     {escaped(summary['first_difference'])}"
+    rate = summary["requests_per_s"]
     speed = f", {rate:,} requests/s" if rate is not None else ""
-    yield f"time      {told['elapsed_s']:,} s{speed}"
-    if told["lag_max_ms"]:
+    yield f"time      {summary['elapsed_s']:,} s{speed}"
+    if summary["lag_max_ms"]:
         lags = ", ".join(
-            f"{name} {told[f'lag_{name}_ms']:.3f} ms" for name in ("p50", "p95", "p99", "max")
+            f"{name} {summary[f'lag_{name}_ms']:.3f} ms" for name in ("p50", "p95", "p99", "max")
         )
         yield f"late      {lags}"
 
@@ -149,7 +153,7 @@ def _table(heading: str, rows: Sequence[Row], width: int | None) -> Iterator[str
 
 
 def verdict_columns(report: Results) -> list[Row]:
-    """Return a row for each API with the verdicts that any of them has."""
+    """Return a row for each API, with a column for each verdict that occurs."""
     rows = report.api_rows()
     names = [each.value for each in Verdict if any(row[each.value] for row in rows)]
     return [{"api": row["api"], **{name: row[name] for name in names}} for row in rows]
@@ -163,7 +167,7 @@ def _verdicts(report: Results) -> list[Row]:
 
 
 def latencies(report: Results, percentiles: Sequence[str] = ("p50", "p95", "p99")) -> list[Row]:
-    """Return a row for each API that was answered: each percentile as captured and replayed."""
+    """Return a row for each API with responses: each percentile as captured and replayed."""
     return [
         {
             "api": row["api"],
@@ -179,7 +183,7 @@ def latencies(report: Results, percentiles: Sequence[str] = ("p50", "p95", "p99"
 
 
 def _reasons(rows: list[Row]) -> list[Row]:
-    """Return reasons with their APIs in a few words; the longest text comes last."""
+    """Return rows of reasons with their APIs abbreviated; the longest column comes last."""
     return [
         {
             **{name: row[name] for name in ("count", "by") if name in row},
@@ -191,14 +195,14 @@ def _reasons(rows: list[Row]) -> list[Row]:
 
 
 def apis_text(counts: Mapping[str, int]) -> str:
-    """Return APIs with their counts, the first of them."""
-    named = [f"{api} {count:,}" for api, count in list(counts.items())[:_APIS]]
-    more = len(counts) - _APIS
+    """Return the first APIs with their counts, and the number of further ones."""
+    named = [f"{api} {count:,}" for api, count in list(counts.items())[:_MAX_APIS]]
+    more = len(counts) - _MAX_APIS
     return ", ".join(named) + (f" and {more:,} more" if more > 0 else "")
 
 
-def _last(row: Row, name: str) -> Row:
-    """Return a row with a column at its end, where it may be as long as it is."""
+def _with_column_last(row: Row, name: str) -> Row:
+    """Return a row with one column moved to the end, where its width does not matter."""
     return {**{each: row[each] for each in row if each != name}, name: row[name]}
 
 
@@ -217,8 +221,8 @@ def _changes(report: Results) -> list[Row]:
 
 
 def not_balanced(report: Results) -> list[Row]:
-    """Return why logs could not be balanced, with the first of them."""
-    return [{**row, "logs": _some(row["logs"])} for row in report.left_open_rows()]
+    """Return the reasons why logs could not be balanced, each with the first such logs."""
+    return [{**row, "logs": _first_names(row["logs"])} for row in report.left_open_rows()]
 
 
 def _places(rows: list[Row]) -> list[Row]:
@@ -251,25 +255,25 @@ def _differences(report: Results, shown: int) -> Iterator[str]:
 
 
 def difference_heading(row: Row) -> str:
-    """Return which request a difference belongs to."""
+    """Return a heading that identifies the request of a difference."""
     sent = row["version_sent"]
     version = f"v{row['api_version']}" + (f" sent as v{sent}" if sent != row["api_version"] else "")
     who = escaped(row["client_id"] or row["client"])
     copy = f", pass {row['copy']}" if row["copy"] else ""
-    lacks = f"; may follow from {_some(row['lacks'])}, left out" if row["lacks"] else ""
+    lacks = f"; may follow from {_first_names(row['lacks'])}, left out" if row["lacks"] else ""
     return (
         f"step {row['step']}: {row['api']} {version} of {who}, connection {row['connection']}, "
         f"id {row['correlation_id']}{copy}{lacks}"
     )
 
 
-def _some(names: list[str]) -> str:
-    """Return names, or the first of them and how many there are."""
-    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-    return escaped(", ".join(names[:_NAMED])) + more
+def _first_names(names: list[str]) -> str:
+    """Return the first names, and the number of further ones."""
+    more = f" and {len(names) - _MAX_NAMES} more" if len(names) > _MAX_NAMES else ""
+    return escaped(", ".join(names[:_MAX_NAMES])) + more
 
 
-def value_text(value: Any, longest: int = _LONGEST) -> str:
-    """Return one side of a difference; null where it is not there."""
+def value_text(value: Any, max_length: int = _MAX_TEXT) -> str:
+    """Return one side of a difference as text; null if absent."""
     text = escaped(value) if isinstance(value, str) else json_text(value)
-    return text if len(text) <= longest else f"{text[: longest - 1]}…"
+    return text if len(text) <= max_length else f"{text[: max_length - 1]}…"

@@ -1,4 +1,4 @@
-"""What is under way, and how to wait until there is less of it."""
+"""Limits concurrency: counts items in flight, and waits until there are fewer."""
 
 from __future__ import annotations
 
@@ -9,35 +9,35 @@ from typing import Generic, TypeVar
 _T = TypeVar("_T")
 
 
-class UnderWay(Generic[_T]):
-    """Things by number, in the order in which they began; one at a time may wait for fewer."""
+class InFlight(Generic[_T]):
+    """Items in flight by number, in the order of `begin`; only one task at a time may wait."""
 
     def __init__(self) -> None:
-        self._things: dict[int, _T] = {}
-        self._most = 0
+        self._items: dict[int, _T] = {}
+        self._limit = 0
         self._fewer: asyncio.Future[None] | None = None
 
     def __len__(self) -> int:
-        return len(self._things)
+        return len(self._items)
 
     def __iter__(self) -> Iterator[_T]:
-        return iter(list(self._things.values()))
+        return iter(list(self._items.values()))
 
-    def begin(self, number: int, thing: _T) -> None:
-        """Add one."""
-        self._things[number] = thing
+    def begin(self, number: int, item: _T) -> None:
+        """Add an item."""
+        self._items[number] = item
 
     def end(self, number: int) -> None:
-        """Take one out."""
-        del self._things[number]
+        """Remove an item."""
+        del self._items[number]
         fewer = self._fewer
-        if fewer is not None and len(self._things) <= self._most:
+        if fewer is not None and len(self._items) <= self._limit:
             self._fewer = None
             if not fewer.done():
                 fewer.set_result(None)
 
-    async def until(self, most: int) -> None:
-        """Wait until there are no more than so many."""
-        while len(self._things) > most:
-            self._most, self._fewer = most, asyncio.get_running_loop().create_future()
+    async def until_at_most(self, limit: int) -> None:
+        """Wait until at most `limit` items are in flight."""
+        while len(self._items) > limit:
+            self._limit, self._fewer = limit, asyncio.get_running_loop().create_future()
             await self._fewer

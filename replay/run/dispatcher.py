@@ -23,24 +23,24 @@ from replay.mapping.version_converter import choose_version
 from replay.model.outcome import Outcome, RequestPart
 from replay.model.refusal import RewriteError
 from replay.model.step import Step
-from replay.run.pass_context import Stage
-from replay.sessions.live_fetch_sessions import Use
-from replay.sessions.live_share_sessions import repeat
+from replay.run.pass_context import PassContext
+from replay.sessions.live_fetch_sessions import SessionUse
+from replay.sessions.live_share_sessions import make_repeatable
 from replay.sessions.missing_producers import was_refused
-from replay.sessions.partial_retry import accepted_part, keep_refused, refused_places
-from replay.sessions.retry_policy import Again
-from replay.sessions.transaction_compat import add, addition
+from replay.sessions.partial_retry import accepted_part, drop_accepted, refused_partitions
+from replay.sessions.retry_policy import RetryReason
+from replay.sessions.transaction_compat import addition_for, send_addition
 
-_COORDINATED = {
+_COORDINATOR_TYPES = {
     Role.GROUP: CoordinatorType.GROUP,
     Role.TRANSACTIONAL_ID: CoordinatorType.TRANSACTION,
 }
 
-_NAMES = frozenset(_COORDINATED)
+_COORDINATED_ROLES = frozenset(_COORDINATOR_TYPES)
 
 
 @dataclass(slots=True)
-class Sent:
+class StepInFlight:
     """
     A step in flight.
 
@@ -48,93 +48,99 @@ class Sent:
         step: The step.
         outcome: Its outcome so far.
         message: The captured request.
-        asked: The requests of the last attempt, in the order of the outcome's parts.
-        use: Its use of a fetch session.
-        taken: Parts that brokers accepted before the rest of the request was retried.
+        requests: The requests of the last attempt, in the order of the outcome's parts.
+        session_use: Its use of a fetch session.
+        accepted_parts: Parts that brokers accepted before the rest of the request was retried.
     """
 
     step: Step
     outcome: Outcome
     message: Message | None = None
-    asked: list[PendingRequest] = field(default_factory=list)
-    use: Use | None = None
-    taken: list[RequestPart] = field(default_factory=list)
+    requests: list[PendingRequest] = field(default_factory=list)
+    session_use: SessionUse | None = None
+    accepted_parts: list[RequestPart] = field(default_factory=list)
 
 
-class Asking:
+class Dispatcher:
     """
     The connections to the target for one captured connection.
 
     Attributes:
-        home: The broker of the target mapped to the captured one.
-        quiet_until: End of the throttle time, by the loop's clock; 0 for none.
+        default_node: The broker of the target mapped to the captured one.
+        throttled_until: End of the throttle time, by the loop's clock; 0 for none.
     """
 
-    def __init__(self, stage: Stage, home: int) -> None:
-        self.home = home
-        self.quiet_until = 0.0
-        self._stage = stage
-        self._links: dict[int, BrokerConnection] = {}
+    def __init__(self, context: PassContext, default_node: int) -> None:
+        self.default_node = default_node
+        self.throttled_until = 0.0
+        self._context = context
+        self._connections: dict[int, BrokerConnection] = {}
         self._failures: dict[int, tuple[float, ReplayError]] = {}
         self._client_id: str | None = None
         self._loop = asyncio.get_running_loop()
 
     def close(self) -> None:
         """Close all connections."""
-        for link in self._links.values():
-            link.close()
+        for connection in self._connections.values():
+            connection.close()
 
-    def sign(self, step: Step) -> None:
+    def use_client_id_of(self, step: Step) -> None:
         """Use the client id of the first step that has one."""
         self._client_id = self._client_id or step.captured.client_id
 
-    async def ask(self, sent: Sent) -> None:
+    async def send(self, sent: StepInFlight) -> None:
         """
         Rewrite a request, and send its parts.
 
         Raises:
-            Refused: It can't be rewritten for the target.
+            RewriteError: It can't be rewritten for the target.
             ReplayError: The target can't be reached.
             EncodeError: The body does not fit its version.
         """
-        stage, step, outcome = self._stage, sent.step, sent.outcome
+        context, step, outcome = self._context, sent.step, sent.outcome
         key, message = step.captured.api_key, sent.message
         assert message is not None
         found = api(key)
         assert found is not None
-        version = choose_version(found, step.captured.api_version, stage.cluster.versions)
+        version = choose_version(found, step.captured.api_version, context.cluster.versions)
         if version is None:
             raise RewriteError(f"the target offers no version of {found.name} that we know")
         outcome.version = version
         if message.api == "SyncGroup":
-            outcome.changes += stage.groups.assign(message)
-        if stage.plan.is_partial:
-            about = step.captured, message, self.home, self.link
-            outcome.changes += await stage.made_up.prepare(*about)
-            outcome.changes += await stage.strangers.introduce(step.captured, message)
-        sent.use = sent.use or stage.sessions.begin(step, message)
-        rewritten = rewrite(message, outcome.version, stage.world)
-        if rewritten.unknown is not None and await self._give(sent, *rewritten.unknown):
-            rewritten = rewrite(step.captured.request_message(), outcome.version, stage.world)
+            outcome.changes += context.groups.assign(message)
+        if context.plan.is_partial:
+            arguments = step.captured, message, self.default_node, self.connect
+            outcome.changes += await context.missing_producers.prepare(*arguments)
+            outcome.changes += await context.uncaptured_members.join_missing(step.captured, message)
+        sent.session_use = sent.session_use or context.fetch_sessions.begin(step, message)
+        rewritten = rewrite(message, outcome.version, context.ids)
+        if rewritten.unknown is not None and await self._obtain_producer_id(
+            sent, *rewritten.unknown
+        ):
+            rewritten = rewrite(step.captured.request_message(), outcome.version, context.ids)
         outcome.changes += rewritten.changes
         if rewritten.refusal:
             raise RewriteError(rewritten.refusal)
-        await self._add(outcome, rewritten.body)
-        parts = await route(key, outcome.version, rewritten.body, stage.cluster, self.home)
-        if sent.use is not None:
-            outcome.changes += stage.sessions.put(sent.use, parts)
-        outcome.changes += stage.shares.put(message, parts)
+        await self._add_to_transaction(outcome, rewritten.body)
+        parts = await route(
+            key, outcome.version, rewritten.body, context.cluster, self.default_node
+        )
+        if sent.session_use is not None:
+            outcome.changes += context.fetch_sessions.assign_session(sent.session_use, parts)
+        outcome.changes += context.share_sessions.assign_epochs(message, parts)
         for _, body in parts:
-            stage.transactions.sent(found.name, body)
-            stage.heartbeats.sent(found.name, body)
+            context.transactions.record_request(found.name, body)
+            context.heartbeats.record_request(found.name, body)
         outcome.parts = [RequestPart(node, outcome.version, body) for node, body in parts]
-        links = [await self.link(node) for node, _ in parts]
-        sent.asked = [
-            link.send(key, outcome.version, body, step.captured.expects_response, patience_s(body))
-            for link, (_, body) in zip(links, parts, strict=True)
+        connections = [await self.connect(node) for node, _ in parts]
+        sent.requests = [
+            connection.send(
+                key, outcome.version, body, step.captured.expects_response, patience_s(body)
+            )
+            for connection, (_, body) in zip(connections, parts, strict=True)
         ]
 
-    async def _give(self, sent: Sent, role: str, value: Any) -> bool:
+    async def _obtain_producer_id(self, sent: StepInFlight, role: str, value: Any) -> bool:
         """
         Obtain a producer id if the capture lacks the InitProducerId.
 
@@ -143,77 +149,85 @@ class Asking:
         """
         if role != Role.PRODUCER_ID:
             return False
-        asked = sent.step.captured.request_message()
-        change = await self._stage.made_up.give(
-            sent.step.captured, asked, value, self.home, self.link
+        request = sent.step.captured.request_message()
+        change = await self._context.missing_producers.obtain_id(
+            sent.step.captured, request, value, self.default_node, self.connect
         )
         sent.outcome.changes += [change] if change else []
         return change is not None
 
-    async def _add(self, outcome: Outcome, body: Container) -> None:
+    async def _add_to_transaction(self, outcome: Outcome, body: Container) -> None:
         """Add the partitions or the group of a request to its transaction, unless already added."""
-        captured, stage = outcome.step.captured, self._stage
-        about = captured.api, captured.api_version, outcome.version, body
-        wanted = addition(*about, stage.plan.is_partial and not was_refused(captured))
-        if wanted is None or wanted.what <= stage.transactions.added[wanted.title]:
+        captured, context = outcome.step.captured, self._context
+        arguments = captured.api, captured.api_version, outcome.version, body
+        wanted = addition_for(*arguments, context.plan.is_partial and not was_refused(captured))
+        if wanted is None or wanted.elements <= context.transactions.added[wanted.transactional_id]:
             return
-        if await add(wanted, stage.cluster, self.home, self.link) is not None:
-            stage.transactions.sent(wanted.api, wanted.body)
-            stage.transactions.added[wanted.title].update(wanted.what)
+        if (
+            await send_addition(wanted, context.cluster, self.default_node, self.connect)
+            is not None
+        ):
+            context.transactions.record_request(wanted.api, wanted.body)
+            context.transactions.added[wanted.transactional_id].update(wanted.elements)
             outcome.changes.append(wanted.change)
 
-    def there(self, node: int) -> BrokerConnection | None:
+    def open_connection(self, node: int) -> BrokerConnection | None:
         """Return the connection to a broker if one is open and usable."""
-        link = self._links.get(node)
-        return link if link is not None and link.failure is None else None
+        connection = self._connections.get(node)
+        return connection if connection is not None and connection.failure is None else None
 
-    async def link(self, node: int) -> BrokerConnection:
+    async def connect(self, node: int) -> BrokerConnection:
         """
         Return the connection to a broker, opened if necessary.
 
         Raises:
             ReplayError: It can't be reached; raised again without an attempt until the timeout.
         """
-        link = self.there(node)
-        if link is not None:
-            return link
+        connection = self.open_connection(node)
+        if connection is not None:
+            return connection
         at, failure = self._failures.get(node, (0.0, None))
-        if failure is not None and self._loop.time() < at + self._stage.manner.timeout_s:
+        if failure is not None and self._loop.time() < at + self._context.options.timeout_s:
             raise ReplayError(failure.address, failure.what, failure.advice)
         try:
-            self._links[node] = await self._stage.cluster.open(node, self._client_id)
+            self._connections[node] = await self._context.cluster.open(node, self._client_id)
         except ReplayError as error:
             self._failures[node] = self._loop.time(), error
             raise
-        return self._links[node]
+        return self._connections[node]
 
-    async def ask_again(self, sent: Sent, why: Again, answer: Container) -> None:
-        """Retry a request, as far as its response requires; raises as `ask` does."""
-        stage, captured = self._stage, sent.step.captured
+    async def retry(self, sent: StepInFlight, why: RetryReason, response: Container) -> None:
+        """Retry a request, as far as its response requires; raises as `send` does."""
+        context, captured = self._context, sent.step.captured
         sent.message = message = captured.request_message()
         assert message.body is not None
         sent.outcome.changes.clear()
-        repeat(message)
-        if captured.api_key == PRODUCE and (refused := refused_places(answer, stage.world)):
-            sent.taken += filter(None, map(accepted_part, sent.outcome.parts))
-            keep_refused(message.body, refused, stage.world)
-        if why is Again.MISROUTED:
-            await self._look_anew(sent)
-        elif why in (Again.MEMBER_ID, Again.MEMBERS) or message.body.get("member_id") == "":
+        make_repeatable(message)
+        if captured.api_key == PRODUCE and (refused := refused_partitions(response, context.ids)):
+            sent.accepted_parts += filter(None, map(accepted_part, sent.outcome.parts))
+            drop_accepted(message.body, refused, context.ids)
+        if why is RetryReason.MISROUTED:
+            await self._refresh_routing(sent)
+        elif (
+            why in (RetryReason.MEMBER_ID, RetryReason.MEMBERS)
+            or message.body.get("member_id") == ""
+        ):
             # Without its id it would join as another member.
-            message.body.member_id = answer.get("member_id") or message.body.member_id
-        if sent.use is not None and sent.use.session is not None:
-            session = sent.use.session
+            message.body.member_id = response.get("member_id") or message.body.member_id
+        if sent.session_use is not None and sent.session_use.session is not None:
+            session = sent.session_use.session
             if session.node < 0:
-                stage.sessions.restart(session, message.body)
-                sent.use = Use(session, is_new=True)
-        await self.ask(sent)
+                context.fetch_sessions.restart(session, message.body)
+                sent.session_use = SessionUse(session, is_new=True)
+        await self.send(sent)
 
-    async def _look_anew(self, sent: Sent) -> None:
+    async def _refresh_routing(self, sent: StepInFlight) -> None:
         """Refresh the metadata and forget the coordinators of a request."""
         found = api(sent.step.captured.api_key)
         assert found is not None
         for part in sent.outcome.parts:
-            for place in walk(found.request, part.version, part.request, _NAMES):
-                self._stage.cluster.forget_coordinator(_COORDINATED[place.role], place.value)
-        await self._stage.cluster.refresh()
+            for place in walk(found.request, part.version, part.request, _COORDINATED_ROLES):
+                self._context.cluster.forget_coordinator(
+                    _COORDINATOR_TYPES[place.role], place.value
+                )
+        await self._context.cluster.refresh()

@@ -1,4 +1,4 @@
-"""A replay that sends nothing: what would be sent, to whom, and what would change in it."""
+"""Dry run: lists what would be sent, to which broker, and what would be substituted."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ from replay.options.target_settings import TargetSettings
 from replay.plan.plan import Plan
 from replay.report.text_report import value_text
 from replay.run import event_loop
-from replay.run.orchestrator import target
-from replay.sessions.missing_requests import Beside, MissingRequests
+from replay.run.orchestrator import running_target
+from replay.sessions.missing_requests import MissingRequests, SynthesisedRequests
 
-FROM_TARGET = ASSIGNED_ROLES | {Role.OFFSET, Role.SEQUENCE, Role.SESSION_EPOCH}
-"""What only the target can give, so that a rehearsal says that it changes, not to what."""
+ASSIGNED_BY_TARGET = ASSIGNED_ROLES | {Role.OFFSET, Role.SEQUENCE, Role.SESSION_EPOCH}
+"""Roles of values that only the target assigns: a dry run names them without the new value."""
 
-_INSIDE_BATCHES = (Role.PRODUCER_ID, Role.PRODUCER_EPOCH, Role.SEQUENCE)
-_MOST_NAMED = 3
+_BATCH_ROLES = (Role.PRODUCER_ID, Role.PRODUCER_EPOCH, Role.SEQUENCE)
+_MAX_NAMED = 3
 _NAMES = frozenset({Role.TOPIC, Role.GROUP, Role.TRANSACTIONAL_ID, Role.COORDINATOR_KEY})
 _WHERE = {
     Destination.LEADER: (Role.TOPIC, "leader of"),
@@ -42,16 +42,16 @@ _WHERE = {
 }
 
 
-def rehearse(plan: Plan, setting: TargetSettings) -> Iterator[str]:
-    """Yield a line for each step of one pass, and at the end the numbers."""
-    world = IdMap(None, setting.names(0), setting.offsets)
-    world.captured_topics.learn(plan.topic_ids)
+def dry_run_lines(plan: Plan, settings: TargetSettings) -> Iterator[str]:
+    """Yield a line for each step of one pass, and a summary at the end."""
+    ids = IdMap(None, settings.names(0), settings.offsets)
+    ids.captured_topics.learn(plan.topic_ids)
     sent, missing = 0, MissingRequests(plan.is_partial)
     left_out = Counter(plan.left_out)
-    for step in islice(plan, setting.play_options.limit):
-        beside = Beside() if step.left_out else missing.beside(step)
-        left_out[beside.refused] += bool(beside.refused)
-        line, is_sent = _line(step, plan.begin_ns, world, beside)
+    for step in islice(plan, settings.play_options.limit):
+        synthesised = SynthesisedRequests() if step.left_out else missing.predict(step)
+        left_out[synthesised.exclusion] += bool(synthesised.exclusion)
+        line, is_sent = _line(step, plan.begin_ns, ids, synthesised)
         sent += is_sent
         yield line
     left_out = +left_out
@@ -59,39 +59,39 @@ def rehearse(plan: Plan, setting: TargetSettings) -> Iterator[str]:
     yield f"{sent:,} requests would be sent, {left_out.total():,} left out"
     for reason, count in left_out.most_common():
         yield f"  {count:,}  {escaped(reason)}"
-    yield from _joining(plan)
+    yield from _joining_members(plan)
     if plan.topics:
-        topics = setting.live_topics(plan.topics)
+        topics = settings.live_topics(plan.topics)
         yield "topics, with the partitions that the capture shows"
         yield from (f"  {count:,}  {escaped(name)}" for name, count in topics.items())
 
 
-def _joining(plan: Plan) -> Iterator[str]:
-    """Yield the members that would join before anything else, as the capture lacks how they did."""
-    strangers = plan.groups.strangers if plan.is_partial else {}
-    if strangers:
+def _joining_members(plan: Plan) -> Iterator[str]:
+    """Yield groups with members that would join first, because the capture lacks their joins."""
+    joining = plan.groups.uncaptured_members if plan.is_partial else {}
+    if joining:
         yield "members that would join first, as the capture lacks their joins"
-        for group, members in strangers.items():
+        for group, members in joining.items():
             yield f"  {len(members):,}  of group {escaped(group)}"
 
 
-def offered(plan: Plan, setting: TargetSettings) -> Iterator[str]:
+def target_lines(plan: Plan, settings: TargetSettings) -> Iterator[str]:
     """
-    Yield what the target is: its brokers, and in which versions it would be asked.
+    Yield the brokers of the target, and the version in which each request would be sent.
 
     Raises:
-        ReplayError: It can't be reached.
+        ReplayError: The target can't be reached.
     """
-    with target(plan, setting) as addresses:
-        cluster = event_loop.run(_seen(addresses, setting))
-    yield f"brokers of {escaped(setting.to)}"
+    with running_target(plan, settings) as addresses:
+        cluster = event_loop.run(_connect(addresses, settings))
+    yield f"brokers of {escaped(settings.to)}"
     for node, broker in sorted(cluster.brokers.items()):
         yield f"  {node}  {escaped(format_address(broker.host, broker.port))}"
     yield "versions, as captured and as they would be sent"
-    asked = {
+    versions = {
         (step.captured.api_key, step.captured.api_version) for step in plan if not step.left_out
     }
-    for key, version in sorted(asked):
+    for key, version in sorted(versions):
         found = api(key)
         assert found is not None
         sent = choose_version(found, version, cluster.versions)
@@ -99,92 +99,94 @@ def offered(plan: Plan, setting: TargetSettings) -> Iterator[str]:
         yield f"  {found.name} v{version} -> {how}"
 
 
-async def _seen(addresses: list[str], setting: TargetSettings) -> Cluster:
-    cluster = await Cluster.connect(addresses, setting.security, setting.play_options.timeout_s)
+async def _connect(addresses: list[str], settings: TargetSettings) -> Cluster:
+    cluster = await Cluster.connect(addresses, settings.security, settings.play_options.timeout_s)
     cluster.close()
     return cluster
 
 
-def _line(step: Step, begin_ns: int, world: IdMap, beside: Beside) -> tuple[str, bool]:
+def _line(
+    step: Step, begin_ns: int, ids: IdMap, synthesised: SynthesisedRequests
+) -> tuple[str, bool]:
     captured = step.captured
     seconds = (captured.request_time_ns - begin_ns) / 1e9
     what = f"{captured.api} v{captured.api_version}"
     head = f"{step.number:>6}  {seconds:>11.6f}  #{captured.connection:<4}  {what:<24}"
-    if step.left_out or beside.refused:
-        return f"{head}  left out: {escaped(step.left_out or beside.refused)}", False
+    if step.left_out or synthesised.exclusion:
+        return f"{head}  left out: {escaped(step.left_out or synthesised.exclusion)}", False
     message = captured.request_message()
-    where = _where(step, message, world)
-    given = _given(message)
-    rewritten = rewrite(message, captured.api_version, world)
+    where = _where(step, message, ids)
+    given = _assigned_by_target(message)
+    rewritten = rewrite(message, captured.api_version, ids)
     if rewritten.refusal:
         return f"{head}  left out: {escaped(rewritten.refusal)}", False
-    told = [*_told(rewritten.changes), *given]
-    line = f"{head}  {where}" + (f"; {', '.join(told)}" if told else "")
-    if beside.before:
-        line += f"; after {', '.join(map(escaped, beside.before))}, which the capture lacks"
+    notes = [*_substitutions(rewritten.changes), *given]
+    line = f"{head}  {where}" + (f"; {', '.join(notes)}" if notes else "")
+    if synthesised.before:
+        line += f"; after {', '.join(map(escaped, synthesised.before))}, which the capture lacks"
     return line, True
 
 
-def _where(step: Step, message: Message, world: IdMap) -> str:
+def _where(step: Step, message: Message, ids: IdMap) -> str:
     way = destination_of(step.captured.api_key)
     if way is Destination.CONTROLLER:
         return "-> controller"
     if way in _WHERE:
         role, title = _WHERE[way]
-        names = _names(message, role, world)
+        names = _names(message, role, ids)
         if names:
-            more = ", ..." if len(names) > _MOST_NAMED else ""
-            return f"-> {title} {', '.join(map(escaped, names[:_MOST_NAMED]))}{more}"
+            more = ", ..." if len(names) > _MAX_NAMED else ""
+            return f"-> {title} {', '.join(map(escaped, names[:_MAX_NAMED]))}{more}"
     return f"-> broker in the place of {escaped(step.captured.broker)}"
 
 
-def _names(message: Message, role: Role, world: IdMap) -> list[str]:
-    """Return the topics, with partitions where they are told, or the groups that are named."""
+def _names(message: Message, role: Role, ids: IdMap) -> list[str]:
+    """Return the names of a role in a request; topics as `topic-partition`."""
     assert message.schema is not None
     assert message.body is not None
     wanted = frozenset({Role.PARTITION if role is Role.TOPIC else role})
     found: dict[str, None] = {}
     for place in walk(message.schema, message.api_version or 0, message.body, wanted):
         if role is not Role.TOPIC:
-            name = world.live(role, place.value, place.scope)[0]
+            name = ids.live(role, place.value, place.scope)[0]
         else:
-            topic = world.topic_of(place.scope)
-            shown = str(place.scope.topic_id) if topic is None else world.names.topic(topic)
+            topic = ids.topic_of(place.scope)
+            shown = str(place.scope.topic_id) if topic is None else ids.names.topic(topic)
             name = f"{shown}-{place.value}"
         if name:
             found[str(name)] = None
     return list(found)
 
 
-def _told(changes: list[Change]) -> Iterator[str]:
-    """Yield each substitution once."""
-    told = dict.fromkeys(
+def _substitutions(changes: list[Change]) -> Iterator[str]:
+    """Yield each substitution of a name once, up to a limit."""
+    names = dict.fromkeys(
         f"{change.role} {value_text(change.captured, 40)} -> {value_text(change.sent, 40)}"
         for change in changes
         if change.role in _NAMES
     )
-    yield from islice(told, _MOST_NAMED)
-    if len(told) > _MOST_NAMED:
-        yield f"{len(told) - _MOST_NAMED} more names"
+    yield from islice(names, _MAX_NAMED)
+    if len(names) > _MAX_NAMED:
+        yield f"{len(names) - _MAX_NAMED} more names"
 
 
-def _given(message: Message) -> Iterator[str]:
-    """Yield what the target gives in the place of what was captured."""
+def _assigned_by_target(message: Message) -> Iterator[str]:
+    """Yield the roles of values that the target would assign, as one phrase."""
     assert message.schema is not None
     assert message.body is not None
     roles: dict[Role, None] = {}
-    wanted = FROM_TARGET | {Role.RECORDS}
+    wanted = ASSIGNED_BY_TARGET | {Role.RECORDS}
     for place in walk(message.schema, message.api_version or 0, message.body, wanted, Scope()):
         if place.role is Role.RECORDS:
-            roles.update(dict.fromkeys(_inside(place.value)))
+            roles.update(dict.fromkeys(_roles_in_batches(place.value)))
         elif place.value is not None and is_assigned(place.role, place.value):
             roles[place.role] = None
     if roles:
         yield f"{' '.join(roles)} from the target"
 
 
-def _inside(records: bytes | None) -> tuple[Role, ...]:
-    """Return what in record batches the target gives: nothing where no producer has an id."""
+def _roles_in_batches(records: bytes | None) -> tuple[Role, ...]:
+    """Return the roles that the target assigns in record batches; none without producer ids."""
     pieces = batch_rewriter.batch_headers(records) if records else ()
-    has_id = any(piece.producer and piece.producer.producer_id >= 0 for piece in pieces)
-    return _INSIDE_BATCHES if has_id else ()
+    has_id = any(batch.producer and batch.producer.producer_id >= 0 for batch in pieces)
+    return _BATCH_ROLES if has_id else ()

@@ -11,11 +11,11 @@ from typing import Any, TypeVar
 Result = TypeVar("Result")
 
 
-def run(what: Coroutine[Any, Any, Result]) -> Result:
+def run(coroutine: Coroutine[Any, Any, Result]) -> Result:
     """Run a coroutine, in a new thread if an event loop runs here already, as in a notebook."""
     try:
         asyncio.get_running_loop()
     except RuntimeError:
-        return asyncio.run(what)
+        return asyncio.run(coroutine)
     with ThreadPoolExecutor(1, "replay") as thread:
-        return thread.submit(copy_context().run, asyncio.run, what).result()
+        return thread.submit(copy_context().run, asyncio.run, coroutine).result()

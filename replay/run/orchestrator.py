@@ -16,28 +16,30 @@ from replay.client.topic_admin import EARLIEST, LATEST, create_topics, offsets
 from replay.compare.ignore_rules import NO_RESPONSE, Noise
 from replay.compare.step_verdict import compare_outcome
 from replay.mapping.id_map import IdMap
-from replay.mock.embedded_broker import Embedded
+from replay.mock.embedded_broker import EmbeddedBroker
 from replay.model.outcome import Difference, Outcome, Verdict
 from replay.options.pass_criteria import Criteria
 from replay.options.target_settings import MOCK, TargetSettings
 from replay.plan.plan import Plan
 from replay.report.report import Report
 from replay.run import event_loop
-from replay.run.runner import Run
+from replay.run.runner import ReplayRun
 from replay.templates.template import warm_up
 
-Watch = Callable[[Run, Report], None]
+ProgressCallback = Callable[[ReplayRun, Report], None]
 """Called regularly to show the progress of a run."""
 
 INTERRUPTED, TERMINATED = "interrupted", "terminated"
-ENDINGS = {INTERRUPTED: signal.SIGINT, TERMINATED: signal.SIGTERM}
+END_SIGNALS = {INTERRUPTED: signal.SIGINT, TERMINATED: signal.SIGTERM}
 """Reason for an early end -> its signal."""
 
-_WATCH_S = 0.2
-_MOST_BROKERS = 16
+_PROGRESS_INTERVAL_S = 0.2
+_MAX_BROKERS = 16
 
 
-def drive(plan: Plan, setting: TargetSettings, watch: Watch | None = None) -> Report:
+def run_replay(
+    plan: Plan, setting: TargetSettings, watch: ProgressCallback | None = None
+) -> Report:
     """
     Replay a plan and report; Ctrl-C ends it early, with the report so far.
 
@@ -48,22 +50,24 @@ def drive(plan: Plan, setting: TargetSettings, watch: Watch | None = None) -> Re
         setting: Target and options.
         watch: Called several times a second during the replay.
     """
-    with target(plan, setting) as addresses:
-        return event_loop.run(_drive(plan, setting, addresses, watch))
+    with running_target(plan, setting) as addresses:
+        return event_loop.run(_run_until_ended(plan, setting, addresses, watch))
 
 
 @contextlib.contextmanager
-def target(plan: Plan, setting: TargetSettings) -> Iterator[list[str]]:
+def running_target(plan: Plan, setting: TargetSettings) -> Iterator[list[str]]:
     """Yield the addresses of the target; the embedded broker runs until the block ends."""
     if setting.to != MOCK:
         yield setting.to.split(",")
         return
-    brokers = min(max(len(plan.brokers), 1), _MOST_BROKERS)
-    with Embedded(brokers, setting.live_topics(plan.topics)) as embedded:
+    brokers = min(max(len(plan.brokers), 1), _MAX_BROKERS)
+    with EmbeddedBroker(brokers, setting.live_topics(plan.topics)) as embedded:
         yield embedded.addresses
 
 
-def learn_noise(plan: Plan, setting: TargetSettings, watch: Watch | None = None) -> tuple[str, ...]:
+def learn_noise(
+    plan: Plan, setting: TargetSettings, watch: ProgressCallback | None = None
+) -> tuple[str, ...]:
     """
     Replay a plan twice against a reference; return the patterns of all differences as ignore rules.
 
@@ -74,18 +78,20 @@ def learn_noise(plan: Plan, setting: TargetSettings, watch: Watch | None = None)
     """
     options = replace(setting.play_options, loop=2)
     twice = replace(setting, play_options=options, noise=Noise(), criteria=Criteria())
-    report = drive(plan, twice, watch)
+    report = run_replay(plan, twice, watch)
     if report.ended:
         raise ReplayError(setting.to, f"no noise could be learned: {report.ended}")
     return tuple(place for place in sorted(report.places) if not place.endswith(NO_RESPONSE))
 
 
-async def _drive(
-    plan: Plan, setting: TargetSettings, addresses: list[str], watch: Watch | None
+async def _run_until_ended(
+    plan: Plan, settings: TargetSettings, addresses: list[str], watch: ProgressCallback | None
 ) -> Report:
-    report = Report(plan, setting)
+    report = Report(plan, settings)
     with _interruptible(report) as ending:
-        work = asyncio.create_task(_work(plan, setting, addresses, watch, report, ending))
+        work = asyncio.create_task(
+            _connect_and_play(plan, settings, addresses, watch, report, ending)
+        )
         ending.stop = work.cancel
         await asyncio.wait([work])
     if not work.cancelled():
@@ -93,7 +99,7 @@ async def _drive(
     return report
 
 
-class _Ending:
+class _EarlyEnd:
     """
     Ends a replay early.
 
@@ -105,42 +111,42 @@ class _Ending:
         self._report = report
         self.stop: Callable[[], object] = lambda: None
 
-    def because(self, why: str) -> None:
+    def end(self, why: str) -> None:
         """End the replay, with the reason for the report."""
         self._report.ended = why
         self.stop()
 
 
-async def _work(
+async def _connect_and_play(
     plan: Plan,
-    setting: TargetSettings,
+    settings: TargetSettings,
     addresses: list[str],
-    watch: Watch | None,
+    watch: ProgressCallback | None,
     report: Report,
-    ending: _Ending,
+    ending: _EarlyEnd,
 ) -> None:
     begin_ns = time.perf_counter_ns()
     try:
-        timeout_s = setting.play_options.timeout_s
-        cluster = await Cluster.connect(addresses, setting.security, timeout_s)
+        timeout_s = settings.play_options.timeout_s
+        cluster = await Cluster.connect(addresses, settings.security, timeout_s)
     except ReplayError as error:
         report.ended = str(error)
         return
     try:
         report.about.learn_target(
-            cluster.cluster_id, cluster.features, len(cluster.brokers), setting.to == MOCK
+            cluster.cluster_id, cluster.features, len(cluster.brokers), settings.to == MOCK
         )
-        worlds = await _worlds(plan, setting, cluster)
-        warm_up(plan.alike * setting.play_options.loop)
+        worlds = await _id_map_factory(plan, settings, cluster)
+        warm_up(plan.alike * settings.play_options.loop)
         gc.freeze()  # repeated collections over the plan would delay requests
         begin_ns = time.perf_counter_ns()
-        judge = _Judge(report, setting, worlds.made | plan.created)
-        run = Run(plan, cluster, worlds, judge, setting.play_options)
+        outcomes = _OutcomeRecorder(report, settings, worlds.created_topics | plan.created)
+        run = ReplayRun(plan, cluster, worlds, outcomes, settings.play_options)
         ending.stop = run.stop
-        cluster.on_silent = lambda error: ending.because(str(error))
+        cluster.on_silent = lambda error: ending.end(str(error))
         await _play(run, report, watch)
         if not report.sent and not report.ended:
-            report.ended = _why_nothing(plan)
+            report.ended = _why_nothing_sent(plan)
     except ReplayError as error:
         report.ended = str(error)
     finally:
@@ -149,42 +155,44 @@ async def _work(
         cluster.close()
 
 
-def _why_nothing(plan: Plan) -> str:
+def _why_nothing_sent(plan: Plan) -> str:
     """Return why nothing was sent, as an empty report would look like success."""
     if not len(plan):
         return "nothing was sent: no Kafka request was chosen from what was captured (-Y, --port)"
-    return f"nothing was sent: none of {len(plan):,} requests can be (--dry-run tells why)"
+    return f"nothing was sent: none of {len(plan):,} requests can be sent (--dry-run shows why)"
 
 
-class _Judge:
-    """Compares the responses of steps, and adds the verdicts to a report."""
+class _OutcomeRecorder:
+    """Compares the responses of steps with the captured ones, and adds the verdicts to a report."""
 
-    def __init__(self, report: Report, setting: TargetSettings, made: frozenset[str]) -> None:
+    def __init__(
+        self, report: Report, settings: TargetSettings, created_topics: frozenset[str]
+    ) -> None:
         self._report = report
-        self._setting = setting
-        self._made = made
-        self.alike = report.add_alike
+        self._setting = settings
+        self._created_topics = created_topics
+        self.record_batch = report.add_alike
 
-    def outcome(self, outcome: Outcome, world: IdMap) -> Verdict:
+    def record(self, outcome: Outcome, ids: IdMap) -> Verdict:
         verdict, differences = compare_outcome(
             outcome,
-            world,
+            ids,
             self._setting.noise,
-            created_topics=self._made,
+            created_topics=self._created_topics,
             captured_topics=self._report.plan.topics,
             show_secrets=self._setting.show_secrets,
         )
         self._report.add(outcome, verdict, differences)
         return verdict
 
-    def afterwards(self, number: int, copy: int, difference: Difference) -> None:
+    def record_late_difference(self, number: int, copy: int, difference: Difference) -> None:
         step, noise = self._report.plan.step(number), self._setting.noise
         if noise is None or not noise.covers(step.captured.api, difference.path):
             self._report.revise(step, copy, difference)
 
 
-async def _play(run: Run, report: Report, watch: Watch | None) -> None:
-    watching = asyncio.create_task(_keep_watching(run, report, watch)) if watch else None
+async def _play(run: ReplayRun, report: Report, watch: ProgressCallback | None) -> None:
+    watching = asyncio.create_task(_report_progress(run, report, watch)) if watch else None
     try:
         await run.play()
     finally:
@@ -195,35 +203,35 @@ async def _play(run: Run, report: Report, watch: Watch | None) -> None:
     report.left_open += run.left_open
 
 
-async def _keep_watching(run: Run, report: Report, watch: Watch) -> None:
+async def _report_progress(run: ReplayRun, report: Report, watch: ProgressCallback) -> None:
     while True:
-        await asyncio.sleep(_WATCH_S)
+        await asyncio.sleep(_PROGRESS_INTERVAL_S)
         watch(run, report)
 
 
 @contextlib.contextmanager
-def _interruptible(report: Report) -> Iterator[_Ending]:
+def _interruptible(report: Report) -> Iterator[_EarlyEnd]:
     """Let the first Ctrl-C or SIGTERM end the replay; a second one ends the process."""
     loop = asyncio.get_running_loop()
-    ending = _Ending(report)
+    ending = _EarlyEnd(report)
 
     def stop(why: str) -> None:
-        ending.because(why)
-        loop.remove_signal_handler(ENDINGS[why])
+        ending.end(why)
+        loop.remove_signal_handler(END_SIGNALS[why])
 
     # Signal handlers are unavailable in other threads and on some platforms.
     with contextlib.suppress(NotImplementedError, RuntimeError, ValueError):
-        for why, number in ENDINGS.items():
+        for why, number in END_SIGNALS.items():
             loop.add_signal_handler(number, stop, why)
     try:
         yield ending
     finally:
         with contextlib.suppress(NotImplementedError, RuntimeError, ValueError):
-            for number in ENDINGS.values():
+            for number in END_SIGNALS.values():
                 loop.remove_signal_handler(number)
 
 
-class Worlds:
+class IdMapFactory:
     """
     Creates the id mapping of each pass.
 
@@ -231,41 +239,41 @@ class Worlds:
         setting: Names and offset policy.
         cluster: The target.
         bounds: Topic on the target and partition -> its earliest and latest offset.
-        made: Topics created for the replay, by their captured names.
+        created_topics: Topics created for the replay, by their captured names.
     """
 
     def __init__(
         self,
-        setting: TargetSettings,
+        settings: TargetSettings,
         cluster: Cluster,
         bounds: dict[tuple[str, int], tuple[int, int]],
-        made: frozenset[str],
+        created_topics: frozenset[str],
     ) -> None:
-        self._setting = setting
+        self._setting = settings
         self._cluster = cluster
         self._bounds = bounds
-        self.made = made
+        self.created_topics = created_topics
 
     def __call__(self, copy: int) -> IdMap:
         """Return the id mapping of a pass."""
         names = self._setting.names(copy)
-        world = IdMap(self._cluster, names, self._setting.offsets)
+        ids = IdMap(self._cluster, names, self._setting.offsets)
         for (topic, partition), bounds in self._bounds.items():
-            world.offsets.set_bounds(names.captured_topic(topic), partition, *bounds)
-        return world
+            ids.offsets.set_bounds(names.captured_topic(topic), partition, *bounds)
+        return ids
 
 
-async def _worlds(plan: Plan, setting: TargetSettings, cluster: Cluster) -> Worlds:
+async def _id_map_factory(plan: Plan, settings: TargetSettings, cluster: Cluster) -> IdMapFactory:
     """Create topics if requested, and fetch the offset bounds for the id mappings if needed."""
-    topics = setting.live_topics(plan.topics)
-    made = set(topics) if setting.to == MOCK else set[str]()
-    if setting.create_topics:
+    topics = settings.live_topics(plan.topics)
+    made = set(topics) if settings.to == MOCK else set[str]()
+    if settings.create_topics:
         made.update(await create_topics(cluster, topics))
     bounds: dict[tuple[str, int], tuple[int, int]] = {}
-    if setting.offsets != "kept":
+    if settings.offsets != "kept":
         partitions = [(topic, each) for topic, count in topics.items() for each in range(count)]
         first = await offsets(cluster, partitions, EARLIEST)
         following = await offsets(cluster, partitions, LATEST)
         bounds = {place: (first[place], following[place]) for place in first if place in following}
-    captured = {each for each in plan.topics if setting.names(0).topic(each) in made}
-    return Worlds(setting, cluster, bounds, frozenset(captured))
+    captured = {each for each in plan.topics if settings.names(0).topic(each) in made}
+    return IdMapFactory(settings, cluster, bounds, frozenset(captured))

@@ -17,21 +17,21 @@ from replay.client.fan_in import merge
 from replay.mapping.learner import learn, learn_unconfirmed
 from replay.model.outcome import Outcome, RequestPart, Verdict
 from replay.model.refusal import RewriteError
-from replay.run.concurrency_limit import UnderWay
-from replay.run.dispatcher import Asking, Sent
-from replay.run.pass_context import AHEAD, AHEAD_NS, Stage
-from replay.run.template_player import Tracer
-from replay.sessions.live_fetch_sessions import Use
-from replay.sessions.missing_on_target import REMEMBERED
+from replay.run.concurrency_limit import InFlight
+from replay.run.dispatcher import Dispatcher, StepInFlight
+from replay.run.pass_context import CONNECT_AHEAD_NS, MAX_IN_FLIGHT, PassContext
+from replay.run.template_player import TemplatePlayer
+from replay.sessions.live_fetch_sessions import SessionUse
+from replay.sessions.missing_on_target import REMEMBERED_REASONS
 from replay.sessions.retry_policy import (
     FIRST_PAUSE_S,
     LONGEST_PAUSE_S,
-    SOON_S,
-    Again,
+    RECORDS_PATIENCE_S,
+    RetryReason,
     is_in_vain,
-    why_again,
+    retry_reason,
 )
-from replay.sessions.visibility import take_effect
+from replay.sessions.visibility import wait_until_visible
 
 STOPPED = "the replay ended before it was answered"
 
@@ -39,26 +39,28 @@ STOPPED = "the replay ended before it was answered"
 class Player:
     """Replays one captured connection."""
 
-    def __init__(self, stage: Stage, numbers: Sequence[int], home: int, end: int = 0) -> None:
+    def __init__(
+        self, context: PassContext, numbers: Sequence[int], default_node: int, end: int = 0
+    ) -> None:
         """
         Prepare the replay of a connection.
 
         Args:
-            stage: The pass context that all players share.
+            context: The pass context that all players share.
             numbers: The numbers of its steps.
-            home: The target's broker in place of the captured one.
+            default_node: The target's broker in place of the captured one.
             end: The first step, of any connection, captured after this connection had ended.
         """
-        self._stage = stage
+        self._context = context
         self._numbers = numbers
         self._end = end
-        self._asking = Asking(stage, home)
-        self._tracer = Tracer(stage, self._asking, self._hand_over, numbers)
+        self._dispatcher = Dispatcher(context, default_node)
+        self._template_player = TemplatePlayer(context, self._dispatcher, self._enqueue, numbers)
         self._is_over = False
-        self._sent: asyncio.Queue[Sent | None] = asyncio.Queue()
-        self._unsettled: UnderWay[Sent] = UnderWay()
+        self._queue: asyncio.Queue[StepInFlight | None] = asyncio.Queue()
+        self._in_flight: InFlight[StepInFlight] = InFlight()
         self._first_writes: dict[tuple[Any, int], int] = {}
-        self._hopeless: set[tuple[int, Again]] = set()
+        self._futile_retries: set[tuple[int, RetryReason]] = set()
         self._loop = asyncio.get_running_loop()
 
     async def play(self) -> None:
@@ -68,19 +70,19 @@ class Player:
                 both.create_task(self._receive())
                 await self._connect_ahead()
                 at = 0
-                while (at := await self._tracer.play(at)) < len(self._numbers):
+                while (at := await self._template_player.play(at)) < len(self._numbers):
                     at += await self._send(at)
-                await self._tracer.under_way.until(0)
-                self._sent.put_nowait(None)
-            await self._outlast()
+                await self._template_player.in_flight.until_at_most(0)
+                self._queue.put_nowait(None)
+            await self._stay_connected()
         finally:
             self._is_over = True
-            self._asking.close()
-            for sent in self._unsettled:
-                _stop(sent)
-                self._settle(sent)
+            self._dispatcher.close()
+            for sent in self._in_flight:
+                _mark_stopped(sent)
+                self._complete(sent)
 
-    async def _outlast(self) -> None:
+    async def _stay_connected(self) -> None:
         """
         Keep the connections open as long as the captured one was.
 
@@ -88,67 +90,67 @@ class Player:
         requests on other connections may still use.
         """
         if self._numbers:
-            await self._stage.all_answered(self._numbers[-1] + 1, self._end)
+            await self._context.wait_for_all(self._numbers[-1] + 1, self._end)
 
-    def _settle(self, sent: Sent) -> Verdict:
+    def _complete(self, sent: StepInFlight) -> Verdict:
         """Hand over an outcome for comparison."""
-        self._unsettled.end(sent.step.number)
-        if sent.step.captured.api_key == PRODUCE and not _is_placed(sent):
-            self._be_unsure(sent.taken + sent.outcome.parts)
-        self._stage.progress.done += 1
-        return self._stage.judge.outcome(sent.outcome, self._stage.world)
+        self._in_flight.end(sent.step.number)
+        if sent.step.captured.api_key == PRODUCE and not _has_offsets(sent):
+            self._learn_unconfirmed(sent.accepted_parts + sent.outcome.parts)
+        self._context.progress.done += 1
+        return self._context.outcomes.record(sent.outcome, self._context.ids)
 
     async def _send(self, at: int) -> int:
         """Send the next step, and those that can be sent with it; return their number."""
-        stage, number = self._stage, self._numbers[at]
-        if stage.plan.is_sent(number):
-            await self._wait(number)
-            traced = self._tracer.send(at)
-            if traced:
-                return traced
-        await self._unsettled.until(AHEAD)
-        step = stage.plan.step(number)
-        sent = Sent(step, Outcome(step, stage.copy, version=step.captured.api_version))
+        context, number = self._context, self._numbers[at]
+        if context.plan.is_sent(number):
+            await self._wait_until_ready(number)
+            batch = self._template_player.send(at)
+            if batch:
+                return batch
+        await self._in_flight.until_at_most(MAX_IN_FLIGHT)
+        step = context.plan.step(number)
+        sent = StepInFlight(step, Outcome(step, context.copy, version=step.captured.api_version))
         if step.left_out:
             sent.outcome.failure = step.left_out
         else:
-            sent.outcome.lag_ns = stage.progress.lag_ns = stage.lag_ns(number)
+            sent.outcome.lag_ns = context.progress.lag_ns = context.lag_ns(number)
             sent.message = step.captured.request_message()
-            if await self._let_settle(number, sent.message):
-                traced = self._tracer.send(at)
-                if traced:
-                    return traced
-            await self._ask(sent)
-        stage.progress.sent += 1
-        self._hand_over(sent)
+            if await self._wait_for_first_writes(number, sent.message):
+                batch = self._template_player.send(at)
+                if batch:
+                    return batch
+            await self._dispatch(sent)
+        context.progress.sent += 1
+        self._enqueue(sent)
         return 1
 
-    async def _ask(self, sent: Sent) -> None:
-        self._asking.sign(sent.step)
+    async def _dispatch(self, sent: StepInFlight) -> None:
+        self._dispatcher.use_client_id_of(sent.step)
         try:
-            await self._stage.groups.until_joined(sent.step)
-            await self._asking.ask(sent)
+            await self._context.groups.until_joined(sent.step)
+            await self._dispatcher.send(sent)
         except (DissectorError, RewriteError) as error:
-            _fail(sent.outcome, error)
+            _mark_failed(sent.outcome, error)
 
-    def _hand_over(self, sent: Sent) -> None:
+    def _enqueue(self, sent: StepInFlight) -> None:
         """Queue a step whose response is to be received."""
-        self._unsettled.begin(sent.step.number, sent)
-        self._sent.put_nowait(sent)
+        self._in_flight.begin(sent.step.number, sent)
+        self._queue.put_nowait(sent)
 
-    async def _wait(self, number: int) -> None:
+    async def _wait_until_ready(self, number: int) -> None:
         """Wait until a step may be sent and is due."""
-        stage = self._stage
-        connection, begun_ns = stage.plan.asked_at(number)
-        stage.heartbeats.awaits(connection, begun_ns)
-        await stage.answered(stage.plan.after(number))
-        await stage.due(number)
-        if self._asking.quiet_until:
-            await self._be_quiet()
-        await self._tracer.under_way.until(AHEAD)
-        stage.heartbeats.reaches(begun_ns)
+        context = self._context
+        connection, begun_ns = context.plan.asked_at(number)
+        context.heartbeats.expect_request(connection, begun_ns)
+        await context.wait_for(context.plan.after(number))
+        await context.wait_until_due(number)
+        if self._dispatcher.throttled_until:
+            await self._wait_out_throttle()
+        await self._template_player.in_flight.until_at_most(MAX_IN_FLIGHT)
+        context.heartbeats.advance_to(begun_ns)
 
-    async def _let_settle(self, number: int, message: Message) -> bool:
+    async def _wait_for_first_writes(self, number: int, message: Message) -> bool:
         """
         Wait for the first response about each partition that is written to.
 
@@ -166,165 +168,183 @@ class Player:
             for partition in topic.partition_data:
                 first.add(self._first_writes.setdefault((title, partition.index), number))
         first.discard(number)
-        await self._stage.answered(first)
+        await self._context.wait_for(first)
         return bool(first)
 
     async def _connect_ahead(self) -> None:
         """Connect before the first step is due, so that connecting does not delay it."""
-        plan = self._stage.plan
+        plan = self._context.plan
         first = next(filter(plan.is_sent, self._numbers), None)
-        if first is None or not self._stage.manner.pace.is_timed:
+        if first is None or not self._context.options.pace.is_timed:
             return
-        await self._stage.due(first, AHEAD_NS)
-        self._asking.sign(plan.step(first))
+        await self._context.wait_until_due(first, CONNECT_AHEAD_NS)
+        self._dispatcher.use_client_id_of(plan.step(first))
         with suppress(ReplayError):  # the first request that needs the connection reports the error
-            await self._asking.link(self._asking.home)
+            await self._dispatcher.connect(self._dispatcher.default_node)
 
-    async def _be_quiet(self) -> None:
+    async def _wait_out_throttle(self) -> None:
         """Pause for the throttle time that the target asked for."""
-        while (wait_s := self._asking.quiet_until - self._loop.time()) > 0:
+        while (wait_s := self._dispatcher.throttled_until - self._loop.time()) > 0:
             await asyncio.sleep(wait_s)
-        self._asking.quiet_until = 0.0
+        self._dispatcher.throttled_until = 0.0
 
     async def _receive(self) -> None:
-        while (sent := await self._sent.get()) is not None:
+        while (sent := await self._queue.get()) is not None:
             try:
-                if sent.asked:
+                if sent.requests:
                     await self._finish(sent)
             except (DissectorError, RewriteError) as error:
-                _fail(sent.outcome, error)
+                _mark_failed(sent.outcome, error)
             finally:
-                self._stage.done(sent.step.number)
-            self._tracer.learn(sent, self._settle(sent))
+                self._context.mark_done(sent.step.number)
+            self._template_player.learn_template(sent, self._complete(sent))
 
-    async def _finish(self, sent: Sent) -> None:
+    async def _finish(self, sent: StepInFlight) -> None:
         """Receive the response, retry the request if necessary, and learn from the response."""
         captured = sent.step.captured.response_message()
         key, outcome = sent.step.captured.api_key, sent.outcome
-        soon = self._loop.time() + SOON_S
-        deadline = soon - SOON_S + self._stage.manner.timeout_s
+        soon = self._loop.time() + RECORDS_PATIENCE_S
+        deadline = soon - RECORDS_PATIENCE_S + self._context.options.timeout_s
         pause_s = FIRST_PAUSE_S
-        answer = await self._answer(sent)
-        while answer is not None:
-            self._note(sent, captured, answer)
-            why = why_again(key, captured, answer, outcome.version, self._stage.world)
-            why = why or self._stage.groups.why_again(sent.step, answer, outcome.version)
+        response = await self._receive_response(sent)
+        while response is not None:
+            self._record_response(sent, captured, response)
+            why = retry_reason(key, captured, response, outcome.version, self._context.ids)
+            why = why or self._context.groups.retry_reason(sent.step, response, outcome.version)
             if (
                 why is None
-                or (key, why) in self._hopeless
+                or (key, why) in self._futile_retries
                 or is_in_vain(why, sent.step.missing_prerequisites)
             ):
                 break
-            exchange = outcome.parts[0].request, captured, answer, outcome.version
-            if self._stage.absent.knows(why, *exchange):
+            exchange = outcome.parts[0].request, captured, response, outcome.version
+            if self._context.missing_resources.is_futile(why, *exchange):
                 break
-            if why is Again.SOME_RECORDS and not self._stage.caught_up(sent.step):
-                soon = self._loop.time() + SOON_S
-            latest = min(soon, deadline) if why is Again.SOME_RECORDS else deadline
+            if why is RetryReason.SOME_RECORDS and not self._context.has_caught_up(sent.step):
+                soon = self._loop.time() + RECORDS_PATIENCE_S
+            latest = min(soon, deadline) if why is RetryReason.SOME_RECORDS else deadline
             if self._loop.time() + pause_s > latest:
-                if why not in REMEMBERED:
-                    self._hopeless.add((key, why))
-                await self._stage.absent.give_up(why, *exchange)
+                if why not in REMEMBERED_REASONS:
+                    self._futile_retries.add((key, why))
+                await self._context.missing_resources.record_missing(why, *exchange)
                 break
-            self._stage.progress.waits[sent.step.number] = f"{sent.step.captured.api}: {why.value}"
-            if why is Again.REST:
-                asked = [part.request.group_ids for part in outcome.parts]
-                self._stage.heartbeats.urge({each for groups in asked for each in groups})
-            if why is not Again.MEMBER_ID:
+            self._context.progress.waits[sent.step.number] = (
+                f"{sent.step.captured.api}: {why.value}"
+            )
+            if why is RetryReason.STABLE_GROUP:
+                group_ids = [part.request.group_ids for part in outcome.parts]
+                self._context.heartbeats.send_now({each for groups in group_ids for each in groups})
+            if why is not RetryReason.MEMBER_ID:
                 await asyncio.sleep(pause_s)
                 pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
-            answer = await self._ask_again(sent, why, answer)
-        self._stage.progress.waits.pop(sent.step.number, None)
-        outcome.response = answer
-        outcome.parts, sent.taken = sent.taken + outcome.parts, []
-        outcome.changes += self._stage.groups.rejoined(sent.step)
-        if answer is not None:
+            response = await self._retry(sent, why, response)
+        self._context.progress.waits.pop(sent.step.number, None)
+        outcome.response = response
+        outcome.parts, sent.accepted_parts = sent.accepted_parts + outcome.parts, []
+        outcome.changes += self._context.groups.rejoin_changes(sent.step)
+        if response is not None:
             if why is None:
-                self._hopeless = {each for each in self._hopeless if each[0] != key}
-            asked = outcome.parts[0].request
-            self._stage.absent.answered(asked, captured, answer, outcome.version)
-            self._learn(sent, captured, answer)
-            about = sent.step.captured.api, outcome.parts[0].request, answer
-            await take_effect(*about, self._stage.cluster)
+                self._futile_retries = {each for each in self._futile_retries if each[0] != key}
+            request = outcome.parts[0].request
+            self._context.missing_resources.record_response(
+                request, captured, response, outcome.version
+            )
+            self._learn(sent, captured, response)
+            arguments = sent.step.captured.api, outcome.parts[0].request, response
+            await wait_until_visible(*arguments, self._context.cluster)
 
-    async def _ask_again(self, sent: Sent, why: Again, answer: Container) -> Container | None:
+    async def _retry(
+        self, sent: StepInFlight, why: RetryReason, response: Container
+    ) -> Container | None:
         """Retry a request, after a rejoin if a member needs one, and return the response."""
-        groups = self._stage.groups
+        groups = self._context.groups
         rejoined = None
-        if why is Again.REJOIN:
+        if why is RetryReason.REJOIN:
             rejoined = await groups.rejoin(sent.step, sent.outcome.parts[0].request)
-        await self._asking.ask_again(sent, why, answer)
+        await self._dispatcher.retry(sent, why, response)
         if sent.step.captured.api_key == PRODUCE:
-            self._be_unsure(sent.outcome.parts)  # an error may come after the records are written
+            self._learn_unconfirmed(
+                sent.outcome.parts
+            )  # an error may come after the records are written
         if rejoined is not None:
             sent.outcome.changes.append(rejoined)
-        return await self._answer(sent)
+        return await self._receive_response(sent)
 
-    def _be_unsure(self, parts: Iterable[RequestPart]) -> None:
+    def _learn_unconfirmed(self, parts: Iterable[RequestPart]) -> None:
         for part in parts:
-            learn_unconfirmed(part.request, part.version, self._stage.world)
+            learn_unconfirmed(part.request, part.version, self._context.ids)
 
     async def _repeat(self, number: int, member: str) -> Container | None:
         """Repeat a step for a member, given by its captured id; learn from the response."""
         if self._is_over:
             return None  # the client is gone
-        step = self._stage.plan.step(number)
-        sent = Sent(step, Outcome(step, self._stage.copy), step.captured.request_message())
+        step = self._context.plan.step(number)
+        sent = StepInFlight(
+            step, Outcome(step, self._context.copy), step.captured.request_message()
+        )
         assert sent.message is not None
         assert sent.message.body is not None
         sent.message.body.member_id = member
-        await self._asking.ask(sent)
-        answer, captured = await self._answer(sent), step.captured.response_message()
-        if answer is not None:
-            self._note(sent, captured, answer)
-            self._learn(sent, captured, answer)
-        return answer
+        await self._dispatcher.send(sent)
+        response, captured = await self._receive_response(sent), step.captured.response_message()
+        if response is not None:
+            self._record_response(sent, captured, response)
+            self._learn(sent, captured, response)
+        return response
 
-    def _learn(self, sent: Sent, captured: Message | None, answer: Container) -> None:
-        stage, outcome = self._stage, sent.outcome
+    def _learn(self, sent: StepInFlight, captured: Message | None, response: Container) -> None:
+        context, outcome = self._context, sent.outcome
         found = api(sent.step.captured.api_key)
         assert found is not None
-        asked = merge(found.request, outcome.version, [part.request for part in outcome.parts])
-        learn(sent.step, asked, captured, answer, outcome.version, stage.world)
-        stage.groups.answered(sent.step, answer, self._repeat)
+        request = merge(found.request, outcome.version, [part.request for part in outcome.parts])
+        learn(sent.step, request, captured, response, outcome.version, context.ids)
+        context.groups.record_response(sent.step, response, self._repeat)
 
-    async def _answer(self, sent: Sent) -> Container | None:
+    async def _receive_response(self, sent: StepInFlight) -> Container | None:
         """Receive the responses to all parts and return them merged; None if none is due."""
         outcome = sent.outcome
-        for part, asked in zip(outcome.parts, sent.asked, strict=True):
-            part.response = await asked.response()
-        parts = sent.taken + outcome.parts
+        for part, request in zip(outcome.parts, sent.requests, strict=True):
+            part.response = await request.response()
+        parts = sent.accepted_parts + outcome.parts
         bodies = [part.response for part in parts if part.response is not None]
         if not bodies:
             return None
-        ends = [asked.response_ns for asked in sent.asked]
-        outcome.latency_ns = max(ends) - min(asked.sent_ns for asked in sent.asked)
+        ends = [request.response_ns for request in sent.requests]
+        outcome.latency_ns = max(ends) - min(request.sent_ns for request in sent.requests)
         found = api(sent.step.captured.api_key)
         assert found is not None
         return bodies[0] if len(bodies) == 1 else merge(found.response, outcome.version, bodies)
 
-    def _note(self, sent: Sent, captured: Message | None, answer: Container) -> None:
-        """Note session, membership and throttle data of a response, final or to be retried."""
+    def _record_response(
+        self, sent: StepInFlight, captured: Message | None, response: Container
+    ) -> None:
+        """Record session, membership and throttle data of a response, final or to be retried."""
         parts = [(part.node, part.request) for part in sent.outcome.parts]
         for part in sent.outcome.parts:
             if part.response is not None:
                 api_name = sent.step.captured.api
-                self._stage.shares.finish(part.node, part.request, part.response)
-                self._stage.transactions.answered(api_name, part.request, part.response)
-                self._stage.heartbeats.answered(sent.step, captured, part.request, part.response)
-        if sent.use is not None:
-            self._stage.sessions.finish(sent.use, parts, answer)
-            if sent.use.is_new and sent.use.session is not None and sent.use.session.node >= 0:
-                sent.use = Use(sent.use.session)
-        throttle_ms = answer.get("throttle_time_ms") or 0
+                self._context.share_sessions.record_response(part.node, part.request, part.response)
+                self._context.transactions.record_response(api_name, part.request, part.response)
+                self._context.heartbeats.record_response(
+                    sent.step, captured, part.request, part.response
+                )
+        if sent.session_use is not None:
+            self._context.fetch_sessions.record_response(sent.session_use, parts, response)
+            if (
+                sent.session_use.is_new
+                and sent.session_use.session is not None
+                and sent.session_use.session.node >= 0
+            ):
+                sent.session_use = SessionUse(sent.session_use.session)
+        throttle_ms = response.get("throttle_time_ms") or 0
         # librdkafka's mock cluster omits a field of ApiVersions, which makes this field garbage.
-        is_told = sent.step.captured.api_key != API_VERSIONS
-        if throttle_ms and is_told and self._stage.manner.honours_throttle:
-            quiet_s = min(throttle_ms / 1000, self._stage.manner.timeout_s)
-            self._asking.quiet_until = self._loop.time() + quiet_s
+        is_reliable = sent.step.captured.api_key != API_VERSIONS
+        if throttle_ms and is_reliable and self._context.options.honours_throttle:
+            quiet_s = min(throttle_ms / 1000, self._context.options.timeout_s)
+            self._dispatcher.throttled_until = self._loop.time() + quiet_s
 
 
-def _is_placed(sent: Sent) -> bool:
+def _has_offsets(sent: StepInFlight) -> bool:
     """Return whether captured and live Produce response both have the offsets of the records."""
     captured, live = sent.step.captured.response_message(), sent.outcome.response
     if captured is None or captured.body is None or live is None:
@@ -337,14 +357,14 @@ def _is_placed(sent: Sent) -> bool:
     )
 
 
-def _stop(sent: Sent) -> None:
+def _mark_stopped(sent: StepInFlight) -> None:
     """Record that the replay stopped waiting for a response that was still due."""
     outcome, is_due = sent.outcome, sent.step.captured.expects_response
-    if sent.asked and is_due and outcome.response is None and not outcome.failure:
+    if sent.requests and is_due and outcome.response is None and not outcome.failure:
         outcome.failure, outcome.is_refused = STOPPED, True
 
 
-def _fail(outcome: Outcome, error: Exception) -> None:
+def _mark_failed(outcome: Outcome, error: Exception) -> None:
     """Record why a step was not sent or has no response."""
     outcome.failure = str(error)
     outcome.is_refused = not isinstance(error, ReplayError)

@@ -1,4 +1,4 @@
-"""Plays a plan at a target."""
+"""Runs a replay: all passes over a plan, one after the other."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from replay.mapping.id_map import IdMap
 from replay.options.pacing import SECOND_NS
 from replay.options.play_options import PlayOptions
 from replay.plan.plan import Plan
-from replay.run.pass_context import AHEAD_NS, Judge, Progress, Stage
+from replay.run.pass_context import CONNECT_AHEAD_NS, OutcomeSink, PassContext, Progress
 from replay.run.player import Player
 
 
-class Run:
+class ReplayRun:
     """
     One replay of a plan.
 
     Attributes:
-        world: Of the pass that is played, or was played last; None before the first.
-        progress: How far it is.
-        remains: What could not be tidied up on the target.
+        ids: The id mapping of the current or the last pass; None before the first.
+        progress: The progress of the run.
+        remains: What could not be cleaned up on the target.
         left_open: The logs that could not be balanced.
     """
 
@@ -32,78 +32,78 @@ class Run:
         self,
         plan: Plan,
         cluster: Cluster,
-        world: Callable[[int], IdMap],
-        judge: Judge,
-        manner: PlayOptions = PlayOptions(),  # noqa: B008 (frozen)
+        make_ids: Callable[[int], IdMap],
+        outcomes: OutcomeSink,
+        options: PlayOptions = PlayOptions(),  # noqa: B008 (frozen)
     ) -> None:
         """
         Prepare a run.
 
         Args:
-            plan: What is played.
+            plan: The plan.
             cluster: The target.
-            world: Makes the world of a pass, by its number.
-            judge: Takes what becomes of steps; it may stop the run.
-            manner: How it is played.
+            make_ids: Makes the id mapping of a pass, by its number.
+            outcomes: Receives the outcomes of steps; it may stop the run.
+            options: The play options.
         """
         self._plan = plan
         self._cluster = cluster
-        self._make_world = world
-        self._manner = manner
+        self._make_ids = make_ids
+        self._options = options
         self._is_stopped = False
         self._players: asyncio.Task[None] | None = None
-        self._judge = judge
-        self.world: IdMap | None = None
+        self._outcomes = outcomes
+        self.ids: IdMap | None = None
         self.progress = Progress()
         self.remains: list[str] = []
         self.left_open: list[UnbalancedLog] = []
 
     def stop(self) -> None:
-        """End the run soon: nothing more is sent, and `play` ends when all is tidied up."""
+        """End the run soon: nothing more is sent, and `play` returns after the clean-up."""
         self._is_stopped = True
         if self._players is not None:
             self._players.cancel()
 
     async def play(self) -> None:
-        """Play all passes, and tidy up."""
+        """Play all passes, each followed by its clean-up."""
         loop = asyncio.get_running_loop()
-        duration_s = self._manner.duration_s
-        # Nothing is sent before a first request is due.
-        ahead_s = AHEAD_NS / SECOND_NS if self._manner.pace.is_timed else 0
+        duration_s = self._options.duration_s
+        # The duration counts from the time when the first request is due.
+        ahead_s = CONNECT_AHEAD_NS / SECOND_NS if self._options.pace.is_timed else 0
         end = None if duration_s is None else loop.call_later(ahead_s + duration_s, self.stop)
         try:
-            ends = self._ends()
+            ends = self._pass_ends()
             self.progress.total = sum(ends)
             for copy, last in enumerate(ends):
                 if not self._is_stopped:
-                    await self._pass(copy, last)
+                    await self._play_pass(copy, last)
         finally:
             if end is not None:
                 end.cancel()
 
-    def _ends(self) -> list[int]:
-        """Return for each pass the number behind its last step."""
-        plan, limit = self._plan, self._manner.limit
+    def _pass_ends(self) -> list[int]:
+        """Return for each pass the number after its last step."""
+        plan, limit = self._plan, self._options.limit
         if limit is None:
-            return [len(plan)] * self._manner.loop
+            return [len(plan)] * self._options.loop
         whole = sum(plan.is_sent(number) for number in range(len(plan)))
-        limits = [min(limit - copy * whole, whole) for copy in range(self._manner.loop)]
+        limits = [min(limit - copy * whole, whole) for copy in range(self._options.loop)]
         return [plan.end_of(each) for each in limits if each > 0]
 
-    async def _pass(self, copy: int, last: int) -> None:
-        world = self.world = self._make_world(copy)
-        world.captured_topics.learn(self._plan.topic_ids)
+    async def _play_pass(self, copy: int, last: int) -> None:
+        ids = self.ids = self._make_ids(copy)
+        ids.captured_topics.learn(self._plan.topic_ids)
         if self._plan.brokers:
-            world.brokers.set_captured_ids(
+            ids.brokers.set_captured_ids(
                 {*self._plan.brokers.values(), *self._plan.connected.values()}
             )
         if self._plan.cluster_id and self._cluster.cluster_id:
-            world.learn_opaque(Role.CLUSTER_ID, self._plan.cluster_id, self._cluster.cluster_id)
-        world.is_partial = self._plan.is_partial
-        world.producers.holes = self._plan.holes
-        about = self._manner, self.progress, self._judge
-        stage = Stage(self._plan, self._cluster, world, *about, copy)
-        self._players = asyncio.create_task(self._all_play(stage, last))
+            ids.learn_opaque(Role.CLUSTER_ID, self._plan.cluster_id, self._cluster.cluster_id)
+        ids.is_partial = self._plan.is_partial
+        ids.producers.holes = self._plan.holes
+        arguments = self._options, self.progress, self._outcomes
+        context = PassContext(self._plan, self._cluster, ids, *arguments, copy)
+        self._players = asyncio.create_task(self._play_connections(context, last))
         try:
             await asyncio.wait([self._players])
             if not self._players.cancelled():
@@ -112,26 +112,28 @@ class Run:
             if not self._players.done():
                 self.stop()
                 await asyncio.wait([self._players])
-            stage.heartbeats.stop()
-            stage.unreported.flush()
-            patience_s = self._manner.timeout_s
-            self.remains += await stage.transactions.abort(self._cluster, patience_s)
+            context.heartbeats.stop()
+            context.batched_reporter.flush()
+            patience_s = self._options.timeout_s
+            self.remains += await context.transactions.abort(self._cluster, patience_s)
         stopped = self._is_stopped
-        balanced = not_balanced(world) if stopped else await balance(world, self._cluster)
+        balanced = not_balanced(ids) if stopped else await balance(ids, self._cluster)
         self.left_open += balanced.left_open
         for found in balanced.findings:
-            self._judge.afterwards(found.step, copy, found.difference)
+            self._outcomes.record_late_difference(found.step, copy, found.difference)
 
-    async def _all_play(self, stage: Stage, last: int) -> None:
+    async def _play_connections(self, context: PassContext, last: int) -> None:
         nodes = sorted(self._cluster.brokers)
-        homes: dict[str, int] = {}
+        default_nodes: dict[str, int] = {}
         async with asyncio.TaskGroup() as players:
             for broker, numbers, end in self._plan.by_connection():
-                known = self._plan.brokers.get(broker, self._plan.connected.get(broker))
-                if known is None:
-                    home = homes.setdefault(broker, nodes[len(homes) % len(nodes)])
+                node_id = self._plan.brokers.get(broker, self._plan.connected.get(broker))
+                if node_id is None:
+                    default_node = default_nodes.setdefault(
+                        broker, nodes[len(default_nodes) % len(nodes)]
+                    )
                 else:
-                    home = stage.world.brokers.live(known)
+                    default_node = context.ids.brokers.live(node_id)
                 until = bisect_left(numbers, last)
-                player = Player(stage, numbers[:until], home, min(end, last))
+                player = Player(context, numbers[:until], default_node, min(end, last))
                 players.create_task(player.play())

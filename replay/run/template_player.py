@@ -1,8 +1,8 @@
 """
-Plays steps of one captured connection by stencils, where their shape has been played before.
+Fast path of a player: sends steps by request templates, once a step of their shape was replayed.
 
-A step costs a tenth of what it costs the general way. That one has the last word: what a stencil
-can't tell is left to it, and so is an answer that says anything else than the captured one.
+A step costs a tenth of what it costs on the slow path (`Player`). Steps without a template, and
+responses that differ from the captured ones, are left to the slow path.
 """
 
 from __future__ import annotations
@@ -19,150 +19,162 @@ from replay.client.broker_connection import BrokerConnection
 from replay.client.pending_request import PendingRequest, next_id
 from replay.mapping.request_rewriter import rewrite
 from replay.model.outcome import Outcome, RequestPart, Verdict
-from replay.run.concurrency_limit import UnderWay
-from replay.run.dispatcher import Asking, Sent
-from replay.run.pass_context import AHEAD, Stage
-from replay.templates.batched_report import GIVEN_UP
+from replay.run.concurrency_limit import InFlight
+from replay.run.dispatcher import Dispatcher, StepInFlight
+from replay.run.pass_context import MAX_IN_FLIGHT, PassContext
+from replay.templates.batched_report import ON_SLOW_PATH
 from replay.templates.request_kernel import LAG, LATENCY, STEP
 from replay.templates.step_arrays import Int32s
-from replay.templates.template import Stencil, replaced, stencil_of
+from replay.templates.template import RequestTemplate, replaced_roles, template_of
 
 
-class Traced(PendingRequest):
+class TemplateBatch(PendingRequest):
     """
-    Requests that were sent together by one stencil, and are answered one after the other.
+    A batch of requests sent together by one template, whose responses arrive one after the other.
 
     Attributes:
-        stencil: By which they were sent.
-        told: What is known of each, as `stamp` tells it; where it was given up it took no time.
-        alike: How many were not.
+        template: The template.
+        request_rows: A row for each request; `ON_SLOW_PATH` replaces the latency of those that were
+            left to the slow path.
+        fast_count: Number of requests not left to the slow path.
     """
 
-    __slots__ = ("_at", "_tracer", "alike", "stencil", "told")
+    __slots__ = ("_at", "_player", "fast_count", "request_rows", "template")
 
     def __init__(
-        self, tracer: Tracer, link: BrokerConnection, stencil: Stencil, told: Int64s
+        self,
+        player: TemplatePlayer,
+        connection: BrokerConnection,
+        template: RequestTemplate,
+        request_rows: Int64s,
     ) -> None:
-        super().__init__(link.peer, PRODUCE, stencil.version, stencil.patience_s)
-        self._tracer = tracer
+        super().__init__(connection.peer, PRODUCE, template.version, template.patience_s)
+        self._player = player
         self._at = 0
-        self.alike = len(told)
-        self.stencil = stencil
-        self.told = told
+        self.fast_count = len(request_rows)
+        self.template = template
+        self.request_rows = request_rows
 
-    def take_many(self, data: bytes | bytearray, start: int, now_ns: int) -> tuple[int, int]:
-        """Take answers as long as there is nothing unusual about them."""
-        at, told, tracer = self._at, self.told, self._tracer
+    def receive_many(self, data: bytes | bytearray, start: int, now_ns: int) -> tuple[int, int]:
+        """Match responses for as long as they equal the captured ones."""
+        at, rows, player = self._at, self.request_rows, self._player
         latency_ns = now_ns - self.sent_ns
-        asked = self.correlation_id, told, at, latency_ns
-        count, end = self.stencil.match.take(tracer.arrays, data, start, *asked)
+        arguments = self.correlation_id, rows, at, latency_ns
+        count, end = self.template.matcher.match(player.arrays, data, start, *arguments)
         if count:
-            self._go_on(count)
-            tracer.done_all(told[at : at + count, STEP].tolist())
+            self._advance(count)
+            player.notify_done(rows[at : at + count, STEP].tolist())
         return count, end
 
-    def take(self, frame: bytes) -> None:
-        """Have the general way take an answer about which something is unusual."""
-        self._give_up().receive(frame)
+    def receive(self, frame: bytes) -> None:
+        """Pass a response that differs to the slow path."""
+        self._fall_back().receive(frame)
 
-    def lose(self, failure: ReplayError) -> None:
-        """Have the general way tell that the first that has no answer gets none."""
-        self._give_up().fail(failure)
+    def fail(self, failure: ReplayError) -> None:
+        """Report the failure by the slow path, for the first request without a response."""
+        self._fall_back().fail(failure)
 
-    def _give_up(self) -> PendingRequest:
-        """Have the general way wait for the answer to the first that has none."""
-        asked, row = self.split_one(), self.told[self._at]
-        self._tracer.give_up(self, int(row[STEP]), int(row[LAG]), asked)
-        row[LATENCY] = GIVEN_UP
-        self.alike -= 1
-        self._go_on(1)
-        return asked
+    def _fall_back(self) -> PendingRequest:
+        """Leave the first request without a response to the slow path."""
+        request, row = self.split_one(), self.request_rows[self._at]
+        self._player.fall_back(self, int(row[STEP]), int(row[LAG]), request)
+        row[LATENCY] = ON_SLOW_PATH
+        self.fast_count -= 1
+        self._advance(1)
+        return request
 
-    def _go_on(self, count: int) -> None:
-        """Have the next answer be for the next request, if there is one."""
+    def _advance(self, count: int) -> None:
+        """Expect the next response for the next request, if there is one."""
         self._at += count
         self.correlation_id = next_id(self.correlation_id, count)
-        if self._at == len(self.told):
-            self._tracer.take(self)
+        if self._at == len(self.request_rows):
+            self._player.complete(self)
 
 
-class Tracer:
+class TemplatePlayer:
     """
-    The stencils of one captured connection, and what is in flight by them.
+    The request templates of one captured connection, and the batches in flight.
 
     Args:
-        stage: What all players share.
-        asking: Has the connections.
-        hand_over: Takes a step that was sent, and that the general way is to finish.
-        numbers: Of the steps of the connection.
+        context: The pass context.
+        dispatcher: The dispatcher with the connections to the target.
+        hand_over: Receives a sent step that the slow path is to finish.
+        numbers: The numbers of the connection's steps.
 
     Attributes:
-        under_way: What was sent and not answered yet.
-        arrays: What is known of all steps.
-        done_all: Is told of the steps that have their answers.
+        in_flight: The batches in flight.
+        arrays: The arrays of all steps.
+        notify_done: Called with the steps that have their responses.
     """
 
     def __init__(
         self,
-        stage: Stage,
-        asking: Asking,
-        hand_over: Callable[[Sent], None],
+        context: PassContext,
+        dispatcher: Dispatcher,
+        hand_over: Callable[[StepInFlight], None],
         numbers: Sequence[int],
     ) -> None:
-        self._stage = stage
-        self._plan = stage.plan
-        self._shape_of = stage.plan.shape_of
-        self._asking = asking
+        self._context = context
+        self._plan = context.plan
+        self._shape_of = context.plan.shape_of
+        self._dispatcher = dispatcher
         self._hand_over = hand_over
         self._numbers = numbers
         self._steps: Int32s = np.array(numbers, np.int32)
-        self._stencils: dict[int, Stencil] = {}
+        self._templates: dict[int, RequestTemplate] = {}
         self._next = 0
         self._is_playing = False
         self._ended: asyncio.Future[None] | None = None
-        self._times_ns = stage.plan.request_times_ns
-        self._connection = stage.plan.asked_at(numbers[0])[0] if numbers else 0
-        self.arrays = stage.arrays
-        self.done_all = stage.done_all
-        self.under_way: UnderWay[Traced] = UnderWay()
+        self._times_ns = context.plan.request_times_ns
+        self._connection = context.plan.asked_at(numbers[0])[0] if numbers else 0
+        self.arrays = context.arrays
+        self.notify_done = context.notify_done
+        self.in_flight: InFlight[TemplateBatch] = InFlight()
 
-    def learn(self, sent: Sent, verdict: Verdict) -> None:
-        """Take a step that the general way has played for a model, if it is one."""
+    def learn_template(self, sent: StepInFlight, verdict: Verdict) -> None:
+        """Make a template of a step that the slow path has replayed, if it is suitable."""
         shape = self._shape_of[sent.step.number]
-        if shape < 0 or verdict is not Verdict.SAME or len(sent.asked) != 1:
+        if shape < 0 or verdict is not Verdict.SAME or len(sent.requests) != 1:
             return
-        known, age = self._stencils.get(shape), self._stage.cluster.revision
-        if known is not None and known.age == age and known.replaced >= replaced(sent.outcome):
+        current, revision = self._templates.get(shape), self._context.cluster.revision
+        if (
+            current is not None
+            and current.cluster_revision == revision
+            and current.replaced >= replaced_roles(sent.outcome)
+        ):
             return
-        frame, link = sent.asked[0].frame, self._asking.there(sent.outcome.parts[0].node)
-        if frame is None or link is None:
+        frame, connection = (
+            sent.requests[0].frame,
+            self._dispatcher.open_connection(sent.outcome.parts[0].node),
+        )
+        if frame is None or connection is None:
             return
-        stencil = stencil_of(
+        template = template_of(
             shape,
             self._plan.shapes[shape],
             sent.outcome,
-            link.header(PRODUCE, sent.outcome.version),
+            connection.header(PRODUCE, sent.outcome.version),
             frame.result(),
-            age,
-            self._stage.world,
+            revision,
+            self._context.ids,
         )
-        may_lack = stencil is not None and stencil.transactional_id and self._plan.is_partial
-        if stencil is not None and not may_lack:
-            self._stencils[shape] = stencil
+        may_lack = template is not None and template.transactional_id and self._plan.is_partial
+        if template is not None and not may_lack:
+            self._templates[shape] = template
 
     async def play(self, first: int) -> int:
         """
-        Send steps as far as stencils serve, also those that must wait for answers.
+        Send steps for as long as there are templates; wait for dependencies where necessary.
 
         Args:
-            first: Which of the connection's steps is the first to be sent.
+            first: Index of the first of the connection's steps to be sent.
 
         Returns:
-            Which is the first that the general way must send, or wait for.
+            The index of the first step that is left to the slow path.
         """
         self._next, self._is_playing, self._ended = first, True, None
         try:
-            self._send_on()
+            self._send_ready()
             if self._is_playing:
                 self._ended = asyncio.get_running_loop().create_future()
                 await self._ended
@@ -170,23 +182,23 @@ class Tracer:
             self._is_playing = False
         return self._next
 
-    def _send_on(self) -> None:
-        """Send what can be sent; where only an answer is missing, go on when it is there."""
-        stage, numbers = self._stage, self._numbers
+    def _send_ready(self) -> None:
+        """Send the steps that are ready; continue when a missing dependency has its response."""
+        context, numbers = self._context, self._numbers
         while self._is_playing and self._next < len(numbers):
             number = numbers[self._next]
-            is_held = self._asking.quiet_until or len(self.under_way) > AHEAD
-            if is_held or self._shape_of[number] not in self._stencils:
+            must_wait = self._dispatcher.throttled_until or len(self.in_flight) > MAX_IN_FLIGHT
+            if must_wait or self._shape_of[number] not in self._templates:
                 break
-            awaited = stage.awaited(number)
+            awaited = context.pending_dependency(number)
             if awaited >= 0:
-                stage.heartbeats.awaits(self._connection, self._times_ns[number])
-                stage.when_done(awaited, self._send_on)
+                context.heartbeats.expect_request(self._connection, self._times_ns[number])
+                context.when_done(awaited, self._send_ready)
                 return
             count = self.send(self._next)
             if not count:
                 break
-            stage.heartbeats.reaches(self._times_ns[number])
+            context.heartbeats.advance_to(self._times_ns[number])
             self._next += count
         self._is_playing = False
         if self._ended is not None and not self._ended.done():
@@ -194,49 +206,56 @@ class Tracer:
 
     def send(self, first: int) -> int:
         """
-        Send steps that are ready, as far as one stencil serves; return how many.
+        Send the steps that are ready and have the same template; return their number.
 
         Args:
-            first: Which of the connection's steps is the first to be sent.
+            first: Index of the first of the connection's steps to be sent.
         """
-        stage = self._stage
-        stencil = self._stencils.get(self._shape_of[self._numbers[first]])
-        if stencil is None or stencil.age != stage.cluster.revision:
+        context = self._context
+        template = self._templates.get(self._shape_of[self._numbers[first]])
+        if template is None or template.cluster_revision != context.cluster.revision:
             return 0
-        link = self._asking.there(stencil.node)
-        if link is None or not link.can_send:
+        connection = self._dispatcher.open_connection(template.node)
+        if connection is None or not connection.can_send:
             return 0
-        written = stencil.stamp.write(
-            self.arrays, self._steps, first, link.next_id, stage.now_ns, stage.world.producers
+        written = template.writer.write(
+            self.arrays,
+            self._steps,
+            first,
+            connection.next_id,
+            context.now_ns,
+            context.ids.producers,
         )
         if written is None:
             return 0
-        told, data = written
-        traced = Traced(self, link, stencil, told)
-        self._begin(traced)
-        link.send_batch(traced, len(told), data)
-        return len(told)
+        rows, data = written
+        batch = TemplateBatch(self, connection, template, rows)
+        self._begin(batch)
+        connection.send_batch(batch, len(rows), data)
+        return len(rows)
 
-    def _begin(self, traced: Traced) -> None:
-        stage, told, title = self._stage, traced.told, traced.stencil.transactional_id
+    def _begin(self, batch: TemplateBatch) -> None:
+        context, rows, title = self._context, batch.request_rows, batch.template.transactional_id
         if title:
-            stage.transactions.open[title] = None
-        stage.progress.lag_ns = int(told[-1, LAG])
-        stage.progress.sent += len(told)
-        self.under_way.begin(id(traced), traced)
+            context.transactions.open[title] = None
+        context.progress.lag_ns = int(rows[-1, LAG])
+        context.progress.sent += len(rows)
+        self.in_flight.begin(id(batch), batch)
 
-    def give_up(self, traced: Traced, number: int, lag_ns: int, asked: PendingRequest) -> None:
-        """Have the general way finish a step, for whose answer `request_message` waits."""
-        stage, stencil = self._stage, traced.stencil
-        step, version = self._plan.step(number), stencil.version
-        outcome = Outcome(step, stage.copy, version=version, lag_ns=lag_ns)
-        rewritten = rewrite(step.captured.request_message(), version, stage.world)
+    def fall_back(
+        self, batch: TemplateBatch, number: int, lag_ns: int, request: PendingRequest
+    ) -> None:
+        """Leave a step to the slow path, which waits for the response of the given request."""
+        context, template = self._context, batch.template
+        step, version = self._plan.step(number), template.version
+        outcome = Outcome(step, context.copy, version=version, lag_ns=lag_ns)
+        rewritten = rewrite(step.captured.request_message(), version, context.ids)
         outcome.changes = rewritten.changes
-        outcome.parts = [RequestPart(stencil.node, version, rewritten.body)]
-        self._hand_over(Sent(step, outcome, asked=[asked]))
+        outcome.parts = [RequestPart(template.node, version, rewritten.body)]
+        self._hand_over(StepInFlight(step, outcome, requests=[request]))
 
-    def take(self, traced: Traced) -> None:
-        """Take requests that all have their answers, or are given up."""
-        self.under_way.end(id(traced))
-        self._stage.progress.done += traced.alike
-        self._stage.unreported.add(traced.told, traced.alike, traced.stencil)
+    def complete(self, batch: TemplateBatch) -> None:
+        """Report a batch all of whose requests have responses or are left to the slow path."""
+        self.in_flight.end(id(batch))
+        self._context.progress.done += batch.fast_count
+        self._context.batched_reporter.add(batch.request_rows, batch.fast_count, batch.template)

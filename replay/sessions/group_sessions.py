@@ -26,23 +26,23 @@ from replay.model.outcome import REJOINED, Change
 from replay.model.refusal import RewriteError
 from replay.model.step import CapturedExchange, Step
 from replay.plan.plan import Plan
-from replay.sessions.retry_policy import Again, rebalances
+from replay.sessions.retry_policy import RetryReason, rebalances
 
 Repeat = Callable[[int, str], Awaitable[Container | None]]
 """Repeats a step for a member, by its captured id, and returns the response."""
 
-_Key = tuple[str, str]
+_GroupMember = tuple[str, str]
 """Captured group and member."""
 
-_Place = tuple[str, int]
+_GroupGeneration = tuple[str, int]
 """Captured group and generation."""
 
-_TELLS = frozenset({"SyncGroup", "Heartbeat", "OffsetCommit"})
+_REPORTS_REBALANCE = frozenset({"SyncGroup", "Heartbeat", "OffsetCommit"})
 """APIs whose responses report a rebalance to a member."""
 
 _NO_STEP = -1
 
-_OF_MEMBERS = _TELLS | {"JoinGroup", "LeaveGroup"}
+_MEMBER_APIS = _REPORTS_REBALANCE | {"JoinGroup", "LeaveGroup"}
 
 
 @dataclass(slots=True)
@@ -51,118 +51,133 @@ class _Member:
     A member that has joined.
 
     Attributes:
-        join: The step of its JoinGroup; -1 if not captured.
+        join_step: The step of its JoinGroup; -1 if not captured.
         repeat: Repeats a step for it.
-        sync: The step of its last SyncGroup since; -1 for none.
-        said: The last step whose response confirmed its membership.
-        is_unsettled: Whether the next captured response reports a rebalance to it.
+        sync_step: The step of its last SyncGroup since; -1 for none.
+        last_confirmed: The last step whose response confirmed its membership.
+        is_before_rebalance: Whether the next captured response reports a rebalance to it.
         has_rejoined: Whether it rejoined between its captured requests.
-        joining: The task of its rejoin.
-        assigning: The task of a SyncGroup sent before the captured one, to assign as leader.
+        rejoin_task: The task of its rejoin.
+        assign_task: The task of a SyncGroup sent before the captured one, to assign as leader.
     """
 
-    join: int
+    join_step: int
     repeat: Repeat
-    sync: int = -1
-    said: int = -1
-    is_unsettled: bool = False
+    sync_step: int = -1
+    last_confirmed: int = -1
+    is_before_rebalance: bool = False
     has_rejoined: bool = False
-    joining: asyncio.Task[None] | None = None
-    assigning: asyncio.Task[None] | None = None
+    rejoin_task: asyncio.Task[None] | None = None
+    assign_task: asyncio.Task[None] | None = None
 
 
-class Groups:
+class GroupSessions:
     """The groups of a pass, by their captured names."""
 
-    def __init__(self, plan: Plan, world: IdMap) -> None:
+    def __init__(self, plan: Plan, ids: IdMap) -> None:
         self._plan = plan
-        self._world = world
+        self._ids = ids
         self._leaders: dict[str, str] = {}
-        self._members: dict[_Key, _Member] = {}
-        self._short: dict[_Place, int] = {}
-        self._due: dict[str, int] = {}
+        self._members: dict[_GroupMember, _Member] = {}
+        self._incomplete: dict[_GroupGeneration, int] = {}
+        self._pending_assignments: dict[str, int] = {}
 
-    def answered(self, step: Step, answer: Container, repeat: Repeat) -> None:
+    def record_response(self, step: Step, response: Container, repeat: Repeat) -> None:
         """
         Update leaders and members from a response.
 
         Args:
             step: The step.
-            answer: The response body of the target.
+            response: The response body of the target.
             repeat: Repeats a step for the member.
         """
         name = step.captured.api
-        if name not in _OF_MEMBERS or answer.get("error_code"):
+        if name not in _MEMBER_APIS or response.get("error_code"):
             return
-        body, told = step.captured.request_message().body, _body(step.captured.response_message())
+        body, captured_response = (
+            step.captured.request_message().body,
+            _body(step.captured.response_message()),
+        )
         if body is None:
             return
         group = body.group_id
         if name == "JoinGroup":
-            self._leaders[group] = self._world.members.captured(group, answer.leader)
-            if told is not None and not told.error_code:
-                member = _Member(step.number, repeat, is_unsettled=step.is_before_rebalance)
-                self._join((group, told.member_id), member)
-                self._have_assigned(group)
+            self._leaders[group] = self._ids.members.captured(group, response.leader)
+            if captured_response is not None and not captured_response.error_code:
+                member = _Member(step.number, repeat, is_before_rebalance=step.is_before_rebalance)
+                self._join((group, captured_response.member_id), member)
+                self._assign_as_leader(group)
         elif name == "LeaveGroup":
             for each in body.get("members") or [body]:
                 self._members.pop((group, each.member_id), None)
-        elif (known := self._members.get((group, _member_id(body)))) is not None:
-            known.is_unsettled, known.said = step.is_before_rebalance, step.number
+        elif (joined := self._members.get((group, _member_id(body)))) is not None:
+            joined.is_before_rebalance, joined.last_confirmed = (
+                step.is_before_rebalance,
+                step.number,
+            )
             if name == "SyncGroup":
-                known.sync = step.number
-                self._due.pop(group, None)
+                joined.sync_step = step.number
+                self._pending_assignments.pop(group, None)
 
-    def introduce(self, group: str, member: str, repeat: Repeat) -> None:
+    def add_uncaptured_member(self, group: str, member: str, repeat: Repeat) -> None:
         """Add a member whose join was not captured; `repeat` makes it rejoin."""
         self._members[group, member] = _Member(_NO_STEP, repeat)
 
-    def _join(self, key: _Key, member: _Member) -> None:
+    def _join(self, key: _GroupMember, member: _Member) -> None:
         """Add a member; one that joined again by the same step keeps its state."""
         before = self._members.get(key)
-        if before is not None and before.join == member.join:
-            before.is_unsettled = member.is_unsettled
+        if before is not None and before.join_step == member.join_step:
+            before.is_before_rebalance = member.is_before_rebalance
         else:
             self._members[key] = member
 
-    def why_again(self, step: Step, answer: Container, version: int) -> Again | None:
+    def retry_reason(self, step: Step, response: Container, version: int) -> RetryReason | None:
         """
         Return why to retry a request of a member; None if its response is final.
 
         Args:
             step: The step.
-            answer: The response body of the target.
+            response: The response body of the target.
             version: The version of the response.
         """
-        name, told = step.captured.api, step.captured.response_message()
-        if told is None or told.body is None:
+        name, captured_response = step.captured.api, step.captured.response_message()
+        if captured_response is None or captured_response.body is None:
             return None
-        if name == "JoinGroup" and self._awaits_others(step.captured, told.body, answer):
-            return Again.MEMBERS
-        if name not in _TELLS or step.is_before_rebalance or self._key(step) is None:
+        if name == "JoinGroup" and self._awaits_others(
+            step.captured, captured_response.body, response
+        ):
+            return RetryReason.MEMBERS
+        if name not in _REPORTS_REBALANCE or step.is_before_rebalance or self._key(step) is None:
             return None
-        assert told.schema is not None
-        assert told.api_version is not None
-        was_told = rebalances(told.schema, told.api_version, told.body)
-        is_told = rebalances(told.schema, version, answer)
-        return Again.REJOIN if is_told and not was_told else None
+        assert captured_response.schema is not None
+        assert captured_response.api_version is not None
+        was_rebalance = rebalances(
+            captured_response.schema, captured_response.api_version, captured_response.body
+        )
+        is_rebalance = rebalances(captured_response.schema, version, response)
+        return RetryReason.REJOIN if is_rebalance and not was_rebalance else None
 
-    def _awaits_others(self, asked: CapturedExchange, told: Container, answer: Container) -> bool:
+    def _awaits_others(
+        self, captured: CapturedExchange, captured_response: Container, response: Container
+    ) -> bool:
         """
         Return whether other members of the captured generation have yet to join.
 
         Only the leader gets the list of members. Members that joined before the others rejoin.
         """
-        body = asked.request_message().body
-        if body is None or answer.error_code:
+        body = captured.request_message().body
+        if body is None or response.error_code:
             return False
-        place, generation = (body.group_id, told.generation_id), answer.generation_id
-        leads, size = answer.leader == answer.member_id, self._plan.groups.sizes.get(place, 0)
-        if leads and len(answer.members) < size:
-            self._short[place] = generation
-        return bool(self._short.get(place) == generation)
+        place, generation = (body.group_id, captured_response.generation_id), response.generation_id
+        leads, size = (
+            response.leader == response.member_id,
+            self._plan.groups.generation_sizes.get(place, 0),
+        )
+        if leads and len(response.members) < size:
+            self._incomplete[place] = generation
+        return bool(self._incomplete.get(place) == generation)
 
-    def _key(self, step: Step) -> _Key | None:
+    def _key(self, step: Step) -> _GroupMember | None:
         """Return group and member of a step, if the member has joined."""
         body = step.captured.request_message().body
         key = (body.group_id, _member_id(body)) if body is not None else ("", "")
@@ -170,8 +185,8 @@ class Groups:
 
     async def until_joined(self, step: Step) -> None:
         """Wait for a rejoin of the member: else the request would carry its old generation."""
-        key = self._key(step) if step.captured.api in _TELLS else None
-        joining = self._members[key].joining if key is not None else None
+        key = self._key(step) if step.captured.api in _REPORTS_REBALANCE else None
+        joining = self._members[key].rejoin_task if key is not None else None
         if joining is not None:
             await asyncio.shield(joining)
 
@@ -186,12 +201,12 @@ class Groups:
         key, body = self._key(step), step.captured.request_message().body
         assert key is not None
         assert body is not None
-        if _generation(request) == self._world.members.live_generation(*key, _generation(body)):
+        if _generation(request) == self._ids.members.live_generation(*key, _generation(body)):
             await asyncio.shield(self._rejoin(key))
         self._members[key].has_rejoined = False
         return self._change(key)
 
-    async def told(self, group: str, member: str) -> bool:
+    async def on_rebalance(self, group: str, member: str) -> bool:
         """
         Make a member rejoin after a heartbeat between its captured requests reports a rebalance.
 
@@ -201,31 +216,31 @@ class Groups:
             Whether it still is a member: not if the capture has no further requests of it.
         """
         key = group, member
-        known = self._members.get(key)
-        if known is None or known.is_unsettled:
+        joined = self._members.get(key)
+        if joined is None or joined.is_before_rebalance:
             return True
-        if known.said >= self._plan.groups.last.get(key, -1):
+        if joined.last_confirmed >= self._plan.groups.last_steps.get(key, -1):
             return False
-        known.has_rejoined = True
+        joined.has_rejoined = True
         await asyncio.shield(self._rejoin(key))
         return True
 
-    def rejoined(self, step: Step) -> list[Change]:
+    def rejoin_changes(self, step: Step) -> list[Change]:
         """Return the change for a rejoin of the member since its last request, if any."""
-        key = self._key(step) if step.captured.api in _TELLS else None
+        key = self._key(step) if step.captured.api in _REPORTS_REBALANCE else None
         if key is None or not self._members[key].has_rejoined:
             return []
         self._members[key].has_rejoined = False
         return [self._change(key)]
 
-    def _change(self, key: _Key) -> Change:
-        return Change("member_id", Role.MEMBER, key[1], self._world.members.live(*key), REJOINED)
+    def _change(self, key: _GroupMember) -> Change:
+        return Change("member_id", Role.MEMBER, key[1], self._ids.members.live(*key), REJOINED)
 
-    def _rejoin(self, key: _Key) -> asyncio.Task[None]:
+    def _rejoin(self, key: _GroupMember) -> asyncio.Task[None]:
         member = self._members[key]
-        if member.joining is None or member.joining.done():
-            member.joining = asyncio.create_task(_join_again(key[1], member))
-        return member.joining
+        if member.rejoin_task is None or member.rejoin_task.done():
+            member.rejoin_task = asyncio.create_task(_repeat_join(key[1], member))
+        return member.rejoin_task
 
     def assign(self, message: Message) -> list[Change]:
         """
@@ -244,42 +259,42 @@ class Groups:
         if body.member_id != leader:
             body.assignments = []
             if before:
-                self._due[body.group_id] = body.generation_id
-                self._have_assigned(body.group_id)
+                self._pending_assignments[body.group_id] = body.generation_id
+                self._assign_as_leader(body.group_id)
         elif not before and number is not None:
-            told = self._plan.step(number).captured.request_message().body
-            body.assignments = told.assignments if told is not None else []
+            captured = self._plan.step(number).captured.request_message().body
+            body.assignments = captured.assignments if captured is not None else []
         if len(before) == len(body.assignments):
             return []
         why = "the group has another leader"
         return [Change("assignments", Role.EMBEDDED, len(before), len(body.assignments), why)]
 
-    def _have_assigned(self, group: str) -> None:
+    def _assign_as_leader(self, group: str) -> None:
         """
         Send the SyncGroup of the leader on the target, which is not the captured leader.
 
         Its own step may come only after that of the captured leader, whose response depends on it.
         """
         key = group, self._leaders[group]
-        number = self._plan.groups.parts.get((*key, self._due.get(group, 0)))
+        number = self._plan.groups.sync_steps.get((*key, self._pending_assignments.get(group, 0)))
         leader = self._members.get(key)
         if leader is not None and number is not None:
-            del self._due[group]
-            leader.assigning = asyncio.create_task(_ask_for_part(key[1], leader, number))
+            del self._pending_assignments[group]
+            leader.assign_task = asyncio.create_task(_repeat_sync(key[1], leader, number))
 
 
-async def _ask_for_part(name: str, member: _Member, number: int) -> None:
+async def _repeat_sync(name: str, member: _Member, number: int) -> None:
     """Repeat a SyncGroup; failures show at the next request."""
     with suppress(DissectorError, RewriteError):
         await member.repeat(number, name)
 
 
-async def _join_again(name: str, member: _Member) -> None:
+async def _repeat_join(name: str, member: _Member) -> None:
     """Repeat JoinGroup, and SyncGroup if it was sent; failures show at the next request."""
     with suppress(DissectorError, RewriteError):
-        answer = await member.repeat(member.join, name)
-        if answer is not None and not answer.error_code and member.sync >= 0:
-            await _ask_for_part(name, member, member.sync)
+        response = await member.repeat(member.join_step, name)
+        if response is not None and not response.error_code and member.sync_step >= 0:
+            await _repeat_sync(name, member, member.sync_step)
 
 
 def _generation(body: Container) -> int:

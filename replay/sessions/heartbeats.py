@@ -25,22 +25,22 @@ from replay.model.step import CapturedExchange, Step
 from replay.plan.group_order import REBALANCES, has_partitions
 
 _BY_EPOCH = frozenset({"ConsumerGroupHeartbeat", "ShareGroupHeartbeat"})
-_SAYS = _BY_EPOCH | {"JoinGroup", "SyncGroup", "Heartbeat"}
+_KEEPS_ALIVE = _BY_EPOCH | {"JoinGroup", "SyncGroup", "Heartbeat"}
 """APIs whose requests keep a member's session alive."""
 
-_GOES_ON = MISROUTED | {0, REBALANCES}
+_STILL_MEMBER = MISROUTED | {0, REBALANCES}
 """Error codes after which the member still belongs to its group."""
 
-_PART_OF_SESSION = 3
+_HEARTBEATS_PER_SESSION = 3
 """Heartbeats per session of a classic member: the minimum that clients are advised to send."""
 
-_SOON_S = 0.1
+_JOINING_INTERVAL_S = 0.1
 """
 Heartbeat interval in seconds of a classic member while another member is joining: the coordinator
 answers JoinGroup only when all members have learned of the rebalance and joined again.
 """
 
-_INTERVALS, _INTERVALS_ALIVE = 2, 9
+_SILENCE_INTERVALS, _SESSION_INTERVALS = 2, 9
 """
 In heartbeat intervals: how long a client, which normally sends a heartbeat every interval, may be
 silent before we send one for it, and the session timeout (Kafka's defaults are 5 s and 45 s).
@@ -57,23 +57,23 @@ class _Member:
         client_id: The client id of its requests.
         api: The API of its heartbeats.
         body: The body of its heartbeats.
-        every_s: The longest time between two of its requests.
-        alive_ns: The session timeout.
-        said_ns: The time of its last captured request.
+        interval_s: The longest time between two of its requests.
+        session_timeout_ns: The session timeout.
+        last_request_ns: The time of its last captured request.
         timer: The timer of the next heartbeat; None while a request of the member is in flight.
-        news: An assignment that arrived in answer to one of our heartbeats, or earlier than in the
-            capture; it is added to the response of the heartbeat that shows it in the capture.
+        pending_assignment: An assignment received in response to one of our heartbeats, or earlier
+            than in the capture; it is added to the response that has it in the capture.
     """
 
     connection: int
     client_id: str | None
     api: str
     body: dict[str, Any]
-    every_s: float
-    alive_ns: int
-    said_ns: int
+    interval_s: float
+    session_timeout_ns: int
+    last_request_ns: int
     timer: asyncio.TimerHandle | None = None
-    news: Container | None = None
+    pending_assignment: Container | None = None
 
     @property
     def key(self) -> tuple[str, str]:
@@ -88,17 +88,17 @@ class Heartbeats:
 
     Args:
         cluster: The target.
-        world: The id mapping.
-        rebalances: Called with the captured names of a group and a member when a heartbeat reports
-            a rebalance; returns whether the member still belongs to the group.
+        ids: The id mapping.
+        on_rebalance: Called with the captured ids of a group and a member when a heartbeat
+            reports a rebalance; returns whether the member still belongs to the group.
     """
 
     def __init__(
-        self, cluster: Cluster, world: IdMap, rebalances: Callable[[str, str], Awaitable[bool]]
+        self, cluster: Cluster, ids: IdMap, on_rebalance: Callable[[str, str], Awaitable[bool]]
     ) -> None:
         self._cluster = cluster
-        self._world = world
-        self._rebalances = rebalances
+        self._ids = ids
+        self._on_rebalance = on_rebalance
         self._members: dict[tuple[str, str], _Member] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._next_ns: dict[int, int] = {}
@@ -106,23 +106,23 @@ class Heartbeats:
         self._reached_ns = 0
         self._loop = asyncio.get_running_loop()
 
-    def awaits(self, connection: int, begun_ns: int) -> None:
-        """Note the capture time of a connection's next request, as soon as it may be sent."""
-        self._next_ns[connection] = begun_ns
+    def expect_request(self, connection: int, request_ns: int) -> None:
+        """Record the capture time of a connection's next request, as soon as it may be sent."""
+        self._next_ns[connection] = request_ns
 
-    def reaches(self, begun_ns: int) -> None:
-        """Note the capture time that the pass has reached."""
-        self._reached_ns = max(self._reached_ns, begun_ns)
+    def advance_to(self, request_ns: int) -> None:
+        """Record the capture time that the pass has reached."""
+        self._reached_ns = max(self._reached_ns, request_ns)
 
-    def sent(self, name: str, body: Container) -> None:
-        """Note a request as it is sent; heartbeats pause while it is in flight."""
+    def record_request(self, name: str, body: Container) -> None:
+        """Record a request as it is sent; heartbeats pause while it is in flight."""
         if name == "LeaveGroup":
             for each in body.get("members") or [body]:
                 self._forget((body.group_id, each.member_id))
-        elif name in _SAYS:
+        elif name in _KEEPS_ALIVE:
             if name == "JoinGroup":
                 self._joining[body.group_id] += 1
-                self._haste(body.group_id)
+                self._hasten(body.group_id)
             member = self._members.get((body.group_id, body.member_id))
             if member is not None and member.timer is not None:
                 member.timer.cancel()
@@ -130,85 +130,85 @@ class Heartbeats:
             if name in _BY_EPOCH and body.member_epoch < 0:
                 self._forget((body.group_id, body.member_id))
 
-    def answered(
-        self, step: Step, before: Message | None, body: Container, answer: Container
+    def record_response(
+        self, step: Step, before: Message | None, body: Container, response: Container
     ) -> None:
         """
-        Note a member's response, and add an assignment that arrived earlier.
+        Record a member's response, and add an assignment that arrived earlier.
 
         Args:
             step: The captured request.
             before: Its captured response.
             body: The body of the sent request.
-            answer: The body of the target's response.
+            response: The body of the target's response.
         """
         captured = step.captured
         name = captured.api
-        if name not in _SAYS:
+        if name not in _KEEPS_ALIVE:
             return
-        key = body.group_id, answer.get("member_id") or body.member_id
-        known = self._members.get(key)
+        key = body.group_id, response.get("member_id") or body.member_id
+        previous = self._members.get(key)
         if name == "JoinGroup":
             self._joining[body.group_id] -= 1
-        if answer.error_code not in _GOES_ON:
+        if response.error_code not in _STILL_MEMBER:
             self._forget(key)
             return
-        if name == "JoinGroup" and not answer.error_code:
-            member = _classic(captured, body, answer)
-        elif name in _BY_EPOCH and answer.member_epoch > 0:
-            member = _by_epoch(captured, key, answer)
-            member.news = _told(known, step, before, answer)
-        elif known is not None:
-            member = known
+        if name == "JoinGroup" and not response.error_code:
+            member = _classic(captured, body, response)
+        elif name in _BY_EPOCH and response.member_epoch > 0:
+            member = _by_epoch(captured, key, response)
+            member.pending_assignment = _deliver_assignment(previous, step, before, response)
+        elif previous is not None:
+            member = previous
         else:
             return
-        member.connection, member.said_ns = captured.connection, captured.request_time_ns
+        member.connection, member.last_request_ns = captured.connection, captured.request_time_ns
         self._forget(key)
         self._members[key] = member
-        self._wait(member)
+        self._schedule(member)
 
-    def joined(self, captured: CapturedExchange, body: Container, answer: Container) -> None:
+    def add_member(self, captured: CapturedExchange, body: Container, response: Container) -> None:
         """
-        Note a member that joined without a captured join.
+        Record a member that joined without a captured join.
 
         Args:
             captured: A captured request of the member.
             body: The body of its join request.
-            answer: The body of the response to that.
+            response: The body of the response to that.
         """
         if captured.api in _BY_EPOCH:
-            member = _by_epoch(captured, (body.group_id, answer.member_id), answer)
-            member.news = answer.assignment
+            member = _by_epoch(captured, (body.group_id, response.member_id), response)
+            member.pending_assignment = response.assignment
         else:
-            member = _classic(captured, body, answer)
-        member.said_ns = captured.request_time_ns
+            member = _classic(captured, body, response)
+        member.last_request_ns = captured.request_time_ns
         self._forget(member.key)
         self._members[member.key] = member
-        self._wait(member)
+        self._schedule(member)
 
     @contextmanager
     def while_joining(self, group: str) -> Iterator[None]:
         """Send frequent heartbeats for a group's members, who may have to join again too."""
         self._joining[group] += 1
-        self._haste(group)
+        self._hasten(group)
         try:
             yield
         finally:
             self._joining[group] -= 1
 
-    def urge(self, groups: Collection[str]) -> None:
+    def send_now(self, groups: Collection[str]) -> None:
         """Send heartbeats at once for all group members without a request in flight."""
         for member in list(self._members.values()):
             if member.body["group_id"] in groups and member.timer is not None:
                 member.timer.cancel()
-                self._speak(member)
+                self._send_or_expire(member)
 
-    def _haste(self, group: str) -> None:
+    def _hasten(self, group: str) -> None:
         """Bring forward the heartbeats of a group's members, who may have to join again too."""
         for member in self._members.values():
             if member.body["group_id"] == group and member.timer is not None:
                 member.timer.cancel()
-                self._wait(member)
+                self._schedule(member)
 
     def stop(self) -> None:
         """Stop all heartbeats."""
@@ -222,105 +222,111 @@ class Heartbeats:
         if member is not None and member.timer is not None:
             member.timer.cancel()
 
-    def _wait(self, member: _Member) -> None:
+    def _schedule(self, member: _Member) -> None:
         is_joined = self._joining[member.body["group_id"]] > 0 and member.api not in _BY_EPOCH
-        every_s = min(member.every_s, _SOON_S) if is_joined else member.every_s
-        member.timer = self._loop.call_later(every_s, self._speak, member)
+        every_s = min(member.interval_s, _JOINING_INTERVAL_S) if is_joined else member.interval_s
+        member.timer = self._loop.call_later(every_s, self._send_or_expire, member)
 
-    def _speak(self, member: _Member) -> None:
+    def _send_or_expire(self, member: _Member) -> None:
         now_ns = max(self._reached_ns, self._next_ns.get(member.connection, 0))
-        if now_ns - member.said_ns >= member.alive_ns:
+        if now_ns - member.last_request_ns >= member.session_timeout_ns:
             self._forget(member.key)
             return
-        task = self._loop.create_task(self._beat(member))
+        task = self._loop.create_task(self._send(member))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    async def _beat(self, member: _Member) -> None:
+    async def _send(self, member: _Member) -> None:
         group, timer = member.body["group_id"], member.timer
         error = 0
         try:
             node = await self._cluster.coordinator(CoordinatorType.GROUP, group)
-            answer = await self._cluster.request(
+            response = await self._cluster.request(
                 node, member.api, member.body, client_id=member.client_id
             )
-            error = answer.error_code
+            error = response.error_code
             if member.api in _BY_EPOCH and not error:
-                self._learn(member, answer)
+                self._learn(member, response)
         except ReplayError:
             pass  # the player of this member gets the same error with its own requests
         if error in MISROUTED:
             self._cluster.forget_coordinator(CoordinatorType.GROUP, group)
         if self._members.get(member.key) is not member or member.timer is not timer:
             return  # the member has sent a request of its own meanwhile
-        if error in _GOES_ON:
-            self._wait(member)
+        if error in _STILL_MEMBER:
+            self._schedule(member)
         else:
             self._forget(member.key)
-        if error == REBALANCES and not await self._rebalances(*self._captured(member)):
+        if error == REBALANCES and not await self._on_rebalance(*self._captured(member)):
             self._forget(member.key)
 
     def _captured(self, member: _Member) -> tuple[str, str]:
         """Return the captured names of the member and its group."""
-        group = self._world.names.unprefixed(member.body["group_id"])
-        return group, self._world.members.captured(group, member.body["member_id"])
+        group = self._ids.names.unprefixed(member.body["group_id"])
+        return group, self._ids.members.captured(group, member.body["member_id"])
 
-    def _learn(self, member: _Member, answer: Container) -> None:
+    def _learn(self, member: _Member, response: Container) -> None:
         """Learn a new assignment, and a new epoch, which has no counterpart in the capture."""
         group, title = self._captured(member)
-        members, before = self._world.members, member.body["member_epoch"]
-        if answer.assignment is not None:
-            member.news = answer.assignment
-        if answer.member_epoch > before:
-            turn = members.captured_generation(group, title, before)
-            members.learn_generation(group, title, turn, answer.member_epoch)
-            member.body["member_epoch"] = answer.member_epoch
+        members, before = self._ids.members, member.body["member_epoch"]
+        if response.assignment is not None:
+            member.pending_assignment = response.assignment
+        if response.member_epoch > before:
+            generation = members.captured_generation(group, title, before)
+            members.learn_generation(group, title, generation, response.member_epoch)
+            member.body["member_epoch"] = response.member_epoch
 
 
-def _told(
-    known: _Member | None, step: Step, before: Message | None, answer: Container
+def _deliver_assignment(
+    previous: _Member | None, step: Step, before: Message | None, response: Container
 ) -> Container | None:
     """Add the pending assignment to a response if the capture has it there; return what remains."""
-    if step.is_before_assignment and has_partitions(answer):
-        return answer.assignment  # the capture shows it later
-    if known is None or known.news is None or answer.assignment is not None:
+    if step.is_before_assignment and has_partitions(response):
+        return response.assignment  # the capture shows it later
+    if previous is None or previous.pending_assignment is None or response.assignment is not None:
         return None
     is_shown = before is not None and before.body is not None and before.body.assignment is not None
     if step.is_before_assignment or not is_shown:
-        return known.news
-    answer.assignment = known.news
+        return previous.pending_assignment
+    response.assignment = previous.pending_assignment
     return None
 
 
-def _classic(captured: CapturedExchange, body: Container, answer: Container) -> _Member:
-    said = {
+def _classic(captured: CapturedExchange, body: Container, response: Container) -> _Member:
+    fields = {
         "group_id": body.group_id,
-        "generation_id": answer.generation_id,
-        "member_id": answer.member_id,
+        "generation_id": response.generation_id,
+        "member_id": response.member_id,
         "group_instance_id": body.get("group_instance_id"),
     }
     session_ms = body.session_timeout_ms
-    every_s = session_ms / 1000 / _PART_OF_SESSION
+    interval_s = session_ms / 1000 / _HEARTBEATS_PER_SESSION
     return _Member(
         captured.connection,
         captured.client_id,
         "Heartbeat",
-        said,
-        every_s,
+        fields,
+        interval_s,
         session_ms * 1_000_000,
         0,
     )
 
 
-def _by_epoch(captured: CapturedExchange, key: tuple[str, str], answer: Container) -> _Member:
+def _by_epoch(captured: CapturedExchange, key: tuple[str, str], response: Container) -> _Member:
     found = api(KEYS[captured.api])
     assert found is not None
     schema = found.request
-    said = {field.name: field.zero(schema.versions.high) for field in schema.fields}
-    said |= {"group_id": key[0], "member_id": key[1], "member_epoch": answer.member_epoch}
-    interval_ms = answer.heartbeat_interval_ms
-    every_s = interval_ms / 1000 * _INTERVALS
-    alive_ns = interval_ms * 1_000_000 * _INTERVALS_ALIVE
+    fields = {field.name: field.zero(schema.versions.high) for field in schema.fields}
+    fields |= {"group_id": key[0], "member_id": key[1], "member_epoch": response.member_epoch}
+    interval_ms = response.heartbeat_interval_ms
+    interval_s = interval_ms / 1000 * _SILENCE_INTERVALS
+    session_timeout_ns = interval_ms * 1_000_000 * _SESSION_INTERVALS
     return _Member(
-        captured.connection, captured.client_id, captured.api, said, every_s, alive_ns, 0
+        captured.connection,
+        captured.client_id,
+        captured.api,
+        fields,
+        interval_s,
+        session_timeout_ns,
+        0,
     )

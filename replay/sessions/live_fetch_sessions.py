@@ -1,9 +1,9 @@
 """
-Fetch sessions of the target in the place of captured ones (KIP-227).
+Live fetch sessions: the target's counterparts of captured fetch sessions (KIP-227).
 
-A session is with one broker. Where all partitions of a captured session have one leader on the
-target too, the session is played as one; where they have several, each fetch is asked in full and
-without a session. What a captured session holds is known at all times, so that it can be begun
+A session belongs to one broker. If all partitions of a captured session have the same leader on the
+target too, it is replayed as one session; if they have several leaders, each fetch is sent in full
+and without a session. The contents of each captured session are tracked, so that it can be begun
 anew when the target has lost it.
 
 Source: Kafka, FetchMetadata.java, FetchSession.scala, FetchSessionHandler.java.
@@ -24,24 +24,24 @@ from replay.model.outcome import Change
 from replay.model.step import Step
 
 INITIAL, FINAL = 0, -1
-"""Epochs: of a fetch that begins a session, and of one that ends it or wants none."""
+"""Epochs of a fetch that begins a session, and of one that ends it or uses none."""
 
 _LAST_EPOCH = 2**31 - 1
 
 
 @dataclass(slots=True)
-class Session:
+class FetchSession:
     """
-    One session of the capture, all in captured names, ids and offsets.
+    A captured session, with captured names, ids and offsets.
 
-    Bodies are rewritten for the target in place: what is kept of them, and given out, are copies.
+    Bodies are rewritten for the target in place, so this class stores and returns copies of them.
 
     Attributes:
-        topics: Topic name or id -> partition -> what is asked of it.
-        elements: Topic name or id -> the element of the request that has it, for its other fields.
-        node: The broker of the target that has a session in its place; -1 for none.
-        live_id: The id that it gave.
-        epoch: The epoch that it expects next.
+        topics: Topic name or id -> partition -> its element in the request.
+        elements: Topic name or id -> its element in the request, for the other fields.
+        node: The broker of the target with the live session; -1 for none.
+        live_id: The id of the live session.
+        epoch: The epoch that the broker expects next.
     """
 
     topics: dict[Any, dict[int, Container]] = field(default_factory=dict)
@@ -50,8 +50,8 @@ class Session:
     live_id: int = 0
     epoch: int = 0
 
-    def take(self, body: Container) -> None:
-        """Note what a captured request adds and forgets."""
+    def apply(self, body: Container) -> None:
+        """Apply the partitions that a captured request adds and forgets."""
         for topic in body.topics:
             title = _title(topic)
             self.elements[title] = Container(topic)
@@ -63,8 +63,8 @@ class Session:
             for number in topic.partitions:
                 partitions.pop(number, None)
 
-    def full(self) -> list[Container]:
-        """Return all that the session asks for, as the topics of a request."""
+    def full_topics(self) -> list[Container]:
+        """Return all partitions of the session, as the topics of a request."""
         return [
             Container(self.elements[title], partitions=[Container(p) for p in partitions.values()])
             for title, partitions in self.topics.items()
@@ -73,89 +73,94 @@ class Session:
 
 
 @dataclass(slots=True)
-class Use:
+class SessionUse:
     """
     How one fetch uses a session.
 
     Attributes:
-        session: What it is asked in; None for a fetch without one.
+        session: The session of the fetch; None for a fetch without one.
         is_new: Whether it begins a session on the target.
         is_final: Whether it ends one.
     """
 
-    session: Session | None = None
+    session: FetchSession | None = None
     is_new: bool = False
     is_final: bool = False
 
 
-class Sessions:
+class FetchSessions:
     """The fetch sessions of a pass, by captured broker and id."""
 
-    def __init__(self, cluster: Cluster, world: IdMap) -> None:
+    def __init__(self, cluster: Cluster, ids: IdMap) -> None:
         self._cluster = cluster
-        self._world = world
-        self._known: dict[tuple[str, int], Session] = {}
+        self._ids = ids
+        self._sessions: dict[tuple[str, int], FetchSession] = {}
 
-    def begin(self, step: Step, message: Message) -> Use | None:
+    def begin(self, step: Step, message: Message) -> SessionUse | None:
         """
-        Prepare a captured fetch, whose body may be made a full one; None where it is no fetch.
+        Prepare a captured fetch; its body may be replaced by a full one.
 
         Args:
             step: The step.
-            message: Its request, in terms of the capture.
+            message: Its request, with captured names and ids.
+
+        Returns:
+            How it uses a session; None if it is no fetch.
         """
         body = message.body
         if message.api != "Fetch" or body is None or "session_id" not in body:
             return None
-        session = self._known.get((step.captured.broker, body.session_id))
+        session = self._sessions.get((step.captured.broker, body.session_id))
         if body.session_epoch > INITIAL:
             session = session or self._open(step.captured.broker, body.session_id)
-            session.take(body)
-            return self._go_on(session, body)
+            session.apply(body)
+            return self._continue(session, body)
         if body.session_epoch == FINAL:
             if body.session_id:
-                self._known.pop((step.captured.broker, body.session_id), None)
-            return Use(session, is_final=True)
-        answer = step.captured.response_message()
-        given = answer.body.session_id if answer is not None and answer.body is not None else 0
+                self._sessions.pop((step.captured.broker, body.session_id), None)
+            return SessionUse(session, is_final=True)
+        response = step.captured.response_message()
+        given = (
+            response.body.session_id if response is not None and response.body is not None else 0
+        )
         if not given:
-            return Use()
+            return SessionUse()
         session = self._open(step.captured.broker, given)
-        session.take(body)
-        return Use(session, is_new=True)
+        session.apply(body)
+        return SessionUse(session, is_new=True)
 
-    def _open(self, broker: str, number: int) -> Session:
-        session = self._known[broker, number] = Session()
+    def _open(self, broker: str, number: int) -> FetchSession:
+        session = self._sessions[broker, number] = FetchSession()
         return session
 
-    def _go_on(self, session: Session, body: Container) -> Use:
+    def _continue(self, session: FetchSession, body: Container) -> SessionUse:
         if session.node >= 0 and self._nodes(session) <= {session.node}:
-            return Use(session)
+            return SessionUse(session)
         self.restart(session, body)
-        return Use(session, is_new=True)
+        return SessionUse(session, is_new=True)
 
-    def restart(self, session: Session, body: Container) -> None:
-        """Make a captured fetch in a session one that asks for all that is in it."""
+    def restart(self, session: FetchSession, body: Container) -> None:
+        """Turn an incremental fetch into a full one, which begins the session anew."""
         session.node = -1
-        body.topics = session.full()
+        body.topics = session.full_topics()
         if "forgotten_topics_data" in body:
             body.forgotten_topics_data = []
 
-    def _nodes(self, session: Session) -> set[int]:
-        """Return which brokers lead the partitions of a session."""
+    def _nodes(self, session: FetchSession) -> set[int]:
+        """Return the node ids of the leaders of a session's partitions."""
         nodes = set()
         for title, partitions in session.topics.items():
             name = title if isinstance(title, str) else None
-            topic = self._world.topic_of(Scope(topic=name, topic_id=None if name else title))
-            live = self._world.names.topic(topic) if topic else None
+            topic = self._ids.topic_of(Scope(topic=name, topic_id=None if name else title))
+            live = self._ids.names.topic(topic) if topic else None
             for number in partitions:
                 leader = self._cluster.leader(live, number) if live else None
                 if leader is not None:
                     nodes.add(leader.node)
         return nodes
 
-    def put(self, use: Use, parts: list[tuple[int, Container]]) -> list[Change]:
-        """Put id and epoch of the target's session into the requests; return what was changed."""
+    def assign_session(self, use: SessionUse, parts: list[tuple[int, Container]]) -> list[Change]:
+        """Set id and epoch of the live session in the requests; return the changes."""
         session = use.session
         captured = parts[0][1].session_id, parts[0][1].session_epoch
         sent = 0, FINAL
@@ -175,16 +180,18 @@ class Sessions:
             if before != after
         ]
 
-    def finish(self, use: Use, parts: list[tuple[int, Container]], answer: Container) -> None:
-        """Note what became of a fetch that was asked of one broker, or of several."""
+    def record_response(
+        self, use: SessionUse, parts: list[tuple[int, Container]], response: Container
+    ) -> None:
+        """Record the response to a fetch that was sent to one or more brokers."""
         session = use.session
         if session is None:
             return
-        if len(parts) != 1 or answer.get("error_code") or use.is_final:
+        if len(parts) != 1 or response.get("error_code") or use.is_final:
             session.node = -1
         elif use.is_new:
-            session.node = parts[0][0] if answer.session_id else -1
-            session.live_id, session.epoch = answer.session_id, 1
+            session.node = parts[0][0] if response.session_id else -1
+            session.live_id, session.epoch = response.session_id, 1
         else:
             session.epoch = session.epoch % _LAST_EPOCH + 1
 

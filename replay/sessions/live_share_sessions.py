@@ -22,18 +22,18 @@ _Key = tuple[int, str | None, str | None]
 
 
 class ShareSessions:
-    """The share sessions of a pass; a broker without one gets what begins one."""
+    """The share sessions of a pass; a session that a broker does not have is begun there."""
 
     def __init__(self) -> None:
-        self._next: dict[_Key, int] = {}
+        self._next_epochs: dict[_Key, int] = {}
 
-    def put(self, message: Message, parts: list[tuple[int, Container]]) -> list[Change]:
+    def assign_epochs(self, message: Message, parts: list[tuple[int, Container]]) -> list[Change]:
         """
-        Put the epochs that the brokers expect into the requests; return what was changed.
+        Set the epochs that the brokers expect in the requests; return the changes.
 
         Args:
             message: The captured request.
-            parts: Broker and request.
+            parts: The requests, each with the node id of its broker.
         """
         if message.api not in _APIS:
             return []
@@ -42,7 +42,7 @@ class ShareSessions:
             captured = body.share_session_epoch
             if captured <= INITIAL:
                 continue
-            sent = self._next.get(_key(node, body), INITIAL)
+            sent = self._next_epochs.get(_key(node, body), INITIAL)
             body.share_session_epoch = sent
             if sent == INITIAL:
                 _forget_acknowledgements(body)
@@ -51,26 +51,26 @@ class ShareSessions:
                 changes.append(Change(path, Role.SESSION_EPOCH, captured, sent))
         return changes
 
-    def finish(self, node: int, body: Container, answer: Container) -> None:
-        """Note what became of a request that was asked of a broker."""
+    def record_response(self, node: int, body: Container, response: Container) -> None:
+        """Record a broker's response to a request."""
         if "share_session_epoch" not in body:
             return
         key = _key(node, body)
-        if answer.error_code or body.share_session_epoch == FINAL:
-            self._next.pop(key, None)
+        if response.error_code or body.share_session_epoch == FINAL:
+            self._next_epochs.pop(key, None)
         else:
-            self._next[key] = body.share_session_epoch % _LAST_EPOCH + 1
+            self._next_epochs[key] = body.share_session_epoch % _LAST_EPOCH + 1
 
 
-def repeat(message: Message) -> None:
-    """Make a captured request one that can be asked again: records are acknowledged only once."""
+def make_repeatable(message: Message) -> None:
+    """Remove acknowledgements from a captured request, as they may be sent only once."""
     body = message.body
     if message.api == "ShareFetch" and body is not None:
         _forget_acknowledgements(body)
 
 
 def _forget_acknowledgements(body: Container) -> None:
-    """Take out what a request that begins a session must not have."""
+    """Remove the acknowledgements, which a request that begins a session must not have."""
     for topic in body.topics:
         for partition in topic.partitions:
             partition.acknowledgement_batches = []

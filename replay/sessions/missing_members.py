@@ -1,10 +1,10 @@
 """
-Members of groups whose join the capture does not show, as it begins midway or has gaps.
+Uncaptured members: group members whose join was not captured (capture midway, or with gaps).
 
-They join on the target when the first thing is asked for their group: all members of a classic
-group that were there before join together, with the subscription that the capture shows of the
-group, or else to the topics that it commits to; members that the broker assigns with epoch 0.
-Members of a Streams group can't: nobody knows their topology.
+They join on the target before the first request of their group is sent. All earlier members of a
+classic group join together, with the group's captured subscription, or else with the topics that it
+commits to; members of groups whose broker assigns partitions join with epoch 0. Members of a
+Streams group can't join, because their topology is unknown.
 
 Source: KIP-62, KIP-394 (classic groups); KIP-848, KIP-932, KIP-1071.
 """
@@ -12,9 +12,8 @@ Source: KIP-62, KIP-394 (classic groups); KIP-848, KIP-932, KIP-1071.
 from __future__ import annotations
 
 import asyncio
-import struct
 from collections import defaultdict
-from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -37,27 +36,25 @@ from replay.model.refusal import RewriteError
 from replay.model.step import CapturedExchange
 from replay.plan.group_order import REBALANCES
 from replay.plan.plan import Plan
-from replay.sessions.group_sessions import Groups
+from replay.sessions.group_sessions import GroupSessions
 from replay.sessions.heartbeats import Heartbeats
+from replay.sessions.membership import (
+    BY_EPOCH,
+    MEMBER_APIS,
+    consumer_subscription,
+    generation_in,
+    members_in,
+    was_not_member,
+)
 from replay.sessions.retry_policy import FIRST_PAUSE_S
 
 JOINED = "joined before"
-"""The rule by which a member joined whose own join the capture does not show."""
+"""The rule in the report for joins that were not captured."""
 
 CAN_NOT_JOIN = "its member joined before the capture or in a gap"
 
-_BY_EPOCH = frozenset({"ConsumerGroupHeartbeat", "ShareGroupHeartbeat"})
-_OF_MEMBERS = _BY_EPOCH | {
-    "Heartbeat",
-    "LeaveGroup",
-    "OffsetCommit",
-    "OffsetFetch",
-    "SyncGroup",
-    "TxnOffsetCommit",
-}
-
-_OF_STREAMS = frozenset({"StreamsGroupHeartbeat", "StreamsGroupTopologyDescriptionUpdate"})
-_JOINING = frozenset({"JoinGroup"}) | _OF_STREAMS
+_STREAMS_APIS = frozenset({"StreamsGroupHeartbeat", "StreamsGroupTopologyDescriptionUpdate"})
+_JOIN_APIS = frozenset({"JoinGroup"}) | _STREAMS_APIS
 
 _ID_REQUIRED = error_code("MEMBER_ID_REQUIRED")
 _SESSION_MS, _REBALANCE_MS = 45_000, 60_000
@@ -67,115 +64,121 @@ _JOIN, _SYNC = KEYS["JoinGroup"], KEYS["SyncGroup"]
 
 
 @dataclass(slots=True)
-class _Stranger:
+class _UncapturedMember:
     """
     A member of a classic group that joins on the target.
 
     Attributes:
-        group: As captured.
-        name: The captured member id.
-        turn: The first captured generation that it is seen in.
-        body: With what it joins.
-        captured: The request that it is known by.
-        link: Its connection while it joins.
-        answer: The last answer to a join; None while one is under way.
+        group: The captured group id.
+        member_id: The captured member id.
+        generation: The first captured generation in which it appears.
+        body: The body of its JoinGroup request.
+        captured: The captured request that shows that it is a member.
+        connection: Its connection while it joins.
+        response: The last response to a JoinGroup; None while one is in flight.
     """
 
     group: str
-    name: str
-    turn: int
+    member_id: str
+    generation: int
     body: Container
     captured: CapturedExchange
-    link: BrokerConnection | None = None
-    answer: Container | None = None
+    connection: BrokerConnection | None = None
+    response: Container | None = None
 
 
-class Strangers:
+class UncapturedMembers:
     """
-    The members of a pass that the capture does not show how they joined.
+    Joins the uncaptured members of a pass.
 
     Args:
-        plan: What is played.
+        plan: The plan.
         cluster: The target.
-        world: What it has in the place of what was captured.
-        groups: Is told who has joined.
-        heartbeats: Keep them alive.
+        ids: The id mapping.
+        groups: The group sessions, to which joined members are added.
+        heartbeats: Sends heartbeats for them.
     """
 
     def __init__(
-        self, plan: Plan, cluster: Cluster, world: IdMap, groups: Groups, heartbeats: Heartbeats
+        self,
+        plan: Plan,
+        cluster: Cluster,
+        ids: IdMap,
+        groups: GroupSessions,
+        heartbeats: Heartbeats,
     ) -> None:
         self._plan = plan
         self._cluster = cluster
-        self._world = world
+        self._ids = ids
         self._groups = groups
         self._heartbeats = heartbeats
-        self._begun: set[str] = set()
-        self._new: set[tuple[str, str]] = set()
+        self._started_groups: set[str] = set()
+        self._just_joined: set[tuple[str, str]] = set()
         self._failed: dict[tuple[str, str], str] = {}
         self._joining: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
 
-    async def introduce(self, captured: CapturedExchange, message: Message) -> list[Change]:
+    async def join_missing(self, captured: CapturedExchange, message: Message) -> list[Change]:
         """
-        Have the members join that a request names and that have not.
+        Join the members that a request names and that have not joined yet.
 
         Args:
             captured: The request.
-            message: The same, decoded; who joins again without being known joins as somebody new.
+            message: The same, decoded. An unknown member that joins again gets an empty member id,
+                as a new member.
 
         Raises:
-            Refused: One can't join.
+            RewriteError: A member can't join.
         """
         body, changes = message.body, list[Change]()
-        if body is None or message.api not in _OF_MEMBERS | _JOINING:
+        if body is None or message.api not in MEMBER_APIS | _JOIN_APIS:
             return changes
-        if message.api in _OF_STREAMS:
-            if body.get("member_epoch", 1) and not self._knows(body.group_id, body.member_id):
+        if message.api in _STREAMS_APIS:
+            if body.get("member_epoch", 1) and not self._is_known(body.group_id, body.member_id):
                 raise RewriteError(CAN_NOT_JOIN)
             return changes
         if body.get("group_id"):
             await self._join_first(body.group_id)
-        if message.api == "JoinGroup" and not self._knows(body.group_id, body.member_id):
-            asked = captured.request_message().body
-            if asked is not None and body.member_id == asked.member_id:
+        if message.api == "JoinGroup" and not self._is_known(body.group_id, body.member_id):
+            request = captured.request_message().body
+            if request is not None and body.member_id == request.member_id:
                 body.member_id = ""  # not the id that the target has just given
-        for group, member, _ in _members(message):
-            if _is_no_member(captured):
+        for group, member, _ in members_in(message):
+            if was_not_member(captured):
                 continue
             async with self._joining[group]:
-                if not self._knows(group, member):
+                if not self._is_known(group, member):
                     await self._join(group, {member: captured})
             if (group, member) in self._failed:
                 why = self._failed[group, member]
                 raise RewriteError(f"{CAN_NOT_JOIN}, and could not join: {why}")
-            if (group, member) in self._new:
-                self._new.remove((group, member))
-                live = self._world.members.live(group, member)
+            if (group, member) in self._just_joined:
+                self._just_joined.remove((group, member))
+                live = self._ids.members.live(group, member)
                 changes.append(Change("member_id", Role.MEMBER, member, live, JOINED))
         return changes
 
     async def _join_first(self, group: str) -> None:
-        """Have those join together that were there before anybody is seen to join."""
-        seen = self._plan.groups.strangers.get(group)
-        if not seen or group in self._begun:
+        """Join all members together that were in the group before its first captured join."""
+        seen = self._plan.groups.uncaptured_members.get(group)
+        if not seen or group in self._started_groups:
             return
         async with self._joining[group]:
-            if group not in self._begun:
-                self._begun.add(group)
+            if group not in self._started_groups:
+                self._started_groups.add(group)
                 await self._join(
                     group, {name: self._plan.step(at).captured for name, at in seen.items()}
                 )
 
-    def _knows(self, group: str, member: str) -> bool:
-        return not member or self._world.members.knows(group, member)
+    def _is_known(self, group: str, member: str) -> bool:
+        return not member or self._ids.members.knows(group, member)
 
     async def _join(self, group: str, members: dict[str, CapturedExchange]) -> None:
-        """Have members join, each known by a captured request; what fails is noted."""
+        """Join members, each given with a captured request; failures are recorded."""
         members = {each: by for each, by in members.items() if (group, each) not in self._failed}
-        self._world.uncaptured_members.update((group, each) for each in members)
-        self._new.update((group, each) for each in members)
+        self._ids.uncaptured_members.update((group, each) for each in members)
+        self._just_joined.update((group, each) for each in members)
         try:
-            by_epoch = {each: by for each, by in members.items() if by.api in _BY_EPOCH}
+            by_epoch = {each: by for each, by in members.items() if by.api in BY_EPOCH}
             for each, captured in by_epoch.items():
                 await self._join_by_epoch(captured, group, each)
             if len(by_epoch) < len(members):
@@ -190,49 +193,51 @@ class Strangers:
         schema = found.request
         body = Container(
             {field.name: field.zero(schema.versions.high) for field in schema.fields},
-            group_id=self._world.names.prefixed(group),
+            group_id=self._ids.names.prefixed(group),
             member_id=member,
             member_epoch=0,
-            subscribed_topic_names=[self._world.names.topic(each) for each in self._topics(group)],
+            subscribed_topic_names=[self._ids.names.topic(each) for each in self._topics(group)],
             topic_partitions=[],
             rebalance_timeout_ms=_REBALANCE_MS,
         )
         node = await self._cluster.coordinator(CoordinatorType.GROUP, body.group_id)
-        answer = await self._cluster.request(node, found.name, body, client_id=captured.client_id)
-        if answer.error_code:
+        response = await self._cluster.request(node, found.name, body, client_id=captured.client_id)
+        if response.error_code:
             raise ReplayError(
-                self._cluster.addresses, f"{found.name}: {error_name(answer.error_code)}"
+                self._cluster.addresses, f"{found.name}: {error_name(response.error_code)}"
             )
-        live = answer.member_id or member
-        self._world.members.learn(group, member, live)
-        turn = _turn(captured.request_message(), member)
-        self._world.members.learn_generation(group, member, turn, answer.member_epoch)
-        self._heartbeats.joined(captured, Container(body, member_id=live), answer)
+        live = response.member_id or member
+        self._ids.members.learn(group, member, live)
+        generation = generation_in(captured.request_message(), member)
+        self._ids.members.learn_generation(group, member, generation, response.member_epoch)
+        self._heartbeats.add_member(captured, Container(body, member_id=live), response)
 
     async def _join_together(self, group: str, members: dict[str, CapturedExchange]) -> None:
-        """Have members of a classic group join in one generation."""
-        strangers = []
+        """Join members of a classic group in one generation."""
+        joining = []
         for name, captured in members.items():
-            asked = captured.request_message()
-            instance = asked.body.get("group_instance_id") if asked.body is not None else None
-            body = self._joining_with(group, instance)
-            strangers.append(_Stranger(group, name, _turn(asked, name), body, captured))
+            request = captured.request_message()
+            instance = request.body.get("group_instance_id") if request.body is not None else None
+            body = self._join_request(group, instance)
+            joining.append(
+                _UncapturedMember(group, name, generation_in(request, name), body, captured)
+            )
         is_done = False
         try:
-            with self._heartbeats.while_joining(self._world.names.prefixed(group)):
+            with self._heartbeats.while_joining(self._ids.names.prefixed(group)):
                 async with asyncio.timeout(self._cluster.timeout_s):
-                    await self._join_as_one(strangers)
+                    await self._join_one_generation(joining)
             is_done = True
         finally:
-            await self._part(strangers, is_done)
-        for each in strangers:
-            self._groups.introduce(group, each.name, partial(self._again, each))
+            await self._clean_up(joining, is_done)
+        for each in joining:
+            self._groups.add_uncaptured_member(group, each.member_id, partial(self._rejoin, each))
 
-    async def _part(self, strangers: Sequence[_Stranger], is_done: bool) -> None:
-        """Close connections; have those leave that others would wait for in vain."""
-        for each in strangers:
-            if each.link is not None:
-                each.link.close()
+    async def _clean_up(self, joining: Sequence[_UncapturedMember], is_done: bool) -> None:
+        """Close connections; send LeaveGroup for members that failed to join completely."""
+        for each in joining:
+            if each.connection is not None:
+                each.connection.close()
             if is_done or not each.body.member_id:
                 continue
             member = Container(member_id=each.body.member_id, group_instance_id=None, reason=None)
@@ -241,108 +246,114 @@ class Strangers:
                 node = await self._cluster.coordinator(CoordinatorType.GROUP, each.body.group_id)
                 await self._cluster.request(node, "LeaveGroup", leaving)
 
-    async def _again(self, stranger: _Stranger, number: int, name: str) -> Container | None:
-        """Have a member join again that is told of a rebalance."""
+    async def _rejoin(self, member: _UncapturedMember, number: int, name: str) -> Container | None:
+        """Rejoin a member after a response reported a rebalance to it."""
         is_done = False
         try:
-            with self._heartbeats.while_joining(stranger.body.group_id):
+            with self._heartbeats.while_joining(member.body.group_id):
                 async with asyncio.timeout(self._cluster.timeout_s):
-                    await self._join_as_one([stranger])
+                    await self._join_one_generation([member])
             is_done = True
         except TimeoutError:
             return None
         finally:
-            await self._part([stranger], is_done)
-        return stranger.answer
+            await self._clean_up([member], is_done)
+        return member.response
 
-    async def _join_as_one(self, strangers: Sequence[_Stranger]) -> None:
-        """Join until all are in one generation, and ask for their parts."""
-        for each in strangers:
-            each.answer = None
-        await _all(self._join_until(each, lambda: _are_one(strangers)) for each in strangers)
-        await _all(self._sync(each) for each in strangers)
-        for each in strangers:
-            assert each.answer is not None
-            members = self._world.members
-            members.learn(each.group, each.name, each.answer.member_id)
-            members.learn_generation(each.group, each.name, each.turn, each.answer.generation_id)
-            self._heartbeats.joined(each.captured, each.body, each.answer)
+    async def _join_one_generation(self, joining: Sequence[_UncapturedMember]) -> None:
+        """Join until all are in one generation, and fetch their assignments."""
+        for each in joining:
+            each.response = None
+        await _gather(
+            self._join_until(each, lambda: _are_in_one_generation(joining)) for each in joining
+        )
+        await _gather(self._sync(each) for each in joining)
+        for each in joining:
+            assert each.response is not None
+            members = self._ids.members
+            members.learn(each.group, each.member_id, each.response.member_id)
+            members.learn_generation(
+                each.group, each.member_id, each.generation, each.response.generation_id
+            )
+            self._heartbeats.add_member(each.captured, each.body, each.response)
 
-    async def _join_until(self, stranger: _Stranger, is_done: Callable[[], bool]) -> None:
+    async def _join_until(self, member: _UncapturedMember, is_done: Callable[[], bool]) -> None:
         while True:
-            stranger.answer = await self._asked(stranger, _JOIN, stranger.body)
+            member.response = await self._request(member, _JOIN, member.body)
             await asyncio.sleep(FIRST_PAUSE_S)
             if is_done():
                 return
 
-    async def _sync(self, stranger: _Stranger) -> None:
-        answer = stranger.answer
-        assert answer is not None
-        members = answer.members if answer.leader == answer.member_id else []
+    async def _sync(self, member: _UncapturedMember) -> None:
+        response = member.response
+        assert response is not None
+        members = response.members if response.leader == response.member_id else []
         body = Container(
-            group_id=stranger.body.group_id,
-            generation_id=answer.generation_id,
-            member_id=answer.member_id,
-            group_instance_id=stranger.body.group_instance_id,
-            protocol_type=stranger.body.protocol_type,
-            protocol_name=answer.protocol_name,
+            group_id=member.body.group_id,
+            generation_id=response.generation_id,
+            member_id=response.member_id,
+            group_instance_id=member.body.group_instance_id,
+            protocol_type=member.body.protocol_type,
+            protocol_name=response.protocol_name,
             assignments=[Container(member_id=each.member_id, assignment=b"") for each in members],
         )
-        await self._asked(stranger, _SYNC, body)
+        await self._request(member, _SYNC, body)
 
-    async def _asked(self, stranger: _Stranger, key: int, body: Container) -> Container:
-        """Ask the coordinator, again while it is not ready; take over the id that it gives."""
+    async def _request(self, member: _UncapturedMember, key: int, body: Container) -> Container:
+        """Send to the coordinator, with retries; adopt the member id that it assigns."""
         async for _ in self._cluster.attempts("a member of a group could not join"):
-            link = await self._connected(stranger)
-            low_high = link.versions.get(key, (0, -1))
+            connection = await self._connection(member)
+            low_high = connection.versions.get(key, (0, -1))
             found = api(key)
             assert found is not None
             version = min(low_high[1], found.request.versions.high)
             patience_s = body.get("rebalance_timeout_ms", _REBALANCE_MS) / 1000
-            answer = await link.request(key, version, body, patience_s=patience_s)
-            assert answer is not None
-            error = answer.error_code
+            response = await connection.request(key, version, body, patience_s=patience_s)
+            assert response is not None
+            error = response.error_code
             if not error or (key == _SYNC and error == REBALANCES):
                 if key == _JOIN:
-                    body.member_id = answer.member_id
-                return answer
+                    body.member_id = response.member_id
+                return response
             if error == _ID_REQUIRED:
-                body.member_id = answer.member_id
+                body.member_id = response.member_id
             elif error in MISROUTED:
                 self._cluster.forget_coordinator(CoordinatorType.GROUP, body.group_id)
-                link.close()
+                connection.close()
             elif not ERRORS.get(error, ("", False))[1]:
                 raise ReplayError(self._cluster.addresses, f"{found.name}: {error_name(error)}")
         raise AssertionError("attempts end with an error")
 
-    async def _connected(self, stranger: _Stranger) -> BrokerConnection:
-        """Return a connection of its own: a broker takes nothing else while a member joins."""
-        link = stranger.link
-        if link is None or link.failure is not None:
-            group = stranger.body.group_id
+    async def _connection(self, member: _UncapturedMember) -> BrokerConnection:
+        """Return the member's own connection: a pending JoinGroup blocks a connection."""
+        connection = member.connection
+        if connection is None or connection.failure is not None:
+            group = member.body.group_id
             node = await self._cluster.coordinator(CoordinatorType.GROUP, group)
             node = self._cluster.any_node if node is None else node
-            link = stranger.link = await self._cluster.open(node, stranger.captured.client_id)
-        return link
+            connection = member.connection = await self._cluster.open(
+                node, member.captured.client_id
+            )
+        return connection
 
-    def _joining_with(self, group: str, instance: str | None) -> Container:
-        """Return with what a member of a group joins."""
-        shown = self._plan.groups.joins.get(group)
+    def _join_request(self, group: str, instance: str | None) -> Container:
+        """Return the body of a JoinGroup request for a member of a group."""
+        shown = self._plan.groups.first_joins.get(group)
         if shown is not None:
-            asked = self._plan.step(shown).captured.request_message()
-            found = rewrite(asked, asked.api_version or 0, self._world)
+            request = self._plan.step(shown).captured.request_message()
+            found = rewrite(request, request.api_version or 0, self._ids)
             if not found.refusal:
-                more = {"rebalance_timeout_ms": _REBALANCE_MS, "reason": None} | dict(found.body)
-                return Container(more, member_id="", group_instance_id=instance)
-        topics = [self._world.names.topic(each) for each in self._topics(group)]
+                fields = {"rebalance_timeout_ms": _REBALANCE_MS, "reason": None} | dict(found.body)
+                return Container(fields, member_id="", group_instance_id=instance)
+        topics = [self._ids.names.topic(each) for each in self._topics(group)]
         return Container(
-            group_id=self._world.names.prefixed(group),
+            group_id=self._ids.names.prefixed(group),
             session_timeout_ms=_SESSION_MS,
             rebalance_timeout_ms=_REBALANCE_MS,
             member_id="",
             group_instance_id=instance,
             protocol_type="consumer",
-            protocols=[Container(name="range", metadata=_subscription(topics))],
+            protocols=[Container(name="range", metadata=consumer_subscription(topics))],
             reason=None,
         )
 
@@ -350,8 +361,8 @@ class Strangers:
         return sorted(self._plan.group_topics.get(group, ()))
 
 
-async def _all(work: Iterable[Coroutine[Any, Any, None]]) -> None:
-    """Do several things at once; the first that fails ends the others."""
+async def _gather(work: Iterable[Coroutine[Any, Any, None]]) -> None:
+    """Run coroutines concurrently; the first failure cancels the others."""
     tasks = [asyncio.ensure_future(each) for each in work]
     try:
         await asyncio.gather(*tasks)
@@ -360,42 +371,7 @@ async def _all(work: Iterable[Coroutine[Any, Any, None]]) -> None:
             each.cancel()
 
 
-def _are_one(strangers: Sequence[_Stranger]) -> bool:
-    """Tell whether all have joined, in one generation."""
-    answers = [each.answer for each in strangers]
-    return len({answer.generation_id if answer else None for answer in answers}) == 1
-
-
-def _members(message: Message) -> Iterator[tuple[str, str, int]]:
-    """Yield group, member and generation or epoch of the members that a request is asked for."""
-    body = message.body
-    if body is None or message.api not in _OF_MEMBERS:
-        return
-    if message.api == "LeaveGroup":
-        for each in body.get("members") or [body]:
-            yield body.group_id, each.member_id, 1
-        return
-    for of in body.get("groups") or [body]:
-        names = "generation_id", "generation_id_or_member_epoch", "member_epoch"
-        turn = next((of[name] for name in names if name in of), -1)
-        if of.get("group_id") and of.get("member_id") and turn > 0:
-            yield of.group_id, of.member_id, turn
-
-
-def _turn(message: Message, member: str) -> int:
-    """Return in which generation or epoch a member asks."""
-    return next((turn for _, name, turn in _members(message) if name == member), 1)
-
-
-def _is_no_member(captured: CapturedExchange) -> bool:
-    """Tell whether the captured broker did not take who asks for a member."""
-    told = captured.response_message()
-    error = 0 if told is None or told.body is None else told.body.get("error_code", 0)
-    return error not in (0, REBALANCES)
-
-
-def _subscription(topics: Sequence[str]) -> bytes:
-    """Write the oldest subscription of a consumer: ConsumerProtocolSubscription v0."""
-    names = [each.encode() for each in topics]
-    listed = b"".join(struct.pack(">h", len(each)) + each for each in names)
-    return struct.pack(">hi", 0, len(names)) + listed + struct.pack(">i", -1)
+def _are_in_one_generation(joining: Sequence[_UncapturedMember]) -> bool:
+    """Return whether all members have joined the same generation."""
+    responses = [each.response for each in joining]
+    return len({response.generation_id if response else None for response in responses}) == 1

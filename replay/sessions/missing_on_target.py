@@ -1,9 +1,9 @@
 """
 Resources that the target lacks permanently: topics, partitions, coordinators, rights and records.
 
-Requests are retried until the target has what the capture shows (see `again`), but only once for
-each resource. A resource that is still missing then is remembered and reported once; a response
-that has it removes the entry.
+Requests are retried until the target has what the capture shows (see `retry_policy`), but only once
+for each resource. A resource that is still missing then is remembered and reported once; a response
+that contains it removes the entry.
 """
 
 from __future__ import annotations
@@ -23,43 +23,43 @@ from replay.client.cluster import Cluster
 from replay.fields.field_layout import FieldValue, Role, Scope
 from replay.fields.roles import layout_of, walk
 from replay.mapping.id_map import IdMap
-from replay.plan.exclusion_policy import UNHEARD_OF
-from replay.sessions.retry_policy import Again, errors_of
+from replay.plan.exclusion_policy import UNKNOWN_PARTITION_ERRORS
+from replay.sessions.retry_policy import RetryReason, errors_of
 
-_ANSWERED = frozenset({Role.ERROR, Role.RECORDS})
-_NAMED = frozenset({Role.GROUP, Role.TRANSACTIONAL_ID})
+_RESPONSE_ROLES = frozenset({Role.ERROR, Role.RECORDS})
+_NAMING_ROLES = frozenset({Role.GROUP, Role.TRANSACTIONAL_ID})
 
-_Thing = tuple[str, int]
+_TargetResource = tuple[str, int]
 """Topic on the target and partition, or -1; for groups and transactional ids: name and -1."""
 
-REMEMBERED = frozenset({Again.ABSENT, Again.NOT_READY, Again.NO_RECORDS})
+REMEMBERED_REASONS = frozenset({RetryReason.ABSENT, RetryReason.NOT_READY, RetryReason.NO_RECORDS})
 """Reasons for a retry that is not repeated once it has failed for a resource."""
 
 
-class Absent:
+class MissingResources:
     """
     The resources known to be missing in a pass.
 
     Args:
         cluster: The target.
-        world: The id mapping.
-        say: Called with a message for the user when a resource is found to be missing.
+        ids: The id mapping.
+        notify: Called with a message for the user when a resource is found to be missing.
     """
 
-    def __init__(self, cluster: Cluster, world: IdMap, say: Callable[[str], None]) -> None:
+    def __init__(self, cluster: Cluster, ids: IdMap, notify: Callable[[str], None]) -> None:
         self._cluster = cluster
-        self._world = world
-        self._say = say
-        self._lacks: dict[_Thing, str] = {}
-        self._without_records: set[_Thing] = set()
-        self._said: set[tuple[str, str]] = set()
+        self._ids = ids
+        self._notify = notify
+        self._missing: dict[_TargetResource, str] = {}
+        self._without_records: set[_TargetResource] = set()
+        self._reported: set[tuple[str, str]] = set()
 
-    def knows(
+    def is_futile(
         self,
-        why: Again,
-        asked: Container,
+        why: RetryReason,
+        request: Container,
         captured: Message | None,
-        answer: Container,
+        response: Container,
         version: int,
     ) -> bool:
         """
@@ -67,45 +67,45 @@ class Absent:
 
         Args:
             why: The reason for the retry.
-            asked: The body of the request, as it was sent.
+            request: The body of the request, as it was sent.
             captured: The captured response.
-            answer: The response body of the target.
+            response: The response body of the target.
             version: The version of the live request.
         """
-        if why not in REMEMBERED or captured is None:
+        if why not in REMEMBERED_REASONS or captured is None:
             return False
-        if why is Again.NO_RECORDS:
-            awaited = self._awaited(captured)
+        if why is RetryReason.NO_RECORDS:
+            awaited = self._expected_partitions(captured)
             lacks = self._without_records
-            return all(each in lacks or self._is_lacking(each) for each in awaited)
-        found = list(self._refused(captured, asked, answer, version))
-        return bool(found) and all(self._is_lacking(thing) for thing, _ in found)
+            return all(each in lacks or self._is_missing(each) for each in awaited)
+        found = list(self._refused(captured, request, response, version))
+        return bool(found) and all(self._is_missing(thing) for thing, _ in found)
 
-    async def give_up(
+    async def record_missing(
         self,
-        why: Again,
-        asked: Container,
+        why: RetryReason,
+        request: Container,
         captured: Message | None,
-        answer: Container,
+        response: Container,
         version: int,
     ) -> None:
-        """Remember and report what is missing after all retries; arguments as in `knows`."""
-        if why not in REMEMBERED or captured is None:
+        """Remember and report what is missing after all retries; arguments as in `is_futile`."""
+        if why not in REMEMBERED_REASONS or captured is None:
             return
-        if why is Again.NO_RECORDS:
-            self._without_records.update(self._awaited(captured))
+        if why is RetryReason.NO_RECORDS:
+            self._without_records.update(self._expected_partitions(captured))
             return
-        refused = list(self._refused(captured, asked, answer, version))
-        self._lacks.update((thing, error_name(error)) for thing, error in refused)
+        refused = list(self._refused(captured, request, response, version))
+        self._missing.update((thing, error_name(error)) for thing, error in refused)
         with suppress(ReplayError):  # the next request raises it again
             await self._cluster.refresh(
-                {topic for topic, partition in self._lacks if partition >= 0}
+                {topic for topic, partition in self._missing if partition >= 0}
             )
         for thing, error in refused:
-            self._tell(thing, error)
+            self._report(thing, error)
 
-    def answered(
-        self, asked: Container, captured: Message | None, answer: Container, version: int
+    def record_response(
+        self, request: Container, captured: Message | None, response: Container, version: int
     ) -> None:
         """Update the missing resources from a response that leads to no retry."""
         if captured is None:
@@ -113,27 +113,29 @@ class Absent:
         found = api(captured.api_key or 0)
         if found is None:
             return
-        is_refused = any(errors_of(found.response, version, answer))
-        if self._lacks or self._without_records:
-            for thing, place in self._places(found, asked, answer, version):
+        is_refused = any(errors_of(found.response, version, response))
+        if self._missing or self._without_records:
+            for thing, place in self._resource_fields(found, request, response, version):
                 if place.role is Role.RECORDS and place.value:
                     self._without_records.discard(thing)
                 elif place.role is Role.ERROR and not place.value:
-                    self._lacks.pop(thing, None)
-        for thing, error in self._refused(captured, asked, answer, version) if is_refused else ():
-            if _is_lasting(error):
-                self._lacks[thing] = error_name(error)
-                self._tell(thing, error)
+                    self._missing.pop(thing, None)
+        for thing, error in (
+            self._refused(captured, request, response, version) if is_refused else ()
+        ):
+            if _is_permanent(error):
+                self._missing[thing] = error_name(error)
+                self._report(thing, error)
 
-    def _is_lacking(self, thing: _Thing) -> bool:
+    def _is_missing(self, resource: _TargetResource) -> bool:
         """Return whether a resource is missing: itself, or leaderless like others of its topic."""
-        if thing in self._lacks:
+        if resource in self._missing:
             return True
-        topic, partition = thing
+        topic, partition = resource
         is_found = partition < 0 or self._cluster.leader(topic, partition) is not None
-        return not is_found and any(known == topic for known, _ in self._lacks)
+        return not is_found and any(name == topic for name, _ in self._missing)
 
-    def _awaited(self, captured: Message) -> list[_Thing]:
+    def _expected_partitions(self, captured: Message) -> list[_TargetResource]:
         """Return the partitions with records in the captured response."""
         found = api(captured.api_key or 0)
         assert found is not None
@@ -141,7 +143,7 @@ class Absent:
         schema, version = found.response, captured.api_version or 0
         return [
             (
-                self._world.names.topic(self._world.topic_of(place.scope) or ""),
+                self._ids.names.topic(self._ids.topic_of(place.scope) or ""),
                 place.scope.partition,
             )
             for place in walk(schema, version, captured.body, frozenset({Role.RECORDS}))
@@ -149,27 +151,29 @@ class Absent:
         ]
 
     def _refused(
-        self, captured: Message, asked: Container, answer: Container, version: int
-    ) -> Iterator[tuple[_Thing, int]]:
+        self, captured: Message, request: Container, response: Container, version: int
+    ) -> Iterator[tuple[_TargetResource, int]]:
         """Yield the resources with an error that the captured response does not have."""
         found = api(captured.api_key or 0)
         if found is None or captured.body is None:
             return
         before = {
             place.value
-            for place in walk(found.response, captured.api_version or 0, captured.body, _ANSWERED)
+            for place in walk(
+                found.response, captured.api_version or 0, captured.body, _RESPONSE_ROLES
+            )
             if place.role is Role.ERROR
         }
-        for thing, place in self._places(found, asked, answer, version):
+        for thing, place in self._resource_fields(found, request, response, version):
             if place.role is Role.ERROR and place.value and place.value not in before:
                 yield thing, place.value
 
-    def _places(
-        self, found: Api, asked: Container, answer: Container, version: int
-    ) -> Iterator[tuple[_Thing, FieldValue]]:
+    def _resource_fields(
+        self, found: Api, request: Container, response: Container, version: int
+    ) -> Iterator[tuple[_TargetResource, FieldValue]]:
         """Yield the error and records fields of a response, each with its resource."""
-        named = next(filter(None, _names(found, asked, version)), "")
-        for place in walk(found.response, version, answer, _ANSWERED):
+        named = next(filter(None, _named_resources(found, request, version)), "")
+        for place in walk(found.response, version, response, _RESPONSE_ROLES):
             topic = self._topic(place.scope)
             if topic:
                 partition = place.scope.partition
@@ -181,34 +185,34 @@ class Absent:
         if scope.topic or scope.topic_id is None:
             return scope.topic or ""
         name = self._cluster.topic_name(scope.topic_id)
-        if name is None and (captured := self._world.captured_topics.topic_name(scope.topic_id)):
-            name = self._world.names.topic(captured)
+        if name is None and (captured := self._ids.captured_topics.topic_name(scope.topic_id)):
+            name = self._ids.names.topic(captured)
         return name or ""
 
-    def _tell(self, thing: _Thing, error: int) -> None:
+    def _report(self, resource: _TargetResource, error: int) -> None:
         """Report each error once for each topic, group or transactional id."""
-        what, partition = thing
-        kind = what, error_name(error)
-        if kind in self._said:
+        name, partition = resource
+        kind = name, error_name(error)
+        if kind in self._reported:
             return
-        self._said.add(kind)
-        text = f"the target refuses {what!r}: {error_name(error)}"
-        if error in UNHEARD_OF:
-            known = self._cluster.topics.get(what)
-            text = f"the target lacks topic {what!r} (--create-topics creates it)"
-            if known is not None and partition >= 0:
-                count = len(known.leaders)
-                text = f"topic {what!r} has no partition {partition} on the target, only {count}"
-        self._say(f"{text}; it is not waited for again")
+        self._reported.add(kind)
+        text = f"the target refuses {name!r}: {error_name(error)}"
+        if error in UNKNOWN_PARTITION_ERRORS:
+            found = self._cluster.topics.get(name)
+            text = f"the target lacks topic {name!r} (--create-topics creates it)"
+            if found is not None and partition >= 0:
+                count = len(found.leaders)
+                text = f"topic {name!r} has no partition {partition} on the target, only {count}"
+        self._notify(f"{text}; requests for it are not retried any more")
 
 
-def _is_lasting(error: int) -> bool:
+def _is_permanent(error: int) -> bool:
     """Return whether an error is permanent: an unknown topic, or a missing authorisation."""
-    return error in UNHEARD_OF or error_name(error).endswith("AUTHORIZATION_FAILED")
+    return error in UNKNOWN_PARTITION_ERRORS or error_name(error).endswith("AUTHORIZATION_FAILED")
 
 
-def _names(found: Api, asked: Container, version: int) -> Iterable[Any]:
+def _named_resources(found: Api, request: Container, version: int) -> Iterable[Any]:
     """Return the groups and transactional ids of a request."""
-    if not layout_of(found.request, version, _NAMED).members:
+    if not layout_of(found.request, version, _NAMING_ROLES).members:
         return ()
-    return (place.value for place in walk(found.request, version, asked, _NAMED))
+    return (place.value for place in walk(found.request, version, request, _NAMING_ROLES))

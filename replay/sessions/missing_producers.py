@@ -27,15 +27,15 @@ from replay.mapping.id_map import IdMap
 from replay.model.outcome import Change
 from replay.model.refusal import RewriteError
 from replay.model.step import CapturedExchange
-from replay.sessions.open_transactions import Transactions, title_of
+from replay.sessions.open_transactions import OpenTransactions, transactional_id_of
 from replay.sessions.retry_policy import errors_of
-from replay.sessions.transaction_compat import Addition, add, added
-from replay.sessions.visibility import take_effect
+from replay.sessions.transaction_compat import Addition, added_elements, send_addition
+from replay.sessions.visibility import wait_until_visible
 
-MADE_UP = "not captured"
+NOT_CAPTURED = "not captured"
 """The rule in the report for requests that were sent although the capture lacks them."""
 
-NO_BEGINNING = "ends a transaction of which the capture shows nothing"
+NO_BEGINNING = "ends a transaction whose beginning was not captured"
 
 _NEW_PRODUCER = {
     "transaction_timeout_ms": 60_000,
@@ -48,11 +48,11 @@ _NEW_PRODUCER = {
 _NEWEST_FOR_CLIENTS = 5
 """The newest version of InitProducerId that doesn't ask for two-phase commit (KIP-939)."""
 
-_OF_TRANSACTIONS = frozenset(
+_TRANSACTION_APIS = frozenset(
     {"Produce", "AddPartitionsToTxn", "AddOffsetsToTxn", "TxnOffsetCommit", "EndTxn"}
 )
 
-_RAISES_EPOCHS = {"Produce": 12, "TxnOffsetCommit": 5, "EndTxn": 5}
+_RAISES_EPOCH_FROM = {"Produce": 12, "TxnOffsetCommit": 5, "EndTxn": 5}
 """API -> first client version for which each end of a transaction raises the epoch."""
 
 _NEVER = 1 << 15
@@ -61,40 +61,40 @@ _END_THAT_RAISES, _END_THAT_KEEPS = 5, 4
 """Versions of EndTxn."""
 
 
-class Asker(NamedTuple):
+class CapturedProducer(NamedTuple):
     """A captured producer: transactional id (empty for none), producer id and epoch."""
 
-    title: str
+    transactional_id: str
     producer_id: int
     epoch: int
 
     @property
-    def number(self) -> tuple[int, int]:
+    def id_and_epoch(self) -> tuple[int, int]:
         """Producer id and epoch."""
         return self.producer_id, self.epoch
 
 
-class MadeUp:
+class MissingProducers:
     """
     Sends the synthesised requests of a pass.
 
     Args:
         cluster: The target.
-        world: The id mapping.
+        ids: The id mapping.
         transactions: The transactions that may be open.
     """
 
-    def __init__(self, cluster: Cluster, world: IdMap, transactions: Transactions) -> None:
+    def __init__(self, cluster: Cluster, ids: IdMap, transactions: OpenTransactions) -> None:
         self._cluster = cluster
-        self._world = world
+        self._ids = ids
         self._transactions = transactions
-        self._giving: defaultdict[Any, asyncio.Lock] = defaultdict(asyncio.Lock)
+        self._locks: defaultdict[Any, asyncio.Lock] = defaultdict(asyncio.Lock)
 
     async def prepare(
         self,
         captured: CapturedExchange,
         message: Message,
-        home: int,
+        default_node: int,
         connect: Callable[[int], Awaitable[BrokerConnection]],
     ) -> list[Change]:
         """
@@ -103,83 +103,88 @@ class MadeUp:
         Args:
             captured: The request.
             message: The same, decoded.
-            home: The node to use if no other is known.
+            default_node: The node to use if no other is known.
             connect: Returns the connection to a node.
 
         Raises:
-            Refused: It can't be done, because the capture lacks what the request continues.
+            RewriteError: The capture lacks the beginning of what the request continues.
             ReplayError: The target does not respond, or is not ready in time.
         """
         producer = producer_of(message)
-        if producer is None or not producer.title or was_refused(captured):
+        if producer is None or not producer.transactional_id or was_refused(captured):
             return []
-        title, known = self._world.names.prefixed(producer.title), self._world.producers
-        async with self._giving[producer.title]:
+        title, producers = self._ids.names.prefixed(producer.transactional_id), self._ids.producers
+        async with self._locks[producer.transactional_id]:
             if message.api == "EndTxn" and title not in self._transactions.open:
                 self._skip_end(producer, captured)
                 raise RewriteError(NO_BEGINNING)
-            is_known = known.knows(*producer.number)
-            is_next = not is_known and known.live(*producer.number) is not None
+            is_known = producers.knows(*producer.id_and_epoch)
+            is_next = not is_known and producers.live(*producer.id_and_epoch) is not None
             is_next |= is_known and self._is_added(title, message)
             if not is_next or title not in self._transactions.open:
                 return []
-            raises = captured.api_version >= _RAISES_EPOCHS.get(captured.api, _NEVER)
-            change = await self._end(producer, title, raises, (home, connect))
+            raises = captured.api_version >= _RAISES_EPOCH_FROM.get(captured.api, _NEVER)
+            change = await self._commit(producer, title, raises, (default_node, connect))
             return [change] if change else []
 
-    def _is_added(self, title: str, message: Message) -> bool:
+    def _is_added(self, transactional_id: str, message: Message) -> bool:
         """Return whether a request adds again what its transaction has already."""
         assert message.body is not None
-        names = self._world.names
+        names = self._ids.names
         again = {
             (names.topic(each[0]), each[1])
             if isinstance(each, tuple)
             else names.prefixed(str(each))
-            for each in added(message.api or "", message.body)
+            for each in added_elements(message.api or "", message.body)
         }
-        return not again.isdisjoint(self._transactions.added.get(title, ()))
+        return not again.isdisjoint(self._transactions.added.get(transactional_id, ()))
 
-    def _skip_end(self, producer: Asker, captured: CapturedExchange) -> None:
+    def _skip_end(self, producer: CapturedProducer, captured: CapturedExchange) -> None:
         """Map the captured epoch after an omitted EndTxn to the epoch that the target has."""
-        told = captured.response_message()
-        live = self._world.producers.live(*producer.number)
-        given = told.body.get("producer_id", -1) if told is not None and told.body else -1
-        if live is not None and given >= 0 and told is not None and told.body is not None:
-            self._world.producers.learn((given, told.body.producer_epoch), live)
+        response = captured.response_message()
+        live = self._ids.producers.live(*producer.id_and_epoch)
+        given = (
+            response.body.get("producer_id", -1) if response is not None and response.body else -1
+        )
+        if live is not None and given >= 0 and response is not None and response.body is not None:
+            self._ids.producers.learn((given, response.body.producer_epoch), live)
 
-    async def _end(
+    async def _commit(
         self,
-        producer: Asker,
-        title: str,
+        producer: CapturedProducer,
+        transactional_id: str,
         raises: bool,
-        where: tuple[int, Callable[[int], Awaitable[BrokerConnection]]],
+        destination: tuple[int, Callable[[int], Awaitable[BrokerConnection]]],
     ) -> Change | None:
-        live = self._world.producers.live(producer.producer_id, None)
+        live = self._ids.producers.live(producer.producer_id, None)
         if live is None:
             return None
         body = Container(
-            transactional_id=title, producer_id=live[0], producer_epoch=live[1], committed=True
+            transactional_id=transactional_id,
+            producer_id=live[0],
+            producer_epoch=live[1],
+            committed=True,
         )
         version = _END_THAT_RAISES if raises else _END_THAT_KEEPS
-        change = Change("transactional_id", Role.TRANSACTIONAL_ID, None, "EndTxn", MADE_UP)
-        wanted = Addition(title, "EndTxn", version, body, frozenset(), change)
-        answer = await add(wanted, self._cluster, *where)
-        if answer is None:
+        change = Change("transactional_id", Role.TRANSACTIONAL_ID, None, "EndTxn", NOT_CAPTURED)
+        wanted = Addition(transactional_id, "EndTxn", version, body, frozenset(), change)
+        response = await send_addition(wanted, self._cluster, *destination)
+        if response is None:
             return None
-        await take_effect("EndTxn", body, answer, self._cluster)
-        self._transactions.ended(title)
-        self._world.synthesised_commits += 1
+        await wait_until_visible("EndTxn", body, response, self._cluster)
+        self._transactions.record_end(transactional_id)
+        self._ids.synthesised_commits += 1
         if raises:
-            now = answer.get("producer_id", live[0]), answer.get("producer_epoch", live[1])
-            self._world.producers.learn(producer.number, now)
+            now = response.get("producer_id", live[0]), response.get("producer_epoch", live[1])
+            self._ids.producers.learn(producer.id_and_epoch, now)
         return change
 
-    async def give(
+    async def obtain_id(
         self,
         captured: CapturedExchange,
         message: Message,
         value: tuple[int, int | None],
-        home: int,
+        default_node: int,
         connect: Callable[[int], Awaitable[BrokerConnection]],
     ) -> Change | None:
         """
@@ -190,7 +195,7 @@ class MadeUp:
                 new id has no transactional id, so that the target doesn't know one either.
             message: The same, decoded.
             value: Captured id and epoch; the epoch is None if the field has only the id.
-            home: The node to use if no other is known.
+            default_node: The node to use if no other is known.
             connect: Returns the connection to a node.
 
         Returns:
@@ -198,31 +203,37 @@ class MadeUp:
         """
         producer = producer_of(message)
         is_own = producer is not None and producer.producer_id == value[0]
-        title = producer.title if producer is not None and is_own else ""
+        title = producer.transactional_id if producer is not None and is_own else ""
         if _NO_MAPPING in _errors(captured):
             title = ""
         epoch = value[1] if value[1] is not None else 0
-        named = self._world.names.prefixed(title) if title else None
-        change = Change("producer_id", Role.PRODUCER_ID, None, "InitProducerId", MADE_UP)
-        async with self._giving[value[0]]:
-            if self._world.producers.live(*value) is not None:
+        named = self._ids.names.prefixed(title) if title else None
+        change = Change("producer_id", Role.PRODUCER_ID, None, "InitProducerId", NOT_CAPTURED)
+        async with self._locks[value[0]]:
+            if self._ids.producers.live(*value) is not None:
                 return change  # another connection has got it
-            asked = Container(_NEW_PRODUCER, transactional_id=named)
-            about = named or "", "InitProducerId", _NEWEST_FOR_CLIENTS, asked, frozenset[Any]()
-            given = await add(Addition(*about, change), self._cluster, home, connect)
+            request = Container(_NEW_PRODUCER, transactional_id=named)
+            arguments = (
+                named or "",
+                "InitProducerId",
+                _NEWEST_FOR_CLIENTS,
+                request,
+                frozenset[Any](),
+            )
+            given = await send_addition(
+                Addition(*arguments, change), self._cluster, default_node, connect
+            )
             if given is None:
                 return None
-            self._transactions.ended(named or "")
-            self._world.producers.learn(
-                (value[0], epoch), (given.producer_id, given.producer_epoch)
-            )
+            self._transactions.record_end(named or "")
+            self._ids.producers.learn((value[0], epoch), (given.producer_id, given.producer_epoch))
         return change
 
 
-def producer_of(message: Message) -> Asker | None:
+def producer_of(message: Message) -> CapturedProducer | None:
     """Return the producer of a request; None if it has none."""
     body = message.body
-    if body is None or message.api not in _OF_TRANSACTIONS:
+    if body is None or message.api not in _TRANSACTION_APIS:
         return None
     if message.api != "Produce":
         ids = (
@@ -230,12 +241,12 @@ def producer_of(message: Message) -> Asker | None:
             for version in ("", "v3_and_below_")
         )
         found = next(((each, epoch) for each, epoch in ids if each >= 0), None)
-        return None if found is None else Asker(title_of(body) or "", *found)
+        return None if found is None else CapturedProducer(transactional_id_of(body) or "", *found)
     records = (each.records or b"" for topic in body.topic_data for each in topic.partition_data)
     for each in records:
-        piece = next(iter(batch_headers(each)), None)
-        if piece is not None and piece.producer is not None and piece.producer.producer_id >= 0:
-            return Asker(body.get("transactional_id") or "", *piece.producer[:2])
+        batch = next(iter(batch_headers(each)), None)
+        if batch is not None and batch.producer is not None and batch.producer.producer_id >= 0:
+            return CapturedProducer(body.get("transactional_id") or "", *batch.producer[:2])
     return None
 
 
@@ -248,7 +259,7 @@ _NO_MAPPING = error_code("INVALID_PRODUCER_ID_MAPPING")
 
 
 def _errors(captured: CapturedExchange) -> Collection[int]:
-    told = captured.response_message()
-    if told is None or told.body is None or told.schema is None:
+    response = captured.response_message()
+    if response is None or response.body is None or response.schema is None:
         return ()
-    return tuple(errors_of(told.schema, told.api_version or 0, told.body))
+    return tuple(errors_of(response.schema, response.api_version or 0, response.body))

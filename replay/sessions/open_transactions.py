@@ -1,4 +1,4 @@
-"""Transactions that are open on the target, so that none stays behind."""
+"""Open transactions on the target: records and, at the end of a pass, aborts them."""
 
 from __future__ import annotations
 
@@ -14,53 +14,54 @@ from dissector.protocol.apis import KEYS
 from dissector.protocol.error_codes import ERRORS, error_code, error_name
 from replay.client.cluster import Cluster, CoordinatorType
 from replay.sessions.retry_policy import FIRST_PAUSE_S, LONGEST_PAUSE_S
-from replay.sessions.transaction_compat import added
+from replay.sessions.transaction_compat import added_elements
 
-_BEGIN = frozenset({"AddPartitionsToTxn", "AddOffsetsToTxn", "TxnOffsetCommit", "Produce"})
-_END = frozenset({"EndTxn", "InitProducerId"})
+_BEGINNING_APIS = frozenset({"AddPartitionsToTxn", "AddOffsetsToTxn", "TxnOffsetCommit", "Produce"})
+_ENDING_APIS = frozenset({"EndTxn", "InitProducerId"})
 
 _TIMEOUT_MS = 60_000
 
 _NOT_FOUND = error_code("TRANSACTIONAL_ID_NOT_FOUND")
-_SETTLED = frozenset({"Empty", "CompleteCommit", "CompleteAbort"})
+_COMPLETED_STATES = frozenset({"Empty", "CompleteCommit", "CompleteAbort"})
 
 
-class Transactions:
+class OpenTransactions:
     """
     The transactions of a pass.
 
     Attributes:
         open: Transactional ids that may have an open transaction.
-        added: Transactional id -> what was added to its transaction, by its client or by us.
+        added: Transactional id -> the partitions and groups in its transaction, added by its
+            client or by the replay.
     """
 
     def __init__(self) -> None:
         self.open: dict[str, None] = {}
         self.added: defaultdict[str, set[Hashable]] = defaultdict(set)
 
-    def sent(self, api: str, body: Container) -> None:
-        """Note a request as it is sent."""
-        title = title_of(body)
-        if api in _BEGIN and title:
+    def record_request(self, api: str, body: Container) -> None:
+        """Record a request as it is sent."""
+        title = transactional_id_of(body)
+        if api in _BEGINNING_APIS and title:
             self.open[title] = None
-            self.added[title] |= added(api, body)
+            self.added[title] |= added_elements(api, body)
 
-    def answered(self, api: str, body: Container, answer: Container) -> None:
-        """Note what became of it."""
-        if api in _END and not answer.error_code:
-            self.ended(title_of(body) or "")
+    def record_response(self, api: str, body: Container, response: Container) -> None:
+        """Record the response to a request."""
+        if api in _ENDING_APIS and not response.error_code:
+            self.record_end(transactional_id_of(body) or "")
 
-    def ended(self, title: str) -> None:
-        """Note that nothing of a transactional id is open any more."""
-        self.open.pop(title, None)
-        self.added.pop(title, None)
+    def record_end(self, transactional_id: str) -> None:
+        """Record that a transactional id has no open transaction any more."""
+        self.open.pop(transactional_id, None)
+        self.added.pop(transactional_id, None)
 
     async def abort(self, cluster: Cluster, timeout_s: float) -> list[str]:
         """
-        Abort what the target says is open: a producer that begins anew ends what was before.
+        Abort the transactions that are open on the target, by InitProducerId.
 
         Returns:
-            What could not be aborted, and why.
+            For each transaction that could not be aborted a message with the reason.
         """
         failures = []
         for title in list(self.open):
@@ -74,9 +75,9 @@ class Transactions:
         return failures
 
 
-async def _abort(cluster: Cluster, title: str) -> None:
+async def _abort(cluster: Cluster, transactional_id: str) -> None:
     body = {
-        "transactional_id": title,
+        "transactional_id": transactional_id,
         "transaction_timeout_ms": _TIMEOUT_MS,
         "producer_id": -1,
         "producer_epoch": -1,
@@ -85,36 +86,38 @@ async def _abort(cluster: Cluster, title: str) -> None:
     }
     pause_s = FIRST_PAUSE_S
     while True:
-        node = await cluster.coordinator(CoordinatorType.TRANSACTION, title)
+        node = await cluster.coordinator(CoordinatorType.TRANSACTION, transactional_id)
         error = await _error(cluster, node, body)
         if not error:
             return
         if not ERRORS.get(error, ("", False))[1]:
-            raise ReplayError(title, f"InitProducerId: {error_name(error)}")
-        cluster.forget_coordinator(CoordinatorType.TRANSACTION, title)
+            raise ReplayError(transactional_id, f"InitProducerId: {error_name(error)}")
+        cluster.forget_coordinator(CoordinatorType.TRANSACTION, transactional_id)
         await asyncio.sleep(pause_s)
         pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
 
 
-async def is_settled(cluster: Cluster, title: str) -> bool | None:
-    """Tell whether nothing of a transactional id is under way; None where the target can't say."""
+async def is_completed(cluster: Cluster, transactional_id: str) -> bool | None:
+    """Return whether a transactional id has no open transaction; None if the target can't say."""
     if KEYS["DescribeTransactions"] not in cluster.versions:
         return None
-    node = await cluster.coordinator(CoordinatorType.TRANSACTION, title)
-    answer = await cluster.request(node, "DescribeTransactions", {"transactional_ids": [title]})
-    (told,) = answer.transaction_states
-    return bool(told.error_code == _NOT_FOUND or told.transaction_state in _SETTLED)
+    node = await cluster.coordinator(CoordinatorType.TRANSACTION, transactional_id)
+    response = await cluster.request(
+        node, "DescribeTransactions", {"transactional_ids": [transactional_id]}
+    )
+    (state,) = response.transaction_states
+    return bool(state.error_code == _NOT_FOUND or state.transaction_state in _COMPLETED_STATES)
 
 
 async def _error(cluster: Cluster, node: int | None, body: dict[str, Any]) -> int:
     """Abort a transaction if it is open; return an error code."""
-    if await is_settled(cluster, body["transactional_id"]):
+    if await is_completed(cluster, body["transactional_id"]):
         return 0
     error: int = (await cluster.request(node, "InitProducerId", body)).error_code
     return error
 
 
-def title_of(body: Container) -> str | None:
-    """Return the transactional id that a request names; None or empty where it names none."""
+def transactional_id_of(body: Container) -> str | None:
+    """Return the transactional id in a request; None or empty if it has none."""
     title: str | None = body.get("transactional_id") or body.get("v3_and_below_transactional_id")
     return title

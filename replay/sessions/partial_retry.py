@@ -15,65 +15,65 @@ from replay.fields.field_layout import Scope
 from replay.mapping.id_map import IdMap
 from replay.model.outcome import RequestPart
 
-_Place = tuple[str | None, int]
+_Partition = tuple[str | None, int]
 
 
-def refused_places(answer: Container, world: IdMap) -> set[_Place]:
+def refused_partitions(response: Container, ids: IdMap) -> set[_Partition]:
     """
     Return captured topic and number of the partitions that a Produce response refuses.
 
     The set is empty if one of the topics is unknown: then the whole request must be retried.
     """
     found = {
-        (_topic(topic, world, is_live=True), each.index)
-        for topic in answer.responses
+        (_topic(topic, ids, is_live=True), each.index)
+        for topic in response.responses
         for each in topic.partition_responses
         if each.error_code
     }
     return set() if any(topic is None for topic, _ in found) else found
 
 
-def keep_refused(body: Container, refused: set[_Place], world: IdMap) -> None:
+def drop_accepted(body: Container, refused: set[_Partition], ids: IdMap) -> None:
     """Remove the partitions that need no retry from a captured Produce request."""
-    kept = []
+    topics = []
     for topic in body.topic_data:
-        title = _topic(topic, world, is_live=False)
+        title = _topic(topic, ids, is_live=False)
         topic.partition_data = [e for e in topic.partition_data if (title, e.index) in refused]
-        kept += [topic] if topic.partition_data else []
-    body.topic_data = kept
+        topics += [topic] if topic.partition_data else []
+    body.topic_data = topics
 
 
 def accepted_part(part: RequestPart) -> RequestPart | None:
     """Return the accepted partitions of a Produce part; None if the broker accepted nothing."""
     if part.response is None:
         return None
-    taken = {
+    accepted = {
         (_title(topic), each.index)
         for topic in part.response.responses
         for each in topic.partition_responses
         if not each.error_code
     }
-    if not taken:
+    if not accepted:
         return None
-    request = _trimmed(part.request, "topic_data", "partition_data", taken.__contains__)
-    response = _trimmed(part.response, "responses", "partition_responses", taken.__contains__)
+    request = _trimmed(part.request, "topic_data", "partition_data", accepted.__contains__)
+    response = _trimmed(part.response, "responses", "partition_responses", accepted.__contains__)
     return RequestPart(part.node, part.version, request, response)
 
 
 def _trimmed(
     body: Container, topics: str, partitions: str, is_kept: Callable[[tuple[object, int]], bool]
 ) -> Container:
-    found = []
+    trimmed = []
     for topic in body[topics]:
-        kept = [each for each in topic[partitions] if is_kept((_title(topic), each.index))]
-        found += [Container({**topic, partitions: kept})] if kept else []
-    return Container({**body, topics: found})
+        elements = [each for each in topic[partitions] if is_kept((_title(topic), each.index))]
+        trimmed += [Container({**topic, partitions: elements})] if elements else []
+    return Container({**body, topics: trimmed})
 
 
 def _title(topic: Container) -> object:
     return topic.get("name") or topic.get("topic_id")
 
 
-def _topic(topic: Container, world: IdMap, *, is_live: bool) -> str | None:
+def _topic(topic: Container, ids: IdMap, *, is_live: bool) -> str | None:
     scope = Scope(topic=topic.get("name"), topic_id=topic.get("topic_id"))
-    return world.topic_of(world.captured_scope(scope) if is_live else scope)
+    return ids.topic_of(ids.captured_scope(scope) if is_live else scope)

@@ -22,12 +22,12 @@ from replay.fields.batch_rewriter import batch_headers
 from replay.fields.field_layout import Role, Scope
 from replay.fields.roles import value_walk, walk
 from replay.mapping.id_map import IdMap
-from replay.plan.exclusion_policy import UNHEARD_OF, of_setting
+from replay.plan.exclusion_policy import UNKNOWN_PARTITION_ERRORS, setting_prerequisite
 from replay.plan.group_order import REBALANCES, has_partitions
 
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.01, 0.5
 
-SOON_S = 1.0
+RECORDS_PATIENCE_S = 1.0
 """How long records of some partitions may take once all dependencies have their responses."""
 
 _ERRORS = frozenset({Role.ERROR})
@@ -41,7 +41,7 @@ _SETTINGS = {
 }
 """API that describes settings of the controller -> the array of its response."""
 
-_UNKNOWN = {
+_UNKNOWN_ERRORS = {
     "DescribeUserScramCredentials": {error_code("RESOURCE_NOT_FOUND")},
     "RenewDelegationToken": {error_code("DELEGATION_TOKEN_NOT_FOUND")},
     "ExpireDelegationToken": {error_code("DELEGATION_TOKEN_NOT_FOUND")},
@@ -49,7 +49,7 @@ _UNKNOWN = {
 """API -> the errors of a broker that does not know such a setting yet."""
 
 
-_WANTS_ID = error_code("MEMBER_ID_REQUIRED")
+_MEMBER_ID_REQUIRED = error_code("MEMBER_ID_REQUIRED")
 _FENCED_SESSIONS = frozenset(
     error_code(name)
     for name in (
@@ -60,7 +60,7 @@ _FENCED_SESSIONS = frozenset(
 )
 
 
-class Again(StrEnum):
+class RetryReason(StrEnum):
     """
     The reason for a retry.
 
@@ -86,25 +86,25 @@ class Again(StrEnum):
     MEMBERS = "members"
     REJOIN = "rejoin"
     ASSIGNMENT = "assignment"
-    REST = "rest"
+    STABLE_GROUP = "rest"
     SETTINGS = "settings"
     ABSENT = "absent"
     OFFSETS = "offsets"
 
 
-_BEGINNINGS = frozenset(
-    of_setting(api, "share.auto.offset.reset")
+_OFFSET_RESET_SETTINGS = frozenset(
+    setting_prerequisite(api, "share.auto.offset.reset")
     for api in ("AlterConfigs", "IncrementalAlterConfigs")
 )
 """What sets the start of a share group (KIP-932), which is by default the end of the log."""
 
-_MAKERS = {
-    Again.SETTINGS: frozenset(
+_PROVIDERS = {
+    RetryReason.SETTINGS: frozenset(
         {"CreateAcls", "AlterClientQuotas", "AlterUserScramCredentials", "CreateDelegationToken"}
     ),
-    Again.ABSENT: frozenset({"CreatePartitions", "DeleteTopics"}),
-    Again.OFFSETS: _BEGINNINGS | {"AlterShareGroupOffsets"},
-    Again.NO_RECORDS: _BEGINNINGS,
+    RetryReason.ABSENT: frozenset({"CreatePartitions", "DeleteTopics"}),
+    RetryReason.OFFSETS: _OFFSET_RESET_SETTINGS | {"AlterShareGroupOffsets"},
+    RetryReason.NO_RECORDS: _OFFSET_RESET_SETTINGS,
 }
 """
 Reason for a retry -> the requests that bring about what is missing. A topic that was not deleted
@@ -112,14 +112,14 @@ is not created anew either, maybe with more partitions.
 """
 
 
-def is_in_vain(why: Again, lacks: frozenset[str]) -> bool:
-    """Return whether a retry is in vain because of missing prerequisites (`lacks`)."""
-    return not lacks.isdisjoint(_MAKERS.get(why, ()))
+def is_in_vain(why: RetryReason, missing: frozenset[str]) -> bool:
+    """Return whether a retry is in vain because of missing prerequisites (`missing`)."""
+    return not missing.isdisjoint(_PROVIDERS.get(why, ()))
 
 
-def why_again(
-    api_key: int, captured: Message | None, live: Container, version: int, world: IdMap
-) -> Again | None:
+def retry_reason(
+    api_key: int, captured: Message | None, live: Container, version: int, ids: IdMap
+) -> RetryReason | None:
     """
     Return why to retry a request; None if its response is final.
 
@@ -128,7 +128,7 @@ def why_again(
         captured: The captured response; without one, nothing is retried.
         live: The response body of the target.
         version: The version of the live response.
-        world: The id mapping.
+        ids: The id mapping.
     """
     found = api(api_key)
     if found is None or captured is None or captured.body is None:
@@ -137,30 +137,38 @@ def why_again(
     before = Counter(errors_of(found.response, captured.api_version, captured.body))
     now = Counter(errors_of(found.response, version, live)) - before
     if now:
-        return _why_error(found.name, set(now))
+        return _error_reason(found.name, set(now))
     match found.name:
         case "Fetch" | "ShareFetch":
-            why = _why_records(found.response, captured, live, version, world)
+            why = _records_reason(found.response, captured, live, version, ids)
             # Records of a share group are acquired: another request would acquire more.
-            return why if why is Again.NO_RECORDS or found.name == "Fetch" else None
+            return why if why is RetryReason.NO_RECORDS or found.name == "Fetch" else None
         case "Heartbeat" | "SyncGroup":
-            awaited = captured.body.error_code == REBALANCES and not live.error_code
-            return Again.REBALANCE if awaited else None
+            is_missing = captured.body.error_code == REBALANCES and not live.error_code
+            return RetryReason.REBALANCE if is_missing else None
         case "ConsumerGroupHeartbeat" | "ShareGroupHeartbeat":
-            told = captured.body.assignment is not None and live.assignment is None
-            awaited = told or has_partitions(captured.body) > has_partitions(live)
-            return Again.ASSIGNMENT if awaited and not live.error_code else None
+            is_new = captured.body.assignment is not None and live.assignment is None
+            is_missing = is_new or has_partitions(captured.body) > has_partitions(live)
+            return RetryReason.ASSIGNMENT if is_missing and not live.error_code else None
         case "StreamsGroupHeartbeat":
-            told = captured.body.active_tasks is not None and live.active_tasks is None
-            awaited = told or bool(_statuses(live) - _statuses(captured.body))
-            return Again.ASSIGNMENT if awaited and not live.error_code else None
+            is_new = captured.body.active_tasks is not None and live.active_tasks is None
+            is_missing = is_new or bool(_statuses(live) - _statuses(captured.body))
+            return RetryReason.ASSIGNMENT if is_missing and not live.error_code else None
         case "ConsumerGroupDescribe" | "ShareGroupDescribe" | "StreamsGroupDescribe":
-            return Again.REST if _moving(live) > _moving(captured.body) else None
+            return (
+                RetryReason.STABLE_GROUP
+                if _transitional_groups(live) > _transitional_groups(captured.body)
+                else None
+            )
         case "DescribeShareGroupOffsets":
-            return Again.OFFSETS if _begun(captured.body) > _begun(live) else None
+            return (
+                RetryReason.OFFSETS
+                if _started_partitions(captured.body) > _started_partitions(live)
+                else None
+            )
         case name if name in _SETTINGS:
             counts = [len(body[_SETTINGS[name]] or ()) for body in (captured.body, live)]
-            return Again.SETTINGS if counts[0] > counts[1] else None
+            return RetryReason.SETTINGS if counts[0] > counts[1] else None
     return None
 
 
@@ -169,12 +177,12 @@ def _statuses(body: Container) -> set[int]:
     return {each.status_code for each in body.status or ()}
 
 
-def _moving(body: Container) -> int:
+def _transitional_groups(body: Container) -> int:
     """Return how many groups are in a transitional state."""
-    return sum(each.group_state in ON_THE_WAY for each in body.groups)
+    return sum(each.group_state in TRANSITIONAL_STATES for each in body.groups)
 
 
-def _begun(body: Container) -> int:
+def _started_partitions(body: Container) -> int:
     """Return how many share partitions have a start offset."""
     return sum(
         partition.start_offset >= 0
@@ -184,19 +192,19 @@ def _begun(body: Container) -> int:
     )
 
 
-def _why_error(name: str, errors: set[int]) -> Again | None:
+def _error_reason(name: str, errors: set[int]) -> RetryReason | None:
     if errors & MISROUTED:
-        return Again.MISROUTED
+        return RetryReason.MISROUTED
     if name == "Fetch" and errors & _FENCED_SESSIONS:
-        return Again.SESSION
-    if name == "JoinGroup" and _WANTS_ID in errors:
-        return Again.MEMBER_ID
-    if errors & _UNKNOWN.get(name, set()):
-        return Again.SETTINGS
+        return RetryReason.SESSION
+    if name == "JoinGroup" and _MEMBER_ID_REQUIRED in errors:
+        return RetryReason.MEMBER_ID
+    if errors & _UNKNOWN_ERRORS.get(name, set()):
+        return RetryReason.SETTINGS
     passing = {each for each in errors if ERRORS.get(each, ("", False))[1]}
     if not passing:
         return None
-    return Again.ABSENT if passing <= UNHEARD_OF else Again.NOT_READY
+    return RetryReason.ABSENT if passing <= UNKNOWN_PARTITION_ERRORS else RetryReason.NOT_READY
 
 
 def errors_of(schema: Schema, version: int, body: Container) -> Iterator[int]:
@@ -209,19 +217,19 @@ def rebalances(schema: Schema, version: int, body: Container) -> bool:
     return REBALANCES in set(errors_of(schema, version, body))
 
 
-def _why_records(
-    schema: Schema, captured: Message, live: Container, version: int, world: IdMap
-) -> Again | None:
+def _records_reason(
+    schema: Schema, captured: Message, live: Container, version: int, ids: IdMap
+) -> RetryReason | None:
     """Return whether all or some of the partitions with captured records have none yet."""
     assert captured.body is not None
     assert captured.api_version is not None
-    asked = _with_records(schema, captured.api_version, captured.body, world.topic_of)
-    there = asked & _with_records(
-        schema, version, live, lambda scope: world.topic_of(world.captured_scope(scope))
+    expected = _with_records(schema, captured.api_version, captured.body, ids.topic_of)
+    present = expected & _with_records(
+        schema, version, live, lambda scope: ids.topic_of(ids.captured_scope(scope))
     )
-    if asked == there:
+    if expected == present:
         return None
-    return Again.SOME_RECORDS if there else Again.NO_RECORDS
+    return RetryReason.SOME_RECORDS if present else RetryReason.NO_RECORDS
 
 
 def _with_records(
@@ -235,4 +243,4 @@ def _with_records(
     }
 
 
-ON_THE_WAY = frozenset({"Assigning", "Reconciling"})
+TRANSITIONAL_STATES = frozenset({"Assigning", "Reconciling"})

@@ -38,26 +38,26 @@ class Addition(NamedTuple):
     A request that adds partitions or a group to a transaction.
 
     Attributes:
-        title: The transactional id.
+        transactional_id: The transactional id.
         api: The API of the request: AddPartitionsToTxn or AddOffsetsToTxn.
         version: The newest version of the API that is for clients.
         body: The request body.
-        what: The partitions or the group, as a key to distinguish additions.
+        elements: The partitions or the group, as a key to distinguish additions.
         change: The change for the report.
     """
 
-    title: str
+    transactional_id: str
     api: str
     version: int
     body: Container
-    what: frozenset[Hashable]
+    elements: frozenset[Hashable]
     change: Change
 
 
-async def add(
+async def send_addition(
     wanted: Addition,
     cluster: Cluster,
-    home: int,
+    default_node: int,
     connect: Callable[[int], Awaitable[BrokerConnection]],
 ) -> Container | None:
     """
@@ -66,7 +66,7 @@ async def add(
     Args:
         wanted: The addition.
         cluster: The target.
-        home: The node to send to if the request has no specific destination.
+        default_node: The node to send to if the request has no specific destination.
         connect: Returns the connection to a node.
 
     Returns:
@@ -81,20 +81,20 @@ async def add(
     if version is None:
         return None
     async for _ in cluster.attempts(f"{wanted.api} was not done"):
-        ((node, body),) = await route(found.key, version, wanted.body, cluster, home)
-        answer = await (await connect(node)).request(found.key, version, body)
-        assert answer is not None
-        errors = set(errors_of(found.response, version, answer))
+        ((node, body),) = await route(found.key, version, wanted.body, cluster, default_node)
+        response = await (await connect(node)).request(found.key, version, body)
+        assert response is not None
+        errors = set(errors_of(found.response, version, response))
         if not errors:
-            return answer
+            return response
         if not any(ERRORS.get(each, ("", False))[1] for each in errors):
             break
         if errors & MISROUTED:
-            cluster.forget_coordinator(CoordinatorType.TRANSACTION, wanted.title)
+            cluster.forget_coordinator(CoordinatorType.TRANSACTION, wanted.transactional_id)
     return None
 
 
-def addition(
+def addition_for(
     name: str, captured: int, version: int, body: Container, is_partial: bool = False
 ) -> Addition | None:
     """
@@ -115,7 +115,7 @@ def addition(
     return _partitions(body) if name == "Produce" else _offsets(body)
 
 
-def added(api: str, body: Container) -> frozenset[Hashable]:
+def added_elements(api: str, body: Container) -> frozenset[Hashable]:
     """Return what a client's request adds to its transaction, as in `Addition.what`."""
     if api == "AddPartitionsToTxn":
         topics = body.get("v3_and_below_topics") or ()
@@ -124,40 +124,40 @@ def added(api: str, body: Container) -> frozenset[Hashable]:
 
 
 def _partitions(body: Container) -> Addition | None:
-    producer = next(filter(None, map(_producer, _written(body))), None)
+    producer = next(filter(None, map(_producer, _records_fields(body))), None)
     if producer is None:
         return None
     topics = [
         Container(name=topic.name, partitions=[each.index for each in topic.partition_data])
         for topic in body.topic_data
     ]
-    asked = Container(
+    request = Container(
         v3_and_below_transactional_id=body.transactional_id,
         v3_and_below_producer_id=producer.producer_id,
         v3_and_below_producer_epoch=producer.epoch,
         v3_and_below_topics=topics,
     )
     what = frozenset((topic.name, index) for topic in topics for index in topic.partitions)
-    return _addition(body.transactional_id, "AddPartitionsToTxn", 3, asked, what)
+    return _addition(body.transactional_id, "AddPartitionsToTxn", 3, request, what)
 
 
 def _offsets(body: Container) -> Addition:
     names = ("transactional_id", "producer_id", "producer_epoch", "group_id")
-    asked = Container({name: body[name] for name in names})
+    request = Container({name: body[name] for name in names})
     what = frozenset({body.group_id})
-    return _addition(body.transactional_id, "AddOffsetsToTxn", 4, asked, what)
+    return _addition(body.transactional_id, "AddOffsetsToTxn", 4, request, what)
 
 
 def _addition(
-    title: str, api: str, version: int, asked: Container, what: frozenset[Hashable]
+    transactional_id: str, api: str, version: int, request: Container, elements: frozenset[Hashable]
 ) -> Addition:
     change = Change("transactional_id", Role.TRANSACTIONAL_ID, None, api, ADDED)
-    return Addition(title, api, version, asked, what, change)
+    return Addition(transactional_id, api, version, request, elements, change)
 
 
-def _written(body: Container) -> list[bytes]:
+def _records_fields(body: Container) -> list[bytes]:
     return [each.records or b"" for topic in body.topic_data for each in topic.partition_data]
 
 
 def _producer(records: bytes) -> Producer | None:
-    return next((piece.producer for piece in batch_headers(records)), None)
+    return next((batch.producer for batch in batch_headers(records)), None)

@@ -2,8 +2,8 @@
 Visibility: waits until the effect of a response is visible on all brokers.
 
 Brokers respond before that: markers of a transaction are written later, and metadata of topics
-reaches brokers after the controller. Steps that depend on a response (see `causes`) depend on its
-effect too.
+reaches brokers after the controller. Steps that depend on a response (see `dependencies`) depend on
+its effect too.
 
 Source: KIP-98, KIP-890 (transactions); KIP-500 (brokers follow the metadata log).
 """
@@ -17,52 +17,56 @@ from construct import Container
 
 from dissector.errors import ReplayError
 from replay.client.cluster import Cluster
-from replay.sessions.open_transactions import is_settled
+from replay.sessions.open_transactions import is_completed
 
 
-async def take_effect(api: str, request: Container, answer: Container, cluster: Cluster) -> None:
+async def wait_until_visible(
+    api: str, request: Container, response: Container, cluster: Cluster
+) -> None:
     """
     Return when the effect of a response is visible, or after the timeout.
 
     Args:
         api: The name of the API.
         request: The request body, as it was sent.
-        answer: The response body.
+        response: The response body.
         cluster: The target.
     """
-    is_done = _EFFECTS.get(api)
+    is_done = _CHECKS.get(api)
     if is_done is None or request.get("validate_only"):
         return
-    asked = 0
+    attempts = 0
     with suppress(ReplayError):  # dependent requests will fail and be reported
         async for _ in cluster.attempts(f"{api} took no effect"):
-            asked += 1
-            if await is_done(request, answer, cluster):
+            attempts += 1
+            if await is_done(request, response, cluster):
                 return
-            if is_done is _are_set and asked == _MOST_ASKED:
+            if is_done is _are_settings_applied and attempts == _MAX_SETTING_CHECKS:
                 return
 
 
-async def _is_ended(request: Container, answer: Container, cluster: Cluster) -> bool:
-    if answer.error_code:
+async def _is_ended(request: Container, response: Container, cluster: Cluster) -> bool:
+    if response.error_code:
         return True
-    return await is_settled(cluster, request.transactional_id) is not False
+    return await is_completed(cluster, request.transactional_id) is not False
 
 
-async def _are_created(request: Container, answer: Container, cluster: Cluster) -> bool:
-    names = [each.name for each in answer.topics if not each.error_code]
+async def _are_topics_created(request: Container, response: Container, cluster: Cluster) -> bool:
+    names = [each.name for each in response.topics if not each.error_code]
     await cluster.refresh(names)
     return all(name in cluster.topics for name in names)
 
 
-async def _are_deleted(request: Container, answer: Container, cluster: Cluster) -> bool:
-    names = [each.name for each in answer.responses if not each.error_code and each.name]
+async def _are_topics_deleted(request: Container, response: Container, cluster: Cluster) -> bool:
+    names = [each.name for each in response.responses if not each.error_code and each.name]
     await cluster.refresh(names)
     return not any(name in cluster.topics for name in names)
 
 
-async def _are_more(request: Container, answer: Container, cluster: Cluster) -> bool:
-    made = {each.name for each in answer.results if not each.error_code}
+async def _are_partitions_created(
+    request: Container, response: Container, cluster: Cluster
+) -> bool:
+    made = {each.name for each in response.results if not each.error_code}
     await cluster.refresh(made)
     return all(
         cluster.leader(each.name, each.count - 1) is not None
@@ -71,9 +75,9 @@ async def _are_more(request: Container, answer: Container, cluster: Cluster) -> 
     )
 
 
-async def _are_set(request: Container, answer: Container, cluster: Cluster) -> bool:
+async def _are_settings_applied(request: Container, response: Container, cluster: Cluster) -> bool:
     failed = {
-        (each.resource_type, each.resource_name) for each in answer.responses if each.error_code
+        (each.resource_type, each.resource_name) for each in response.responses if each.error_code
     }
     wanted = {
         (each.resource_type, each.resource_name): {
@@ -82,7 +86,7 @@ async def _are_set(request: Container, answer: Container, cluster: Cluster) -> b
             if config.get("config_operation", _SET) == _SET
         }
         for each in request.resources
-        if each.resource_type in _OF_ALL_BROKERS
+        if each.resource_type in _DESCRIBED_BY_ANY_BROKER
     }
     resources = [
         {"resource_type": kind, "resource_name": name, "configuration_keys": list(configs)}
@@ -91,31 +95,31 @@ async def _are_set(request: Container, answer: Container, cluster: Cluster) -> b
     ]
     if not resources:
         return True
-    asked = {"resources": resources, "include_synonyms": False, "include_documentation": False}
-    told = await cluster.request(None, "DescribeConfigs", asked)
+    body = {"resources": resources, "include_synonyms": False, "include_documentation": False}
+    described = await cluster.request(None, "DescribeConfigs", body)
     return all(
         config.is_sensitive
         or config.value == wanted[each.resource_type, each.resource_name][config.name]
-        for each in told.results
+        for each in described.results
         for config in each.configs or ()
     )
 
 
-_MOST_ASKED = 8
+_MAX_SETTING_CHECKS = 8
 """A broker may normalise a value, which then looks like an old one: so attempts are limited."""
 
 _SET = 0
 """The operation SET of IncrementalAlterConfigs."""
 
-_OF_ALL_BROKERS = frozenset({2, 32})
+_DESCRIBED_BY_ANY_BROKER = frozenset({2, 32})
 """Resources that any broker can describe: topics and groups."""
 
-_EFFECTS: dict[str, Callable[[Container, Container, Cluster], Awaitable[bool]]] = {
+_CHECKS: dict[str, Callable[[Container, Container, Cluster], Awaitable[bool]]] = {
     "EndTxn": _is_ended,
-    "CreateTopics": _are_created,
-    "DeleteTopics": _are_deleted,
-    "CreatePartitions": _are_more,
-    "AlterConfigs": _are_set,
-    "IncrementalAlterConfigs": _are_set,
+    "CreateTopics": _are_topics_created,
+    "DeleteTopics": _are_topics_deleted,
+    "CreatePartitions": _are_partitions_created,
+    "AlterConfigs": _are_settings_applied,
+    "IncrementalAlterConfigs": _are_settings_applied,
 }
 """API -> the check whether its response is in effect."""

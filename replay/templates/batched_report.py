@@ -1,4 +1,4 @@
-"""Requests that were answered as captured are reported many at a time."""
+"""Batched report: reports responses that equal the captured ones, many at a time."""
 
 from __future__ import annotations
 
@@ -10,59 +10,66 @@ import numpy as np
 from dissector.capture.columns import Int64s
 from replay.fields.batch_rewriter import PRODUCER_ROLES
 from replay.model.outcome import BatchedOutcome
-from replay.templates.request_kernel import CHANGED, COUNT, LAG, LATENCY, PER_HOLE, STEP
-from replay.templates.template import Stencil
+from replay.templates.request_kernel import (
+    LAG,
+    LATENCY,
+    PER_PARTITION,
+    RECORD_COUNT,
+    REPLACED_ROLES,
+    STEP,
+)
+from replay.templates.template import RequestTemplate
 
-GIVEN_UP = -1
-"""How long the answer took to a request of which somebody else reports."""
+ON_SLOW_PATH = -1
+"""In place of the latency of a request that the slow path reports."""
 
-_AT_ONCE = 1024
+_FLUSH_COUNT = 1024
 
 
-class Unreported:
+class BatchedReporter:
     """
-    What was not reported yet.
+    Collects matched requests, and reports them in batches.
 
     Args:
-        report: Takes it.
+        report: Receives each batch.
     """
 
     def __init__(self, report: Callable[[BatchedOutcome], None]) -> None:
         self._report = report
-        self._told: list[Int64s] = []
+        self._request_rows: list[Int64s] = []
         self._replaced: list[Int64s] = []
         self._count = 0
         self._changes: Counter[tuple[str, str]] = Counter()
 
-    def add(self, told: Int64s, alike: int, stencil: Stencil) -> None:
+    def add(self, request_rows: Int64s, count: int, template: RequestTemplate) -> None:
         """
-        Add requests that were sent by a stencil.
+        Add requests that were sent by a template.
 
         Args:
-            told: What is known of each, as `stamp` tells it.
-            alike: How many of them are not given up.
-            stencil: By which they were sent.
+            request_rows: A row for each request, as the request writer returns it.
+            count: How many of them are not given up.
+            template: By which they were sent.
         """
-        if alike < len(told):
-            told = told[told[:, LATENCY] != GIVEN_UP]
-        for change, times in stencil.changes.items():
-            self._changes[change] += alike * times
-        if stencil.replaced:
-            self._replaced.append(told[:, CHANGED::PER_HOLE].ravel())
-        self._told.append(told[:, :COUNT])
-        self._count += alike
-        if self._count >= _AT_ONCE:
+        if count < len(request_rows):
+            request_rows = request_rows[request_rows[:, LATENCY] != ON_SLOW_PATH]
+        for change, times in template.changes.items():
+            self._changes[change] += count * times
+        if template.replaced:
+            self._replaced.append(request_rows[:, REPLACED_ROLES::PER_PARTITION].ravel())
+        self._request_rows.append(request_rows[:, :RECORD_COUNT])
+        self._count += count
+        if self._count >= _FLUSH_COUNT:
             self.flush()
 
     def flush(self) -> None:
-        """Report all."""
-        told, replaced, changes = self._told, self._replaced, self._changes
-        self._told, self._replaced, self._changes, self._count = [], [], Counter(), 0
+        """Report all collected requests."""
+        rows, replaced, changes = self._request_rows, self._replaced, self._changes
+        self._request_rows, self._replaced, self._changes, self._count = [], [], Counter(), 0
         if replaced:
             roles = np.concatenate(replaced)
             for at, role in enumerate(PRODUCER_ROLES):
                 changes[role, ""] += int(np.count_nonzero(roles & 1 << at))
-        if told:
-            columns: Int64s = np.concatenate(told)
+        if rows:
+            columns: Int64s = np.concatenate(rows)
             steps, lags_ns, latencies_ns = (columns[:, at] for at in (STEP, LAG, LATENCY))
             self._report(BatchedOutcome("Produce", steps, lags_ns, latencies_ns, +changes))

@@ -1,8 +1,8 @@
 """
-Requests of a shape become those for the target, many at a time, by their bytes.
+The request writer: turns captured requests of one shape into requests for the target, by bytes.
 
-What stands around the records is the same in all of them; in batches only the numbers of producers
-are replaced.
+The bytes around the records are the same in all of them; in batches only producer id, epoch and
+sequence are replaced.
 """
 
 from __future__ import annotations
@@ -19,70 +19,72 @@ from dissector.capture.columns import Int64s
 from dissector.engine.records.checksum import crc32c_function, crc32c_table
 from replay.fields.batch_rewriter import PRODUCER_ROLES
 from replay.mapping.producer_ids import ProducerMap
-from replay.plan.request_shapes import Request
+from replay.plan.request_shapes import RequestShape
 from replay.plan.sequence_gaps import SEQUENCES
 from replay.templates.request_kernel import (
     BATCH,
     BATCH_END,
+    BUFFER_FULL,
     CAPTURED,
-    CHANGED,
-    COUNT,
     CRC_AT,
     CRC_FROM,
-    FULL,
-    HOLE,
-    ID,
-    LARGE,
-    LONGER,
-    PER_HOLE,
-    PRODUCER,
+    GROWTH_BYTES,
+    PARTITION_COLUMNS,
+    PER_PARTITION,
+    PRODUCER_UNKNOWN,
+    RECORD_COUNT,
+    REPLACED_ROLES,
     SIZE,
-    WHY,
-    stamp,
+    STALE_CRCS,
+    STOP_REASON,
+    UNKNOWN_PRODUCER,
+    write_requests,
 )
-from replay.templates.step_arrays import Arrays, Bytes, Int32s
+from replay.templates.step_arrays import Bytes, Int32s, StepArrays
 
-MOST = 64
-"""Requests that are written at once."""
+MAX_REQUESTS = 64
+"""Maximum number of requests written by one call of the kernel."""
 
-WORK = 60
-"""Of a request: so much longer it takes where a kernel is not compiled, in microseconds."""
+WORK_US = 60
+"""Extra time that a request takes in an uncompiled kernel, in microseconds."""
 
 _CRC = Struct(">I")
 
-_NOBODY = (-1,) * (HOLE - CAPTURED)
-"""Has written to a partition yet."""
+_NO_PRODUCER = (-1,) * (PARTITION_COLUMNS - CAPTURED)
+"""The producer columns of a partition to which no producer has written yet."""
 
 
 def warm_up(requests: int) -> None:
-    """Load or compile the kernel where so many requests are worth it, before it is needed."""
+    """Load or compile the kernel in advance, if the number of requests is worth it."""
     empty, small, numbers = (np.empty(0, dtype) for dtype in (np.uint8, np.int32, np.int64))
     rows = np.empty((0, 0), np.int64)
     steps = empty, numbers, small, small, small, numbers, empty, numbers, 0, small, 0, 0
-    stamp.ready(*steps, numbers, rows, empty, empty, rows, numbers, numbers, work=WORK * requests)
+    write_requests.ready(
+        *steps, numbers, rows, empty, empty, rows, numbers, numbers, work=WORK_US * requests
+    )
 
 
-class Written(NamedTuple):
+class WrittenRequests(NamedTuple):
     """
     Requests that are ready to be sent.
 
     Attributes:
-        told: A row for each; see `STEP` and so on.
-        data: All their bytes, with sizes.
+        request_rows: A row for each, with the columns `STEP`, `LAG`, ... of the kernel.
+        data: The bytes of all requests, each with its size.
     """
 
-    told: Int64s
+    request_rows: Int64s
     data: bytes
 
 
-class Stamp:
+class RequestWriter:
     """
     Writes requests of one shape.
 
     Args:
         shape: The number of the shape.
-        captured: The captured requests.
-        sent: Those that are sent.
+        captured: The shape of the captured requests.
+        live: The shape of the requests to the target.
         places: Captured topic and number of each partition that they write to.
         replaced: Roles that may be replaced in batches.
     """
@@ -90,91 +92,101 @@ class Stamp:
     def __init__(
         self,
         shape: int,
-        captured: Request,
-        sent: Request,
+        captured: RequestShape,
+        live: RequestShape,
         places: Sequence[tuple[str, int]],
         replaced: frozenset[str],
     ) -> None:
-        lengths = [len(each) for each in sent.literals]
+        lengths = [len(each) for each in live.literals]
         *starts, last = accumulate(lengths[:-1], initial=0)
         mask = sum(1 << at for at, role in enumerate(PRODUCER_ROLES) if role in replaced)
-        longer = sum(lengths) - sum(map(len, captured.literals))
-        head = int.from_bytes(sent.head, "big")
-        about = shape, head, longer, sent.is_compact, mask, last, lengths[-1]
-        self._about: Int64s = np.array(about, np.int64)
+        growth = sum(lengths) - sum(map(len, captured.literals))
+        head = int.from_bytes(live.head, "big")
+        template = shape, head, growth, live.is_compact, mask, last, lengths[-1]
+        self._template: Int64s = np.array(template, np.int64)
         before = map(len, captured.literals[:-1])
-        holes = [(*each, *_NOBODY) for each in zip(before, starts, lengths[:-1], strict=True)]
-        self._holes: Int64s = np.array(holes, np.int64)
-        self._literals: Bytes = np.frombuffer(b"".join(sent.literals), np.uint8)
-        self._state: Int64s = np.zeros(ID + 4, np.int64)
+        partitions = [
+            (*each, *_NO_PRODUCER) for each in zip(before, starts, lengths[:-1], strict=True)
+        ]
+        self._partitions: Int64s = np.array(partitions, np.int64)
+        self._literals: Bytes = np.frombuffer(b"".join(live.literals), np.uint8)
+        self._state: Int64s = np.zeros(UNKNOWN_PRODUCER + 4, np.int64)
         self._places = places
-        self._producers_age = 0
+        self._producers_revision = 0
 
     def write(
         self,
-        arrays: Arrays,
+        arrays: StepArrays,
         steps: Int32s,
         first: int,
         correlation_id: int,
         now_ns: int,
         producers: ProducerMap,
-    ) -> Written | None:
+    ) -> WrittenRequests | None:
         """
-        Write the requests of steps that are ready and have the shape; None where there are none.
+        Write the requests of steps that are ready and have the shape; None if there are none.
 
         Args:
-            arrays: What is known of all steps.
-            steps: Numbers of those of a connection.
-            first: Which of them is the first to be sent.
-            correlation_id: Of the first request.
-            now_ns: The time, from the beginning of the pass.
-            producers: What the target has in the place of captured producers.
+            arrays: The arrays of all steps.
+            steps: Numbers of the steps of a connection.
+            first: Index of the first of them to be sent.
+            correlation_id: The correlation id of the first request.
+            now_ns: Time since the start of the pass.
+            producers: The mapping of producer ids, epochs and sequences.
         """
-        if self._producers_age != producers.revision:
-            self._producers_age = producers.revision
-            self._holes[:, CAPTURED] = -1
+        if self._producers_revision != producers.revision:
+            self._producers_revision = producers.revision
+            self._partitions[:, CAPTURED] = -1
         a, state = arrays, self._state
-        told = arrays.table(MOST, COUNT + PER_HOLE * len(self._places))
+        request_rows = arrays.table(MAX_REQUESTS, RECORD_COUNT + PER_PARTITION * len(self._places))
         while True:
-            count = stamp(
-                *(a.frames, a.places, a.sizes, a.shapes, a.causes, a.cause_ends, a.is_done),
+            count = write_requests(
+                *(
+                    a.frames,
+                    a.positions,
+                    a.sizes,
+                    a.shapes,
+                    a.dependencies,
+                    a.dependency_ends,
+                    a.is_done,
+                ),
                 *(a.due_ns, now_ns, steps, first, correlation_id),
-                *(self._about, self._holes, self._literals, a.room, told),
+                *(self._template, self._partitions, self._literals, a.buffer, request_rows),
                 *(crc32c_table(), state),
                 work=0,
             )
             if count:
                 break
-            if state[WHY] == FULL:
-                size = a.sizes[steps[first]] + self._about[LONGER]
-                arrays.room = np.empty(4 + size, np.uint8)
-            elif state[WHY] != PRODUCER or not self._meet(producers):
+            if state[STOP_REASON] == BUFFER_FULL:
+                size = a.sizes[steps[first]] + self._template[GROWTH_BYTES]
+                arrays.buffer = np.empty(4 + size, np.uint8)
+            elif state[STOP_REASON] != PRODUCER_UNKNOWN or not self._learn_producer(producers):
                 return None
-        told = told[:count].copy()
-        size, large = state[SIZE : LARGE + 1].tolist()
+        request_rows = request_rows[:count].copy()
+        size, large = state[SIZE : STALE_CRCS + 1].tolist()
         if large:
-            _put_crcs(arrays.room, told)
-        arrays.have_read(size)
-        return Written(told, arrays.room[:size].tobytes())
+            _put_crcs(arrays.buffer, request_rows)
+        arrays.release_read(size)
+        return WrittenRequests(request_rows, arrays.buffer[:size].tobytes())
 
-    def _meet(self, producers: ProducerMap) -> bool:
-        """Note who writes on the target what a producer wrote; False where that is not known."""
-        producer_id, epoch, sequence, hole = self._state[ID:].tolist()
+    def _learn_producer(self, producers: ProducerMap) -> bool:
+        """Look up the live counterpart of an unknown producer; return whether there is one."""
+        producer_id, epoch, sequence, hole = self._state[UNKNOWN_PRODUCER:].tolist()
         found = producers.live(producer_id, epoch)
         if found is None or found[1] is None or not 0 <= found[1] < 1 << 15:
             return False
         topic, partition = self._places[hole]
         live = producers.sequence((producer_id, epoch), topic, partition, sequence)
         first = (sequence - live) % SEQUENCES if sequence >= 0 else -1
-        self._holes[hole, CAPTURED:] = producer_id, epoch, *found, first
+        self._partitions[hole, CAPTURED:] = producer_id, epoch, *found, first
         return True
 
 
-def _put_crcs(out: Bytes, told: Int64s) -> None:
-    """Put into batches in which something was replaced the CRC that they then have."""
+def _put_crcs(out: Bytes, request_rows: Int64s) -> None:
+    """Update the CRCs of the changed batches."""
     view, crc32c = out.data, crc32c_function(sys.maxsize)
-    for row in told.tolist():
-        for at in range(0, len(row) - COUNT, PER_HOLE):
-            if row[at + CHANGED]:
+    for row in request_rows.tolist():
+        for at in range(0, len(row) - RECORD_COUNT, PER_PARTITION):
+            if row[at + REPLACED_ROLES]:
                 begin, end = row[at + BATCH], row[at + BATCH_END]
                 _CRC.pack_into(view, begin + CRC_AT, crc32c(view[begin + CRC_FROM : end]))

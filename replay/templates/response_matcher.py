@@ -17,10 +17,10 @@ from dissector.capture.columns import Int64s
 from dissector.kernel import Kernel, device_function
 from replay.client.pending_request import LAST_CORRELATION_ID
 from replay.mapping.offset_map import PartitionOffsets
-from replay.plan.request_shapes import Answer
-from replay.templates.request_kernel import COUNT, LATENCY, PER_HOLE, STEP
-from replay.templates.request_writer import MOST, WORK
-from replay.templates.step_arrays import Arrays, Bytes, number_at
+from replay.plan.request_shapes import ResponseShape
+from replay.templates.request_kernel import LATENCY, PER_PARTITION, RECORD_COUNT, STEP
+from replay.templates.request_writer import MAX_REQUESTS, WORK_US
+from replay.templates.step_arrays import Bytes, StepArrays, number_at
 
 _LITERAL, _OFFSET, _START, _TIME = range(4)
 """Kinds of parts of a response: constant bytes, offset of the records, log start offset, time."""
@@ -67,32 +67,32 @@ def _is_as_expected(
 
 
 @device_function
-def _learn(
+def _learn_offsets(
     partition: int,
     captured: int,
     live: int,
-    count: int,
+    records: int,
     step: int,
-    known: int,
+    count: int,
     stretches: Any,
     latest: Any,
 ) -> int:
-    """Note the offsets of a request's records; return the new number of stretches."""
+    """Record the offsets of a request's records; return the new number of stretches."""
     at = latest[partition]
     if at >= 0:
         length = stretches[at, _LENGTH]
         if captured == stretches[at, _CAPTURED] + length and live == stretches[at, _LIVE] + length:
-            stretches[at, _LENGTH] = length + count
-            return known
-    latest[partition] = known
-    stretches[known, _PARTITION], stretches[known, _LENGTH] = partition, count
-    stretches[known, _CAPTURED], stretches[known, _LIVE] = captured, live
-    stretches[known, _FROM] = step
-    return known + 1
+            stretches[at, _LENGTH] = length + records
+            return count
+    latest[partition] = count
+    stretches[count, _PARTITION], stretches[count, _LENGTH] = partition, records
+    stretches[count, _CAPTURED], stretches[count, _LIVE] = captured, live
+    stretches[count, _FROM] = step
+    return count + 1
 
 
 @Kernel
-def match(
+def match_responses(
     data: Any,
     start: int,
     size: int,
@@ -101,10 +101,10 @@ def match(
     literals: Any,
     order: Any,
     frames: Any,
-    places: Any,
+    positions: Any,
     sizes: Any,
     is_done: Any,
-    told: Any,
+    request_rows: Any,
     first: int,
     latency_ns: int,
     stretches: Any,
@@ -122,54 +122,54 @@ def match(
         parts: The parts of a response.
         literals: Its constant bytes.
         order: For each partition of the response its index in the request.
-        frames: As in `Arrays`.
-        places: As in `Arrays`.
-        sizes: As in `Arrays`.
-        is_done: As in `Arrays`; answered steps are marked.
-        told: A row for each request, as the template writer returns it.
+        frames: As in `StepArrays`.
+        positions: As in `StepArrays`.
+        sizes: As in `StepArrays`.
+        is_done: As in `StepArrays`; answered steps are marked.
+        request_rows: A row for each request, as the request writer returns it.
         first: The row of the first response's request.
         latency_ns: The latency of the responses.
         stretches: Receives the stretches of records.
         latest: Scratch space: for each partition its last stretch.
         state: Receives the end of the responses and the number of stretches.
     """
-    known, at = first, start
+    row, at = first, start
     count = 0
     for i in range(len(latest)):
         latest[i] = -1
-    while known < len(told) and at + 4 + size <= len(data):
+    while row < len(request_rows) and at + 4 + size <= len(data):
         if not _is_as_expected(data, at, size, correlation_id, parts, literals):
             break
-        n = told[known, STEP]
-        told[known, LATENCY] = latency_ns
-        captured = places[n] + sizes[n]
+        n = request_rows[row, STEP]
+        request_rows[row, LATENCY] = latency_ns
+        captured = positions[n] + sizes[n]
         here, partition = at + 8, 0
         for i in range(len(parts)):
             if parts[i, _KIND] == _OFFSET:
                 old = number_at(frames, captured + parts[i, _FIRST], 8)
                 new = number_at(data, here, 8)
-                records = told[known, order[partition] * PER_HOLE + COUNT]
-                count = _learn(partition, old, new, records, known, count, stretches, latest)
+                records = request_rows[row, order[partition] * PER_PARTITION + RECORD_COUNT]
+                count = _learn_offsets(partition, old, new, records, row, count, stretches, latest)
                 partition += 1
             here += parts[i, _SIZE]
         is_done[n] = 1
         correlation_id = correlation_id % LAST_CORRELATION_ID + 1
         at += 4 + size
-        known += 1
+        row += 1
     state[_END], state[_STRETCHES] = at, count
-    return known - first
+    return row - first
 
 
 def warm_up(requests: int) -> None:
     """Load or compile the kernel in advance, if the number of responses is worth it."""
     data, small, numbers = (np.empty(0, dtype) for dtype in (np.uint8, np.int32, np.int64))
     rows = np.empty((0, 0), np.int64)
-    answer = data, 0, 0, 0, rows, data, numbers
+    received = data, 0, 0, 0, rows, data, numbers
     steps = data, numbers, small, data, rows, 0, 0
-    match.ready(*answer, *steps, rows, numbers, numbers, work=WORK * requests)
+    match_responses.ready(*received, *steps, rows, numbers, numbers, work=WORK_US * requests)
 
 
-class Match:
+class ResponseMatcher:
     """
     Matches the responses of one shape.
 
@@ -183,8 +183,8 @@ class Match:
 
     def __init__(
         self,
-        captured: Answer,
-        live: Answer,
+        captured: ResponseShape,
+        live: ResponseShape,
         orders: tuple[Sequence[int], Sequence[int]],
         logs: Sequence[PartitionOffsets],
     ) -> None:
@@ -202,13 +202,13 @@ class Match:
         self._latest: Int64s = np.empty(len(order), np.int64)
         self._state: Int64s = np.zeros(2, np.int64)
 
-    def take(
+    def match(
         self,
-        arrays: Arrays,
+        arrays: StepArrays,
         data: bytes | bytearray,
         start: int,
         correlation_id: int,
-        told: Int64s,
+        request_rows: Int64s,
         first: int,
         latency_ns: int,
     ) -> tuple[int, int]:
@@ -220,47 +220,47 @@ class Match:
             data: The received bytes.
             start: Where the first response begins, with its size.
             correlation_id: The correlation id of the first response.
-            told: A row for each request, as `stamp` returns it.
+            request_rows: A row for each request, as the request writer returns it.
             first: The row of the first response's request.
             latency_ns: The latency of the responses.
 
         Returns:
             The number of matched responses, and where they end.
         """
-        stretches = arrays.table(MOST * len(self._order), _STRETCH)
+        stretches = arrays.table(MAX_REQUESTS * len(self._order), _STRETCH)
         came: Bytes = np.frombuffer(data, np.uint8)
-        count = match(
+        count = match_responses(
             *(came, start, self._size, correlation_id, self._parts, self._literals, self._order),
-            *(arrays.frames, arrays.places, arrays.sizes, arrays.is_done, told, first),
+            *(arrays.frames, arrays.positions, arrays.sizes, arrays.is_done, request_rows, first),
             *(latency_ns, stretches, self._latest, self._state),
             work=0,
         )
         end, rows = self._state.tolist()
         for row in stretches[:rows].tolist():
-            self._learn(told, *row)
+            self._learn_stretch(request_rows, *row)
         return count, end
 
-    def _learn(
-        self, told: Int64s, partition: int, captured: int, live: int, length: int, step: int
+    def _learn_stretch(
+        self, request_rows: Int64s, partition: int, captured: int, live: int, length: int, step: int
     ) -> None:
         """Learn the offsets of a stretch of records."""
         log = self._logs[partition]
         if log.ends_before(captured, live):
-            log.learn_appended(captured, live, length, int(told[step, STEP]))
+            log.learn_appended(captured, live, length, int(request_rows[step, STEP]))
             return
         while length:
-            count = int(told[step, self._order[partition] * PER_HOLE + COUNT])
-            log.learn_appended(captured, live, count, int(told[step, STEP]))
+            count = int(request_rows[step, self._order[partition] * PER_PARTITION + RECORD_COUNT])
+            log.learn_appended(captured, live, count, int(request_rows[step, STEP]))
             captured, live, length, step = captured + count, live + count, length - count, step + 1
 
 
 @cache
-def _parts(answer: Answer) -> tuple[tuple[int, tuple[int, int, int]], ...]:
+def _parts(shape: ResponseShape) -> tuple[tuple[int, tuple[int, int, int]], ...]:
     """Return the parts of a response after its correlation id, with their positions."""
     found: list[tuple[int, tuple[int, int, int]]] = []
     at, first, kind = 4, 0, _LITERAL
-    times = dict(answer.times)
-    for count, code in re.findall(r"(\d*)([sqx])", answer.layout.format.removeprefix(">4x")):
+    times = dict(shape.times)
+    for count, code in re.findall(r"(\d*)([sqx])", shape.layout.format.removeprefix(">4x")):
         length = 8 if code == "q" else int(count)
         if code == "s":
             kind = _LITERAL

@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 Bytes: TypeAlias = NDArray[np.uint8]
 Int32s: TypeAlias = NDArray[np.int32]
 
-_ROOM_BYTES = 1 << 16
-_KEPT_BYTES = 4 << 20
+_BUFFER_BYTES = 1 << 16
+_MAPPED_BYTES = 4 << 20
 
 
-class Arrays:
+class StepArrays:
     """
     The arrays of steps for kernels; they share the memory of their owners and copy nothing.
 
@@ -33,24 +33,24 @@ class Arrays:
 
     Attributes:
         frames: The requests, each followed by its response.
-        places: Offset of each request in `frames`.
+        positions: Offset of each request in `frames`.
         sizes: Size of each request.
         shapes: Shape of each request.
-        causes: The dependencies of all steps.
-        cause_ends: End of the dependencies of each step in `causes`; begins with 0.
-        room: Buffer for requests to be written; replace it with a larger one if one doesn't fit.
+        dependencies: The dependencies of all steps.
+        dependency_ends: End of the dependencies of each step in `dependencies`; begins with 0.
+        buffer: Buffer for requests to be written; replace it with a larger one if one doesn't fit.
     """
 
     def __init__(self, plan: Plan, is_done: bytearray, due_ns: array[int]) -> None:
         self._view = plan.view()
         self._read_bytes = 0
         self.frames: Bytes = np.frombuffer(self._view, np.uint8)
-        self.places, self.sizes, self.shapes = plan.columns("place", "request_bytes", "shape")
-        self.causes: Int32s = np.frombuffer(plan.causes, np.int32)
-        self.cause_ends: Int64s = np.frombuffer(plan.cause_ends, np.int64)
+        self.positions, self.sizes, self.shapes = plan.columns("place", "request_bytes", "shape")
+        self.dependencies: Int32s = np.frombuffer(plan.causes, np.int32)
+        self.dependency_ends: Int64s = np.frombuffer(plan.cause_ends, np.int64)
         self.is_done: Bytes = np.frombuffer(is_done, np.uint8)
         self.due_ns: Int64s = np.frombuffer(due_ns, np.int64)
-        self.room: Bytes = np.empty(_ROOM_BYTES, np.uint8)
+        self.buffer: Bytes = np.empty(_BUFFER_BYTES, np.uint8)
         self._scratch: Int64s = np.empty(0, np.int64)
 
     def table(self, rows: int, columns: int) -> Int64s:
@@ -60,10 +60,10 @@ class Arrays:
             self._scratch = np.empty(size, np.int64)
         return self._scratch[:size].reshape(rows, columns)
 
-    def have_read(self, size: int) -> None:
+    def release_read(self, size: int) -> None:
         """Count bytes of frames read; every few MB, release the mapped pages to save memory."""
         self._read_bytes += size
-        if self._read_bytes > _KEPT_BYTES and isinstance(self._view, mmap.mmap):
+        if self._read_bytes > _MAPPED_BYTES and isinstance(self._view, mmap.mmap):
             self._read_bytes = 0
             if hasattr(mmap, "MADV_DONTNEED"):
                 self._view.madvise(mmap.MADV_DONTNEED)

@@ -1,4 +1,4 @@
-"""Requests of a shape that the target has answered as captured: what of them changes, by bytes."""
+"""Request templates, made of exchanges whose responses from the target equal the captured ones."""
 
 from __future__ import annotations
 
@@ -12,33 +12,33 @@ from replay.fields.batch_rewriter import PRODUCER_ROLES
 from replay.fields.field_layout import Scope
 from replay.mapping.id_map import IdMap
 from replay.model.outcome import Outcome
-from replay.plan.request_shapes import Shape, answer_of, partitions, request_of
+from replay.plan.request_shapes import Shape, partitions, request_shape_of, response_shape_of
 from replay.templates import request_writer as stamp
 from replay.templates import response_matcher as match
-from replay.templates.request_writer import Stamp
-from replay.templates.response_matcher import Match
+from replay.templates.request_writer import RequestWriter
+from replay.templates.response_matcher import ResponseMatcher
 
 
-class Stencil(NamedTuple):
+class RequestTemplate(NamedTuple):
     """
-    How requests of a shape become those for the target, and what their answers look like.
+    Writes requests of one shape for the target, and matches their responses.
 
     Attributes:
-        stamp: Writes requests.
-        match: Takes answers.
-        node: The broker that is asked.
-        age: Of what is known of the target: with another the stencil says nothing.
-        version: Of the API.
-        patience_s: How long requests ask the broker to wait.
-        transactional_id: Of the requests that are sent.
-        changes: What is substituted each time, but for what stands in batches.
-        replaced: Roles of what was substituted in batches; of others the report has no example yet.
+        writer: Writes requests.
+        matcher: Matches responses.
+        node: The broker that the requests are sent to.
+        cluster_revision: Revision of the cluster metadata; the template is not valid for any other.
+        version: The API version.
+        patience_s: How long requests allow the broker to wait before it responds.
+        transactional_id: The transactional id in the requests, or empty.
+        changes: The substitutions made in each request, except in batches.
+        replaced: Roles substituted in batches; the report has no example of other roles yet.
     """
 
-    stamp: Stamp
-    match: Match
+    writer: RequestWriter
+    matcher: ResponseMatcher
     node: int
-    age: int
+    cluster_revision: int
     version: int
     patience_s: float
     transactional_id: str
@@ -46,26 +46,26 @@ class Stencil(NamedTuple):
     replaced: frozenset[str]
 
 
-def stencil_of(
+def template_of(
     number: int,
     shape: Shape,
     outcome: Outcome,
     header: bytes,
-    answer: bytes,
-    age: int,
-    world: IdMap,
-) -> Stencil | None:
+    response: bytes,
+    cluster_revision: int,
+    ids: IdMap,
+) -> RequestTemplate | None:
     """
-    Return the stencil that an exchange of a shape gives; None where it is no model for others.
+    Make a template of a replayed exchange; return None if it can't serve for others.
 
     Args:
-        number: Of the shape.
-        shape: Of the captured exchange.
-        outcome: What became of it: the target answered just as captured.
-        header: Of the request that was sent, behind the correlation id.
-        answer: The frame of the target's answer.
-        age: Of what is known of the target.
-        world: What the target has in the place of what was captured.
+        number: The number of the shape.
+        shape: The shape of the captured exchange.
+        outcome: The outcome of the step, whose response equalled the captured one.
+        header: The header of the sent request after the correlation id.
+        response: The frame of the target's response.
+        cluster_revision: Revision of the cluster metadata.
+        ids: The id mapping.
     """
     captured, version = outcome.step.captured, outcome.version
     if len(outcome.parts) != 1 or version != captured.api_version:
@@ -73,29 +73,29 @@ def stencil_of(
     (part,) = outcome.parts
     head = captured.request[:4] + bytes(4) + header
     frame = head + codecs_of(PRODUCE, version).request.build(part.request)
-    # Where no name is replaced, both look as captured, which is quickly seen.
-    is_as_captured = shape.request.batches(frame) is not None
-    sent = shape.request if is_as_captured else request_of(frame, len(head))
-    is_as_captured = shape.answer.offsets(answer) is not None
-    answered = decode_response(answer, PRODUCE, version)
-    told = shape.answer if is_as_captured else answer_of(answered)
-    asked = captured.request_message().body
-    if sent is None or told is None or asked is None:
+    # If no name was replaced, both keep the captured shape, which is checked quickly.
+    is_as_captured = shape.request.batch_positions(frame) is not None
+    request_shape = shape.request if is_as_captured else request_shape_of(frame, len(head))
+    is_as_captured = shape.response.base_offsets(response) is not None
+    live = decode_response(response, PRODUCE, version)
+    live_shape = shape.response if is_as_captured else response_shape_of(live)
+    request = captured.request_message().body
+    if request_shape is None or live_shape is None or request is None:
         return None
-    topics = partitions(asked.topic_data, "partition_data")
-    places = [(world.topic_of(_scope(title)), at) for title, at in topics]
+    topics = partitions(request.topic_data, "partition_data")
+    places = [(ids.topic_of(_scope(title)), at) for title, at in topics]
     named = [(topic, number) for topic, number in places if topic is not None]
-    order = shape.order if is_as_captured else _order(answered, named, world)
+    order = shape.partition_order if is_as_captured else _partition_order(live, named, ids)
     if len(named) != len(places) or order is None:
         return None
-    roles = replaced(outcome)
-    logs = [world.offsets.log(*named[at]) for at in order]
+    roles = replaced_roles(outcome)
+    logs = [ids.offsets.log(*named[at]) for at in order]
     changes = ((each.role, each.why) for each in outcome.changes)
-    return Stencil(
-        Stamp(number, shape.request, sent, named, roles),
-        Match(shape.answer, told, (shape.order, order), logs),
+    return RequestTemplate(
+        RequestWriter(number, shape.request, request_shape, named, roles),
+        ResponseMatcher(shape.response, live_shape, (shape.partition_order, order), logs),
         part.node,
-        age,
+        cluster_revision,
         version,
         patience_s(part.request),
         part.request.get("transactional_id") or "",
@@ -104,25 +104,27 @@ def stencil_of(
     )
 
 
-def _order(answered: Message, named: list[tuple[str, int]], world: IdMap) -> tuple[int, ...] | None:
-    """Return for each partition of an answer of the target, which of the request it is."""
-    if answered.body is None:
+def _partition_order(
+    response: Message, named: list[tuple[str, int]], ids: IdMap
+) -> tuple[int, ...] | None:
+    """Return for each partition of the target's response its index in the request."""
+    if response.body is None:
         return None
-    told = list(partitions(answered.body.responses, "partition_responses"))
-    found = [(world.topic_of(world.captured_scope(_scope(title))), at) for title, at in told]
+    listed = list(partitions(response.body.responses, "partition_responses"))
+    found = [(ids.topic_of(ids.captured_scope(_scope(title))), at) for title, at in listed]
     if sorted(map(str, found)) != sorted(map(str, named)):
         return None
     return tuple(named.index((topic, at)) for topic, at in found if topic is not None)
 
 
 def warm_up(requests: int) -> None:
-    """Have ready what so many requests are worth, before the first is due."""
+    """Load or compile the kernels in advance, if the number of requests is worth it."""
     stamp.warm_up(requests)
     match.warm_up(requests)
 
 
-def replaced(outcome: Outcome) -> frozenset[str]:
-    """Return the roles of what was substituted in batches."""
+def replaced_roles(outcome: Outcome) -> frozenset[str]:
+    """Return the roles that were substituted in batches."""
     return frozenset(each.role for each in outcome.changes if each.role in PRODUCER_ROLES)
 
 

@@ -110,8 +110,8 @@ def test_who_comes_too_early_joins_again(tmp_path: Path) -> None:
     of_one = [each for each in played.asked if each.client_id == "one"]
     assert [each.body.member_id for each in of_one if each.body] == ["", "one", "one"]
     assert played.run is not None
-    assert played.run.world is not None
-    assert played.run.world.members.live_generation("g", "one", 1) == 6
+    assert played.run.ids is not None
+    assert played.run.ids.members.live_generation("g", "one", 1) == 6
 
 
 def test_a_rebalance_that_a_leader_was_told_of_is_waited_for(tmp_path: Path) -> None:
@@ -147,8 +147,8 @@ def done(error: int = 0) -> dict[str, Any]:
 
 def verdict(played: Played, outcome: Outcome) -> Verdict:
     assert played.run is not None
-    assert played.run.world is not None
-    return compare_outcome(outcome, played.run.world)[0]
+    assert played.run.ids is not None
+    return compare_outcome(outcome, played.run.ids)[0]
 
 
 SAYS = {
@@ -273,8 +273,8 @@ def test_who_has_joined_joins_again_with_its_leader(tmp_path: Path) -> None:
     assert not played.failures
     assert sorted(map(str, asked(played, "JoinGroup"))) == ["one", "one", "three", "two", "two"]
     assert played.run is not None
-    assert played.run.world is not None
-    members = played.run.world.members
+    assert played.run.ids is not None
+    members = played.run.ids.members
     assert [members.live_generation("g", name, 1) for name in names] == [6, 6, 6]
 
 

@@ -13,7 +13,7 @@ from dissector.protocol.error_codes import error_code
 from dissector.protocol.messages import Message
 from replay import Plan, Report, replay
 from replay.client.broker_connection import CLIENT_ID
-from replay.mock.embedded_broker import Embedded
+from replay.mock.embedded_broker import EmbeddedBroker
 from replay.model.outcome import Verdict
 from replay.report.headline import verdict_line
 from tests.replay.support import lies
@@ -27,7 +27,7 @@ def played(folder: Path, lie: Lie) -> Report:
     topics = {lies.READ: 1, lies.UNREAD: 1}
     with (
         Plan.of(lies.capture(folder, polls=lies.WRITES, aborted=[])) as plan,
-        Embedded(1, topics) as embedded,
+        EmbeddedBroker(1, topics) as embedded,
         lying(embedded.addresses, lie) as address,
     ):
         return replay(plan, address, timeout_s=TIMEOUT_S)

@@ -13,7 +13,7 @@ import pytest
 import replay as package
 from dissector.errors import UsageError
 from replay import Noise, Plan, Report, replay
-from replay.mock.librdkafka_mock import Mock
+from replay.mock.librdkafka_mock import MockCluster
 from replay.options.play_options import PlayOptions
 from replay.options.target_settings import TargetSettings
 from replay.run.orchestrator import learn_noise
@@ -62,7 +62,7 @@ def test_each_pass_has_names_of_its_own() -> None:
 
 
 def test_an_error_of_the_target_is_found_and_named() -> None:
-    with Plan.of(PRODUCED) as plan, Mock(topics=plan.topics) as mock:
+    with Plan.of(PRODUCED) as plan, MockCluster(topics=plan.topics) as mock:
         mock.fail_topic(next(iter(plan.topics)), 29)
         report = replay(plan, mock.addresses[0])
     assert not report.passed

@@ -12,7 +12,7 @@ from confluent_kafka import OFFSET_BEGINNING, TopicPartition
 from confluent_kafka.admin import AdminClient
 
 from replay import Pace, Plan, replay
-from replay.mock.embedded_broker import Embedded
+from replay.mock.embedded_broker import EmbeddedBroker
 from tests.broker.replay.found import Record, records
 from tools.record.scenario import Mock, Scenario, Stage, all_scenarios
 from tools.record.sniff import CaptureRefusedError, capture, wait_until_quiet
@@ -28,7 +28,7 @@ Left = dict[tuple[str, int], list[Record]]
 def recorded(scenario: Scenario, nodes: int, folder: Path) -> tuple[Path, Left]:
     """Record a scenario; return the capture and what it left."""
     path = folder / f"{scenario.name}.pcap"
-    with Embedded(nodes) as cluster:
+    with EmbeddedBroker(nodes) as cluster:
         ports = tuple(int(each.rpartition(":")[2]) for each in cluster.addresses)
         bootstrap = ",".join(cluster.addresses)
         with capture(path, ports):
@@ -54,7 +54,7 @@ def difference(folder: Path, scenario: Scenario) -> str:
     assert isinstance(scenario.cluster, Mock)
     nodes = scenario.cluster.nodes
     path, before = recorded(scenario, nodes, folder)
-    with Plan.of(path) as plan, Embedded(nodes, plan.topics) as target:
+    with Plan.of(path) as plan, EmbeddedBroker(nodes, plan.topics) as target:
         report = replay(plan, ",".join(target.addresses), pace=Pace(0), timeout_s=PATIENCE_S)
         assert not plan.left_out
         assert not report.refusals

@@ -6,7 +6,7 @@ import ssl
 
 from replay.client.auth import Security
 from replay.plan.builder import TO_CONTROLLER
-from replay.plan.exclusion_policy import BROKERS_TALK
+from replay.plan.exclusion_policy import SENT_BY_BROKERS
 from tests.broker.kafka import Cluster
 from tests.broker.replay.lines import Case, Line, Part
 from tests.broker.replay.plays import new_said_by_clients, said_by_clients
@@ -47,7 +47,7 @@ ANSWERED = "status != unanswered"
 LOGS_IN = "belongs to the authentication of the captured client"
 NO_REQUEST = "is no Kafka request"
 TOO_NEW = r"(can not be decoded: )?version \d+ of ApiVersions is not known.*"
-INSIDE = f"{BROKERS_TALK}|{TO_CONTROLLER}|{LOGS_IN}"
+INSIDE = f"{SENT_BY_BROKERS}|{TO_CONTROLLER}|{LOGS_IN}"
 
 JUST_SET = {
     "DescribeAcls.resources[*]",
@@ -94,13 +94,13 @@ def java_sweeps(prefix: str) -> tuple[Case, ...]:
     """Ask as Kafka's own classes write it, and leave groups that nobody ends."""
     sweep = f"{prefix}-sweep"
     return (
-        Case(f"{sweep}-clients-1", begins="sweep", rests=True, leaves_out=BROKERS_TALK),
+        Case(f"{sweep}-clients-1", begins="sweep", rests=True, leaves_out=SENT_BY_BROKERS),
         Case(f"{sweep}-clients-2", begins="sweep", rests=True, leaves_out=LOGS_IN),
         Case(
             f"{sweep}-clients-3",
             begins="sweep",
             rests=True,
-            leaves_out=f"{LOGS_IN}|{BROKERS_TALK}",
+            leaves_out=f"{LOGS_IN}|{SENT_BY_BROKERS}",
             refuses="the capture does not show where producer 0 got its id",
         ),
         # What it does to the topic `sweep` a controller is asked for, which is left out.
@@ -142,7 +142,7 @@ LINES: tuple[Line, ...] = (
         (
             # First, as they list all groups: then there are none whose members time is up for.
             Case("kafka4-java-tools", rests=True),
-            Case("kafka4-java-admin", learns=True, leaves_out=BROKERS_TALK),
+            Case("kafka4-java-admin", learns=True, leaves_out=SENT_BY_BROKERS),
             Case("kafka4-java-clients"),
             Case("kafka4-java-share-group"),
             Case("kafka44-java-clients"),
@@ -181,7 +181,7 @@ LINES: tuple[Line, ...] = (
             Case("kafka39-librdkafka-fenced"),
             without_answers("kafka39-aiokafka-codecs"),
             Case("kafka39-librdkafka-admin", learns=True),
-            Case("kafka39-java-admin", learns=True, leaves_out=BROKERS_TALK),
+            Case("kafka39-java-admin", learns=True, leaves_out=SENT_BY_BROKERS),
             Case("kafka39-java-clients"),
             Case("kafka39-franz-go"),
             Case("kafka39-static-members", speed=1),
@@ -215,7 +215,7 @@ LINES: tuple[Line, ...] = (
                 ),
                 leaves_out=LOGS_IN,
             ),
-            Case("kafka4-sweep-share", begins="sweep.share", leaves_out=BROKERS_TALK),
+            Case("kafka4-sweep-share", begins="sweep.share", leaves_out=SENT_BY_BROKERS),
             Case("kafka44-sweep-new", begins="sweep", play=new_said_by_clients),
             Case(
                 "kafka4-denied",

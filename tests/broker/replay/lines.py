@@ -18,7 +18,7 @@ from replay import Pace, Plan, replay
 from replay.client.auth import Security
 from replay.options.play_options import PlayOptions
 from replay.options.target_settings import TargetSettings
-from replay.plan.exclusion_policy import KINDS, Kind
+from replay.plan.exclusion_policy import EXCLUDED_APIS, Exclusion
 from replay.report.report import Report
 from replay.run.orchestrator import learn_noise
 from tests.broker.kafka import Cluster
@@ -31,7 +31,7 @@ from tools.record.sweep.data import METADATA
 
 _PATIENCE_S = 30.0
 _SIDE_BY_SIDE = 4
-_ALLOWED = KINDS[Kind.CHANGING].split()
+_ALLOWED = EXCLUDED_APIS[Exclusion.CHANGING].split()
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from replay import Plan, replay
-from replay.mock.librdkafka_mock import Mock
+from replay.mock.librdkafka_mock import MockCluster
 from tests.broker.conftest import StartCluster
 from tests.broker.replay.connects import connects
 from tests.broker.settings import Shape
@@ -27,7 +27,11 @@ def test_every_connection_is_heard_of() -> None:
 
 
 def test_only_the_mock_is_connected_to() -> None:
-    with Plan.of(CAPTURES / "demo.pcap") as plan, Mock(3, plan.topics) as mock, connects() as seen:
+    with (
+        Plan.of(CAPTURES / "demo.pcap") as plan,
+        MockCluster(3, plan.topics) as mock,
+        connects() as seen,
+    ):
         replay(plan, mock.addresses[0], timeout_s=0.5, limit=200)
         assert plan.brokers.keys().isdisjoint(mock.addresses)
     assert seen

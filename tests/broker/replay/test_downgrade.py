@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from replay import Plan, replay
-from replay.plan.exclusion_policy import KINDS, Kind
+from replay.plan.exclusion_policy import EXCLUDED_APIS, Exclusion
 from replay.report.report import Report
 from replay.sessions.transaction_compat import ADDED
 from tests.broker.conftest import StartCluster
@@ -24,7 +24,9 @@ PREFIX = "downgraded-"
 
 
 def played(cluster: Cluster, name: str) -> Report:
-    with Plan.of(CAPTURES / f"{name}.pcap", allow=KINDS[Kind.CHANGING].split()) as plan:
+    with Plan.of(
+        CAPTURES / f"{name}.pcap", allow=EXCLUDED_APIS[Exclusion.CHANGING].split()
+    ) as plan:
         return replay(
             plan, cluster.bootstrap(), prefix=PREFIX, create_topics=True, noise=OF_THE_RELEASE
         )

@@ -9,12 +9,12 @@ import pytest
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from replay import Pace, Plan, Report, replay
-from replay.mock.librdkafka_mock import Mock
+from replay.mock.librdkafka_mock import MockCluster
 from replay.model.outcome import Verdict
 from replay.options.play_options import PlayOptions
 from replay.options.target_settings import TargetSettings
-from replay.run.orchestrator import drive
-from replay.run.runner import Run
+from replay.run.orchestrator import run_replay
+from replay.run.runner import ReplayRun
 from tests.broker.conftest import StartCluster
 from tests.broker.replay.recording import fresh
 from tests.broker.replay.releases import OF_THE_RELEASE
@@ -40,9 +40,9 @@ def differences(report: Report) -> set[tuple[str, str, str]]:
 
 def test_an_error_that_the_mock_was_told_to_answer_is_named() -> None:
     with Plan.of(CAPTURES / "librdkafka-idempotent.pcap") as plan:
-        with Mock(1, plan.topics) as mock:
+        with MockCluster(1, plan.topics) as mock:
             sound = replay(plan, mock.addresses[0], timeout_s=TIMEOUT_S)
-        with Mock(1, plan.topics) as mock:
+        with MockCluster(1, plan.topics) as mock:
             mock.fail_next(PRODUCE, TOPIC_AUTHORIZATION_FAILED)
             report = replay(plan, mock.addresses[0], timeout_s=TIMEOUT_S)
     assert sound.passed, str(sound)
@@ -88,13 +88,13 @@ def test_a_broker_that_stops_in_the_middle_is_named() -> None:
         (node,) = cluster.nodes
         address = node.address.at("PLAINTEXT")
 
-        def stop(run: Run, _: Report) -> None:
+        def stop(run: ReplayRun, _: Report) -> None:
             if run.progress.done > 20 and node.process is not None:
                 cluster.stop_node(node, kill=True)
 
         manner = PlayOptions(Pace(speed=1), timeout_s=TIMEOUT_S)
         begin = time.monotonic()
-        report = drive(plan, TargetSettings(address, play_options=manner), stop)
+        report = run_replay(plan, TargetSettings(address, play_options=manner), stop)
         took_s = time.monotonic() - begin
     assert node.process is None
     assert not report.passed

@@ -23,7 +23,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:alter_configs has been deprecated:DeprecationWarning"),
 ]
 
-FOR_THE_MOMENT = r"was refused for the moment \(\w+\), and asked again"
+FOR_THE_MOMENT = r"was refused temporarily \(\w+\), and retried"
 
 
 @pytest.fixture(scope="module")

@@ -38,7 +38,7 @@ def test_members_that_come_one_by_one_join_again(tmp_path: Path) -> None:
         before = found(cluster, NAME)
     with fresh(Shape("4.x", properties=(THREE,))) as cluster:
         with Plan.of(capture) as plan:
-            assert set(plan.groups.sizes.values()) == {3}
+            assert set(plan.groups.generation_sizes.values()) == {3}
             report = replay(plan, cluster.bootstrap(), pace=Pace(1))
         assert report.passed, str(report)
         assert ("generation", "") in report.changes

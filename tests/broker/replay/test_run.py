@@ -19,7 +19,7 @@ from replay.model.outcome import Outcome
 from replay.options.pacing import Pace
 from replay.options.play_options import PlayOptions
 from replay.plan.plan import Plan
-from replay.run.runner import Run
+from replay.run.runner import ReplayRun
 from replay.sessions.retry_policy import errors_of
 from tests.broker.conftest import StartCluster
 from tests.broker.settings import Shape
@@ -49,7 +49,7 @@ async def played(plan: Plan, target: str, prefix: str) -> list[Outcome]:
         names = NameMap(prefix=prefix)
         outcomes: list[Outcome] = []
         seen = Seen(outcomes.append)
-        run = Run(plan, cluster, lambda _: IdMap(cluster, names), seen, PlayOptions(Pace(0)))
+        run = ReplayRun(plan, cluster, lambda _: IdMap(cluster, names), seen, PlayOptions(Pace(0)))
         async with asyncio.timeout(120):
             await run.play()
         assert not run.remains

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from replay import Pace, Plan, replay
-from replay.plan.exclusion_policy import KINDS, Kind
+from replay.plan.exclusion_policy import EXCLUDED_APIS, Exclusion
 from tests.broker.kafka import Cluster
 from tests.broker.replay.found import Found, found
 from tests.broker.replay.recording import fresh, record
@@ -70,7 +70,7 @@ def test_only_what_the_release_changed_differs(
     recorded: dict[str, tuple[Path, Found]], target: Cluster, name: str
 ) -> None:
     capture, before = recorded[name]
-    with Plan.of(capture, allow=KINDS[Kind.CHANGING].split()) as plan:
+    with Plan.of(capture, allow=EXCLUDED_APIS[Exclusion.CHANGING].split()) as plan:
         report = replay(plan, target.bootstrap(), pace=AS_CAPTURED)
     assert not report.ended
     assert not report.failures

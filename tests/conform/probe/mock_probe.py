@@ -11,14 +11,14 @@ import ctypes
 import sys
 
 from conform.probe.probe_runner import probe_broker
-from replay.mock.librdkafka_mock import Mock
+from replay.mock.librdkafka_mock import MockCluster
 from tests.conform.mutations import key_of
 from tests.conform.probe.scripts import LIVE
 
 
 def main(ids: list[str]) -> None:
     """Probe, and print a line for each kind of finding."""
-    with Mock() as mock:
+    with MockCluster() as mock:
         # Who joins a group waits 3 s otherwise.
         hurry = mock._library.rd_kafka_mock_group_initial_rebalance_delay_ms
         hurry.argtypes = (ctypes.c_void_p, ctypes.c_int32)

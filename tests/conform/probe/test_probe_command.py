@@ -12,14 +12,14 @@ from conform.cli import conform
 from conform.probe.probe_command import release_lines
 from conform.registry.kafka_releases import best_match, ranges_of
 from dissector.cli.app import main
-from replay.mock.librdkafka_mock import Mock
+from replay.mock.librdkafka_mock import MockCluster
 
 Run = tuple[int, str, str]
 
 
 @pytest.fixture(scope="module")
 def address() -> Iterator[str]:
-    with Mock() as mock:
+    with MockCluster() as mock:
         yield mock.addresses[0]
 
 

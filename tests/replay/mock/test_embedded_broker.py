@@ -15,7 +15,7 @@ from dissector.protocol.records import Record, new_batch
 from replay import Plan, replay
 from replay.client.broker_connection import BrokerConnection
 from replay.client.cluster import Cluster
-from replay.mock.embedded_broker import Embedded
+from replay.mock.embedded_broker import EmbeddedBroker
 
 DEMO = Path(__file__).parents[3] / "captures/demo.pcap"
 
@@ -39,7 +39,7 @@ def with_link(do: Callable[[BrokerConnection], Awaitable[None]]) -> None:
         finally:
             link.close()
 
-    with Embedded(topics={"orders": 1}) as embedded:
+    with EmbeddedBroker(topics={"orders": 1}) as embedded:
         asyncio.run(main(embedded.addresses[0]))
 
 
@@ -56,7 +56,7 @@ def test_its_brokers_are_where_it_says() -> None:
         cluster.close()
         assert shown == addresses
 
-    with Embedded(brokers=3, topics={"orders": 6}) as embedded:
+    with EmbeddedBroker(brokers=3, topics={"orders": 6}) as embedded:
         asyncio.run(main(embedded.addresses))
 
 
@@ -118,7 +118,7 @@ def test_who_asks_for_no_answer_and_leaves_has_said_it() -> None:
                 told = await staying.request(KEYS["ListOffsets"], 1, asked)
         staying.close()
 
-    with Embedded(topics={"orders": 1}) as embedded:
+    with EmbeddedBroker(topics={"orders": 1}) as embedded:
         asyncio.run(main(int(embedded.addresses[0].rpartition(":")[2])))
 
 
@@ -200,7 +200,7 @@ def test_the_shipped_capture_is_answered_as_captured() -> None:
 
 
 def test_it_is_gone_at_the_end_also_for_who_is_connected() -> None:
-    with Embedded() as embedded:
+    with EmbeddedBroker() as embedded:
         host, _, port = embedded.addresses[0].rpartition(":")
         client = socket.create_connection((host, int(port)), timeout=20)
         client.sendall(bytes((0, 0, 0, 10, 0, 18, 0, 0, 0, 0, 0, 1, 255, 255)))
@@ -214,9 +214,12 @@ def test_it_is_gone_at_the_end_also_for_who_is_connected() -> None:
 
 def test_what_can_not_be_started_leaves_nothing_behind(monkeypatch: pytest.MonkeyPatch) -> None:
     before = threading.active_count()
-    with pytest.raises(ReplayError, match="with 0 brokers"), Embedded(0):
+    with pytest.raises(ReplayError, match="with 0 brokers"), EmbeddedBroker(0):
         pass
     monkeypatch.setattr(ctypes, "CDLL", lambda _: object())
-    with pytest.raises(ReplayError, match=r"can not be started: .*install confluent"), Embedded():
+    with (
+        pytest.raises(ReplayError, match=r"can not be started: .*install confluent"),
+        EmbeddedBroker(),
+    ):
         pass
     assert threading.active_count() == before

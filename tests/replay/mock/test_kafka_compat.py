@@ -5,7 +5,7 @@ from construct import Container
 
 from dissector.protocol.apis import KEYS
 from dissector.protocol.messages import Message
-from replay.mock.kafka_compat import LEGAL_TOPIC, MENDED, Mends
+from replay.mock.kafka_compat import ADAPTED_APIS, LEGAL_TOPIC, KafkaCompat
 
 POSITION = ("partition_index", "committed_offset", "committed_leader_epoch", "metadata")
 
@@ -31,25 +31,25 @@ def partition(**fields: object) -> Container:
     return Container(group_id="g", topics=[topic])
 
 
-def commits(mends: Mends, error: int, offset: int = 5, metadata: str | None = None) -> int:
+def commits(mends: KafkaCompat, error: int, offset: int = 5, metadata: str | None = None) -> int:
     told = {"committed_offset": offset, "committed_metadata": metadata, "committed_leader_epoch": 3}
     request = asked("OffsetCommit", 6, **partition(**told))
-    answer = mends.answered(request, partition(error_code=error))
+    answer = mends.adapt_response(request, partition(error_code=error))
     assert answer is not None
     return int(answer.topics[0].partitions[0].error_code)
 
 
-def fetched(mends: Mends) -> tuple[int, int, str]:
+def fetched(mends: KafkaCompat) -> tuple[int, int, str]:
     answer = partition(committed_offset=1, committed_leader_epoch=0, metadata=None, error_code=0)
-    answer = mends.answered(asked("OffsetFetch", 5, **partition()), answer)
+    answer = mends.adapt_response(asked("OffsetFetch", 5, **partition()), answer)
     assert answer is not None
     found = answer.topics[0].partitions[0]
     return found.committed_offset, found.committed_leader_epoch, found.metadata
 
 
 def test_a_member_without_an_id_is_sent_back_with_one_of_its_own() -> None:
-    mends = Mends()
-    first, second = (mends.instead(joins(4)) for _ in range(2))
+    mends = KafkaCompat()
+    first, second = (mends.respond_instead(joins(4)) for _ in range(2))
     assert first is not None
     assert second is not None
     assert first.error_code == second.error_code == 79
@@ -61,7 +61,7 @@ def test_a_member_without_an_id_is_sent_back_with_one_of_its_own() -> None:
     "message", [joins(3), joins(5, "m"), joins(5, group_instance_id="i"), asked("Metadata", 5)]
 )
 def test_the_mock_is_asked_everything_else(message: Message) -> None:
-    assert Mends().instead(message) is None
+    assert KafkaCompat().respond_instead(message) is None
 
 
 @pytest.mark.parametrize(
@@ -84,7 +84,7 @@ def test_topics_and_pattern_reach_the_mock_both_or_not_at_all(
 ) -> None:
     told = {"subscribed_topic_names": names, "subscribed_topic_regex": pattern}
     beats = asked("ConsumerGroupHeartbeat", 1, **told)
-    is_changed = Mends().asked(beats)
+    is_changed = KafkaCompat().adapt_request(beats)
     assert beats.body is not None
     sent = beats.body.subscribed_topic_names, beats.body.subscribed_topic_regex
     assert sent == (names_sent, pattern_sent)
@@ -92,15 +92,15 @@ def test_topics_and_pattern_reach_the_mock_both_or_not_at_all(
 
 
 def test_a_member_that_must_choose_its_id_is_refused_without() -> None:
-    answer = Mends().instead(asked("ConsumerGroupHeartbeat", 1, member_id=""))
+    answer = KafkaCompat().respond_instead(asked("ConsumerGroupHeartbeat", 1, member_id=""))
     assert answer is not None
     assert answer.error_code == 42
-    assert Mends().instead(asked("ConsumerGroupHeartbeat", 1, member_id="m")) is None
+    assert KafkaCompat().respond_instead(asked("ConsumerGroupHeartbeat", 1, member_id="m")) is None
 
 
 @pytest.mark.parametrize(("acks", "is_told"), [(0, False), (1, True), (-1, True)])
 def test_who_wants_no_answer_gets_none(acks: int, is_told: bool) -> None:
-    answer = Mends().answered(asked("Produce", 7, acks=acks), Container(responses=[]))
+    answer = KafkaCompat().adapt_response(asked("Produce", 7, acks=acks), Container(responses=[]))
     assert (answer is not None) is is_told
 
 
@@ -116,14 +116,14 @@ def test_names_of_topics(name: str) -> None:
 
 def test_a_topic_with_such_a_name_is_refused() -> None:
     topics = [Container(name=each, error_code=3, partitions=[1]) for each in ("a b", "ab", None)]
-    answer = Mends().answered(asked("Metadata", 12), Container(topics=topics))
+    answer = KafkaCompat().adapt_response(asked("Metadata", 12), Container(topics=topics))
     assert answer is not None
     shown = [(topic.error_code, topic.partitions) for topic in answer.topics]
     assert shown == [(17, []), (3, [1]), (3, [1])]
 
 
 def test_what_is_committed_is_told_whole() -> None:
-    mends = Mends()
+    mends = KafkaCompat()
     assert fetched(mends) == (-1, -1, "")
     assert commits(mends, 0) == 0
     assert fetched(mends) == (5, 3, "")
@@ -134,11 +134,11 @@ def test_what_is_committed_is_told_whole() -> None:
 
 
 def test_all_that_a_group_committed_is_told() -> None:
-    mends = Mends()
+    mends = KafkaCompat()
     assert commits(mends, 0) == 0
     for group, expected in (("g", [("t", 0, 5, 3, "")]), ("other", [])):
         asks = asked("OffsetFetch", 6, group_id=group, topics=None)
-        answer = mends.answered(asks, Container(topics=[], error_code=0))
+        answer = mends.adapt_response(asks, Container(topics=[], error_code=0))
         assert answer is not None
         shown = [
             (topic.name, *(each[name] for name in POSITION))
@@ -155,17 +155,17 @@ def test_what_may_be_done_to_topics_is_told_to_who_asks(wants: bool, told: int) 
         for name, error in (("a", 0), ("b", 3))
     ]
     asks = asked("Metadata", 12, include_topic_authorized_operations=wants)
-    answer = Mends().answered(asks, Container(topics=topics))
+    answer = KafkaCompat().adapt_response(asks, Container(topics=topics))
     assert answer is not None
     assert [topic.topic_authorized_operations for topic in answer.topics] == [told, -1]
 
 
 def test_members_commit_while_others_join_but_not_before_they_are_told_their_part() -> None:
-    mends, joining = Mends(), joins(5, "m")
-    assert not mends.asked(joining)
+    mends, joining = KafkaCompat(), joins(5, "m")
+    assert not mends.adapt_request(joining)
     assert commits(mends, 27) == 0
     assert fetched(mends) == (5, 3, "")
-    mends.answered(joining, Container(error_code=0))
+    mends.adapt_response(joining, Container(error_code=0))
     assert commits(mends, 27, offset=9) == 27
     assert fetched(mends) == (5, 3, "")
 
@@ -173,10 +173,10 @@ def test_members_commit_while_others_join_but_not_before_they_are_told_their_par
 def test_who_leaves_is_told() -> None:
     members = [Container(member_id=each, group_instance_id=None) for each in "ab"]
     leaves = asked("LeaveGroup", 4, members=members)
-    answer = Mends().answered(leaves, Container(error_code=0, members=[]))
+    answer = KafkaCompat().adapt_response(leaves, Container(error_code=0, members=[]))
     assert answer is not None
     assert [each.member_id for each in answer.members] == ["a", "b"]
-    assert Mends().answered(leaves, Container(error_code=0)) == Container(error_code=0)
+    assert KafkaCompat().adapt_response(leaves, Container(error_code=0)) == Container(error_code=0)
 
 
 def syncs(member: str, generation: int = 3, **assigned: bytes) -> Message:
@@ -185,20 +185,22 @@ def syncs(member: str, generation: int = 3, **assigned: bytes) -> Message:
     return asked("SyncGroup", 3, assignments=parts, **body)
 
 
-def synced(mends: Mends, message: Message, error: int, data: bytes | None) -> tuple[int, bytes]:
-    mends.asked(message)
-    answer = mends.answered(message, Container(error_code=error, assignment=data))
+def synced(
+    mends: KafkaCompat, message: Message, error: int, data: bytes | None
+) -> tuple[int, bytes]:
+    mends.adapt_request(message)
+    answer = mends.adapt_response(message, Container(error_code=error, assignment=data))
     assert answer is not None
     return answer.error_code, answer.assignment
 
 
 @pytest.mark.parametrize(("assignment", "told"), [(None, b""), (b"", b""), (b"a", b"a")])
 def test_no_assignment_is_an_empty_one(assignment: bytes | None, told: bytes) -> None:
-    assert synced(Mends(), syncs("m"), 0, assignment) == (0, told)
+    assert synced(KafkaCompat(), syncs("m"), 0, assignment) == (0, told)
 
 
 def test_a_member_that_comes_after_its_leader_is_told_its_part() -> None:
-    mends = Mends()
+    mends = KafkaCompat()
     assert synced(mends, syncs("late"), 42, None) == (42, b"")
     assert synced(mends, syncs("leader", leader=b"l", late=b"p"), 0, b"l") == (0, b"l")
     assert synced(mends, syncs("late"), 42, None) == (0, b"p")
@@ -207,7 +209,7 @@ def test_a_member_that_comes_after_its_leader_is_told_its_part() -> None:
 
 
 def test_only_what_may_be_wrong_is_looked_at() -> None:
-    assert KEYS["JoinGroup"] in MENDED
-    assert KEYS["Fetch"] not in MENDED
+    assert KEYS["JoinGroup"] in ADAPTED_APIS
+    assert KEYS["Fetch"] not in ADAPTED_APIS
     answer = Container(error_code=0)
-    assert Mends().answered(asked("ConsumerGroupHeartbeat", 0), answer) is answer
+    assert KafkaCompat().adapt_response(asked("ConsumerGroupHeartbeat", 0), answer) is answer

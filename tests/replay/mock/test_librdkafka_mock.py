@@ -10,11 +10,11 @@ from dissector.errors import ReplayError
 from dissector.protocol.apis import KEYS
 from replay.client.cluster import Cluster
 from replay.client.topic_admin import LATEST, offsets
-from replay.mock.librdkafka_mock import Mock
+from replay.mock.librdkafka_mock import MockCluster
 
 
 def with_mock(
-    mock: Mock, do: Callable[[Mock, Cluster], Awaitable[None]], timeout_s: float = 20
+    mock: MockCluster, do: Callable[[MockCluster, Cluster], Awaitable[None]], timeout_s: float = 20
 ) -> None:
     async def main() -> None:
         cluster = await Cluster.connect(mock.addresses, timeout_s=timeout_s)
@@ -28,7 +28,7 @@ def with_mock(
 
 
 def test_topics_have_their_partitions() -> None:
-    async def do(mock: Mock, cluster: Cluster) -> None:
+    async def do(mock: MockCluster, cluster: Cluster) -> None:
         assert len(mock.addresses) == len(cluster.brokers) == 3
         shown = {name: len(topic.leaders) for name, topic in cluster.topics.items()}
         assert shown == {"orders": 5, "payments": 1}
@@ -38,11 +38,11 @@ def test_topics_have_their_partitions() -> None:
         assert len(cluster.topics["late"].leaders) == 2
         assert await offsets(cluster, [("orders", 4)], LATEST) == {("orders", 4): 0}
 
-    with_mock(Mock(3, {"orders": 5, "payments": 1}), do)
+    with_mock(MockCluster(3, {"orders": 5, "payments": 1}), do)
 
 
 def test_it_does_on_purpose_what_a_test_wants() -> None:
-    async def do(mock: Mock, cluster: Cluster) -> None:
+    async def do(mock: MockCluster, cluster: Cluster) -> None:
         mock.set_leader("orders", 0, 2)
         await cluster.refresh(["orders"])
         leader = cluster.leader("orders", 0)
@@ -62,11 +62,11 @@ def test_it_does_on_purpose_what_a_test_wants() -> None:
         mock.set_up(1)
         (await cluster.open(1)).close()
 
-    with_mock(Mock(2, {"orders": 1}), do)
+    with_mock(MockCluster(2, {"orders": 1}), do)
 
 
 def test_errors_are_answered_in_their_order() -> None:
-    async def do(mock: Mock, cluster: Cluster) -> None:
+    async def do(mock: MockCluster, cluster: Cluster) -> None:
         mock.fail_next(KEYS["FindCoordinator"], 15, 53)
         link = await cluster.open(1)
         body = {"key": "readers", "key_type": 0}
@@ -74,26 +74,32 @@ def test_errors_are_answered_in_their_order() -> None:
         assert [answer.error_code for answer in answers if answer] == [15, 53, 0]
         link.close()
 
-    with_mock(Mock(), do)
+    with_mock(MockCluster(), do)
 
 
 def test_it_is_gone_at_the_end() -> None:
-    with Mock() as mock:
+    with MockCluster() as mock:
         addresses = mock.addresses
     with pytest.raises(ReplayError, match="refused"):
         asyncio.run(Cluster.connect(addresses))
 
 
 def test_what_it_can_not_do_is_told() -> None:
-    with pytest.raises(ReplayError, match="with 0 brokers"), Mock(0):
+    with pytest.raises(ReplayError, match="with 0 brokers"), MockCluster(0):
         pass
-    with Mock(topics={"twice": 1}) as mock, pytest.raises(ReplayError, match="topic 'twice'"):
+    with (
+        MockCluster(topics={"twice": 1}) as mock,
+        pytest.raises(ReplayError, match="topic 'twice'"),
+    ):
         mock.create_topic("twice", 1)
-    with Mock(topics={"orders": 1}) as mock, pytest.raises(ReplayError, match="orders-9"):
+    with MockCluster(topics={"orders": 1}) as mock, pytest.raises(ReplayError, match="orders-9"):
         mock.set_leader("orders", 9, 1)
 
 
 def test_without_librdkafka_it_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ctypes, "CDLL", lambda _: object())
-    with pytest.raises(ReplayError, match=r"can not be started: .*install confluent-kafka"), Mock():
+    with (
+        pytest.raises(ReplayError, match=r"can not be started: .*install confluent-kafka"),
+        MockCluster(),
+    ):
         pass

@@ -8,21 +8,21 @@ import pytest
 
 from replay.model.outcome import Verdict
 from replay.plan.concurrent_changes import overlaps
-from replay.plan.read_write_sets import Footprint, Thing
+from replay.plan.read_write_sets import ReadWriteSets, Resource
 from tests.replay.plan.test_dependencies import Exchanges
 from tests.replay.support.compared import found
 from tests.replay.support.worlds import uuid
 
-PARTITION: Thing = ("partition", "orders", 0)
-GROUP: Thing = ("group", "g")
+PARTITION: Resource = ("partition", "orders", 0)
+GROUP: Resource = ("group", "g")
 
 
-def told(it: Exchanges) -> dict[int, dict[Thing, bool]]:
+def told(it: Exchanges) -> dict[int, dict[Resource, bool]]:
     return overlaps(it.causes, it, {uuid(1): "orders"}.get)
 
 
-def asks(thing: Thing = PARTITION) -> Footprint:
-    return Footprint(reads={thing}, observes={thing})
+def asks(thing: Resource = PARTITION) -> ReadWriteSets:
+    return ReadWriteSets(reads={thing}, progress_queries={thing})
 
 
 @pytest.mark.parametrize(
@@ -31,7 +31,7 @@ def asks(thing: Thing = PARTITION) -> Footprint:
 )
 def test_a_write_is_met_while_it_is_under_way(begun: int, done: int, met: bool) -> None:
     it = Exchanges()
-    it.add(0, 10, 20, Footprint(writes={PARTITION}, wrote={("orders", 0): 5}))
+    it.add(0, 10, 20, ReadWriteSets(writes={PARTITION}, appended_offsets={("orders", 0): 5}))
     it.add(1, begun, done, asks(("partition", uuid(1), 0)))
     it.add(2, begun, done, asks(("partition", "orders", 1)))
     assert told(it) == ({1: {PARTITION: True}} if met else {})
@@ -40,11 +40,16 @@ def test_a_write_is_met_while_it_is_under_way(begun: int, done: int, met: bool) 
 def test_a_transaction_may_end_behind_its_answer_until_the_next_one_does() -> None:
     it = Exchanges()
     producer = {("producer", 7)}
-    it.add(0, 0, 1, Footprint(reads=producer, writes={PARTITION}, wrote={("orders", 0): 5}))
-    it.add(1, 2, 3, Footprint(ended=7))
+    it.add(
+        0,
+        0,
+        1,
+        ReadWriteSets(reads=producer, writes={PARTITION}, appended_offsets={("orders", 0): 5}),
+    )
+    it.add(1, 2, 3, ReadWriteSets(ended_transaction=7))
     it.add(2, 4, 5, asks())
-    it.add(0, 6, 7, Footprint(reads=producer, writes={GROUP}, commits=True))
-    it.add(1, 8, 9, Footprint(ended=7))
+    it.add(0, 6, 7, ReadWriteSets(reads=producer, writes={GROUP}, commits_in_transaction=True))
+    it.add(1, 8, 9, ReadWriteSets(ended_transaction=7))
     it.add(2, 10, 11, asks())
     it.add(2, 12, 13, asks(GROUP))
     assert told(it) == {2: {PARTITION: False}, 6: {GROUP: False}}

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from replay.plan.dependencies import Causes
-from replay.plan.group_order import Part, Turn
-from replay.plan.read_write_sets import GROUPS, TOPICS, Footprint
+from replay.plan.dependencies import Dependencies
+from replay.plan.group_order import GroupAction, GroupEvent
+from replay.plan.read_write_sets import GROUPS, TOPICS, ReadWriteSets
 from tests.replay.support.worlds import uuid
 
 LOG = ("orders", 0)
@@ -22,9 +22,9 @@ class Exchanges:
     """Made up: connection, request and response time each."""
 
     rows: list[tuple[int, int, int | None]] = field(default_factory=list)
-    causes: Causes = field(default_factory=Causes)
+    causes: Dependencies = field(default_factory=Dependencies)
 
-    def add(self, connection: int, begun: int, done: int | None, found: Footprint) -> None:
+    def add(self, connection: int, begun: int, done: int | None, found: ReadWriteSets) -> None:
         self.rows.append((connection, begun, done))
         self.causes.add(found)
 
@@ -36,11 +36,11 @@ class Exchanges:
 
     def after(self, *missing: int) -> list[tuple[int, ...]]:
         order = [-1 if n in missing else n for n in range(len(self.rows))]
-        return list(self.causes.after(order, self, {uuid(1): "orders"}.get))
+        return list(self.causes.of_steps(order, self, {uuid(1): "orders"}.get))
 
 
-def touch(reads: str = "", writes: str = "") -> Footprint:
-    found = Footprint()
+def touch(reads: str = "", writes: str = "") -> ReadWriteSets:
+    found = ReadWriteSets()
     found.reads = {("group", each) for each in reads.split()}
     found.writes = {("group", each) for each in writes.split()}
     return found
@@ -49,7 +49,7 @@ def touch(reads: str = "", writes: str = "") -> Footprint:
 def test_the_depth_of_pipelining_is_kept() -> None:
     it = Exchanges()
     for begun, done in [(0, 10), (1, 11), (12, 15), (13, None), (16, 17)]:
-        it.add(0, begun, done, Footprint())
+        it.add(0, begun, done, ReadWriteSets())
     assert it.after() == [(), (), (1,), (1,), (2,)]
 
 
@@ -73,9 +73,9 @@ def test_what_overlaps_does_not_wait() -> None:
 def test_records_keep_their_order_also_where_requests_overlap() -> None:
     it = Exchanges()
     for connection, offset in [(0, 5), (1, 0), (2, 9)]:
-        it.add(connection, connection, 20, Footprint(wrote={LOG: offset}))
-    it.add(3, 4, 30, Footprint(saw={(uuid(1), 0): 6}))
-    it.add(4, 5, 30, Footprint(saw={LOG: 9}))
+        it.add(connection, connection, 20, ReadWriteSets(appended_offsets={LOG: offset}))
+    it.add(3, 4, 30, ReadWriteSets(read_offsets={(uuid(1), 0): 6}))
+    it.add(4, 5, 30, ReadWriteSets(read_offsets={LOG: 9}))
     # The second was written before the first, but asked later: it can't be waited for.
     assert it.after() == [(), (), (0,), (0,), (2,)]
 
@@ -83,21 +83,23 @@ def test_records_keep_their_order_also_where_requests_overlap() -> None:
 def test_writes_of_one_connection_are_in_flight_together() -> None:
     it = Exchanges()
     for connection, offset in [(0, 0), (0, 1), (1, 2), (0, 3), (0, 4)]:
-        it.add(connection, offset, 20, Footprint(wrote={LOG: offset}))
+        it.add(connection, offset, 20, ReadWriteSets(appended_offsets={LOG: offset}))
     assert it.after() == [(), (), (1,), (2,), ()]
 
 
 def test_control_records_wait_for_the_end_of_their_transaction() -> None:
     it = Exchanges()
-    it.add(0, 0, 1, Footprint(ended=7))
-    it.add(1, 0, None, Footprint(producers={7}))
-    it.add(2, 3, 4, Footprint(producers={8}))
+    it.add(0, 0, 1, ReadWriteSets(ended_transaction=7))
+    it.add(1, 0, None, ReadWriteSets(ended_producers={7}))
+    it.add(2, 3, 4, ReadWriteSets(ended_producers={8}))
     assert it.after() == [(), (0,), ()]
 
 
-def wrote(producer: int, offset: int) -> Footprint:
+def wrote(producer: int, offset: int) -> ReadWriteSets:
     partition = {("partition", *LOG)}
-    return Footprint(reads={("producer", producer)}, writes=partition, wrote={LOG: offset})
+    return ReadWriteSets(
+        reads={("producer", producer)}, writes=partition, appended_offsets={LOG: offset}
+    )
 
 
 @pytest.mark.parametrize("last", [0, 1])
@@ -105,8 +107,8 @@ def test_reading_what_a_transaction_wrote_or_behind_it_waits_for_its_end(last: i
     """No answer has the marker: the last record that it gives, or a position, tells it."""
     it = Exchanges()
     it.add(0, 0, 1, wrote(7, 0))
-    it.add(0, 2, 9, Footprint(ended=7))
-    it.add(1, 3, None, Footprint(saw={LOG: last}))
+    it.add(0, 2, 9, ReadWriteSets(ended_transaction=7))
+    it.add(1, 3, None, ReadWriteSets(read_offsets={LOG: last}))
     assert it.after()[2] == (0, 1)
 
 
@@ -115,38 +117,40 @@ def test_reading_waits_for_all_transactions_that_begin_below() -> None:
     it.add(0, 0, 1, wrote(7, 0))
     it.add(1, 2, 3, wrote(8, 4))
     it.add(2, 4, 5, wrote(9, 6))
-    it.add(0, 6, 20, Footprint(ended=7))
-    it.add(1, 7, 20, Footprint(ended=8))
-    it.add(2, 8, 20, Footprint(ended=9))
-    it.add(3, 9, None, Footprint(saw={LOG: 5}))
-    it.add(3, 10, None, Footprint(saw={(uuid(1), 0): 6}))
+    it.add(0, 6, 20, ReadWriteSets(ended_transaction=7))
+    it.add(1, 7, 20, ReadWriteSets(ended_transaction=8))
+    it.add(2, 8, 20, ReadWriteSets(ended_transaction=9))
+    it.add(3, 9, None, ReadWriteSets(read_offsets={LOG: 5}))
+    it.add(3, 10, None, ReadWriteSets(read_offsets={(uuid(1), 0): 6}))
     assert it.after()[6:] == [(1, 3, 4), (2, 3, 4, 5)]
 
 
 def test_reading_waits_for_no_end_that_comes_later() -> None:
     it = Exchanges()
     it.add(0, 0, 1, wrote(7, 0))
-    it.add(1, 2, 9, Footprint(saw={LOG: 0}))
-    it.add(0, 3, 4, Footprint(ended=7))
+    it.add(1, 2, 9, ReadWriteSets(read_offsets={LOG: 0}))
+    it.add(0, 3, 4, ReadWriteSets(ended_transaction=7))
     assert it.after()[1] == (0,)
 
 
 def test_offsets_in_a_transaction_count_when_it_ends() -> None:
     it = Exchanges()
     group = {("group", "g")}
-    it.add(0, 0, 1, Footprint(reads={("producer", 7)}, writes=group, commits=True))
-    it.add(1, 2, 3, Footprint(ended=7))
-    it.add(2, 4, 5, Footprint(reads=group))
+    it.add(
+        0, 0, 1, ReadWriteSets(reads={("producer", 7)}, writes=group, commits_in_transaction=True)
+    )
+    it.add(1, 2, 3, ReadWriteSets(ended_transaction=7))
+    it.add(2, 4, 5, ReadWriteSets(reads=group))
     assert it.after() == [(), (0,), (1,)]
 
 
 def test_a_topic_is_there_when_somebody_sees_that_it_came_to_be() -> None:
     it = Exchanges()
-    it.add(0, 0, 1, Footprint(writes={("topic", "t")}, lacked={"t"}))
-    it.add(0, 2, 3, Footprint(reads={("topic", "t")}, found={"t"}))
-    it.add(1, 4, 5, Footprint(reads={TOPICS}))
-    it.add(2, 6, 7, Footprint(reads={("topic", "t")}, found={"t"}))
-    it.add(3, 8, 9, Footprint(reads={TOPICS}))
+    it.add(0, 0, 1, ReadWriteSets(writes={("topic", "t")}, auto_created={"t"}))
+    it.add(0, 2, 3, ReadWriteSets(reads={("topic", "t")}, existing_topics={"t"}))
+    it.add(1, 4, 5, ReadWriteSets(reads={TOPICS}))
+    it.add(2, 6, 7, ReadWriteSets(reads={("topic", "t")}, existing_topics={"t"}))
+    it.add(3, 8, 9, ReadWriteSets(reads={TOPICS}))
     assert it.after() == [(), (0,), (1,), (1,), (1,)]
 
 
@@ -154,9 +158,9 @@ def test_who_asks_for_all_groups_waits_for_each_and_none_for_another() -> None:
     it = Exchanges()
     for connection in range(2):
         writes = {("group", str(connection)), GROUPS}
-        it.add(connection, 2 * connection, 2 * connection + 1, Footprint(writes=writes))
-    it.add(2, 5, 6, Footprint(reads={GROUPS}))
-    it.add(0, 7, 8, Footprint(writes={GROUPS}))
+        it.add(connection, 2 * connection, 2 * connection + 1, ReadWriteSets(writes=writes))
+    it.add(2, 5, 6, ReadWriteSets(reads={GROUPS}))
+    it.add(0, 7, 8, ReadWriteSets(writes={GROUPS}))
     assert it.after() == [(), (), (0, 1), (0, 2)]
 
 
@@ -164,23 +168,33 @@ def test_the_end_of_a_transaction_changes_what_it_wrote_to() -> None:
     it = Exchanges()
     partition = {("partition", "orders", 0)}
     producer = {("producer", 7)}
-    it.add(0, 0, 1, Footprint(reads=producer, writes=partition, wrote={LOG: 0}))
-    it.add(0, 2, 3, Footprint(writes={("transactional_id", "t")}, ended=7))
-    it.add(1, 4, 5, Footprint(reads=partition))
-    it.add(0, 6, 7, Footprint(writes={("transactional_id", "t")}, ended=7))
-    it.add(1, 8, 9, Footprint(reads=partition))
+    it.add(0, 0, 1, ReadWriteSets(reads=producer, writes=partition, appended_offsets={LOG: 0}))
+    it.add(0, 2, 3, ReadWriteSets(writes={("transactional_id", "t")}, ended_transaction=7))
+    it.add(1, 4, 5, ReadWriteSets(reads=partition))
+    it.add(0, 6, 7, ReadWriteSets(writes={("transactional_id", "t")}, ended_transaction=7))
+    it.add(1, 8, 9, ReadWriteSets(reads=partition))
     assert it.after() == [(), (0,), (1,), (1,), (1, 2)]
 
 
 def test_generations_tell_the_order_of_what_overlapped() -> None:
     it = Exchanges()
-    stays = Turn("g", "a", Part.STAYS, 1, True)
-    it.add(0, 0, 20, Footprint(turn=Turn("g", "a", Part.JOINS, 1, True, members=("a",))))
-    it.add(1, 1, 20, Footprint(turn=Turn("g", "b", Part.JOINS, 2, True)))
-    it.add(0, 21, 22, Footprint(turn=stays))
-    it.add(0, 23, 24, Footprint(turn=stays._replace(is_steady=False, rebalances=True)))
+    stays = GroupEvent("g", "a", GroupAction.STAYS, 1, True)
+    it.add(
+        0,
+        0,
+        20,
+        ReadWriteSets(group_event=GroupEvent("g", "a", GroupAction.JOINS, 1, True, members=("a",))),
+    )
+    it.add(1, 1, 20, ReadWriteSets(group_event=GroupEvent("g", "b", GroupAction.JOINS, 2, True)))
+    it.add(0, 21, 22, ReadWriteSets(group_event=stays))
+    it.add(
+        0,
+        23,
+        24,
+        ReadWriteSets(group_event=stays._replace(is_stable=False, reports_rebalance=True)),
+    )
     assert it.after() == [(), (0,), (0,), (2,)]
-    assert it.causes.groups(range(4)) == (
+    assert it.causes.group_history(range(4)) == (
         {2},
         {("g", 1): 1, ("g", 2): 0},
         {("g", "a"): 3, ("g", "b"): 1},
@@ -193,27 +207,27 @@ def test_generations_tell_the_order_of_what_overlapped() -> None:
 
 def test_nothing_waits_for_what_is_not_sent() -> None:
     it = Exchanges()
-    it.add(0, 0, 1, Footprint(wrote={LOG: 0}, writes={("group", "g")}))
-    it.add(1, 2, 3, Footprint(saw={LOG: 0}, reads={("group", "g")}))
-    it.add(0, 4, 5, Footprint())
+    it.add(0, 0, 1, ReadWriteSets(appended_offsets={LOG: 0}, writes={("group", "g")}))
+    it.add(1, 2, 3, ReadWriteSets(read_offsets={LOG: 0}, reads={("group", "g")}))
+    it.add(0, 4, 5, ReadWriteSets())
     assert it.after(0) == [(), (), ()]
 
 
 def test_topics_are_the_same_by_name_and_by_id() -> None:
     it = Exchanges()
-    it.add(0, 0, 1, Footprint(writes={("topic", "orders")}))
-    it.add(1, 2, 3, Footprint(reads={("topic", uuid(1))}))
+    it.add(0, 0, 1, ReadWriteSets(writes={("topic", "orders")}))
+    it.add(1, 2, 3, ReadWriteSets(reads={("topic", uuid(1))}))
     assert it.after() == [(), (0,)]
 
 
 names = st.sampled_from("abc")
 topics: st.SearchStrategy[str | UUID] = st.sampled_from(["orders", uuid(1), uuid(2)])
 footprints = st.builds(
-    Footprint,
+    ReadWriteSets,
     reads=st.sets(st.tuples(st.just("group"), names)),
     writes=st.sets(st.tuples(st.just("group"), names)),
-    wrote=st.dictionaries(st.tuples(topics, st.just(0)), st.integers(0, 9), max_size=1),
-    saw=st.dictionaries(st.tuples(topics, st.just(0)), st.integers(0, 9), max_size=1),
+    appended_offsets=st.dictionaries(st.tuples(topics, st.just(0)), st.integers(0, 9), max_size=1),
+    read_offsets=st.dictionaries(st.tuples(topics, st.just(0)), st.integers(0, 9), max_size=1),
 )
 
 
@@ -223,7 +237,7 @@ footprints = st.builds(
     )
 )
 def test_steps_only_wait_for_earlier_ones(
-    rows: list[tuple[int, int, int | None, Footprint]],
+    rows: list[tuple[int, int, int | None, ReadWriteSets]],
 ) -> None:
     it = Exchanges()
     at = 0

@@ -8,20 +8,20 @@ from dissector.errors import UsageError
 from dissector.protocol.apis import KEYS, NAMES
 from dissector.protocol.messages import decode_request
 from replay.plan.exclusion_policy import (
-    KINDS,
-    allowed,
-    changes,
+    EXCLUDED_APIS,
+    allowed_apis,
     is_between_brokers,
+    provided_prerequisites,
     why_left_out,
-    why_unheard_of,
-    why_unsettled,
+    why_not_ready,
+    why_partition_was_new,
 )
 from tests import frames
 from tests.replay.support.worlds import request, response
 
 
 def test_the_table_names_apis_once() -> None:
-    names = [name for listed in KINDS.values() for name in listed.split()]
+    names = [name for listed in EXCLUDED_APIS.values() for name in listed.split()]
     assert len(names) == len(set(names))
     assert set(names) <= set(NAMES.values())
 
@@ -40,31 +40,33 @@ def test_clients_are_played_and_brokers_are_not() -> None:
 def test_what_destroys_wants_to_be_named() -> None:
     message = request("DeleteTopics", 1, {})
     assert "not allowed" in why_left_out(message, frozenset())
-    assert why_left_out(message, allowed(["deletetopics"])) == ""
+    assert why_left_out(message, allowed_apis(["deletetopics"])) == ""
     assert "telemetry" in why_left_out(request("PushTelemetry", 0, {}), frozenset())
 
 
 def test_what_was_changed() -> None:
     asked = request("CreateAcls", 2, {})
     done, denied = {"error_code": 0, "error_message": None}, {"error_code": 31}
-    assert changes(asked, None) == {"CreateAcls"}
-    assert changes(asked, response("CreateAcls", 2, {"results": [denied, done]}))
-    assert not changes(asked, response("CreateAcls", 2, {"results": [denied]}))
-    assert not changes(request("CreateTopics", 4, {}), None)
+    assert provided_prerequisites(asked, None) == {"CreateAcls"}
+    assert provided_prerequisites(asked, response("CreateAcls", 2, {"results": [denied, done]}))
+    assert not provided_prerequisites(asked, response("CreateAcls", 2, {"results": [denied]}))
+    assert not provided_prerequisites(request("CreateTopics", 4, {}), None)
 
 
 def test_which_settings_were_changed() -> None:
     configs = [{"name": "retention.ms", "value": "1"}, {"name": "cleanup.policy", "value": "x"}]
     body = {"resources": [{"resource_type": 2, "resource_name": "t", "configs": configs}]}
-    told = changes(request("AlterConfigs", 1, body), None)
+    told = provided_prerequisites(request("AlterConfigs", 1, body), None)
     assert told == {"AlterConfigs of retention.ms", "AlterConfigs of cleanup.policy"}
-    assert not changes(request("AlterConfigs", 1, body | {"validate_only": True}), None)
+    assert not provided_prerequisites(
+        request("AlterConfigs", 1, body | {"validate_only": True}), None
+    )
 
 
 @pytest.mark.parametrize("name", ["Nothing", "Produce", "SaslHandshake", "Vote"])
 def test_only_what_is_left_out_can_be_allowed(name: str) -> None:
     with pytest.raises(UsageError, match=name):
-        allowed([name])
+        allowed_apis([name])
 
 
 def test_authentication_is_our_own() -> None:
@@ -82,39 +84,42 @@ def test_a_version_that_is_not_known_yet_is_left_out() -> None:
     frame = bytearray(frames.request(KEYS["ApiVersions"], 5, 1)[4:])
     frame[2:4] = (6).to_bytes(2, "big")
     why = why_left_out(decode_request(bytes(frame)), frozenset())
-    assert why == "version 6 of ApiVersions is not known, and not sent as a guess"
+    assert why == "version 6 of ApiVersions is unknown, so it is not sent"
     why = why_left_out(decode_request(bytes(frame[:-8])), frozenset())
     assert why == "can not be decoded: version 6 of ApiVersions is not known (known: 0-5)"
 
 
 def test_momentary_refusals_are_not_played() -> None:
     refused = response("InitProducerId", 4, {"error_code": 14})
-    assert "COORDINATOR_LOAD_IN_PROGRESS" in why_unsettled("InitProducerId", refused)
-    assert why_unsettled("InitProducerId", response("InitProducerId", 4, {})) == ""
-    assert why_unsettled("InitProducerId", None) == ""
-    assert why_unsettled("InitProducerId", response("InitProducerId", 4, {"error_code": 53})) == ""
+    assert "COORDINATOR_LOAD_IN_PROGRESS" in why_not_ready("InitProducerId", refused)
+    assert why_not_ready("InitProducerId", response("InitProducerId", 4, {})) == ""
+    assert why_not_ready("InitProducerId", None) == ""
+    assert why_not_ready("InitProducerId", response("InitProducerId", 4, {"error_code": 53})) == ""
 
 
 def test_what_was_refused_in_part_is_played() -> None:
     parts = [{"index": 0, "error_code": 6}, {"index": 1, "error_code": 0, "base_offset": 4}]
     body = {"responses": [{"name": "orders", "partition_responses": parts}]}
-    assert why_unsettled("Produce", response("Produce", 9, body)) == ""
+    assert why_not_ready("Produce", response("Produce", 9, body)) == ""
     body["responses"][0]["partition_responses"] = parts[:1]
-    assert why_unsettled("Produce", response("Produce", 9, body)) != ""
+    assert why_not_ready("Produce", response("Produce", 9, body)) != ""
 
 
 def test_a_new_partition_may_lack_replicas() -> None:
     refused = {"responses": [{"name": "t", "partition_responses": [{"error_code": 19}]}]}
-    assert "NOT_ENOUGH_REPLICAS" in why_unheard_of("Produce", response("Produce", 7, refused))
+    assert "NOT_ENOUGH_REPLICAS" in why_partition_was_new(
+        "Produce", response("Produce", 7, refused)
+    )
 
 
 def test_only_what_is_written_may_be_unheard_of() -> None:
     refused = response(
         "Produce", 13, {"responses": [{"partition_responses": [{"error_code": 100}]}]}
     )
-    assert "UNKNOWN_TOPIC_ID" in why_unheard_of("Produce", refused)
-    assert why_unsettled("Produce", refused) == ""
-    assert why_unheard_of("Produce", None) == ""
+    assert "UNKNOWN_TOPIC_ID" in why_partition_was_new("Produce", refused)
+    assert why_not_ready("Produce", refused) == ""
+    assert why_partition_was_new("Produce", None) == ""
     assert (
-        why_unheard_of("Metadata", response("Metadata", 9, {"topics": [{"error_code": 3}]})) == ""
+        why_partition_was_new("Metadata", response("Metadata", 9, {"topics": [{"error_code": 3}]}))
+        == ""
     )

@@ -8,44 +8,48 @@ import numpy as np
 import pytest
 
 from dissector.protocol.messages import Message
-from replay.plan.group_order import REBALANCES, Part, Turn, Turns, turn_of
+from replay.plan.group_order import REBALANCES, GroupAction, GroupEvent, GroupOrder, group_event_of
 from tests.replay.support.worlds import request, response
 
 GROUP = {"group_id": "g", "member_id": "m"}
 
 
-def joins(turn: int, member: str = "m", *members: str) -> Turn:
-    return Turn("g", member, Part.JOINS, turn, turn > 0, members=members)
+def joins(turn: int, member: str = "m", *members: str) -> GroupEvent:
+    return GroupEvent("g", member, GroupAction.JOINS, turn, turn > 0, members=members)
 
 
-def stays(turn: int = -1, member: str = "m", error: int = 0) -> Turn:
-    return Turn("g", member, Part.STAYS, turn, not error, rebalances=error == REBALANCES)
+def stays(turn: int = -1, member: str = "m", error: int = 0) -> GroupEvent:
+    return GroupEvent(
+        "g", member, GroupAction.STAYS, turn, not error, reports_rebalance=error == REBALANCES
+    )
 
 
-def commits() -> Turn:
-    return stays()._replace(settles=False)
+def commits() -> GroupEvent:
+    return stays()._replace(excludes_rebalance=False)
 
 
-def leaves(member: str = "m") -> Turn:
-    return Turn("g", "", Part.LEAVES, 0, False, members=(member,))
+def leaves(member: str = "m") -> GroupEvent:
+    return GroupEvent("g", "", GroupAction.LEAVES, 0, False, members=(member,))
 
 
-def given(turn: Turn, some: bool = False) -> Turn:
-    return turn._replace(assigns=some)
+def given(turn: GroupEvent, some: bool = False) -> GroupEvent:
+    return turn._replace(has_assignment=some)
 
 
-def turns(*told: Turn) -> Turns:
-    found = Turns()
+def turns(*told: GroupEvent) -> GroupOrder:
+    found = GroupOrder()
     for number, turn in enumerate(told):
         found.add(number, turn)
     return found
 
 
-def waits(earlier: Turn, later: Turn, done: int | None = 20, connection: int = 1) -> bool:
+def waits(
+    earlier: GroupEvent, later: GroupEvent, done: int | None = 20, connection: int = 1
+) -> bool:
     """Tell whether a request that was sent at 10 waits for one that was sent at 0."""
     times = [(0, done), (10, 30)]
     steps, connections = np.arange(2, dtype=np.int32), np.array([0, connection], np.int32)
-    causes = list(turns(earlier, later).causes(steps, connections, times.__getitem__))
+    causes = list(turns(earlier, later).dependencies(steps, connections, times.__getitem__))
     assert causes in ([], [(1, 0)])
     return bool(causes)
 
@@ -84,13 +88,19 @@ def test_what_was_answered_before_is_left_to_others() -> None:
 def test_only_what_is_sent_counts() -> None:
     found = turns(joins(1, "a"), joins(2, "b"))
     steps, times = np.array([-1, 0], np.int32), [(0, 20), (10, 30)]
-    assert not list(found.causes(steps, np.zeros(1, np.int32), times.__getitem__))
+    assert not list(found.dependencies(steps, np.zeros(1, np.int32), times.__getitem__))
 
 
 def test_the_size_of_a_generation_is_that_of_those_who_are_seen_to_join() -> None:
     found = turns(joins(1, "a", "a"), joins(2, "b"), joins(2, "a", "a", "b", "never seen"))
-    assert found.groups(np.arange(3, dtype=np.int32)).sizes == {("g", 1): 1, ("g", 2): 2}
-    assert found.groups(np.array([0, -1, 1], np.int32)).sizes == {("g", 1): 1, ("g", 2): 1}
+    assert found.history(np.arange(3, dtype=np.int32)).generation_sizes == {
+        ("g", 1): 1,
+        ("g", 2): 2,
+    }
+    assert found.history(np.array([0, -1, 1], np.int32)).generation_sizes == {
+        ("g", 1): 1,
+        ("g", 2): 1,
+    }
 
 
 def test_what_comes_before_a_rebalance_is_told() -> None:
@@ -98,39 +108,39 @@ def test_what_comes_before_a_rebalance_is_told() -> None:
     found = turns(
         stays(), stays(member="other"), stays(), stays(error=told), stays(error=told), stays()
     )
-    assert found.groups(np.arange(6, dtype=np.int32)).unsettled == {2}
-    assert not found.groups(np.array([0, 1, 2, -1, -1, 3], np.int32)).unsettled
+    assert found.history(np.arange(6, dtype=np.int32)).before_rebalance == {2}
+    assert not found.history(np.array([0, 1, 2, -1, -1, 3], np.int32)).before_rebalance
 
 
 def test_who_joins_meanwhile_is_told_anew() -> None:
     found = turns(stays(), joins(2), stays(error=REBALANCES or 0))
-    assert found.groups(np.arange(3, dtype=np.int32)).unsettled == {0, 1}
+    assert found.history(np.arange(3, dtype=np.int32)).before_rebalance == {0, 1}
 
 
 def test_offsets_are_committed_while_a_group_rebalances() -> None:
     told = stays(error=REBALANCES or 0)
     found = turns(stays(), commits(), stays(), commits(), told, commits(), joins(2), commits())
-    assert found.groups(np.arange(8, dtype=np.int32)).unsettled == {2, 3, 5}
-    found = turns(stays(), commits(), commits()._replace(rebalances=True, is_steady=False))
-    assert found.groups(np.arange(3, dtype=np.int32)).unsettled == {0, 1}
+    assert found.history(np.arange(8, dtype=np.int32)).before_rebalance == {2, 3, 5}
+    found = turns(stays(), commits(), commits()._replace(reports_rebalance=True, is_stable=False))
+    assert found.history(np.arange(3, dtype=np.int32)).before_rebalance == {0, 1}
 
 
 def test_where_members_ask_for_their_parts_is_told() -> None:
     found = turns(joins(1, "a"), stays(1, "a"), stays(-1, "a"), stays(2, "a"), stays(2, "b"))
     steps = np.array([0, 1, 2, 3, -1], np.int32)
-    assert found.groups(steps).parts == {("g", "a", 1): 1, ("g", "a", 2): 3}
-    assert not turns(given(stays(2))).groups(np.arange(1, dtype=np.int32)).parts
+    assert found.history(steps).sync_steps == {("g", "a", 1): 1, ("g", "a", 2): 3}
+    assert not turns(given(stays(2))).history(np.arange(1, dtype=np.int32)).sync_steps
 
 
 def test_the_last_step_of_a_member_is_where_it_joins_speaks_or_leaves() -> None:
     found = turns(joins(1, "a"), stays(member="b"), joins(2, "a"), leaves("b"), stays(member="c"))
     steps = np.array([0, 1, 2, 3, -1], np.int32)
-    assert found.groups(steps).last == {("g", "a"): 2, ("g", "b"): 3}
+    assert found.history(steps).last_steps == {("g", "a"): 2, ("g", "b"): 3}
 
 
-def beats(member: str, assigns: bool, joins: bool = False) -> Turn:
-    part = Part.JOINS if joins else Part.STAYS
-    return Turn("g", member, part, 1, True, assigns=assigns)
+def beats(member: str, assigns: bool, joins: bool = False) -> GroupEvent:
+    part = GroupAction.JOINS if joins else GroupAction.STAYS
+    return GroupEvent("g", member, part, 1, True, has_assignment=assigns)
 
 
 def test_who_joins_has_nothing_until_it_is_given_partitions() -> None:
@@ -145,14 +155,14 @@ def test_who_joins_has_nothing_until_it_is_given_partitions() -> None:
         stays(member="c"),
     )
     steps = np.arange(8, dtype=np.int32)
-    assert found.groups(steps).unassigned == {0, 2}
+    assert found.history(steps).before_assignment == {0, 2}
 
 
 def told(
     api: str, version: int, asked: dict[str, Any], answer: dict[str, Any] | None
-) -> Turn | None:
+) -> GroupEvent | None:
     answered: Message | None = None if answer is None else response(api, version, answer)
-    return turn_of(request(api, version, GROUP | asked), answered)
+    return group_event_of(request(api, version, GROUP | asked), answered)
 
 
 @pytest.mark.parametrize(
@@ -197,7 +207,7 @@ def told(
             0,
             {"member_epoch": -1},
             {"member_epoch": -1},
-            given(Turn("g", "m", Part.LEAVES, -1, False)),
+            given(GroupEvent("g", "m", GroupAction.LEAVES, -1, False)),
         ),
         ("Metadata", 9, {}, {}, None),
     ],
@@ -207,7 +217,7 @@ def test_what_an_exchange_tells(
     version: int,
     asked: dict[str, Any],
     answer: dict[str, Any] | None,
-    expected: Turn | None,
+    expected: GroupEvent | None,
 ) -> None:
     assert told(api, version, asked, answer) == expected
 
@@ -215,5 +225,5 @@ def test_what_an_exchange_tells(
 def test_a_refused_commit_tells_nothing() -> None:
     partition = {"partition_index": 0, "error_code": 27}
     answer = {"topics": [{"name": "orders", "partitions": [partition]}]}
-    refused = commits()._replace(is_steady=False, rebalances=True)
+    refused = commits()._replace(is_stable=False, reports_rebalance=True)
     assert told("OffsetCommit", 5, {}, answer) == refused

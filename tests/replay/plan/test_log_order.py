@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from replay.plan.log_order import Logs
+from replay.plan.log_order import LogOrder
 from tests.replay.support.worlds import uuid
 
 LOGS = (("orders", 0), (uuid(1), 0), ("orders", 1))
@@ -24,12 +24,14 @@ row = st.tuples(st.integers(0, 2), st.integers(0, 6), st.booleans(), st.booleans
 def test_the_nearest_earlier_write_is_waited_for(
     rows: list[tuple[int, int, bool, bool]], connections: list[int], data: st.DataObject
 ) -> None:
-    logs = Logs()
+    logs = LogOrder()
     for number, (log, offset, is_fetch, _) in enumerate(rows):
-        (logs.saw if is_fetch else logs.wrote)(logs.number(LOGS[log]), offset, number)
+        (logs.record_read if is_fetch else logs.record_append)(
+            logs.number(LOGS[log]), offset, number
+        )
     step_of = np.array(data.draw(st.permutations(range(len(rows)))), np.int32)
     step_of[[not is_sent for *_, is_sent in rows]] = -1
-    found = sorted(logs.causes(step_of, np.array(connections, np.int32), NAMES.get))
+    found = sorted(logs.dependencies(step_of, np.array(connections, np.int32), NAMES.get))
     writes = sorted(
         (offset, int(step_of[number]), log == 2)
         for number, (log, offset, is_fetch, is_sent) in enumerate(rows)
@@ -46,19 +48,19 @@ def test_the_nearest_earlier_write_is_waited_for(
 
 
 def test_who_appended_is_known() -> None:
-    logs = Logs()
+    logs = LogOrder()
     for number, log in enumerate((0, 2, 0)):
-        logs.wrote(logs.number(LOGS[log]), number, number)
+        logs.record_append(logs.number(LOGS[log]), number, number)
     assert [logs.writers(log) for log in LOGS] == [[0, 2], [], [1]]
 
 
 def test_writes_of_one_connection_do_not_wait_for_each_other() -> None:
-    logs = Logs()
+    logs = LogOrder()
     for number in range(5):
-        logs.wrote(logs.number(LOGS[0]), number, number)
+        logs.record_append(logs.number(LOGS[0]), number, number)
     steps = np.arange(5, dtype=np.int32)
-    assert list(logs.causes(steps, np.zeros(5, np.int32), NAMES.get)) == []
-    assert list(logs.causes(steps, np.array([0, 1, 1, 1, 0], np.int32), NAMES.get)) == [
+    assert list(logs.dependencies(steps, np.zeros(5, np.int32), NAMES.get)) == []
+    assert list(logs.dependencies(steps, np.array([0, 1, 1, 1, 0], np.int32), NAMES.get)) == [
         (1, 0),
         (4, 3),
     ]

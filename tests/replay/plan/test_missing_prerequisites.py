@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from dissector.protocol.apis import KEYS
-from replay.plan.dependencies import Causes
-from replay.plan.missing_prerequisites import Lacking, lacking
-from replay.plan.read_write_sets import CLUSTER, TOPICS, Footprint, Thing
+from replay.plan.dependencies import Dependencies
+from replay.plan.missing_prerequisites import MissingPrerequisites, find_missing_prerequisites
+from replay.plan.read_write_sets import CLUSTER, TOPICS, ReadWriteSets, Resource
 from tests.frames import request, response
 from tests.packets import Wire
 from tests.replay.run.test_runner import at_script
@@ -16,23 +16,23 @@ from tests.replay.support.captures import exchange, saved
 from tests.replay.support.scripted import Answers
 from tests.replay.support.worlds import uuid
 
-Touched = tuple[Sequence[Thing], Sequence[Thing]]
+Touched = tuple[Sequence[Resource], Sequence[Resource]]
 """What an exchange reads, and what it writes."""
 
 ACLS, QUOTAS = ("settings", "acls"), ("settings", "quotas")
 
 
 def found(exchanges: list[Touched], changing: dict[int, str], *unsent: int) -> list[set[str]]:
-    causes = Causes()
+    causes = Dependencies()
     for reads, writes in exchanges:
-        causes.add(Footprint(set(reads), set(writes)))
+        causes.add(ReadWriteSets(set(reads), set(writes)))
     order = range(len(exchanges))
     changes = {number: frozenset({api}) for number, api in changing.items()}
-    told = lacking(order, changes, unsent, causes, {uuid(1): "orders"}.get)
+    told = find_missing_prerequisites(order, changes, unsent, causes, {uuid(1): "orders"}.get)
     return [set(told.of(step)) for step in order]
 
 
-def topic(name: object) -> Thing:
+def topic(name: object) -> Resource:
     return ("topic", name)
 
 
@@ -78,7 +78,7 @@ def test_a_list_is_lacked_by_those_who_ask_for_it_and_not_by_those_who_add_to_it
 
 
 def test_by_default_nothing_is_lacked() -> None:
-    assert not Lacking().of(7)
+    assert not MissingPrerequisites().of(7)
 
 
 def test_what_can_not_come_is_not_waited_for(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from dissector.errors import CaptureError, FilterError, UsageError
 from dissector.protocol.apis import KEYS
 from replay.plan.builder import TO_CONTROLLER
 from replay.plan.plan import Plan
-from replay.plan.request_shapes import Shapes
+from replay.plan.request_shapes import ShapeIndex
 from tests.frames import request, response, sized
 from tests.packets import Wire
 from tests.replay.support.captures import SHIPPED, exchange, saved
@@ -272,7 +272,7 @@ def test_what_is_told_by_its_shape_is_planned_as_what_is_decoded(
     with Plan.of(path) as plan:
         assert len({number for number in plan.shape_of if number >= 0}) == 3
         with monkeypatch.context() as patch:
-            patch.setattr(Shapes, "find", lambda *_: None)
+            patch.setattr(ShapeIndex, "find", lambda *_: None)
             other = Plan.of(path)
         with other:
             assert list(plan) == list(other)

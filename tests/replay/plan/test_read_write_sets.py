@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from replay.plan.read_write_sets import CLUSTER, GROUPS, TOPICS, TRANSACTIONS, footprint
+from replay.plan.read_write_sets import CLUSTER, GROUPS, TOPICS, TRANSACTIONS, read_write_sets_of
 from tests.replay.support.produced import batches
 from tests.replay.support.worlds import request, response, uuid
 
@@ -13,17 +13,17 @@ def test_produce_writes_where_its_answer_says() -> None:
     body = {"topic_data": [{"name": "orders", "partition_data": [{"index": 1}]}]}
     told = {"index": 1, "base_offset": 7}
     answer = {"responses": [{"name": "orders", "partition_responses": [told]}]}
-    found = footprint(request("Produce", 9, body), response("Produce", 9, answer))
+    found = read_write_sets_of(request("Produce", 9, body), response("Produce", 9, answer))
     assert found.writes == {("partition", "orders", 1)}
     assert found.reads == {("topic", "orders")}
-    assert found.wrote == {("orders", 1): 7}
+    assert found.appended_offsets == {("orders", 1): 7}
     assert found.partitions == {"orders": 2}
 
 
 def test_fetch_needs_what_lies_before_its_position() -> None:
     body = {"topics": [{"topic": "orders", "partitions": [{"partition": 0, "fetch_offset": 5}]}]}
-    found = footprint(request("Fetch", 11, body), None)
-    assert found.saw == {("orders", 0): 4}
+    found = read_write_sets_of(request("Fetch", 11, body), None)
+    assert found.read_offsets == {("orders", 0): 4}
     assert not found.writes
 
 
@@ -31,8 +31,8 @@ def test_fetch_needs_the_records_that_it_saw() -> None:
     body = {"topics": [{"topic_id": uuid(3), "partitions": [{"partition": 0}]}]}
     told = {"partition_index": 0, "records": batches(5, 6)}
     answer = {"responses": [{"topic_id": uuid(3), "partitions": [told]}]}
-    found = footprint(request("Fetch", 16, body), response("Fetch", 16, answer))
-    assert found.saw == {(uuid(3), 0): 6}
+    found = read_write_sets_of(request("Fetch", 16, body), response("Fetch", 16, answer))
+    assert found.read_offsets == {(uuid(3), 0): 6}
 
 
 @pytest.mark.parametrize(("version", "topic"), [(11, "orders"), (16, uuid(3))])
@@ -40,56 +40,56 @@ def test_what_a_fetch_finds_goes_by_what_is_deleted(version: int, topic: object)
     said = "topic" if version < 13 else "topic_id"
     in_session = request("Fetch", version, {"session_id": 7, "topics": []})
     answer = {"responses": [{said: topic, "partitions": [{"partition_index": 2}]}]}
-    found = footprint(in_session, response("Fetch", version, answer))
+    found = read_write_sets_of(in_session, response("Fetch", version, answer))
     assert ("start", topic, 2) in found.reads
     body = {"topics": [{"name": "orders", "partitions": [{"partition_index": 2, "offset": 3}]}]}
-    deleted = footprint(request("DeleteRecords", 2, body), None)
+    deleted = read_write_sets_of(request("DeleteRecords", 2, body), None)
     assert ("start", "orders", 2) in deleted.writes
 
 
 def test_groups_and_transactions_change() -> None:
-    join = footprint(request("JoinGroup", 5, {"group_id": "g"}), None)
+    join = read_write_sets_of(request("JoinGroup", 5, {"group_id": "g"}), None)
     assert join.writes == {("group", "g"), GROUPS}
-    beat = footprint(request("Heartbeat", 3, {"group_id": "g"}), None)
+    beat = read_write_sets_of(request("Heartbeat", 3, {"group_id": "g"}), None)
     assert beat.reads == {("group", "g")}
     body = {"transactional_id": "t", "producer_id": 9}
-    end = footprint(request("EndTxn", 3, body), None)
+    end = read_write_sets_of(request("EndTxn", 3, body), None)
     assert end.writes == {("transactional_id", "t"), TRANSACTIONS}
-    assert end.ended == 9
-    assert GROUPS in footprint(request("ListGroups", 4, {}), None).reads
-    assert TRANSACTIONS in footprint(request("ListTransactions", 0, {}), None).reads
+    assert end.ended_transaction == 9
+    assert GROUPS in read_write_sets_of(request("ListGroups", 4, {}), None).reads
+    assert TRANSACTIONS in read_write_sets_of(request("ListTransactions", 0, {}), None).reads
 
 
 def test_settings_are_told_apart() -> None:
     users = ("settings", "users")
-    assert users in footprint(request("AlterUserScramCredentials", 0, {}), None).writes
-    assert users in footprint(request("DescribeUserScramCredentials", 0, {}), None).reads
-    assert users not in footprint(request("DescribeClientQuotas", 0, {}), None).reads
+    assert users in read_write_sets_of(request("AlterUserScramCredentials", 0, {}), None).writes
+    assert users in read_write_sets_of(request("DescribeUserScramCredentials", 0, {}), None).reads
+    assert users not in read_write_sets_of(request("DescribeClientQuotas", 0, {}), None).reads
 
 
 @pytest.mark.parametrize(("kind", "thing"), [(2, "topic"), (32, "group"), (4, None), (16, None)])
 def test_who_uses_a_thing_goes_by_how_it_is_configured(kind: int, thing: str | None) -> None:
     resources = {"resources": [{"resource_type": kind, "resource_name": "g"}]}
     things = {CLUSTER, ("settings", "configs")} | (set() if thing is None else {(thing, "g")})
-    found = footprint(request("IncrementalAlterConfigs", 1, resources), None)
+    found = read_write_sets_of(request("IncrementalAlterConfigs", 1, resources), None)
     assert found.writes == things
-    assert footprint(request("DescribeConfigs", 4, resources), None).reads == things
+    assert read_write_sets_of(request("DescribeConfigs", 4, resources), None).reads == things
 
 
 def test_acls_are_about_things() -> None:
     body = {"creations": [{"resource_type": 5, "resource_name": "t"}]}
-    found = footprint(request("CreateAcls", 2, body), None)
+    found = read_write_sets_of(request("CreateAcls", 2, body), None)
     assert found.writes == {CLUSTER, ("settings", "acls"), ("transactional_id", "t")}
 
 
 def test_metadata_may_create_what_it_did_not_find() -> None:
     asked = request("Metadata", 9, {"topics": [{"name": "orders"}]})
     lacking = {"topics": [{"name": "orders", "error_code": 3}]}
-    found = footprint(asked, response("Metadata", 9, lacking))
+    found = read_write_sets_of(asked, response("Metadata", 9, lacking))
     assert ("topic", "orders") in found.writes
-    assert (found.lacked, found.found) == ({"orders"}, set())
+    assert (found.auto_created, found.existing_topics) == ({"orders"}, set())
     there = {"topics": [{"name": "orders", "partitions": [{"partition_index": 0}]}]}
-    found = footprint(asked, response("Metadata", 9, there))
+    found = read_write_sets_of(asked, response("Metadata", 9, there))
     assert not found.writes
     assert found.partitions == {"orders": 1}
 
@@ -98,25 +98,25 @@ def test_metadata_may_create_what_it_did_not_find() -> None:
 def test_a_topic_that_could_not_be_created_is_not_shown(error: int, shown: bool) -> None:
     asked = request("CreateTopics", 4, {"topics": [{"name": "a"}, {"name": "b"}]})
     told = [{"name": "a", "error_code": error}, {"name": "b", "error_code": 0}]
-    found = footprint(asked, response("CreateTopics", 4, {"topics": told}))
+    found = read_write_sets_of(asked, response("CreateTopics", 4, {"topics": told}))
     assert ("a" in found.partitions) is shown
     assert "b" in found.partitions
 
 
 def test_what_concerns_all() -> None:
-    assert TOPICS in footprint(request("Metadata", 9, {"topics": None}), None).reads
-    assert {TOPICS, CLUSTER} <= footprint(request("CreateTopics", 5, {}), None).writes
-    assert CLUSTER in footprint(request("DescribeConfigs", 2, {}), None).reads
+    assert TOPICS in read_write_sets_of(request("Metadata", 9, {"topics": None}), None).reads
+    assert {TOPICS, CLUSTER} <= read_write_sets_of(request("CreateTopics", 5, {}), None).writes
+    assert CLUSTER in read_write_sets_of(request("DescribeConfigs", 2, {}), None).reads
 
 
 def test_who_asks_how_far_something_has_come() -> None:
     partitions = [{"partition_index": 1}]
     ends = {"topics": [{"name": "orders", "partitions": partitions}]}
-    found = footprint(request("ListOffsets", 5, ends), None)
-    assert found.observes == {("partition", "orders", 1)}
-    found = footprint(request("OffsetFetch", 5, {"group_id": "g", "topics": None}), None)
-    assert found.observes == {("group", "g")}
-    assert not footprint(request("Heartbeat", 3, {"group_id": "g"}), None).observes
+    found = read_write_sets_of(request("ListOffsets", 5, ends), None)
+    assert found.progress_queries == {("partition", "orders", 1)}
+    found = read_write_sets_of(request("OffsetFetch", 5, {"group_id": "g", "topics": None}), None)
+    assert found.progress_queries == {("group", "g")}
+    assert not read_write_sets_of(request("Heartbeat", 3, {"group_id": "g"}), None).progress_queries
 
 
 def test_a_broker_creates_what_a_streams_group_lacks() -> None:
@@ -126,6 +126,9 @@ def test_a_broker_creates_what_a_streams_group_lacks() -> None:
         "repartition_source_topics": [{"name": "words"}],
     }
     joins = {"group_id": "g", "topology": {"epoch": 0, "subtopologies": [parts]}}
-    assert footprint(request("StreamsGroupHeartbeat", 0, joins), None).lacked == {"store", "words"}
+    assert read_write_sets_of(request("StreamsGroupHeartbeat", 0, joins), None).auto_created == {
+        "store",
+        "words",
+    }
     stays = {"group_id": "g", "topology": None}
-    assert not footprint(request("StreamsGroupHeartbeat", 0, stays), None).lacked
+    assert not read_write_sets_of(request("StreamsGroupHeartbeat", 0, stays), None).auto_created

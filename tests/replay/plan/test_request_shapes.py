@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dissector.protocol.messages import decode_request, decode_response
-from replay.plan.request_shapes import Shape, Shapes, producer_at, shape_of
+from replay.plan.request_shapes import Shape, ShapeIndex, producer_at, shape_of
 from tests.replay.support.produced import PRODUCE, Written, asked, told
 
 PLACES = (("orders", 0, 7), ("audit", 3, 9))
@@ -35,7 +35,7 @@ def test_what_differs_each_time_is_found(
     assert shape is not None
     written = [WRITTEN[0]._replace(values=values, producer=(4, 2, 8)), WRITTEN[1]]
     request = asked(version, written, 1)
-    batches = shape.request.batches(request)
+    batches = shape.request.batch_positions(request)
     assert batches is not None
     for begin, each in zip(batches, written, strict=True):
         assert request[begin : begin + len(each.records())] == each.records()
@@ -47,11 +47,11 @@ def test_what_differs_each_time_is_found(
     more = {"log_start_offset": start} if version >= 5 else {}
     answer = told(version, places, 1, log_append_time_ms=time_ms, **more)
     if time_ms >= 0:
-        assert shape.answer.offsets(answer) is None  # the other times are not set
+        assert shape.response.base_offsets(answer) is None  # the other times are not set
         more["log_append_time_ms"] = 5
         shape = _shape(version, request, told(version, PLACES, **more))
         assert shape is not None
-    assert shape.answer.offsets(answer) == offsets
+    assert shape.response.base_offsets(answer) == offsets
     assert _shape(version, request, answer) == shape
 
 
@@ -68,7 +68,7 @@ def test_what_else_differs_makes_another_shape(version: int) -> None:
         asked(version, WRITTEN)[:-1],
         asked(3 if version > 3 else 4, WRITTEN),
     ]
-    assert not any(shape.request.batches(each) for each in others)
+    assert not any(shape.request.batch_positions(each) for each in others)
     answers = [
         told(version, PLACES, error_code=3),
         told(version, PLACES, throttle_time_ms=1),
@@ -77,7 +77,7 @@ def test_what_else_differs_makes_another_shape(version: int) -> None:
         told(version, [PLACES[0], ("audit", 4, 9)]),
         told(version, PLACES) + b"\0",
     ]
-    assert not any(shape.answer.offsets(each) for each in answers)
+    assert not any(shape.response.base_offsets(each) for each in answers)
 
 
 @given(at=st.integers(min_value=0), value=st.integers(0, 255))
@@ -87,7 +87,7 @@ def test_a_byte_that_is_no_record_nor_offset_is_told(at: int, value: int) -> Non
     assert shape is not None
     at %= len(response)
     other = response[:at] + bytes([value]) + response[at + 1 :]
-    if shape.answer.offsets(other) is not None:
+    if shape.response.base_offsets(other) is not None:
         assert _shape(9, request, other) == shape
 
 
@@ -100,8 +100,8 @@ def test_no_bytes_raise(data: st.DataObject) -> None:
     for frame in (request, response):
         at = data.draw(st.integers(4, len(frame)))
         other = frame[:at] + data.draw(st.binary(max_size=90))
-        shape.request.batches(other)
-        shape.answer.offsets(other)
+        shape.request.batch_positions(other)
+        shape.response.base_offsets(other)
 
 
 def test_what_has_no_shape() -> None:
@@ -120,18 +120,18 @@ def test_what_has_no_shape() -> None:
 def test_the_answer_may_have_another_order() -> None:
     shape = _shape(9, asked(9, WRITTEN), told(9, PLACES[::-1]))
     assert shape is not None
-    assert shape.order == (1, 0)
+    assert shape.partition_order == (1, 0)
 
 
 def test_shapes_are_found_on_the_connection_that_had_them() -> None:
-    shapes = Shapes()
+    shapes = ShapeIndex()
     request, response = asked(9, WRITTEN), told(9, PLACES)
     assert shapes.find(0, request, response) is None
     messages = decode_request(request), decode_response(response, PRODUCE, 9)
-    assert shapes.note(0, *messages) == 0
+    assert shapes.add(0, *messages) == 0
     found = shapes.find(0, asked(9, WRITTEN, 5), told(9, PLACES, 5))
     assert found is not None
     assert (found[0], found[2]) == (0, (7, 9))
     assert shapes.find(1, request, response) is None
-    assert shapes.note(1, *messages) == 0
-    assert len(shapes.known) == 1
+    assert shapes.add(1, *messages) == 0
+    assert len(shapes.shapes) == 1

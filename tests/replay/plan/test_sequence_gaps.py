@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from replay.mapping.producer_ids import ProducerMap
-from replay.plan.sequence_gaps import SEQUENCES, Holes, HolesSeen
+from replay.plan.sequence_gaps import SEQUENCES, SequenceGapFinder, SequenceGaps
 
 KEY = 9, 0, "t", 0
 
 
 def test_a_batch_that_goes_on_leaves_no_hole() -> None:
-    holes = Holes(5, 5)
-    assert not any(holes.note(*each) for each in ((5, 3), (8, 2), (8, 2), (10, 1)))
+    holes = SequenceGaps(5, 5)
+    assert not any(holes.record(*each) for each in ((5, 3), (8, 2), (8, 2), (10, 1)))
     assert not holes.ends
 
 
 def test_what_was_captured_before_is_no_hole() -> None:
-    holes = Holes(5, 5)
-    assert [holes.note(*each) for each in ((5, 3), (5, 3), (9, 1), (5, 3))] == [
+    holes = SequenceGaps(5, 5)
+    assert [holes.record(*each) for each in ((5, 3), (5, 3), (9, 1), (5, 3))] == [
         *[False] * 2,
         True,
         False,
@@ -25,40 +25,40 @@ def test_what_was_captured_before_is_no_hole() -> None:
 
 
 def test_sequences_go_both_ways_around_holes() -> None:
-    holes = Holes(SEQUENCES - 2, SEQUENCES - 2)
+    holes = SequenceGaps(SEQUENCES - 2, SEQUENCES - 2)
     for sequence, records in ((SEQUENCES - 2, 1), (3, 2), (9, 1)):
-        holes.note(sequence, records)
-    assert [holes.before(each) for each in (SEQUENCES - 2, 3, 4, 9)] == [0, 4, 4, 8]
+        holes.record(sequence, records)
+    assert [holes.missing_before(each) for each in (SEQUENCES - 2, 3, 4, 9)] == [0, 4, 4, 8]
     for sequence in (SEQUENCES - 2, 3, 4, 9):
-        counted = (sequence - holes.before(sequence)) % SEQUENCES
-        assert holes.with_missing(counted) == sequence
+        counted = (sequence - holes.missing_before(sequence)) % SEQUENCES
+        assert holes.captured_sequence(counted) == sequence
 
 
 def test_the_order_of_requests_decides_not_that_of_answers() -> None:
-    seen = HolesSeen()
+    seen = SequenceGapFinder()
     log = "t", 0
-    seen.note(0, [(log, (9, 0, 0, 2))])
-    seen.note(1, [(log, (9, 0, 3, 2))])  # its answer came before that of the next
-    seen.note(2, [(log, (9, 0, 2, 1))])
-    assert seen.found([0, 2, 1], lambda _: None) == ({}, [])
-    found, behind = seen.found([0, 1, 2], lambda _: None)
+    seen.record(0, [(log, (9, 0, 0, 2))])
+    seen.record(1, [(log, (9, 0, 3, 2))])  # its answer came before that of the next
+    seen.record(2, [(log, (9, 0, 2, 1))])
+    assert seen.find([0, 2, 1], lambda _: None) == ({}, [])
+    found, behind = seen.find([0, 1, 2], lambda _: None)
     assert list(found) == [KEY]
     assert behind == [1]
 
 
 def test_batches_that_were_refused_belong_to_no_log() -> None:
-    seen = HolesSeen()
+    seen = SequenceGapFinder()
     for number, sequence in enumerate((0, 5, 9)):
-        seen.note(number, [(("t", 0) if sequence != 5 else None, (9, 0, sequence, 1))])
-    found, behind = seen.found([0, 1, 2], lambda _: None)
+        seen.record(number, [(("t", 0) if sequence != 5 else None, (9, 0, sequence, 1))])
+    found, behind = seen.find([0, 1, 2], lambda _: None)
     assert behind == [2]
     assert found[KEY].missing == [8]
 
 
 def test_the_target_gets_the_sequence_that_it_expects() -> None:
-    holes = Holes(0, 0)
+    holes = SequenceGaps(0, 0)
     for sequence in (0, 3, 7):
-        holes.note(sequence, 2)
+        holes.record(sequence, 2)
     producers = ProducerMap()
     producers.learn((9, 0), (70, 0))
     producers.holes = {KEY: holes}

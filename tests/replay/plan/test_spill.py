@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from replay.model.step import CapturedExchange
-from replay.plan.spill import Spool
+from replay.plan.spill import ExchangeSpill
 
 captured = st.builds(
     CapturedExchange,
@@ -27,7 +27,7 @@ captured = st.builds(
 
 @given(st.lists(captured, max_size=8))
 def test_exchanges_come_back(exchanges: list[CapturedExchange]) -> None:
-    spool = Spool()
+    spool = ExchangeSpill()
     assert [spool.add(each) for each in exchanges] == list(range(len(exchanges)))
     for number in reversed(range(len(exchanges))):
         assert spool.get(number) == exchanges[number]

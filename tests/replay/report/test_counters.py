@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from replay.report.counters import EXAMPLES, Seen, Times
+from replay.report.counters import MAX_EXAMPLES, Durations, ExampleCounter
 
 
 def test_times_are_those_that_were_added() -> None:
-    times = Times()
+    times = Durations()
     assert times.ms(50) is None
     times.add_all(np.arange(1, 1501) * 1_000_000)
     for length in range(1501, 3001):
@@ -18,9 +18,9 @@ def test_times_are_those_that_were_added() -> None:
 
 
 def test_examples_are_few() -> None:
-    seen = Seen()
+    seen = ExampleCounter()
     for number in range(5):
         seen.add(lambda number=number: {"number": number})  # type: ignore[misc]
     assert seen.count == 5
-    assert seen.examples == [{"number": number} for number in range(EXAMPLES)]
+    assert seen.examples == [{"number": number} for number in range(MAX_EXAMPLES)]
     assert seen.first == {"number": 0}

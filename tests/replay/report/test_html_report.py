@@ -85,7 +85,13 @@ def test_says_how_late_requests_were() -> None:
 def test_latencies_stand_side_by_side_and_differences_before_the_plots() -> None:
     text = _page(full()).text
     assert re.search(r"p50 captured\s*p50 replayed\s*p95 captured\s*p95 replayed", text)
-    headings = ["Answers", "Latency in ms", "Differences by field", "Differences, 3", "How long"]
+    headings = [
+        "Answers",
+        "Latency in ms",
+        "Differences by field",
+        "Differences, 3",
+        "Latency: captured",
+    ]
     places = [text.index(heading) for heading in headings]
     assert places == sorted(places)
     for fact in ("cluster c-1", "Kafka 4.1", "answered in another version", "the upgrade"):

@@ -10,7 +10,7 @@ from dissector.protocol.apis import KEYS
 from replay.model.plan_source import Source
 from replay.options.target_settings import TargetSettings
 from replay.plan.plan import Plan
-from replay.report.provenance import About, release_of
+from replay.report.provenance import Provenance, release_of
 from tests.frames import request, response
 from tests.packets import Wire
 from tests.replay.support.captures import exchange, saved
@@ -44,7 +44,7 @@ def test_clients_are_known_also_where_a_filter_leaves_their_greeting_out(tmp_pat
         asked = request(beat, 3, 2, group_id="g", member_id="m")
         exchange(talk, asked, response(beat, 3, 2))
     with Plan.of(saved(tmp_path, wire), filter="api == Heartbeat") as plan:
-        row = About.of(plan, TargetSettings("mock", prefix="x-")).row()
+        row = Provenance.of(plan, TargetSettings("mock", prefix="x-")).row()
     assert row["clients"] == [
         {"software": "shark 1.2", "connections": 2},
         {"software": "s" * 100, "connections": 1},

@@ -6,7 +6,7 @@ from replay.model.outcome import Change, Difference, Verdict
 from replay.options.difference_baseline import DifferenceBaseline
 from replay.options.pass_criteria import Criteria
 from replay.options.play_options import PlayOptions
-from replay.report.counters import OTHER, Reasons
+from replay.report.counters import OTHER, ReasonCounter
 from tests.replay.support.outcomes import outcome
 from tests.replay.support.reports import NOT_THERE, every_kind, full, made, outcomes, produced
 
@@ -129,7 +129,7 @@ def test_how_complete_connections_are() -> None:
 
 
 def test_kinds_of_failures_are_bounded() -> None:
-    reasons = Reasons()
+    reasons = ReasonCounter()
     for number in range(3000):
         reasons.add(str(number), "Produce")
     rows = reasons.rows()
@@ -150,7 +150,7 @@ def test_captured_is_sent_and_left_out_and_never_reached() -> None:
 
 def test_passes_count_each() -> None:
     manner = PlayOptions(loop=3)
-    assert made(outcomes()[0], captured=20, manner=manner).summary()["never_reached"] == 59
+    assert made(outcomes()[0], captured=20, play_options=manner).summary()["never_reached"] == 59
 
 
 def test_why_answers_are_equivalent_is_counted_and_told_of_each() -> None:

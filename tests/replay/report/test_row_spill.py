@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from replay.report.row_spill import Kept
+from replay.report.row_spill import RowSpill
 
 
 def test_rows_are_read_as_they_were_added_also_between_additions() -> None:
-    kept = Kept()
+    kept = RowSpill()
     for number in range(3):
         kept.add({"number": number, "bytes": b"\x00\xff"})
         assert [row["number"] for row in kept.rows()] == list(range(number + 1))

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import asyncio
 
-from replay.run.concurrency_limit import UnderWay
+from replay.run.concurrency_limit import InFlight
 
 
 def test_who_waits_goes_on_when_there_is_less() -> None:
     async def main() -> None:
-        under_way: UnderWay[str] = UnderWay()
-        await under_way.until(0)
+        under_way: InFlight[str] = InFlight()
+        await under_way.until_at_most(0)
         for number, name in enumerate("abc"):
             under_way.begin(number, name)
         assert list(under_way) == ["a", "b", "c"]
-        waiting = asyncio.create_task(under_way.until(1))
+        waiting = asyncio.create_task(under_way.until_at_most(1))
         under_way.end(1)
         await asyncio.sleep(0)
         await asyncio.sleep(0)
@@ -28,9 +28,9 @@ def test_who_waits_goes_on_when_there_is_less() -> None:
 
 def test_who_waits_may_give_up() -> None:
     async def main() -> None:
-        under_way: UnderWay[str] = UnderWay()
+        under_way: InFlight[str] = InFlight()
         under_way.begin(0, "a")
-        waiting = asyncio.create_task(under_way.until(0))
+        waiting = asyncio.create_task(under_way.until_at_most(0))
         await asyncio.sleep(0)
         waiting.cancel()
         await asyncio.wait([waiting])

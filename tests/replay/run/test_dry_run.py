@@ -7,14 +7,14 @@ from pathlib import Path
 from replay.options.play_options import PlayOptions
 from replay.options.target_settings import TargetSettings
 from replay.plan.plan import Plan
-from replay.run.dry_run import offered, rehearse
+from replay.run.dry_run import dry_run_lines, target_lines
 
 CAPTURES = Path(__file__).parents[3] / "captures"
 
 
 def _lines(capture: str, setting: TargetSettings) -> list[str]:
     with Plan.of(CAPTURES / capture) as plan:
-        return list(rehearse(plan, setting))
+        return list(dry_run_lines(plan, setting))
 
 
 def test_says_whom_a_request_goes_to_and_what_changes() -> None:
@@ -43,7 +43,7 @@ def test_ends_where_the_replay_would() -> None:
 
 def test_says_what_the_target_is_and_takes() -> None:
     with Plan.of(CAPTURES / "demo.pcap") as plan:
-        lines = list(offered(plan, TargetSettings("mock")))
+        lines = list(target_lines(plan, TargetSettings("mock")))
     assert lines[0] == "brokers of mock"
     assert lines[1].startswith("  1  127.0.0.1:")
     newest = [line for line in lines if line.startswith("  ApiVersions v4")]

@@ -12,7 +12,7 @@ from replay.options.play_options import PlayOptions
 from replay.options.target_settings import TargetSettings
 from replay.plan.plan import Plan
 from replay.report.report import Report
-from replay.run.orchestrator import _drive, drive
+from replay.run.orchestrator import _run_until_ended, run_replay
 from tests.frames import request, response
 from tests.packets import Wire
 from tests.replay.support.captures import exchange, left_open, saved
@@ -30,7 +30,7 @@ def at_script(path: str, answers: Answers, timeout_s: float = 60) -> Report:
                 f"127.0.0.1:{broker.port}", play_options=PlayOptions(Pace(0), timeout_s=timeout_s)
             )
             with Plan.of(path) as plan:
-                return await _drive(plan, setting, [setting.to], None)
+                return await _run_until_ended(plan, setting, [setting.to], None)
 
     return asyncio.run(main())
 
@@ -50,7 +50,7 @@ def test_what_is_left_behind_is_in_the_report(tmp_path: Path) -> None:
 
 def at_mock(path: str, chosen: str | None = None) -> Report:
     with Plan.of(path, filter=chosen) as plan:
-        return drive(plan, TargetSettings("mock"))
+        return run_replay(plan, TargetSettings("mock"))
 
 
 def test_who_sends_nothing_has_not_passed(tmp_path: Path) -> None:

@@ -18,21 +18,21 @@ from replay.client import broker_connection, transport
 from replay.client.cluster import Cluster
 from replay.mapping.id_map import IdMap
 from replay.mapping.resource_names import NameMap
-from replay.mock.librdkafka_mock import Mock
+from replay.mock.librdkafka_mock import MockCluster
 from replay.model.outcome import Outcome
 from replay.options.pacing import SECOND_NS, Pace
 from replay.options.play_options import PlayOptions
 from replay.plan.plan import Plan
-from replay.run.pass_context import AHEAD_NS
+from replay.run.pass_context import CONNECT_AHEAD_NS
 from replay.run.player import STOPPED
-from replay.run.runner import Run
+from replay.run.runner import ReplayRun
 from tests.frames import request, response
 from tests.packets import Wire
 from tests.replay.support.captures import SHIPPED, exchange, left_open, saved
 from tests.replay.support.scripted import HANG_UP, Answer, Answers, alone, offers, scripted
 from tests.replay.support.seen import Seen
 
-Watch = Callable[[Run, Outcome], None]
+Watch = Callable[[ReplayRun, Outcome], None]
 
 FAST = PlayOptions(Pace(0), timeout_s=60)
 HEARTBEAT = KEYS["Heartbeat"]
@@ -41,7 +41,7 @@ HEARTBEAT = KEYS["Heartbeat"]
 @dataclass
 class Played:
     outcomes: list[Outcome] = field(default_factory=list)
-    run: Run | None = None
+    run: ReplayRun | None = None
     asked: list[Message] = field(default_factory=list)
 
     @property
@@ -62,7 +62,7 @@ async def play(
             played.outcomes.append(outcome)
             each(run, outcome)
 
-        run = Run(
+        run = ReplayRun(
             plan, cluster, lambda copy: IdMap(cluster, NameMap(copy=copy)), Seen(take), manner
         )
         played = Played(run=run)
@@ -82,7 +82,7 @@ def at_mock(name: str, manner: PlayOptions = FAST, brokers: int = 1, **options: 
     with Plan.of(SHIPPED / name, **options) as plan:
         names = [NameMap(copy=copy) for copy in range(manner.loop)]
         topics = {each.topic(name): count for each in names for name, count in plan.topics.items()}
-        with Mock(brokers, topics) as mock:
+        with MockCluster(brokers, topics) as mock:
             return asyncio.run(play(plan, mock.addresses, manner))
 
 
@@ -158,7 +158,7 @@ def test_it_may_be_stopped() -> None:
         slowly = PlayOptions(Pace(0.001))
         with (
             Plan.of(SHIPPED / "librdkafka-consume-assigned.pcap") as plan,
-            Mock(1, plan.topics) as mock,
+            MockCluster(1, plan.topics) as mock,
         ):
             return await play(plan, mock.addresses, slowly, lambda run, _: run.stop())
 
@@ -172,12 +172,12 @@ def test_it_takes_no_longer_than_allowed() -> None:
 
 
 def test_the_time_runs_from_when_the_first_request_is_due() -> None:
-    manner = PlayOptions(Pace(0.001), duration_s=AHEAD_NS / SECOND_NS / 2)
+    manner = PlayOptions(Pace(0.001), duration_s=CONNECT_AHEAD_NS / SECOND_NS / 2)
     assert at_mock("librdkafka-consume-assigned.pcap", manner).outcomes
 
 
 def test_what_is_under_way_when_it_ends_has_its_outcome(tmp_path: Path) -> None:
-    def stops_at_first(run: Run, outcome: Outcome) -> None:
+    def stops_at_first(run: ReplayRun, outcome: Outcome) -> None:
         run.stop()
 
     wire = Wire()
@@ -256,8 +256,8 @@ def test_a_new_member_takes_the_id_that_it_is_given(tmp_path: Path) -> None:
     assert not played.failures
     assert [each.body.member_id for each in played.asked if each.body] == ["", "live"]
     assert played.run is not None
-    assert played.run.world is not None
-    assert played.run.world.members.live("g", "captured") == "live"
+    assert played.run.ids is not None
+    assert played.run.ids.members.live("g", "captured") == "live"
 
 
 def test_a_member_that_is_to_be_assigned_asks_as_the_one_that_it_became(tmp_path: Path) -> None:

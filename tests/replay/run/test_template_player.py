@@ -20,9 +20,9 @@ from replay.options.target_settings import TargetSettings
 from replay.plan.plan import Plan
 from replay.public import AS_FAST_AS_POSSIBLE
 from replay.report.report import Report
-from replay.run.orchestrator import _drive
-from replay.run.runner import Run
-from replay.run.template_player import Traced, Tracer
+from replay.run.orchestrator import _run_until_ended
+from replay.run.runner import ReplayRun
+from replay.run.template_player import TemplateBatch, TemplatePlayer
 from replay.templates import step_arrays
 from tests.frames import request, response, sized
 from tests.packets import Wire
@@ -85,7 +85,7 @@ def played(
             manner = PlayOptions(pace, timeout_s=timeout_s)
             setting = TargetSettings(f"127.0.0.1:{broker.port}", play_options=manner)
             with Plan.of(path) as plan:
-                report = await _drive(plan, setting, [setting.to], None)
+                report = await _run_until_ended(plan, setting, [setting.to], None)
             bodies = [each.frame[8:] for each in broker.asked if each.api_key == PRODUCE]
             return report, bodies
 
@@ -96,19 +96,19 @@ def played(
 def traced(monkeypatch: pytest.MonkeyPatch) -> Counter[bool]:
     """How many answers were taken by stencils, and how many were given up."""
     seen: Counter[bool] = Counter()
-    really, given_up = Traced.take_many, Tracer.give_up
+    really, given_up = TemplateBatch.receive_many, TemplatePlayer.fall_back
 
-    def take(its: Traced, *arguments: Any) -> tuple[int, int]:
+    def take(its: TemplateBatch, *arguments: Any) -> tuple[int, int]:
         found = really(its, *arguments)
         seen[True] += found[0]
         return found
 
-    def give_up(its: Tracer, *arguments: Any) -> None:
+    def give_up(its: TemplatePlayer, *arguments: Any) -> None:
         seen[False] += 1
         given_up(its, *arguments)
 
-    monkeypatch.setattr(Traced, "take_many", take)
-    monkeypatch.setattr(Tracer, "give_up", give_up)
+    monkeypatch.setattr(TemplateBatch, "receive_many", take)
+    monkeypatch.setattr(TemplatePlayer, "fall_back", give_up)
     return seen
 
 
@@ -143,7 +143,7 @@ def test_both_ways_come_to_the_same(
     report, bodies = played(path, turn)
     assert traced[True] >= least
     with monkeypatch.context() as patch:
-        patch.setattr(Tracer, "send", lambda its, first: 0)
+        patch.setattr(TemplatePlayer, "send", lambda its, first: 0)
         other, other_bodies = played(path, turn)
     assert sorted(bodies) == sorted(other_bodies)
     assert outcome(report) == outcome(other)
@@ -160,7 +160,7 @@ def test_what_no_model_has_replaced_goes_the_general_way(
     path = capture(tmp_path, since=20)
     report, bodies = played(path, lambda number: 0)
     assert traced[True] >= REQUESTS - 4 * AT_ONCE
-    monkeypatch.setattr(Tracer, "send", lambda its, first: 0)
+    monkeypatch.setattr(TemplatePlayer, "send", lambda its, first: 0)
     other, other_bodies = played(path, lambda number: 0)
     assert sorted(bodies) == sorted(other_bodies)
     assert outcome(report) == outcome(other)
@@ -208,13 +208,13 @@ def test_so_many_bytes_are_sent_together_and_no_more(
         sizes.append(count)
         really(its, asked, count, data)
 
-    monkeypatch.setattr(BrokerConnection, "trace", trace)
+    monkeypatch.setattr(BrokerConnection, "send_batch", trace)
     path = capture(tmp_path)
     report, _ = played(path, lambda number: 0)
     assert report.passed
     assert max(sizes) == AT_ONCE
     sizes.clear()
-    monkeypatch.setattr(step_arrays, "_ROOM_BYTES", 1)
+    monkeypatch.setattr(step_arrays, "_BUFFER_BYTES", 1)
     report, _ = played(path, lambda number: 0)
     assert report.passed
     assert set(sizes) == {1}
@@ -248,9 +248,9 @@ def test_what_is_under_way_when_it_ends_has_its_outcome(
             ports.append(broker.port)
             setting = TargetSettings(f"127.0.0.1:{broker.port}", play_options=PlayOptions(Pace(0)))
             with Plan.of(capture(tmp_path)) as plan:
-                return await _drive(plan, setting, [setting.to], stop)
+                return await _run_until_ended(plan, setting, [setting.to], stop)
 
-    def stop(run: Run, report: Report) -> None:
+    def stop(run: ReplayRun, report: Report) -> None:
         if run.progress.sent == 1 + 20 + AT_ONCE:
             run.stop()
 

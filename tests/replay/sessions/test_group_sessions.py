@@ -10,9 +10,9 @@ from construct import Container
 from dissector.protocol.messages import Message
 from replay.mapping.id_map import IdMap
 from replay.model.step import CapturedExchange, Step
-from replay.plan.group_order import Shown
+from replay.plan.group_order import GroupHistory
 from replay.plan.plan import Plan
-from replay.sessions.group_sessions import Groups
+from replay.sessions.group_sessions import GroupSessions
 from tests.replay.support.worlds import request, topology, whole
 
 ASSIGNED = [{"member_id": each, "assignment": each.encode()} for each in ("one", "two")]
@@ -28,24 +28,24 @@ def sync(member: str, assignments: list[dict[str, Any]]) -> Message:
     return request("SyncGroup", 3, body)
 
 
-def groups(leader: str) -> Groups:
-    captured = SimpleNamespace(asked=lambda: sync("one", ASSIGNED))
+def groups(leader: str) -> GroupSessions:
+    captured = SimpleNamespace(request_message=lambda: sync("one", ASSIGNED))
     plan = SimpleNamespace(
         assignments={("g", 3): 8},
         step=lambda number: SimpleNamespace(captured=captured),
-        groups=Shown(),
+        groups=GroupHistory(),
     )
     world = IdMap(topology({}))
     for name in ("one", "two"):
         world.members.learn("g", name, f"live-{name}")
-    found = Groups(cast(Plan, plan), world)
+    found = GroupSessions(cast(Plan, plan), world)
     answer = whole("JoinGroup", 5, {"leader": f"live-{leader}"}, "response")
     joins = SimpleNamespace(
         api="JoinGroup",
-        asked=lambda: request("JoinGroup", 5, {"group_id": "g"}),
-        answered=lambda: None,
+        request_message=lambda: request("JoinGroup", 5, {"group_id": "g"}),
+        response_message=lambda: None,
     )
-    found.answered(Step(0, cast(CapturedExchange, joins)), answer, never)
+    found.record_response(Step(0, cast(CapturedExchange, joins)), answer, never)
     return found
 
 

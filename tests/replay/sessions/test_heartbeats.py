@@ -80,15 +80,15 @@ def at(name: str, at_ms: int = 0, is_unassigned: bool = False) -> Step:
 def joined(beats: Heartbeats, session_ms: int = SOON_MS, at_ms: int = 0) -> None:
     asked = whole("JoinGroup", 5, {"group_id": "x-g", "session_timeout_ms": session_ms})
     answer = whole("JoinGroup", 5, {"generation_id": 6, "member_id": "m"}, "response")
-    beats.sent("JoinGroup", asked)
-    beats.answered(at("JoinGroup", at_ms), None, asked, answer)
+    beats.record_request("JoinGroup", asked)
+    beats.record_response(at("JoinGroup", at_ms), None, asked, answer)
 
 
 def said(beats: Heartbeats, name: str, at_ms: int = 0, **answer: Any) -> Container:
     body = whole(name, 1, {"group_id": "x-g", "member_id": "m"})
-    beats.sent(name, body)
+    beats.record_request(name, body)
     told = whole(name, 1, answer, "response")
-    beats.answered(at(name, at_ms), None, body, told)
+    beats.record_response(at(name, at_ms), None, body, told)
     return told
 
 
@@ -174,11 +174,15 @@ def test_nobody_speaks_for_a_member_while_it_speaks_itself_or_when_it_has_left()
     async def play(beats: Heartbeats, target: Asked, known: IdMap) -> None:
         joined(beats)
         (member,) = beats._members.values()
-        beats.sent("SyncGroup", whole("SyncGroup", 1, {"group_id": "x-g", "member_id": "m"}))
+        beats.record_request(
+            "SyncGroup", whole("SyncGroup", 1, {"group_id": "x-g", "member_id": "m"})
+        )
         assert member.timer is None
         said(beats, "Heartbeat")
         assert member.timer is not None
-        beats.sent("LeaveGroup", whole("LeaveGroup", 1, {"group_id": "x-g", "member_id": "m"}))
+        beats.record_request(
+            "LeaveGroup", whole("LeaveGroup", 1, {"group_id": "x-g", "member_id": "m"})
+        )
         assert member.timer.cancelled()
         assert not beats._members
 
@@ -188,15 +192,17 @@ def test_nobody_speaks_for_a_member_while_it_speaks_itself_or_when_it_has_left()
 def test_members_of_a_group_may_be_urged_to_speak() -> None:
     async def play(beats: Heartbeats, target: Asked, known: IdMap) -> None:
         joined(beats, session_ms=60_000)
-        beats.urge({"others"})
+        beats.send_now({"others"})
         assert not beats._tasks
-        beats.urge({"x-g"})
+        beats.send_now({"x-g"})
         await target.until(1)
         await asyncio.gather(*beats._tasks)
         (member,) = beats._members.values()
         assert member.timer is not None
-        beats.sent("SyncGroup", whole("SyncGroup", 1, {"group_id": "x-g", "member_id": "m"}))
-        beats.urge({"x-g"})
+        beats.record_request(
+            "SyncGroup", whole("SyncGroup", 1, {"group_id": "x-g", "member_id": "m"})
+        )
+        beats.send_now({"x-g"})
 
     assert len(run(play).asked) == 1
 
@@ -212,14 +218,14 @@ def test_members_are_spoken_for_soon_while_another_waits_to_join() -> None:
     async def play(beats: Heartbeats, target: Asked, known: IdMap) -> None:
         joined(beats, session_ms=600_000)
         elsewhere = whole("JoinGroup", 5, {"group_id": "x-h"})
-        beats.sent("JoinGroup", elsewhere)
+        beats.record_request("JoinGroup", elsewhere)
         assert due(beats) > 100
         asks = whole("JoinGroup", 5, {"group_id": "x-g"})
-        beats.sent("JoinGroup", asks)
+        beats.record_request("JoinGroup", asks)
         assert due(beats) < 1
         await target.until(2)
         told = whole("JoinGroup", 5, {"error_code": error_code("MEMBER_ID_REQUIRED")}, "response")
-        beats.answered(at("JoinGroup"), None, asks, told)
+        beats.record_response(at("JoinGroup"), None, asks, told)
         said(beats, "Heartbeat")
         assert due(beats) > 100
 
@@ -230,12 +236,12 @@ def test_a_member_that_the_capture_lets_go_is_let_go() -> None:
     async def play(beats: Heartbeats, target: Asked, known: IdMap) -> None:
         joined(beats, at_ms=100)
         (member,) = beats._members.values()
-        beats.awaits(0, 102 * MS)
-        beats._speak(member)
+        beats.expect_request(0, 102 * MS)
+        beats._send_or_expire(member)
         await target.until(1)
         assert beats._members
-        beats.reaches(103 * MS)
-        beats._speak(member)
+        beats.advance_to(103 * MS)
+        beats._send_or_expire(member)
         assert not beats._members
 
     assert run(play).asked
@@ -245,8 +251,8 @@ def test_a_member_that_its_own_connection_keeps_waiting_too_long_is_let_go() -> 
     async def play(beats: Heartbeats, target: Asked, known: IdMap) -> None:
         joined(beats)
         (member,) = beats._members.values()
-        beats.awaits(0, SOON_MS * MS)
-        beats._speak(member)
+        beats.expect_request(0, SOON_MS * MS)
+        beats._send_or_expire(member)
         assert not beats._members
 
     assert not run(play).asked
@@ -267,7 +273,7 @@ def test_what_only_we_are_told_the_member_is_told_later() -> None:
             body = whole(name, 1, {"group_id": "x-g", "member_id": "m", "member_epoch": 2})
             live = {"member_epoch": 2, "heartbeat_interval_ms": 60_000}
             told.append(whole(name, 1, live, "response"))
-            beats.answered(at(name), before, body, told[-1])
+            beats.record_response(at(name), before, body, told[-1])
 
     (_, body), *_ = run(play, news).asked
     assert (body["member_epoch"], body["rebalance_timeout_ms"]) == (1, -1)
@@ -287,7 +293,7 @@ def test_what_is_told_sooner_than_captured_the_member_is_told_later_too() -> Non
             live = {"member_epoch": 2, "heartbeat_interval_ms": 60_000, "assignment": now}
             told.append(whole(name, 1, live, "response"))
             shown = response(name, 1, {"assignment": before})
-            beats.answered(at(name, is_unassigned=is_unassigned), shown, body, told[-1])
+            beats.record_response(at(name, is_unassigned=is_unassigned), shown, body, told[-1])
 
     assert not run(play).asked
     assert [has_partitions(each) for each in told] == [True, False, True]
@@ -298,7 +304,7 @@ def test_who_leaves_by_its_epoch_has_left() -> None:
         name = "ConsumerGroupHeartbeat"
         said(beats, name, member_id="m", member_epoch=1, heartbeat_interval_ms=60_000)
         body = {"group_id": "x-g", "member_id": "m", "member_epoch": -1}
-        beats.sent(name, whole(name, 1, body))
+        beats.record_request(name, whole(name, 1, body))
         assert not beats._members
 
     assert not run(play).asked

@@ -12,7 +12,7 @@ from replay.client.cluster import Cluster
 from replay.mapping.id_map import IdMap
 from replay.model.outcome import Change
 from replay.model.step import CapturedExchange, Step
-from replay.sessions.live_fetch_sessions import Sessions, Use
+from replay.sessions.live_fetch_sessions import FetchSessions, SessionUse
 from tests.frames import response as frame
 from tests.replay.support.worlds import request, topology, whole
 
@@ -42,7 +42,7 @@ class Client:
 
     def __init__(self, target: Topology) -> None:
         self.target = target
-        self.sessions = Sessions(cast(Cluster, target), IdMap(target))
+        self.sessions = FetchSessions(cast(Cluster, target), IdMap(target))
 
     def ask(
         self, message: Any, given: int = 0, error: int = 0, live: int = LIVE, nodes: int = 1
@@ -50,11 +50,11 @@ class Client:
         """Return session id and epoch as sent, and the partitions."""
         use = self.sessions.begin(step(given), message)
         assert use is not None
-        self.use: Use = use
+        self.use: SessionUse = use
         parts = [(node, Container(message.body)) for node in range(nodes)]
-        self.changes: list[Change] = self.sessions.put(use, parts)
+        self.changes: list[Change] = self.sessions.assign_session(use, parts)
         answer = whole("Fetch", V, {"error_code": error, "session_id": live}, "response")
-        self.sessions.finish(use, parts, answer)
+        self.sessions.record_response(use, parts, answer)
         body = parts[0][1]
         asked = [each.partition for topic in body.topics for each in topic.partitions]
         return body.session_id, body.session_epoch, asked

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from construct import Container
 
-from replay.sessions.live_share_sessions import ShareSessions, repeat
+from replay.sessions.live_share_sessions import ShareSessions, make_repeatable
 from tests.replay.support.worlds import request, uuid, whole
 
 
@@ -19,9 +19,9 @@ def asked(epoch: int, node: int = 1, *, sessions: ShareSessions, error: int = 0)
     }
     message = request("ShareFetch", 1, body)
     assert message.body is not None
-    sessions.put(message, [(node, message.body)])
+    sessions.assign_epochs(message, [(node, message.body)])
     answer = whole("ShareFetch", 1, {"error_code": error}, "response")
-    sessions.finish(node, message.body, answer)
+    sessions.record_response(node, message.body, answer)
     return message.body
 
 
@@ -46,6 +46,6 @@ def test_records_are_acknowledged_once() -> None:
     partition = {"acknowledgement_batches": [{"first_offset": 0, "last_offset": 4}]}
     body = {"topics": [{"topic_id": uuid(1), "partitions": [partition]}]}
     message = request("ShareFetch", 1, body)
-    repeat(message)
+    make_repeatable(message)
     assert message.body is not None
     assert not message.body.topics[0].partitions[0].acknowledgement_batches

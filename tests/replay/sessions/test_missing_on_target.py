@@ -60,7 +60,8 @@ def test_a_missing_topic_is_waited_for_once_on_all_connections(tmp_path: Path) -
     waited = asked["Produce"] - 12
     assert waited > 0
     assert notices(played) == [
-        "the target lacks topic 't' (--create-topics creates it); it is not waited for again"
+        "the target lacks topic 't' (--create-topics creates it); "
+        "requests for it are not retried any more"
     ]
     errors = [
         each.response.responses[0].partition_responses[0].error_code
@@ -75,7 +76,8 @@ def test_a_right_that_is_lacking_is_not_waited_for(tmp_path: Path) -> None:
     played = at_script(writing(tmp_path, 3), {"Produce": refusing(denied)}, SOON)
     assert [each.api for each in played.asked] == ["Produce"] * 3
     assert notices(played) == [
-        "the target refuses 't': TOPIC_AUTHORIZATION_FAILED; it is not waited for again"
+        "the target refuses 't': TOPIC_AUTHORIZATION_FAILED; "
+        "requests for it are not retried any more"
     ]
 
 

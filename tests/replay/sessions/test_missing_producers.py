@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from dissector.protocol.apis import KEYS
-from replay.sessions.missing_producers import MADE_UP, NO_BEGINNING
+from replay.sessions.missing_producers import NO_BEGINNING, NOT_CAPTURED
 from tests.frames import request, response
 from tests.packets import Wire
 from tests.replay.run.test_runner import Played, at_script
@@ -73,7 +73,10 @@ def apis(found: Played) -> list[str]:
 
 def rules(found: Played) -> list[Any]:
     return [
-        change.sent for each in found.outcomes for change in each.changes if change.why == MADE_UP
+        change.sent
+        for each in found.outcomes
+        for change in each.changes
+        if change.why == NOT_CAPTURED
     ]
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from replay.options.target_settings import TargetSettings
 from replay.plan.plan import Plan
-from replay.run.dry_run import rehearse
+from replay.run.dry_run import dry_run_lines
 from replay.sessions.missing_producers import NO_BEGINNING
 from tests.replay.sessions.test_missing_producers import midway
 
@@ -30,7 +30,7 @@ def test_what_would_be_sent_before(
     tmp_path: Path, steps: tuple[str, ...], before: list[list[str]]
 ) -> None:
     with Plan.of(midway(tmp_path, *steps)) as plan:
-        lines = list(rehearse(plan, TargetSettings("")))
+        lines = list(dry_run_lines(plan, TargetSettings("")))
     told = [line.partition("; after ")[2].partition(", which the capture")[0] for line in lines]
     assert told[: len(steps)] == [", ".join(each) for each in before]
     assert lines[len(steps) + 1] == f"{len(steps)} requests would be sent, 0 left out"
@@ -38,7 +38,7 @@ def test_what_would_be_sent_before(
 
 def test_what_would_be_left_out(tmp_path: Path) -> None:
     with Plan.of(midway(tmp_path, "end", "add", "write", "end")) as plan:
-        lines = list(rehearse(plan, TargetSettings("")))
+        lines = list(dry_run_lines(plan, TargetSettings("")))
     assert lines[0].endswith(f"left out: {NO_BEGINNING}")
     assert lines[5] == "3 requests would be sent, 1 left out"
     assert lines[6] == f"  1  {NO_BEGINNING}"

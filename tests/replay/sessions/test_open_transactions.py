@@ -11,7 +11,7 @@ from construct import Container
 from dissector.errors import ReplayError
 from dissector.protocol.apis import KEYS
 from replay.client.cluster import Cluster
-from replay.sessions.open_transactions import Transactions
+from replay.sessions.open_transactions import OpenTransactions
 from tests.replay.support.worlds import whole
 
 
@@ -40,16 +40,16 @@ class Coordinator:
         return Container(error_code=self.errors.pop(0))
 
 
-def begun() -> Transactions:
-    found = Transactions()
-    found.sent("AddPartitionsToTxn", whole("AddPartitionsToTxn", 3, NAMED))
+def begun() -> OpenTransactions:
+    found = OpenTransactions()
+    found.record_request("AddPartitionsToTxn", whole("AddPartitionsToTxn", 3, NAMED))
     return found
 
 
 NAMED = {"v3_and_below_transactional_id": "t"}
 
 
-def abort(found: Transactions, coordinator: Coordinator, timeout_s: float = 5) -> list[str]:
+def abort(found: OpenTransactions, coordinator: Coordinator, timeout_s: float = 5) -> list[str]:
     return asyncio.run(found.abort(cast(Cluster, coordinator), timeout_s))
 
 
@@ -63,10 +63,10 @@ def test_what_is_open_is_aborted() -> None:
 def test_what_ended_is_left_alone() -> None:
     found, coordinator = begun(), Coordinator()
     body = whole("EndTxn", 3, {"transactional_id": "t"})
-    found.answered("EndTxn", body, whole("EndTxn", 3, {"error_code": 47}, "response"))
+    found.record_response("EndTxn", body, whole("EndTxn", 3, {"error_code": 47}, "response"))
     found.added["t"].add(("orders", 0))
     assert found.open
-    found.answered("EndTxn", body, whole("EndTxn", 3, {}, "response"))
+    found.record_response("EndTxn", body, whole("EndTxn", 3, {}, "response"))
     assert not found.added
     assert abort(found, coordinator) == []
     assert not coordinator.asked
@@ -80,10 +80,10 @@ def test_only_what_the_target_has_open_is_aborted(state: str) -> None:
 
 
 def test_produce_without_a_transaction_begins_none() -> None:
-    found = Transactions()
-    found.sent("Produce", whole("Produce", 9, {"transactional_id": None}))
+    found = OpenTransactions()
+    found.record_request("Produce", whole("Produce", 9, {"transactional_id": None}))
     assert not found.open
-    found.sent("Produce", whole("Produce", 9, {"transactional_id": "t"}))
+    found.record_request("Produce", whole("Produce", 9, {"transactional_id": "t"}))
     assert list(found.open) == ["t"]
 
 

@@ -73,8 +73,8 @@ def test_where_each_part_was_written_is_learned(tmp_path: Path) -> None:
     first = answered(9, (0, 0, 70), (1, NOT_YET, -1))
     found = played(tmp_path, 9, first, answered(9, (1, 0, 80)))
     assert found.run is not None
-    assert found.run.world is not None
-    offsets = found.run.world.offsets
+    assert found.run.ids is not None
+    offsets = found.run.ids.offsets
     assert [offsets.log("orders", at).appended.live_end for at in range(2)] == [71, 81]
     assert not offsets.log("orders", 0).appended.unconfirmed
 

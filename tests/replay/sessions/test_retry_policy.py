@@ -10,14 +10,16 @@ import pytest
 from dissector.protocol.apis import KEYS
 from dissector.protocol.records.layout import CONTROL
 from replay.mapping.id_map import IdMap
-from replay.sessions.retry_policy import Again, is_in_vain, why_again
+from replay.sessions.retry_policy import RetryReason, is_in_vain, retry_reason
 from tests.replay.support.produced import batches
 from tests.replay.support.worlds import response, whole
 
 
-def why(api: str, version: int, captured: dict[str, Any], live: dict[str, Any]) -> Again | None:
+def why(
+    api: str, version: int, captured: dict[str, Any], live: dict[str, Any]
+) -> RetryReason | None:
     answer = whole(api, version, live, "response")
-    return why_again(KEYS[api], response(api, version, captured), answer, version, IdMap())
+    return retry_reason(KEYS[api], response(api, version, captured), answer, version, IdMap())
 
 
 @pytest.mark.parametrize(
@@ -25,19 +27,21 @@ def why(api: str, version: int, captured: dict[str, Any], live: dict[str, Any]) 
     [
         ("Heartbeat", 3, 0, 0, None),
         ("Heartbeat", 3, 0, 25, None),
-        ("Heartbeat", 3, 0, 16, Again.MISROUTED),
+        ("Heartbeat", 3, 0, 16, RetryReason.MISROUTED),
         ("Heartbeat", 3, 16, 16, None),
-        ("Heartbeat", 3, 0, 14, Again.NOT_READY),
-        ("Heartbeat", 3, 27, 0, Again.REBALANCE),
-        ("OffsetFetch", 5, 0, 3, Again.ABSENT),
+        ("Heartbeat", 3, 0, 14, RetryReason.NOT_READY),
+        ("Heartbeat", 3, 27, 0, RetryReason.REBALANCE),
+        ("OffsetFetch", 5, 0, 3, RetryReason.ABSENT),
         ("OffsetFetch", 5, 3, 3, None),
-        ("JoinGroup", 5, 0, 79, Again.MEMBER_ID),
+        ("JoinGroup", 5, 0, 79, RetryReason.MEMBER_ID),
         ("JoinGroup", 5, 79, 79, None),
-        ("Fetch", 11, 0, 70, Again.SESSION),
-        ("Fetch", 11, 0, 71, Again.SESSION),
+        ("Fetch", 11, 0, 70, RetryReason.SESSION),
+        ("Fetch", 11, 0, 71, RetryReason.SESSION),
     ],
 )
-def test_errors(api: str, version: int, captured: int, live: int, expected: Again | None) -> None:
+def test_errors(
+    api: str, version: int, captured: int, live: int, expected: RetryReason | None
+) -> None:
     assert why(api, version, {"error_code": captured}, {"error_code": live}) is expected
 
 
@@ -47,30 +51,30 @@ def fetched(*records: bytes) -> dict[str, Any]:
 
 
 def test_records_that_are_not_there_yet() -> None:
-    assert why("Fetch", 11, fetched(b"x"), fetched(b"")) is Again.NO_RECORDS
+    assert why("Fetch", 11, fetched(b"x"), fetched(b"")) is RetryReason.NO_RECORDS
     assert why("Fetch", 11, fetched(b"x"), fetched(b"y")) is None
     assert why("Fetch", 11, fetched(b""), fetched(b"")) is None
-    assert why("Fetch", 11, fetched(b"x", b"y"), fetched(b"x")) is Again.SOME_RECORDS
-    assert why("Fetch", 11, fetched(b"", b"y"), fetched(b"x")) is Again.NO_RECORDS
+    assert why("Fetch", 11, fetched(b"x", b"y"), fetched(b"x")) is RetryReason.SOME_RECORDS
+    assert why("Fetch", 11, fetched(b"", b"y"), fetched(b"x")) is RetryReason.NO_RECORDS
     assert why("Fetch", 11, fetched(b"x"), fetched(b"x", b"y")) is None
     marker = batches(0, attributes=CONTROL)
-    assert why("Fetch", 11, fetched(b"x"), fetched(marker)) is Again.NO_RECORDS
+    assert why("Fetch", 11, fetched(b"x"), fetched(marker)) is RetryReason.NO_RECORDS
 
 
 def test_assignments_that_are_not_there_yet() -> None:
     given: dict[str, Any] = {"assignment": {"topic_partitions": []}}
-    assert why("ConsumerGroupHeartbeat", 0, given, {"assignment": None}) is Again.ASSIGNMENT
+    assert why("ConsumerGroupHeartbeat", 0, given, {"assignment": None}) is RetryReason.ASSIGNMENT
     assert why("ConsumerGroupHeartbeat", 0, given, given) is None
     some = {"assignment": {"topic_partitions": [{"topic_id": UUID(int=1), "partitions": [0]}]}}
     none = {"assignment": {"topic_partitions": []}}
-    assert why("ConsumerGroupHeartbeat", 0, some, none) is Again.ASSIGNMENT
+    assert why("ConsumerGroupHeartbeat", 0, some, none) is RetryReason.ASSIGNMENT
     assert why("ConsumerGroupHeartbeat", 0, some, some) is None
     assert why("ConsumerGroupHeartbeat", 0, none, some) is None
 
 
 def test_where_nothing_was_captured_all_is_well() -> None:
     answer = whole("Heartbeat", 3, {"error_code": 16}, "response")
-    assert why_again(KEYS["Heartbeat"], None, answer, 3, IdMap()) is None
+    assert retry_reason(KEYS["Heartbeat"], None, answer, 3, IdMap()) is None
 
 
 @pytest.mark.parametrize(
@@ -88,7 +92,7 @@ def test_tasks_of_streams_that_are_not_there_yet(
     zero: dict[str, Any] = {"active_tasks": None, "status": None}
     zero |= {"standby_tasks": None, "warmup_tasks": None, "partitions_by_user_endpoint": None}
     found = why("StreamsGroupHeartbeat", 0, zero | captured, zero | live)
-    assert found is (Again.ASSIGNMENT if is_asked_again else None)
+    assert found is (RetryReason.ASSIGNMENT if is_asked_again else None)
 
 
 def test_offsets_of_share_groups_that_are_not_there_yet() -> None:
@@ -97,17 +101,17 @@ def test_offsets_of_share_groups_that_are_not_there_yet() -> None:
         topic = {"topic_name": "orders", "partitions": [partition]}
         return {"groups": [{"group_id": "g", "topics": [topic]}]}
 
-    assert why("DescribeShareGroupOffsets", 0, told(0), told(-1)) is Again.OFFSETS
+    assert why("DescribeShareGroupOffsets", 0, told(0), told(-1)) is RetryReason.OFFSETS
     assert why("DescribeShareGroupOffsets", 0, told(-1), told(0)) is None
 
 
 def test_settings_that_are_not_there_yet() -> None:
     some: dict[str, Any] = {"resources": [{"resource_type": 2, "acls": []}]}
-    assert why("DescribeAcls", 2, some, {"resources": []}) is Again.SETTINGS
+    assert why("DescribeAcls", 2, some, {"resources": []}) is RetryReason.SETTINGS
     assert why("DescribeAcls", 2, some, some) is None
     entry: dict[str, Any] = {"entity": [], "values": []}
     none: dict[str, Any] = {"entries": None}
-    assert why("DescribeClientQuotas", 0, {"entries": [entry]}, none) is Again.SETTINGS
+    assert why("DescribeClientQuotas", 0, {"entries": [entry]}, none) is RetryReason.SETTINGS
 
 
 def test_credentials_that_are_not_there_yet() -> None:
@@ -116,15 +120,15 @@ def test_credentials_that_are_not_there_yet() -> None:
         return {"results": asked}
 
     name = "DescribeUserScramCredentials"
-    assert why(name, 0, told(0), told(91)) is Again.SETTINGS
+    assert why(name, 0, told(0), told(91)) is RetryReason.SETTINGS
     assert why(name, 0, told(91), told(91)) is None
-    assert why(name, 0, told(0, 91), told(91, 91)) is Again.SETTINGS
-    assert why(name, 0, told(0), told()) is Again.SETTINGS
+    assert why(name, 0, told(0, 91), told(91, 91)) is RetryReason.SETTINGS
+    assert why(name, 0, told(0), told()) is RetryReason.SETTINGS
 
 
 def test_tokens_that_are_not_known_yet() -> None:
     for name in ("RenewDelegationToken", "ExpireDelegationToken"):
-        assert why(name, 2, {"error_code": 0}, {"error_code": 62}) is Again.SETTINGS
+        assert why(name, 2, {"error_code": 0}, {"error_code": 62}) is RetryReason.SETTINGS
         assert why(name, 2, {"error_code": 62}, {"error_code": 62}) is None
         assert why(name, 2, {"error_code": 0}, {"error_code": 66}) is None
 
@@ -134,27 +138,27 @@ def test_a_topic_that_is_not_there_beside_what_is_not_ready() -> None:
         partitions = [{"partition_index": at, "error_code": e} for at, e in enumerate(errors)]
         return {"topics": [{"name": "orders", "partitions": partitions}]}
 
-    assert why("OffsetCommit", 5, told(0, 0), told(3, 100)) is Again.ABSENT
-    assert why("OffsetCommit", 5, told(0, 0), told(3, 14)) is Again.NOT_READY
+    assert why("OffsetCommit", 5, told(0, 0), told(3, 100)) is RetryReason.ABSENT
+    assert why("OffsetCommit", 5, told(0, 0), told(3, 14)) is RetryReason.NOT_READY
 
 
 @pytest.mark.parametrize(
     ("reason", "lacks", "expected"),
     [
-        (Again.SETTINGS, "CreateAcls", True),
-        (Again.SETTINGS, "DeleteAcls, CreatePartitions", False),
-        (Again.ABSENT, "DeleteAcls, CreatePartitions", True),
-        (Again.ABSENT, "AlterConfigs", False),
-        (Again.OFFSETS, "AlterShareGroupOffsets", True),
-        (Again.OFFSETS, "IncrementalAlterConfigs of share.auto.offset.reset", True),
-        (Again.NO_RECORDS, "AlterConfigs of share.auto.offset.reset", True),
-        (Again.NO_RECORDS, "AlterConfigs of share.session.timeout.ms", False),
-        (Again.NOT_READY, "CreatePartitions", False),
-        (Again.NO_RECORDS, "CreatePartitions", False),
-        (Again.ABSENT, "", False),
+        (RetryReason.SETTINGS, "CreateAcls", True),
+        (RetryReason.SETTINGS, "DeleteAcls, CreatePartitions", False),
+        (RetryReason.ABSENT, "DeleteAcls, CreatePartitions", True),
+        (RetryReason.ABSENT, "AlterConfigs", False),
+        (RetryReason.OFFSETS, "AlterShareGroupOffsets", True),
+        (RetryReason.OFFSETS, "IncrementalAlterConfigs of share.auto.offset.reset", True),
+        (RetryReason.NO_RECORDS, "AlterConfigs of share.auto.offset.reset", True),
+        (RetryReason.NO_RECORDS, "AlterConfigs of share.session.timeout.ms", False),
+        (RetryReason.NOT_READY, "CreatePartitions", False),
+        (RetryReason.NO_RECORDS, "CreatePartitions", False),
+        (RetryReason.ABSENT, "", False),
     ],
 )
-def test_what_is_waited_for_in_vain(reason: Again, lacks: str, expected: bool) -> None:
+def test_what_is_waited_for_in_vain(reason: RetryReason, lacks: str, expected: bool) -> None:
     assert is_in_vain(reason, frozenset(lacks.split(", "))) is expected
 
 
@@ -162,6 +166,6 @@ def test_groups_that_are_on_the_way() -> None:
     def told(state: str) -> dict[str, Any]:
         return {"groups": [{"group_id": "g", "group_state": state, "members": []}]}
 
-    for state, expected in [("Assigning", Again.REST), ("Empty", None)]:
+    for state, expected in [("Assigning", RetryReason.STABLE_GROUP), ("Empty", None)]:
         assert why("ConsumerGroupDescribe", 1, told("Stable"), told(state)) is expected
     assert why("ShareGroupDescribe", 1, told("Reconciling"), told("Assigning")) is None

@@ -10,7 +10,7 @@ import pytest
 from dissector.protocol.apis import KEYS, all_apis
 from dissector.protocol.messages import Message
 from dissector.protocol.records import Record, new_batch
-from replay.sessions.transaction_compat import ADDED, addition
+from replay.sessions.transaction_compat import ADDED, addition_for
 from tests.frames import request, response
 from tests.packets import Wire
 from tests.replay.run.test_runner import Played, at_script, one_after_another
@@ -49,28 +49,28 @@ def test_who_does_not_add_itself_any_more(
     captured: int, version: int, title: str | None, expected: bool
 ) -> None:
     body = whole("Produce", version, produce(title, batch(0)))
-    assert (addition("Produce", captured, version, body) is not None) is expected
-    assert addition("Fetch", captured, version, body) is None
+    assert (addition_for("Produce", captured, version, body) is not None) is expected
+    assert addition_for("Fetch", captured, version, body) is None
 
 
 def test_partitions_are_added_as_their_producer() -> None:
     body = whole("Produce", 11, produce("x", None, batch(3)))
-    found = addition("Produce", 12, 11, body)
+    found = addition_for("Produce", 12, 11, body)
     assert found is not None
-    assert (found.title, found.api, found.version) == ("x", "AddPartitionsToTxn", 3)
+    assert (found.transactional_id, found.api, found.version) == ("x", "AddPartitionsToTxn", 3)
     asked = whole("AddPartitionsToTxn", 3, found.body)
     assert (asked.v3_and_below_producer_id, asked.v3_and_below_producer_epoch) == (9, 3)
-    assert found.what == {("t", 0), ("t", 1)}
-    assert addition("Produce", 12, 11, whole("Produce", 11, produce("x", None))) is None
+    assert found.elements == {("t", 0), ("t", 1)}
+    assert addition_for("Produce", 12, 11, whole("Produce", 11, produce("x", None))) is None
 
 
 def test_offsets_are_added_with_their_group() -> None:
     body = {"transactional_id": "x", "group_id": "g", "producer_id": 9, "producer_epoch": 3}
-    found = addition("TxnOffsetCommit", 5, 4, whole("TxnOffsetCommit", 4, body))
+    found = addition_for("TxnOffsetCommit", 5, 4, whole("TxnOffsetCommit", 4, body))
     assert found is not None
     assert found.api == "AddOffsetsToTxn"
     assert dict(whole("AddOffsetsToTxn", 4, found.body)) == body
-    assert found.what == {"g"}
+    assert found.elements == {"g"}
 
 
 def two_transactions(folder: Path) -> str:

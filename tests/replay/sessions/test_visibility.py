@@ -13,7 +13,7 @@ from dissector.errors import ReplayError
 from dissector.protocol.apis import KEYS
 from replay.client.broker_metadata import Leader, Topic, Topology
 from replay.client.cluster import Cluster
-from replay.sessions.visibility import take_effect
+from replay.sessions.visibility import wait_until_visible
 
 
 class Slow(Topology):
@@ -52,7 +52,7 @@ class Slow(Topology):
 
 def play(api: str, request: dict[str, Any], answer: dict[str, Any], target: Slow) -> list[Any]:
     bodies = Container(request), Container(answer)
-    asyncio.run(take_effect(api, *bodies, cast(Cluster, target)))
+    asyncio.run(wait_until_visible(api, *bodies, cast(Cluster, target)))
     return target.asked
 
 

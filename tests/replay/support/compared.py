@@ -9,7 +9,7 @@ from replay.compare.ignore_rules import Noise
 from replay.compare.step_verdict import compare_outcome
 from replay.mapping.id_map import IdMap
 from replay.model.outcome import Verdict
-from replay.plan.read_write_sets import Thing
+from replay.plan.read_write_sets import Resource
 from tests.replay.support.outcomes import outcome
 
 
@@ -20,7 +20,7 @@ def found(
     live: dict[str, Any],
     world: IdMap | None = None,
     noise: Noise | None = None,
-    overlaps: Mapping[Thing, bool] | None = None,
+    overlaps: Mapping[Resource, bool] | None = None,
     **more: Any,
 ) -> tuple[Verdict, list[tuple[str, Any, Any]]]:
     """Return the verdict on two answers, and the differences as path and both values."""

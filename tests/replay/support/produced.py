@@ -10,7 +10,7 @@ from dissector.protocol.apis import KEYS, api
 from dissector.protocol.records import Record, build_records, new_batch
 from replay.model.step import CapturedExchange
 from replay.plan.plan import Plan
-from replay.templates.step_arrays import Arrays
+from replay.templates.step_arrays import StepArrays
 from tests import frames
 from tests.replay.support.outcomes import filled
 from tests.replay.support.worlds import uuid
@@ -101,11 +101,11 @@ def plan_of(exchanges: Sequence[tuple[bytes, bytes]], shapes: Sequence[int] = ()
         version = int.from_bytes(request[2:4], "big")
         ends = 0, "c:1", "b:2", PRODUCE, version, number, "tester"
         captured = CapturedExchange(*ends, request, answer, True, number, number)
-        plan._spool.add(captured, shapes[number] if shapes else 0)
+        plan._spill.add(captured, shapes[number] if shapes else 0)
         plan.cause_ends.append(0)
     return plan
 
 
-def arrays_of(exchanges: Sequence[tuple[bytes, bytes]], shapes: Sequence[int] = ()) -> Arrays:
+def arrays_of(exchanges: Sequence[tuple[bytes, bytes]], shapes: Sequence[int] = ()) -> StepArrays:
     """The same for kernels: nothing has an answer yet, and nothing has a time."""
-    return Arrays(plan_of(exchanges, shapes), bytearray(len(exchanges)), array("q"))
+    return StepArrays(plan_of(exchanges, shapes), bytearray(len(exchanges)), array("q"))

@@ -15,12 +15,12 @@ class Seen:
 
     each: Callable[[Outcome], None]
 
-    def outcome(self, outcome: Outcome, world: IdMap) -> Verdict:
+    def record(self, outcome: Outcome, world: IdMap) -> Verdict:
         self.each(outcome)
         return Verdict.EQUIVALENT
 
-    def alike(self, alike: BatchedOutcome) -> None:
+    def record_batch(self, alike: BatchedOutcome) -> None:
         raise AssertionError(alike)
 
-    def afterwards(self, number: int, copy: int, difference: Difference) -> None:
+    def record_late_difference(self, number: int, copy: int, difference: Difference) -> None:
         """Nothing: what becomes of each step is all that is wanted."""

@@ -7,9 +7,9 @@ import numpy as np
 from dissector.protocol.messages import decode_request
 from replay.fields.batch_rewriter import PRODUCER_ROLES
 from replay.mapping.producer_ids import ProducerMap
-from replay.plan.request_shapes import Request, request_of
-from replay.templates.request_writer import Stamp, Written
-from replay.templates.step_arrays import Arrays
+from replay.plan.request_shapes import RequestShape, request_shape_of
+from replay.templates.request_writer import RequestWriter, WrittenRequests
+from replay.templates.step_arrays import StepArrays
 from tests.replay.support import produced
 
 VERSION = 9
@@ -25,27 +25,27 @@ def asked(*producers: tuple[int, int, int], value: bytes = b"v") -> list[bytes]:
     ]
 
 
-def request(frame: bytes) -> Request:
-    found = request_of(frame, decode_request(frame).body_start)
+def request(frame: bytes) -> RequestShape:
+    found = request_shape_of(frame, decode_request(frame).body_start)
     assert found is not None
     return found
 
 
-def stamp(frame: bytes, replaced: frozenset[str] = frozenset(PRODUCER_ROLES)) -> Stamp:
-    return Stamp(0, request(frame), request(frame), [PLACE], replaced)
+def stamp(frame: bytes, replaced: frozenset[str] = frozenset(PRODUCER_ROLES)) -> RequestWriter:
+    return RequestWriter(0, request(frame), request(frame), [PLACE], replaced)
 
 
 def write(
-    made: Stamp,
-    arrays: Arrays,
+    made: RequestWriter,
+    arrays: StepArrays,
     first: int = 0,
     correlation_id: int = 7,
     now_ns: int = 0,
     known: ProducerMap | None = None,
-) -> Written | None:
-    steps = np.arange(len(arrays.places), dtype=np.int32)
+) -> WrittenRequests | None:
+    steps = np.arange(len(arrays.positions), dtype=np.int32)
     return made.write(arrays, steps, first, correlation_id, now_ns, known or ProducerMap())
 
 
-def count(found: Written | None) -> int:
-    return 0 if found is None else len(found.told)
+def count(found: WrittenRequests | None) -> int:
+    return 0 if found is None else len(found.request_rows)

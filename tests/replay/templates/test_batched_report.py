@@ -10,30 +10,39 @@ import pytest
 
 from replay.model.outcome import BatchedOutcome
 from replay.templates import batched_report as unreported_module
-from replay.templates.batched_report import GIVEN_UP, Unreported
-from replay.templates.request_kernel import CHANGED, COUNT, LAG, LATENCY, PER_HOLE, STEP
-from replay.templates.template import Stencil
+from replay.templates.batched_report import ON_SLOW_PATH, BatchedReporter
+from replay.templates.request_kernel import (
+    LAG,
+    LATENCY,
+    PER_PARTITION,
+    RECORD_COUNT,
+    REPLACED_ROLES,
+    STEP,
+)
+from replay.templates.template import RequestTemplate
 
 
-def stencil(replaced: frozenset[str] = frozenset()) -> Stencil:
-    parts: dict[str, Any] = dict.fromkeys(Stencil._fields)
+def stencil(replaced: frozenset[str] = frozenset()) -> RequestTemplate:
+    parts: dict[str, Any] = dict.fromkeys(RequestTemplate._fields)
     return cast(
-        Stencil,
-        Stencil(**parts)._replace(changes=Counter({("topic", "prefix"): 2}), replaced=replaced),
+        RequestTemplate,
+        RequestTemplate(**parts)._replace(
+            changes=Counter({("topic", "prefix"): 2}), replaced=replaced
+        ),
     )
 
 
 def told(first: int, changed: tuple[int, ...]) -> Any:
-    rows = np.zeros((len(changed), COUNT + PER_HOLE), np.int64)
+    rows = np.zeros((len(changed), RECORD_COUNT + PER_PARTITION), np.int64)
     rows[:, STEP] = first + np.arange(len(changed))
-    rows[:, LAG], rows[:, LATENCY], rows[:, CHANGED] = 5, 7, changed
+    rows[:, LAG], rows[:, LATENCY], rows[:, REPLACED_ROLES] = 5, 7, changed
     return rows
 
 
 def test_all_is_reported_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(unreported_module, "_AT_ONCE", 4)
+    monkeypatch.setattr(unreported_module, "_FLUSH_COUNT", 4)
     reports: list[BatchedOutcome] = []
-    waiting = Unreported(reports.append)
+    waiting = BatchedReporter(reports.append)
     waiting.add(told(0, (0, 0, 0)), 3, stencil())
     assert not reports
     waiting.add(told(3, (0, 0)), 2, stencil())
@@ -48,9 +57,9 @@ def test_all_is_reported_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_what_was_given_up_is_reported_by_others() -> None:
     reports: list[BatchedOutcome] = []
-    waiting = Unreported(reports.append)
+    waiting = BatchedReporter(reports.append)
     rows = told(0, (1, 5, 4))
-    rows[1, LATENCY] = GIVEN_UP
+    rows[1, LATENCY] = ON_SLOW_PATH
     waiting.add(rows, 2, stencil(frozenset({"producer_id", "sequence"})))
     waiting.flush()
     (report,) = reports

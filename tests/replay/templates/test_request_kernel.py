@@ -9,9 +9,9 @@ import pytest
 
 from replay.client.pending_request import LAST_CORRELATION_ID
 from replay.templates import request_writer as stamp_module
-from replay.templates.request_kernel import COUNT, LAG, PER_HOLE, STEP
-from replay.templates.request_writer import MOST
-from replay.templates.step_arrays import Arrays
+from replay.templates.request_kernel import LAG, PER_PARTITION, RECORD_COUNT, STEP
+from replay.templates.request_writer import MAX_REQUESTS
+from replay.templates.step_arrays import StepArrays
 from tests.frames import sized
 from tests.replay.support.modes import MODES, run_as
 from tests.replay.support.produced import arrays_of, plan_of
@@ -20,7 +20,7 @@ from tests.replay.support.stamps import NOBODY, asked, count, stamp, write
 
 @pytest.fixture(scope="module", params=MODES, autouse=True)
 def mode(request: pytest.FixtureRequest) -> Iterator[None]:
-    with run_as(stamp_module, "stamp", request.param):
+    with run_as(stamp_module, "write_requests", request.param):
         yield
 
 
@@ -33,10 +33,10 @@ def test_all_that_are_ready_are_written() -> None:
         for number, frame in enumerate(frames[1:])
     ]
     assert found.data == b"".join(expected)
-    assert found.told[:, COUNT].tolist() == [1, 1]
-    assert found.told.shape == (2, COUNT + PER_HOLE)
-    assert found.told[:, STEP].tolist() == [1, 2]
-    assert found.told[:, LAG].tolist() == [0, 0]
+    assert found.request_rows[:, RECORD_COUNT].tolist() == [1, 1]
+    assert found.request_rows.shape == (2, RECORD_COUNT + PER_PARTITION)
+    assert found.request_rows[:, STEP].tolist() == [1, 2]
+    assert found.request_rows[:, LAG].tolist() == [0, 0]
 
 
 def test_what_is_told_stays_when_others_are_written() -> None:
@@ -45,7 +45,7 @@ def test_what_is_told_stays_when_others_are_written() -> None:
     first = write(stamp(frames[0]), arrays)
     assert count(write(stamp(frames[0]), arrays, 1)) == 1
     assert first is not None
-    assert first.told[:, STEP].tolist() == [0, 1]
+    assert first.request_rows[:, STEP].tolist() == [0, 1]
 
 
 def test_it_ends_before_another_shape() -> None:
@@ -60,7 +60,7 @@ def test_it_ends_before_what_must_wait() -> None:
     plan = plan_of([(each, b"") for each in frames])
     plan.causes.append(0)
     plan.cause_ends = array("q", [0, 0, 0, 1])
-    arrays = Arrays(plan, bytearray(3), array("q"))
+    arrays = StepArrays(plan, bytearray(3), array("q"))
     assert count(write(stamp(frames[0]), arrays)) == 2
     arrays.is_done[0] = 1
     assert count(write(stamp(frames[0]), arrays)) == 3
@@ -69,16 +69,16 @@ def test_it_ends_before_what_must_wait() -> None:
 def test_it_ends_before_what_is_not_due() -> None:
     frames = asked(*[NOBODY] * 3)
     plan = plan_of([(each, b"") for each in frames])
-    arrays = Arrays(plan, bytearray(3), array("q", [0, 5, 9]))
+    arrays = StepArrays(plan, bytearray(3), array("q", [0, 5, 9]))
     found = write(stamp(frames[0]), arrays, now_ns=8)
     assert found is not None
-    assert found.told[:, LAG].tolist() == [8, 3]
+    assert found.request_rows[:, LAG].tolist() == [8, 3]
 
 
 def test_so_many_at_once_and_no_more() -> None:
-    frames = asked(*[NOBODY] * (MOST + 1))
+    frames = asked(*[NOBODY] * (MAX_REQUESTS + 1))
     arrays = arrays_of([(each, b"") for each in frames])
-    assert count(write(stamp(frames[0]), arrays)) == MOST
+    assert count(write(stamp(frames[0]), arrays)) == MAX_REQUESTS
 
 
 def test_correlation_ids_begin_again() -> None:

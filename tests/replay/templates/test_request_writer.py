@@ -10,7 +10,7 @@ from dissector.protocol.messages import decode_request
 from dissector.protocol.records import parse_records
 from replay.mapping.producer_ids import ProducerMap
 from replay.templates import request_writer as stamp_module
-from replay.templates.request_writer import Written
+from replay.templates.request_writer import WrittenRequests
 from tests.replay.support.modes import MODES, run_as
 from tests.replay.support.produced import arrays_of
 from tests.replay.support.stamps import NOBODY, asked, count, request, stamp, write
@@ -18,7 +18,7 @@ from tests.replay.support.stamps import NOBODY, asked, count, request, stamp, wr
 
 @pytest.fixture(scope="module", params=MODES, autouse=True)
 def mode(request: pytest.FixtureRequest) -> Iterator[None]:
-    with run_as(stamp_module, "stamp", request.param):
+    with run_as(stamp_module, "write_requests", request.param):
         yield
 
 
@@ -31,7 +31,7 @@ def test_one_that_is_large_goes_alone() -> None:
     assert found.data[12:] == frames[0][8:]
 
 
-def producers_of(found: Written | None) -> list[tuple[int, int, int]]:
+def producers_of(found: WrittenRequests | None) -> list[tuple[int, int, int]]:
     assert found is not None
     out, data = [], found.data
     while data:

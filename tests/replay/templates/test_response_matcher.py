@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from dissector.protocol.messages import decode_response
 from replay.client.pending_request import LAST_CORRELATION_ID, next_id
 from replay.mapping.offset_map import PartitionOffsets
-from replay.plan.request_shapes import Answer, answer_of
+from replay.plan.request_shapes import ResponseShape, response_shape_of
 from replay.templates import response_matcher as match_module
-from replay.templates.request_kernel import COUNT, LATENCY, PER_HOLE, STEP
-from replay.templates.response_matcher import Match
+from replay.templates.request_kernel import LATENCY, PER_PARTITION, RECORD_COUNT, STEP
+from replay.templates.response_matcher import ResponseMatcher
 from tests.frames import sized
 from tests.replay.support.modes import MODES, run_as
 from tests.replay.support.produced import PRODUCE, Written, arrays_of, asked, told
@@ -29,7 +29,7 @@ Places = tuple[tuple[str, int], ...]
 
 @pytest.fixture(scope="module", params=MODES, autouse=True)
 def mode(request: pytest.FixtureRequest) -> Iterator[None]:
-    with run_as(match_module, "match", request.param):
+    with run_as(match_module, "match_responses", request.param):
         yield
 
 
@@ -44,8 +44,8 @@ def answer(
     return told(version, found, number, **more)
 
 
-def shape(frame: bytes, version: int) -> Answer:
-    found = answer_of(decode_response(frame, PRODUCE, version))
+def shape(frame: bytes, version: int) -> ResponseShape:
+    found = response_shape_of(decode_response(frame, PRODUCE, version))
     assert found is not None
     return found
 
@@ -61,7 +61,7 @@ class Learned(PartitionOffsets):
     def ends_before(self, captured: int, live: int) -> bool:
         return self.is_last
 
-    def append(self, captured: int, live: int, count: int, step: int) -> None:
+    def learn_appended(self, captured: int, live: int, count: int, step: int) -> None:
         self.learned.append([captured, live, count])
 
 
@@ -75,9 +75,9 @@ def test_they_tell_what_each_of_them_tells(data: st.DataObject, version: int, st
     request = asked(version, [Written(*place) for place in PLACES])
     arrays = arrays_of([(request, each) for each in captured])
     counts = data.draw(st.lists(st.integers(1, 4), min_size=8, max_size=8))
-    rows = np.zeros((4, COUNT + 2 * PER_HOLE), np.int64)
+    rows = np.zeros((4, RECORD_COUNT + 2 * PER_PARTITION), np.int64)
     rows[:, STEP] = range(4)
-    rows[:, COUNT::PER_HOLE] = np.array(counts).reshape(4, 2)
+    rows[:, RECORD_COUNT::PER_PARTITION] = np.array(counts).reshape(4, 2)
     ids = [start]
     for _ in range(3):
         ids.append(next_id(ids[-1]))
@@ -105,22 +105,22 @@ def test_they_tell_what_each_of_them_tells(data: st.DataObject, version: int, st
     ours, theirs = (shape(frames[0], version) for frames in (captured, live))
     end = taken = 0
     for number, frame in enumerate(came):
-        found = theirs.offsets(frame)
+        found = theirs.base_offsets(frame)
         is_next = frame[:4] == ids[number].to_bytes(4, "big")
         if found is None or not is_next or end + 4 + len(frame) > len(cut):
             break
-        before = ours.offsets(captured[number])
+        before = ours.base_offsets(captured[number])
         assert before is not None
         for partition, (old, new) in enumerate(zip(before, found, strict=True)):
-            count = int(rows[number, ORDER[partition] * PER_HOLE + COUNT])
+            count = int(rows[number, ORDER[partition] * PER_PARTITION + RECORD_COUNT])
             expected.append((partition, old, new, count))
         end += 4 + len(frame)
         taken += 1
 
     prefix = b"\0" * data.draw(st.integers(0, 3))
     logs = [Learned(data.draw(st.booleans())) for _ in range(2)]
-    matching = Match(ours, theirs, (ORDER, ORDER), logs)
-    matched = matching.take(arrays, prefix + cut, len(prefix), start, rows, 0, 99)
+    matching = ResponseMatcher(ours, theirs, (ORDER, ORDER), logs)
+    matched = matching.match(arrays, prefix + cut, len(prefix), start, rows, 0, 99)
     assert matched == (taken, len(prefix) + end)
     for partition, log in enumerate(logs):
         one_by_one = [each for number, *each in expected if number == partition]
@@ -136,14 +136,14 @@ def test_records_in_a_row_are_one_stretch() -> None:
     captured = [answer(9, PLACES[:1], [10 + at]) for at in range(3)]
     request = asked(9, [Written(*PLACES[0])])
     arrays = arrays_of([(request, each) for each in captured])
-    rows = np.ones((3, COUNT + PER_HOLE), np.int64)
+    rows = np.ones((3, RECORD_COUNT + PER_PARTITION), np.int64)
     rows[:, STEP] = range(3)
     live = [answer(9, PLACES[:1], [50 + at], at) for at in range(3)]
     log = Learned(True)
-    matching = Match(shape(captured[0], 9), shape(live[0], 9), ((0,), (0,)), [log])
+    matching = ResponseMatcher(shape(captured[0], 9), shape(live[0], 9), ((0,), (0,)), [log])
     stream = b"".join(map(sized, live))
-    found = matching.take(arrays, stream, 0, 0, rows, 0, 5)
+    found = matching.match(arrays, stream, 0, 0, rows, 0, 5)
     assert found == (3, len(stream))
-    later = matching.take(arrays, stream, len(stream) // 3, 1, rows, 1, 6)
+    later = matching.match(arrays, stream, len(stream) // 3, 1, rows, 1, 6)
     assert later == (2, len(stream))
     assert log.learned == [[10, 50, 3], [11, 51, 2]]

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from replay.templates import step_arrays as arrays_module
-from replay.templates.step_arrays import Arrays, number_at, put_number
+from replay.templates.step_arrays import StepArrays, number_at, put_number
 from tests.replay.support.produced import arrays_of, plan_of
 
 
@@ -25,20 +25,20 @@ def test_numbers_come_back(size: int, data: st.DataObject) -> None:
 
 
 def test_frames_stand_behind_each_other(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(arrays_module, "_KEPT_BYTES", 3)
+    monkeypatch.setattr(arrays_module, "_MAPPED_BYTES", 3)
     found = arrays_of([(b"0009ask", b"tell"), (b"0009more", b"")], (3, -1))
     assert found.frames.tobytes() == b"0009asktell0009more"
-    found.have_read(4)
+    found.release_read(4)
     assert found.frames.tobytes() == b"0009asktell0009more"
-    assert found.places.tolist() == [0, 11]
+    assert found.positions.tolist() == [0, 11]
     assert found.sizes.tolist() == [7, 8]
     assert found.shapes.tolist() == [3, -1]
-    assert found.cause_ends.tolist() == [0, 0, 0]
+    assert found.dependency_ends.tolist() == [0, 0, 0]
 
 
 def test_what_is_noted_is_seen_by_all_who_share_it() -> None:
     is_done = bytearray(1)
-    found = Arrays(plan_of([(b"0009", b"")]), is_done, array("q", [5]))
+    found = StepArrays(plan_of([(b"0009", b"")]), is_done, array("q", [5]))
     found.is_done[0] = 1
     assert is_done == b"\1"
     assert found.due_ns.tolist() == [5]
@@ -61,4 +61,4 @@ def test_kernels_know_the_types() -> None:
             assert each.dtype in (np.dtype(np.uint8), np.dtype(np.int32), np.dtype(np.int64))
             assert each.dtype is np.dtype(each.dtype.name)
     empty = arrays_of([])
-    assert len(empty.frames) == len(empty.places) == 0
+    assert len(empty.frames) == len(empty.positions) == 0

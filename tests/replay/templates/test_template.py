@@ -21,8 +21,8 @@ from replay.model.step import CapturedExchange, Step
 from replay.plan.request_shapes import shape_of
 from replay.templates import request_writer as stamp_module
 from replay.templates import response_matcher as match_module
-from replay.templates.request_kernel import CHANGED, COUNT, PER_HOLE
-from replay.templates.template import Stencil, stencil_of
+from replay.templates.request_kernel import PER_PARTITION, RECORD_COUNT, REPLACED_ROLES
+from replay.templates.template import RequestTemplate, template_of
 from tests.frames import sized
 from tests.replay.support.modes import MODES, run_as
 from tests.replay.support.produced import ID_OF, PRODUCE, Written, arrays_of, asked, told
@@ -35,7 +35,7 @@ NO_TIME = {"log_append_time_ms": -1}
 @pytest.fixture(scope="module", params=MODES, autouse=True)
 def mode(request: pytest.FixtureRequest) -> Iterator[None]:
     how = request.param
-    with run_as(stamp_module, "stamp", how), run_as(match_module, "match", how):
+    with run_as(stamp_module, "write_requests", how), run_as(match_module, "match_responses", how):
         yield
 
 
@@ -56,7 +56,9 @@ def general(frame: bytes, version: int, known: IdMap) -> tuple[Rewritten, bytes]
     return out, header(version) + written_as(PRODUCE, version).request.build(out.body)
 
 
-def stencil(frame: bytes, answer: bytes, version: int, known: IdMap, live: bytes) -> Stencil | None:
+def stencil(
+    frame: bytes, answer: bytes, version: int, known: IdMap, live: bytes
+) -> RequestTemplate | None:
     asked_, told_ = decode_request(frame), decode_response(answer, PRODUCE, version)
     shape = shape_of(asked_, told_)
     assert shape is not None
@@ -66,7 +68,7 @@ def stencil(frame: bytes, answer: bytes, version: int, known: IdMap, live: bytes
     )
     parts = [RequestPart(1, version, out.body)]
     outcome = Outcome(Step(0, captured), parts=parts, version=version, changes=out.changes)
-    return stencil_of(0, shape, outcome, header(version), live, 3, known)
+    return template_of(0, shape, outcome, header(version), live, 3, known)
 
 
 places = st.lists(
@@ -110,29 +112,29 @@ def test_its_bytes_are_those_of_the_general_way(
     while first < 3:
         expected = [general(frame, version, known) for frame in frames[first:]]
         steps = np.arange(3, dtype=np.int32)
-        found = made.stamp.write(arrays, steps, first, 7, 0, known.producers)
+        found = made.writer.write(arrays, steps, first, 7, 0, known.producers)
         if found is None:
             roles = {change.role for change in expected[0][0].changes} & set(PRODUCER_ROLES)
             assert roles - made.replaced
             first += 1
             continue
         data = b""
-        for number, row in enumerate(found.told.tolist()):
+        for number, row in enumerate(found.request_rows.tolist()):
             out, body = expected[number]
             head = frames[first + number][:4] + (7 + number).to_bytes(4, "big")
             data += sized(head + body)
             each = written[first + number]
-            assert row[COUNT::PER_HOLE] == [len(one.values) for one in each]
+            assert row[RECORD_COUNT::PER_PARTITION] == [len(one.values) for one in each]
             changes = Counter((change.role, change.why) for change in out.changes)
             assert made.changes + replaced_by(row) == changes
         assert found.data == data
-        first += len(found.told)
+        first += len(found.request_rows)
 
 
 def replaced_by(row: list[int]) -> Counter[tuple[str, str]]:
     return Counter(
         (role, "")
-        for changed in row[CHANGED::PER_HOLE]
+        for changed in row[REPLACED_ROLES::PER_PARTITION]
         for at, role in enumerate(PRODUCER_ROLES)
         if changed >> at & 1
     )
@@ -143,12 +145,12 @@ def test_it_knows_whom_to_ask_and_what_answers_look_like() -> None:
     known = world(NameMap(prefix="p-"))
     made = stencil(request, captured, 9, known, told(9, [("p-orders", 1, 40)]))
     assert made is not None
-    assert (made.node, made.age, made.version, made.patience_s) == (1, 3, 9, 0.1)
+    assert (made.node, made.cluster_revision, made.version, made.patience_s) == (1, 3, 9, 0.1)
     answer = sized(told(9, [("p-orders", 1, 50)]))
     arrays = arrays_of([(request, captured)])
-    rows = made.stamp.write(arrays, np.zeros(1, np.int32), 0, 0, 0, known.producers)
+    rows = made.writer.write(arrays, np.zeros(1, np.int32), 0, 0, 0, known.producers)
     assert rows is not None
-    taken = made.match.take(arrays, answer, 0, 0, rows.told, 0, 1)
+    taken = made.matcher.match(arrays, answer, 0, 0, rows.request_rows, 0, 1)
     assert taken == (1, len(answer))
     assert known.offsets.live("orders", 1, 0) == (50, "translated")
 
@@ -174,10 +176,10 @@ def test_partitions_of_answers_may_stand_in_another_order(version: int) -> None:
     made = stencil(request, captured, version, known, told(version, turned))
     assert made is not None
     arrays = arrays_of([(request, captured)])
-    rows = made.stamp.write(arrays, np.zeros(1, np.int32), 0, 0, 0, known.producers)
+    rows = made.writer.write(arrays, np.zeros(1, np.int32), 0, 0, 0, known.producers)
     assert rows is not None
     answer = sized(told(version, [("p-audit", 0, 65), ("p-orders", 1, 55)]))
-    assert made.match.take(arrays, answer, 0, 0, rows.told, 0, 1) == (1, len(answer))
+    assert made.matcher.match(arrays, answer, 0, 0, rows.request_rows, 0, 1) == (1, len(answer))
     for (topic, partition), before, now in zip(at, (10, 20), (55, 65), strict=True):
         assert known.offsets.live(topic, partition, before) == (now, "translated")
 
@@ -190,6 +192,6 @@ def test_a_time_that_is_set_once_and_once_not_is_noticed() -> None:
     for more, taken in ((NO_TIME, 1), ({"log_append_time_ms": 5}, 0)):
         answer = sized(told(9, [("p-orders", 1, 50)], **more))
         arrays = arrays_of([(request, captured)])
-        rows = made.stamp.write(arrays, np.zeros(1, np.int32), 0, 0, 0, known.producers)
+        rows = made.writer.write(arrays, np.zeros(1, np.int32), 0, 0, 0, known.producers)
         assert rows is not None
-        assert made.match.take(arrays, answer, 0, 0, rows.told, 0, 1)[0] == taken
+        assert made.matcher.match(arrays, answer, 0, 0, rows.request_rows, 0, 1)[0] == taken
