@@ -19,7 +19,7 @@ from pipeline.jobs.query import read
 from pipeline.jobs.session import has_reader
 from pipeline.split.byte_ranges import Range
 from pipeline.split.connection_index import index_range
-from pipeline.tables.table_builder import Wanted
+from pipeline.tables.table_builder import TableOptions
 from pipeline.tables.table_schemas import SCHEMAS
 from pipeline.watch.stream_job import CHECKPOINT, IDLE_NS, Watch
 from tests.dissector.cli.plays import ORDERS_ID, shop
@@ -30,7 +30,7 @@ from tests.pipeline.traffic import later, messy
 
 pytestmark = pytest.mark.spark
 
-ALL = Wanted(tables=frozenset(SCHEMAS))
+ALL = TableOptions(tables=frozenset(SCHEMAS))
 
 
 class Failing(Watch):
@@ -145,7 +145,7 @@ def test_late_missing_and_broken_files_are_told(spark: SparkSession, tmp_path: P
     _take(spark, watch)
     told = read(spark, str(out), "problems").where("kind = 'file'").collect()
     assert sorted((Path(row["capture"]).name, row["problem"]) for row in told) == [
-        ("a.pcap1", "came late: files that begin after it were read before"),
+        ("a.pcap1", "late: files that begin after it were read before it"),
         ("a.pcap2", "a file is missing before it: number 1"),
         (broken.name, "not a capture: text"),
     ]
