@@ -102,14 +102,14 @@ class TableBuilder:
     @property
     def state(self) -> tuple[Any, ...]:
         """The state between two windows."""
-        reading, told = self.reading, self._names.published
-        names = self._names.by_id, told, self._packet, self._published
-        return reading.streams, reading.correlator, *names
+        names = self._names.by_id, self._names.published
+        facts = self._packet, self._published
+        return self.reading.streams, self.reading.correlator, *names, *facts
 
     @state.setter
     def state(self, state: tuple[Any, ...]) -> None:
-        self.reading.streams, self.reading.correlator, *kept = state
-        self._names.by_id, self._names.published, self._packet, self._published = kept
+        self.reading.streams, self.reading.correlator, *rest = state
+        self._names.by_id, self._names.published, self._packet, self._published = rest
         self._reported_hits = self._limit_hits
 
     def rows_of(self, window: Window) -> Iterator[Batch]:

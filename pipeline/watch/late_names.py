@@ -2,7 +2,7 @@
 Rows that were written before the names of their topics were known, and the update of their files.
 
 The files with such rows are listed beside the tables, in a file for each task that wrote some. The
-batch that learns a name rewrites these files, each under its own name. A retry does the same:
+batch in which a name appears rewrites these files, each under its own name. A retry does the same:
 nothing is lost, and nothing is duplicated.
 """
 

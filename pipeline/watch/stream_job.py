@@ -261,7 +261,7 @@ class BatchWriter:
                     yield table, batch
 
     def name(self, tasks: Batches) -> Iterator[pa.RecordBatch]:
-        """Write names that the batch has learnt into files that were written before."""
+        """Fill in names that are new in this batch in files that were written before."""
         freeze_garbage()
         finish = RowFinisher(None, self.facts.new_names, self.options.show_secrets)
         for batch in tasks:

@@ -126,7 +126,7 @@ def test_a_file_that_was_taken_away_to_be_replaced_is_put_back(tmp_path: Path) -
 class _Full(RowFinisher):
     """Fails when the rows are half written."""
 
-    def named(self, name: str, batch: pa.RecordBatch) -> pa.RecordBatch:
+    def fill_in_names(self, name: str, batch: pa.RecordBatch) -> pa.RecordBatch:
         raise OSError("the disk is full")
 
 
