@@ -98,20 +98,21 @@ class KafkaCapture(DataSource):
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """Return the reader of the captures."""
-        given = self.options
-        for name in given:
+        spark_options = self.options
+        for name in spark_options:
             if name.lower() not in OPTIONS:
                 raise UsageError(f"{FORMAT} has no option {name}")
         options = TableOptions(
             tables=frozenset((self._table,)),
-            fields=frozenset(_split_list(given.get("fields"))),
+            fields=frozenset(_split_list(spark_options.get("fields"))),
             ports=frozenset(
-                int(_parse_number("ports", each)) for each in _split_list(given.get("ports"))
+                int(_parse_number("ports", each))
+                for each in _split_list(spark_options.get("ports"))
             ),
-            show_secrets=_parse_bool("showSecrets", given.get("showSecrets", "false")),
-            schemas=Schemas.given(_split_list(given.get("schemas"))),
+            show_secrets=_parse_bool("showSecrets", spark_options.get("showSecrets", "false")),
+            schemas=Schemas.given(_split_list(spark_options.get("schemas"))),
         )
-        range_mb = given.get("rangeMb")
+        range_mb = spark_options.get("rangeMb")
         range_bytes = (
             int(_parse_number("rangeMb", range_mb) * (1 << 20)) if range_mb else RANGE_BYTES
         )

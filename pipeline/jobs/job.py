@@ -155,10 +155,10 @@ def clear_tables(out: str) -> None:
 class _Run:
     """A job that runs."""
 
-    def __init__(self, context: SparkContext, job: Job, say: ProgressCallback) -> None:
+    def __init__(self, context: SparkContext, job: Job, on_progress: ProgressCallback) -> None:
         self._context = context
         self._job = job
-        self._on_progress = say
+        self._on_progress = on_progress
         self._shared: list[Broadcast[Job]] = []
         self._tasks = max(context.defaultParallelism, isqrt(len(job.ranges)))
         """Number of tasks among which small results of all ranges are divided."""
@@ -206,11 +206,11 @@ class _Run:
         """Return the outputs of ranges, then of parts, by the range where connections begin."""
         self._on_progress("dissecting")
         job = self._share(self._job)
-        reports = crossing.mapPartitionsWithIndex(lambda at, given: job.value.dissect(at, given))
+        reports = crossing.mapPartitionsWithIndex(lambda at, keys: job.value.dissect(at, keys))
         if self._job.parts:
             placed = reports.keyBy(lambda report: job.value.part_of(report))
             placed = placed.partitionBy(self._job.parts, int)
-            reports = placed.mapPartitionsWithIndex(lambda at, given: job.value.gather(at, given))
+            reports = placed.mapPartitionsWithIndex(lambda at, shards: job.value.gather(at, shards))
         return reports.flatMap(lambda result: job.value.by_range(result)).partitionBy(
             self._tasks, int
         )
@@ -240,10 +240,10 @@ class _Run:
             found = self._replace_results(found, empty, self._context.parallelize(more, 1))
         return found
 
-    def _index(self, ranges: Sequence[Range], these: Sequence[Range]) -> RDD[IndexResult]:
+    def _index(self, ranges: Sequence[Range], to_scan: Sequence[Range]) -> RDD[IndexResult]:
         """Read the headers of these ranges."""
         job, tasks = self._share(replace(self._job, ranges=list(ranges))), self._tasks
-        numbers = self._context.parallelize([each.number for each in these], len(these))
+        numbers = self._context.parallelize([each.number for each in to_scan], len(to_scan))
         found = numbers.map(lambda number: job.value.index(number))
         return found.flatMap(lambda each: index_results(each, tasks)).partitionBy(tasks, int)
 
@@ -259,17 +259,17 @@ class _Run:
         """Return the numbering of connections by ranges; merge the facts."""
         results = by_range.mapPartitions(stages.count_by_range).collect()
         counts: dict[int, int] = dict(each for each in results if isinstance(each, tuple))
-        names = [each for each in results if not isinstance(each, tuple)]
-        self._job = replace(self._job, names=merge_facts(names))
-        each_of = (counts.get(home, 0) for home in range(len(self._job.ranges)))
-        return Numbering(list(accumulate(each_of, initial=0)))
+        facts = [each for each in results if not isinstance(each, tuple)]
+        self._job = replace(self._job, facts=merge_facts(facts))
+        begun = (counts.get(number, 0) for number in range(len(self._job.ranges)))
+        return Numbering(list(accumulate(begun, initial=0)))
 
     def _written(self, numbered: RDD[TaskOutput], groups: int) -> dict[str, int]:
         """Write all rows; each group of tasks makes a file for each day and API."""
         tasks = numbered.keyBy(lambda each: each.source % groups).partitionBy(groups, int)
         rows = dict.fromkeys((each for each in SCHEMAS if each in self._job.options.tables), 0)
         job = self._share(self._job)
-        written = tasks.mapPartitionsWithIndex(lambda at, given: job.value.finish(at, given))
+        written = tasks.mapPartitionsWithIndex(lambda at, outputs: job.value.finish(at, outputs))
         for table, count in written.collect():
             rows[table] += count
         return rows

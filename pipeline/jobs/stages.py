@@ -95,7 +95,7 @@ class Job:
         work: The folder for outputs of tasks.
         out: The folder of the tables.
         parts: In how many parts connections are dissected that cross ranges; 0: there are none.
-        names: The facts of all parts.
+        facts: The facts of all parts.
         name: Prefix of the names of the files that are written.
     """
 
@@ -104,7 +104,7 @@ class Job:
     work: str
     out: str
     parts: int = 0
-    names: Mapping[str, str] = field(default_factory=dict)
+    facts: Mapping[str, str] = field(default_factory=dict)
     name: str = ""
 
     @cached_property
@@ -132,7 +132,7 @@ class Job:
     ) -> Iterator[TaskReport]:
         """Dissect a range; `crossing_keys` are the keys that are in other ranges too."""
         freeze_garbage()
-        keys = [np.zeros(0, np.int64), *(byte_range.keys for _, byte_range in crossing_keys)]
+        keys = [np.zeros(0, np.int64), *(each.keys for _, each in crossing_keys)]
         crossing = np.sort(np.concatenate(keys))
         byte_range = self.ranges[number]
         return self._write_output(
@@ -164,17 +164,17 @@ class Job:
         """Write a task's batches to its output; yield reports."""
         first_packets: list[Any] = [np.zeros(0, np.int64)]
         tables = set()
-        with TaskOutputWriter(self.work, source) as leaving:
+        with TaskOutputWriter(self.work, source) as output:
             for table, batch in batches:
                 if table == SHARDS:
-                    yield leaving.write_shard(batch)
+                    yield output.write_shard(batch)
                 elif table == FACTS:
                     yield batch
                 elif table == FIRST_PACKETS:
                     first_packets.append(batch.column("connection").to_numpy())
                 else:
                     tables.add(table)
-                    leaving.write_rows(table, batch)
+                    output.write_rows(table, batch)
         yield TaskOutput(source, sorted(tables), np.concatenate(first_packets))
 
     def by_range(self, result: TaskResult) -> Iterator[tuple[int, TaskResult]]:
@@ -183,10 +183,12 @@ class Job:
             yield 0, result
             return
         first_packets = np.sort(result.first_packets)
-        homes = np.searchsorted(self.starts, first_packets, side="right") - 1
-        found, at = np.unique(homes, return_index=True)
-        for home, packets in zip(found.tolist(), np.split(first_packets, at[1:]), strict=True):
-            yield home, replace(result, first_packets=packets)
+        range_numbers = np.searchsorted(self.starts, first_packets, side="right") - 1
+        found, starts = np.unique(range_numbers, return_index=True)
+        for range_number, packets in zip(
+            found.tolist(), np.split(first_packets, starts[1:]), strict=True
+        ):
+            yield range_number, replace(result, first_packets=packets)
 
     def finish(self, group: int, outputs: Iterable[tuple[int, TaskOutput]]) -> Iterator[Written]:
         """Write tables; `outputs` are outputs of some tasks, with the numbers of connections."""
@@ -194,21 +196,21 @@ class Job:
         by_source = defaultdict(list)
         for _, each in outputs:
             by_source[each.source].append(each)
-        with TableWriter(self.out, f"{self.name}{group:06d}") as store:
+        with TableWriter(self.out, f"{self.name}{group:06d}") as writer:
             for source in sorted(by_source):
-                self._finish_source(by_source[source], store)
-        yield from store.rows.items()
+                self._finish_source(by_source[source], writer)
+        yield from writer.rows.items()
 
-    def _finish_source(self, outputs: Sequence[TaskOutput], store: TableWriter) -> None:
+    def _finish_source(self, outputs: Sequence[TaskOutput], writer: TableWriter) -> None:
         """Write the output of one task."""
         first_packets = np.concatenate([each.first_packets for each in outputs])
         numbers = np.concatenate([each.numbers for each in outputs])
         order = np.argsort(first_packets)
         secrets = self.options.show_secrets
-        finish = RowFinisher(first_packets[order], self.names, secrets, numbers[order])
+        finisher = RowFinisher(first_packets[order], self.facts, secrets, numbers[order])
         for table in outputs[0].tables:
             for batch in in_larger_batches(read_rows(self.work, table, outputs[0].source)):
-                store.add(table, finish(table, batch))
+                writer.add(table, finisher(table, batch))
 
 
 Written: TypeAlias = tuple[str, int]
@@ -251,9 +253,9 @@ def crossing(
     ranges = [each for _, each in results if isinstance(each, RangeKeys)]
     keys = np.concatenate([np.zeros(0, np.int64), *(each.keys for each in ranges)])
     found, count = np.unique(keys, return_counts=True)
-    more = found[count > 1]
+    crossing_keys = found[count > 1]
     for each in ranges:
-        is_crossing = np.isin(each.keys, more)
+        is_crossing = np.isin(each.keys, crossing_keys)
         if is_crossing.any():
             yield each.range, RangeKeys(each.range, each.keys[is_crossing], each.bytes[is_crossing])
 
@@ -269,9 +271,9 @@ def count_by_range(
     """Yield how many connections begin in each of some ranges; and facts."""
     freeze_garbage()
     counts = Counter[int]()
-    for home, result in results:
+    for range_number, result in results:
         if isinstance(result, TaskOutput):
-            counts[home] += len(result.first_packets)
+            counts[range_number] += len(result.first_packets)
         else:
             yield result
     yield from counts.items()
@@ -292,11 +294,13 @@ class Numbering:
         """Number all connections that begin in some ranges."""
         freeze_garbage()
         of_range = defaultdict(list)
-        for home, result in results:
+        for range_number, result in results:
             if isinstance(result, TaskOutput):
-                of_range[home].append(result)
-        for home, here in of_range.items():
-            first_packets = np.sort(np.concatenate([each.first_packets for each in here]))
-            for each in here:
-                numbers = self.before[home] + np.searchsorted(first_packets, each.first_packets)
-                yield replace(each, numbers=numbers)
+                of_range[range_number].append(result)
+        for range_number, outputs in of_range.items():
+            first_packets = np.sort(np.concatenate([output.first_packets for output in outputs]))
+            for output in outputs:
+                numbers = self.before[range_number] + np.searchsorted(
+                    first_packets, output.first_packets
+                )
+                yield replace(output, numbers=numbers)

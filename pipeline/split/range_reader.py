@@ -152,8 +152,8 @@ def _problems_before(
         (name, replace(each, position=None if each.position is None else each.position + shift))
         for name, each in problems
     ]
-    mine = [each for each in placed if each[1].position is None or each[1].position < end]
-    return mine, bool(mine)
+    before = [each for each in placed if each[1].position is None or each[1].position < end]
+    return before, bool(before)
 
 
 def _first_packets(window: Packets, count: int, problems: list[tuple[str, Problem]]) -> Packets:

@@ -67,11 +67,11 @@ def sync_to_record(file: BinaryIO, header: bytes, each: Range, look_bytes: int) 
 
 
 def _read(file: BinaryIO, size: int) -> bytes:
-    pieces = []
-    while size > 0 and (piece := file.read(size)):
-        pieces.append(piece)
-        size -= len(piece)
-    return b"".join(pieces)
+    blocks = []
+    while size > 0 and (block := file.read(size)):
+        blocks.append(block)
+        size -= len(block)
+    return b"".join(blocks)
 
 
 @Kernel

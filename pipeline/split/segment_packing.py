@@ -91,7 +91,7 @@ def _pack(
     slots: Any,
     secret: Any,
     state: Any,
-    places: Any,
+    positions: Any,
     rows: Any,
     payload: Any,
 ) -> int:
@@ -101,7 +101,7 @@ def _pack(
     Returns:
         The first segment whose endpoint pair finds no room, or the number of segments. `state`
             holds
-        the number of pairs and the segment to begin with, `places` the next row and byte of each
+        the number of pairs and the segment to begin with, `positions` the next row and byte of each
         part.
     """
     count = state[0]
@@ -123,7 +123,7 @@ def _pack(
             )
             if pair == count:
                 count += 1
-            row = places[part, 0]
+            row = positions[part, 0]
             rows[row, PACKET] = packet[i]
             rows[row, TIME] = time_ns[i]
             rows[row, FLAGS] = pair * 256 + flags[i]
@@ -131,10 +131,10 @@ def _pack(
             rows[row, ACK] = ack[i]
             rows[row, LENGTHS] = length[i] * 0x100000000 + captured[i]
             rows[row, CLOCK] = clock_ns[i]
-            places[part, 0] += 1
+            positions[part, 0] += 1
             if captured[i] > 0:
-                copy_bytes(payload, places[part, 1], data, start[i], captured[i])
-                places[part, 1] += captured[i]
+                copy_bytes(payload, positions[part, 1], data, start[i], captured[i])
+                positions[part, 1] += captured[i]
         i += 1
     state[0], state[1] = count, i
     return i
@@ -165,12 +165,12 @@ class EndpointTable:
         total = sums.sum(axis=0)
         rows = np.empty((int(total[0]), ROW_COLUMNS), np.int64)
         payload = np.empty(int(total[1]), np.uint8)
-        places = np.ascontiguousarray(np.cumsum(sums, axis=0) - sums)
+        positions = np.ascontiguousarray(np.cumsum(sums, axis=0) - sums)
         columns = _columns(segments)
         state = np.array([self._count, 0], np.int64)
         while True:
             work = _STEPS * (len(into) - int(state[1]))
-            tables = self.rows, self._slots, SECRET, state, places, rows, payload
+            tables = self.rows, self._slots, SECRET, state, positions, rows, payload
             at: int = _pack(into, segments.data, *columns, *tables, work=work)
             self._count = int(state[0])
             if at == len(into):

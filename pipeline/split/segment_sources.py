@@ -68,11 +68,13 @@ class RangeSource(FileNames):
         if self._reassembled is None:
             return segments
         number = self._reassembled.packet
-        here = (number >= packets.first) & (number < packets.first + len(packets))
-        if not here.any():
+        is_in_window = (number >= packets.first) & (number < packets.first + len(packets))
+        if not is_in_window.any():
             return segments
         self._layers.clock_ns = clock_ns
-        merged = concatenate([segments, select_rows(self._reassembled, np.flatnonzero(here))])
+        merged = concatenate(
+            [segments, select_rows(self._reassembled, np.flatnonzero(is_in_window))]
+        )
         return self._layers.with_clock(
             select_rows(merged, np.argsort(merged.packet, kind="stable"))
         )

@@ -137,11 +137,11 @@ def _with_segments(ranges: list[Range], scans: Mapping[int, RangeScan]) -> list[
         return ranges
     layers = Layers()
     segments = layers.segments(_window([row for _, row in rows]))
-    homes = np.array([each.number for each, _ in rows])[segments.packet]
+    range_numbers = np.array([each.number for each, _ in rows])[segments.packet]
     numbers = np.array([each.first_packet + row["packet"] for each, row in rows], np.int64)
     segments.packet = numbers[segments.packet]
-    for number in np.unique(homes).tolist():
-        own = select_rows(segments, np.flatnonzero(homes == number))
+    for number in np.unique(range_numbers).tolist():
+        own = select_rows(segments, np.flatnonzero(range_numbers == number))
         ranges[number] = replace(
             ranges[number], reassembled=to_bytes(pack_shard(own, layers.networks))
         )

@@ -111,9 +111,9 @@ def read_rows(folder: str, table: str, source: int) -> Iterator[pa.RecordBatch]:
         yield from reader
 
 
-def read_rows_of(places: Iterable[OutputLocation], table: str) -> Iterator[pa.RecordBatch]:
+def read_rows_of(outputs: Iterable[OutputLocation], table: str) -> Iterator[pa.RecordBatch]:
     """Yield the rows of a table in the outputs of several tasks."""
-    for folder, source, tables in places:
+    for folder, source, tables in outputs:
         if table in tables:
             yield from read_rows(folder, table, source)
 

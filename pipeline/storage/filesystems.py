@@ -136,12 +136,12 @@ def expand_paths(paths: Iterable[str]) -> list[str]:
     Raises:
         CaptureError: A named path does not exist, or a folder can't be listed.
     """
-    found: dict[str, None] = {}
+    files: dict[str, None] = {}
     for path in paths:
         with _capture_errors(path):
             for name in _remote(path) if is_uri(path) else _local(path):
-                found.setdefault(name)
-    return list(found)
+                files.setdefault(name)
+    return list(files)
 
 
 def _local(path: str) -> Iterator[str]:

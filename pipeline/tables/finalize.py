@@ -81,14 +81,14 @@ class RowFinisher:
             batch = batch.set_column(at, column, values)
         return batch
 
-    def _with_numbers(self, batch: pa.RecordBatch, firsts: Int64s) -> pa.RecordBatch:
+    def _with_numbers(self, batch: pa.RecordBatch, first_packets: Int64s) -> pa.RecordBatch:
         at = batch.schema.get_field_index("connection")
         column = batch.column(at)
-        there = np.asarray(column.is_valid())
-        numbers = np.searchsorted(firsts, np.asarray(column.fill_null(0)))
+        has_number = np.asarray(column.is_valid())
+        numbers = np.searchsorted(first_packets, np.asarray(column.fill_null(0)))
         if self.numbers is not None:
-            numbers = self.numbers[numbers] if len(firsts) else np.zeros_like(numbers)
-        return batch.set_column(at, "connection", pa.array(numbers, pa.int64(), mask=~there))
+            numbers = self.numbers[numbers] if len(first_packets) else np.zeros_like(numbers)
+        return batch.set_column(at, "connection", pa.array(numbers, pa.int64(), mask=~has_number))
 
     def unnamed_topic_ids(self, name: str, batch: pa.RecordBatch) -> set[str]:
         """Return the topic ids in unfinished rows whose names are unknown."""

@@ -22,9 +22,9 @@ FIRST_PACKETS_SCHEMA = pa.schema({"connection": pa.int64()})
 
 def first_packet_rows(connections: ConnectionTable, since: int = 0) -> Batch:
     """Return the first packets of connections from this number on."""
-    firsts = connections.first_packets(np.arange(since, len(connections)))
+    first_packets = connections.first_packets(np.arange(since, len(connections)))
     return FIRST_PACKETS, pa.RecordBatch.from_arrays(
-        [pa.array(firsts)], schema=FIRST_PACKETS_SCHEMA
+        [pa.array(first_packets)], schema=FIRST_PACKETS_SCHEMA
     )
 
 

@@ -72,12 +72,12 @@ _SEPARATOR = "\n"
 
 def broker_facts(reading: Reading) -> Iterator[pa.RecordBatch]:
     """Yield the brokers that a reading has found, and the connections it is not sure about."""
-    networks, talks = reading.source.networks, reading.correlator
+    networks, correlator = reading.source.networks, reading.correlator
     rows = [
         {"topic_id": f"{_BROKER}{networks[network]} {endpoint_text(*end)}", "name": "", "packet": 0}
-        for network, end in sorted(talks.brokers)
+        for network, end in sorted(correlator.brokers)
     ]
-    numbers = np.array(sorted(talks.doubtful_sides), np.int64)
+    numbers = np.array(sorted(correlator.doubtful_sides), np.int64)
     connections = reading.streams.connections
     for number, network, first, ends in zip(
         numbers.tolist(),
@@ -86,7 +86,7 @@ def broker_facts(reading: Reading) -> Iterator[pa.RecordBatch]:
         reading.endpoints_of(numbers),
         strict=True,
     ):
-        side = talks.doubtful_sides[number]
+        side = correlator.doubtful_sides[number]
         addresses = (f"{networks[network]} {ends[each]}" for each in (side, 1 - side))
         doubt = _SEPARATOR.join(addresses)
         rows.append({"topic_id": f"{_DOUBT}{first}", "name": doubt, "packet": 0})
@@ -111,15 +111,15 @@ def non_broker_connections(facts: Mapping[str, str]) -> Int64s:
     Args:
         facts: The facts of all parts.
     """
-    firsts = []
+    first_packets = []
     for key, addresses in facts.items():
         if key.startswith(_DOUBT):
             is_broker, is_other_broker = (
-                f"{_BROKER}{place}" in facts for place in addresses.split(_SEPARATOR)
+                f"{_BROKER}{address}" in facts for address in addresses.split(_SEPARATOR)
             )
             if not is_broker or is_other_broker:
-                firsts.append(int(key[len(_DOUBT) :]))
-    return np.array(sorted(firsts), np.int64)
+                first_packets.append(int(key[len(_DOUBT) :]))
+    return np.array(sorted(first_packets), np.int64)
 
 
 def topic_names(facts: Mapping[str, str]) -> dict[str, str]:

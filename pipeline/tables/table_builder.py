@@ -121,9 +121,9 @@ class TableBuilder:
         return iterate_under(self._options.schemas, self._of(window))
 
     def _of(self, window: Window) -> Iterator[Batch]:
-        talks = self.reading.correlator
-        if self._published != (talks.brokers, talks.doubtful_sides):
-            self._published = talks.brokers, talks.doubtful_sides
+        correlator = self.reading.correlator
+        if self._published != (correlator.brokers, correlator.doubtful_sides):
+            self._published = correlator.brokers, correlator.doubtful_sides
             for facts in broker_facts(self.reading):
                 yield FACTS, facts
         view = _WindowView(self._capture, window)
@@ -158,8 +158,8 @@ class TableBuilder:
             table = pa.Table.from_pylist(rows, schema=SCHEMAS["connections"])
             if rows:
                 number = table.schema.get_field_index("connection")
-                firsts = pa.array(self._first_packets(table.column(number).to_numpy()))
-                table = table.set_column(number, "connection", firsts)
+                first_packets = pa.array(self._first_packets(table.column(number).to_numpy()))
+                table = table.set_column(number, "connection", first_packets)
             for batch in table.to_batches():
                 yield "connections", batch
 
@@ -185,9 +185,11 @@ class TableBuilder:
         numbers = table["connection"]
         numbers_or_0 = numbers.fill_null(0).to_numpy()
         if numbers.null_count() < len(numbers):
-            firsts = pl.Series("connection", self._first_packets(numbers_or_0))
-            firsts = firsts.zip_with(numbers.is_not_null(), pl.Series([None], dtype=pl.Int64))
-            table = table.with_columns(firsts)
+            first_packets = pl.Series("connection", self._first_packets(numbers_or_0))
+            first_packets = first_packets.zip_with(
+                numbers.is_not_null(), pl.Series([None], dtype=pl.Int64)
+            )
+            table = table.with_columns(first_packets)
         for batch in table.to_arrow().cast(SCHEMAS[name]).to_batches():
             yield name, batch
 

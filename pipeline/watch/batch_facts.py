@@ -19,7 +19,7 @@ from pipeline.tables.finalize import RowFinisher
 from pipeline.tables.incremental import FIRST_PACKETS
 from pipeline.tables.shared_facts import lasting_facts, merge_facts, topic_names
 from pipeline.tables.table_builder import FACTS
-from pipeline.tables.table_schemas import FACTS_SCHEMA as NAMES_SCHEMA
+from pipeline.tables.table_schemas import FACTS_SCHEMA
 from pipeline.watch.connection_numbers import assign_numbers, read_numbers
 
 FOLDER = "_names"
@@ -54,25 +54,27 @@ class BatchFacts:
             _first_packets(outputs, FIRST_PACKETS),
             _first_packets(outputs, "connections"),
         )
-        batch_facts = pa.Table.from_batches(read_rows_of(outputs, FACTS), NAMES_SCHEMA)
+        batch_facts = pa.Table.from_batches(read_rows_of(outputs, FACTS), FACTS_SCHEMA)
         earlier = _earlier_facts(out, batch)
         _save_facts(out, batch, lasting_facts(batch_facts))
         facts = merge_facts([*earlier.to_batches(), *batch_facts.to_batches()])
         earlier_facts = merge_facts(earlier.to_batches())
-        news = {key: name for key, name in topic_names(facts).items() if key not in earlier_facts}
-        return cls(facts, news, assign_numbers(out, batch, begun, ended))
+        new_names = {
+            key: name for key, name in topic_names(facts).items() if key not in earlier_facts
+        }
+        return cls(facts, new_names, assign_numbers(out, batch, begun, ended))
 
     def row_finisher(self, show_secrets: bool = False) -> RowFinisher:
         """Return the finisher of the batch's rows."""
-        firsts, numbers = read_numbers(self.numbers)
-        return RowFinisher(firsts, self.facts, show_secrets, numbers)
+        first_packets, numbers = read_numbers(self.numbers)
+        return RowFinisher(first_packets, self.facts, show_secrets, numbers)
 
 
 def _first_packets(outputs: Sequence[OutputLocation], table: str) -> Int64s:
     """Return the first packets of connections in a table."""
     columns: list[Any] = [np.asarray(each["connection"]) for each in read_rows_of(outputs, table)]
-    firsts: Int64s = np.concatenate([np.zeros(0, np.int64), *columns])
-    return firsts
+    first_packets: Int64s = np.concatenate([np.zeros(0, np.int64), *columns])
+    return first_packets
 
 
 def _save_facts(out: str, batch: int, facts: pa.Table) -> None:
@@ -84,7 +86,7 @@ def _save_facts(out: str, batch: int, facts: pa.Table) -> None:
 
 def _earlier_facts(out: str, batch: int) -> pa.Table:
     """Return the facts of earlier batches."""
-    tables = [NAMES_SCHEMA.empty_table()]
+    tables = [FACTS_SCHEMA.empty_table()]
     system, folder = locate(join_path(out, FOLDER))
     for each in system.get_file_info(fs.FileSelector(folder, allow_not_found=True)):
         if each.extension == "parquet" and int(each.base_name[:8]) < batch:

@@ -38,17 +38,17 @@ def assign_numbers(out: str, batch: int, begun: Int64s, ended: Int64s) -> str:
     found = system.get_file_info(fs.FileSelector(folder, allow_not_found=True))
     files = {int(each.base_name[:-8]): each.path for each in found if each.extension == "parquet"}
     earlier = [each for each in files if each < batch]
-    firsts = numbers = np.zeros(0, np.int64)
+    first_packets = numbers = np.zeros(0, np.int64)
     next_number = 0
     if earlier:
         with system.open_input_file(files[max(earlier)]) as file:
             previous = pq.read_table(file)
         next_number = int(previous.schema.metadata[_NEXT])
         still_open = previous.filter(pa.compute.invert(previous["ended"]))
-        firsts, numbers = (np.asarray(still_open[name]) for name in ("first", "connection"))
-    firsts = np.concatenate([firsts, np.sort(begun)])
+        first_packets, numbers = (np.asarray(still_open[name]) for name in ("first", "connection"))
+    first_packets = np.concatenate([first_packets, np.sort(begun)])
     numbers = np.concatenate([numbers, np.arange(next_number, next_number + len(begun))])
-    columns = [pa.array(each) for each in (firsts, numbers, np.isin(firsts, ended))]
+    columns = [pa.array(each) for each in (first_packets, numbers, np.isin(first_packets, ended))]
     schema = _SCHEMA.with_metadata({_NEXT: str(next_number + len(begun)).encode()})
     path = join_path(out, FOLDER, f"{batch:08d}.parquet")
     with atomic_write(path) as file:
@@ -66,5 +66,5 @@ def read_numbers(path: str) -> tuple[Int64s, Int64s]:
     with system.open_input_file(inside) as file:
         table = pq.read_table(file, columns=["first", "connection"])
     order = np.argsort(np.asarray(table["first"]))
-    firsts, numbers = (np.asarray(table[name])[order] for name in ("first", "connection"))
-    return firsts, numbers
+    first_packets, numbers = (np.asarray(table[name])[order] for name in ("first", "connection"))
+    return first_packets, numbers

@@ -81,14 +81,14 @@ def split_file(path: str, work: str, parts: int, options: TableOptions) -> Itera
     keys = np.unique(np.asarray(indexed.rows.column("key")))
     folder, source = join_path(work, FILES), _source_of(path)
     has_problems = False
-    with TaskOutputWriter(folder, source) as leaving:
+    with TaskOutputWriter(folder, source) as output:
         for table, batch in dissect_range(byte_range, keys, parts, options):
             if table == SHARDS:
-                location = asdict(leaving.write_shard(batch))
+                location = asdict(output.write_shard(batch))
                 yield _row(**about_file, **location)
             elif table == "problems":
                 has_problems = True
-                leaving.write_rows(table, batch)
+                output.write_rows(table, batch)
     if has_problems:
         yield _row(**about_file, part=FILE_PART, source=source, folder=folder, tables=["problems"])
 

@@ -74,7 +74,7 @@ class OperatorState:
     split_datagrams: SplitDatagrams = field(default_factory=SplitDatagrams)
 
     def process_files(
-        self, part: int, rows: list[IngestRow], setting: WatchSettings
+        self, part: int, rows: list[IngestRow], settings: WatchSettings
     ) -> list[IngestRow]:
         """Process a part's ingest rows; write table rows, return ingest rows about them."""
         # Spark lists a file twice if another name in the batch is a pattern that matches it.
@@ -82,22 +82,22 @@ class OperatorState:
         files = {row["path"]: row for row in rows}
         added = self.arrivals.add_files(files.values())
         if part != FILE_PART:
-            return [self._dissect(part, added, rows, setting)]
+            return [self._dissect(part, added, rows, settings)]
         outputs = [row for row in rows if row["folder"] is not None]
-        return [*outputs, *_report_arrivals(added, setting)]
+        return [*outputs, *_report_arrivals(added, settings)]
 
     def _dissect(
-        self, part: int, added: list[IngestRow], rows: list[IngestRow], setting: WatchSettings
+        self, part: int, added: list[IngestRow], rows: list[IngestRow], settings: WatchSettings
     ) -> dict[str, Any]:
         """Dissect the shards of files, which are in order; write the rows."""
         files = FileNames()
         files.starts, files.names = self.starts, self.names
         if self.saved is None:
-            dissection = IncrementalDissection(files, setting.options)
+            dissection = IncrementalDissection(files, settings.options)
         else:
-            dissection = IncrementalDissection.load(self.saved, files, setting.options)
-        folder, source = join_path(setting.work, f"part-{part}"), added[0]["file"]
-        batches = self._rows(part, dissection, files, added, rows, setting)
+            dissection = IncrementalDissection.load(self.saved, files, settings.options)
+        folder, source = join_path(settings.work, f"part-{part}"), added[0]["file"]
+        batches = self._rows(part, dissection, files, added, rows, settings)
         tables = _write_batches(folder, source, batches)
         self.saved = dissection.save()
         first_kept = bisect_right(files.starts, dissection.low_watermark) - 1
@@ -112,7 +112,7 @@ class OperatorState:
         files: FileNames,
         added: list[IngestRow],
         rows: list[IngestRow],
-        setting: WatchSettings,
+        settings: WatchSettings,
     ) -> Iterator[Batch]:
         """Yield the rows file by file, so that it does not matter which files arrived together."""
         fragments = {row["path"]: row["fragments"] for row in rows if row["fragments"]}
@@ -124,20 +124,20 @@ class OperatorState:
             locations = [
                 block_location(row) for row in sorted(own_rows, key=lambda row: int(row["number"]))
             ]
-            stored = read_shards(join_path(setting.work, FILES), locations)
+            stored = read_shards(join_path(settings.work, FILES), locations)
             shards = (renumbered(shard, first, file["clock_ns"]) for shard in stored)
             reassembled = self.split_datagrams.reassemble(
-                fragments.get(file["path"]), first, part, setting.parts
+                fragments.get(file["path"]), first, part, settings.parts
             )
             yield from dissection.feed(merge_segments(shards, reassembled))
-            closed_ns = min(CLOSED_NS, setting.idle_ns)
+            closed_ns = min(CLOSED_NS, settings.idle_ns)
             yield from dissection.forget(
-                file["latest_ns"] - setting.idle_ns, file["latest_ns"] - closed_ns
+                file["latest_ns"] - settings.idle_ns, file["latest_ns"] - closed_ns
             )
 
 
 def _report_arrivals(
-    added: Iterable[Mapping[str, Any]], setting: WatchSettings
+    added: Iterable[Mapping[str, Any]], settings: WatchSettings
 ) -> Iterator[IngestRow]:
     """Write problem rows of files that are late or missing."""
     rows = [
@@ -145,18 +145,18 @@ def _report_arrivals(
         for each in added
         if each["problem"] is not None
     ]
-    if rows and "problems" in setting.options.tables:
-        folder, source = join_path(setting.work, "arrivals"), next(iter(added))["file"]
-        with TaskOutputWriter(folder, source) as leaving:
+    if rows and "problems" in settings.options.tables:
+        folder, source = join_path(settings.work, "arrivals"), next(iter(added))["file"]
+        with TaskOutputWriter(folder, source) as output:
             batch = pa.RecordBatch.from_pylist(rows, schema=SCHEMAS["problems"])
-            leaving.write_rows("problems", batch)
+            output.write_rows("problems", batch)
         yield {"part": FILE_PART, "source": source, "folder": folder, "tables": ["problems"]}
 
 
 def _write_batches(folder: str, source: int, batches: Iterable[Batch]) -> set[str]:
     tables = set()
-    with TaskOutputWriter(folder, source) as leaving:
+    with TaskOutputWriter(folder, source) as output:
         for table, batch in batches:
             tables.add(table)
-            leaving.write_rows(table, batch)
+            output.write_rows(table, batch)
     return tables

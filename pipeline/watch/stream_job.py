@@ -122,7 +122,7 @@ class Watch:
                 )
         if not (has_magic(self.folder) or is_folder(self.folder)):
             raise UsageError(f"--watch {self.folder}: there is no such folder")
-        remove_folder(self._setting.work)  # left by a watch that was killed
+        remove_folder(self._settings.work)  # left by a watch that was killed
         watch = replace(self, parts=self._fixed_parts(spark.sparkContext.defaultParallelism))
         for name, value in SETTINGS.items():
             spark.conf.set(name, value)
@@ -170,7 +170,7 @@ class Watch:
         )
 
     @property
-    def _setting(self) -> WatchSettings:
+    def _settings(self) -> WatchSettings:
         # The table of connections is always made: it shows which numbers are no longer needed.
         options = replace(self.options, tables=self.options.tables | {"connections"})
         return WatchSettings(join_path(self.out, WORK), options, self.parts, self.idle_ns)
@@ -178,11 +178,11 @@ class Watch:
     def divide(self, tasks: Batches) -> Iterator[pa.RecordBatch]:
         """Write the shards of files, and rows of their problems."""
         freeze_garbage()
-        setting = self._setting
+        settings = self._settings
         for batch in tasks:
             for path in batch.column("path").to_pylist():
                 yield from split_file(
-                    _local_path(path), setting.work, setting.parts, setting.options
+                    _local_path(path), settings.work, settings.parts, settings.options
                 )
 
     def fold(
@@ -191,7 +191,7 @@ class Watch:
         """Process the rows of one part: dissect it, and update its state."""
         rows = [row for frame in frames for row in frame.to_dict("records")]
         operator_state = pickle.loads(state.get[0]) if state.exists else OperatorState()
-        outputs = operator_state.process_files(int(key[0]), rows, self._setting)
+        outputs = operator_state.process_files(int(key[0]), rows, self._settings)
         state.update((pickle.dumps(operator_state),))
         yield pd.DataFrame(outputs, columns=INGEST_SCHEMA.names)
 
@@ -210,7 +210,7 @@ class Watch:
             files = [(at % self.parts, path) for at, path in enumerate(paths)]
             if files:
                 self._run(spark, files, _FILE_COLUMNS, writer.name)
-            remove_folder(self._setting.work)
+            remove_folder(self._settings.work)
         finally:
             outputs.unpersist()
 
@@ -240,16 +240,16 @@ class BatchWriter:
     def write(self, tasks: Batches) -> Iterator[pa.RecordBatch]:
         """Write the outputs of tasks, by groups."""
         freeze_garbage()
-        finish = self.facts.row_finisher(self.options.show_secrets)
+        finisher = self.facts.row_finisher(self.options.show_secrets)
         rows = (row for batch in tasks for row in batch.to_pylist())
         for group, of_group in groupby(rows, lambda row: row["group"]):
             name = f"{self.batch:08d}-{group:04d}"
             late_names = LateNames(name)
-            with TableWriter(self.out, name) as store:
+            with TableWriter(self.out, name) as writer:
                 for table, batch in self._batches(of_group):
-                    finished = finish(table, batch)
-                    store.add(table, finished)
-                    late_names.collect(table, finished, finish.unnamed_topic_ids(table, batch))
+                    finished = finisher(table, batch)
+                    writer.add(table, finished)
+                    late_names.collect(table, finished, finisher.unnamed_topic_ids(table, batch))
             late_names.save(self.out)
             yield pa.RecordBatch.from_pylist([{"group": group}], _DONE)
 
