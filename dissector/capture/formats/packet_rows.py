@@ -77,11 +77,11 @@ class PacketRows:
         self.links[self.count] = link
         self.count += 1
 
-    def report(self, what: str, position: int) -> None:
+    def report(self, text: str, position: int) -> None:
         """Report damage at a byte of the file; the same text is reported once per file."""
-        if what not in self._reported:
-            self._reported.add(what)
-            self.problems.append(Problem(what, position=position))
+        if text not in self._reported:
+            self._reported.add(text)
+            self.problems.append(Problem(text, position=position))
 
 
 class FormatReader(Protocol):

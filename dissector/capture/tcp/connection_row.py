@@ -65,10 +65,10 @@ def opens_connection(connections: Any, owner: int, other: int, seq: int) -> bool
         == 0
     ):
         return False
-    mine = SIDES + SIDE * (owner & 1)
-    if connections[number, mine + SIDE_FLAGS] & HAS_ISN == 0:
+    own = SIDES + SIDE * (owner & 1)
+    if connections[number, own + SIDE_FLAGS] & HAS_ISN == 0:
         return False
-    return bool((seq - connections[number, mine + FIRST] + 1) & SEQ_MASK != 0)
+    return bool((seq - connections[number, own + FIRST] + 1) & SEQ_MASK != 0)
 
 
 @device_function
@@ -96,19 +96,19 @@ def start_connection(
 @device_function
 def open_side(connections: Any, number: int, side: int, seq: int) -> None:
     """Start a side's stream behind its SYN."""
-    mine = SIDES + SIDE * side
+    own = SIDES + SIDE * side
     connections[number, STATE] |= SYN_SEEN
-    connections[number, mine + NEXT] = connections[number, mine + FIRST] = seq + _FULL + 1
-    connections[number, mine + SIDE_FLAGS] |= ANCHORED | HAS_ISN
+    connections[number, own + NEXT] = connections[number, own + FIRST] = seq + _FULL + 1
+    connections[number, own + SIDE_FLAGS] |= ANCHORED | HAS_ISN
 
 
 @device_function
 def is_first_syn_ack(connections: Any, number: int, side: int) -> bool:
     """Return whether a SYN/ACK is certainly the side's first, in reply to a SYN."""
     state = connections[number, STATE]
-    mine = connections[number, SIDES + SIDE * side + SIDE_FLAGS] & (ANCHORED | HAS_ACKED | FINISHED)
-    theirs = connections[number, SIDES + SIDE * (1 - side) + SIDE_FLAGS] & (ANCHORED | FINISHED)
-    if mine != 0 or theirs != ANCHORED:
+    own = connections[number, SIDES + SIDE * side + SIDE_FLAGS] & (ANCHORED | HAS_ACKED | FINISHED)
+    peer = connections[number, SIDES + SIDE * (1 - side) + SIDE_FLAGS] & (ANCHORED | FINISHED)
+    if own != 0 or peer != ANCHORED:
         return False
     return bool(state & (ORIENTED | ENDED) == ORIENTED)
 
@@ -125,27 +125,27 @@ def count_bytes(
     connections: Any, counters: Any, gaps: Any, number: int, side: int, length: int, cut: int
 ) -> None:
     """Advance a side by in-order bytes, and count those that the capture cut off."""
-    mine = SIDES + SIDE * side
-    connections[number, mine + NEXT] += length
-    connections[number, mine + BYTES] += length - cut
+    own = SIDES + SIDE * side
+    connections[number, own + NEXT] += length
+    connections[number, own + BYTES] += length - cut
     if cut != 0:
-        row = connections[number, mine + SIDE_FLAGS] >> COUNTERS_AT
+        row = connections[number, own + SIDE_FLAGS] >> COUNTERS_AT
         ring = counters[row, GAPS]
         at = gaps[ring, 0] % GAPS_REMEMBERED
         counters[row, CUT_BYTES] += cut
         gaps[ring, 0] += 1
-        gaps[ring, 1 + 2 * at] = connections[number, mine + NEXT] - cut
-        gaps[ring, 2 + 2 * at] = connections[number, mine + NEXT]
+        gaps[ring, 1 + 2 * at] = connections[number, own + NEXT] - cut
+        gaps[ring, 2 + 2 * at] = connections[number, own + NEXT]
 
 
 @device_function
 def is_in_order(connections: Any, number: int, side: int, control: int, seq: int) -> bool:
     """Return whether bytes, or a side's first FIN, are next in the stream."""
-    mine = SIDES + SIDE * side
-    flags = connections[number, mine + SIDE_FLAGS]
+    own = SIDES + SIDE * side
+    flags = connections[number, own + SIDE_FLAGS]
     if not flags & ANCHORED or (control & FIN and flags & FINISHED):
         return False
-    return bool((seq - connections[number, mine + NEXT]) & SEQ_MASK == 0)
+    return bool((seq - connections[number, own + NEXT]) & SEQ_MASK == 0)
 
 
 @device_function
@@ -153,24 +153,24 @@ def acknowledge(
     connections: Any, number: int, side: int, ack: int, packet: int, time_ns: int
 ) -> None:
     """Record an acknowledgement of what a side sent."""
-    mine = SIDES + SIDE * side
-    flags = connections[number, mine + SIDE_FLAGS]
+    own = SIDES + SIDE * side
+    flags = connections[number, own + SIDE_FLAGS]
     if flags & HAS_ACKED:
-        advance = (ack - connections[number, mine + ACKED]) & SEQ_MASK
+        advance = (ack - connections[number, own + ACKED]) & SEQ_MASK
         if advance == 0 or advance > FAR_BYTES:
             return
-        acked = connections[number, mine + ACKED] + advance
+        acked = connections[number, own + ACKED] + advance
     elif flags & ANCHORED:
-        advance = ((ack - connections[number, mine + NEXT] + _HALF) & SEQ_MASK) - _HALF
+        advance = ((ack - connections[number, own + NEXT] + _HALF) & SEQ_MASK) - _HALF
         if advance < -FAR_BYTES or advance > FAR_BYTES:
             return
-        acked = connections[number, mine + NEXT] + advance
+        acked = connections[number, own + NEXT] + advance
     else:
         acked = ack + _FULL
-    connections[number, mine + SIDE_FLAGS] = flags | HAS_ACKED
-    connections[number, mine + ACKED] = acked
-    connections[number, mine + ACKED_NS] = time_ns
-    connections[number, mine + ACKED_PACKET] = packet
+    connections[number, own + SIDE_FLAGS] = flags | HAS_ACKED
+    connections[number, own + ACKED] = acked
+    connections[number, own + ACKED_NS] = time_ns
+    connections[number, own + ACKED_PACKET] = packet
 
 
 @device_function
@@ -183,20 +183,20 @@ def accepts_reset(
         missing = connections[number, column + ACKED] - connections[number, column + NEXT]
         if flags & (ANCHORED | HAS_ACKED | FINISHED) == ANCHORED | HAS_ACKED and missing > 1:
             return False
-    mine, theirs = SIDES + SIDE * side, SIDES + SIDE * (1 - side)
-    flags = connections[number, mine + SIDE_FLAGS]
+    own, peer = SIDES + SIDE * side, SIDES + SIDE * (1 - side)
+    flags = connections[number, own + SIDE_FLAGS]
     if flags & ANCHORED:
         lowest = 0
         if flags & HAS_ACKED:
-            lowest = min(connections[number, mine + ACKED] - connections[number, mine + NEXT], 0)
-        ahead = ((seq - connections[number, mine + NEXT] + _HALF) & SEQ_MASK) - _HALF
+            lowest = min(connections[number, own + ACKED] - connections[number, own + NEXT], 0)
+        ahead = ((seq - connections[number, own + NEXT] + _HALF) & SEQ_MASK) - _HALF
         return bool(lowest - 1 <= ahead <= RESET_WINDOW_BYTES)
     if (
         control & ACK
-        and connections[number, theirs + SIDE_FLAGS] & (ANCHORED | HAS_ISN) == ANCHORED | HAS_ISN
+        and connections[number, peer + SIDE_FLAGS] & (ANCHORED | HAS_ISN) == ANCHORED | HAS_ISN
     ):
-        lowest = connections[number, theirs + FIRST] - connections[number, theirs + NEXT]
-        ahead = ((ack - connections[number, theirs + NEXT] + _HALF) & SEQ_MASK) - _HALF
+        lowest = connections[number, peer + FIRST] - connections[number, peer + NEXT]
+        ahead = ((ack - connections[number, peer + NEXT] + _HALF) & SEQ_MASK) - _HALF
         return bool(lowest <= ahead <= RESET_WINDOW_BYTES)
     return False
 
@@ -204,9 +204,9 @@ def accepts_reset(
 @device_function
 def close_side(connections: Any, number: int, side: int) -> bool:
     """Pass a side's FIN; return whether that ends the connection."""
-    mine = SIDES + SIDE * side
-    connections[number, mine + NEXT] += 1
-    connections[number, mine + SIDE_FLAGS] |= FINISHED
+    own = SIDES + SIDE * side
+    connections[number, own + NEXT] += 1
+    connections[number, own + SIDE_FLAGS] |= FINISHED
     if not connections[number, SIDES + SIDE * (1 - side) + SIDE_FLAGS] & FINISHED:
         return False
     if connections[number, STATE] & ENDED:

@@ -343,5 +343,5 @@ def _views(columns: _Columns) -> _Views:
 
 def _rows(views: _Views, at: int) -> Iterator[tuple[Any, Any]]:
     """Yield the keys of segments from `at` on, and the fields of `Segment`."""
-    keys, segments = (zip(*(view[at:] for view in each), strict=True) for each in views)
+    keys, segments = (zip(*(view[at:] for view in columns), strict=True) for columns in views)
     return zip(keys, segments, strict=True)
