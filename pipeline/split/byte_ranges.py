@@ -109,17 +109,19 @@ def ranges_of(collection: Collection, range_bytes: int = RANGE_BYTES) -> list[Ra
     return ranges
 
 
-def unreadable(each: Range, problem: Problem) -> Range:
+def unreadable(byte_range: Range, problem: Problem) -> Range:
     """Return a range of which nothing is read."""
-    return replace(each, problem=problem, packets=0)
+    return replace(byte_range, problem=problem, packets=0)
 
 
-def limited_to_scan(each: Range, scan: RangeScan) -> Range:
+def limited_to_scan(byte_range: Range, scan: RangeScan) -> Range:
     """Return a range of which no more is read than when its packets were counted."""
     if not scan.problem:
-        return each
+        return byte_range
     position = None if scan.end == UNKNOWN else scan.end
-    return replace(each, problem=Problem(scan.problem, position=position), packets=scan.packets)
+    return replace(
+        byte_range, problem=Problem(scan.problem, position=position), packets=scan.packets
+    )
 
 
 def _bounds(file: File, range_bytes: int) -> Iterator[tuple[int, int | None]]:
@@ -181,10 +183,12 @@ def _chain(ranges: Iterable[Range], scans: Mapping[int, RangeScan]) -> Iterator[
                 start = BEYOND if scan.damaged else scan.end
 
 
-def _without_predecessor(each: Range, scan: RangeScan) -> Range:
+def _without_predecessor(byte_range: Range, scan: RangeScan) -> Range:
     """Return a range whose predecessor proves nothing: its own scan is accepted."""
-    if each.proven:
-        return each
+    if byte_range.proven:
+        return byte_range
     if scan.start == UNKNOWN:
-        return unreadable(each, Problem(scan.problem or START_UNKNOWN, position=each.start))
-    return replace(each, start=scan.start, proven=True)
+        return unreadable(
+            byte_range, Problem(scan.problem or START_UNKNOWN, position=byte_range.start)
+        )
+    return replace(byte_range, start=scan.start, proven=True)

@@ -45,13 +45,15 @@ class RangeReader:
         Raises:
             ReadError: A file can't be read now, and Spark will retry the task.
         """
-        each = self._range
-        if each.is_empty:
+        byte_range = self._range
+        if byte_range.is_empty:
             return
         try:
             yield from self._limited_windows()
-            if each.problem:
-                raise CaptureError(each.path, each.problem.what, each.problem.position)
+            if byte_range.problem:
+                raise CaptureError(
+                    byte_range.path, byte_range.problem.what, byte_range.problem.position
+                )
         except CaptureError as error:
             if isinstance(error, ReadError):
                 if will_be_retried():
@@ -60,19 +62,19 @@ class RangeReader:
                 self.scan = replace(self.scan, problem=error.what, end=stop)
             self.scan = replace(self.scan, damaged=True)
             yield _problem_window(
-                each, self.scan.packets, Problem(error.what, position=error.position)
+                byte_range, self.scan.packets, Problem(error.what, position=error.position)
             )
 
     def _limited_windows(self) -> Iterator[Packets]:
         """Yield the packets up to the counted number, even if more are readable by now."""
-        each = self._range
-        remaining = _NO_LIMIT if each.packets is None else each.packets
+        byte_range = self._range
+        remaining = _NO_LIMIT if byte_range.packets is None else byte_range.packets
         if not remaining:
             return
-        for window in self._whole() if each.start == 0 else self._section():
+        for window in self._whole() if byte_range.start == 0 else self._section():
             count = min(len(window), remaining)
             remaining -= count
-            problems = [(each.path, problem) for _, problem in window.problems]
+            problems = [(byte_range.path, problem) for _, problem in window.problems]
             self.scan = replace(self.scan, packets=self.scan.packets + count)
             yield _first_packets(window, count, problems)
             if not remaining:
@@ -103,38 +105,42 @@ class RangeReader:
 
     def _section(self) -> Iterator[Packets]:
         """Yield the records that begin in the range."""
-        each = self._range
-        with open_file(each.path) as file:
+        byte_range = self._range
+        with open_file(byte_range.path) as file:
             header = file.read(HEADER_BYTES)
             if len(header) < HEADER_BYTES or not is_pcap(header):
-                raise CaptureError(each.path, "has changed while it was read")
-            start = each.start if each.proven else _synced_start(file, header, each)
+                raise CaptureError(byte_range.path, "has changed while it was read")
+            start = (
+                byte_range.start if byte_range.proven else _synced_start(file, header, byte_range)
+            )
         self.scan = replace(self.scan, start=start)
         if start == UNKNOWN:
             return
         record_bytes = PcapReader(header).needed_bytes
         at = start
-        end = 1 << 62 if each.end is None else each.end
-        with FileSection(each.path, header, start, each.end) as section:
+        end = 1 << 62 if byte_range.end is None else byte_range.end
+        with FileSection(byte_range.path, header, start, byte_range.end) as section:
             for window in self._readable_windows(section):  # type: ignore[arg-type]
                 starts = at + np.cumsum(window.captured + record_bytes)
                 starts -= window.captured + record_bytes
                 count = int(np.searchsorted(starts, end))
                 problems, damaged = _problems_before(window.problems, start - HEADER_BYTES, end)
-                past = count < len(window)
-                at = int(starts[count]) if past else at + _records_bytes(window, record_bytes)
+                is_past_end = count < len(window)
+                at = (
+                    int(starts[count]) if is_past_end else at + _records_bytes(window, record_bytes)
+                )
                 self.scan = replace(self.scan, end=at, damaged=damaged)
                 if count or problems:
                     yield _first_packets(window, count, problems)
-                if past or at >= end:
+                if is_past_end or at >= end:
                     return
                 del window
 
 
-def _synced_start(file: BinaryIO, header: bytes, each: Range) -> int:
+def _synced_start(file: BinaryIO, header: bytes, byte_range: Range) -> int:
     """Return where record sync finds the start of a range, in its readable part."""
     readable = ReadablePrefix(file, is_last_try=not will_be_retried())
-    start = sync_to_record(readable, header, each, _SYNC_BYTES)  # type: ignore[arg-type]
+    start = sync_to_record(readable, header, byte_range, _SYNC_BYTES)  # type: ignore[arg-type]
     if start == UNKNOWN and readable.failure is not None:
         raise readable.failure
     return start
@@ -171,9 +177,9 @@ def _first_packets(window: Packets, count: int, problems: list[tuple[str, Proble
     )
 
 
-def _problem_window(each: Range, packets: int, problem: Problem) -> Packets:
+def _problem_window(byte_range: Range, packets: int, problem: Problem) -> Packets:
     none, small = np.zeros(0, np.int64), np.zeros(0, np.int32)
     data = np.zeros(0, np.uint8)
-    first = each.first_packet + packets
-    problems = [(each.path, problem)]
+    first = byte_range.first_packet + packets
+    problems = [(byte_range.path, problem)]
     return Packets(data, first, none, none, none, none, small, small, problems)

@@ -24,14 +24,14 @@ MAX_APART_S = 1 << 17
 _NANOSECOND_MAGICS = (b"\x4d\x3c\xb2\xa1", b"\xa1\xb2\x3c\x4d")
 
 
-def sync_to_record(file: BinaryIO, header: bytes, each: Range, look_bytes: int) -> int:
+def sync_to_record(file: BinaryIO, header: bytes, byte_range: Range, look_bytes: int) -> int:
     """
     Return the byte at which the first record of a range seems to begin; `UNKNOWN` if none is found.
 
     Args:
         file: The file; its position changes.
         header: Its file header.
-        each: The range.
+        byte_range: The range.
         look_bytes: How much is read at a time, in addition to a chain of the longest records.
     """
     big = int(header[:1] == b"\xa1")
@@ -40,14 +40,14 @@ def sync_to_record(file: BinaryIO, header: bytes, each: Range, look_bytes: int) 
     longest = min(snaplen, MAX_PACKET_BYTES) if snaplen else MAX_PACKET_BYTES
     record_bytes = PcapReader(header).needed_bytes
     reach = (CHAIN + 1) * (MAX_PACKET_BYTES + record_bytes)
-    at = each.start
-    while each.end is None or at < each.end:
+    at = byte_range.start
+    while byte_range.end is None or at < byte_range.end:
         file.seek(at)
         data = _read(file, look_bytes + reach)
         is_at_end = len(data) < look_bytes + reach
         count = len(data) if is_at_end else look_bytes
-        if each.end is not None:
-            count = min(count, each.end - at)
+        if byte_range.end is not None:
+            count = min(count, byte_range.end - at)
         found: int = find_record_chain(
             np.frombuffer(data, np.uint8),
             big,

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from dissector.capture.columns import Bytes, Int64s, Segments
-from pipeline.split import segment_packing as of
+from pipeline.split import segment_packing as packing
 from pipeline.split.segment_packing import EndpointTable
 from pipeline.split.segment_rows import concatenate, select_rows
 
@@ -67,7 +67,7 @@ class ShardPacker:
     def _add(self, part: int, rows: Int64s, payload: Bytes) -> None:
         """Add the rows of one part; those that fill no shard are copied and buffered."""
         buffered = self._bytes.get(part, 0)
-        ends = buffered + np.cumsum(rows[:, of.LENGTHS] & _LOW_32_BITS)
+        ends = buffered + np.cumsum(rows[:, packing.LENGTHS] & _LOW_32_BITS)
         cuts = np.flatnonzero(np.diff(ends // self._shard_bytes, prepend=0)) + 1
         bounds = [0, *(ends[cuts - 1] - buffered).tolist(), len(payload)]
         *full, remainder = zip(np.split(rows, cuts), pairwise(bounds), strict=True)
@@ -121,11 +121,11 @@ def _shard(
     payload: Bytes,
 ) -> pa.RecordBatch:
     """Return a shard, with its own tables of endpoint pairs and networks."""
-    used, codes = _distinct(rows[:, of.FLAGS] >> 8, len(endpoints))
-    rows[:, of.FLAGS] = codes << 8 | rows[:, of.FLAGS] & 0xFF
+    used, codes = _distinct(rows[:, packing.FLAGS] >> 8, len(endpoints))
+    rows[:, packing.FLAGS] = codes << 8 | rows[:, packing.FLAGS] & 0xFF
     endpoints = endpoints[used]
-    found, numbers = np.unique(endpoints[:, of.NETWORK], return_inverse=True)
-    endpoints[:, of.NETWORK] = numbers
+    found, numbers = np.unique(endpoints[:, packing.NETWORK], return_inverse=True)
+    endpoints[:, packing.NETWORK] = numbers
     names = [networks[each] for each in found.tolist()]
     values = [*destination, names, endpoints.tobytes(), rows.tobytes()]
     arrays = [pa.array([each], kind) for each, kind in zip(values, SCHEMA.types, strict=False)]
@@ -161,41 +161,41 @@ def unpack_shards(shards: pa.RecordBatch, networks: dict[str, int]) -> Iterator[
             shards.column(name)[row].as_buffer() for name in ("ends", "rows", "payload")
         )
         yield _segments(
-            np.frombuffer(ends, np.int64).reshape(-1, of.ENDPOINT_COLUMNS),
-            np.frombuffer(rows, np.int64).reshape(-1, of.ROW_COLUMNS),
+            np.frombuffer(ends, np.int64).reshape(-1, packing.ENDPOINT_COLUMNS),
+            np.frombuffer(rows, np.int64).reshape(-1, packing.ROW_COLUMNS),
             np.frombuffer(payload, np.uint8),
             numbers,
         )
 
 
 def _segments(ends: Int64s, rows: Int64s, payload: Bytes, networks: Any) -> Segments:
-    of_row = ends[rows[:, of.FLAGS] >> 8]
-    captured = rows[:, of.LENGTHS] & _LOW_32_BITS
+    of_row = ends[rows[:, packing.FLAGS] >> 8]
+    captured = rows[:, packing.LENGTHS] & _LOW_32_BITS
     return Segments(
         data=payload,
-        packet=rows[:, of.PACKET],
-        time_ns=rows[:, of.TIME],
-        network=networks[of_row[:, of.NETWORK]],
-        source=of_row[:, of.SOURCE : of.SOURCE + 2].view(np.uint64),
-        target=of_row[:, of.TARGET : of.TARGET + 2].view(np.uint64),
-        source_port=of_row[:, of.SOURCE_PORT].astype(np.int32),
-        target_port=of_row[:, of.TARGET_PORT].astype(np.int32),
-        seq=rows[:, of.SEQ],
-        ack=rows[:, of.ACK],
-        flags=(rows[:, of.FLAGS] & 0xFF).astype(np.int32),
+        packet=rows[:, packing.PACKET],
+        time_ns=rows[:, packing.TIME],
+        network=networks[of_row[:, packing.NETWORK]],
+        source=of_row[:, packing.SOURCE : packing.SOURCE + 2].view(np.uint64),
+        target=of_row[:, packing.TARGET : packing.TARGET + 2].view(np.uint64),
+        source_port=of_row[:, packing.SOURCE_PORT].astype(np.int32),
+        target_port=of_row[:, packing.TARGET_PORT].astype(np.int32),
+        seq=rows[:, packing.SEQ],
+        ack=rows[:, packing.ACK],
+        flags=(rows[:, packing.FLAGS] & 0xFF).astype(np.int32),
         start=np.cumsum(captured) - captured,
-        length=rows[:, of.LENGTHS] >> 32,
+        length=rows[:, packing.LENGTHS] >> 32,
         captured=captured,
-        clock_ns=rows[:, of.CLOCK],
+        clock_ns=rows[:, packing.CLOCK],
     )
 
 
 def renumbered(shard: pa.RecordBatch, packets: int, clock_ns: int) -> pa.RecordBatch:
     """Return a shard with its packet numbers shifted, and its clock at least this."""
     rows = np.frombuffer(shard.column("rows")[0].as_buffer(), np.int64)
-    rows = rows.reshape(-1, of.ROW_COLUMNS).copy()
-    rows[:, of.PACKET] += packets
-    rows[:, of.CLOCK] = np.maximum(rows[:, of.CLOCK], clock_ns)
+    rows = rows.reshape(-1, packing.ROW_COLUMNS).copy()
+    rows[:, packing.PACKET] += packets
+    rows[:, packing.CLOCK] = np.maximum(rows[:, packing.CLOCK], clock_ns)
     at = shard.schema.get_field_index("rows")
     return shard.set_column(at, shard.schema.field(at), pa.array([rows.tobytes()], pa.binary()))
 

@@ -81,7 +81,7 @@ def read_packets(
     if len(names) > 1:
         for name in names:
             _check_is_capture(name)
-    first = taken = 0
+    first = file_bytes = 0
     buffers = BufferPool()
     for number, name in enumerate(names):
         if number and stop is not None and stop.is_requested:
@@ -90,12 +90,12 @@ def read_packets(
         try:
             for packets in _windows(source, number, first, window_bytes, buffers):
                 first = packets.first + len(packets)
-                packets.file_bytes = taken + source.file_bytes
+                packets.file_bytes = file_bytes + source.file_bytes
                 yield packets
                 del packets
         finally:
             source.close()
-        taken += source.file_bytes
+        file_bytes += source.file_bytes
 
 
 def _check_is_capture(name: str) -> None:
