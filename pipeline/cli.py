@@ -39,7 +39,9 @@ def pipeline(
     ] = None,
     watch: Annotated[
         str | None,
-        typer.Option(metavar="DIR", help="Process the files of this folder as they arrive."),
+        typer.Option(
+            metavar="DIR", help="Process the files in this folder, and new ones as they arrive."
+        ),
     ] = None,
     once: Annotated[
         bool, typer.Option("--once", help="With --watch: end when all present files are processed.")

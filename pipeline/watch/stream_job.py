@@ -117,9 +117,7 @@ class Watch:
         """
         for path in (self.folder, self.out):
             if not has_reader(spark, path):
-                raise UsageError(
-                    f"--watch needs a reader of Spark's own, which it lacks, for {path}"
-                )
+                raise UsageError(f"Spark can't read {path}, which --watch needs")
         if not (has_magic(self.folder) or is_folder(self.folder)):
             raise UsageError(f"--watch {self.folder}: there is no such folder")
         remove_folder(self._settings.work)  # left by a watch that was killed
@@ -144,7 +142,7 @@ class Watch:
             with open_file(path) as file:
                 stored = int(json.loads(file.read())["parts"])
             if self.parts not in (0, stored):
-                raise UsageError(f"{self.out} was begun with {stored} parts, not {self.parts}")
+                raise UsageError(f"{self.out} was started with {stored} parts, not {self.parts}")
             return stored
         parts = self.parts or cores
         with atomic_write(path) as file:
@@ -203,7 +201,7 @@ class Watch:
             locations = [(row["folder"], row["source"], row["tables"]) for row in outputs.collect()]
             facts = BatchFacts.of(self.out, batch, locations)
             # The number of files must not depend on the cluster, so that a retry overwrites all.
-            rows = [(at % self.parts, *place) for at, place in enumerate(locations)]
+            rows = [(at % self.parts, *location) for at, location in enumerate(locations)]
             writer = BatchWriter(self.out, batch, self.options, facts)
             self._run(spark, rows, _OUTPUT_COLUMNS, writer.write)
             paths = files_to_name(self.out, batch, facts.new_names)
@@ -263,10 +261,10 @@ class BatchWriter:
     def name(self, tasks: Batches) -> Iterator[pa.RecordBatch]:
         """Fill in names that are new in this batch in files that were written before."""
         freeze_garbage()
-        finish = RowFinisher(None, self.facts.new_names, self.options.show_secrets)
+        finisher = RowFinisher(None, self.facts.new_names, self.options.show_secrets)
         for batch in tasks:
             for row in batch.to_pylist():
-                rewrite_with_names(self.out, row["path"], finish)
+                rewrite_with_names(self.out, row["path"], finisher)
                 yield pa.RecordBatch.from_pylist([{"group": row["group"]}], _DONE)
 
 

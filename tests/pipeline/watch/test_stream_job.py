@@ -116,7 +116,7 @@ def test_rows_are_those_of_one_process_over_a_restart(spark: SparkSession, tmp_p
     _assert_as_one_process(spark, out, sorted(folder.iterdir()), tmp_path)
     assert (out / CHECKPOINT).exists()
     assert not (out / "_work").exists()
-    with pytest.raises(UsageError, match="was begun with 2 parts, not 3"):
+    with pytest.raises(UsageError, match="was started with 2 parts, not 3"):
         replace(watch, parts=3).start(spark)
 
 
