@@ -13,7 +13,7 @@ MAX_RECORD_BYTES = 256 << 20
 
 TIME, START, CAPTURED, ORIGINAL = range(4)
 COLUMNS = 4
-"""The columns of `Rows.numbers`."""
+"""The columns of `PacketRows.numbers`."""
 
 TIME_MIN, TIME_MAX = -(2**62), 2**62 - 1
 """
