@@ -153,8 +153,8 @@ class Layers:
             table.wide[header_kernel.TIME, row] = time_ns
             table.narrow[header_kernel.NETWORK, row] = self._networks.number_of(cursor.network)
         table.compact()
-        abandoned_before = self._tunnels.fragments.abandoned - abandoned_before
-        self._count_skipped("IP datagrams of which fragments are missing", abandoned_before)
+        abandoned = self._tunnels.fragments.abandoned - abandoned_before
+        self._count_skipped("IP datagrams of which fragments are missing", abandoned)
         return reassembled
 
 
