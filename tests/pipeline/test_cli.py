@@ -123,5 +123,5 @@ def test_summaries_that_can_not_be_made_are_told_before_the_work(tmp_path: Path)
     assert ran.returncode == 2
     assert ran.stderr == (
         f"kafkashark: Spark can't read {out}, which summaries need: "
-        "--no-summaries makes the tables alone\n"
+        "--no-summaries makes only the tables\n"
     )

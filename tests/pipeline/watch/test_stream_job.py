@@ -124,7 +124,7 @@ def test_where_spark_has_no_reader_that_is_told(spark: SparkSession, tmp_path: P
     """Whatever Arrow can read and write: the folder and the checkpoint are Spark's own."""
     here, there = str(tmp_path), "s3a://bucket/captures"
     for folder, out in ((there, here), (here, there)):
-        with pytest.raises(UsageError, match=f"lacks, for {there}$"):
+        with pytest.raises(UsageError, match=f"can't read {there}, which --watch needs$"):
             Watch(folder, out, ALL).start(spark)
     with pytest.raises(UsageError, match="none: there is no such folder"):
         Watch(f"{tmp_path}/none", f"{tmp_path}/out", ALL).start(spark)
