@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 from benchmarks.timing import KAFKASHARK, Row
 from pipeline.jobs.job import Request, make_tables
 from pipeline.jobs.session import open_session
-from pipeline.tables.table_builder import Wanted
+from pipeline.tables.table_builder import TableOptions
 from tools.record.large import write
 from tools.record.steady import save, traffic
 
@@ -27,7 +27,7 @@ RUNS = 3
 TARGET = 0.6
 IN_PROPORTION = 0.8
 
-EXCHANGES = Wanted(tables=frozenset(("exchanges",)))
+EXCHANGES = TableOptions(tables=frozenset(("exchanges",)))
 
 SETTINGS = {"spark.driver.memory": "2g", "spark.ui.enabled": "true", "spark.ui.port": "0"}
 """The shuffle's bytes are asked of what Spark shows on its pages."""

@@ -1,10 +1,10 @@
 """
 Turns captures into tables on Spark.
 
-    from pipeline import Request, Wanted, make_tables, open_session, read, register, views
+    from pipeline import Request, TableOptions, make_tables, open_session, views
 
     with open_session() as spark:
-        make_tables(spark, Request(["captures/demo.pcap"], "tables", Wanted()))
+        make_tables(spark, Request(["captures/demo.pcap"], "tables", TableOptions()))
         views(spark, "tables")
         spark.sql("SELECT api, count(*) FROM exchanges GROUP BY api").show()
 """
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from pipeline.jobs.session import open_session, spark_errors
     from pipeline.jobs.summaries import make_summaries
     from pipeline.registration import register
-    from pipeline.tables.table_builder import Wanted
+    from pipeline.tables.table_builder import TableOptions
 
 __all__ = [
     "Request",
-    "Wanted",
+    "TableOptions",
     "make_summaries",
     "make_tables",
     "open_session",
@@ -35,7 +35,7 @@ __all__ = [
 
 _PLACES = {
     "Request": "jobs.job",
-    "Wanted": "tables.table_builder",
+    "TableOptions": "tables.table_builder",
     "make_summaries": "jobs.summaries",
     "make_tables": "jobs.job",
     "read": "jobs.query",
@@ -47,7 +47,7 @@ _PLACES = {
 
 
 def __getattr__(name: str) -> Any:
-    """Load what is asked for: workers need no Spark to import the stages."""
+    """Load a name at its first use: workers import the stages without Spark."""
     from importlib import import_module
 
     if name not in _PLACES:

@@ -1,4 +1,4 @@
-"""Registers the data source `kafka-capture`; Spark is needed only for the call."""
+"""Registration of the data source `kafka-capture`; only the call needs Spark."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def register(spark: SparkSession) -> None:
     Add the data source `kafka-capture` to a Spark session.
 
     Args:
-        spark: The session; filters of its queries reach data sources from now on.
+        spark: The session; it pushes filters down to data sources from now on.
 
     Raises:
         UsageError: Spark is not installed.
@@ -23,7 +23,7 @@ def register(spark: SparkSession) -> None:
     try:
         from pipeline.jobs.data_source import KafkaCapture
     except ModuleNotFoundError as error:
-        what = f"Spark is not installed ({error}): pip install 'kafkashark[spark]'"
-        raise UsageError(what) from None
+        message = f"Spark is not installed ({error}): pip install 'kafkashark[spark]'"
+        raise UsageError(message) from None
     spark.conf.set("spark.sql.python.filterPushdown.enabled", "true")
     spark.dataSource.register(KafkaCapture)

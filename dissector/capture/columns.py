@@ -1,9 +1,9 @@
 """
-The columns that travel between the stages of reading a capture.
+The columns that the stages of reading a capture pass on.
 
-files -> `Packets` -> layers -> `Segments` -> tcp -> `Chunks`. One instance holds what one window of
-the capture gave. Columns are numpy arrays of one length, a row per packet, segment or chunk; no
-stage hands over a Python object per row.
+files -> `Packets` -> layers -> `Segments` -> tcp -> `Chunks`. An instance holds one window of the
+capture. Columns are numpy arrays of one length, with a row per packet, segment or chunk; no stage
+passes on a Python object per row.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ IN_WINDOW = 0
 IN_CARRY_OVER = 1
 
 NEVER = 2**63 - 1
-"""The horizon of a side on which nothing waits: a packet number that never comes."""
+"""A packet number that never comes: the barrier of a side on which nothing waits."""
 
 
 @dataclass(slots=True)
@@ -40,18 +40,18 @@ class Packets:
 
     Attributes:
         data: The bytes of the window; packet `i` is `data[start[i] : start[i] + captured[i]]`.
-        first: Number of the first packet in the capture, from 0, counted over all its files.
-        time_ns: When it was captured, ns since the epoch.
-        start: Offset of its first byte in `data`.
-        captured: Bytes of it that are present.
-        original: Bytes it had on the wire.
-        link: Its LINKTYPE_ value. Source: https://www.tcpdump.org/linktypes.html
-        file: Index of the path it came from.
-        problems: What was wrong with the files as far as this window reads them: the name of the
-            file and what is wrong, with the position in the (decompressed) file.
+        first: Number of the first packet, from 0, counted over all files of the capture.
+        time_ns: Capture time, ns since the epoch.
+        start: Offset of the first byte in `data`.
+        captured: Number of bytes that were captured.
+        original: Length on the wire, bytes.
+        link: The LINKTYPE_ value. Source: https://www.tcpdump.org/linktypes.html
+        file: Index of the path that the packet comes from.
+        problems: Damage found in the files while this window was read: the file's name, and what is
+            wrong, with the position in the (decompressed) file.
         base: Offset of `data` in the (decompressed) file.
-        is_live: Whether these are of a pipe that may give more at any time.
-        file_bytes: Bytes of all files that were read up to here, compressed or not.
+        is_live: Whether the packets come from a pipe that may deliver more at any time.
+        file_bytes: Bytes read so far of all files, as stored (compressed or not).
     """
 
     data: Bytes
@@ -77,22 +77,22 @@ class Segments:
     The TCP segments of one window, a row each, in packet order.
 
     Attributes:
-        data: The bytes of the window, with reassembled fragments behind them.
+        data: The bytes of the window, followed by reassembled datagrams.
         packet: Number of the packet in the capture (of the last fragment, where there are several).
-        time_ns: When that packet was captured.
+        time_ns: Capture time of that packet.
         network: Index into `Layers.networks`.
         source: Address as [high, low] 64 bits of an IPv6 address; IPv4 as `::ffff:a.b.c.d`.
         target: Likewise.
         source_port: 0 to 65535.
         target_port: 0 to 65535.
         seq: The sequence number as sent, 32 bits.
-        ack: The acknowledgement number as sent, 32 bits; it means something if flag ACK is set.
+        ack: The acknowledgement number as sent, 32 bits; valid if flag ACK is set.
         flags: The TCP flags, FIN lowest, 8 bits.
         start: Offset of the payload in `data`.
-        length: Bytes of payload that were sent, by the length in the IP header.
-        captured: Bytes of payload that are present, at most `length`.
+        length: Length of the payload on the wire, from the length in the IP header.
+        captured: Bytes of payload that were captured, at most `length`.
         clock_ns: The latest time of all segments of the capture up to this one.
-        is_live: As of `Packets`.
+        is_live: As in `Packets`.
     """
 
     data: Bytes
@@ -119,32 +119,32 @@ class Segments:
 @dataclass(slots=True)
 class Chunks:
     """
-    Stream bytes in order, gaps and ends, a row each, in the order in which they could be told.
+    Stream bytes in order, gaps and ends, a row each, in the order in which they were released.
 
     The rows of one stream are its bytes in order, without overlap: each DATA or GAP row starts
     where the one before it ended. The rows never depend on where the windows of the capture are
     cut.
 
-    A stream with a hole waits, and the other stream of its connection meanwhile goes on. Who pairs
-    the two needs them in the order of the capture: of side `s`, what was completed by packets
-    `< horizon[1 - s]` of the connection's newest row can't be preceded by anything still to come.
-    A row of DATA with length 0 only tells that a horizon has moved.
+    A stream with a hole waits while the other stream of its connection goes on. The correlator of
+    the two needs them in the order of the capture, so each row has reordering barriers: bytes of
+    side `s` that were completed by packets `< barrier[1 - s]` of the connection's newest row can't
+    be preceded by anything still to come. A DATA row of length 0 only raises a barrier.
 
     Attributes:
         data: The bytes of the window.
-        carry_over: Bytes kept back from earlier windows.
+        carry_over: Bytes kept from earlier windows.
         connection: Number of the connection: index into `Streams.connections`.
-        side: 0 for sent by endpoint `a`, 1 for sent by `b`; of END, who caused it.
+        side: 0 for sent by endpoint `a`, 1 for sent by `b`; of END, the side that caused it.
         kind: DATA, GAP (bytes that were sent and not captured) or END (the connection was closed or
             reset; stray bytes may still follow).
-        origin: Where the bytes are: IN_DATA or IN_HELD.
+        origin: The array that holds the bytes: IN_WINDOW or IN_CARRY_OVER.
         start: Their offset there; 0 for GAP and END.
-        length: How many; of GAP, how many are missing; 0 for END.
-        packet: The packet that carried the bytes, or showed that others are missing.
-        time_ns: When that packet was captured.
-        release: The packet at whose arrival this row could be told; never falls.
+        length: Number of bytes; of GAP, the number of missing bytes; 0 for END.
+        packet: The packet that carried the bytes, or revealed that others are missing.
+        time_ns: Capture time of that packet.
+        release: The packet at whose arrival this row was released; never decreases.
         barrier: [n, 2] for side 0 and 1: after this row, the lowest number of the packets of that
-            side whose bytes still wait behind a hole; NEVER where none do.
+            side whose bytes still wait behind a hole; NEVER if none do.
     """
 
     data: Bytes

@@ -1,9 +1,9 @@
 """
-Hashes for tables whose keys a capture chooses.
+Keyed hashes for hash tables whose keys come from a capture.
 
-They are keyed with a secret of the process: whoever makes a capture can't choose addresses that
-collide, which would make each of them as slow to find as all before it. Nothing that is told may
-depend on a hash, and no table of another process is used as it lies: its keys are scattered anew.
+The key is a secret of the process: the author of a capture can't choose addresses that collide,
+which would make each lookup as long as the table. No result may depend on a hash, and a table of
+another process is rehashed before use.
 
 Source: M. Dietzfelbinger, "Universal hashing and k-wise independent random variables" (1996).
 """
@@ -28,7 +28,7 @@ def _new_secret() -> Int64s:
 
 
 SECRET: Int64s = _new_secret()
-"""For the hashes below, in this process."""
+"""The key of the hashes below, in this process."""
 
 
 @device_function
@@ -42,7 +42,7 @@ def hash_endpoints(
     to_low: int,
     to_port: int,
 ) -> int:
-    """Return a hash, of 32 bits, of a direction between two endpoints in a network."""
+    """Return a hash of 32 bits of a direction between two endpoints in a network."""
     mixed = secret[0] + (low & _LOW) * secret[1] + (low >> 32 & _LOW) * secret[2]
     mixed += (high & _LOW) * secret[3] + (high >> 32 & _LOW) * secret[4]
     mixed += (to_low & _LOW) * secret[5] + (to_low >> 32 & _LOW) * secret[6]
@@ -55,7 +55,7 @@ def hash_endpoints(
 
 @device_function
 def hash_key(secret: Any, key: int) -> int:
-    """Return a hash, of 32 bits, of a number of 64."""
+    """Return a hash of 32 bits of a number of 64 bits."""
     mixed = (secret[0] + (key & _LOW) * secret[1] + (key >> 32 & _LOW) * secret[2]) & _MASK
     spread: int = ((mixed ^ mixed >> 32) * secret[11] & _MASK) >> 31
     return spread

@@ -8,7 +8,7 @@ MPLS_TYPES = (0x8847, 0x8848)
 PPPOE_SESSION = 0x8864
 TRANSPARENT_ETHERNET = 0x6558
 MAX_8023_LENGTH = 1535
-"""An ethertype up to this is the length of an IEEE 802.2 frame."""
+"""An ethertype up to this value is the length of an IEEE 802.2 frame."""
 
 ETHERNET, LINUX_SLL, LINUX_SLL2 = 1, 113, 276
 LOOPBACK = (0, 108)
@@ -17,7 +17,7 @@ RAW_IPV4, RAW_IPV6 = 228, 229
 """Link types. Source: https://www.tcpdump.org/linktypes.html"""
 
 FAMILIES_IPV6 = (10, 24, 28, 30)
-"""Address families of IPv6, as the systems number them; that of IPv4 is 2 everywhere."""
+"""Values of AF_INET6 on the various systems; AF_INET is 2 everywhere."""
 
 TCP, UDP = 6, 17
 ENCAPSULATING_PROTOCOLS = (4, 41, 47, 97, 137)

@@ -1,8 +1,8 @@
 """
-Numbers out of bytes, for kernels: parts that know nothing else.
+Reads of integers from bytes, as device functions of kernels.
 
-They multiply where one would shift: Numba makes a shifted byte an unsigned number, and a float of
-that and a signed one.
+They multiply instead of shifting: Numba makes a shifted byte unsigned, and an unsigned number
+combined with a signed one a float.
 """
 
 from __future__ import annotations
@@ -20,23 +20,23 @@ def high_half(data: Any, at: int) -> int:
 
 @device_function
 def u16(data: Any, at: int) -> int:
-    """Return two bytes, highest first."""
+    """Return two bytes as a big-endian integer."""
     return int(data[at] * 0x100 + data[at + 1])
 
 
 @device_function
 def u32(data: Any, at: int) -> int:
-    """Return four bytes, highest first."""
+    """Return four bytes as a big-endian integer."""
     return int(data[at] * 0x1000000 + data[at + 1] * 0x10000 + data[at + 2] * 0x100 + data[at + 3])
 
 
 @device_function
-def u32_low(data: Any, at: int) -> int:
-    """Return four bytes, lowest first."""
+def u32_little(data: Any, at: int) -> int:
+    """Return four bytes as a little-endian integer."""
     return int(data[at + 3] * 0x1000000 + data[at + 2] * 0x10000 + data[at + 1] * 0x100 + data[at])
 
 
 @device_function
 def u32_of(data: Any, at: int, big: int) -> int:
-    """Return four bytes, highest first if `big`, else lowest."""
-    return u32(data, at) if big else u32_low(data, at)
+    """Return four bytes as an integer, big-endian if `big`, else little-endian."""
+    return u32(data, at) if big else u32_little(data, at)

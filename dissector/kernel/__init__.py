@@ -1,4 +1,4 @@
-"""Loops over columns, compiled where there is much to do."""
+"""Functions over columns of numbers, compiled by Numba where the amount of work justifies it."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """
-CRC-32C inside kernels, by the processor's own instruction where it has one.
+CRC-32C inside kernels, with the processor's instruction where it has one.
 
-A step by tables, the only way that plain code has, takes three times as long or more.
+The table-driven form takes three times as long or more.
 
 Source: Intel, "slicing-by-8" (Kounavis and Berry, 2005); Intel's manual, CRC32.
 """
@@ -17,13 +17,13 @@ from dissector.kernel.source import device_function
 @device_function
 def update_crc_by_table(crc: int, source: Any, at: int, table: Any) -> int:
     """
-    Return a CRC eight bytes further.
+    Return a CRC after eight more bytes.
 
     Args:
-        crc: What it is so far, its bits not yet inverted.
-        source: An array of uint8,
-        at: of which the bytes from here on are taken.
-        table: Eight tables of 256: what a byte adds that 0 to 7 others follow.
+        crc: The CRC so far, its bits not yet inverted.
+        source: An array of uint8.
+        at: Index of the first of the eight bytes.
+        table: Eight tables of 256: the contribution of a byte that 0 to 7 others follow.
     """
     crc ^= source[at] | source[at + 1] * 256 | source[at + 2] * 65536
     crc ^= source[at + 3] * 16777216
@@ -41,12 +41,12 @@ def update_crc_by_table(crc: int, source: Any, at: int, table: Any) -> int:
 
 @device_function
 def update_crc(crc: int, source: Any, at: int, table: Any) -> int:
-    """Return a CRC-32C eight bytes further; see `update_crc_by_table`."""
+    """Return a CRC-32C after eight more bytes; see `update_crc_by_table`."""
     return update_crc_by_table(crc, source, at, table)
 
 
 def update_crc_intrinsic() -> Callable[..., Any] | None:
-    """Return `update_crc` as kernels are compiled with it; None for a processor without help."""
+    """Return the intrinsic for `update_crc`; None for a processor without the instruction."""
     import llvmlite.binding as llvm
 
     return _by_instruction() if llvm.get_host_cpu_features().get("sse4.2") else None

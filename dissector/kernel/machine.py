@@ -1,8 +1,8 @@
 """
-Machine code through LLVM: made for this processor, and loaded into this process.
+Machine code with LLVM: emitted for this processor, and loaded into this process.
 
-This is all that a kernel needs that is on disk already: LLVM alone is there in some hundredths of a
-second, Numba in half a second.
+A kernel in the cache needs only this module: LLVM loads in some hundredths of a second, Numba in
+half a second.
 """
 
 from __future__ import annotations
@@ -20,26 +20,29 @@ llvm.initialize_native_asmprinter()
 ENTRY_POINT = "kernel"
 
 ALLOWED_EXTERNALS = frozenset({"memcpy", "memmove", "memset"})
-"""What compiled code may call: it is in every process, without Python."""
+"""External functions that compiled code may call: every process has them, without Python."""
 
 _engines: list[Any] = []
-"""They own the code, which stays as long as the process."""
+"""LLVM engines own the code, which stays loaded as long as the process lives."""
 
 _NATIVE = ctypes.CFUNCTYPE(ctypes.c_int32)
-"""Without types of its arguments, which are arrays and bytes: a call takes a third less."""
+"""
+Without argument types, because arguments are arrays and bytes: a call takes a third less
+time.
+"""
 
 
 def host_description() -> str:
-    """Describe the processor and the compiler, which machine code depends on."""
+    """Return the compiler's version and the processor, on which machine code depends."""
     return f"{version} {llvm.get_host_cpu_name()} {llvm.get_host_cpu_features().flatten()}"
 
 
 def assemble(text: str) -> bytes:
     """
-    Return the object file of LLVM's code in text form, with `ENTRY_POINT` as its only entrance.
+    Return the object file of LLVM code in text form; it exports only `ENTRY_POINT`.
 
     Raises:
-        TypeError: The code needs functions that are not to be had without Python's runtime.
+        TypeError: The code needs functions of Python's runtime.
     """
     module = llvm.parse_assembly(text)
     for function in module.functions:
@@ -47,10 +50,10 @@ def assemble(text: str) -> bytes:
             if function.name != ENTRY_POINT:
                 function.linkage = "internal"
         elif not function.name.startswith("llvm.") and function.name not in ALLOWED_EXTERNALS:
-            raise TypeError(f"it needs {function.name}, which compiled code has not")
+            raise TypeError(f"it needs {function.name}, which compiled code can't call")
     for variable in module.global_variables:
         if variable.is_declaration:
-            raise TypeError(f"it needs {variable.name}, which compiled code has not")
+            raise TypeError(f"it needs {variable.name}, which compiled code can't use")
         variable.linkage = "internal"
     module.verify()
     target = llvm.Target.from_default_triple().create_target_machine(
@@ -64,7 +67,7 @@ def assemble(text: str) -> bytes:
 
 
 def load(code: bytes) -> Callable[..., int]:
-    """Load an object file that `assemble` made, and return its entrance."""
+    """Load an object file that `assemble` returned; return its entry point."""
     target = llvm.Target.from_default_triple().create_target_machine(jit=True)
     engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), target)
     engine.add_object_file(llvm.ObjectFileRef.from_data(code))

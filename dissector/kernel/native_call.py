@@ -1,7 +1,7 @@
 """
-Calls of a C library's functions inside kernels, where Python would cost as much as the work.
+Calls of C functions inside kernels, where a call from Python would cost as much as the work.
 
-A kernel is handed the address of a function whose library is loaded already.
+A kernel gets the address of a function of a library that is already loaded.
 """
 
 from __future__ import annotations
@@ -19,21 +19,21 @@ def call_decompressor(
     function: int, source: Any, start: int, length: int, target: Any, at: int, room: int
 ) -> int:
     """
-    Call a function that decompresses bytes of one array of uint8 to another.
+    Call a function that decompresses bytes of one array of uint8 into another.
 
     Args:
-        function: Address of a C function that takes where the bytes are, where the output goes, how
-            many bytes there are, and for how many there is room: numbers that C's `int` holds.
-        source: The bytes,
-        start: from there on,
-        length: so many.
-        target: Is written to,
-        at: from there on,
-        room: so many at most.
+        function: Address of a C function that takes the address of the input, that of the output,
+            the length of the input and the room in the output, all lengths as C's `int`.
+        source: The input.
+        start: Index of its first byte.
+        length: Its length.
+        target: The output.
+        at: Index of its first byte.
+        room: The number of bytes that may be written.
 
     Returns:
-        What the function returns: how many bytes it wrote; something negative if it could not. In a
-        kernel that runs as Python NOT_CALLED: Python has the library itself.
+        The function's result: the number of bytes written, negative on failure. In Python mode
+        NOT_CALLED: Python calls the library itself.
     """
     return NOT_CALLED
 
@@ -41,7 +41,7 @@ def call_decompressor(
 @device_function
 def call_decompressor_with_context(
     function: int,
-    within: int,
+    context: int,
     source: Any,
     start: int,
     length: int,
@@ -50,24 +50,24 @@ def call_decompressor_with_context(
     room: int,
 ) -> int:
     """
-    Call a decompressor like `call_decompressor`, one with a context and sizes of `size_t`.
+    Call a decompressing function that needs a context and takes sizes as `size_t`.
 
     Args:
-        function: Address of a C function that takes the context, where the output goes, for how
-            many bytes there is room, where the bytes are, and how many there are.
-        within: Address of the context, which nobody else uses meanwhile.
-        source: As there, like all that follows.
-        start: As there.
-        length: As there.
-        target: As there.
-        at: As there.
-        room: As there.
+        function: Address of a C function that takes the context, the address of the output, the
+            room in the output, the address of the input and its length.
+        context: Address of the context, which nothing else may use meanwhile.
+        source: As for `call_decompressor`, and so are the next.
+        start: Likewise.
+        length: Likewise.
+        target: Likewise.
+        at: Likewise.
+        room: Likewise.
     """
     return NOT_CALLED
 
 
 def call_decompressor_intrinsic() -> Callable[..., Any]:
-    """Return `call_decompressor` as kernels are compiled with it."""
+    """Return the intrinsic for `call_decompressor`."""
     from llvmlite import ir
     from numba.core import types
     from numba.extending import intrinsic
@@ -77,10 +77,12 @@ def call_decompressor_intrinsic() -> Callable[..., Any]:
 
     def generated(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         function, source, start, length, target, at, room = arguments
-        taken = _place(context, builder, signature.args[1], source, start)
-        given = _place(context, builder, signature.args[4], target, at)
+        source_address = _byte_address(context, builder, signature.args[1], source, start)
+        target_address = _byte_address(context, builder, signature.args[4], target, at)
         sizes = [builder.trunc(each, number) for each in (length, room)]
-        result = builder.call(builder.inttoptr(function, c_function), [taken, given, *sizes])
+        result = builder.call(
+            builder.inttoptr(function, c_function), [source_address, target_address, *sizes]
+        )
         return builder.sext(result, ir.IntType(64))
 
     def typed(
@@ -101,7 +103,7 @@ def call_decompressor_intrinsic() -> Callable[..., Any]:
 
 
 def call_decompressor_with_context_intrinsic() -> Callable[..., Any]:
-    """Return `call_decompressor_with_context` as kernels are compiled with it."""
+    """Return the intrinsic for `call_decompressor_with_context`."""
     from llvmlite import ir
     from numba.core import types
     from numba.extending import intrinsic
@@ -110,18 +112,18 @@ def call_decompressor_with_context_intrinsic() -> Callable[..., Any]:
     c_function = ir.FunctionType(number, [byte, byte, number, byte, number]).as_pointer()
 
     def generated(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        function, within, source, start, length, target, at, room = arguments
-        taken = _place(context, builder, signature.args[2], source, start)
-        given = _place(context, builder, signature.args[5], target, at)
+        function, c_context, source, start, length, target, at, room = arguments
+        source_address = _byte_address(context, builder, signature.args[2], source, start)
+        target_address = _byte_address(context, builder, signature.args[5], target, at)
         return builder.call(
             builder.inttoptr(function, c_function),
-            [builder.inttoptr(within, byte), given, room, taken, length],
+            [builder.inttoptr(c_context, byte), target_address, room, source_address, length],
         )
 
     def typed(
         typing: Any,
         function: Any,
-        within: Any,
+        c_context: Any,
         source: Any,
         start: Any,
         length: Any,
@@ -136,6 +138,6 @@ def call_decompressor_with_context_intrinsic() -> Callable[..., Any]:
     return compiled
 
 
-def _place(context: Any, builder: Any, kind: Any, array: Any, offset: Any) -> Any:
-    """Return the address of a byte of an array."""
+def _byte_address(context: Any, builder: Any, kind: Any, array: Any, offset: Any) -> Any:
+    """Return the address of an array's byte."""
     return builder.gep(context.make_array(kind)(context, builder, array).data, [offset])

@@ -1,8 +1,8 @@
 """
-Compiled kernels on disk, in a folder of the user's own.
+The cache of compiled kernels, in a folder of the user.
 
-What lies there is run as it is. So the folder and its files must belong to the user, and nobody
-else may write to them; and a file that is damaged counts as none.
+Its files are executed as they are. So the folder and its files must belong to the user, and nobody
+else may write to them; a damaged file counts as absent.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 LOCK = "lock"
-"""The file whose bytes stand for names of which somebody makes what is to be kept."""
+"""The lock file; each of its bytes stands for the names of kernels that hash to it."""
 
-_MARK = b"kafkashark kernel\n"
+_MAGIC = b"kafkashark kernel\n"
 
 _HASH_BYTES = 32
 
 
 def cache_folder() -> Path:
-    """Return where compiled kernels are kept: the environment can move it."""
+    """Return the folder of compiled kernels; environment variables can move it."""
     own = os.environ.get("KAFKASHARK_CACHE", "")
     if own:
         return Path(own) / "kernels"
@@ -35,33 +35,33 @@ def cache_folder() -> Path:
 
 
 def read(name: str) -> bytes | None:
-    """Return what was kept under a name; None if it is not there, damaged, or not ours."""
+    """Return a cached file's content; None if the file is absent, damaged or not the user's."""
     try:
-        if not _is_ours(cache_folder().stat()):
+        if not _is_private(cache_folder().stat()):
             return None
         with (cache_folder() / name).open("rb") as file:
-            if not _is_ours(os.fstat(file.fileno())):
+            if not _is_private(os.fstat(file.fileno())):
                 return None
-            kept = file.read()
-    except (OSError, RuntimeError):  # the latter where there is no home
+            stored = file.read()
+    except (OSError, RuntimeError):  # RuntimeError: no home directory
         return None
-    content = kept[len(_MARK) + _HASH_BYTES :]
-    return content if kept == _sealed(content) else None
+    content = stored[len(_MAGIC) + _HASH_BYTES :]
+    return content if stored == _with_checksum(content) else None
 
 
 def save(name: str, content: bytes) -> bool:
-    """Keep something under a name, all of it or nothing; return whether that was possible."""
+    """Write a file to the cache, wholly or not at all; return whether that succeeded."""
     try:
         if not _make_folder():
             return False
         with tempfile.NamedTemporaryFile(dir=cache_folder(), delete=False) as file:
-            written = Path(file.name)
+            temporary = Path(file.name)
             try:
-                file.write(_sealed(content))
+                file.write(_with_checksum(content))
                 file.close()
-                written.replace(cache_folder() / name)
+                temporary.replace(cache_folder() / name)
             except OSError:
-                written.unlink()
+                temporary.unlink()
                 raise
     except (OSError, RuntimeError):
         return False
@@ -71,9 +71,9 @@ def save(name: str, content: bytes) -> bool:
 @contextmanager
 def compile_lock(name: str) -> Iterator[None]:
     """
-    Wait until no other process makes what is to be kept under a name, and let others wait.
+    Hold the lock of a name, so that no other process compiles the same kernel.
 
-    Where files can't be locked nobody waits.
+    Where files can't be locked nothing waits.
     """
     with ExitStack() as stack:
         with suppress(ImportError, OSError, RuntimeError):
@@ -86,17 +86,17 @@ def compile_lock(name: str) -> Iterator[None]:
 
 
 def _make_folder() -> bool:
-    """Make the folder if there is none; return whether it is ours."""
+    """Create the folder if it is absent; return whether it is the user's alone."""
     cache_folder().mkdir(mode=0o700, parents=True, exist_ok=True)
-    return _is_ours(cache_folder().stat())
+    return _is_private(cache_folder().stat())
 
 
-def _sealed(content: bytes) -> bytes:
-    return _MARK + hashlib.sha256(content).digest() + content
+def _with_checksum(content: bytes) -> bytes:
+    return _MAGIC + hashlib.sha256(content).digest() + content
 
 
-def _is_ours(status: os.stat_result) -> bool:
-    """Tell whether a folder or file is the user's, and no one else's to write to."""
+def _is_private(status: os.stat_result) -> bool:
+    """Return whether a folder or file belongs to the user and nobody else may write to it."""
     if os.name != "posix":
         return True
     return status.st_uid == os.geteuid() and not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)

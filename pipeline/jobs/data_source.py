@@ -1,13 +1,13 @@
 """
-Captures as a data source of Spark, for questions that need no tables to be written.
+Captures as a data source of Spark, for queries without written tables.
 
     from kafkashark import register
 
     register(spark)
     spark.read.format("kafka-capture").option("table", "exchanges").load("captures/demo.pcap")
 
-A query reads its captures: the headers once in all, on the driver, then each range where it lies,
-and once more what crosses ranges. What is asked more than once is asked of the tables of a job.
+Each query reads its captures: the headers once, on the driver, then each range in a task, and what
+crosses ranges once more. For repeated queries write tables with a job.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ from pipeline.split.segment_sources import RangeSource
 from pipeline.tables.dissect_task import dissect_range, dissect_shards
 from pipeline.tables.finalize import RowFinisher
 from pipeline.tables.shared_facts import ID_MARK, has_doubts, merge_facts
-from pipeline.tables.table_builder import FACTS, Batch, Wanted
+from pipeline.tables.table_builder import FACTS, Batch, TableOptions
 from pipeline.tables.table_schemas import SCHEMAS
 
 FORMAT = "kafka-capture"
@@ -74,17 +74,17 @@ ARROW_COMPARISONS = {
     StringEndsWith: pc.ends_with,
     StringContains: pc.match_substring,
 }
-"""Filters with a value, and what they are in Arrow; a null passes none of them."""
+"""Filters with a value, and the Arrow functions for them; a null passes none of them."""
 
 
 class KafkaCapture(DataSource):
     """
     The format `kafka-capture`.
 
-    Options: `table`, one of those of the pipeline, by default `exchanges`; `fields`, the paths of
-    those that go into the table of that name; `ports`, `showSecrets`, as in the commands;
-    `rangeMb`, how much of a file is one task; `schemas`, JARs or folders of message definitions
-    where the driver runs, with commas between them.
+    Options: `table`, one of those of the pipeline, by default `exchanges`; `fields`, paths of the
+    fields in the table of that name; `ports`, `showSecrets`, as in the commands; `rangeMb`, how
+    much of a file is one task; `schemas`, JARs or folders of message definitions on the driver,
+    separated by commas.
     """
 
     @classmethod
@@ -97,21 +97,26 @@ class KafkaCapture(DataSource):
         return from_arrow_schema(SCHEMAS[self._table])
 
     def reader(self, schema: StructType) -> DataSourceReader:
-        """Return what reads the captures."""
-        options = self.options
-        for name in options:
+        """Return the reader of the captures."""
+        spark_options = self.options
+        for name in spark_options:
             if name.lower() not in OPTIONS:
                 raise UsageError(f"{FORMAT} has no option {name}")
-        wanted = Wanted(
+        options = TableOptions(
             tables=frozenset((self._table,)),
-            fields=frozenset(_words(options.get("fields"))),
-            ports=frozenset(int(_number("ports", each)) for each in _words(options.get("ports"))),
-            show_secrets=_truth("showSecrets", options.get("showSecrets", "false")),
-            schemas=Schemas.given(_words(options.get("schemas"))),
+            fields=frozenset(_split_list(spark_options.get("fields"))),
+            ports=frozenset(
+                int(_parse_number("ports", each))
+                for each in _split_list(spark_options.get("ports"))
+            ),
+            show_secrets=_parse_bool("showSecrets", spark_options.get("showSecrets", "false")),
+            schemas=Schemas.given(_split_list(spark_options.get("schemas"))),
         )
-        range_mb = options.get("rangeMb")
-        range_bytes = int(_number("rangeMb", range_mb) * (1 << 20)) if range_mb else RANGE_BYTES
-        return CaptureReader(self._paths, self._table, wanted, range_bytes)
+        range_mb = spark_options.get("rangeMb")
+        range_bytes = (
+            int(_parse_number("rangeMb", range_mb) * (1 << 20)) if range_mb else RANGE_BYTES
+        )
+        return CaptureReader(self._paths, self._table, options, range_bytes)
 
     @property
     def _table(self) -> str:
@@ -128,11 +133,11 @@ class KafkaCapture(DataSource):
         return paths or [self.options["path"]]
 
 
-def _words(text: str | None) -> list[str]:
+def _split_list(text: str | None) -> list[str]:
     return [each.strip() for each in (text or "").split(",") if each.strip()]
 
 
-def _number(option: str, text: str) -> float:
+def _parse_number(option: str, text: str) -> float:
     try:
         number = float(text)
     except ValueError:
@@ -142,7 +147,7 @@ def _number(option: str, text: str) -> float:
     return number
 
 
-def _truth(option: str, text: str) -> bool:
+def _parse_bool(option: str, text: str) -> bool:
     if text.lower() not in ("true", "false"):
         raise UsageError(f"{option} takes true, false, not {text!r}")
     return text.lower() == "true"
@@ -154,10 +159,10 @@ class CapturePartition(InputPartition):
     What one task reads: a range, or the connections of one part from all ranges.
 
     Attributes:
-        ranges: Those that are read.
-        crossing: The keys of connections that are in more than one range: a single range leaves
-            them out, otherwise they are all that is looked at.
-        files: Which file holds a packet.
+        ranges: The ranges to read.
+        crossing: Keys of the connections that are in more than one range: a single range leaves
+            them out; a part reads only these.
+        files: The file of each packet.
         part: The number of the part; -1: a range.
     """
 
@@ -166,84 +171,86 @@ class CapturePartition(InputPartition):
     files: FileNames
     part: int = -1
 
-    def batches(self, wanted: Wanted) -> Iterator[Batch]:
+    def batches(self, options: TableOptions) -> Iterator[Batch]:
         """Yield the rows of tables."""
         if self.part < 0:
-            return dissect_range(self.ranges[0], self.crossing, 1, wanted)
-        return dissect_shards(self._parcels(wanted), self.files, wanted)
+            return dissect_range(self.ranges[0], self.crossing, 1, options)
+        return dissect_shards(self._shards(options), self.files, options)
 
-    def _parcels(self, wanted: Wanted) -> Iterator[pa.RecordBatch]:
+    def _shards(self, options: TableOptions) -> Iterator[pa.RecordBatch]:
         for each in self.ranges:
-            feed = RangeSource(each, self.crossing, 1, wanted.window_bytes)
-            for _ in feed.windows():
-                yield from feed.packer.full_shards()
-            yield from feed.packer.finish()
+            source = RangeSource(each, self.crossing, 1, options.window_bytes)
+            for _ in source.windows():
+                yield from source.packer.full_shards()
+            yield from source.packer.finish()
 
 
 class CaptureReader(DataSourceReader):
-    """Reads a table of captures, without the rows that filters of a query rule out."""
+    """Reads a table of captures, without the rows that filters of a query exclude."""
 
-    def __init__(self, paths: Sequence[str], table: str, wanted: Wanted, range_bytes: int) -> None:
+    def __init__(
+        self, paths: Sequence[str], table: str, options: TableOptions, range_bytes: int
+    ) -> None:
         self._paths = paths
         self._table = table
-        self._wanted = wanted
+        self._options = options
         self._range_bytes = range_bytes
         self._filters: list[Filter] = []
 
     def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:  # noqa: N802  (Spark's)
-        """Take the filters that Arrow knows; Spark sees to the others."""
+        """Keep the filters that Arrow supports; Spark applies the others."""
         for each in filters:
-            if _is_known(each):
+            if _is_supported(each):
                 self._filters.append(each)
             else:
                 yield each
 
     def partitions(self) -> Sequence[InputPartition]:
-        """Read the headers, and say what tasks there are."""
+        """Read the headers, and return the tasks."""
         plan = plan_ranges(ranges_of(find_captures(self._paths), self._range_bytes))
-        pieces = [CapturePartition([each], plan.crossing, plan.files) for each in plan.ranges]
+        partitions = [CapturePartition([each], plan.crossing, plan.files) for each in plan.ranges]
         parts = np.array([part_of(key, PARTS) for key in plan.crossing.tolist()], np.int64)
         for part in range(PARTS):
             keys = plan.crossing[parts == part]
             if not len(keys):
                 continue
             number = len(plan.ranges) + part
-            pieces.append(CapturePartition(plan.ranges, keys, plan.files, number))
-        return pieces
+            partitions.append(CapturePartition(plan.ranges, keys, plan.files, number))
+        return partitions
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Yield the rows of one task."""
         assert isinstance(partition, CapturePartition)
         freeze_garbage()
         names: dict[str, str] = {}
-        asked = False
-        for table, batch in partition.batches(self._wanted):
-            if table == FACTS and not asked and has_doubts(batch):
-                names, asked = self._names(), True
+        names_are_read = False
+        for table, batch in partition.batches(self._options):
+            if table == FACTS and not names_are_read and has_doubts(batch):
+                names, names_are_read = self._names(), True
             if table != self._table:
                 continue
-            if not asked and has_unnamed_topics(table, batch):
-                names, asked = self._names(), True
+            if not names_are_read and has_unnamed_topics(table, batch):
+                names, names_are_read = self._names(), True
             rows = self._finished(batch, names)
             for each in self._filters:
-                rows = rows.filter(_passes(rows, each))
+                rows = rows.filter(_filter_mask(rows, each))
             if rows.num_rows:
                 yield rows
 
     def _names(self) -> dict[str, str]:
-        """Read all captures for the names of topics, as the commands do where ids are left."""
-        few = replace(self._wanted, tables=frozenset(("exchanges",)))
-        pieces = cast(Sequence[CapturePartition], self.partitions())
-        batches = (each for piece in pieces for each in piece.batches(few))
+        """Read all captures for the names of topics, as the commands do if ids are left."""
+        exchanges_only = replace(self._options, tables=frozenset(("exchanges",)))
+        partitions = cast(Sequence[CapturePartition], self.partitions())
+        batches = (each for partition in partitions for each in partition.batches(exchanges_only))
         return merge_facts(batch for table, batch in batches if table == FACTS)
 
     def _finished(self, batch: pa.RecordBatch, names: Mapping[str, str]) -> pa.RecordBatch:
-        """Put in names; connections keep the numbers of their first packets."""
-        return RowFinisher(None, names, self._wanted.show_secrets)(self._table, batch)
+        """Fill in names; connections stay numbered by their first packets."""
+        return RowFinisher(None, names, self._options.show_secrets)(self._table, batch)
 
 
 def has_unnamed_topics(table: str, batch: pa.RecordBatch) -> bool:
-    """Tell whether there are topics in rows of which only the ids are known."""
+    """Return whether rows have topics of which only the ids are known."""
     if table == "records":
         unnamed = pc.and_(pc.is_null(batch.column("topic")), pc.is_valid(batch.column("topic_id")))
         return bool(pc.any(unnamed).as_py())
@@ -252,17 +259,17 @@ def has_unnamed_topics(table: str, batch: pa.RecordBatch) -> bool:
     return bool(pc.any(pc.starts_with(pc.list_flatten(batch.column("topics")), ID_MARK)).as_py())
 
 
-def _is_known(each: Filter) -> bool:
+def _is_supported(each: Filter) -> bool:
     if isinstance(each, Not):
-        return _is_known(each.child)
-    known = (*ARROW_COMPARISONS, In, IsNull, IsNotNull)
-    return isinstance(each, known) and len(each.attribute) == 1
+        return _is_supported(each.child)
+    supported = (*ARROW_COMPARISONS, In, IsNull, IsNotNull)
+    return isinstance(each, supported) and len(each.attribute) == 1
 
 
-def _passes(rows: pa.RecordBatch, each: Any) -> pa.Array:
+def _filter_mask(rows: pa.RecordBatch, each: Any) -> pa.Array:
     """Return which rows pass a filter: true, false, or null, which does not pass either."""
     if isinstance(each, Not):
-        return pc.invert(_passes(rows, each.child))
+        return pc.invert(_filter_mask(rows, each.child))
     column = rows.column(each.attribute[0])
     match each:
         case IsNull():

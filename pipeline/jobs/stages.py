@@ -1,15 +1,15 @@
 """
-What the tasks of a job do: functions from what a task is given to what it tells.
+The stages of a job: functions from a task's input to its results.
 
-    index        range -> its connections, and how it was found to be
+    index        range -> its scan, and its connections
     crossing     connections of ranges -> those that are in more than one
-    dissect      range -> rows of the connections that lie in it, parcels of the others
-    gather       part -> rows of connections that cross ranges, from all their parcels
+    dissect      range -> rows of the connections that lie in it, shards of the others
+    gather       part -> rows of connections that cross ranges, from all their shards
     number       first packets -> numbers of connections
     finish       range or part -> its rows with those numbers and with names, as Parquet
 
-Rows of tables and parcels are left in files (`spool`); what is told says only what is where. What
-is to be shuffled is told with the number of the task that it goes to.
+Rows of tables and shards are written to files (`task_spill`); results only hold their locations.
+Results to be shuffled come with the number of the task that they go to.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from pipeline.storage.parquet_store import TableWriter
 from pipeline.tables.dissect_task import SHARDS, dissect_range, dissect_shards
 from pipeline.tables.finalize import RowFinisher
 from pipeline.tables.incremental import FIRST_PACKETS
-from pipeline.tables.table_builder import FACTS, Batch, Wanted
+from pipeline.tables.table_builder import FACTS, Batch, TableOptions
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,9 +49,9 @@ class RangeKeys:
     Connections of one range.
 
     Attributes:
-        range: Its number.
-        keys: Theirs; see `keys`.
-        bytes: How many each of them carries there.
+        range: Number of the range.
+        keys: Their keys; see `connection_keys`.
+        bytes: How many bytes each of them carries there.
     """
 
     range: int
@@ -62,13 +62,13 @@ class RangeKeys:
 @dataclass(frozen=True, slots=True)
 class TaskOutput:
     """
-    What a task has left; or this, with those of its connections that begin in one range.
+    The output of a task, or the share of it whose connections begin in one range.
 
     Attributes:
-        source: The number of its range, or of its part behind those of all ranges.
-        tables: Those that have rows.
+        source: The number of the range, or that of the part, counted on behind all ranges.
+        tables: The tables that have rows.
         first_packets: The first packets of its connections.
-        numbers: Their numbers, once they have some.
+        numbers: The numbers of its connections, once assigned.
     """
 
     source: int
@@ -78,41 +78,41 @@ class TaskOutput:
 
 
 TaskResult: TypeAlias = TaskOutput | pa.RecordBatch
-"""What a task tells that the whole collection is asked for: what it has left, or names."""
+"""What a task returns for the whole collection: its output, or facts."""
 
 TaskReport: TypeAlias = BlockLocation | TaskResult
-"""What a task tells: where a parcel lies besides. Names are as in `schemas.NAMES`."""
+"""What a task returns: also the location of a shard. Facts are batches of `FACTS_SCHEMA`."""
 
 
 @dataclass(frozen=True)
 class Job:
     """
-    What all tasks of a job know; of many files that is much, which a process reads once.
+    What all tasks of a job share; for many files this is large, so each process reads it once.
 
     Attributes:
         ranges: All, by number.
-        wanted: What is wanted of them.
-        work: The folder for what tasks leave.
+        options: Which tables to make, and how.
+        work: The folder for outputs of tasks.
         out: The folder of the tables.
         parts: In how many parts connections are dissected that cross ranges; 0: there are none.
-        names: What is known of topic ids.
-        name: The beginning of the names of files that are written.
+        facts: The facts of all parts.
+        name: Prefix of the names of the files that are written.
     """
 
     ranges: Sequence[Range]
-    wanted: Wanted
+    options: TableOptions
     work: str
     out: str
     parts: int = 0
-    names: Mapping[str, str] = field(default_factory=dict)
+    facts: Mapping[str, str] = field(default_factory=dict)
     name: str = ""
 
     @cached_property
     def files(self) -> FileNames:
-        """Which file holds a packet."""
+        """The file of each packet."""
         names = FileNames()
         for each, after in zip(self.ranges, [*self.ranges[1:], None], strict=True):
-            # What has no packets holds none.
+            # Skip ranges without packets.
             if after is None or after.first_packet > each.first_packet:
                 names.add(each.first_packet, each.path)
         return names
@@ -123,98 +123,104 @@ class Job:
         return np.array([each.first_packet for each in self.ranges], np.int64)
 
     def index(self, number: int) -> RangeIndex:
-        """Read the headers of a range."""
+        """Read the packet headers of a range."""
         freeze_garbage()
-        return indexing.index_range(self.ranges[number], self.wanted.window_bytes)
+        return indexing.index_range(self.ranges[number], self.options.window_bytes)
 
-    def dissect(self, number: int, given: Iterable[tuple[int, RangeKeys]]) -> Iterator[TaskReport]:
-        """Dissect a range; given are the keys that are in others too."""
+    def dissect(
+        self, number: int, crossing_keys: Iterable[tuple[int, RangeKeys]]
+    ) -> Iterator[TaskReport]:
+        """Dissect a range; `crossing_keys` are the keys that are in other ranges too."""
         freeze_garbage()
-        keys = [np.zeros(0, np.int64), *(each.keys for _, each in given)]
+        keys = [np.zeros(0, np.int64), *(each.keys for _, each in crossing_keys)]
         crossing = np.sort(np.concatenate(keys))
-        each = self.ranges[number]
-        return self._left(number, dissect_range(each, crossing, max(self.parts, 1), self.wanted))
+        byte_range = self.ranges[number]
+        return self._write_output(
+            number, dissect_range(byte_range, crossing, max(self.parts, 1), self.options)
+        )
 
-    def part_of(self, note: TaskReport) -> int:
-        """Return the part that a note goes to, which passes on what is no parcel."""
-        if isinstance(note, BlockLocation):
-            return note.part
-        return note.source % self.parts if isinstance(note, TaskOutput) else 0
+    def part_of(self, report: TaskReport) -> int:
+        """Return the part that a report goes to; only locations need a certain one."""
+        if isinstance(report, BlockLocation):
+            return report.part
+        return report.source % self.parts if isinstance(report, TaskOutput) else 0
 
-    def gather(self, part: int, given: Iterable[tuple[int, TaskReport]]) -> Iterator[TaskResult]:
-        """Dissect a part; given are its parcels, in no order, and what is to be passed on."""
+    def gather(self, part: int, reports: Iterable[tuple[int, TaskReport]]) -> Iterator[TaskResult]:
+        """Dissect a part; `reports` are locations of its shards, and reports to pass on."""
         freeze_garbage()
-        places = []
-        for _, note in given:
-            if isinstance(note, BlockLocation):
-                places.append(note)
+        locations = []
+        for _, report in reports:
+            if isinstance(report, BlockLocation):
+                locations.append(report)
             else:
-                yield note
-        if places:
-            places.sort(key=lambda each: (each.source, each.number))
-            parcels = read_shards(self.work, places)
-            batches = dissect_shards(parcels, self.files, self.wanted)
-            yield from self._left(len(self.ranges) + part, batches)
+                yield report
+        if locations:
+            locations.sort(key=lambda each: (each.source, each.number))
+            shards = read_shards(self.work, locations)
+            batches = dissect_shards(shards, self.files, self.options)
+            yield from self._write_output(len(self.ranges) + part, batches)
 
-    def _left(self, source: int, batches: Iterable[Batch]) -> Iterator[Any]:
-        """Leave what a task made, and tell of it."""
-        firsts: list[Any] = [np.zeros(0, np.int64)]
+    def _write_output(self, source: int, batches: Iterable[Batch]) -> Iterator[Any]:
+        """Write a task's batches to its output; yield reports."""
+        first_packets: list[Any] = [np.zeros(0, np.int64)]
         tables = set()
-        with TaskOutputWriter(self.work, source) as leaving:
+        with TaskOutputWriter(self.work, source) as output:
             for table, batch in batches:
                 if table == SHARDS:
-                    yield leaving.write_shard(batch)
+                    yield output.write_shard(batch)
                 elif table == FACTS:
                     yield batch
                 elif table == FIRST_PACKETS:
-                    firsts.append(batch.column("connection").to_numpy())
+                    first_packets.append(batch.column("connection").to_numpy())
                 else:
                     tables.add(table)
-                    leaving.write_rows(table, batch)
-        yield TaskOutput(source, sorted(tables), np.concatenate(firsts))
+                    output.write_rows(table, batch)
+        yield TaskOutput(source, sorted(tables), np.concatenate(first_packets))
 
-    def by_range(self, told: TaskResult) -> Iterator[tuple[int, TaskResult]]:
-        """Yield what a task has left by the ranges in which its connections begin; and names."""
-        if not isinstance(told, TaskOutput) or not len(told.first_packets):
-            yield 0, told
+    def by_range(self, result: TaskResult) -> Iterator[tuple[int, TaskResult]]:
+        """Yield a task's output by the ranges where its connections begin; facts with range 0."""
+        if not isinstance(result, TaskOutput) or not len(result.first_packets):
+            yield 0, result
             return
-        firsts = np.sort(told.first_packets)
-        homes = np.searchsorted(self.starts, firsts, side="right") - 1
-        found, at = np.unique(homes, return_index=True)
-        for home, these in zip(found.tolist(), np.split(firsts, at[1:]), strict=True):
-            yield home, replace(told, first_packets=these)
+        first_packets = np.sort(result.first_packets)
+        range_numbers = np.searchsorted(self.starts, first_packets, side="right") - 1
+        found, starts = np.unique(range_numbers, return_index=True)
+        for range_number, packets in zip(
+            found.tolist(), np.split(first_packets, starts[1:]), strict=True
+        ):
+            yield range_number, replace(result, first_packets=packets)
 
-    def finish(self, group: int, given: Iterable[tuple[int, TaskOutput]]) -> Iterator[Written]:
-        """Write tables; given is what some tasks have left, with the numbers of connections."""
+    def finish(self, group: int, outputs: Iterable[tuple[int, TaskOutput]]) -> Iterator[Written]:
+        """Write tables; `outputs` are outputs of some tasks, with the numbers of connections."""
         freeze_garbage()
-        left = defaultdict(list)
-        for _, each in given:
-            left[each.source].append(each)
-        with TableWriter(self.out, f"{self.name}{group:06d}") as store:
-            for source in sorted(left):
-                self._finish(left[source], store)
-        yield from store.rows.items()
+        by_source = defaultdict(list)
+        for _, each in outputs:
+            by_source[each.source].append(each)
+        with TableWriter(self.out, f"{self.name}{group:06d}") as writer:
+            for source in sorted(by_source):
+                self._finish_source(by_source[source], writer)
+        yield from writer.rows.items()
 
-    def _finish(self, left: Sequence[TaskOutput], store: TableWriter) -> None:
-        """Write what one task has left."""
-        firsts = np.concatenate([each.first_packets for each in left])
-        numbers = np.concatenate([each.numbers for each in left])
-        order = np.argsort(firsts)
-        secrets = self.wanted.show_secrets
-        finish = RowFinisher(firsts[order], self.names, secrets, numbers[order])
-        for table in left[0].tables:
-            for batch in in_larger_batches(read_rows(self.work, table, left[0].source)):
-                store.add(table, finish(table, batch))
+    def _finish_source(self, outputs: Sequence[TaskOutput], writer: TableWriter) -> None:
+        """Write the output of one task."""
+        first_packets = np.concatenate([each.first_packets for each in outputs])
+        numbers = np.concatenate([each.numbers for each in outputs])
+        order = np.argsort(first_packets)
+        secrets = self.options.show_secrets
+        finisher = RowFinisher(first_packets[order], self.facts, secrets, numbers[order])
+        for table in outputs[0].tables:
+            for batch in in_larger_batches(read_rows(self.work, table, outputs[0].source)):
+                writer.add(table, finisher(table, batch))
 
 
 Written: TypeAlias = tuple[str, int]
-"""A table, and how many rows of it were written."""
+"""A table, and the number of rows written to it."""
 
 
-def index_results(found: RangeIndex, tasks: int) -> Iterator[tuple[int, RangeScan | RangeKeys]]:
-    """Yield how a range was found to be, and its connections, divided among so many tasks."""
-    yield found.scan.number % tasks, found.scan
-    yield from split_keys(found.rows, tasks)
+def index_results(indexed: RangeIndex, tasks: int) -> Iterator[tuple[int, RangeScan | RangeKeys]]:
+    """Yield the scan of a range, and its connections, divided among this many tasks."""
+    yield indexed.scan.number % tasks, indexed.scan
+    yield from split_keys(indexed.rows, tasks)
 
 
 def split_keys(rows: pa.RecordBatch, tasks: int) -> Iterator[tuple[int, RangeKeys]]:
@@ -223,51 +229,53 @@ def split_keys(rows: pa.RecordBatch, tasks: int) -> Iterator[tuple[int, RangeKey
     keys, carried = np.asarray(key), np.asarray(carried)
     to = keys % tasks
     for task in np.unique(to).tolist():
-        mine = to == task
-        yield task, RangeKeys(number[0].as_py(), keys[mine], carried[mine])
+        is_of_task = to == task
+        yield task, RangeKeys(number[0].as_py(), keys[is_of_task], carried[is_of_task])
 
 
-def range_of(told: tuple[int, RangeScan | RangeKeys]) -> int:
-    """Return of which range something is told."""
-    each = told[1]
+def range_of(result: tuple[int, RangeScan | RangeKeys]) -> int:
+    """Return the range that a result is about."""
+    each = result[1]
     return each.number if isinstance(each, RangeScan) else each.range
 
 
-def scans_in(given: Iterable[tuple[int, RangeScan | RangeKeys]]) -> Iterator[RangeScan]:
-    """Yield how ranges were found to be."""
+def scans_in(results: Iterable[tuple[int, RangeScan | RangeKeys]]) -> Iterator[RangeScan]:
+    """Yield the scans of ranges."""
     freeze_garbage()
-    return (each for _, each in given if isinstance(each, RangeScan))
+    return (each for _, each in results if isinstance(each, RangeScan))
 
 
-def crossing(given: Iterable[tuple[int, RangeScan | RangeKeys]]) -> Iterator[tuple[int, RangeKeys]]:
+def crossing(
+    results: Iterable[tuple[int, RangeScan | RangeKeys]],
+) -> Iterator[tuple[int, RangeKeys]]:
     """Yield the connections that are in more than one range, by their ranges."""
     freeze_garbage()
-    ranges = [each for _, each in given if isinstance(each, RangeKeys)]
+    ranges = [each for _, each in results if isinstance(each, RangeKeys)]
     keys = np.concatenate([np.zeros(0, np.int64), *(each.keys for each in ranges)])
     found, count = np.unique(keys, return_counts=True)
-    more = found[count > 1]
+    crossing_keys = found[count > 1]
     for each in ranges:
-        here = np.isin(each.keys, more)
-        if here.any():
-            yield each.range, RangeKeys(each.range, each.keys[here], each.bytes[here])
+        is_crossing = np.isin(each.keys, crossing_keys)
+        if is_crossing.any():
+            yield each.range, RangeKeys(each.range, each.keys[is_crossing], each.bytes[is_crossing])
 
 
 def carried_bytes(crossing: tuple[int, RangeKeys]) -> int:
-    """Return how many bytes of a range travel; at least one where any connection does."""
+    """Return how many bytes of a range are shuffled; at least one if any connection is."""
     return int(crossing[1].bytes.sum()) or 1
 
 
 def count_by_range(
-    given: Iterable[tuple[int, TaskResult]],
+    results: Iterable[tuple[int, TaskResult]],
 ) -> Iterator[tuple[int, int] | pa.RecordBatch]:
-    """Yield how many connections begin in each of some ranges; and names."""
+    """Yield how many connections begin in each of some ranges; and facts."""
     freeze_garbage()
     counts = Counter[int]()
-    for home, told in given:
-        if isinstance(told, TaskOutput):
-            counts[home] += len(told.first_packets)
+    for range_number, result in results:
+        if isinstance(result, TaskOutput):
+            counts[range_number] += len(result.first_packets)
         else:
-            yield told
+            yield result
     yield from counts.items()
 
 
@@ -282,15 +290,17 @@ class Numbering:
 
     before: Sequence[int]
 
-    def number(self, given: Iterable[tuple[int, TaskResult]]) -> Iterator[TaskOutput]:
+    def number(self, results: Iterable[tuple[int, TaskResult]]) -> Iterator[TaskOutput]:
         """Number all connections that begin in some ranges."""
         freeze_garbage()
         of_range = defaultdict(list)
-        for home, told in given:
-            if isinstance(told, TaskOutput):
-                of_range[home].append(told)
-        for home, here in of_range.items():
-            firsts = np.sort(np.concatenate([each.first_packets for each in here]))
-            for each in here:
-                numbers = self.before[home] + np.searchsorted(firsts, each.first_packets)
-                yield replace(each, numbers=numbers)
+        for range_number, result in results:
+            if isinstance(result, TaskOutput):
+                of_range[range_number].append(result)
+        for range_number, outputs in of_range.items():
+            first_packets = np.sort(np.concatenate([output.first_packets for output in outputs]))
+            for output in outputs:
+                numbers = self.before[range_number] + np.searchsorted(
+                    first_packets, output.first_packets
+                )
+                yield replace(output, numbers=numbers)

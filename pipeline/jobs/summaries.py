@@ -1,12 +1,12 @@
 """
-What people ask of the tables first, over windows of time, made by Spark from the exchanges.
+Summaries of exchanges over windows of time, made by Spark.
 
-    OUT/summaries/response_times    how long answers took, how many failed: per API and window, and
-                                    the same per client, topic and broker
+    OUT/summaries/response_times    latencies and errors per API and window, and the same per
+                                    client, topic and broker
     OUT/summaries/throughput        requests and bytes per broker, API and window
-    OUT/summaries/errors            how often each error was answered
-    OUT/summaries/talkers           who sends and gets how much, the greatest first
-    OUT/summaries/topic_users       who uses which topic, with which version of which client
+    OUT/summaries/errors            how often each error occurred in responses
+    OUT/summaries/talkers           clients by traffic, the greatest first
+    OUT/summaries/topic_users       which clients use which topic, with which versions
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ FOLDER = "summaries"
 WINDOW = "1 minute"
 
 ACCURACY = 1000
-"""Percentiles are off by a thousandth of the rows at most."""
+"""The error of percentiles is at most a thousandth of the rows."""
 
 
 def make_summaries(spark: SparkSession, out: str, window: str = WINDOW) -> dict[str, DataFrame]:
@@ -31,8 +31,8 @@ def make_summaries(spark: SparkSession, out: str, window: str = WINDOW) -> dict[
 
     Args:
         spark: A session.
-        out: Where the job has written; the table of exchanges must be there.
-        window: How long the windows are, as Spark says it.
+        out: The folder of the tables; the table of exchanges must be there.
+        window: The length of the windows, in Spark's notation.
     """
     exchanges = read(spark, out, "exchanges")
     time = F.coalesce("request_time_ns", "response_time_ns")
@@ -53,7 +53,7 @@ def make_summaries(spark: SparkSession, out: str, window: str = WINDOW) -> dict[
 
 def response_times(exchanges: DataFrame) -> DataFrame:
     """
-    Return how long answers took, by window and API: as a whole, and by client, topic and broker.
+    Return latencies by window and API: as a whole, and by client, topic and broker.
 
     `by` is `api`, `client_id`, `client`, `topic` or `broker`, and `name` which one.
     """
@@ -84,7 +84,7 @@ def response_times(exchanges: DataFrame) -> DataFrame:
 
 
 def throughput(exchanges: DataFrame, window: str) -> DataFrame:
-    """Return how much went to and fro, by window, broker and API, and how much a second."""
+    """Return requests and bytes by window, broker and API, and the rates per second."""
     length = F.expr(f"interval {window}")
     seconds = F.unix_timestamp(F.col("window") + length) - F.unix_timestamp("window")
     return (
@@ -100,7 +100,7 @@ def throughput(exchanges: DataFrame, window: str) -> DataFrame:
 
 
 def errors(exchanges: DataFrame) -> DataFrame:
-    """Return how often each error was answered, by window, API and broker."""
+    """Return how often each error occurred in responses, by window, API and broker."""
     return (
         exchanges.withColumn("error", F.explode("errors"))
         .groupBy("window", "api", "error", "broker")
@@ -110,7 +110,7 @@ def errors(exchanges: DataFrame) -> DataFrame:
 
 
 def talkers(exchanges: DataFrame) -> DataFrame:
-    """Return who sends and gets how much, the greatest first."""
+    """Return the traffic of each client, the greatest first."""
     return (
         exchanges.groupBy("host", "client_id", "broker")
         .agg(
@@ -125,12 +125,14 @@ def talkers(exchanges: DataFrame) -> DataFrame:
 
 def topic_users(exchanges: DataFrame, fields: DataFrame) -> DataFrame:
     """
-    Return who uses which topic, with which versions of which APIs and of which client.
+    Return the clients of each topic, with the versions of the APIs and of the client software.
 
-    Clients tell their name and version in ApiVersions from version 3 on, once a connection.
+    Clients send their name and version in ApiVersions from version 3 on, once per connection.
     """
-    told = fields.where(F.col("path").isin("client_software_name", "client_software_version"))
-    software = told.groupBy("connection").agg(
+    client_fields = fields.where(
+        F.col("path").isin("client_software_name", "client_software_version")
+    )
+    software = client_fields.groupBy("connection").agg(
         *(
             F.max(F.when(F.col("path") == f"client_{name}", F.col("text"))).alias(name)
             for name in ("software_name", "software_version")

@@ -1,10 +1,10 @@
 """
-Which bytes of a collection are read together: whole files, and ranges of large pcap files.
+The units of reading: whole files, and byte ranges of large pcap files.
 
-Nothing in a pcap file says where a record begins, but for the record before it. Where a range
-begins is guessed, by a chain of headers that can be believed, and proven by where the range before
-it ended: where the two differ, the range is read again from the proven byte. Behind what could not
-be read the guess is believed: a disk or a network that fails costs the range that it fails in.
+Nothing in a pcap file marks where a record begins except the record before it. The start of a range
+is found by record sync, a chain of plausible headers, and proven by the end of the range before it:
+where the two differ, the range is read again from the proven byte. Behind an unreadable place the
+result of record sync is accepted: a failing disk or network costs only the range in which it fails.
 """
 
 from __future__ import annotations
@@ -23,28 +23,28 @@ UNKNOWN = -1
 """The start of a range in which no record was found."""
 
 BEYOND = 1 << 62
-"""The start of a range that is never reached: its file is damaged before it."""
+"""The start of a range that is never reached, because its file is damaged before it."""
 
-START_UNKNOWN = "where its packets begin is not known: what is before them could not be read"
-"""What is told of a range in which no chain is found, and which nobody can prove."""
+START_UNKNOWN = "the start of its packets is unknown: the bytes before them could not be read"
+"""The problem of a range in which no chain of headers is found, and whose start nothing proves."""
 
 
 @dataclass(frozen=True, slots=True)
 class Range:
     """
-    A part of a collection that is read alone.
+    A part of a collection that is read on its own.
 
     Attributes:
-        number: Its place in the collection.
-        path: Of the file.
-        start: The byte from which on it is read; 0: the whole file is read, header and all.
-        end: The records that begin before this byte belong to it; None: all up to the file's end.
+        number: Its position in the collection.
+        path: The file.
+        start: The byte at which reading starts; 0: the whole file is read, with its header.
+        end: Records that begin before this byte belong to the range; None: up to the file's end.
         proven: Whether a record is known to begin at `start`.
         first_packet: The number of its first packet in the collection, once that is known.
-        problem: Why not all of it can be read, and from which byte on; None where it can.
-        packets: How many are read before that; None: all that it has.
-        reassembled: The segments that fragments from before it make whole in it, packed; see
-            `split_fragments`.
+        problem: Why not all of it can be read, and from which byte on; None if it can.
+        packets: How many packets are read before that; None: all.
+        reassembled: The segments of datagrams that its fragments complete, as a serialised shard;
+            see `split_fragments`.
         clock_ns: The latest time of a segment before it, once that is known.
     """
 
@@ -73,16 +73,18 @@ class Range:
 @dataclass(frozen=True, slots=True)
 class RangeScan:
     """
-    How a range was found to be when it was read.
+    What reading a range showed.
 
     Attributes:
-        number: Of the range.
-        start: The byte at which its first record begins; `UNKNOWN` where none was found.
+        number: Number of the range.
+        start: The byte at which its first record begins; `UNKNOWN` if none was found.
         end: The byte at which the first record behind it begins, or at which reading failed.
-        packets: How many it has.
+        packets: Number of its packets.
         damaged: Whether the file can't be read further.
-        split_fragments: The fragments of which others lie elsewhere, packed; see `split_fragments`.
-        problem: Why no more of it is to be read, also where it could be later; empty: all is.
+        split_fragments: Its IP fragments of which others lie elsewhere, serialised; see
+            `split_fragments`.
+        problem: Why reading must stop at `end` from now on, even if more becomes readable; empty:
+            no reason.
         latest_ns: The latest time of a segment.
     """
 
@@ -97,7 +99,7 @@ class RangeScan:
 
 
 def ranges_of(collection: Collection, range_bytes: int = RANGE_BYTES) -> list[Range]:
-    """Divide a collection into ranges of about so many bytes."""
+    """Divide a collection into ranges of about this many bytes."""
     ranges: list[Range] = []
     for file in collection.files:
         for start, end in _bounds(file, max(range_bytes, HEADER_BYTES)):
@@ -107,17 +109,19 @@ def ranges_of(collection: Collection, range_bytes: int = RANGE_BYTES) -> list[Ra
     return ranges
 
 
-def unreadable(each: Range, problem: Problem) -> Range:
+def unreadable(byte_range: Range, problem: Problem) -> Range:
     """Return a range of which nothing is read."""
-    return replace(each, problem=problem, packets=0)
+    return replace(byte_range, problem=problem, packets=0)
 
 
-def limited_to_scan(each: Range, found: RangeScan) -> Range:
-    """Return a range of which no more is read than what was found when its packets were counted."""
-    if not found.problem:
-        return each
-    position = None if found.end == UNKNOWN else found.end
-    return replace(each, problem=Problem(found.problem, position=position), packets=found.packets)
+def limited_to_scan(byte_range: Range, scan: RangeScan) -> Range:
+    """Return a range of which no more is read than when its packets were counted."""
+    if not scan.problem:
+        return byte_range
+    position = None if scan.end == UNKNOWN else scan.end
+    return replace(
+        byte_range, problem=Problem(scan.problem, position=position), packets=scan.packets
+    )
 
 
 def _bounds(file: File, range_bytes: int) -> Iterator[tuple[int, int | None]]:
@@ -129,60 +133,62 @@ def _bounds(file: File, range_bytes: int) -> Iterator[tuple[int, int | None]]:
     yield from zip(starts, [*starts[1:], None], strict=True)
 
 
-def misplaced(ranges: Iterable[Range], seen: Mapping[int, RangeScan]) -> list[Range]:
+def misplaced(ranges: Iterable[Range], scans: Mapping[int, RangeScan]) -> list[Range]:
     """
     Return the ranges that did not begin where the ones before them ended, with their proven starts.
 
-    They are to be read again; then this is to be asked again, until nothing is left.
+    They must be scanned again; then this function is called again, until it returns none.
 
     Args:
         ranges: All ranges of the collection.
-        seen: How each was found to be, by number.
+        scans: What the scan of each showed, by number.
     """
     return [
         each
-        for each in _placed(ranges, seen)
-        if each.is_read and seen[each.number].start != each.start
+        for each in _chain(ranges, scans)
+        if each.is_read and scans[each.number].start != each.start
     ]
 
 
-def placed_ranges(ranges: Sequence[Range], seen: Mapping[int, RangeScan]) -> list[Range]:
+def placed_ranges(ranges: Sequence[Range], scans: Mapping[int, RangeScan]) -> list[Range]:
     """Return all ranges with their starts and the numbers of their first packets."""
     out: list[Range] = []
     packets = 0
-    for each in _placed(ranges, seen):
+    for each in _chain(ranges, scans):
         placed = replace(each, first_packet=packets)
         if each.is_read:
-            placed = limited_to_scan(placed, seen[each.number])
-            packets += seen[each.number].packets
+            placed = limited_to_scan(placed, scans[each.number])
+            packets += scans[each.number].packets
         out.append(placed)
     return out
 
 
-def _placed(ranges: Iterable[Range], seen: Mapping[int, RangeScan]) -> Iterator[Range]:
+def _chain(ranges: Iterable[Range], scans: Mapping[int, RangeScan]) -> Iterator[Range]:
     """Yield the ranges, each from where the one before it was found to end."""
     for _, of_file in groupby(ranges, lambda each: each.path):
         start: int | None = None
         for each in of_file:
-            found = seen[each.number]
+            scan = scans[each.number]
             if start is None:
-                placed = _by_itself(each, found)
+                placed = _without_predecessor(each, scan)
             else:
                 placed = replace(each, start=start, proven=True)
             yield placed
             if placed.is_empty:
                 start = placed.start
-            elif placed.problem or found.problem:
+            elif placed.problem or scan.problem:
                 start = None
             else:
-                # What is behind damage is never read.
-                start = BEYOND if found.damaged else found.end
+                # Nothing behind damage is read.
+                start = BEYOND if scan.damaged else scan.end
 
 
-def _by_itself(each: Range, found: RangeScan) -> Range:
-    """Return a range before which nothing is known: it is believed to begin where it seems to."""
-    if each.proven:
-        return each
-    if found.start == UNKNOWN:
-        return unreadable(each, Problem(found.problem or START_UNKNOWN, position=each.start))
-    return replace(each, start=found.start, proven=True)
+def _without_predecessor(byte_range: Range, scan: RangeScan) -> Range:
+    """Return a range whose predecessor proves nothing: its own scan is accepted."""
+    if byte_range.proven:
+        return byte_range
+    if scan.start == UNKNOWN:
+        return unreadable(
+            byte_range, Problem(scan.problem or START_UNKNOWN, position=byte_range.start)
+        )
+    return replace(byte_range, start=scan.start, proven=True)

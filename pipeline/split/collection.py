@@ -1,4 +1,4 @@
-"""The files of a collection, in the order in which they are one capture."""
+"""The files of a collection, in the order in which they form one capture."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from dissector.errors import CaptureError, ReadError, UsageError
 from pipeline.storage.filesystems import ReadablePrefix, expand_paths, open_file, size_of
 from pipeline.storage.task_attempts import MAX_ATTEMPTS
 
-_LOOK_BYTES = 1 << 16
-"""How much of a file is looked at for its first packet, as a rule."""
+_HEAD_BYTES = 1 << 16
+"""How much of a file is usually read to find its first packet."""
 
 _MAGIC_BYTES = 4
 
-_AT_A_TIME = 16
-"""Files looked at side by side: those of other machines are waited for."""
+_PARALLEL_FILES = 16
+"""Files inspected in parallel, because remote ones have latency."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,10 +30,10 @@ class File:
 
     Attributes:
         path: As it was named or found.
-        size: Its bytes, as it lies.
-        first_ns: When its first packet was captured; None where it has none.
-        divisible: Whether it is a pcap file that is not compressed: its parts can be read alone.
-        problem: Why it can't be read at all; empty where it can.
+        size: Its stored size in bytes.
+        first_ns: Capture time of its first packet; None if it has none.
+        divisible: Whether it is an uncompressed pcap file, whose ranges can be read separately.
+        problem: Why it can't be read at all; empty if it can.
     """
 
     path: str
@@ -49,31 +49,31 @@ class Collection:
     Files that are read as one capture.
 
     Attributes:
-        files: In the order of their first packets; those that begin together, and those without
-            packets, by their paths.
+        files: In the order of their first packets; files that begin at the same time, and files
+            without packets, by path.
     """
 
     files: tuple[File, ...]
 
     @classmethod
     def of(cls, paths: Iterable[str]) -> Collection:
-        """Return the collection of what paths, folders and patterns stand for."""
-        with ThreadPoolExecutor(_AT_A_TIME) as pool:
+        """Return the collection of the files that paths, folders and patterns stand for."""
+        with ThreadPoolExecutor(_PARALLEL_FILES) as pool:
             return cls.ordered(pool.map(inspect_file, expand_paths(paths)))
 
     @classmethod
     def ordered(cls, files: Iterable[File]) -> Collection:
-        """Put files in order."""
-        return cls(tuple(sorted(files, key=_place)))
+        """Return the collection of these files, in order."""
+        return cls(tuple(sorted(files, key=_order_key)))
 
 
 def find_captures(paths: Iterable[str]) -> Collection:
     """
-    Return the collection of what paths stand for, if anything of it can be read.
+    Return the collection of the files that paths stand for.
 
     Raises:
         UsageError: Paths stand for no file.
-        CaptureError: There is not one capture; tells the first file, as the other commands do.
+        CaptureError: None of the files is a capture; names the first, as the other commands do.
     """
     collection = Collection.of(paths)
     if not collection.files:
@@ -84,24 +84,24 @@ def find_captures(paths: Iterable[str]) -> Collection:
     return collection
 
 
-def _place(file: File) -> tuple[bool, int, str]:
+def _order_key(file: File) -> tuple[bool, int, str]:
     return file.first_ns is None, file.first_ns or 0, file.path
 
 
 def inspect_file(path: str, tries: int = MAX_ATTEMPTS) -> File:
-    """Return what the beginning of a file tells; what fails is tried so often."""
+    """Return what the beginning of a file shows; a failing read is tried this often."""
     try:
         size = size_of(path)
         with open_file(path) as opened:
             divisible = is_pcap(opened.read(_MAGIC_BYTES))
             opened.seek(0)
-            # Only what it begins with is asked for: behind it there may be what can't be read.
+            # Only the beginning is read: what follows may be unreadable.
             readable = ReadablePrefix(opened, is_last_try=tries == 1)
             first_ns = _first_ns(readable)
             if first_ns is None and readable.failure:
                 if tries > 1 or not divisible:
                     raise readable.failure
-                first_ns = _claimed_ns(opened)
+                first_ns = _first_record_ns(opened)
     except CaptureError as error:
         if isinstance(error, ReadError) and tries > 1:
             return inspect_file(path, tries - 1)
@@ -110,8 +110,8 @@ def inspect_file(path: str, tries: int = MAX_ATTEMPTS) -> File:
 
 
 def _first_ns(file: ReadablePrefix) -> int | None:
-    """Return when the first packet was captured that can be read."""
-    windows = read_packets(["-"], window_bytes=_LOOK_BYTES, stdin=file)  # type: ignore[arg-type]
+    """Return the capture time of the first readable packet."""
+    windows = read_packets(["-"], window_bytes=_HEAD_BYTES, stdin=file)  # type: ignore[arg-type]
     try:
         return next((int(each.time_ns[0]) for each in windows if len(each)), None)
     except CaptureError:
@@ -120,8 +120,8 @@ def _first_ns(file: ReadablePrefix) -> int | None:
         return None
 
 
-def _claimed_ns(file: BinaryIO) -> int | None:
-    """Return the time in the header of a pcap file's first packet, which itself can't be read."""
+def _first_record_ns(file: BinaryIO) -> int | None:
+    """Return the time in the header of a pcap file's first record, whose packet can't be read."""
     file.seek(0)
     reader = PcapReader(file.read(HEADER_BYTES))
     with suppress(ReadError):

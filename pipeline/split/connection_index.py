@@ -1,4 +1,4 @@
-"""The index pass: which connections have packets in which ranges, by their headers alone."""
+"""The index pass: which connections have packets in which ranges, from packet headers alone."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from pipeline.split.split_fragments import FragmentCollector, reassembled_segmen
 SCHEMA = pa.schema(
     {"range": pa.int32(), "key": pa.int64(), "segments": pa.int64(), "bytes": pa.int64()}
 )
-"""What is known of a connection in a range: its segments there, and the bytes they carry."""
+"""The index of a connection in a range: its segments there, and the bytes they carry."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class RangeIndex:
     What the index pass found in a range.
 
     Attributes:
-        scan: How the range was found to be.
+        scan: What reading the range showed.
         rows: A row of `SCHEMA` for each key.
     """
 
@@ -36,38 +36,38 @@ class RangeIndex:
     rows: pa.RecordBatch
 
 
-def index_range(each: Range, window_bytes: int = WINDOW_BYTES) -> RangeIndex:
-    """Read the headers of a range."""
-    reader, layers, tally = RangeReader(each, window_bytes), Layers(), ConnectionCounts()
-    loose = FragmentCollector()
+def index_range(byte_range: Range, window_bytes: int = WINDOW_BYTES) -> RangeIndex:
+    """Read the packet headers of a range."""
+    reader, layers, counts = RangeReader(byte_range, window_bytes), Layers(), ConnectionCounts()
+    fragments = FragmentCollector()
     for packets in reader.windows():
-        tally.add(layers.segments(packets))
-        loose.update(packets, layers.incomplete_packets)
+        counts.add(layers.segments(packets))
+        fragments.update(packets, layers.incomplete_packets)
         del packets
-    seen = replace(reader.scan, split_fragments=loose.packed(), latest_ns=layers.clock_ns)
-    return RangeIndex(seen, _rows(each, tally))
+    scan = replace(reader.scan, split_fragments=fragments.serialised(), latest_ns=layers.clock_ns)
+    return RangeIndex(scan, _rows(byte_range, counts))
 
 
 def index_reassembled(ranges: Iterable[Range]) -> Iterator[pa.RecordBatch]:
-    """Yield rows for the connections of segments that only `made_whole` has found."""
-    for each in ranges:
-        segments = reassembled_segments(each, lambda name: 0)
+    """Yield rows for the connections of segments that `add_reassembled` has added to ranges."""
+    for byte_range in ranges:
+        segments = reassembled_segments(byte_range, lambda name: 0)
         if segments is not None:
-            tally = ConnectionCounts()
-            tally.add(segments)
-            yield _rows(each, tally)
+            counts = ConnectionCounts()
+            counts.add(segments)
+            yield _rows(byte_range, counts)
 
 
-def _rows(each: Range, tally: ConnectionCounts) -> pa.RecordBatch:
-    counts = tally.rows()
-    number = np.full(len(counts), each.number, np.int32)
-    columns = [number, *(np.ascontiguousarray(column) for column in counts.T)]
+def _rows(byte_range: Range, counts: ConnectionCounts) -> pa.RecordBatch:
+    rows = counts.rows()
+    number = np.full(len(rows), byte_range.number, np.int32)
+    columns = [number, *(np.ascontiguousarray(column) for column in rows.T)]
     return pa.RecordBatch.from_arrays(columns, schema=SCHEMA)
 
 
 def crossing_keys(rows: Iterable[pa.RecordBatch]) -> Int64s:
-    """Return the keys that are in more than one range, in order; each has one row a range."""
+    """Return the keys that are in more than one range, in order; each has one row per range."""
     keys = [np.zeros(0, np.int64), *(np.asarray(each.column("key")) for each in rows)]
     found, ranges = np.unique(np.concatenate(keys), return_counts=True)
-    out: Int64s = found[ranges > 1]
-    return out
+    crossing: Int64s = found[ranges > 1]
+    return crossing

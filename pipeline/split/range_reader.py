@@ -1,4 +1,4 @@
-"""A range becomes windows of packets, and tells where it ended."""
+"""Reads a range as windows of packets, and records where it ended."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from pipeline.split.record_sync import sync_to_record
 from pipeline.storage.filesystems import FileSection, ReadablePrefix, open_file
 from pipeline.storage.task_attempts import will_be_retried
 
-_GUESS_BYTES = 1 << 20
-"""How much of a range is looked at for its first record at a time."""
+_SYNC_BYTES = 1 << 20
+"""How much of a range is searched at a time for its first record."""
 
-_ALL = 1 << 62
+_NO_LIMIT = 1 << 62
 """More packets than there are."""
 
 
@@ -29,29 +29,31 @@ class RangeReader:
     Reads one range.
 
     Attributes:
-        scan: How it was found to be, once all windows were given.
+        scan: What reading the range showed, once all windows were yielded.
     """
 
-    def __init__(self, each: Range, window_bytes: int = WINDOW_BYTES) -> None:
-        self._range = each
+    def __init__(self, byte_range: Range, window_bytes: int = WINDOW_BYTES) -> None:
+        self._range = byte_range
         self._window_bytes = window_bytes
-        start = each.start if each.proven else UNKNOWN
-        self.scan = RangeScan(each.number, start, each.end or 0, 0, damaged=False)
+        start = byte_range.start if byte_range.proven else UNKNOWN
+        self.scan = RangeScan(byte_range.number, start, byte_range.end or 0, 0, damaged=False)
 
     def windows(self) -> Iterator[Packets]:
         """
-        Yield the packets of the range; what can't be read is told as a problem.
+        Yield the packets of the range; unreadable bytes are reported as a problem.
 
         Raises:
-            ReadError: A file can't be read now, and Spark will try again.
+            ReadError: A file can't be read now, and Spark will retry the task.
         """
-        each = self._range
-        if each.is_empty:
+        byte_range = self._range
+        if byte_range.is_empty:
             return
         try:
-            yield from self._counted()
-            if each.problem:
-                raise CaptureError(each.path, each.problem.what, each.problem.position)
+            yield from self._limited_windows()
+            if byte_range.problem:
+                raise CaptureError(
+                    byte_range.path, byte_range.problem.what, byte_range.problem.position
+                )
         except CaptureError as error:
             if isinstance(error, ReadError):
                 if will_be_retried():
@@ -59,31 +61,33 @@ class RangeReader:
                 stop = UNKNOWN if error.position is None else error.position
                 self.scan = replace(self.scan, problem=error.what, end=stop)
             self.scan = replace(self.scan, damaged=True)
-            yield _no_packets(each, self.scan.packets, Problem(error.what, position=error.position))
+            yield _problem_window(
+                byte_range, self.scan.packets, Problem(error.what, position=error.position)
+            )
 
-    def _counted(self) -> Iterator[Packets]:
-        """Yield the packets that are to be read, also where there are more by now."""
-        each = self._range
-        left = _ALL if each.packets is None else each.packets
-        if not left:
+    def _limited_windows(self) -> Iterator[Packets]:
+        """Yield the packets up to the counted number, even if more are readable by now."""
+        byte_range = self._range
+        remaining = _NO_LIMIT if byte_range.packets is None else byte_range.packets
+        if not remaining:
             return
-        for window in self._whole() if each.start == 0 else self._section():
-            count = min(len(window), left)
-            left -= count
-            problems = [(each.path, problem) for _, problem in window.problems]
+        for window in self._whole() if byte_range.start == 0 else self._section():
+            count = min(len(window), remaining)
+            remaining -= count
+            problems = [(byte_range.path, problem) for _, problem in window.problems]
             self.scan = replace(self.scan, packets=self.scan.packets + count)
-            yield _first(window, count, problems)
-            if not left:
+            yield _first_packets(window, count, problems)
+            if not remaining:
                 return
             del window
 
     def _whole(self) -> Iterator[Packets]:
         each = self._range
         with open_file(each.path) as file:
-            yield from self._packets(file)
+            yield from self._readable_windows(file)
 
-    def _packets(self, file: BinaryIO) -> Iterator[Packets]:
-        """Yield all packets up to where the file can't be read."""
+    def _readable_windows(self, file: BinaryIO) -> Iterator[Packets]:
+        """Yield all packets up to where the file becomes unreadable."""
         readable = ReadablePrefix(file, is_last_try=not will_be_retried())
         windows = read_packets(["-"], window_bytes=self._window_bytes, stdin=readable)  # type: ignore[arg-type]
         try:
@@ -95,66 +99,70 @@ class RangeReader:
         except CaptureError:
             if readable.failure is None:
                 raise
-        # It is no end that a capture has: it is not told as one.
+        # The unreadable place is not the end of the capture, so that problem is not reported.
         if readable.failure is not None:
             raise readable.failure
 
     def _section(self) -> Iterator[Packets]:
         """Yield the records that begin in the range."""
-        each = self._range
-        with open_file(each.path) as file:
+        byte_range = self._range
+        with open_file(byte_range.path) as file:
             header = file.read(HEADER_BYTES)
             if len(header) < HEADER_BYTES or not is_pcap(header):
-                raise CaptureError(each.path, "has changed while it was read")
-            start = each.start if each.proven else _guessed(file, header, each)
+                raise CaptureError(byte_range.path, "has changed while it was read")
+            start = (
+                byte_range.start if byte_range.proven else _synced_start(file, header, byte_range)
+            )
         self.scan = replace(self.scan, start=start)
         if start == UNKNOWN:
             return
         record_bytes = PcapReader(header).needed_bytes
         at = start
-        end = 1 << 62 if each.end is None else each.end
-        with FileSection(each.path, header, start, each.end) as section:
-            for window in self._packets(section):  # type: ignore[arg-type]
-                begins = at + np.cumsum(window.captured + record_bytes)
-                begins -= window.captured + record_bytes
-                count = int(np.searchsorted(begins, end))
-                mine, damaged = _mine(window.problems, start - HEADER_BYTES, end)
-                past = count < len(window)
-                at = int(begins[count]) if past else at + _bytes_of(window, record_bytes)
+        end = 1 << 62 if byte_range.end is None else byte_range.end
+        with FileSection(byte_range.path, header, start, byte_range.end) as section:
+            for window in self._readable_windows(section):  # type: ignore[arg-type]
+                starts = at + np.cumsum(window.captured + record_bytes)
+                starts -= window.captured + record_bytes
+                count = int(np.searchsorted(starts, end))
+                problems, damaged = _problems_before(window.problems, start - HEADER_BYTES, end)
+                is_past_end = count < len(window)
+                at = (
+                    int(starts[count]) if is_past_end else at + _records_bytes(window, record_bytes)
+                )
                 self.scan = replace(self.scan, end=at, damaged=damaged)
-                if count or mine:
-                    yield _first(window, count, mine)
-                if past or at >= end:
+                if count or problems:
+                    yield _first_packets(window, count, problems)
+                if is_past_end or at >= end:
                     return
                 del window
 
 
-def _guessed(file: BinaryIO, header: bytes, each: Range) -> int:
-    """Return where a range seems to begin, in what can be read of it."""
+def _synced_start(file: BinaryIO, header: bytes, byte_range: Range) -> int:
+    """Return where record sync finds the start of a range, in its readable part."""
     readable = ReadablePrefix(file, is_last_try=not will_be_retried())
-    start = sync_to_record(readable, header, each, _GUESS_BYTES)  # type: ignore[arg-type]
+    start = sync_to_record(readable, header, byte_range, _SYNC_BYTES)  # type: ignore[arg-type]
     if start == UNKNOWN and readable.failure is not None:
         raise readable.failure
     return start
 
 
-def _bytes_of(window: Packets, record_bytes: int) -> int:
+def _records_bytes(window: Packets, record_bytes: int) -> int:
     return int(window.captured.sum()) + record_bytes * len(window)
 
 
-def _mine(
+def _problems_before(
     problems: list[tuple[str, Problem]], shift: int, end: int
 ) -> tuple[list[tuple[str, Problem]], bool]:
-    """Return the problems before the end of the range, with their places in the file."""
+    """Return the problems before the end of the range, with their positions in the file."""
     placed = [
         (name, replace(each, position=None if each.position is None else each.position + shift))
         for name, each in problems
     ]
-    mine = [each for each in placed if each[1].position is None or each[1].position < end]
-    return mine, bool(mine)
+    before = [each for each in placed if each[1].position is None or each[1].position < end]
+    return before, bool(before)
 
 
-def _first(window: Packets, count: int, problems: list[tuple[str, Problem]]) -> Packets:
+def _first_packets(window: Packets, count: int, problems: list[tuple[str, Problem]]) -> Packets:
     """Return the first packets of a window."""
     return Packets(
         data=window.data,
@@ -169,9 +177,9 @@ def _first(window: Packets, count: int, problems: list[tuple[str, Problem]]) -> 
     )
 
 
-def _no_packets(each: Range, packets: int, problem: Problem) -> Packets:
+def _problem_window(byte_range: Range, packets: int, problem: Problem) -> Packets:
     none, small = np.zeros(0, np.int64), np.zeros(0, np.int32)
     data = np.zeros(0, np.uint8)
-    first = each.first_packet + packets
-    problems = [(each.path, problem)]
+    first = byte_range.first_packet + packets
+    problems = [(byte_range.path, problem)]
     return Packets(data, first, none, none, none, none, small, small, problems)

@@ -1,4 +1,4 @@
-"""Where a record begins in the middle of a pcap file, as far as that can be believed."""
+"""Record sync: finds a plausible record boundary in the middle of a pcap file."""
 
 from __future__ import annotations
 
@@ -13,88 +13,94 @@ from dissector.kernel import Kernel
 from pipeline.split.byte_ranges import UNKNOWN, Range
 
 CHAIN = 6
-"""How many headers must follow one another for the first to be believed."""
+"""How many headers must follow one another for the first to be accepted."""
 
 MAX_PACKET_BYTES = 1 << 18
-"""No packet of a chain is longer; what is longer is found by reading on."""
+"""No packet of a chain is longer; a longer packet is found when reading on."""
 
 MAX_APART_S = 1 << 17
-"""How far the times of neighbours may be apart: a day and a half."""
+"""How far the times of neighbouring records may be apart: a day and a half."""
 
 _NANOSECOND_MAGICS = (b"\x4d\x3c\xb2\xa1", b"\xa1\xb2\x3c\x4d")
 
 
-def sync_to_record(file: BinaryIO, header: bytes, each: Range, look_bytes: int) -> int:
+def sync_to_record(file: BinaryIO, header: bytes, byte_range: Range, look_bytes: int) -> int:
     """
-    Return the byte at which the first record of a range may begin; `UNKNOWN` where none may.
+    Return the byte at which the first record of a range seems to begin; `UNKNOWN` if none is found.
 
     Args:
-        file: The file; it is read from another place then.
-        header: Its header.
-        each: The range.
-        look_bytes: How much is read at a time, beyond a chain of the longest records.
+        file: The file; its position changes.
+        header: Its file header.
+        byte_range: The range.
+        look_bytes: How much is read at a time, in addition to a chain of the longest records.
     """
     big = int(header[:1] == b"\xa1")
-    units = 1_000_000_000 if header[:4] in _NANOSECOND_MAGICS else 1_000_000
+    units_per_s = 1_000_000_000 if header[:4] in _NANOSECOND_MAGICS else 1_000_000
     snaplen = struct.unpack_from(">I" if big else "<I", header, 16)[0]
     longest = min(snaplen, MAX_PACKET_BYTES) if snaplen else MAX_PACKET_BYTES
     record_bytes = PcapReader(header).needed_bytes
     reach = (CHAIN + 1) * (MAX_PACKET_BYTES + record_bytes)
-    at = each.start
-    while each.end is None or at < each.end:
+    at = byte_range.start
+    while byte_range.end is None or at < byte_range.end:
         file.seek(at)
         data = _read(file, look_bytes + reach)
-        last = len(data) < look_bytes + reach
-        count = len(data) if last else look_bytes
-        if each.end is not None:
-            count = min(count, each.end - at)
+        is_at_end = len(data) < look_bytes + reach
+        count = len(data) if is_at_end else look_bytes
+        if byte_range.end is not None:
+            count = min(count, byte_range.end - at)
         found: int = find_record_chain(
             np.frombuffer(data, np.uint8),
             big,
             record_bytes,
-            units,
+            units_per_s,
             longest,
             count,
-            int(last),
+            int(is_at_end),
             work=count,
         )
         if found < count:
             return at + found
-        if last:
+        if is_at_end:
             return UNKNOWN
         at += count
     return UNKNOWN
 
 
 def _read(file: BinaryIO, size: int) -> bytes:
-    pieces = []
-    while size > 0 and (piece := file.read(size)):
-        pieces.append(piece)
-        size -= len(piece)
-    return b"".join(pieces)
+    blocks = []
+    while size > 0 and (block := file.read(size)):
+        blocks.append(block)
+        size -= len(block)
+    return b"".join(blocks)
 
 
 @Kernel
 def find_record_chain(
-    data: Any, big: int, record_bytes: int, units: int, longest: int, count: int, last: int
+    data: Any,
+    big: int,
+    record_bytes: int,
+    units_per_s: int,
+    longest: int,
+    count: int,
+    is_at_end: int,
 ) -> int:
     """
-    Return where the first chain of headers begins before `count`; `count` where none does.
+    Return where the first chain of headers before `count` begins; `count` if there is none.
 
     Args:
         data: Bytes of the file.
-        big: Whether the highest byte of a number comes first.
-        record_bytes: Of each record's header.
-        units: In a second.
+        big: Whether integers are big-endian.
+        record_bytes: Size of a record header.
+        units_per_s: Units of the fraction of a second per second.
         longest: The longest packet.
-        count: Before which byte it is to begin.
-        last: Whether the file ends with `data`; a chain that ends there is believed.
+        count: The chain must begin before this offset.
+        is_at_end: Whether the file ends with `data`; a shorter chain that ends there is accepted.
     """
     for begin in range(count):
         at = begin
-        links = 0
+        headers = 0
         seconds = 0
-        while links < CHAIN and at + record_bytes <= len(data):
+        while headers < CHAIN and at + record_bytes <= len(data):
             captured = u32_of(data, at + 8, big)
             original = u32_of(data, at + 12, big)
             now = u32_of(data, at, big)
@@ -104,13 +110,13 @@ def find_record_chain(
                 or captured > longest
                 or captured > original
                 or original > MAX_PACKET_BYTES
-                or u32_of(data, at + 4, big) >= units
-                or (links > 0 and apart > MAX_APART_S)
+                or u32_of(data, at + 4, big) >= units_per_s
+                or (headers > 0 and apart > MAX_APART_S)
             ):
                 break
             seconds = now
-            links += 1
+            headers += 1
             at += record_bytes + captured
-        if links == CHAIN or (last != 0 and links > 0 and at == len(data)):
+        if headers == CHAIN or (is_at_end != 0 and headers > 0 and at == len(data)):
             return begin
     return count

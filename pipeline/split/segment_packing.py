@@ -1,4 +1,4 @@
-"""The loop that packs segments for their parts."""
+"""The kernel that packs segments into rows for shards."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dissector.kernel import Kernel, device_function
 from dissector.kernel.memcpy import copy_bytes
 
 NETWORK, SOURCE_PORT, TARGET_PORT, SOURCE, TARGET = 0, 1, 2, 3, 5
-"""Columns of ends: from where to where segments go; addresses are high and low, signed."""
+"""Columns of the table of endpoint pairs: network, ports and addresses (high and low, signed)."""
 
 ENDPOINT_COLUMNS = 7
 
@@ -20,8 +20,8 @@ PACKET, TIME, FLAGS, SEQ, ACK, LENGTHS, CLOCK = range(7)
 """
 Columns of rows, a row for each segment.
 
-With the flags stands the number of the ends, 8 bits higher; the lengths are the one that was sent,
-32 bits higher, and the captured one.
+FLAGS also holds the number of the endpoint pair, 8 bits higher; LENGTHS is the length on the wire,
+32 bits higher, and the captured length.
 """
 
 ROW_COLUMNS = 7
@@ -30,7 +30,7 @@ _STEPS = 12
 
 
 @device_function
-def _end_of(
+def _endpoints_of(
     ends: Any,
     slots: Any,
     secret: Any,
@@ -42,7 +42,7 @@ def _end_of(
     target_port: int,
     i: int,
 ) -> int:
-    """Return the number of the ends of segment `i`, which may be new: then it is `count`."""
+    """Return the number of the endpoint pair of segment `i`; a new pair gets the number `count`."""
     last = len(slots) - 1
     high, low, to_high, to_low = source[i, 0], source[i, 1], target[i, 0], target[i, 1]
     slot = last & hash_endpoints(
@@ -91,7 +91,7 @@ def _pack(
     slots: Any,
     secret: Any,
     state: Any,
-    places: Any,
+    positions: Any,
     rows: Any,
     payload: Any,
 ) -> int:
@@ -99,15 +99,17 @@ def _pack(
     Write a row for each segment that has a part, and its payload, behind those of its part.
 
     Returns:
-        The first segment that finds no room for its ends, or their number. `state` says how many
-        ends there are and with which segment to begin, `places` where each part goes on.
+        The first segment whose endpoint pair finds no room, or the number of segments. `state`
+            holds
+        the number of pairs and the segment to begin with, `positions` the next row and byte of each
+        part.
     """
     count = state[0]
     i: int = state[1]
     while i < len(into) and count < len(ends):
         part = into[i]
         if part >= 0:
-            end = _end_of(
+            pair = _endpoints_of(
                 ends,
                 slots,
                 secret,
@@ -119,20 +121,20 @@ def _pack(
                 target_port[i],
                 i,
             )
-            if end == count:
+            if pair == count:
                 count += 1
-            row = places[part, 0]
+            row = positions[part, 0]
             rows[row, PACKET] = packet[i]
             rows[row, TIME] = time_ns[i]
-            rows[row, FLAGS] = end * 256 + flags[i]
+            rows[row, FLAGS] = pair * 256 + flags[i]
             rows[row, SEQ] = seq[i]
             rows[row, ACK] = ack[i]
             rows[row, LENGTHS] = length[i] * 0x100000000 + captured[i]
             rows[row, CLOCK] = clock_ns[i]
-            places[part, 0] += 1
+            positions[part, 0] += 1
             if captured[i] > 0:
-                copy_bytes(payload, places[part, 1], data, start[i], captured[i])
-                places[part, 1] += captured[i]
+                copy_bytes(payload, positions[part, 1], data, start[i], captured[i])
+                positions[part, 1] += captured[i]
         i += 1
     state[0], state[1] = count, i
     return i
@@ -140,7 +142,7 @@ def _pack(
 
 class EndpointTable:
     """
-    From where to where segments go, each once, by number.
+    Endpoint pairs of segments, each once, by number.
 
     Attributes:
         rows: The table; there is room for more.
@@ -153,22 +155,22 @@ class EndpointTable:
 
     def pack(self, segments: Segments, into: Int64s, sums: Int64s) -> tuple[Int64s, Bytes]:
         """
-        Return the rows of segments that have a part, part by part, and their payload likewise.
+        Return the rows of segments that have a part, ordered by part, and their payload likewise.
 
         Args:
             segments: The segments.
             into: The part of each, or -1.
-            sums: How many segments and bytes each part gets.
+            sums: Number of segments and bytes of each part.
         """
         total = sums.sum(axis=0)
         rows = np.empty((int(total[0]), ROW_COLUMNS), np.int64)
         payload = np.empty(int(total[1]), np.uint8)
-        places = np.ascontiguousarray(np.cumsum(sums, axis=0) - sums)
+        positions = np.ascontiguousarray(np.cumsum(sums, axis=0) - sums)
         columns = _columns(segments)
         state = np.array([self._count, 0], np.int64)
         while True:
             work = _STEPS * (len(into) - int(state[1]))
-            tables = self.rows, self._slots, SECRET, state, places, rows, payload
+            tables = self.rows, self._slots, SECRET, state, positions, rows, payload
             at: int = _pack(into, segments.data, *columns, *tables, work=work)
             self._count = int(state[0])
             if at == len(into):
@@ -180,11 +182,11 @@ class EndpointTable:
         rows[: self._count] = self.rows
         self._slots = np.zeros(2 * len(self._slots), np.int64)
         self.rows = rows
-        _scatter_again(rows, self._slots, SECRET, self._count, work=4 * self._count)
+        _rehash(rows, self._slots, SECRET, self._count, work=4 * self._count)
 
 
 @Kernel
-def _scatter_again(ends: Any, slots: Any, secret: Any, count: int) -> None:
+def _rehash(ends: Any, slots: Any, secret: Any, count: int) -> None:
     """Fill empty slots."""
     last = len(slots) - 1
     for row in range(count):
@@ -204,7 +206,7 @@ def _scatter_again(ends: Any, slots: Any, secret: Any, count: int) -> None:
 
 
 def _columns(segments: Segments) -> tuple[Any, ...]:
-    """Return the columns in the order in which the loop takes them."""
+    """Return the columns in the order of the kernel's parameters."""
     addresses = (
         np.ascontiguousarray(column).view(np.int64) for column in (segments.source, segments.target)
     )

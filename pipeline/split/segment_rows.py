@@ -1,4 +1,4 @@
-"""Columns of segments taken apart and put together."""
+"""Selection and concatenation of rows of `Segments`."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ def select_rows(segments: Segments, rows: Any) -> Segments:
     return Segments(data=segments.data, **columns)
 
 
-def concatenate(pieces: Sequence[Segments]) -> Segments:
+def concatenate(batches: Sequence[Segments]) -> Segments:
     """Return segments one behind another, and their bytes likewise."""
-    if len(pieces) == 1:
-        return pieces[0]
+    if len(batches) == 1:
+        return batches[0]
     columns: dict[str, Any] = {
-        name: np.concatenate([getattr(each, name) for each in pieces]) for name in _COLUMNS
+        name: np.concatenate([getattr(each, name) for each in batches]) for name in _COLUMNS
     }
-    shifts = [0, *accumulate(len(each.data) for each in pieces[:-1])]
+    shifts = [0, *accumulate(len(each.data) for each in batches[:-1])]
     columns["start"] = np.concatenate(
-        [each.start + shift for each, shift in zip(pieces, shifts, strict=True)]
+        [each.start + shift for each, shift in zip(batches, shifts, strict=True)]
     )
-    return Segments(data=np.concatenate([each.data for each in pieces]), **columns)
+    return Segments(data=np.concatenate([each.data for each in batches]), **columns)

@@ -1,4 +1,4 @@
-"""What the engine is fed with: a range without what crosses its borders, and parcels."""
+"""Segment sources of the engine: a range without the connections that cross it, and shards."""
 
 from __future__ import annotations
 
@@ -21,34 +21,34 @@ from pipeline.split.split_fragments import reassembled_segments
 
 class RangeSource(FileNames):
     """
-    Gives the segments of connections that lie in one range; a `Feed`.
+    The segments of connections that lie in one range; a `SegmentSource`.
 
     Attributes:
-        packer: Gets the segments of those that cross its borders.
+        packer: Gets the segments of connections that cross the range's borders.
     """
 
     def __init__(
-        self, each: Range, crossing: Int64s, parts: int, window_bytes: int = WINDOW_BYTES
+        self, byte_range: Range, crossing: Int64s, parts: int, window_bytes: int = WINDOW_BYTES
     ) -> None:
-        """Begin; `crossing` are the keys that are in other ranges too, in order."""
+        """Start; `crossing` are the keys that are in other ranges too, in order."""
         super().__init__()
-        self._reader = RangeReader(each, window_bytes)
-        self._layers = Layers(each.clock_ns)
+        self._reader = RangeReader(byte_range, window_bytes)
+        self._layers = Layers(byte_range.clock_ns)
         self._crossing = KeySet(crossing)
         self._parts = parts
-        self._whole = reassembled_segments(each, self._layers.network_number)
-        self.add(each.first_packet, each.path)
+        self._reassembled = reassembled_segments(byte_range, self._layers.network_number)
+        self.add(byte_range.first_packet, byte_range.path)
         self.packets = 0
         self.bytes = 0
         self.file_bytes = 0
         self.begin_ns = 0
         self.networks = self._layers.networks
         self.passed_over = self._layers.passed_over
-        self.packer = ShardPacker(each.number, self.networks)
+        self.packer = ShardPacker(byte_range.number, self.networks)
 
     @property
-    def crowded(self) -> int:
-        """How often an incomplete datagram was given up for a new one."""
+    def evicted(self) -> int:
+        """How often an incomplete datagram was dropped for a new one."""
         return self._layers.evicted
 
     def windows(self) -> Iterator[tuple[Segments, FileProblems]]:
@@ -57,29 +57,33 @@ class RangeSource(FileNames):
             self.packets += len(packets)
             self.bytes += int(packets.captured.sum())
             clock_ns = self._layers.clock_ns
-            segments = self._with_whole(self._layers.segments(packets), packets, clock_ns)
-            yield self._stay(segments), packets.problems
+            segments = self._with_reassembled(self._layers.segments(packets), packets, clock_ns)
+            yield self._keep_local(segments), packets.problems
             del segments
             del packets
         self._layers.finish()
 
-    def _with_whole(self, segments: Segments, packets: Packets, clock_ns: int) -> Segments:
-        """Return segments with those that fragments from before the range make whole."""
-        if self._whole is None:
+    def _with_reassembled(self, segments: Segments, packets: Packets, clock_ns: int) -> Segments:
+        """Return segments with those that fragments from earlier ranges complete."""
+        if self._reassembled is None:
             return segments
-        number = self._whole.packet
-        here = (number >= packets.first) & (number < packets.first + len(packets))
-        if not here.any():
+        number = self._reassembled.packet
+        is_in_window = (number >= packets.first) & (number < packets.first + len(packets))
+        if not is_in_window.any():
             return segments
         self._layers.clock_ns = clock_ns
-        both = concatenate([segments, select_rows(self._whole, np.flatnonzero(here))])
-        return self._layers.with_clock(select_rows(both, np.argsort(both.packet, kind="stable")))
+        merged = concatenate(
+            [segments, select_rows(self._reassembled, np.flatnonzero(is_in_window))]
+        )
+        return self._layers.with_clock(
+            select_rows(merged, np.argsort(merged.packet, kind="stable"))
+        )
 
-    def _stay(self, segments: Segments) -> Segments:
-        """Return the segments that stay, and send away the others."""
+    def _keep_local(self, segments: Segments) -> Segments:
+        """Return the segments of local connections; pack the others."""
         into, sums = self._crossing.assign_parts(segments, self._parts)
-        away = int(sums[:, 0].sum())
-        if not away:
+        crossing_count = int(sums[:, 0].sum())
+        if not crossing_count:
             return segments
         self.packer.add(segments, into, sums)
         return select_rows(segments, np.flatnonzero(into < 0))
@@ -87,16 +91,16 @@ class RangeSource(FileNames):
 
 class ShardSource(FileNames):
     """
-    Gives the segments of parcels; a `Feed`.
+    The segments of shards; a `SegmentSource`.
 
     Attributes:
-        crowded: As of a `RangeSource`: here are no datagrams.
+        evicted: As in `RangeSource`: datagrams of shards are complete.
     """
 
-    crowded = 0
+    evicted = 0
 
     def __init__(self, names: FileNames) -> None:
-        """Begin; `names` tell the files of the whole collection."""
+        """Start; `names` are the files of the whole collection."""
         super().__init__()
         self.starts, self.names = names.starts, names.names
         self.packets = 0
@@ -109,7 +113,7 @@ class ShardSource(FileNames):
 
     @property
     def state(self) -> tuple[dict[str, int], int, int]:
-        """What is kept from parcel to parcel."""
+        """The state between two calls of `segments_of`."""
         return self._numbers, self.packets, self.bytes
 
     @state.setter
@@ -118,11 +122,11 @@ class ShardSource(FileNames):
         self.networks = list(self._numbers)
 
     def segments_of(
-        self, parcels: Iterable[pa.RecordBatch], window_bytes: int = WINDOW_BYTES
+        self, shards: Iterable[pa.RecordBatch], window_bytes: int = WINDOW_BYTES
     ) -> Iterator[tuple[Segments, FileProblems]]:
-        """Yield the segments of parcels, which come in their order."""
-        pieces = (each for batch in parcels for each in unpack_shards(batch, self._numbers))
-        for segments in in_windows(pieces, window_bytes):
+        """Yield the segments of shards, which must be in order."""
+        batches = (each for batch in shards for each in unpack_shards(batch, self._numbers))
+        for segments in in_windows(batches, window_bytes):
             self.networks += list(self._numbers)[len(self.networks) :]
             self.packets += len(segments)
             self.bytes += len(segments.data)
@@ -130,5 +134,5 @@ class ShardSource(FileNames):
             del segments
 
     def windows(self) -> Iterator[tuple[Segments, FileProblems]]:
-        """Give nothing by itself: it is given parcels."""
+        """Yield nothing: shards are passed to `segments_of`."""
         return iter(())

@@ -1,8 +1,8 @@
 """
-IP fragments of which others lie in another range: they are few, and looked at all together.
+IP datagrams whose fragments lie in several ranges: they are few, and reassembled all together.
 
-The index pass gives what was incomplete at the end of a range. What those packets make whole, in
-the order of the collection, comes to the range that holds the last of them.
+The index pass returns the fragments that were incomplete at the end of a range. The segments of the
+datagrams they complete, in the order of the collection, go to the range of the last fragment.
 """
 
 from __future__ import annotations
@@ -36,60 +36,64 @@ _Packet = tuple[int, int, int, bytes]
 
 class SplitDatagrams:
     """
-    Fragments that were not whole at the end of their files, while file after file comes.
+    Reassembly of fragments that were incomplete at the end of their files, file after file.
 
-    All parts are told of all of them, and each takes the segments of its own connections.
+    Each part gets all of them, and takes the segments of its own connections.
     """
 
     def __init__(self) -> None:
         self._layers = Layers()
 
     def reassemble(
-        self, loose: bytes | None, first_packet: int, part: int, parts: int
+        self, fragments: bytes | None, first_packet: int, part: int, parts: int
     ) -> tuple[Segments, list[str]] | None:
         """
-        Return the segments of a part that the next file makes whole; None where there are none.
+        Return the segments of a part that the next file completes; None if there are none.
 
         Args:
-            loose: The fragments of the file, packed; None where it has none.
+            fragments: The file's fragments, serialised; None if it has none.
             first_packet: The number of its first packet.
             part: The part.
-            parts: How many there are.
+            parts: Number of parts.
 
         Returns:
             The segments, and the names of their networks by number.
         """
-        if not loose:
+        if not fragments:
             return None
-        rows = from_bytes(loose).to_pylist()
+        rows = from_bytes(fragments).to_pylist()
         segments = self._layers.segments(_window(rows))
         numbers = np.array([first_packet + row["packet"] for row in rows], np.int64)
         segments.packet = numbers[segments.packet]
-        tally = ConnectionCounts()
-        tally.add(segments)
-        into, _ = KeySet(tally.rows()[:, KEY]).assign_parts(segments, parts)
-        mine = np.flatnonzero(into == part)
-        return (select_rows(segments, mine), self._layers.networks) if len(mine) else None
+        counts = ConnectionCounts()
+        counts.add(segments)
+        into, _ = KeySet(counts.rows()[:, KEY]).assign_parts(segments, parts)
+        rows_of_part = np.flatnonzero(into == part)
+        return (
+            (select_rows(segments, rows_of_part), self._layers.networks)
+            if len(rows_of_part)
+            else None
+        )
 
 
 class FragmentCollector:
     """Keeps the packets of incomplete datagrams while a range is read."""
 
     def __init__(self) -> None:
-        self._kept: dict[int, _Packet] = {}
+        self._packets: dict[int, _Packet] = {}
 
     def update(self, packets: Packets, incomplete: Sequence[int]) -> None:
-        """Keep those of a window; forget what has become whole or was given up."""
-        self._kept = {
-            number: self._kept.get(number) or _packet(packets, number - packets.first)
+        """Keep a window's incomplete packets; drop those that are complete or abandoned."""
+        self._packets = {
+            number: self._packets.get(number) or _packet(packets, number - packets.first)
             for number in incomplete
         }
 
-    def packed(self) -> bytes:
-        """Return what is left, as bytes; none where nothing is."""
-        if not self._kept:
+    def serialised(self) -> bytes:
+        """Return the packets that are left, serialised; no bytes if there are none."""
+        if not self._packets:
             return b""
-        rows = [(number, *packet) for number, packet in self._kept.items()]
+        rows = [(number, *packet) for number, packet in self._packets.items()]
         columns = [
             pa.array(column, kind)
             for column, kind in zip(zip(*rows, strict=True), _SCHEMA.types, strict=True)
@@ -103,49 +107,49 @@ def _packet(packets: Packets, row: int) -> _Packet:
     return int(packets.time_ns[row]), int(packets.original[row]), int(packets.link[row]), data
 
 
-def add_reassembled(ranges: Iterable[Range], seen: Mapping[int, RangeScan]) -> list[Range]:
-    """Return the ranges with what loose fragments make whole in them, and their clocks."""
-    return _clocked(_with_segments(list(ranges), seen), seen)
+def add_reassembled(ranges: Iterable[Range], scans: Mapping[int, RangeScan]) -> list[Range]:
+    """Return the ranges with the segments that their fragments complete, and with their clocks."""
+    return _with_clocks(_with_segments(list(ranges), scans), scans)
 
 
-def _clocked(ranges: Iterable[Range], seen: Mapping[int, RangeScan]) -> list[Range]:
+def _with_clocks(ranges: Iterable[Range], scans: Mapping[int, RangeScan]) -> list[Range]:
     """Return the ranges with the latest times of segments before them."""
-    out: list[Range] = []
+    clocked: list[Range] = []
     clock_ns = 0
-    for each in ranges:
-        out.append(replace(each, clock_ns=clock_ns))
-        if not each.is_empty:
-            clock_ns = max(clock_ns, seen[each.number].latest_ns)
-        segments = reassembled_segments(each, lambda name: 0)
+    for byte_range in ranges:
+        clocked.append(replace(byte_range, clock_ns=clock_ns))
+        if not byte_range.is_empty:
+            clock_ns = max(clock_ns, scans[byte_range.number].latest_ns)
+        segments = reassembled_segments(byte_range, lambda name: 0)
         if segments is not None:
             clock_ns = max(clock_ns, int(segments.time_ns.max()))
-    return out
+    return clocked
 
 
-def _with_segments(ranges: list[Range], seen: Mapping[int, RangeScan]) -> list[Range]:
+def _with_segments(ranges: list[Range], scans: Mapping[int, RangeScan]) -> list[Range]:
     rows = [
         (each, row)
         for each in ranges
-        if not each.is_empty and seen[each.number].split_fragments
-        for row in from_bytes(seen[each.number].split_fragments).to_pylist()
+        if not each.is_empty and scans[each.number].split_fragments
+        for row in from_bytes(scans[each.number].split_fragments).to_pylist()
     ]
     if not rows:
         return ranges
     layers = Layers()
     segments = layers.segments(_window([row for _, row in rows]))
-    homes = np.array([each.number for each, _ in rows])[segments.packet]
+    range_numbers = np.array([each.number for each, _ in rows])[segments.packet]
     numbers = np.array([each.first_packet + row["packet"] for each, row in rows], np.int64)
     segments.packet = numbers[segments.packet]
-    for number in np.unique(homes).tolist():
-        mine = select_rows(segments, np.flatnonzero(homes == number))
+    for number in np.unique(range_numbers).tolist():
+        own = select_rows(segments, np.flatnonzero(range_numbers == number))
         ranges[number] = replace(
-            ranges[number], reassembled=to_bytes(pack_shard(mine, layers.networks))
+            ranges[number], reassembled=to_bytes(pack_shard(own, layers.networks))
         )
     return ranges
 
 
 def _window(rows: Sequence[Mapping[str, object]]) -> Packets:
-    """Return packets as if they had been captured one behind the other."""
+    """Return packets as a window, as if they had been captured one after another."""
     data = [bytes(row["data"]) for row in rows]  # type: ignore[call-overload]
     captured = np.array([len(each) for each in data], np.int64)
 
@@ -164,25 +168,25 @@ def _window(rows: Sequence[Mapping[str, object]]) -> Packets:
     )
 
 
-def reassembled_segments(each: Range, networks: Callable[[str], int]) -> Segments | None:
+def reassembled_segments(byte_range: Range, networks: Callable[[str], int]) -> Segments | None:
     """
-    Return the segments that are made whole in a range; None where none are.
+    Return the segments that a range's fragments complete; None if there are none.
 
     Args:
-        each: The range.
-        networks: Gives the number of a network by its name.
+        byte_range: The range.
+        networks: Returns the number of a network by its name.
     """
-    if not each.reassembled:
+    if not byte_range.reassembled:
         return None
     names: dict[str, int] = {}
-    (segments,) = unpack_shards(from_bytes(each.reassembled), names)
+    (segments,) = unpack_shards(from_bytes(byte_range.reassembled), names)
     numbers = np.array([networks(name) for name in names], np.int32)
     segments.network = numbers[segments.network]
     return segments
 
 
 def to_bytes(batch: pa.RecordBatch) -> bytes:
-    """Return a batch as bytes."""
+    """Return a batch, serialised."""
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, batch.schema) as stream:
         stream.write_batch(batch)
@@ -190,6 +194,6 @@ def to_bytes(batch: pa.RecordBatch) -> bytes:
 
 
 def from_bytes(data: bytes) -> pa.RecordBatch:
-    """Return the batch that `to_bytes` was given."""
+    """Return the batch that `to_bytes` serialised."""
     with pa.ipc.open_stream(data) as stream:
         return stream.read_next_batch()

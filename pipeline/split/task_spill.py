@@ -1,10 +1,10 @@
 """
-What tasks leave for the tasks after them: files in a folder that all of them reach.
+Outputs of tasks for later tasks: files in a folder that all of them can reach.
 
-They hold bytes of the capture, secrets too, so that only their owner may read them.
+They hold bytes of the capture, including secrets, so only their owner may read them.
 
-Payload does not go through Spark: a shuffle takes ten times as long for a byte as writing it once
-and reading it once. What Spark shuffles is where it lies.
+Payload does not go through Spark: a shuffle takes ten times as long per byte as writing and reading
+it once. Spark shuffles only the locations.
 """
 
 from __future__ import annotations
@@ -22,29 +22,32 @@ from pipeline.split import shards
 from pipeline.storage.atomic_files import atomic_write, join_path
 from pipeline.storage.filesystems import open_file
 
-_PARCELS = "parcels"
+_SHARDS = "shards"
 
 _OPTIONS = ipc.IpcWriteOptions(compression="lz4")
-"""Rows of tables repeat themselves; parcels, of which records are compressed already, do not."""
+"""
+Rows of tables compress well; shards, whose record batches are often compressed already, do
+not.
+"""
 
 BULK_BYTES = 8 << 20
-"""About how many bytes of rows are joined."""
+"""About the size of the larger batches, in bytes."""
 
 OutputLocation: TypeAlias = tuple[str, int, list[str]]
-"""A folder in which a task has left rows, the task's number, and the tables."""
+"""A folder with a task's rows, the task's number, and the tables."""
 
 
 @dataclass(frozen=True, slots=True)
 class BlockLocation:
     """
-    Where a parcel lies.
+    Location of a shard.
 
     Attributes:
-        part: Where it is to go.
-        source: The range that it is of.
-        number: Its place among the parcels of the range for the part.
+        part: The part it belongs to.
+        source: The range it comes from.
+        number: Its position among the range's shards for the part.
         offset: Its first byte in the file of the range.
-        length: Its bytes.
+        length: Its size in bytes.
     """
 
     part: int
@@ -55,14 +58,14 @@ class BlockLocation:
 
 
 class TaskOutputWriter:
-    """What one task leaves; for a `with`, at whose end it is there."""
+    """Writes the output of one task, which appears at the end of the `with`."""
 
     def __init__(self, folder: str, source: int) -> None:
         self._folder = folder
         self._source = source
         self._open = ExitStack()
         self._tables: dict[str, Any] = {}
-        self._parcels: IO[bytes] | None = None
+        self._shards: IO[bytes] | None = None
         self._at = 0
 
     def __enter__(self) -> TaskOutputWriter:
@@ -72,7 +75,7 @@ class TaskOutputWriter:
         self._open.__exit__(*error)
 
     def write_rows(self, table: str, batch: pa.RecordBatch) -> None:
-        """Leave rows of a table."""
+        """Write rows of a table."""
         writer = self._tables.get(table)
         if writer is None:
             path = _path(self._folder, table, self._source)
@@ -82,13 +85,13 @@ class TaskOutputWriter:
         writer.write_batch(batch)
 
     def write_shard(self, batch: pa.RecordBatch) -> BlockLocation:
-        """Leave a parcel."""
-        if self._parcels is None:
-            path = _path(self._folder, _PARCELS, self._source)
-            self._parcels = self._open.enter_context(atomic_write(path, private=True))
+        """Write a shard; return its location."""
+        if self._shards is None:
+            path = _path(self._folder, _SHARDS, self._source)
+            self._shards = self._open.enter_context(atomic_write(path, private=True))
         message = batch.serialize()
-        self._parcels.write(message)
-        lies = BlockLocation(
+        self._shards.write(message)
+        location = BlockLocation(
             batch.column("part")[0].as_py(),
             self._source,
             batch.column("number")[0].as_py(),
@@ -96,11 +99,11 @@ class TaskOutputWriter:
             message.size,
         )
         self._at += message.size
-        return lies
+        return location
 
 
 def read_rows(folder: str, table: str, source: int) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of a table that a task has left."""
+    """Yield the rows of a table in a task's output."""
     with (
         open_file(_path(folder, table, source)) as file,
         ipc.open_stream(pa.PythonFile(file, "r")) as reader,
@@ -108,23 +111,23 @@ def read_rows(folder: str, table: str, source: int) -> Iterator[pa.RecordBatch]:
         yield from reader
 
 
-def read_rows_of(places: Iterable[OutputLocation], table: str) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of a table that several tasks have left."""
-    for folder, source, tables in places:
+def read_rows_of(outputs: Iterable[OutputLocation], table: str) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of a table in the outputs of several tasks."""
+    for folder, source, tables in outputs:
         if table in tables:
             yield from read_rows(folder, table, source)
 
 
 def in_larger_batches(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Yield rows in larger batches: what is done once for each batch is done less often."""
+    """Yield rows in larger batches, to reduce the cost per batch."""
     waiting: list[pa.RecordBatch] = []
-    held = 0
+    waiting_bytes = 0
     for batch in batches:
         waiting.append(batch)
-        held += batch.nbytes
-        if held >= BULK_BYTES:
+        waiting_bytes += batch.nbytes
+        if waiting_bytes >= BULK_BYTES:
             yield _joined(waiting)
-            waiting, held = [], 0
+            waiting, waiting_bytes = [], 0
     if waiting:
         yield _joined(waiting)
 
@@ -135,33 +138,33 @@ def _joined(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
     return pa.Table.from_batches(batches).combine_chunks().to_batches()[0]
 
 
-def read_shards(folder: str, places: Iterable[BlockLocation]) -> Iterator[pa.RecordBatch]:
-    """Yield parcels, in the order of their places; one file is open at a time."""
+def read_shards(folder: str, locations: Iterable[BlockLocation]) -> Iterator[pa.RecordBatch]:
+    """Yield shards in the order of their locations; one file is open at a time."""
     source, file = -1, None
     try:
-        for place in places:
-            if place.source != source:
+        for location in locations:
+            if location.source != source:
                 if file is not None:
                     file.close()
-                source, file = place.source, open_file(_path(folder, _PARCELS, place.source))
+                source, file = location.source, open_file(_path(folder, _SHARDS, location.source))
             assert file is not None
-            file.seek(place.offset)
-            yield ipc.read_record_batch(_read(file, place.length), shards.SCHEMA)
+            file.seek(location.offset)
+            yield ipc.read_record_batch(_read(file, location.length), shards.SCHEMA)
     finally:
         if file is not None:
             file.close()
 
 
 def _read(file: Any, length: int) -> pa.Buffer:
-    """Read so many bytes, which may take more than one call."""
-    pieces = np.empty(length, np.uint8)
-    view, at = pieces.data, 0
+    """Read this many bytes, which may take more than one call."""
+    buffer = np.empty(length, np.uint8)
+    view, at = buffer.data, 0
     while at < length:
         count = file.readinto(view[at:])
         if not count:
-            raise EOFError("a parcel is cut off")
+            raise EOFError("a shard is cut off")
         at += count
-    return pa.py_buffer(pieces)
+    return pa.py_buffer(buffer)
 
 
 def _path(folder: str, table: str, source: int) -> str:

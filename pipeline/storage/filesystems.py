@@ -1,4 +1,4 @@
-"""Files wherever they lie: paths of this machine, and URIs of the file systems that Arrow knows."""
+"""Files at paths of this machine, and at URIs of the file systems that Arrow knows."""
 
 from __future__ import annotations
 
@@ -21,50 +21,50 @@ if TYPE_CHECKING:
 
 _S3A = re.compile("^s3[an]://")
 
-_OPENING = Lock()
+_OPEN_LOCK = Lock()
 """Held while a store is opened, so that each is opened once."""
 
-_HOME = "hdfs:///"
+_DEFAULT_HDFS = "hdfs:///"
 """The cluster that Hadoop's own settings name."""
 
-_NO_LIBRARY = re.compile(r"\bload lib(hdfs|jvm)\b")
+_MISSING_LIBRARY = re.compile(r"\bload lib(hdfs|jvm)\b")
 
-_LIBRARY = "; HDFS needs HADOOP_HOME, JAVA_HOME and CLASSPATH, see docs/pipeline.md"
+_LIBRARY_HINT = "; HDFS needs HADOOP_HOME, JAVA_HOME and CLASSPATH, see docs/pipeline.md"
 
 _AHEAD_BYTES = 1 << 14
-"""How much is asked for behind the end of a section first: a packet is seldom longer."""
+"""Size of the first read behind the end of a section: a packet is seldom longer."""
 
 MIN_READ_BYTES = 1 << 12
-"""Disks have no smaller pieces."""
+"""Block size of disks: smaller reads gain nothing."""
 
-_FOR_GOOD = (FileNotFoundError, PermissionError, IsADirectoryError, ValueError)
-"""Failures that stay as long as nobody does anything about them."""
+_PERMANENT_ERRORS = (FileNotFoundError, PermissionError, IsADirectoryError, ValueError)
+"""Failures that a retry does not cure."""
 
 
 def is_uri(path: str) -> bool:
-    """Tell whether a path names its file system: `s3://bucket/a.pcap`."""
+    """Return whether a path names its file system: `s3://bucket/a.pcap`."""
     return "://" in path
 
 
 def open_file(path: str) -> BinaryIO:
     """
-    Open a file to read it; it can be read from any byte on.
+    Open a file for reading, with random access.
 
     Raises:
-        CaptureError: It can't be opened.
-        ReadError: It can't be now, but perhaps when it is tried again; also from reading.
+        CaptureError: The file can't be opened.
+        ReadError: It can't be opened now, but perhaps on a retry; also from reading.
     """
-    with _told(path):
+    with _capture_errors(path):
         if is_uri(path):
             system, inside = locate(path)
             file: Any = system.open_input_file(inside)
         else:
             file = io.FileIO(path)
-        return cast(BinaryIO, _File(path, file))
+        return cast(BinaryIO, _CheckedFile(path, file))
 
 
-class _File(io.RawIOBase):
-    """A file whose failures are ours."""
+class _CheckedFile(io.RawIOBase):
+    """A file that raises our errors."""
 
     def __init__(self, path: str, file: Any) -> None:
         super().__init__()
@@ -72,26 +72,26 @@ class _File(io.RawIOBase):
         self._file = file
 
     def readable(self) -> bool:
-        """Say that this can be read."""
+        """Return that this can be read."""
         return True
 
     def seekable(self) -> bool:
-        """Say that this can be read from any byte on."""
+        """Return that this has random access."""
         return True
 
     def readinto(self, buffer: Any) -> int:
-        """Read some bytes, at least one; 0 at the end."""
-        with _told(self._path, self.tell()):
+        """Read some bytes, at least one; return 0 at the end."""
+        with _capture_errors(self._path, self.tell()):
             return int(self._file.readinto(buffer))
 
     def seek(self, at: int, whence: int = io.SEEK_SET) -> int:
-        """Go on from a byte."""
-        with _told(self._path):
+        """Move to a byte."""
+        with _capture_errors(self._path):
             self._file.seek(at, whence)
             return int(self._file.tell())
 
     def tell(self) -> int:
-        """Return the byte that is next."""
+        """Return the offset of the next byte."""
         return int(self._file.tell())
 
     def close(self) -> None:
@@ -101,11 +101,11 @@ class _File(io.RawIOBase):
 
 
 @contextmanager
-def _told(path: str, position: int | None = None) -> Iterator[None]:
-    """Turn what a file system raises into errors of ours, which tell the byte."""
+def _capture_errors(path: str, position: int | None = None) -> Iterator[None]:
+    """Convert errors of a file system into CaptureError or ReadError, with the byte."""
     try:
         yield
-    except _FOR_GOOD as error:
+    except _PERMANENT_ERRORS as error:
         raise CaptureError(path, describe_error(error), position) from None
     except OSError as error:
         raise ReadError(path, describe_error(error), position) from None
@@ -113,13 +113,13 @@ def _told(path: str, position: int | None = None) -> Iterator[None]:
 
 def size_of(path: str) -> int:
     """
-    Return how many bytes a file has.
+    Return the size of a file in bytes.
 
     Raises:
         CaptureError: There is no such file.
-        ReadError: It can't be known now.
+        ReadError: The size can't be determined now.
     """
-    with _told(path):
+    with _capture_errors(path):
         if is_uri(path):
             system, inside = locate(path)
             info = system.get_file_info(inside)
@@ -134,14 +134,14 @@ def expand_paths(paths: Iterable[str]) -> list[str]:
     Return the files that paths, folders and patterns stand for, each once.
 
     Raises:
-        CaptureError: What is named is not there, or can't be looked into.
+        CaptureError: A named path does not exist, or a folder can't be listed.
     """
-    found: dict[str, None] = {}
+    files: dict[str, None] = {}
     for path in paths:
-        with _told(path):
+        with _capture_errors(path):
             for name in _remote(path) if is_uri(path) else _local(path):
-                found.setdefault(name)
-    return list(found)
+                files.setdefault(name)
+    return list(files)
 
 
 def _local(path: str) -> Iterator[str]:
@@ -190,10 +190,10 @@ def _remote(path: str) -> Iterator[str]:
 
 def locate(path: str) -> tuple[FileSystem, str]:
     """
-    Return the file system of a path or URI, as Arrow has it, and the path inside it.
+    Return the Arrow file system of a path or URI, and the path inside it.
 
-    `s3a` is what Spark calls S3, and needs no name of its own here. What stands behind the name of
-    the store is taken as it is, as Spark takes it: `%20` is no space.
+    `s3a`, Spark's name for S3, is accepted as `s3`. What follows the name of the store is taken
+    literally, as Spark does: `%20` is no space.
     """
     from pyarrow import fs
 
@@ -201,7 +201,7 @@ def locate(path: str) -> tuple[FileSystem, str]:
         return fs.LocalFileSystem(), str(Path(path).absolute())
     scheme, _, rest = _S3A.sub("s3://", path).partition("://")
     name, _, inside = rest.rstrip("/").partition("/")
-    with _OPENING:
+    with _OPEN_LOCK:
         system, root = open_store(f"{scheme}://{name}/")
     return system, f"{root.rstrip('/')}/{inside}" if root and inside else root or inside
 
@@ -211,88 +211,89 @@ def open_store(root: str) -> tuple[FileSystem, str]:
     """
     Open the store of a URI; return the path inside it, too.
 
-    Once in a process: it takes a round trip, and where that of HDFS is forgotten its files close.
+    Once per process: it takes a round trip, and files of HDFS close when their store is collected.
     """
     from pyarrow import fs
 
-    if root == _HOME:
+    if root == _DEFAULT_HDFS:
         return fs.HadoopFileSystem("default"), "/"
     system, inside = fs.FileSystem.from_uri(root)
     return system, str(inside)
 
 
 def describe_error(error: Exception) -> str:
-    """Say in one line what a file system has raised."""
+    """Return one line that describes an error of a file system."""
     if isinstance(error, FileNotFoundError):
         return "no such file"
     if isinstance(error, OSError) and error.strerror:
         return error.strerror.lower()
     text = next(iter(str(error).splitlines()), "can't be opened")
-    return text + _LIBRARY if _NO_LIBRARY.search(text) else text
+    return text + _LIBRARY_HINT if _MISSING_LIBRARY.search(text) else text
 
 
 class ReadablePrefix(io.RawIOBase):
     """
-    A file that ends where it can't be read.
+    A file that ends where it becomes unreadable.
 
     Attributes:
-        failure: Why it ended; None: it is whole.
+        failure: Why it ended early; None if it did not.
     """
 
     def __init__(self, file: BinaryIO, is_last_try: bool) -> None:
         """
-        Begin.
+        Start at the current position.
 
         Args:
             file: The file.
-            is_last_try: What is asked for together fails together, as stores and disks have it. So
-                less and less is asked for, up to the place: where nobody tries all of it again.
+            is_last_try: Stores and disks fail a read as a whole. In the last attempt reads are
+                therefore made smaller and smaller, to get all bytes before the unreadable place; in
+                earlier ones the whole task will be retried.
         """
         super().__init__()
         self._file = file
         self._is_last_try = is_last_try
-        self._most: int | None = None
+        self._max_read_bytes: int | None = None
         self.failure: ReadError | None = None
 
     def readable(self) -> bool:
-        """Say that this can be read."""
+        """Return that this can be read."""
         return True
 
     def seekable(self) -> bool:
-        """Say that this can be read from any byte on."""
+        """Return that this has random access."""
         return True
 
     def seek(self, at: int, whence: int = io.SEEK_SET) -> int:
-        """Go on from a byte."""
+        """Move to a byte."""
         return self._file.seek(at, whence)
 
     def readinto(self, buffer: Any) -> int:
-        """Read some bytes, at least one; 0 at the end."""
+        """Read some bytes, at least one; return 0 at the end."""
         view = memoryview(buffer)
         while self.failure is None:
-            part = view[: self._most]
+            part = view[: self._max_read_bytes]
             try:
                 return self._file.readinto(part)  # type: ignore[attr-defined, no-any-return]
             except ReadError as error:
                 if not self._is_last_try or len(part) <= MIN_READ_BYTES:
                     self.failure = error
-                self._most = max(len(part) // 2, MIN_READ_BYTES)
+                self._max_read_bytes = max(len(part) // 2, MIN_READ_BYTES)
         return 0
 
 
 class FileSection(io.RawIOBase):
-    """A file's header, and what follows some byte of it, as if that were all."""
+    """A file's header followed by the bytes from some offset on, as if that were the whole file."""
 
     def __init__(self, path: str, header: bytes, start: int, end: int | None = None) -> None:
         """
-        Begin.
+        Open the section.
 
         Args:
             path: The file.
             header: Its header.
-            start: The byte.
-            end: Behind this byte no more is asked for at a time than may be wanted, little and
-                then more: what is there may be unreadable.
+            start: The offset.
+            end: Behind this offset, reads start small and grow, because little may be wanted and
+                what is there may be unreadable.
         """
         super().__init__()
         self._header = header
@@ -302,26 +303,26 @@ class FileSection(io.RawIOBase):
         self._ahead = _AHEAD_BYTES
 
     def readable(self) -> bool:
-        """Say that this can be read."""
+        """Return that this can be read."""
         return True
 
     def readinto(self, buffer: Any) -> int:
-        """Read some bytes, at least one; 0 at the end."""
+        """Read some bytes, at least one; return 0 at the end."""
         view = memoryview(buffer)
         if self._header:
-            taken = self._header[: len(view)]
-            view[: len(taken)] = taken
-            self._header = self._header[len(taken) :]
-            return len(taken)
-        return self._file.readinto(view[: self._asked()])  # type: ignore[attr-defined, no-any-return]
+            chunk = self._header[: len(view)]
+            view[: len(chunk)] = chunk
+            self._header = self._header[len(chunk) :]
+            return len(chunk)
+        return self._file.readinto(view[: self._max_bytes()])  # type: ignore[attr-defined, no-any-return]
 
-    def _asked(self) -> int | None:
-        """Return how many bytes are asked for at most; None: as many as are wanted."""
+    def _max_bytes(self) -> int | None:
+        """Return the size limit of the next read; None if there is none."""
         if self._end is None:
             return None
-        before = self._end - self._file.tell()
-        if before > 0:
-            return before
+        remaining = self._end - self._file.tell()
+        if remaining > 0:
+            return remaining
         self._ahead *= 2
         return self._ahead // 2
 

@@ -3,8 +3,8 @@ Tables as Parquet, a folder for each day and each API.
 
     OUT/exchanges/date=2024-05-01/api=Produce/00012.parquet
 
-Rows are written by whoever made them: Java would take them one by one, which takes longer than to
-dissect them.
+Each task writes its own rows: Java would receive them one by one, which takes longer than
+dissecting them.
 """
 
 from __future__ import annotations
@@ -26,22 +26,25 @@ from pipeline.storage.atomic_files import atomic_write, join_path
 DAY_NS = 86_400_000_000_000
 
 NULL_PARTITION = "__HIVE_DEFAULT_PARTITION__"
-"""What Hive, and Spark after it, call the folder of null."""
+"""The folder of null values, as Hive and Spark name it."""
 
 GROUP_ROWS = 1 << 17
 """About how many rows are written at a time."""
 
 MAX_BUFFERED_BYTES = 32 << 20
-"""About how many bytes of rows wait in all tables, days and APIs together."""
+"""About how many bytes of rows are buffered for all tables, days and APIs together."""
 
 DATE, API = "date", "api"
 
 TIMES = ("request_time_ns", "response_time_ns", "time_ns", "first_time_ns")
-"""The first of these that a table has, and that is not null in a row, gives the row's date."""
+"""
+The first of these columns that a table has, and that is not null in a row, gives the row's
+date.
+"""
 
 
 @dataclass(slots=True)
-class _Waiting:
+class _PartitionBuffer:
     batches: list[pa.RecordBatch] = field(default_factory=list)
     rows: int = 0
     bytes: int = 0
@@ -53,14 +56,14 @@ class TableWriter:
     Writes the rows of one task.
 
     Attributes:
-        rows: How many were written, table by table.
+        rows: Number of rows written, by table.
     """
 
     def __init__(self, folder: str, name: str) -> None:
-        """Begin; files of this name appear in the folders of the tables when the store is left."""
+        """Start; files of this name appear in the tables' folders at the end of the `with`."""
         self._folder = folder
         self._name = name
-        self._waiting: dict[tuple[str, str], _Waiting] = {}
+        self._buffers: dict[tuple[str, str], _PartitionBuffer] = {}
         self._bytes = 0
         self._open = ExitStack()
         self.rows: dict[str, int] = {}
@@ -75,46 +78,46 @@ class TableWriter:
         trace: TracebackType | None,
     ) -> None:
         if kind is None:
-            for key in self._waiting:
+            for key in self._buffers:
                 self._flush(*key)
         self._open.__exit__(kind, error, trace)
 
     def add(self, table: str, batch: pa.RecordBatch) -> None:
-        """Take rows of a table."""
+        """Add rows of a table."""
         self.rows[table] = self.rows.get(table, 0) + batch.num_rows
-        for place, rows in split_by_partition(batch):
-            waiting = self._waiting.setdefault((table, place), _Waiting())
-            waiting.batches.append(rows)
-            waiting.rows += rows.num_rows
-            waiting.bytes += rows.nbytes
+        for partition, rows in split_by_partition(batch):
+            buffer = self._buffers.setdefault((table, partition), _PartitionBuffer())
+            buffer.batches.append(rows)
+            buffer.rows += rows.num_rows
+            buffer.bytes += rows.nbytes
             self._bytes += rows.nbytes
-            if waiting.rows >= GROUP_ROWS:
-                self._flush(table, place)
+            if buffer.rows >= GROUP_ROWS:
+                self._flush(table, partition)
         while self._bytes > MAX_BUFFERED_BYTES:
-            self._flush(*max(self._waiting, key=lambda key: self._waiting[key].bytes))
+            self._flush(*max(self._buffers, key=lambda key: self._buffers[key].bytes))
 
-    def _flush(self, table: str, place: str) -> None:
-        waiting = self._waiting[table, place]
-        if not waiting.rows:
+    def _flush(self, table: str, partition: str) -> None:
+        buffer = self._buffers[table, partition]
+        if not buffer.rows:
             return
-        if waiting.writer is None:
-            path = partition_path(table, place, self._name)
+        if buffer.writer is None:
+            path = partition_path(table, partition, self._name)
             file = self._open.enter_context(atomic_write(join_path(self._folder, path)))
-            schema = waiting.batches[0].schema
+            schema = buffer.batches[0].schema
             writer = pq.ParquetWriter(file, schema, compression="zstd")
-            waiting.writer = self._open.enter_context(writer)
-        waiting.writer.write_table(pa.Table.from_batches(waiting.batches))
-        self._bytes -= waiting.bytes
-        waiting.batches, waiting.rows, waiting.bytes = [], 0, 0
+            buffer.writer = self._open.enter_context(writer)
+        buffer.writer.write_table(pa.Table.from_batches(buffer.batches))
+        self._bytes -= buffer.bytes
+        buffer.batches, buffer.rows, buffer.bytes = [], 0, 0
 
 
-def partition_path(table: str, place: str, name: str) -> str:
-    """Return the path, in the folder of the tables, of the file of this name in a place."""
-    return join_path(table, *filter(None, (place, f"{name}.parquet")))
+def partition_path(table: str, partition: str, name: str) -> str:
+    """Return the path of a file in a partition, relative to the folder of the tables."""
+    return join_path(table, *filter(None, (partition, f"{name}.parquet")))
 
 
 def split_by_partition(batch: pa.RecordBatch) -> list[tuple[str, pa.RecordBatch]]:
-    """Divide rows by date and API: `date=2024-05-01/api=Fetch` and its rows, in their order."""
+    """Split rows by date and API: `date=2024-05-01/api=Fetch` and its rows, in their order."""
     keys: list[tuple[str, Any, Sequence[str]]] = []
     times = [batch.column(name) for name in TIMES if name in batch.schema.names]
     if times:
@@ -126,7 +129,7 @@ def split_by_partition(batch: pa.RecordBatch) -> list[tuple[str, pa.RecordBatch]
         codes = apis.indices.fill_null(len(names)).to_numpy(zero_copy_only=False)
         keys.append((API, codes, [*names, NULL_PARTITION]))
         batch = batch.drop_columns([API])
-    return list(_divided(batch, keys))
+    return list(_split(batch, keys))
 
 
 def _days(times: pa.Array) -> tuple[Any, list[str]]:
@@ -135,26 +138,26 @@ def _days(times: pa.Array) -> tuple[Any, list[str]]:
     return codes, [NULL_PARTITION if day < 0 else str(np.datetime64(int(day), "D")) for day in days]
 
 
-def _divided(
+def _split(
     batch: pa.RecordBatch, keys: list[tuple[str, Any, Sequence[str]]]
 ) -> list[tuple[str, pa.RecordBatch]]:
     if not batch.num_rows:
         return []
-    whole = np.zeros(batch.num_rows, np.int64)
+    code = np.zeros(batch.num_rows, np.int64)
     for _, codes, texts in keys:
-        whole = whole * len(texts) + codes
-    order = np.argsort(whole, kind="stable")
-    found, starts = np.unique(whole[order], return_index=True)
+        code = code * len(texts) + codes
+    order = np.argsort(code, kind="stable")
+    found, starts = np.unique(code[order], return_index=True)
     if len(found) == 1:
-        return [(_place(int(found[0]), keys), batch)]
-    # Copies, not slices: what waits must not keep all that came with it.
+        return [(_partition_of(int(found[0]), keys), batch)]
+    # Copies, not slices: buffered rows must not keep the whole batch in memory.
     return [
-        (_place(int(each), keys), batch.take(pa.array(rows)))
+        (_partition_of(int(each), keys), batch.take(pa.array(rows)))
         for each, rows in zip(found, np.split(order, starts[1:]), strict=True)
     ]
 
 
-def _place(code: int, keys: list[tuple[str, Any, Sequence[str]]]) -> str:
+def _partition_of(code: int, keys: list[tuple[str, Any, Sequence[str]]]) -> str:
     words: list[str] = []
     for name, _, texts in reversed(keys):
         code, at = divmod(code, len(texts))

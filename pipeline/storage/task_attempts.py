@@ -1,8 +1,8 @@
 """
-How often Spark tries a task.
+How often Spark runs a failing task.
 
-What can't be read now may be read when a task is tried again. Only in the last try it is told as a
-problem, so that a job does not end for the sake of one file.
+What can't be read now may be readable when the task is retried. Only the last attempt reports it as
+a problem, so that a job does not fail because of one file.
 """
 
 from __future__ import annotations
@@ -10,15 +10,15 @@ from __future__ import annotations
 import sys
 
 MAX_ATTEMPTS = 4
-"""As often as a cluster tries by default."""
+"""The default of a cluster."""
 
 MAX_ATTEMPTS_SETTING = "spark.kafkashark.tries"
-"""Tells tasks how often they are tried: Spark gives them the settings of the session."""
+"""The setting by which tasks know the limit: Spark passes the settings of the session to them."""
 
 
 def will_be_retried() -> bool:
-    """Tell whether this is a task that Spark tries again where it fails."""
-    # Without Spark nobody has loaded it, and it takes its time.
+    """Return whether this is a task that Spark retries if it fails."""
+    # Don't import pyspark, which is slow: under Spark it is already loaded.
     spark = sys.modules.get("pyspark")
     context = None if spark is None else spark.TaskContext.get()
     if context is None:

@@ -1,4 +1,4 @@
-"""The two ways in which a part of a collection becomes tables: where it lies, and from parcels."""
+"""The two tasks that make tables: dissecting a range, and dissecting shards."""
 
 from __future__ import annotations
 
@@ -11,46 +11,48 @@ from dissector.engine.reading.segment_source import FileNames
 from pipeline.split.byte_ranges import Range
 from pipeline.split.segment_sources import RangeSource
 from pipeline.tables.incremental import IncrementalDissection, first_packet_rows
-from pipeline.tables.table_builder import Batch, TableBuilder, Wanted
+from pipeline.tables.table_builder import Batch, TableBuilder, TableOptions
 
-SHARDS = "parcels"
-"""The table of parcels, beside those of `SCHEMAS`."""
+SHARDS = "shards"
+"""The table of shards, in addition to those of `SCHEMAS`."""
 
 
-def dissect_range(each: Range, crossing: Int64s, parts: int, wanted: Wanted) -> Iterator[Batch]:
+def dissect_range(
+    byte_range: Range, crossing: Int64s, parts: int, options: TableOptions
+) -> Iterator[Batch]:
     """
-    Dissect the connections that lie in one range; those that cross its borders become parcels.
+    Dissect the connections that lie in one range; pack those that cross its borders into shards.
 
     Args:
-        each: The range.
+        byte_range: The range.
         crossing: Keys of the connections that are in other ranges too, in order.
         parts: In how many parts those are dissected.
-        wanted: What is wanted.
+        options: Which tables to make, and how.
     """
-    feed = RangeSource(each, crossing, parts, wanted.window_bytes)
-    tables = TableBuilder(feed, wanted)
+    source = RangeSource(byte_range, crossing, parts, options.window_bytes)
+    tables = TableBuilder(source, options)
     for window in tables.reading.windows():
         yield from tables.rows_of(window)
-        for parcel in feed.packer.full_shards():
-            yield SHARDS, parcel
+        for shard in source.packer.full_shards():
+            yield SHARDS, shard
         del window
     yield from tables.connections()
     yield first_packet_rows(tables.reading.streams.connections)
-    for parcel in feed.packer.finish():
-        yield SHARDS, parcel
+    for shard in source.packer.finish():
+        yield SHARDS, shard
 
 
 def dissect_shards(
-    parcels: Iterable[pa.RecordBatch], files: FileNames, wanted: Wanted
+    shards: Iterable[pa.RecordBatch], files: FileNames, options: TableOptions
 ) -> Iterator[Batch]:
     """
     Dissect the connections of one part.
 
     Args:
-        parcels: Of this part, in the order of ranges and numbers.
-        files: Tells which file of the collection holds a packet.
-        wanted: What is wanted.
+        shards: Those of this part, in the order of ranges and numbers.
+        files: The file of each packet of the collection.
+        options: Which tables to make, and how.
     """
-    fold = IncrementalDissection(files, wanted)
-    yield from fold.feed(parcels)
-    yield from fold.finish()
+    dissection = IncrementalDissection(files, options)
+    yield from dissection.feed(shards)
+    yield from dissection.finish()

@@ -1,4 +1,4 @@
-"""What only the whole collection tells, put into the rows of its parts: numbers and names."""
+"""Completes the rows of one part with what only the whole collection shows: numbers and names."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from dissector.view.json.body import mask_record_row
 from pipeline.tables.shared_facts import ID_MARK, non_broker_connections, topic_names
 from pipeline.tables.table_schemas import SCHEMAS
 
-_DISBELIEVED = {
+_NOT_KAFKA = {
     "speaks": "other",
     "client": None,
     "skipped_a": 0,
@@ -25,7 +25,7 @@ _DISBELIEVED = {
     "entered_a": None,
     "entered_b": None,
 }
-"""What the row of a connection says that might be Kafka, but for its broker, which is none."""
+"""Values of a connection that looked like Kafka but whose server turned out to be no broker."""
 
 _WITH_TOPICS = ("exchanges", "messages")
 
@@ -33,66 +33,65 @@ _WITH_TOPICS = ("exchanges", "messages")
 @dataclass(slots=True)
 class RowFinisher:
     """
-    Makes the rows of one part rows of the whole.
+    Completes the rows of one part with facts of the whole collection.
 
     Attributes:
         first_packets: The first packets of all connections, in order: a connection's number is its
-            place.
-            None: its first packet is left in the place of its number.
-        facts: What all parts have told: the names of topics by their ids, and who is a broker.
+            index. None: the first packet stays in place of the number.
+        facts: The facts of all parts: names of topics by their ids, and the addresses of brokers.
         show_secrets: Leave credentials in Kafka's own topics as they are.
-        numbers: Their numbers, where these are others.
+        numbers: The connections' numbers, if they differ from the index.
     """
 
     first_packets: Int64s | None
     facts: Mapping[str, str] = field(default_factory=dict)
     show_secrets: bool = False
     numbers: Int64s | None = None
-    _disbelieved: Int64s = field(init=False)
+    _non_brokers: Int64s = field(init=False)
     _topics: dict[str, str] = field(init=False)
 
     def __post_init__(self) -> None:
-        self._disbelieved = non_broker_connections(self.facts)
+        self._non_brokers = non_broker_connections(self.facts)
         self._topics = topic_names(self.facts)
 
     def __call__(self, name: str, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Return rows of the table with this name as they are to be written."""
-        if len(self._disbelieved):
-            batch = self._believed(name, batch)
+        """Return the final rows of the table with this name."""
+        if len(self._non_brokers):
+            batch = self._without_non_brokers(name, batch)
         if self.first_packets is not None:
-            batch = self._numbered(batch, self.first_packets)
+            batch = self._with_numbers(batch, self.first_packets)
         if name in _WITH_TOPICS:
             batch = self._with_topics(batch)
         elif name == "records":
-            batch = self._of_records(batch)
+            batch = self._finish_records(batch)
         return batch
 
-    def _believed(self, name: str, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Return what is true of connections that are with no broker."""
+    def _without_non_brokers(self, name: str, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Correct the rows of connections whose server is no broker."""
         column = batch.column("connection")
-        here = np.isin(np.asarray(column.fill_null(-1)), self._disbelieved)
-        if not here.any():
+        is_affected = np.isin(np.asarray(column.fill_null(-1)), self._non_brokers)
+        if not is_affected.any():
             return batch
         if name != "connections":
-            return batch.filter(pa.array(~here))
-        for column, instead in _DISBELIEVED.items():
+            return batch.filter(pa.array(~is_affected))
+        for column, value in _NOT_KAFKA.items():
             at = batch.schema.get_field_index(column)
             kind = batch.schema.field(at).type
-            values = pc.if_else(pa.array(here), pa.scalar(instead, kind), batch.column(at))
+            values = pc.if_else(pa.array(is_affected), pa.scalar(value, kind), batch.column(at))
             batch = batch.set_column(at, column, values)
         return batch
 
-    def _numbered(self, batch: pa.RecordBatch, firsts: Int64s) -> pa.RecordBatch:
+    def _with_numbers(self, batch: pa.RecordBatch, first_packets: Int64s) -> pa.RecordBatch:
         at = batch.schema.get_field_index("connection")
         column = batch.column(at)
-        there = np.asarray(column.is_valid())
-        numbers = np.searchsorted(firsts, np.asarray(column.fill_null(0)))
+        has_number = np.asarray(column.is_valid())
+        numbers = np.searchsorted(first_packets, np.asarray(column.fill_null(0)))
         if self.numbers is not None:
-            numbers = self.numbers[numbers] if len(firsts) else np.zeros_like(numbers)
-        return batch.set_column(at, "connection", pa.array(numbers, pa.int64(), mask=~there))
+            numbers = self.numbers[numbers] if len(first_packets) else np.zeros_like(numbers)
+        return batch.set_column(at, "connection", pa.array(numbers, pa.int64(), mask=~has_number))
 
     def unnamed_topic_ids(self, name: str, batch: pa.RecordBatch) -> set[str]:
-        """Return the ids of topics in rows, as they came, of which no name is known."""
+        """Return the topic ids in unfinished rows whose names are unknown."""
         if name in _WITH_TOPICS:
             ids = {each[len(ID_MARK) :] for each in _marked(batch)}
         elif name == "records":
@@ -103,18 +102,18 @@ class RowFinisher:
         return ids - self._topics.keys()
 
     def fill_in_names(self, name: str, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Return rows, which were finished when less was known, with the names of topics."""
+        """Return finished rows with the names of topics that have become known since."""
         if name in _WITH_TOPICS:
             return _replaced(batch, self._topics)
-        return self._of_records(batch)
+        return self._finish_records(batch)
 
     def _with_topics(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Put names, or the texts of ids, in the place of what is marked."""
+        """Replace marked ids by names, or by the ids themselves."""
         ids = {each: each[len(ID_MARK) :] for each in _marked(batch)}
         return _replaced(batch, {each: self._topics.get(to, to) for each, to in ids.items()})
 
-    def _of_records(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Fill in the names of topics, and mask what is a secret by them."""
+    def _finish_records(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Fill in the names of topics, and mask the secrets of Kafka's own topics."""
         batch = self._with_topic(batch)
         return batch if self.show_secrets else _masked(batch)
 
@@ -123,16 +122,16 @@ class RowFinisher:
         at = batch.schema.get_field_index("topic")
         ids: Any = pl.from_arrow(batch.column("topic_id"))
         topics: Any = pl.from_arrow(batch.column(at))
-        lacking = topics.is_null() & ids.is_not_null()
-        if not self._topics or not lacking.any():
+        unnamed = topics.is_null() & ids.is_not_null()
+        if not self._topics or not unnamed.any():
             return batch
         names = ids.replace_strict(self._topics, default=None, return_dtype=pl.String)
-        column = topics.zip_with(~lacking, names).to_arrow().cast(pa.string())
+        column = topics.zip_with(~unnamed, names).to_arrow().cast(pa.string())
         return batch.set_column(at, "topic", column)
 
 
 def _marked(batch: pa.RecordBatch) -> list[str]:
-    """Return the ids of topics, each behind a mark, that stand in the place of names."""
+    """Return the marked topic ids that stand in place of names."""
     topics: Any = pl.from_arrow(batch.column("topics"))
     each = topics.explode().drop_nulls().unique()
     found: list[str] = each.filter(each.str.starts_with(ID_MARK)).to_list()
@@ -140,7 +139,7 @@ def _marked(batch: pa.RecordBatch) -> list[str]:
 
 
 def _replaced(batch: pa.RecordBatch, to: Mapping[str, str]) -> pa.RecordBatch:
-    """Return rows with other names of topics, each told once in a row."""
+    """Return rows with topic names replaced, each listed once per row."""
     if not to:
         return batch
     at = batch.schema.get_field_index("topics")
@@ -150,7 +149,7 @@ def _replaced(batch: pa.RecordBatch, to: Mapping[str, str]) -> pa.RecordBatch:
 
 
 def _masked(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """Return records with those masked that hold credentials."""
+    """Return records with credentials masked."""
     topics: Any = pl.from_arrow(batch.column("topic"))
     own = [name for name in topics.unique().drop_nulls().to_list() if is_own_topic(name)]
     if not own:

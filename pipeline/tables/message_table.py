@@ -1,4 +1,4 @@
-"""The messages of a window: a row for each request and each response, from those of exchanges."""
+"""The messages of a window: a row for each request and each response of its exchanges."""
 
 from __future__ import annotations
 
@@ -22,79 +22,79 @@ _COLUMNS = SCHEMAS["messages"].names
 
 def message_frame(reading: Reading, table: Exchanges, exchanges: pl.DataFrame) -> pl.DataFrame:
     """
-    Return the messages of a window, in no order.
+    Return the messages of a window, in no particular order.
 
     Args:
-        reading: The reading that the window is of.
+        reading: The reading that the window belongs to.
         table: The exchanges of the window.
         exchanges: Their columns of `pairs`.
     """
-    odd = _odd(table, exchanges)
+    needs_object = _needs_object(table, exchanges)
     sides = pl.concat(
         [
-            _side(exchanges, table.request, "request", odd),
-            _side(exchanges, table.response, "response", odd),
+            _side(exchanges, table.request, "request", needs_object),
+            _side(exchanges, table.response, "response", needs_object),
         ]
     )
-    rows = list(_odd_rows(reading, table, exchanges, np.flatnonzero(odd)))
+    rows = list(_object_rows(reading, table, exchanges, np.flatnonzero(needs_object)))
     if rows:
         sides = pl.concat([sides, pl.DataFrame(rows, schema=sides.schema, orient="row")])
     return sides
 
 
-def _odd(table: Exchanges, exchanges: pl.DataFrame) -> Any:
-    """Tell which exchanges are to be asked as objects: what is wrong belongs to one message."""
-    odd = exchanges["problems"].list.len().to_numpy() > 0
-    # A refusal of the version may be of another version than its request.
+def _needs_object(table: Exchanges, exchanges: pl.DataFrame) -> Any:
+    """Return which exchanges are decoded as objects: a problem belongs to one message."""
+    needs_object = exchanges["problems"].list.len().to_numpy() > 0
+    # An UNSUPPORTED_VERSION response may have another version than its request.
     response = table.response
     refused = np.flatnonzero((table.api_key == API_VERSIONS) & (response.captured_bytes >= 6))
-    odd[refused] |= table.int16_at(response.start[refused] + 4) == UNSUPPORTED_VERSION
-    return odd
+    needs_object[refused] |= table.int16_at(response.start[refused] + 4) == UNSUPPORTED_VERSION
+    return needs_object
 
 
-def _side(exchanges: pl.DataFrame, frames: Frames, kind: str, odd: Any) -> pl.DataFrame:
-    """Return the requests, or the responses, of exchanges with which nothing is wrong."""
-    asked = kind == "request"
+def _side(exchanges: pl.DataFrame, frames: Frames, kind: str, needs_object: Any) -> pl.DataFrame:
+    """Return the requests, or the responses, of exchanges without problems."""
+    is_request = kind == "request"
     none = pl.lit([], dtype=pl.List(pl.String))
-    own: dict[str, Any] = {
+    columns: dict[str, Any] = {
         "packet": pl.Series(values=frames.packet + 1),
         "time_ns": pl.col(f"{kind}_time_ns"),
-        "source": pl.col("client" if asked else "broker"),
-        "target": pl.col("broker" if asked else "client"),
+        "source": pl.col("client" if is_request else "broker"),
+        "target": pl.col("broker" if is_request else "client"),
         "kind": pl.lit(kind),
         "bytes": pl.col(f"{kind}_bytes"),
-        "client_id": pl.col("client_id") if asked else pl.lit(None, dtype=pl.String),
-        "latency_ms": pl.lit(None, dtype=pl.Float64) if asked else pl.col("latency_ms"),
-        "errors": none if asked else pl.col("errors"),
-        "topics": pl.col("topics") if asked else none,
+        "client_id": pl.col("client_id") if is_request else pl.lit(None, dtype=pl.String),
+        "latency_ms": pl.lit(None, dtype=pl.Float64) if is_request else pl.col("latency_ms"),
+        "errors": none if is_request else pl.col("errors"),
+        "topics": pl.col("topics") if is_request else none,
     }
-    there = pl.Series(values=(frames.start != NONE) & ~odd)
-    return exchanges.with_columns(**own).filter(there).select(_COLUMNS)
+    is_present = pl.Series(values=(frames.start != NONE) & ~needs_object)
+    return exchanges.with_columns(**columns).filter(is_present).select(_COLUMNS)
 
 
-def _odd_rows(
+def _object_rows(
     reading: Reading, table: Exchanges, exchanges: pl.DataFrame, rows: Any
 ) -> Iterator[tuple[Any, ...]]:
     for row in rows.tolist():
         exchange = reading.exchange(table, row, TopicNames())
         cells = exchanges.row(row, named=True)
         for message in exchange.messages:
-            asked = message.kind == "request"
-            yield tuple(map(escape_invalid_utf8, _cells(exchange, message, cells, asked)))
+            is_request = message.kind == "request"
+            yield tuple(map(escape_invalid_utf8, _cells(exchange, message, cells, is_request)))
 
 
 def _cells(
-    exchange: Exchange, message: Message, cells: dict[str, Any], asked: bool
+    exchange: Exchange, message: Message, cells: dict[str, Any], is_request: bool
 ) -> tuple[Any, ...]:
-    packet = exchange.request_packet if asked else exchange.response_packet
+    packet = exchange.request_packet if is_request else exchange.response_packet
     ends = exchange.client, exchange.broker
     return (
         exchange.capture,
         packet,
-        exchange.request_time_ns if asked else exchange.response_time_ns,
+        exchange.request_time_ns if is_request else exchange.response_time_ns,
         exchange.connection,
-        ends[not asked],
-        ends[asked],
+        ends[not is_request],
+        ends[is_request],
         message.kind,
         message.api_key,
         exchange.api,
@@ -103,8 +103,8 @@ def _cells(
         message.client_id,
         message.size,
         exchange.status,
-        None if asked else exchange.latency_ms,
-        [] if asked else cells["errors"],
-        cells["topics"] if asked else [],
+        None if is_request else exchange.latency_ms,
+        [] if is_request else cells["errors"],
+        cells["topics"] if is_request else [],
         [str(problem) for problem in exchange.problems_of(message)],
     )

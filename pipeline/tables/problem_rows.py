@@ -1,4 +1,4 @@
-"""What was wrong, as rows: with files, and with messages."""
+"""Problems of files and of messages, as rows."""
 
 from __future__ import annotations
 
@@ -26,18 +26,20 @@ def _frame(rows: Iterable[dict[str, Any]]) -> pl.DataFrame:
 
 
 def file_problems(problems: FileProblems) -> pl.DataFrame:
-    """Return what was wrong with files."""
-    return _frame({"capture": name, "kind": "file"} | _said(problem) for name, problem in problems)
+    """Return the problems of files."""
+    return _frame(
+        {"capture": name, "kind": "file"} | _problem_columns(problem) for name, problem in problems
+    )
 
 
 LIMITS = (
-    f"more than {MAX_BUFFERED_BYTES >> 20} MB waited behind holes: some were waited for no longer",
-    f"more than {MAX_DOUBTFUL_BYTES >> 20} MB were in doubt: some were judged by few brokers",
-    f"more than {MAX_INCOMPLETE:,} datagrams were incomplete: some were given up",
+    f"more than {MAX_BUFFERED_BYTES >> 20} MB waited behind holes: some holes became gaps early",
+    f"more than {MAX_DOUBTFUL_BYTES >> 20} MB were in doubt: some were decided by few brokers",
+    f"more than {MAX_INCOMPLETE:,} datagrams were incomplete: some were dropped",
 )
 """
-What is told when a limit is hit that counts over all connections: of streams, of conversations, of
-what is below them. Each task counts for itself, so rows may be others than those of one process.
+Problems reported when a limit over all connections is hit: of reassembly, of the correlator, of
+datagrams. Each task counts on its own, so rows may differ from those of a single process.
 """
 
 
@@ -46,8 +48,8 @@ def limit_problems(before: Iterable[int], now: Iterable[int]) -> pl.DataFrame:
     Return which limits were hit.
 
     Args:
-        before: How often each of `LIMITS` was by then.
-        now: Likewise.
+        before: How often each of `LIMITS` had been hit before.
+        now: How often each has been hit now.
     """
     hit = zip(LIMITS, before, now, strict=True)
     return _frame({"kind": "limit", "problem": text} for text, old, new in hit if new > old)
@@ -55,10 +57,10 @@ def limit_problems(before: Iterable[int], now: Iterable[int]) -> pl.DataFrame:
 
 def message_problems(reading: Reading, table: Exchanges, exchanges: pl.DataFrame) -> pl.DataFrame:
     """
-    Return what was wrong with the messages of a window.
+    Return the problems of the messages of a window.
 
     Args:
-        reading: The reading that the window is of.
+        reading: The reading that the window belongs to.
         table: The exchanges of the window.
         exchanges: Their columns of `pairs`.
     """
@@ -66,22 +68,24 @@ def message_problems(reading: Reading, table: Exchanges, exchanges: pl.DataFrame
     for row in np.flatnonzero(exchanges["problems"].list.len().to_numpy() > 0).tolist():
         exchange = reading.exchange(table, row, TopicNames())
         for message in exchange.messages:
-            asked = message.kind == "request"
-            packet = exchange.request_packet if asked else exchange.response_packet
-            where = {
+            is_request = message.kind == "request"
+            packet = exchange.request_packet if is_request else exchange.response_packet
+            location = {
                 "capture": exchange.capture,
                 "packet": packet,
-                "time_ns": exchange.request_time_ns if asked else exchange.response_time_ns,
+                "time_ns": exchange.request_time_ns if is_request else exchange.response_time_ns,
                 "connection": exchange.connection,
                 "api": exchange.api,
                 "correlation_id": message.correlation_id,
                 "kind": message.kind,
             }
-            rows += [where | _said(problem) for problem in exchange.problems_of(message)]
+            rows += [
+                location | _problem_columns(problem) for problem in exchange.problems_of(message)
+            ]
     return _frame(rows)
 
 
-def _said(problem: Problem) -> dict[str, Any]:
+def _problem_columns(problem: Problem) -> dict[str, Any]:
     return {
         "path": problem.path or None,
         "position": problem.position,

@@ -1,8 +1,8 @@
 """
-What parts of a collection tell one another: names of topics, and who is a broker.
+Facts that the parts of a collection share: names of topics, and the addresses of brokers.
 
-Both travel as pairs of texts: the id of a topic and its name; `broker` and a place, `doubt` and the
-first packet of a connection (`broker_facts`).
+Facts are pairs of texts: the id of a topic and its name; `broker` with an address; `doubt` with the
+first packet of a connection, and the two addresses of which one is to be a broker (`broker_facts`).
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from dissector.engine.reading.capture import Reading
 from pipeline.tables.table_schemas import FACTS_SCHEMA
 
 ID_MARK = "\0"
-"""Stands before the text of an id in the place of a name, until all names are known."""
+"""Prefix of an id's text in place of a name, until all names are known."""
 
 
 class DeferredNames(TopicNames):
     """
-    Names of topic ids as far as they were told here; the others are marked.
+    Names of topic ids as far as this part knows them; other ids are marked.
 
-    Nothing is settled, and nobody is asked: what this part lacks another one may tell.
+    Nothing is looked up elsewhere: another part may know what this one lacks.
 
     Attributes:
-        published: The names that `new_names` has told.
+        published: The names that `new_names` has yielded.
     """
 
     def __init__(self) -> None:
@@ -40,11 +40,11 @@ class DeferredNames(TopicNames):
 
     @property
     def can_read_ahead(self) -> bool:
-        """Say that names may still come."""
+        """Return that names may still come."""
         return True
 
     def find_name(self, topic_id: UUID) -> str | None:
-        """Return the name of a topic id; None where it was not told here."""
+        """Return the name of a topic id; None if this part does not know it."""
         return self.by_id.get(topic_id)
 
     def name(self, topic: str | UUID) -> str:
@@ -54,7 +54,7 @@ class DeferredNames(TopicNames):
         return self.by_id.get(topic) or ID_MARK + str(topic)
 
     def new_names(self, packet: int) -> Iterator[pa.RecordBatch]:
-        """Yield what was told since the last time, as of a packet."""
+        """Yield the names that are new since the last call, as of a packet."""
         news = {key: name for key, name in self.by_id.items() if key not in self.published}
         self.published.update(news)
         if news:
@@ -66,68 +66,70 @@ class DeferredNames(TopicNames):
 
 _BROKER, _DOUBT = "broker ", "doubt "
 
-_BETWEEN = "\n"
-"""Stands between two places."""
+_SEPARATOR = "\n"
+"""Separates two addresses."""
 
 
 def broker_facts(reading: Reading) -> Iterator[pa.RecordBatch]:
-    """Yield the brokers that a reading, which is at its end, knows; and who may be one."""
-    networks, talks = reading.source.networks, reading.correlator
+    """Yield the brokers that a reading has found, and the connections it is not sure about."""
+    networks, correlator = reading.source.networks, reading.correlator
     rows = [
         {"topic_id": f"{_BROKER}{networks[network]} {endpoint_text(*end)}", "name": "", "packet": 0}
-        for network, end in sorted(talks.brokers)
+        for network, end in sorted(correlator.brokers)
     ]
-    numbers = np.array(sorted(talks.doubtful_sides), np.int64)
-    known = reading.streams.connections
+    numbers = np.array(sorted(correlator.doubtful_sides), np.int64)
+    connections = reading.streams.connections
     for number, network, first, ends in zip(
         numbers.tolist(),
-        known.columns(numbers).network.tolist(),
-        known.first_packets(numbers).tolist(),
+        connections.columns(numbers).network.tolist(),
+        connections.first_packets(numbers).tolist(),
         reading.endpoints_of(numbers),
         strict=True,
     ):
-        side = talks.doubtful_sides[number]
-        places = (f"{networks[network]} {ends[each]}" for each in (side, 1 - side))
-        doubt = _BETWEEN.join(places)
+        side = correlator.doubtful_sides[number]
+        addresses = (f"{networks[network]} {ends[each]}" for each in (side, 1 - side))
+        doubt = _SEPARATOR.join(addresses)
         rows.append({"topic_id": f"{_DOUBT}{first}", "name": doubt, "packet": 0})
     if rows:
         yield pa.RecordBatch.from_pylist(rows, schema=FACTS_SCHEMA)
 
 
-def has_doubts(told: pa.RecordBatch) -> bool:
-    """Tell whether it depends on other parts which rows of this one are true."""
-    return any(key.startswith(_DOUBT) for key in told.column("topic_id").to_pylist())
+def has_doubts(facts: pa.RecordBatch) -> bool:
+    """Return whether the validity of this part's rows depends on other parts."""
+    return any(key.startswith(_DOUBT) for key in facts.column("topic_id").to_pylist())
 
 
-def lasting_facts(told: pa.Table) -> pa.Table:
-    """Return what later rows may depend on too: who is in doubt is asked once."""
-    return told.filter(pc.invert(pc.starts_with(told["topic_id"], _DOUBT)))
+def lasting_facts(facts: pa.Table) -> pa.Table:
+    """Return the facts that later rows may depend on too: a doubt concerns only its own batch."""
+    return facts.filter(pc.invert(pc.starts_with(facts["topic_id"], _DOUBT)))
 
 
-def non_broker_connections(told: Mapping[str, str]) -> Int64s:
+def non_broker_connections(facts: Mapping[str, str]) -> Int64s:
     """
-    Return the first packets of connections that are with no broker, as was assumed, in order.
+    Return the first packets of connections whose server was wrongly taken for a broker, in order.
 
     Args:
-        told: What all parts have told.
+        facts: The facts of all parts.
     """
-    firsts = []
-    for key, places in told.items():
+    first_packets = []
+    for key, addresses in facts.items():
         if key.startswith(_DOUBT):
-            it, other = (f"{_BROKER}{place}" in told for place in places.split(_BETWEEN))
-            if not it or other:
-                firsts.append(int(key[len(_DOUBT) :]))
-    return np.array(sorted(firsts), np.int64)
+            is_broker, is_other_broker = (
+                f"{_BROKER}{address}" in facts for address in addresses.split(_SEPARATOR)
+            )
+            if not is_broker or is_other_broker:
+                first_packets.append(int(key[len(_DOUBT) :]))
+    return np.array(sorted(first_packets), np.int64)
 
 
-def topic_names(told: Mapping[str, str]) -> dict[str, str]:
-    """Return the names of topics by their ids, out of what all parts have told."""
-    others = _BROKER, _DOUBT
-    return {key: name for key, name in told.items() if not key.startswith(others)}
+def topic_names(facts: Mapping[str, str]) -> dict[str, str]:
+    """Return the names of topics by their ids, from the facts of all parts."""
+    other_prefixes = _BROKER, _DOUBT
+    return {key: name for key, name in facts.items() if not key.startswith(other_prefixes)}
 
 
-def merge_facts(told: Iterable[pa.RecordBatch]) -> dict[str, str]:
-    """Return what all parts have told; of an id the first name in the collection holds."""
-    rows = [row for batch in told for row in batch.to_pylist()]
+def merge_facts(batches: Iterable[pa.RecordBatch]) -> dict[str, str]:
+    """Return the facts of all parts; for each id the first name in the collection wins."""
+    rows = [row for batch in batches for row in batch.to_pylist()]
     rows.sort(key=lambda row: (row["packet"], row["name"]), reverse=True)
     return {row["topic_id"]: row["name"] for row in rows}

@@ -1,9 +1,8 @@
 """
-The tables of a part of a collection, in batches, as the engine reads it.
+Builds the tables of a part of a collection, in batches, as the engine reads it.
 
-Connections have the numbers of their first packets in the place of their own, and names of topics
-that were not told in this part stand as marked ids: `finish` puts both right, when all parts are
-known.
+Connections are numbered by their first packets, and topic ids whose names are not known in this
+part stay as marked ids: `finalize` replaces both when all parts are known.
 """
 
 from __future__ import annotations
@@ -34,28 +33,29 @@ from pipeline.tables.table_schemas import SCHEMAS
 if TYPE_CHECKING:
     from pipeline.split.segment_sources import RangeSource, ShardSource
 
-__all__ = ["FACTS", "SCHEMAS", "Batch", "TableBuilder", "Wanted"]
+__all__ = ["FACTS", "SCHEMAS", "Batch", "TableBuilder", "TableOptions"]
 
 FACTS = "names"
-"""The table of what other parts must know, beside those of `SCHEMAS`."""
+"""The table of facts for other parts, in addition to those of `SCHEMAS`."""
 
 Batch = tuple[str, pa.RecordBatch]
-"""Rows of a table, and its name."""
+"""The name of a table, and rows of it."""
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class TableOptions:
     """
-    What is wanted of a collection.
+    Which tables to make of a collection, and how.
 
     Attributes:
         tables: Names of tables.
-        fields: Only fields with these paths are wanted; empty: all.
+        fields: Paths of the fields in the table `fields`; empty: all.
         ports: As in `Options`.
         max_frame_bytes: As in `Options`.
         window_bytes: As in `Options`.
         show_secrets: Leave passwords, tokens and salts as they are.
-        schemas: Message definitions over the built-in declarations; tasks take them with them.
+        schemas: Message definitions over the built-in declarations; they are pickled with the
+            tasks.
     """
 
     tables: frozenset[str] = frozenset(("connections", "exchanges", "problems"))
@@ -67,7 +67,7 @@ class Wanted:
     schemas: Schemas | None = field(default_factory=current)
 
     @property
-    def options(self) -> Options:
+    def reading(self) -> Options:
         """How captures are read."""
         return Options(self.ports, self.max_frame_bytes, self.window_bytes, schemas=self.schemas)
 
@@ -77,58 +77,58 @@ class TableBuilder:
     Makes the tables of one part.
 
     Attributes:
-        reading: Reads it.
+        reading: The reading of the part.
     """
 
-    def __init__(self, feed: RangeSource | ShardSource, wanted: Wanted) -> None:
-        self._feed = feed
-        self._wanted = wanted
-        self._capture = Capture([], wanted.options)
+    def __init__(self, source: RangeSource | ShardSource, options: TableOptions) -> None:
+        self._source = source
+        self._options = options
+        self._capture = Capture([], options.reading)
         self._names = DeferredNames()
         self._capture.names = self._names
-        self.reading = self._capture.reading = Reading([], wanted.options, source=feed)
+        self.reading = self._capture.reading = Reading([], options.reading, source=source)
         self.reading.correlator.is_shard = True
-        self._fields = FieldReader(self._capture, wanted.show_secrets)
+        self._fields = FieldReader(self._capture, options.show_secrets)
         self._packet = 0
-        self._told: tuple[Any, ...] = (frozenset(), {})
-        self._hit = self._crowded
+        self._published: tuple[Any, ...] = (frozenset(), {})
+        self._reported_hits = self._limit_hits
 
     @property
-    def _crowded(self) -> tuple[int, int, int]:
-        """How often limits were hit that count over all connections."""
+    def _limit_hits(self) -> tuple[int, int, int]:
+        """How often limits over all connections were hit."""
         reading = self.reading
-        return reading.streams.forced_gaps, reading.correlator.early_decisions, self._feed.crowded
+        return reading.streams.forced_gaps, reading.correlator.early_decisions, self._source.evicted
 
     @property
     def state(self) -> tuple[Any, ...]:
-        """What is kept from window to window."""
-        reading, told = self.reading, self._names.published
-        kept = self._names.by_id, told, self._packet, self._told
-        return reading.streams, reading.correlator, *kept
+        """The state between two windows."""
+        names = self._names.by_id, self._names.published
+        facts = self._packet, self._published
+        return self.reading.streams, self.reading.correlator, *names, *facts
 
     @state.setter
     def state(self, state: tuple[Any, ...]) -> None:
-        self.reading.streams, self.reading.correlator, *kept = state
-        self._names.by_id, self._names.published, self._packet, self._told = kept
-        self._hit = self._crowded
+        self.reading.streams, self.reading.correlator, *rest = state
+        self._names.by_id, self._names.published, self._packet, self._published = rest
+        self._reported_hits = self._limit_hits
 
     def rows_of(self, window: Window) -> Iterator[Batch]:
         """
-        Yield the tables of a window, whose bytes must still be there.
+        Yield the tables of a window, whose bytes must still be in memory.
 
-        Who is in doubt, and who is a broker, is told before the rows that depend on it.
+        Facts about brokers come before the rows that depend on them.
         """
-        return iterate_under(self._wanted.schemas, self._of(window))
+        return iterate_under(self._options.schemas, self._of(window))
 
     def _of(self, window: Window) -> Iterator[Batch]:
-        talks = self.reading.correlator
-        if self._told != (talks.brokers, talks.doubtful_sides):
-            self._told = talks.brokers, talks.doubtful_sides
-            for told in broker_facts(self.reading):
-                yield FACTS, told
-        view = _View(self._capture, window)
-        tables = self._wanted.tables
-        makers: dict[str, Callable[[_View], pl.DataFrame]] = {
+        correlator = self.reading.correlator
+        if self._published != (correlator.brokers, correlator.doubtful_sides):
+            self._published = correlator.brokers, correlator.doubtful_sides
+            for facts in broker_facts(self.reading):
+                yield FACTS, facts
+        view = _WindowView(self._capture, window)
+        tables = self._options.tables
+        makers: dict[str, Callable[[_WindowView], pl.DataFrame]] = {
             "exchanges": lambda view: view.exchanges,
             "messages": self._messages,
             "problems": self._problems,
@@ -144,56 +144,58 @@ class TableBuilder:
                 yield from self._batches("records", part)
         if "problems" in tables:
             yield from self._batches("problems", file_problems(window.problems))
-            before, self._hit = self._hit, self._crowded
-            yield from self._batches("problems", limit_problems(before, self._hit))
+            before, self._reported_hits = self._reported_hits, self._limit_hits
+            yield from self._batches("problems", limit_problems(before, self._reported_hits))
         self._packet = max(self._packet, int(window.exchanges.response.packet.max(initial=0)))
         for names in self._names.new_names(self._packet):
             yield FACTS, names
 
     def connections(self, numbers: Int64s | None = None) -> Iterator[Batch]:
-        """Yield the connections, or these of them, of which all was read."""
-        if "connections" in self._wanted.tables:
-            chosen = None if numbers is None else numbers.tolist()
-            rows = list(connection_rows(self.reading, chosen))
+        """Yield the connections, or these of them, which must be complete."""
+        if "connections" in self._options.tables:
+            selected = None if numbers is None else numbers.tolist()
+            rows = list(connection_rows(self.reading, selected))
             table = pa.Table.from_pylist(rows, schema=SCHEMAS["connections"])
             if rows:
                 number = table.schema.get_field_index("connection")
-                firsts = pa.array(self._first_packets(table.column(number).to_numpy()))
-                table = table.set_column(number, "connection", firsts)
+                first_packets = pa.array(self._first_packets(table.column(number).to_numpy()))
+                table = table.set_column(number, "connection", first_packets)
             for batch in table.to_batches():
                 yield "connections", batch
 
-    def _messages(self, view: _View) -> pl.DataFrame:
+    def _messages(self, view: _WindowView) -> pl.DataFrame:
         return message_frame(self.reading, view.window.exchanges, view.exchanges)
 
-    def _field_frames(self, view: _View) -> Iterator[pl.DataFrame]:
+    def _field_frames(self, view: _WindowView) -> Iterator[pl.DataFrame]:
         for part in self._fields.frames(view.window.exchanges):
-            if self._wanted.fields:
-                part = part.filter(pl.col("path").cast(pl.String).is_in(list(self._wanted.fields)))
+            if self._options.fields:
+                part = part.filter(pl.col("path").cast(pl.String).is_in(list(self._options.fields)))
             yield part
 
-    def _problems(self, view: _View) -> pl.DataFrame:
+    def _problems(self, view: _WindowView) -> pl.DataFrame:
         return message_problems(self.reading, view.window.exchanges, view.exchanges)
 
     def _first_packets(self, numbers: Any) -> Int64s:
         return self.reading.streams.connections.first_packets(numbers)
 
     def _batches(self, name: str, table: pl.DataFrame) -> Iterator[Batch]:
-        """Yield a table as Arrow has it, with the first packets of connections."""
+        """Yield a table as Arrow batches, with connections numbered by their first packets."""
         if not len(table):
             return
         numbers = table["connection"]
-        known = numbers.fill_null(0).to_numpy()
+        numbers_or_0 = numbers.fill_null(0).to_numpy()
         if numbers.null_count() < len(numbers):
-            firsts = pl.Series("connection", self._first_packets(known))
-            firsts = firsts.zip_with(numbers.is_not_null(), pl.Series([None], dtype=pl.Int64))
-            table = table.with_columns(firsts)
+            first_packets = pl.Series("connection", self._first_packets(numbers_or_0))
+            first_packets = first_packets.zip_with(
+                numbers.is_not_null(), pl.Series([None], dtype=pl.Int64)
+            )
+            table = table.with_columns(first_packets)
         for batch in table.to_arrow().cast(SCHEMAS[name]).to_batches():
             yield name, batch
 
 
-class _View:
-    """A window, and what more than one table needs of it."""
+class _WindowView:
+    """A window, and what several tables need of it."""
 
     def __init__(self, capture: Capture, window: Window) -> None:
         self.window = window
@@ -201,7 +203,7 @@ class _View:
 
     @cached_property
     def exchanges(self) -> pl.DataFrame:
-        """The columns of `pairs`, a row for each exchange of the window, which has some."""
+        """The columns of `pairs`, a row per exchange of the window, which must have some."""
         columns = self._capture.columns_of(self.window)
         assert columns is not None
         return frame(columns, exchange_schema())

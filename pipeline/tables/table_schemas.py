@@ -1,4 +1,4 @@
-"""The columns of the tables: those of the commands, as Arrow has them."""
+"""The columns of the tables: those of the commands, as Arrow types."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dissector.engine.reading.connection_rows import COLUMNS as CONNECTION_COLUM
 from dissector.engine.tables.frames import exchange_schema, record_schema
 
 _TEXTS = {"network", "a", "b", "speaks", "client", "ended"}
-"""Those columns of connections that are no numbers."""
+"""Text columns of connections; the others are numbers."""
 
 _MESSAGES = (
     "capture",
@@ -36,7 +36,7 @@ _MESSAGES = (
     "problems",
 )
 
-_OWN = {
+_MESSAGE_COLUMNS = {
     "packet": pa.int64(),
     "time_ns": pa.int64(),
     "source": pa.string(),
@@ -44,11 +44,11 @@ _OWN = {
     "kind": pa.string(),
     "bytes": pa.int64(),
 }
-"""The columns of messages that exchanges do not have."""
+"""Columns of messages that exchanges do not have."""
 
 
 def _arrow(kind: Any) -> pa.DataType:
-    """Return the Arrow type of a polars type, in the form that all readers know."""
+    """Return the Arrow type of a polars type, in the form that all readers support."""
     match kind:
         case pl.List():
             return pa.list_(_arrow(kind.inner))
@@ -73,7 +73,12 @@ SCHEMAS: dict[str, pa.Schema] = {
         {name: pa.string() if name in _TEXTS else pa.int64() for name in CONNECTION_COLUMNS}
     ),
     "messages": pa.schema(
-        {name: _OWN[name] if name in _OWN else _EXCHANGES.field(name).type for name in _MESSAGES}
+        {
+            name: _MESSAGE_COLUMNS[name]
+            if name in _MESSAGE_COLUMNS
+            else _EXCHANGES.field(name).type
+            for name in _MESSAGES
+        }
     ),
     "exchanges": _EXCHANGES,
     "records": _schema(record_schema()),
@@ -97,10 +102,10 @@ SCHEMAS: dict[str, pa.Schema] = {
 Name of a table -> its columns.
 
 connections: those of `streams`; messages: of `dissect`, without bodies; exchanges: of `pairs`;
-records: of `records`; fields: of `dissect -T parquet`. problems has a row for each thing that was
-wrong: `kind` is `file`, `request`, `response` or `limit`; `path` and `position` say where in the
-message, of files `position` is the byte. Packets are counted from 1, as `dissect` does.
+records: of `records`; fields: of `dissect -T parquet`. problems has a row for each problem: `kind`
+is `file`, `request`, `response` or `limit`; `path` and `position` are the place in the message; of
+files, `position` is the byte. Packets are counted from 1, as in `dissect`.
 """
 
 FACTS_SCHEMA = pa.schema({"topic_id": pa.string(), "name": pa.string(), "packet": pa.int64()})
-"""What parts tell one another, up to a packet of the collection: see `names`."""
+"""Facts that parts share, as of a packet of the collection: see `shared_facts`."""

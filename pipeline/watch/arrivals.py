@@ -1,4 +1,4 @@
-"""Files of a capture host as they come: numbered, and looked at for those late and missing."""
+"""Files of a capture host in order of arrival: numbered, with late and missing ones detected."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-NUMBERS = (
+NUMBERED_NAMES = (
     re.compile(r"(?P<series>.*_)(?P<number>\d{5,})_\d{8,}(?P<rest>\.\w+(\.\w+)?)?$"),
     re.compile(r"(?P<series>.*\.p?cap(ng)?)(?P<number>\d+)$"),
     re.compile(r"(?P<series>.*?)(?P<number>\d+)(?P<rest>\.\w+(\.\w+)?)?$"),
 )
-"""How rotated files are numbered: by dumpcap, by tcpdump -C, by others."""
+"""Names of rotated files: of dumpcap, of tcpdump -C, of others."""
 
 TIMES_FROM = 10_000_000
 """A number from here on is a time, not a count."""
@@ -21,12 +21,12 @@ TIMES_FROM = 10_000_000
 @dataclass(slots=True)
 class Arrivals:
     """
-    What is known of the files that came so far.
+    The files that have arrived so far.
 
     Attributes:
-        files: How many.
-        packets: How many packets they have.
-        latest_ns: When the last one of them began.
+        files: Number of files.
+        packets: Number of their packets.
+        latest_ns: Capture time of the first packet of the latest file.
         clock_ns: The latest time of a segment in them.
         numbers: The last number of each series of rotated files.
     """
@@ -39,43 +39,44 @@ class Arrivals:
 
     def add_files(self, found: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
         """
-        Take files that came together, in the order of their first packets.
+        Add files that arrived together, in the order of their first packets.
 
         Args:
-            found: `path`; `packets`; `first_ns`, negative where there is none; `latest_ns`, that of
+            found: `path`; `packets`; `first_ns`, negative if there is none; `latest_ns`, that of
                 the latest segment.
 
         Returns:
-            `file`, its number; `path`; `packets`; `first_packet`; `latest_ns`, when the last one
-            up to it began; `clock_ns`, the latest time of a segment before it; `problem`, null
-            where there is none.
+            `file`, its number; `path`; `packets`; `first_packet`; `latest_ns`, when the last file
+                before it
+            began; `clock_ns`, the latest time of a segment before it; `problem`, null if there is
+                none.
         """
-        return [self._take(each) for each in sorted(found, key=_place)]
+        return [self._add_file(file) for file in sorted(found, key=_order_key)]
 
-    def _take(self, each: Mapping[str, Any]) -> dict[str, Any]:
-        problems = [*self._late(each), *self._missing(each["path"])]
+    def _add_file(self, file: Mapping[str, Any]) -> dict[str, Any]:
+        problems = [*self._late(file), *self._missing(file["path"])]
         out = {
             "file": self.files,
-            "path": each["path"],
-            "packets": int(each["packets"]),
+            "path": file["path"],
+            "packets": int(file["packets"]),
             "first_packet": self.packets,
             "latest_ns": self.latest_ns,
             "clock_ns": self.clock_ns,
             "problem": "; ".join(problems) or None,
         }
         self.files += 1
-        self.packets += int(each["packets"])
-        self.clock_ns = max(self.clock_ns, int(each["latest_ns"]))
+        self.packets += int(file["packets"])
+        self.clock_ns = max(self.clock_ns, int(file["latest_ns"]))
         return out
 
-    def _late(self, each: Mapping[str, Any]) -> list[str]:
-        first_ns = each["first_ns"]
+    def _late(self, file: Mapping[str, Any]) -> list[str]:
+        first_ns = file["first_ns"]
         late = 0 <= first_ns < self.latest_ns
         self.latest_ns = max(self.latest_ns, first_ns)
-        return ["came late: files that begin after it were read before"] if late else []
+        return ["late: files that begin after it were read before it"] if late else []
 
     def _missing(self, path: str) -> list[str]:
-        match = next((found for each in NUMBERS if (found := each.match(path))), None)
+        match = next((found for each in NUMBERED_NAMES if (found := each.match(path))), None)
         if match is None or int(match["number"]) >= TIMES_FROM:
             return []
         series, number = match["series"], int(match["number"])
@@ -89,5 +90,5 @@ class Arrivals:
         return [f"{count} files are missing before it: numbers {last + 1} to {number - 1}"]
 
 
-def _place(each: Mapping[str, Any]) -> tuple[bool, int, str]:
+def _order_key(each: Mapping[str, Any]) -> tuple[bool, int, str]:
     return each["first_ns"] < 0, each["first_ns"], each["path"]

@@ -1,4 +1,4 @@
-"""What is known when the rows of a batch of files are written: names, brokers, and numbers."""
+"""Facts known when the rows of a batch of files are written: names, brokers and numbers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from pipeline.tables.finalize import RowFinisher
 from pipeline.tables.incremental import FIRST_PACKETS
 from pipeline.tables.shared_facts import lasting_facts, merge_facts, topic_names
 from pipeline.tables.table_builder import FACTS
-from pipeline.tables.table_schemas import FACTS_SCHEMA as NAMES_SCHEMA
+from pipeline.tables.table_schemas import FACTS_SCHEMA
 from pipeline.watch.connection_numbers import assign_numbers, read_numbers
 
 FOLDER = "_names"
@@ -28,11 +28,11 @@ FOLDER = "_names"
 @dataclass(frozen=True, slots=True)
 class BatchFacts:
     """
-    What is known with a batch.
+    The facts known with a batch.
 
     Attributes:
-        facts: The names of topics, and who is a broker.
-        new_names: Those names that no batch before it has told, by ids.
+        facts: The names of topics, and the addresses of brokers.
+        new_names: Names that no earlier batch contained, by topic ids.
         numbers: The file with the numbers of connections.
     """
 
@@ -41,47 +41,52 @@ class BatchFacts:
     numbers: str
 
     @classmethod
-    def of(cls, out: str, batch: int, places: Sequence[OutputLocation]) -> BatchFacts:
+    def of(cls, out: str, batch: int, outputs: Sequence[OutputLocation]) -> BatchFacts:
         """
-        Keep what a batch of files has told beside the tables; return all that is known with it.
+        Save the facts of a batch of files beside the tables; return all facts known with it.
 
         Args:
-            out: Where the tables are.
-            batch: The number of the batch; what a later one told does not count.
-            places: Where its parts have left what they told.
+            out: The folder of the tables.
+            batch: The number of the batch; facts of later ones are ignored.
+            outputs: The outputs of its parts.
         """
-        begun, ended = _firsts(places, FIRST_PACKETS), _firsts(places, "connections")
-        told = pa.Table.from_batches(read_rows_of(places, FACTS), NAMES_SCHEMA)
-        before = _told_before(out, batch)
-        _keep(out, batch, lasting_facts(told))
-        whole = merge_facts([*before.to_batches(), *told.to_batches()])
-        known = merge_facts(before.to_batches())
-        news = {key: name for key, name in topic_names(whole).items() if key not in known}
-        return cls(whole, news, assign_numbers(out, batch, begun, ended))
+        begun, ended = (
+            _first_packets(outputs, FIRST_PACKETS),
+            _first_packets(outputs, "connections"),
+        )
+        batch_facts = pa.Table.from_batches(read_rows_of(outputs, FACTS), FACTS_SCHEMA)
+        earlier = _earlier_facts(out, batch)
+        _save_facts(out, batch, lasting_facts(batch_facts))
+        facts = merge_facts([*earlier.to_batches(), *batch_facts.to_batches()])
+        earlier_facts = merge_facts(earlier.to_batches())
+        new_names = {
+            key: name for key, name in topic_names(facts).items() if key not in earlier_facts
+        }
+        return cls(facts, new_names, assign_numbers(out, batch, begun, ended))
 
     def row_finisher(self, show_secrets: bool = False) -> RowFinisher:
-        """Return what makes rows of the batch rows of the whole."""
-        firsts, numbers = read_numbers(self.numbers)
-        return RowFinisher(firsts, self.facts, show_secrets, numbers)
+        """Return the finisher of the batch's rows."""
+        first_packets, numbers = read_numbers(self.numbers)
+        return RowFinisher(first_packets, self.facts, show_secrets, numbers)
 
 
-def _firsts(places: Sequence[OutputLocation], table: str) -> Int64s:
+def _first_packets(outputs: Sequence[OutputLocation], table: str) -> Int64s:
     """Return the first packets of connections in a table."""
-    columns: list[Any] = [np.asarray(each["connection"]) for each in read_rows_of(places, table)]
-    firsts: Int64s = np.concatenate([np.zeros(0, np.int64), *columns])
-    return firsts
+    columns: list[Any] = [np.asarray(each["connection"]) for each in read_rows_of(outputs, table)]
+    first_packets: Int64s = np.concatenate([np.zeros(0, np.int64), *columns])
+    return first_packets
 
 
-def _keep(out: str, batch: int, told: pa.Table) -> None:
-    """Keep what a batch of files has told."""
-    if len(told):
+def _save_facts(out: str, batch: int, facts: pa.Table) -> None:
+    """Save the facts of a batch of files."""
+    if len(facts):
         with atomic_write(join_path(out, FOLDER, f"{batch:08d}.parquet")) as file:
-            pq.write_table(told, file)
+            pq.write_table(facts, file)
 
 
-def _told_before(out: str, batch: int) -> pa.Table:
-    """Return what was told before a batch; what a later one told does not count."""
-    tables = [NAMES_SCHEMA.empty_table()]
+def _earlier_facts(out: str, batch: int) -> pa.Table:
+    """Return the facts of earlier batches."""
+    tables = [FACTS_SCHEMA.empty_table()]
     system, folder = locate(join_path(out, FOLDER))
     for each in system.get_file_info(fs.FileSelector(folder, allow_not_found=True)):
         if each.extension == "parquet" and int(each.base_name[:8]) < batch:

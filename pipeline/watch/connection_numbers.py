@@ -1,8 +1,8 @@
 """
-Numbers of connections from batch to batch of files: by their first packets, as in one process.
+Numbers of connections across batches of files: by first packet, as in one process.
 
-Those that are open are kept in a file for each batch, beside the tables. A batch that is tried
-again reads the file of the one before, and writes its own over itself.
+Those of open connections are saved in a file for each batch, beside the tables. A retried batch
+reads the file of the one before, and overwrites its own.
 """
 
 from __future__ import annotations
@@ -21,40 +21,40 @@ FOLDER = "_numbers"
 _NEXT = b"next"
 
 _SCHEMA = pa.schema({"first": pa.int64(), "connection": pa.int64(), "ended": pa.bool_()})
-"""The first packet of a connection, its number, and whether its last row was told."""
+"""The first packet of a connection, its number, and whether its last row was emitted."""
 
 
 def assign_numbers(out: str, batch: int, begun: Int64s, ended: Int64s) -> str:
     """
-    Number the connections that have begun in a batch of files; return the file with all numbers.
+    Number the connections that began in a batch of files; return the file with all numbers.
 
     Args:
-        out: Where the tables are.
+        out: The folder of the tables.
         batch: The number of the batch.
-        begun: The first packets of connections that have begun in it.
-        ended: Those of connections that were forgotten in it.
+        begun: The first packets of connections that began in it.
+        ended: Those of connections that ended in it.
     """
     system, folder = locate(join_path(out, FOLDER))
     found = system.get_file_info(fs.FileSelector(folder, allow_not_found=True))
     files = {int(each.base_name[:-8]): each.path for each in found if each.extension == "parquet"}
     earlier = [each for each in files if each < batch]
-    firsts = numbers = np.zeros(0, np.int64)
-    after = 0
+    first_packets = numbers = np.zeros(0, np.int64)
+    next_number = 0
     if earlier:
         with system.open_input_file(files[max(earlier)]) as file:
-            before = pq.read_table(file)
-        after = int(before.schema.metadata[_NEXT])
-        open_ones = before.filter(pa.compute.invert(before["ended"]))
-        firsts, numbers = (np.asarray(open_ones[name]) for name in ("first", "connection"))
-    firsts = np.concatenate([firsts, np.sort(begun)])
-    numbers = np.concatenate([numbers, np.arange(after, after + len(begun))])
-    columns = [pa.array(each) for each in (firsts, numbers, np.isin(firsts, ended))]
-    schema = _SCHEMA.with_metadata({_NEXT: str(after + len(begun)).encode()})
+            previous = pq.read_table(file)
+        next_number = int(previous.schema.metadata[_NEXT])
+        still_open = previous.filter(pa.compute.invert(previous["ended"]))
+        first_packets, numbers = (np.asarray(still_open[name]) for name in ("first", "connection"))
+    first_packets = np.concatenate([first_packets, np.sort(begun)])
+    numbers = np.concatenate([numbers, np.arange(next_number, next_number + len(begun))])
+    columns = [pa.array(each) for each in (first_packets, numbers, np.isin(first_packets, ended))]
+    schema = _SCHEMA.with_metadata({_NEXT: str(next_number + len(begun)).encode()})
     path = join_path(out, FOLDER, f"{batch:08d}.parquet")
     with atomic_write(path) as file:
         pq.write_table(pa.Table.from_arrays(columns, schema=schema), file)
     for each in earlier:
-        # The one before is asked for again where this batch fails.
+        # A retry of this batch reads the one before.
         if each < max(earlier):
             system.delete_file(files[each])
     return path
@@ -66,5 +66,5 @@ def read_numbers(path: str) -> tuple[Int64s, Int64s]:
     with system.open_input_file(inside) as file:
         table = pq.read_table(file, columns=["first", "connection"])
     order = np.argsort(np.asarray(table["first"]))
-    firsts, numbers = (np.asarray(table[name])[order] for name in ("first", "connection"))
-    return firsts, numbers
+    first_packets, numbers = (np.asarray(table[name])[order] for name in ("first", "connection"))
+    return first_packets, numbers

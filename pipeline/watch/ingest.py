@@ -1,7 +1,8 @@
 """
-A file that has come to a watched folder: it is divided into parcels, and all parts are told of it.
+Ingestion of a file of a watched folder: it is split into shards, and all parts are informed.
 
-What a task tells are notes. Every part is told of every file, so that all number its packets alike.
+Tasks return rows of `INGEST_SCHEMA`. Every part gets a row for every file, so that all parts number
+the packets alike.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from pipeline.split.connection_index import index_range
 from pipeline.split.task_spill import BlockLocation, TaskOutputWriter
 from pipeline.storage.atomic_files import join_path
 from pipeline.tables.dissect_task import SHARDS, dissect_range
-from pipeline.tables.table_builder import Wanted
+from pipeline.tables.table_builder import TableOptions
 
 INGEST_SCHEMA = pa.schema(
     {
@@ -29,77 +30,78 @@ INGEST_SCHEMA = pa.schema(
         "packets": pa.int64(),
         "first_ns": pa.int64(),
         "latest_ns": pa.int64(),
-        "loose": pa.binary(),
+        "fragments": pa.binary(),
         "source": pa.int64(),
         "number": pa.int32(),
         "offset": pa.int64(),
         "length": pa.int64(),
-        "left": pa.string(),
+        "folder": pa.string(),
         "tables": pa.list_(pa.string()),
     }
 )
 """
-That a file has come, which every part is told, with its fragments of IP that others must complete;
-with `number`, where a parcel of it lies; or, with `left`, the folder in which a task has left rows.
+A row states that a file has arrived, for every part, with its IP fragments that other files
+complete (`fragments`); with `number`, also the location of one of its shards; or, with `folder`,
+the folder in which a task has written rows.
 """
 
-_NOWHERE = dict.fromkeys(("source", "number", "offset", "length"), -1)
-"""What stands where there is nothing: pandas makes numbers beside a null inexact."""
+_NO_LOCATION = dict.fromkeys(("source", "number", "offset", "length"), -1)
+"""Stands for no location: pandas makes numbers beside a null inexact."""
 
 FILE_PART = -1
-"""Tells what belongs to no connection: files that are late, missing or damaged."""
+"""The part of problems that belong to no connection: files that are late, missing or damaged."""
 
 FILES = "files"
-"""The folder of what files were divided into."""
+"""The folder of the files' shards."""
 
 
-def split_file(path: str, work: str, parts: int, wanted: Wanted) -> Iterator[pa.RecordBatch]:
+def split_file(path: str, work: str, parts: int, options: TableOptions) -> Iterator[pa.RecordBatch]:
     """
-    Leave the parcels of a file, and rows of what is wrong with it; yield notes.
+    Write the shards of a file, and rows of its problems; yield ingest rows.
 
     Args:
         path: The file.
-        work: The folder for what tasks leave.
+        work: The folder for outputs of tasks.
         parts: In how many parts connections are dissected.
-        wanted: What is wanted.
+        options: Which tables to make, and how.
     """
-    looked = inspect_file(path)
-    [each] = ranges_of(Collection((looked,)), looked.size)
-    indexed = index_range(each)
-    each = limited_to_scan(each, indexed.scan)
-    first_ns = -1 if looked.first_ns is None else looked.first_ns
-    place = {
+    file = inspect_file(path)
+    [byte_range] = ranges_of(Collection((file,)), file.size)
+    indexed = index_range(byte_range)
+    byte_range = limited_to_scan(byte_range, indexed.scan)
+    first_ns = -1 if file.first_ns is None else file.first_ns
+    about_file = {
         "path": path,
         "packets": indexed.scan.packets,
         "first_ns": first_ns,
         "latest_ns": indexed.scan.latest_ns,
     }
     for part in (FILE_PART, *range(parts)):
-        yield _note(**place, part=part, loose=indexed.scan.split_fragments)
+        yield _row(**about_file, part=part, fragments=indexed.scan.split_fragments)
     keys = np.unique(np.asarray(indexed.rows.column("key")))
     folder, source = join_path(work, FILES), _source_of(path)
-    told = False
-    with TaskOutputWriter(folder, source) as leaving:
-        for table, batch in dissect_range(each, keys, parts, wanted):
+    has_problems = False
+    with TaskOutputWriter(folder, source) as output:
+        for table, batch in dissect_range(byte_range, keys, parts, options):
             if table == SHARDS:
-                lies = asdict(leaving.write_shard(batch))
-                yield _note(**place, **lies)
+                location = asdict(output.write_shard(batch))
+                yield _row(**about_file, **location)
             elif table == "problems":
-                told = True
-                leaving.write_rows(table, batch)
-    if told:
-        yield _note(**place, part=FILE_PART, source=source, left=folder, tables=["problems"])
+                has_problems = True
+                output.write_rows(table, batch)
+    if has_problems:
+        yield _row(**about_file, part=FILE_PART, source=source, folder=folder, tables=["problems"])
 
 
-def block_location(note: dict[str, Any]) -> BlockLocation:
-    """Return where the parcel lies that a note tells of."""
-    return BlockLocation(**{each.name: int(note[each.name]) for each in fields(BlockLocation)})
+def block_location(row: dict[str, Any]) -> BlockLocation:
+    """Return the location of the shard in an ingest row."""
+    return BlockLocation(**{each.name: int(row[each.name]) for each in fields(BlockLocation)})
 
 
 def _source_of(path: str) -> int:
-    """Return a number that is a file's alone."""
+    """Return a number that is unique to a file."""
     return int.from_bytes(blake2b(path.encode(), digest_size=7).digest())
 
 
-def _note(**values: Any) -> pa.RecordBatch:
-    return pa.RecordBatch.from_pylist([_NOWHERE | values], schema=INGEST_SCHEMA)
+def _row(**values: Any) -> pa.RecordBatch:
+    return pa.RecordBatch.from_pylist([_NO_LOCATION | values], schema=INGEST_SCHEMA)

@@ -1,9 +1,9 @@
 """
-Rows that were written before the names of their topics were told, and how they get them.
+Rows that were written before the names of their topics were known, and the update of their files.
 
-Which files have such rows is kept beside the tables, a file for each task that wrote some. The
-batch that tells a name writes those files again, each over itself. Tried again it does the same:
-nothing is lost, and nothing is there twice.
+The files with such rows are listed beside the tables, in a file for each task that wrote some. The
+batch in which a name appears rewrites these files, each under its own name. A retry does the same:
+nothing is lost, and nothing is duplicated.
 """
 
 from __future__ import annotations
@@ -23,26 +23,29 @@ from pipeline.tables.finalize import RowFinisher
 FOLDER = "_nameless"
 
 _SCHEMA = pa.schema({"topic_id": pa.string(), "path": pa.string()})
-"""The id of a topic, and a file, in the folder of the tables, in which it stands for its name."""
+"""
+The id of a topic, and a file, relative to the folder of the tables, that has it in place of
+a name.
+"""
 
 
 class LateNames:
-    """Takes note of the ids without a name in the rows that one task writes."""
+    """Collects the ids without names in the rows that one task writes."""
 
     def __init__(self, name: str) -> None:
-        """Begin; `name` is that of the task's files."""
+        """Start; `name` is that of the task's files."""
         self._name = name
         self._found: set[tuple[str, str]] = set()
 
     def collect(self, table: str, rows: pa.RecordBatch, ids: Collection[str]) -> None:
-        """Look for ids in rows of a table, as they are written."""
+        """Collect these ids from rows of a table, as they are written."""
         if ids:
-            for place, part in split_by_partition(rows):
-                path = partition_path(table, place, self._name)
+            for partition, part in split_by_partition(rows):
+                path = partition_path(table, partition, self._name)
                 self._found.update((each, path) for each in _ids_of(table, part) & set(ids))
 
     def save(self, out: str) -> None:
-        """Keep what was found beside the tables."""
+        """Save the collected ids beside the tables."""
         if self._found:
             columns = [pa.array(each) for each in zip(*sorted(self._found), strict=True)]
             with atomic_write(join_path(out, FOLDER, f"{self._name}.parquet")) as file:
@@ -50,14 +53,14 @@ class LateNames:
 
 
 def _ids_of(table: str, rows: pa.RecordBatch) -> set[str]:
-    """Return what may be ids of topics without a name."""
+    """Return texts that may be ids of topics without a name."""
     if table == "records":
         return set(rows.filter(pc.is_null(rows.column("topic"))).column("topic_id").to_pylist())
     return set(pc.list_flatten(rows.column("topics")).unique().to_pylist())
 
 
 def files_to_name(out: str, batch: int, ids: Collection[str]) -> list[str]:
-    """Return the files, in the folder of the tables, with ids that batches before one have left."""
+    """Return the files of tables with these ids that earlier batches have written."""
     if not ids:
         return []
     wanted, found = pa.array(sorted(ids), pa.string()), set()
@@ -65,33 +68,33 @@ def files_to_name(out: str, batch: int, ids: Collection[str]) -> list[str]:
     for each in system.get_file_info(fs.FileSelector(folder, allow_not_found=True)):
         if each.extension == "parquet" and int(each.base_name[:8]) < batch:
             with system.open_input_file(each.path) as file:
-                kept = pq.read_table(file)
-            found.update(kept.filter(pc.is_in(kept["topic_id"], wanted))["path"].to_pylist())
+                stored = pq.read_table(file)
+            found.update(stored.filter(pc.is_in(stored["topic_id"], wanted))["path"].to_pylist())
     return sorted(found)
 
 
 def rewrite_with_names(out: str, path: str, finish: RowFinisher) -> None:
-    """Write a file of a table again, with names; one that was taken away since is let be."""
+    """Rewrite a file of a table with names; a file that no longer exists is ignored."""
     table = path.partition("/")[0]
-    whole = join_path(out, path)
-    folder, _, name = whole.rpartition("/")
-    aside = join_path(folder, f"_{name}")
-    system, inside = locate(whole)
-    if not _is_there(system, inside):
-        if not _is_there(system, locate(aside)[1]):
+    target_path = join_path(out, path)
+    folder, _, name = target_path.rpartition("/")
+    temporary = join_path(folder, f"_{name}")
+    system, inside = locate(target_path)
+    if not _exists(system, inside):
+        if not _exists(system, locate(temporary)[1]):
             return
-        # Whoever was to put it there was ended before.
-        system.move(locate(aside)[1], inside)
-    with system.open_input_file(inside) as source, atomic_write(aside) as target:
+        # An earlier rewrite was killed between removing and moving.
+        system.move(locate(temporary)[1], inside)
+    with system.open_input_file(inside) as source, atomic_write(temporary) as target:
         rows = pq.ParquetFile(source)
         with pq.ParquetWriter(target, rows.schema_arrow, compression="zstd") as writer:
-            # A group at a time, as they were written: no more of them is in memory.
+            # A row group at a time, as it was written, to bound memory.
             for group in range(rows.num_row_groups):
                 for batch in rows.iter_batches(GROUP_ROWS, row_groups=[group]):
                     writer.write_batch(finish.fill_in_names(table, batch))
-    # HDFS takes away what was there first: whoever is ended between leaves the other.
-    system.move(locate(aside)[1], inside)
+    # HDFS removes the old file first: a process killed in between leaves the temporary one.
+    system.move(locate(temporary)[1], inside)
 
 
-def _is_there(system: fs.FileSystem, path: str) -> bool:
+def _exists(system: fs.FileSystem, path: str) -> bool:
     return bool(system.get_file_info(path).type == fs.FileType.File)

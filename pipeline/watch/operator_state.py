@@ -1,10 +1,10 @@
 """
-What one part of a watch keeps between batches of files, and what it does with the next.
+The state of one part of a watch between batches of files, and the processing of a batch.
 
-It is bounded by what goes on at a time: some 600 bytes for each connection that is open or was
-closed a minute ago, the bytes of unfinished frames, requests that wait (`engine.open` says how many
-at most), what waits behind holes (256 MB at most), incomplete datagrams of IP (64 MB at most) and a
-megabyte that is sorted out later.
+Its size is bounded by what is in progress: some 600 bytes for each connection that is open or was
+closed a minute ago, the bytes of incomplete frames, requests in flight (`engine.open` has the
+limit), what waits behind holes (256 MB at most), incomplete IP datagrams (64 MB at most) and a
+megabyte that is still to be sorted.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from pipeline.split.split_fragments import SplitDatagrams
 from pipeline.split.task_spill import TaskOutputWriter, read_shards
 from pipeline.storage.atomic_files import join_path
 from pipeline.tables.incremental import IncrementalDissection
-from pipeline.tables.table_builder import Batch, Wanted
+from pipeline.tables.table_builder import Batch, TableOptions
 from pipeline.tables.table_schemas import SCHEMAS
 from pipeline.watch.arrivals import Arrivals
 from pipeline.watch.ingest import FILE_PART, FILES, block_location
 
 MIN_FILE_NAMES = 1000
-"""Of so many files back the names are known at least: bytes of them may wait behind a hole."""
+"""The names of at least this many files are kept: their bytes may wait behind a hole."""
 
 CLOSED_NS = 60_000_000_000
 """How long a closed connection is kept. Source: TIME_WAIT of Linux is 60 seconds."""
@@ -39,17 +39,17 @@ IngestRow = dict[str, Any]
 @dataclass(frozen=True, slots=True)
 class WatchSettings:
     """
-    What all parts know.
+    What all parts share.
 
     Attributes:
-        work: The folder for what tasks leave.
-        wanted: Which tables.
-        parts: How many parts there are.
+        work: The folder for outputs of tasks.
+        options: Which tables to make, and how.
+        parts: Number of parts.
         idle_ns: A connection that is silent for longer has ended.
     """
 
     work: str
-    wanted: Wanted
+    options: TableOptions
     parts: int
     idle_ns: int
 
@@ -57,14 +57,14 @@ class WatchSettings:
 @dataclass(slots=True)
 class OperatorState:
     """
-    What is kept of one part.
+    The state of one part.
 
     Attributes:
-        arrivals: The files that came; every part knows them all, and numbers them alike.
-        saved: The connections that are open.
+        arrivals: The files so far.
+        saved: The saved dissection, with connections that are open.
         starts: The first packets of files.
-        names: Their names.
-        split_datagrams: Fragments of IP that were not whole at the end of their file.
+        names: The names of these files.
+        split_datagrams: IP fragments that were incomplete at the end of their file.
     """
 
     arrivals: Arrivals = field(default_factory=Arrivals)
@@ -74,87 +74,89 @@ class OperatorState:
     split_datagrams: SplitDatagrams = field(default_factory=SplitDatagrams)
 
     def process_files(
-        self, part: int, notes: list[IngestRow], setting: WatchSettings
+        self, part: int, rows: list[IngestRow], settings: WatchSettings
     ) -> list[IngestRow]:
-        """Take what came for a part; leave rows, and return notes of them."""
-        # Spark gives files twice where the name of another that came with them is a pattern.
-        notes = [*{(each["path"], each["number"], each["left"]): each for each in notes}.values()]
-        files = {note["path"]: note for note in notes}
-        taken = self.arrivals.add_files(files.values())
+        """Process a part's ingest rows; write table rows, return ingest rows about them."""
+        # Spark lists a file twice if another name in the batch is a pattern that matches it.
+        rows = [*{(each["path"], each["number"], each["folder"]): each for each in rows}.values()]
+        files = {row["path"]: row for row in rows}
+        added = self.arrivals.add_files(files.values())
         if part != FILE_PART:
-            return [self._fold(part, taken, notes, setting)]
-        left = [note for note in notes if note["left"] is not None]
-        return [*left, *_tell(taken, setting)]
+            return [self._dissect(part, added, rows, settings)]
+        outputs = [row for row in rows if row["folder"] is not None]
+        return [*outputs, *_report_arrivals(added, settings)]
 
-    def _fold(
-        self, part: int, taken: list[IngestRow], notes: list[IngestRow], setting: WatchSettings
+    def _dissect(
+        self, part: int, added: list[IngestRow], rows: list[IngestRow], settings: WatchSettings
     ) -> dict[str, Any]:
-        """Dissect the parcels of files, which are in their order; leave the rows."""
+        """Dissect the shards of files, which are in order; write the rows."""
         files = FileNames()
         files.starts, files.names = self.starts, self.names
         if self.saved is None:
-            fold = IncrementalDissection(files, setting.wanted)
+            dissection = IncrementalDissection(files, settings.options)
         else:
-            fold = IncrementalDissection.load(self.saved, files, setting.wanted)
-        folder, source = join_path(setting.work, f"part-{part}"), taken[0]["file"]
-        rows = self._rows(part, fold, files, taken, notes, setting)
-        tables = _leave(folder, source, rows)
-        self.saved = fold.save()
-        known = bisect_right(files.starts, fold.low_watermark) - 1
-        known = max(min(known, len(files.starts) - MIN_FILE_NAMES), 0)
-        self.starts, self.names = files.starts[known:], files.names[known:]
-        return {"part": part, "source": source, "left": folder, "tables": sorted(tables)}
+            dissection = IncrementalDissection.load(self.saved, files, settings.options)
+        folder, source = join_path(settings.work, f"part-{part}"), added[0]["file"]
+        batches = self._rows(part, dissection, files, added, rows, settings)
+        tables = _write_batches(folder, source, batches)
+        self.saved = dissection.save()
+        first_kept = bisect_right(files.starts, dissection.low_watermark) - 1
+        first_kept = max(min(first_kept, len(files.starts) - MIN_FILE_NAMES), 0)
+        self.starts, self.names = files.starts[first_kept:], files.names[first_kept:]
+        return {"part": part, "source": source, "folder": folder, "tables": sorted(tables)}
 
     def _rows(
         self,
         part: int,
-        fold: IncrementalDissection,
+        dissection: IncrementalDissection,
         files: FileNames,
-        taken: list[IngestRow],
-        notes: list[IngestRow],
-        setting: WatchSettings,
+        added: list[IngestRow],
+        rows: list[IngestRow],
+        settings: WatchSettings,
     ) -> Iterator[Batch]:
-        """Yield the rows of file after file, so that it does not matter which came together."""
-        loose = {note["path"]: note["loose"] for note in notes if note["loose"]}
-        for each in taken:
-            first = each["first_packet"]
-            if each["packets"]:
-                files.add(first, each["path"])
-            mine = [note for note in notes if note["path"] == each["path"] and note["length"] > 0]
-            places = [
-                block_location(note) for note in sorted(mine, key=lambda note: int(note["number"]))
+        """Yield the rows file by file, so that it does not matter which files arrived together."""
+        fragments = {row["path"]: row["fragments"] for row in rows if row["fragments"]}
+        for file in added:
+            first = file["first_packet"]
+            if file["packets"]:
+                files.add(first, file["path"])
+            own_rows = [row for row in rows if row["path"] == file["path"] and row["length"] > 0]
+            locations = [
+                block_location(row) for row in sorted(own_rows, key=lambda row: int(row["number"]))
             ]
-            found = read_shards(join_path(setting.work, FILES), places)
-            parcels = (renumbered(parcel, first, each["clock_ns"]) for parcel in found)
-            whole = self.split_datagrams.reassemble(
-                loose.get(each["path"]), first, part, setting.parts
+            stored = read_shards(join_path(settings.work, FILES), locations)
+            shards = (renumbered(shard, first, file["clock_ns"]) for shard in stored)
+            reassembled = self.split_datagrams.reassemble(
+                fragments.get(file["path"]), first, part, settings.parts
             )
-            yield from fold.feed(merge_segments(parcels, whole))
-            closed_ns = min(CLOSED_NS, setting.idle_ns)
-            yield from fold.forget(
-                each["latest_ns"] - setting.idle_ns, each["latest_ns"] - closed_ns
+            yield from dissection.feed(merge_segments(shards, reassembled))
+            closed_ns = min(CLOSED_NS, settings.idle_ns)
+            yield from dissection.forget(
+                file["latest_ns"] - settings.idle_ns, file["latest_ns"] - closed_ns
             )
 
 
-def _tell(taken: Iterable[Mapping[str, Any]], setting: WatchSettings) -> Iterator[IngestRow]:
-    """Leave rows of files that are late or missing."""
+def _report_arrivals(
+    added: Iterable[Mapping[str, Any]], settings: WatchSettings
+) -> Iterator[IngestRow]:
+    """Write problem rows of files that are late or missing."""
     rows = [
         {"capture": each["path"], "kind": "file", "problem": each["problem"]}
-        for each in taken
+        for each in added
         if each["problem"] is not None
     ]
-    if rows and "problems" in setting.wanted.tables:
-        folder, source = join_path(setting.work, "arrivals"), next(iter(taken))["file"]
-        with TaskOutputWriter(folder, source) as leaving:
+    if rows and "problems" in settings.options.tables:
+        folder, source = join_path(settings.work, "arrivals"), next(iter(added))["file"]
+        with TaskOutputWriter(folder, source) as output:
             batch = pa.RecordBatch.from_pylist(rows, schema=SCHEMAS["problems"])
-            leaving.write_rows("problems", batch)
-        yield {"part": FILE_PART, "source": source, "left": folder, "tables": ["problems"]}
+            output.write_rows("problems", batch)
+        yield {"part": FILE_PART, "source": source, "folder": folder, "tables": ["problems"]}
 
 
-def _leave(folder: str, source: int, batches: Iterable[Batch]) -> set[str]:
+def _write_batches(folder: str, source: int, batches: Iterable[Batch]) -> set[str]:
     tables = set()
-    with TaskOutputWriter(folder, source) as leaving:
+    with TaskOutputWriter(folder, source) as output:
         for table, batch in batches:
             tables.add(table)
-            leaving.write_rows(table, batch)
+            output.write_rows(table, batch)
     return tables

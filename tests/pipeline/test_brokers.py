@@ -13,13 +13,13 @@ from pipeline.split.byte_ranges import ranges_of
 from pipeline.split.collection import Collection
 from pipeline.tables.dissect_task import dissect_range
 from pipeline.tables.shared_facts import has_doubts
-from pipeline.tables.table_builder import FACTS, Wanted
+from pipeline.tables.table_builder import FACTS, TableOptions
 from pipeline.tables.table_schemas import SCHEMAS
 from tests.dissector.engine.reading.test_capture import beat, heartbeat
 from tests.packets import Wire, write
 from tests.pipeline.commands import assert_same, tables_of
 
-ALL = Wanted(tables=frozenset(SCHEMAS))
+ALL = TableOptions(tables=frozenset(SCHEMAS))
 
 
 def lonely(*, known: bool, closed: bool) -> Wire:

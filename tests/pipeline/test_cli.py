@@ -25,9 +25,9 @@ DENIED = str(CAPTURES / "kafka4-denied.pcap")
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ([DENIED], "where to? --out DIR"),
-        (["--out", "x"], "what? CAPTURE..., or --watch DIR"),
-        ([DENIED, "--watch", "y", "--out", "x"], "what? CAPTURE..., or --watch DIR"),
+        ([DENIED], "missing --out DIR"),
+        (["--out", "x"], "give either CAPTURE... or --watch DIR"),
+        ([DENIED, "--watch", "y", "--out", "x"], "give either CAPTURE... or --watch DIR"),
         ([DENIED, "--out", "x", "--conf", "spark.ui"], "--conf takes K=V, not 'spark.ui'"),
         ([DENIED, "--out", "x", "--tables", "exchanges,frames"], "--tables takes connections, "),
     ],
@@ -122,6 +122,6 @@ def test_summaries_that_can_not_be_made_are_told_before_the_work(tmp_path: Path)
         assert not kept.objects
     assert ran.returncode == 2
     assert ran.stderr == (
-        f"kafkashark: summaries need a reader of Spark's own, which it lacks, for {out}: "
-        "--no-summaries makes the tables alone\n"
+        f"kafkashark: Spark can't read {out}, which summaries need: "
+        "--no-summaries makes only the tables\n"
     )

@@ -27,7 +27,7 @@ from pipeline.jobs.java_home import find_java
 from pipeline.jobs.job import Request, make_tables
 from pipeline.jobs.query import read
 from pipeline.jobs.session import FAST_STARTUP_OPTION, open_session
-from pipeline.tables.table_builder import Wanted
+from pipeline.tables.table_builder import TableOptions
 from pipeline.tables.table_schemas import SCHEMAS
 from tests.packets import write
 from tests.pipeline.commands import assert_same, tables_of
@@ -151,10 +151,10 @@ def test_a_killed_executor_costs_nothing(
         "spark.archives": _packed(tmp_path),
         "spark.pyspark.python": "./env/bin/python",
     }
-    wanted = Wanted(tables=frozenset(SCHEMAS))
+    options = TableOptions(tables=frozenset(SCHEMAS))
     out = str(tmp_path / "out")
     with open_session(url, settings) as spark:
-        make_tables(spark, Request(files, out, wanted, range_bytes=20_000), kill)
+        make_tables(spark, Request(files, out, options, range_bytes=20_000), kill)
         got = {}
         for table, schema in SCHEMAS.items():
             rows = read(spark, out, table).select(*schema.names)

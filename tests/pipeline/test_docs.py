@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 from pipeline.cli import pipeline
 from pipeline.jobs.job import Request, make_tables
 from pipeline.jobs.query import views
-from pipeline.tables.table_builder import Wanted
+from pipeline.tables.table_builder import TableOptions
 from pipeline.tables.table_schemas import SCHEMAS
 
 ROOT = Path(__file__).parents[2]
@@ -34,8 +34,8 @@ def test_the_queries_run(spark: SparkSession, tmp_path: Path) -> None:
     names = ["demo.pcap", "kafka39-kafka-python-as-0.10.0.pcap"]
     captures = [str(ROOT / "captures" / name) for name in names]
     fields = frozenset(("client_software_name", "client_software_version"))
-    wanted = Wanted(tables=frozenset(SCHEMAS), fields=fields)
-    make_tables(spark, Request(captures, str(tmp_path), wanted))
+    options = TableOptions(tables=frozenset(SCHEMAS), fields=fields)
+    make_tables(spark, Request(captures, str(tmp_path), options))
     views(spark, str(tmp_path))
     old, percentiles, who, errors, written, health = (
         [row.asDict() for row in spark.sql(query).collect()] for query in QUERIES

@@ -14,7 +14,7 @@ from pipeline.jobs.stages import Job, RangeKeys, TaskOutput, TaskReport
 from pipeline.split.byte_ranges import ranges_of
 from pipeline.split.collection import Collection
 from pipeline.split.task_spill import BlockLocation
-from pipeline.tables.table_builder import Wanted
+from pipeline.tables.table_builder import TableOptions
 from tests.dissector.engine.reading.test_capture import beat, heartbeat
 from tests.packets import START_NS, Wire
 from tools.record.steady import save
@@ -22,7 +22,7 @@ from tools.record.steady import save
 STATUS = Path("/proc/self/status")
 
 RANGE_BYTES = 4 << 20
-WANTED = Wanted(tables=frozenset(("exchanges",)), window_bytes=1 << 20)
+WANTED = TableOptions(tables=frozenset(("exchanges",)), window_bytes=1 << 20)
 
 
 def _capture(path: Path, megabytes: int) -> str:

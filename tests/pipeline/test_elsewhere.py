@@ -18,7 +18,7 @@ from pipeline.split.byte_ranges import ranges_of
 from pipeline.split.collection import Collection
 from pipeline.storage.filesystems import MIN_READ_BYTES
 from pipeline.storage.parquet_store import NULL_PARTITION
-from pipeline.tables.table_builder import Wanted
+from pipeline.tables.table_builder import TableOptions
 from pipeline.tables.table_schemas import SCHEMAS
 from tests.packets import write
 from tests.pipeline.buckets import BUCKET, Bucket, bucket
@@ -29,7 +29,7 @@ from tests.pipeline.traffic import messy, record_starts
 pytestmark = pytest.mark.spark
 
 TABLES = ("connections", "exchanges")
-WANTED = Wanted(tables=frozenset(TABLES))
+WANTED = TableOptions(tables=frozenset(TABLES))
 
 
 @pytest.fixture
@@ -93,8 +93,8 @@ def test_a_byte_that_can_not_be_read_costs_no_other_range(
     store.objects["a.pcap"] = path.read_bytes()
     store.unreadable["a.pcap"] = bad
     uri = f"s3://{BUCKET}/a.pcap"
-    wanted = Wanted(tables=frozenset((*TABLES, "problems")))
-    make_tables(spark, Request([uri], str(out), wanted, range_bytes=RANGE_BYTES))
+    options = TableOptions(tables=frozenset((*TABLES, "problems")))
+    make_tables(spark, Request([uri], str(out), options, range_bytes=RANGE_BYTES))
     [row] = read(spark, str(out), "problems").where("kind = 'file'").collect()
     assert row["capture"] == uri
     assert bad - MIN_READ_BYTES < row["position"] <= bad

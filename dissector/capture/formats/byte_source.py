@@ -1,4 +1,4 @@
-"""The bytes of one capture file, from disk or standard input, decompressed where they need it."""
+"""The bytes of one capture file, from disk or standard input, decompressed if necessary."""
 
 from __future__ import annotations
 
@@ -18,33 +18,33 @@ from dissector.errors import CaptureError, Problem
 
 _CHUNK_BYTES = 1 << 18
 _MAGIC_BYTES = 4
-_PATIENCE_S = 0.2
-"""How long what a pipe has given may wait for more."""
+_PIPE_WAIT_S = 0.2
+"""How long data that a pipe has delivered may wait for more."""
 
 _GRACE_S = 1.0
-"""How long a pipe is read on when the reading is to end: who writes it may be ending too."""
+"""How long a pipe is still read after a stop request: its writer may be ending too."""
 
 
 class StopSignal:
-    """Asks for the end of a reading: captures then end where they are."""
+    """A request to stop reading: captures then end at the current position."""
 
     def __init__(self) -> None:
-        self._asked_s: float | None = None
+        self._requested_s: float | None = None
 
     @property
     def is_requested(self) -> bool:
-        """Whether the reading is to end."""
-        return self._asked_s is not None
+        """Whether reading is to stop."""
+        return self._requested_s is not None
 
     @property
     def is_overdue(self) -> bool:
-        """Whether a pipe that still gives bytes is to be left."""
-        return self._asked_s is not None and time.monotonic() > self._asked_s + _GRACE_S
+        """Whether the grace period of a pipe that still delivers data is over."""
+        return self._requested_s is not None and time.monotonic() > self._requested_s + _GRACE_S
 
     def request(self) -> None:
-        """Ask for the end; several times is once."""
-        if self._asked_s is None:
-            self._asked_s = time.monotonic()
+        """Request the stop; further calls have no effect."""
+        if self._requested_s is None:
+            self._requested_s = time.monotonic()
 
 
 class ByteSource:
@@ -54,12 +54,12 @@ class ByteSource:
     Attributes:
         name: As the user gave it.
         compression: `gzip`, `zstd`, `lz4` or None.
-        position: Bytes given so far, decompressed.
-        ended: Whether the last byte has been given.
+        position: Number of decompressed bytes delivered so far.
+        ended: Whether the last byte has been delivered.
         problem: Why the bytes ended before the file's own end; None if they did not.
-        is_live: Whether this is a pipe, whose bytes come when they come.
-        file_bytes: Bytes read of the file itself so far, compressed or not.
-        stopped: Whether it was left before its end, as that was asked for.
+        is_live: Whether this is a pipe, whose bytes come in their own time.
+        file_bytes: Bytes read so far of the file itself, compressed or not.
+        stopped: Whether reading was stopped before the end, on request.
 
     Raises:
         CaptureError: The file can't be opened or read; also from `fill`.
@@ -72,24 +72,24 @@ class ByteSource:
         self.file_bytes = 0
         self.stopped = False
         self._stop = stop or StopSignal()
-        self._due_s = 0.0
+        self._deadline_s = 0.0
         self.position = 0
         self.ended = False
         self.problem: Problem | None = None
         self._file = self._open(stdin)
-        self._owned = name != "-"
+        self._owns_file = name != "-"
         self.is_live = _is_live(self._file)
         head = self._read_magic()
         self.compression = compression_of(head)
         self._pending = memoryview(head)
-        self._pieces: Iterator[bytes] | None = None
+        self._decompressed: Iterator[bytes] | None = None
         if self.compression is not None:
-            self._pieces = decompress(self.compression, self._chunks(head))
+            self._decompressed = decompress(self.compression, self._chunks(head))
             self._pending = memoryview(b"")
 
     def close(self) -> None:
-        """Close the file; standard input stays open, it is not ours."""
-        if self._owned:
+        """Close the file; standard input stays open, because it belongs to the caller."""
+        if self._owns_file:
             self._file.close()
 
     def fill(self, target: Bytes, *, has_data: bool = False) -> int:
@@ -97,37 +97,37 @@ class ByteSource:
         Fill `target` with the next bytes.
 
         Args:
-            target: Where they go.
-            has_data: Whether bytes are there from an earlier call that shall not wait long for
-                more.
+            target: The buffer.
+            has_data: Whether earlier calls have delivered bytes that shall not wait long for more.
 
         Returns:
-            How many; fewer than fit at the end, and where a pipe has given some and pauses, or
-            gives little for long, so that a live capture shows what it has.
+            Number of bytes; fewer than fit at the end of the file, and where a pipe pauses or
+                delivers
+            little for a while, so that a live capture shows what it has.
         """
         view = target.data
         filled = 0
         while filled < len(view) and not self.ended:
-            if (filled or has_data) and self._pauses():
+            if (filled or has_data) and self._is_paused():
                 break
             count = self._read_into(view[filled:])
             self.ended = count == 0
             if not (filled or has_data):
-                self._due_s = time.monotonic() + _PATIENCE_S
+                self._deadline_s = time.monotonic() + _PIPE_WAIT_S
             filled += count
         self.position += filled
         return filled
 
-    def _pauses(self) -> bool:
+    def _is_paused(self) -> bool:
         if not self.is_live or self._pending:
             return False
-        left_s = self._due_s - time.monotonic()
+        left_s = self._deadline_s - time.monotonic()
         return left_s <= 0 or not select.select([self._file], [], [], left_s)[0]
 
-    def _is_over(self) -> bool:
-        """Return whether the file is to be left here; of a pipe, wait for bytes before."""
+    def _should_stop(self) -> bool:
+        """Return whether to stop reading the file; of a pipe, wait for bytes first."""
         if self.is_live:
-            while not select.select([self._file], [], [], _PATIENCE_S)[0]:
+            while not select.select([self._file], [], [], _PIPE_WAIT_S)[0]:
                 if self._stop.is_requested:
                     self.stopped = True
                     return True
@@ -140,11 +140,11 @@ class ByteSource:
         try:
             return Path(self.name).open("rb", buffering=0)
         except OSError as error:
-            raise self._unreadable(error) from None
+            raise self._capture_error(error) from None
         except ValueError:
             raise CaptureError(self.name, "no such file") from None
 
-    def _unreadable(self, error: OSError) -> CaptureError:
+    def _capture_error(self, error: OSError) -> CaptureError:
         if isinstance(error, IsADirectoryError):
             return CaptureError(self.name, "is a directory")
         if isinstance(error, FileNotFoundError):
@@ -154,12 +154,12 @@ class ByteSource:
         return CaptureError(self.name, (error.strerror or str(error)).lower())
 
     def _read(self, size: int) -> bytes:
-        if self._is_over():
+        if self._should_stop():
             return b""
         try:
             data = self._file.read(size) or b""
         except OSError as error:
-            raise self._unreadable(error) from None
+            raise self._capture_error(error) from None
         self.file_bytes += len(data)
         return data
 
@@ -177,39 +177,39 @@ class ByteSource:
         while chunk := self._read(_CHUNK_BYTES):
             yield chunk
 
-    def _next_piece(self) -> bool:
-        """Take the next decompressed bytes; False where there are none."""
-        if self._pieces is None:
+    def _next_block(self) -> bool:
+        """Get the next decompressed bytes; return False if there are none."""
+        if self._decompressed is None:
             return False
         try:
-            for piece in self._pieces:
-                if piece:
-                    self._pending = memoryview(piece)
+            for block in self._decompressed:
+                if block:
+                    self._pending = memoryview(block)
                     return True
         except CompressedDataError as damage:
             self.problem = Problem(str(damage))
         return False
 
     def _read_into(self, view: memoryview) -> int:
-        """Read some bytes, at least one; 0 at the end."""
-        if not self._pending and not self._next_piece():
+        """Read some bytes, at least one; return 0 at the end."""
+        if not self._pending and not self._next_block():
             if self.compression is not None:
                 return 0
             if isinstance(self._file, io.RawIOBase):
-                return self._read_straight(self._file, view)
+                return self._read_direct(self._file, view)
             self._pending = memoryview(self._read(min(len(view), _CHUNK_BYTES)))
-        taken = self._pending[: len(view)]
-        view[: len(taken)] = taken
-        self._pending = self._pending[len(taken) :]
-        return len(taken)
+        chunk = self._pending[: len(view)]
+        view[: len(chunk)] = chunk
+        self._pending = self._pending[len(chunk) :]
+        return len(chunk)
 
-    def _read_straight(self, file: io.RawIOBase, view: memoryview) -> int:
-        if self._is_over():
+    def _read_direct(self, file: io.RawIOBase, view: memoryview) -> int:
+        if self._should_stop():
             return 0
         try:
             count = file.readinto(view) or 0
         except OSError as error:
-            raise self._unreadable(error) from None
+            raise self._capture_error(error) from None
         self.file_bytes += count
         return count
 
@@ -223,7 +223,7 @@ def _standard_input() -> BinaryIO | io.FileIO:
 
 
 def _is_live(file: BinaryIO | io.FileIO) -> bool:
-    """Return whether a file is a pipe, whose bytes come when they come (and can be asked)."""
+    """Return whether a file is a pipe that can be polled."""
     if sys.platform == "win32" or not isinstance(file, io.FileIO):
         return False
     return stat.S_ISFIFO(os.fstat(file.fileno()).st_mode)

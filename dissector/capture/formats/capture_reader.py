@@ -1,4 +1,4 @@
-"""Capture files become windows of packets: the first stage of reading a capture."""
+"""The first stage of reading a capture: capture files to windows of packets."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ from dissector.errors import CaptureError, Problem
 
 WINDOW_BYTES = 16 << 20
 """
-How much of a file is in memory at a time: enough that what is done once a window does not count,
-little enough that the processor's caches still hold what the stage before has touched.
+How much of a file is in memory at a time: enough that the cost per window does not matter, little
+enough that the processor's caches still hold what the previous stage has touched.
 """
 
-_PIECE_BYTES = 1 << 20
-"""How much is read before it is scanned: what the processor's cache still holds."""
+_READ_BYTES = 1 << 20
+"""How much is read before it is scanned: the processor's cache still holds it."""
 
 _GROWTH_BYTES = 1 << 16
 _SNIFF_BYTES = 32
 
-# How other files begin that people take for captures.
-_STRANGERS = (
+# Magic bytes of other formats that people take for captures.
+_OTHER_FORMATS = (
     (b"snoop\0\0\0", "snoop file"),
     (b"BZh", "bzip2 file"),
     (b"\xfd7zXZ\0", "xz file"),
@@ -60,28 +60,28 @@ def read_packets(
     """
     Read capture files, one after another, as one capture.
 
-    pcap and pcapng, plain or compressed, are recognised by their content, whatever their names.
+    pcap and pcapng, compressed or not, are recognised by their content, whatever their names.
 
     Args:
         paths: `-` is standard input.
         window_bytes: About how much of a file is in memory at a time. A window ends between two
             packets and at the end of a file, and holds at least one packet.
         stdin: What `-` reads instead of the process's own standard input.
-        stop: Ends the capture where it is when it is asked to.
+        stop: When requested, the capture ends at the current position.
 
     Yields:
-        Windows, none empty but where it tells of a problem. Damage ends the reading of its file
-        at the last whole packet before it, and is told in `problems`.
+        Windows; an empty one only to report a problem. Damage ends the reading of its file at the
+        last complete packet before it, and is reported in `problems`.
 
     Raises:
-        CaptureError: A file can't be opened or is no capture. Files on disk are looked at before
-            the first packet of the first one is given.
+        CaptureError: A file can't be opened or is no capture. Files on disk are checked before the
+            first packet of the first one is yielded.
     """
     names = [str(path) for path in paths]
     if len(names) > 1:
         for name in names:
-            _check(name)
-    first = taken = 0
+            _check_is_capture(name)
+    first = file_bytes = 0
     buffers = BufferPool()
     for number, name in enumerate(names):
         if number and stop is not None and stop.is_requested:
@@ -90,26 +90,26 @@ def read_packets(
         try:
             for packets in _windows(source, number, first, window_bytes, buffers):
                 first = packets.first + len(packets)
-                packets.file_bytes = taken + source.file_bytes
+                packets.file_bytes = file_bytes + source.file_bytes
                 yield packets
                 del packets
         finally:
             source.close()
-        taken += source.file_bytes
+        file_bytes += source.file_bytes
 
 
-def _check(name: str) -> None:
-    """Open a file that can be opened twice, and see that it is a capture."""
+def _check_is_capture(name: str) -> None:
+    """Check that a regular file is a capture; others can't be opened twice."""
     if name == "-" or (Path(name).exists() and not Path(name).is_file()):
         return
     source = ByteSource(name)
     try:
-        _recognise(source, _head(source))
+        _detect_format(source, _read_head(source))
     finally:
         source.close()
 
 
-def _head(source: ByteSource) -> bytes:
+def _read_head(source: ByteSource) -> bytes:
     head: Bytes = np.empty(_SNIFF_BYTES, dtype=np.uint8)
     filled = 0
     while filled < len(head) and not source.ended:
@@ -117,29 +117,29 @@ def _head(source: ByteSource) -> bytes:
     return head[:filled].tobytes()
 
 
-def _recognise(source: ByteSource, head: bytes) -> tuple[FormatReader, int]:
-    """Return who reads a file that starts with `head`, and how many of those bytes are read."""
+def _detect_format(source: ByteSource, head: bytes) -> tuple[FormatReader, int]:
+    """Return the reader of a file that starts with `head`, and how much of that it consumes."""
     if head.startswith(MAGIC):
         return PcapngReader(), 0
     if is_pcap(head):
         if len(head) < HEADER_BYTES:
             raise CaptureError(source.name, "pcap file cut off in its header", len(head))
         return PcapReader(head), HEADER_BYTES
-    what = _likeness(head)
+    description = _describe_content(head)
     if source.compression is not None:
-        what = f"{what} inside {source.compression}"
+        description = f"{description} inside {source.compression}"
     if source.problem is not None:
-        what = f"{what}, and {source.problem.what}"
-    raise CaptureError(source.name, f"not a capture: {what}")
+        description = f"{description}, and {source.problem.what}"
+    raise CaptureError(source.name, f"not a capture: {description}")
 
 
-def _likeness(head: bytes) -> str:
-    """Say in two words what a file that starts with `head` looks like."""
+def _describe_content(head: bytes) -> str:
+    """Return a short description of a file that starts with `head`."""
     if not head:
         return "empty file"
-    for magic, what in _STRANGERS:
+    for magic, description in _OTHER_FORMATS:
         if head.startswith(magic):
-            return what
+            return description
     try:
         text = head.decode()
     except UnicodeDecodeError as error:
@@ -153,14 +153,18 @@ def _likeness(head: bytes) -> str:
 def _windows(
     source: ByteSource, number: int, first: int, window_bytes: int, buffers: BufferPool
 ) -> Iterator[Packets]:
-    """Yield the windows of one file; none is held while the next is read: its memory comes back."""
-    carry = _head(source)
-    reader, read = _recognise(source, carry)
+    """
+    Yield the windows of one file.
+
+    None is referenced while the next is read, so that its memory returns to the pool.
+    """
+    carry = _read_head(source)
+    reader, read = _detect_format(source, carry)
     carry = carry[read:]
     base = read
     rows = PacketRows(buffers)
     while not source.ended and not reader.stopped:
-        window = _room(carry, reader.needed_bytes, window_bytes, buffers)
+        window = _allocate_window(carry, reader.needed_bytes, window_bytes, buffers)
         filled, used = _fill(window, len(carry), source, reader, base, rows)
         carry = window[used:filled].tobytes() if not reader.stopped else b""
         base += used
@@ -176,14 +180,14 @@ def _windows(
         del window
 
 
-def _room(carry: bytes, need: int, window_bytes: int, buffers: BufferPool) -> Bytes:
+def _allocate_window(carry: bytes, need: int, window_bytes: int, buffers: BufferPool) -> Bytes:
     """
     Return memory for a window that starts with the bytes left over.
 
-    A length that the file claims is only believed a little further than bytes have come.
+    A length that the file claims is believed only a little beyond the bytes that have come.
     """
-    believed = min(need, 2 * len(carry) + _GROWTH_BYTES)
-    window: Bytes = buffers.acquire("u1", max(window_bytes, believed, len(carry)))
+    trusted = min(need, 2 * len(carry) + _GROWTH_BYTES)
+    window: Bytes = buffers.acquire("u1", max(window_bytes, trusted, len(carry)))
     window[: len(carry)] = np.frombuffer(carry, dtype=np.uint8)
     return window
 
@@ -197,17 +201,17 @@ def _fill(
     rows: PacketRows,
 ) -> tuple[int, int]:
     """
-    Read into the window behind what it holds, and scan it piece by piece.
+    Read into the window behind what it holds, and scan each block that was read.
 
     Returns:
-        Up to where it is filled, and up to where its records are whole.
+        End of the filled part, and end of its complete records.
     """
-    end = min(filled + _PIECE_BYTES, len(window))
+    end = min(filled + _READ_BYTES, len(window))
     filled += source.fill(window[filled:end])
     rows.start_window(len(window) if filled == end else filled)
     used = reader.scan(window[:filled], 0, base, rows)
     while filled == end < len(window) and not reader.stopped:
-        end = min(filled + _PIECE_BYTES, len(window))
+        end = min(filled + _READ_BYTES, len(window))
         filled += source.fill(window[filled:end], has_data=True)
         used = reader.scan(window[:filled], used, base, rows)
     return filled, used
@@ -219,7 +223,7 @@ def _report_end(source: ByteSource, position: int, left: int, rows: PacketRows) 
     if source.problem is not None:
         rows.problems.append(Problem(source.problem.what, position=source.position))
     if left:
-        rows.report(f"cut off: {left:,} bytes of a packet that is not whole", position)
+        rows.report(f"cut off: {left:,} bytes of an incomplete packet", position)
 
 
 def _packets(window: Bytes, first: int, rows: PacketRows, number: int, name: str) -> Packets:

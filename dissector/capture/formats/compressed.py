@@ -1,8 +1,8 @@
 """
 Compressed captures: gzip, zstd and lz4 frames, recognised by content, read as a stream.
 
-Several members or frames one after another are one file, as the tools that write them promise.
-Whatever the input claims, one step gives at most some megabytes.
+Several members or frames one after another are one file, as with the tools that write them.
+Whatever the input claims, one step yields at most some megabytes.
 """
 
 from __future__ import annotations
@@ -11,17 +11,17 @@ import zlib
 from collections.abc import Iterable, Iterator
 from typing import Any, Protocol
 
-_PIECE_BYTES = 1 << 20
+_OUTPUT_BYTES = 1 << 20
 
 _INPUT_BYTES = 4096
 """
-Bytes given to a decompressor at a time: where it fails, no more is lost. And zstd can't bound its
-output; a block takes at least 4 bytes and gives at most 128 KiB.
+Bytes given to a decompressor at a time: on failure no more than these are lost. Besides, zstd can't
+bound its output; a block takes at least 4 bytes and yields at most 128 KiB.
 """
 
 
 class CompressedDataError(Exception):
-    """Compressed data ends too early or is wrong; the text says which. Stays in this package."""
+    """Compressed data is invalid or ends too early. Never leaves this package."""
 
 
 class _Member(Protocol):
@@ -29,10 +29,10 @@ class _Member(Protocol):
 
     magic: bytes
     ended: bool
-    rest: memoryview
+    leftover: memoryview
 
-    def pieces(self, data: memoryview) -> Iterator[bytes]:
-        """Yield what `data` decompresses to; past the member's end leave the `rest`."""
+    def decompress(self, data: memoryview) -> Iterator[bytes]:
+        """Yield what `data` decompresses to; set `leftover` to the data behind the member's end."""
 
 
 class _Gzip:
@@ -43,21 +43,21 @@ class _Gzip:
     def __init__(self) -> None:
         self._object = zlib.decompressobj(31)
         self.ended = False
-        self.rest = memoryview(b"")
+        self.leftover = memoryview(b"")
 
-    def pieces(self, data: memoryview) -> Iterator[bytes]:
+    def decompress(self, data: memoryview) -> Iterator[bytes]:
         for at in range(0, len(data), _INPUT_BYTES):
-            given = data[at : at + _INPUT_BYTES]
-            left: memoryview | bytes = given
+            block = data[at : at + _INPUT_BYTES]
+            left: memoryview | bytes = block
             while left and not self._object.eof:
                 try:
-                    yield self._object.decompress(left, _PIECE_BYTES)
+                    yield self._object.decompress(left, _OUTPUT_BYTES)
                 except zlib.error as error:
                     raise CompressedDataError(f"gzip data is damaged ({error})") from None
                 left = self._object.unconsumed_tail
             if self._object.eof:
                 self.ended = True
-                self.rest = data[at + len(given) - len(self._object.unused_data) :]
+                self.leftover = data[at + len(block) - len(self._object.unused_data) :]
                 return
 
 
@@ -72,18 +72,18 @@ class _Zstd:
         self._object = zstandard.ZstdDecompressor().decompressobj()
         self._error = zstandard.ZstdError
         self.ended = False
-        self.rest = memoryview(b"")
+        self.leftover = memoryview(b"")
 
-    def pieces(self, data: memoryview) -> Iterator[bytes]:
+    def decompress(self, data: memoryview) -> Iterator[bytes]:
         for at in range(0, len(data), _INPUT_BYTES):
-            given = data[at : at + _INPUT_BYTES]
+            block = data[at : at + _INPUT_BYTES]
             try:
-                yield self._object.decompress(given)
+                yield self._object.decompress(block)
             except self._error as error:
                 raise CompressedDataError(f"zstd data is damaged ({error})") from None
             if self._object.eof:
                 self.ended = True
-                self.rest = data[at + len(given) - len(self._object.unused_data) :]
+                self.leftover = data[at + len(block) - len(self._object.unused_data) :]
                 return
 
 
@@ -97,23 +97,23 @@ class _Lz4:
 
         self._object: Any = lz4.frame.LZ4FrameDecompressor()
         self.ended = False
-        self.rest = memoryview(b"")
+        self.leftover = memoryview(b"")
 
-    def pieces(self, data: memoryview) -> Iterator[bytes]:
+    def decompress(self, data: memoryview) -> Iterator[bytes]:
         for at in range(0, len(data), _INPUT_BYTES):
-            given = data[at : at + _INPUT_BYTES]
-            left: memoryview | bytes = given
+            block = data[at : at + _INPUT_BYTES]
+            left: memoryview | bytes = block
             while True:
                 try:
-                    piece: bytes = self._object.decompress(left, _PIECE_BYTES)
+                    output: bytes = self._object.decompress(left, _OUTPUT_BYTES)
                 except (RuntimeError, ValueError) as error:
                     raise CompressedDataError(f"lz4 data is damaged ({error})") from None
-                yield piece
+                yield output
                 left = b""
                 if self._object.eof:
                     self.ended = True
                     unused = self._object.unused_data or b""
-                    self.rest = data[at + len(given) - len(unused) :]
+                    self.leftover = data[at + len(block) - len(unused) :]
                     return
                 if self._object.needs_input:
                     break
@@ -127,7 +127,7 @@ _FORMATS: dict[str, type[_Gzip] | type[_Zstd] | type[_Lz4]] = {
 
 
 def compression_of(head: bytes) -> str | None:
-    """Return `gzip`, `zstd` or `lz4` if a file that starts with `head` is that, else None."""
+    """Return the compression of a file that starts with `head`: `gzip`, `zstd`, `lz4` or None."""
     for name, member in _FORMATS.items():
         if head.startswith(member.magic):
             return name
@@ -136,36 +136,39 @@ def compression_of(head: bytes) -> str | None:
 
 def decompress(compression: str, chunks: Iterable[bytes]) -> Iterator[bytes]:
     """
-    Yield the decompressed bytes of a file in pieces.
+    Yield the decompressed bytes of a file.
 
     Raises:
-        Damaged: The data is wrong, or ends inside a member; what came before has been yielded.
+        CompressedDataError: The data is invalid, or ends inside a member; the bytes before that
+            have been yielded.
     """
-    make = _FORMATS[compression]
+    member_type = _FORMATS[compression]
     member: _Member | None = None
     data = memoryview(b"")
     for chunk in chunks:
-        # What is left over is the beginning of a magic number; members share a chunk uncopied.
+        # `data` is the beginning of a magic number here; members share a chunk uncopied.
         data = memoryview(data.tobytes() + chunk)
         while data:
             if member is None:
-                head = data[: len(make.magic)].tobytes()
-                if len(head) < len(make.magic) and make.magic.startswith(head):
+                head = data[: len(member_type.magic)].tobytes()
+                if len(head) < len(member_type.magic) and member_type.magic.startswith(head):
                     break
-                if head != make.magic:
-                    _refuse_unless_padding(compression, data.tobytes())
+                if head != member_type.magic:
+                    _check_padding(compression, data.tobytes())
                     data = memoryview(b"")
                     break
-                member = make()
-            yield from member.pieces(data)
-            data = member.rest
+                member = member_type()
+            yield from member.decompress(data)
+            data = member.leftover
             if member.ended:
                 member = None
     if member is not None or data:
         raise CompressedDataError(f"{compression} data is cut off")
 
 
-def _refuse_unless_padding(compression: str, data: bytes) -> None:
-    """Zeros behind the last member are what tapes and block devices leave."""
+def _check_padding(compression: str, data: bytes) -> None:
+    """Raise CompressedDataError unless the data is zeros, as tapes and block devices pad."""
     if data.strip(b"\0"):
-        raise CompressedDataError(f"bytes after the end of the {compression} data are none")
+        raise CompressedDataError(
+            f"bytes after the end of the {compression} data are no {compression} data"
+        )

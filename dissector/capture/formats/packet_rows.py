@@ -1,4 +1,4 @@
-"""What the two readers of capture formats share: rows of packets, and problems told once."""
+"""What the readers of pcap and pcapng share: rows of packets, and problems reported once."""
 
 from __future__ import annotations
 
@@ -9,25 +9,25 @@ from dissector.capture.formats.window_buffers import BufferPool
 from dissector.errors import Problem
 
 MAX_RECORD_BYTES = 256 << 20
-"""No packet or block is longer; a length above it is damage."""
+"""No packet or block is longer; a greater length is damage."""
 
 TIME, START, CAPTURED, ORIGINAL = range(4)
 COLUMNS = 4
-"""The columns of `Rows.numbers`."""
+"""The columns of `PacketRows.numbers`."""
 
 TIME_MIN, TIME_MAX = -(2**62), 2**62 - 1
 """
-Times in ns that packets may have, 1823 to 2116; others become the nearest of these. So the
-difference of any two has 64 bits, and none is a number that stands for no time.
+Range of packet times in ns, 1823 to 2116; times outside become the nearest of these. So the
+difference of any two fits 64 bits, and none is a number that stands for no time.
 """
 
 _BYTES_A_ROW = 64
-"""About the least that a packet takes in a file, its header included."""
+"""About the least space that a packet takes in a file, its header included."""
 
 _BYTES_A_STEP = 100
-"""And about what it takes on a small average."""
+"""About the average space of a packet in a capture of small packets."""
 
-_LEAST_ROWS = 16
+_MIN_ROWS = 16
 
 
 class PacketRows:
@@ -35,11 +35,11 @@ class PacketRows:
     The packets found so far in a window.
 
     Attributes:
-        numbers: Of each, a column, its time in ns, start, captured and original length.
-        links: Of each its link type.
+        numbers: A column for each packet: time in ns, start, captured and original length.
+        links: The link type of each packet.
         expected_packets: About how many packets this window will have.
-        count: How many columns are filled.
-        problems: What was wrong on the way.
+        count: Number of columns that are filled.
+        problems: Damage found in the window.
     """
 
     numbers: Int64s
@@ -47,19 +47,19 @@ class PacketRows:
 
     def __init__(self, buffers: BufferPool) -> None:
         self._buffers = buffers
-        self._told: set[str] = set()
+        self._reported: set[str] = set()
         self.problems: list[Problem] = []
         self.start_window(0)
 
     def start_window(self, window_bytes: int) -> None:
-        """Start anew, with room for the packets of a window as they are as a rule."""
-        self._allocate(window_bytes // _BYTES_A_ROW + _LEAST_ROWS)
+        """Start a new window, with room for the packets it usually has."""
+        self._allocate(window_bytes // _BYTES_A_ROW + _MIN_ROWS)
         self.expected_packets = window_bytes // _BYTES_A_STEP
         self.count = 0
         self.problems = []
 
     def grow(self) -> None:
-        """Make room for twice as many."""
+        """Double the room."""
         numbers, links, count = self.numbers, self.links, self.count
         self._allocate(2 * len(links))
         self.numbers[:, :count] = numbers[:, :count]
@@ -77,20 +77,20 @@ class PacketRows:
         self.links[self.count] = link
         self.count += 1
 
-    def report(self, what: str, position: int) -> None:
-        """Note damage at a byte of the file; the same words are noted once a file."""
-        if what not in self._told:
-            self._told.add(what)
-            self.problems.append(Problem(what, position=position))
+    def report(self, text: str, position: int) -> None:
+        """Report damage at a byte of the file; the same text is reported once per file."""
+        if text not in self._reported:
+            self._reported.add(text)
+            self.problems.append(Problem(text, position=position))
 
 
 class FormatReader(Protocol):
     """
-    Reads one capture format out of windows of the file.
+    Reader of one capture format, from windows of the file.
 
     Attributes:
         needed_bytes: Bytes that the next record needs, once `scan` has returned.
-        stopped: The file is damaged so that it can't be read further.
+        stopped: Whether the file is too damaged to be read further.
     """
 
     needed_bytes: int
@@ -98,8 +98,8 @@ class FormatReader(Protocol):
 
     def scan(self, window: Bytes, at: int, base: int, rows: PacketRows) -> int:
         """
-        Read the whole records from `at` on in `window`, which starts at byte `base` of the file.
+        Read the complete records from `at` on in `window`, which starts at byte `base` of the file.
 
         Returns:
-            Where in the window the first record starts that is not whole.
+            Offset in the window of the first incomplete record.
         """

@@ -26,15 +26,15 @@ from dissector.kernel import Kernel
 
 HEADER_BYTES = 24
 
-# Magic number -> bytes of a record's header, nanoseconds in a unit of its clock.
+# Magic number -> size of a record header in bytes, nanoseconds per unit of its fraction.
 _MAGICS = {0xA1B2C3D4: (16, 1000), 0xA1B23C4D: (16, 1), 0xA1B2CD34: (24, 1000)}
-_LINK_MASK = 0x03FFFFFF  # above are the length of the frame check sequence and its flag
+_LINK_MASK = 0x03FFFFFF  # the upper bits hold the length of the frame check sequence and its flag
 
-# Which of the two lengths comes first: the captured, the original, or the smaller one.
-_USUAL, _SWAPPED, _MIXED = range(3)
+# Order of the two lengths: captured first, original first, or the smaller one first.
+_CAPTURED_FIRST, _ORIGINAL_FIRST, _SMALLER_FIRST = range(3)
 
-# Why scanning stops: a record is not whole, can't be, or finds no room.
-_CUT, _ODD, _FULL = range(3)
+# Why scanning stops: a record is incomplete, is invalid, or has no room in the columns.
+_INCOMPLETE, _INVALID, _FULL = range(3)
 
 
 def is_pcap(head: bytes) -> bool:
@@ -51,7 +51,7 @@ def _order(head: bytes) -> str | None:
 
 
 class PcapReader:
-    """Reads classic pcap; see `Reader`. It starts behind the file's header, `head`."""
+    """Reader of classic pcap; see `FormatReader`. It starts behind the file header, `head`."""
 
     def __init__(self, head: bytes) -> None:
         order = _order(head)
@@ -60,21 +60,27 @@ class PcapReader:
         self._record_bytes, self._unit_ns = _MAGICS[magic]
         self._link = link & _LINK_MASK
         version = (major, minor)
-        self._lengths = _SWAPPED if version < (2, 3) else _MIXED if version == (2, 3) else _USUAL
+        self._lengths = (
+            _ORIGINAL_FIRST
+            if version < (2, 3)
+            else _SMALLER_FIRST
+            if version == (2, 3)
+            else _CAPTURED_FIRST
+        )
         self.needed_bytes = self._record_bytes
         self.stopped = False
 
     def time_ns(self, record: bytes) -> int:
-        """Return the time that the header of a record tells."""
+        """Return the time in a record header."""
         seconds, fraction = struct.unpack_from(">II" if self._big else "<II", record)
         return int(seconds * 1_000_000_000 + fraction * self._unit_ns)
 
     def scan(self, window: Bytes, at: int, base: int, rows: PacketRows) -> int:
-        """Read the whole records in the window; see `Reader.scan`."""
+        """Read the complete records in the window; see `FormatReader.scan`."""
         state = np.zeros(3, np.int64)
         while True:
             state[:2] = at, rows.count
-            why = _scan(
+            status = _scan(
                 window,
                 self._big,
                 self._record_bytes,
@@ -87,12 +93,12 @@ class PcapReader:
                 work=rows.expected_packets,
             )
             at, rows.count, captured = state.tolist()
-            if why != _FULL:
+            if status != _FULL:
                 break
             rows.grow()
         self.needed_bytes = self._record_bytes + captured
-        if why == _ODD:
-            rows.report(f"a packet of {captured:,} bytes is none: reading stops", base + at)
+        if status == _INVALID:
+            rows.report(f"invalid packet length {captured:,}: reading stops", base + at)
             self.stopped = True
         return at
 
@@ -110,36 +116,37 @@ def _scan(
     state: Any,
 ) -> int:
     """
-    Write a column for each whole record, and return why it stops.
+    Write a column for each complete record; return why scanning stopped.
 
     Args:
         data: The window.
-        big: Whether the highest byte of a number comes first.
-        record_bytes: Of each record's header.
-        unit_ns: Nanoseconds in a unit of the fraction of a second.
-        lengths: Which of the two comes first.
-        link: The link type of all.
-        numbers: As `Rows.numbers`.
-        links: As `Rows.links`.
-        state: Where the next record begins, and how many columns are filled, from and to which;
-            and the length that the record claims at which it stops, 0 where its header is cut.
+        big: Whether integers are big-endian.
+        record_bytes: Size of a record header.
+        unit_ns: Nanoseconds per unit of the fraction of a second.
+        lengths: Order of the two lengths.
+        link: The link type of all packets.
+        numbers: As in `PacketRows.numbers`.
+        links: As in `PacketRows.links`.
+        state: Input and output: the offset of the next record and the number of filled columns.
+            Output only: the captured length of the record that stopped the scan, 0 if its header is
+            incomplete.
     """
     at, count = state[0], state[1]
     captured = 0
-    why = _CUT
+    status = _INCOMPLETE
     while at + record_bytes <= len(data):
         captured = u32_of(data, at + 8, big)
         original = u32_of(data, at + 12, big)
-        if lengths == _SWAPPED or (lengths == _MIXED and captured > original):
+        if lengths == _ORIGINAL_FIRST or (lengths == _SMALLER_FIRST and captured > original):
             captured, original = original, captured
         start = at + record_bytes
         if captured > MAX_RECORD_BYTES:
-            why = _ODD
+            status = _INVALID
             break
         if start + captured > len(data):
             break
         if count == len(links):
-            why = _FULL
+            status = _FULL
             break
         seconds, fraction = u32_of(data, at, big), u32_of(data, at + 4, big)
         numbers[TIME, count] = seconds * 1_000_000_000 + fraction * unit_ns
@@ -151,4 +158,4 @@ def _scan(
         at = start + captured
         captured = 0
     state[0], state[1], state[2] = at, count, captured
-    return why
+    return status

@@ -34,17 +34,17 @@ _BLOCK_MIN_BYTES = 12
 _END_OF_OPTIONS, _TIME_RESOLUTION, _TIME_OFFSET = 0, 9, 14
 _NS = 1_000_000_000
 
-# Why scanning stops: a block is not whole, is another than a plain packet, or finds no room.
-_CUT, _OTHER, _FULL = range(3)
+# Why scanning stops: a block is incomplete, needs the slow path, or has no room in the columns.
+_INCOMPLETE, _OTHER, _FULL = range(3)
 
-# The columns of the clocks.
-_LINK, _NUMERATOR, _DENOMINATOR, _OFFSET, _MOST_TICKS = range(5)
+# Columns of the table of interface clocks.
+_LINK, _NUMERATOR, _DENOMINATOR, _OFFSET, _MAX_TICKS = range(5)
 _CLOCK_COLUMNS = 5
 
 
 @dataclass(slots=True)
 class _Interface:
-    """Where packets were captured; a tick of its clock is `numerator / denominator` ns."""
+    """A capturing interface; a tick of its clock is `numerator / denominator` ns."""
 
     link: int
     snap_bytes: int
@@ -52,8 +52,8 @@ class _Interface:
     denominator: int = 1
     offset_ns: int = 0
 
-    def clock(self) -> tuple[int, int, int, int, int]:
-        """Return what the loop needs; the last is up to where 64 bits do for its sums."""
+    def clock_row(self) -> tuple[int, int, int, int, int]:
+        """Return the kernel's row; the last item is the largest tick count that fits its sums."""
         if max(self.denominator * self.numerator, abs(self.offset_ns)) > TIME_MAX // 2:
             return self.link, 0, 1, 0, -1
         most_ns = TIME_MAX - abs(self.offset_ns) - self.numerator
@@ -63,10 +63,10 @@ class _Interface:
 
 class PcapngReader:
     """
-    Reads pcapng; see `Reader`. State: the byte order and interfaces of the section it is in.
+    Reader of pcapng; see `FormatReader`. Its state is the byte order and interfaces of the section.
 
-    Enhanced packet blocks without fault are read by a kernel, and what carries no packets is passed
-    over by it; each other block is read here.
+    Valid enhanced packet blocks are read by a kernel, which also skips blocks without packets; all
+    other blocks are read here.
     """
 
     def __init__(self) -> None:
@@ -78,12 +78,12 @@ class PcapngReader:
         self.stopped = False
 
     def scan(self, window: Bytes, at: int, base: int, rows: PacketRows) -> int:
-        """Read the whole blocks in the window; see `Reader.scan`."""
+        """Read the complete blocks in the window; see `FormatReader.scan`."""
         self.needed_bytes = _BLOCK_MIN_BYTES
         state = np.zeros(3, np.int64)
         while not self.stopped:
             state[:] = at, rows.count, self._time_ns
-            why = _scan(
+            status = _scan(
                 window,
                 int(self._order == ">"),
                 self._clocks,
@@ -94,24 +94,24 @@ class PcapngReader:
                 work=rows.expected_packets,
             )
             at, rows.count, self._time_ns = state.tolist()
-            if why == _FULL:
+            if status == _FULL:
                 rows.grow()
                 continue
-            length = self._other_block(window.data, at, base, rows)
+            length = self._read_any_block(window.data, at, base, rows)
             if not length:
                 break
             at += length
         return at
 
-    def _other_block(self, window: memoryview, at: int, base: int, rows: PacketRows) -> int:
-        """Read any block; return its length, 0 if it is not whole or reading stops."""
+    def _read_any_block(self, window: memoryview, at: int, base: int, rows: PacketRows) -> int:
+        """Read a block of any type; return its length, 0 if it is incomplete or reading stops."""
         if at + _BLOCK_MIN_BYTES > len(window):
             return 0
         if window[at : at + 4] == MAGIC:
-            self._enter_section(window, at, base, rows)
+            self._start_section(window, at, base, rows)
         kind, length = struct.unpack_from(f"{self._order}II", window, at)
         if not _BLOCK_MIN_BYTES <= length <= MAX_RECORD_BYTES:
-            rows.report(f"a block of {length:,} bytes is none: reading stops", base + at)
+            rows.report(f"invalid block length {length:,}: reading stops", base + at)
             self.stopped = True
         if self.stopped:
             return 0
@@ -120,15 +120,15 @@ class PcapngReader:
             self.needed_bytes = length
             return 0
         self._read_block(kind, window[: at + length - 4], at + 8, base, rows)
-        (again,) = struct.unpack_from(f"{self._order}I", window, at + length - 4)
-        if again + -again % 4 != length:
-            rows.report("a block's two lengths differ", base + at)
+        (trailing_length,) = struct.unpack_from(f"{self._order}I", window, at + length - 4)
+        if trailing_length + -trailing_length % 4 != length:
+            rows.report("the two lengths of a block differ", base + at)
         return int(length)
 
-    def _enter_section(self, window: memoryview, at: int, base: int, rows: PacketRows) -> None:
+    def _start_section(self, window: memoryview, at: int, base: int, rows: PacketRows) -> None:
         order = _BYTE_ORDERS.get(bytes(window[at + 8 : at + 12]))
         if order is None:
-            rows.report("a section without byte order: reading stops", base + at)
+            rows.report("section header with an invalid byte-order magic: reading stops", base + at)
             self.stopped = True
         else:
             self._order = order
@@ -137,39 +137,39 @@ class PcapngReader:
     def _read_block(
         self, kind: int, block: memoryview, at: int, base: int, rows: PacketRows
     ) -> None:
-        """Read a block whose body is `block[at:]`; kinds that carry no packets are passed over."""
+        """Read a block whose body is `block[at:]`; block types without packets are skipped."""
         room = len(block) - at
         if kind == _INTERFACE and room >= 8:
-            self._add_interface(self._interface(block, at, base, rows))
+            self._add_interface(self._parse_interface(block, at, base, rows))
         elif kind == _ENHANCED and room >= 20:
             number, high, low, captured, original = struct.unpack_from(
                 f"{self._order}IIIII", block, at
             )
             ticks = high << 32 | low
-            self._packet(number, ticks, captured, original, len(block), at + 20, base, rows)
+            self._add_packet(number, ticks, captured, original, len(block), at + 20, base, rows)
         elif kind == _OBSOLETE and room >= 20:
             number, _, high, low, captured, original = struct.unpack_from(
                 f"{self._order}HHIIII", block, at
             )
             ticks = high << 32 | low
-            self._packet(number, ticks, captured, original, len(block), at + 20, base, rows)
+            self._add_packet(number, ticks, captured, original, len(block), at + 20, base, rows)
         elif kind == _SIMPLE and room >= 4:
             (original,) = struct.unpack_from(f"{self._order}I", block, at)
             captured = min(original, room - 4)
             if self._interfaces and self._interfaces[0].snap_bytes:
                 captured = min(captured, self._interfaces[0].snap_bytes)
-            self._packet(0, None, captured, original, len(block), at + 4, base, rows)
+            self._add_packet(0, None, captured, original, len(block), at + 4, base, rows)
         elif kind in (_INTERFACE, _ENHANCED, _OBSOLETE, _SIMPLE):
-            rows.report("a block too short for its kind", base + at - 8)
+            rows.report("block too short for its type", base + at - 8)
 
     def _add_interface(self, interface: _Interface) -> None:
         number = len(self._interfaces)
         self._interfaces.append(interface)
         if number == len(self._clocks):
             self._clocks = np.concatenate([self._clocks, self._clocks])
-        self._clocks[number] = interface.clock()
+        self._clocks[number] = interface.clock_row()
 
-    def _packet(
+    def _add_packet(
         self,
         number: int,
         ticks: int | None,
@@ -181,24 +181,26 @@ class PcapngReader:
         rows: PacketRows,
     ) -> None:
         """
-        Add a packet; one that has no time (simple packet block) gets that of the one before.
+        Add a packet; one without a time (simple packet block) gets that of the packet before.
 
-        A time that no clock shows becomes the nearest that fits.
+        A time outside the supported range becomes the nearest supported one.
         """
         if number >= len(self._interfaces):
-            rows.report("a packet of an interface that was not described", base + start)
+            rows.report("packet of an undescribed interface", base + start)
             return
         if start + captured > end:
-            rows.report(f"a packet of {captured:,} bytes in a shorter block", base + start)
+            rows.report(f"packet of {captured:,} bytes in a shorter block", base + start)
             captured = end - start
         interface = self._interfaces[number]
         if ticks is not None:
-            passed_ns = ticks * interface.numerator // interface.denominator
-            time_ns = passed_ns + interface.offset_ns
+            elapsed_ns = ticks * interface.numerator // interface.denominator
+            time_ns = elapsed_ns + interface.offset_ns
             self._time_ns = min(max(time_ns, TIME_MIN), TIME_MAX)
         rows.add(self._time_ns, start, captured, original, interface.link)
 
-    def _interface(self, block: memoryview, at: int, base: int, rows: PacketRows) -> _Interface:
+    def _parse_interface(
+        self, block: memoryview, at: int, base: int, rows: PacketRows
+    ) -> _Interface:
         link, _, snap_bytes = struct.unpack_from(f"{self._order}HHI", block, at)
         interface = _Interface(link, snap_bytes)
         at += 8
@@ -208,7 +210,7 @@ class PcapngReader:
             if code == _END_OF_OPTIONS:
                 break
             if at + length > len(block):
-                rows.report("an option longer than its block", base + at - 4)
+                rows.report("option longer than its block", base + at - 4)
                 break
             if code == _TIME_RESOLUTION and length >= 1:
                 _set_resolution(interface, block[at])
@@ -220,7 +222,7 @@ class PcapngReader:
 
 
 def _set_resolution(interface: _Interface, value: int) -> None:
-    """A tick is 10^-value s, or 2^-value s where the highest bit is set."""
+    """Set an interface's clock: a tick is 10^-value s, or 2^-value s if the highest bit is set."""
     if value & 0x80:
         interface.numerator, interface.denominator = _NS, 1 << (value & 0x7F)
     elif value <= 9:
@@ -234,26 +236,27 @@ def _scan(
     data: Any, big: int, clocks: Any, interfaces: int, numbers: Any, links: Any, state: Any
 ) -> int:
     """
-    Write a column for each packet in plain blocks, and return why it stops.
+    Write a column for each packet in valid enhanced packet blocks; return why scanning stopped.
 
     Args:
         data: The window.
-        big: Whether the highest byte of a number comes first.
-        clocks: `_Interface.clock` of each interface.
-        interfaces: How many there are.
-        numbers: As `Rows.numbers`.
-        links: As `Rows.links`.
-        state: Where the next block begins, how many columns are filled, and the last packet's time.
+        big: Whether integers are big-endian.
+        clocks: `_Interface.clock_row` of each interface.
+        interfaces: Number of interfaces.
+        numbers: As in `PacketRows.numbers`.
+        links: As in `PacketRows.links`.
+        state: Input and output: the offset of the next block, the number of filled columns, and the
+            time of the last packet.
     """
     at, count = state[0], state[1]
-    why = _CUT
+    status = _INCOMPLETE
     while at + _BLOCK_MIN_BYTES <= len(data):
         kind = u32_of(data, at, big)
         length = u32_of(data, at + 4, big)
         end = at + (length + 3) // 4 * 4
         if length > MAX_RECORD_BYTES or end > len(data):
             break
-        why = _OTHER
+        status = _OTHER
         if length < _BLOCK_MIN_BYTES or u32_of(data, end - 4, big) != length:
             break
         if kind == _ENHANCED:
@@ -266,17 +269,17 @@ def _scan(
             if number >= interfaces or high >> 31 or start + captured + 4 > end:
                 break
             ticks = high << 32 | u32_of(data, at + 16, big)
-            if ticks > clocks[number, _MOST_TICKS]:
+            if ticks > clocks[number, _MAX_TICKS]:
                 break
             if count == len(links):
-                why = _FULL
+                status = _FULL
                 break
             numerator, denominator = clocks[number, _NUMERATOR], clocks[number, _DENOMINATOR]
             if denominator == 1:
                 time_ns = ticks * numerator
             else:
-                rest = ticks % denominator
-                time_ns = ticks // denominator * numerator + rest * numerator // denominator
+                remainder = ticks % denominator
+                time_ns = ticks // denominator * numerator + remainder * numerator // denominator
             time_ns += clocks[number, _OFFSET]
             numbers[TIME, count] = time_ns
             numbers[START, count] = start
@@ -288,6 +291,6 @@ def _scan(
         elif kind in (_SECTION, _INTERFACE, _OBSOLETE, _SIMPLE):
             break
         at = end
-        why = _CUT
+        status = _INCOMPLETE
     state[0], state[1] = at, count
-    return why
+    return status

@@ -1,4 +1,4 @@
-"""Memory for the windows of a capture that is used again, so that reading does not grow."""
+"""A pool of memory for the windows of a capture, so that reading does not grow."""
 
 from __future__ import annotations
 
@@ -12,41 +12,41 @@ from numpy.typing import DTypeLike, NDArray
 from dissector.capture.columns import Bytes
 
 _MIN_BYTES = 1 << 16
-"""What is smaller costs less new than kept."""
+"""Below this size a new allocation costs less than the pool."""
 
-_KEPT = 3
-"""How many pieces of one size are kept: windows that are alive at a time, as a rule."""
+_MAX_FREE = 3
+"""How many free blocks of one size are kept: usually the number of windows alive at a time."""
 
 
 class BufferPool:
     """
-    Gives arrays whose memory comes back once nobody holds them, nor a view of them.
+    Arrays whose memory returns to the pool once neither they nor views of them are referenced.
 
     Fresh memory costs a page fault every few kilobytes, more than reading a file into it. Sizes are
-    rounded up to powers of two; what is not touched takes no memory.
+    rounded up to powers of two; untouched pages take no memory.
     """
 
     def __init__(self) -> None:
         self._free: dict[int, list[Bytes]] = {}
 
     def __reduce__(self) -> tuple[type[BufferPool], tuple[()]]:
-        """Be saved without memory that is free."""
+        """Pickle without the free memory."""
         return BufferPool, ()
 
     def acquire(self, dtype: DTypeLike, *shape: int) -> NDArray[Any]:
-        """Return an array that holds anything."""
+        """Return an array with arbitrary content."""
         size = prod(shape) * np.dtype(dtype).itemsize
         if size < _MIN_BYTES:
             return np.empty(shape, dtype)
         size = 1 << (size - 1).bit_length()
         free = self._free.setdefault(size, [])
         memory = free.pop() if free else np.empty(size, np.uint8)
-        # Through a memoryview the array has a life of its own, that views of it prolong.
+        # Through a memoryview the array has its own lifetime, which views of it prolong.
         array = np.frombuffer(memory.data, dtype, count=prod(shape))
-        weakref.finalize(array, _give_back, free, memory).atexit = False
+        weakref.finalize(array, _release, free, memory).atexit = False
         return array.reshape(shape)
 
 
-def _give_back(free: list[Bytes], memory: Bytes) -> None:
-    if len(free) < _KEPT:
+def _release(free: list[Bytes], memory: Bytes) -> None:
+    if len(free) < _MAX_FREE:
         free.append(memory)

@@ -1,4 +1,4 @@
-"""A place in one packet, while its wrappings are taken off one by one."""
+"""A position in one packet, while its encapsulations are removed one by one."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 
 class PacketSkipped(Exception):
-    """This packet gives no TCP segment; the text says why. Never leaves this package."""
+    """The packet yields no TCP segment; the text is the reason. Never leaves this package."""
 
 
 NOT_TCP, MALFORMED, INCOMPLETE_FRAGMENT = "not TCP", "malformed", "fragment"
@@ -16,20 +16,20 @@ NOT_TCP, MALFORMED, INCOMPLETE_FRAGMENT = "not TCP", "malformed", "fragment"
 @dataclass(slots=True)
 class Cursor:
     """
-    A place in a packet, and what was learnt on the way there.
+    A position in a packet, and values of the headers before it.
 
     Attributes:
         data: The window, or a reassembled datagram.
         at: Offset of the next header.
-        end: Offset behind the last captured byte that belongs to it.
-        sent_end: Offset behind the last byte that was sent.
+        end: Offset behind the last captured byte of the current layer.
+        sent_end: Offset behind its last byte on the wire.
         network: Names of the VLANs and VNIs so far.
-        time_ns: When the packet was captured.
-        packet: Its number.
+        time_ns: Capture time of the packet.
+        packet: The packet's number.
         source: The innermost IP source address, high and low.
-        target: The innermost IP target address.
+        target: The innermost IP destination address.
         is_reassembled: Whether `data` is a reassembled datagram.
-        is_bounded: Whether `sent_end` was told by a header; the frame's own length may be wrong.
+        is_bounded: Whether `sent_end` comes from a header; the frame's own length may be wrong.
     """
 
     data: memoryview
@@ -45,23 +45,23 @@ class Cursor:
     is_bounded: bool = False
 
     def read(self, form: struct.Struct) -> tuple[int, ...]:
-        """Read a header of this form and step over it."""
+        """Read a header of this format and step over it."""
         at = self.skip(form.size)
         return form.unpack_from(self.data, at)
 
     def skip(self, size: int) -> int:
-        """Step over `size` bytes; return where they were."""
+        """Step over `size` bytes; return their offset."""
         if self.at + size > self.end:
             raise PacketSkipped(MALFORMED)
         self.at += size
         return self.at - size
 
     def enter_network(self, name: str) -> None:
-        """Go into a network inside the one we are in."""
+        """Descend into a network inside the current one."""
         self.network = f"{self.network} {name}".strip()
 
     def limit(self, sent_end: int) -> None:
-        """Let the sent bytes end here, if no header around it says less; behind is padding."""
+        """End the layer here, unless an outer header ends it earlier; what follows is padding."""
         self.sent_end = min(sent_end, self.sent_end) if self.is_bounded else sent_end
         self.is_bounded = True
         self.end = min(self.end, sent_end)

@@ -1,8 +1,9 @@
 """
-The headers of many packets, in one loop: from the link layer to the segment that TCP carries.
+The headers of many packets in one kernel, from the link layer to the TCP segment.
 
-Common wrappings are read here: Ethernet, Linux cooked, loopback and raw IP, VLAN tags, IPv4, and
-IPv6 with its extension headers. Packets with others are listed, with a row kept free for each.
+It reads common encapsulations: Ethernet, Linux cooked, loopback and raw IP, VLAN tags, IPv4, and
+IPv6 with its extension headers. Packets with others are listed for the slow path (`Tunnels`), with
+a row reserved for each.
 """
 
 from __future__ import annotations
@@ -30,30 +31,30 @@ from dissector.capture.packets.links import MALFORMED, NOT_IP, read_link_header,
 from dissector.capture.packets.networks import find_slot
 from dissector.kernel import Kernel, device_function
 
-# The columns of 64 and of 32 bits.
+# Columns of 64 bits, and of 32 bits.
 PACKET, TIME, SEQ, ACK, START, LENGTH, CAPTURED = range(7)
 WIDE = 7
 NETWORK, SOURCE_PORT, TARGET_PORT, FLAGS = range(4)
 NARROW = 4
 
-# The columns of what is listed: which packet, the row kept free for it, what follows its VLAN tags
-# and where, and the tags.
-RARE_PACKET, RARE_ROW, RARE_AT, RARE_KIND, RARE_TAGS = range(5)
-RARE = 5
+# Columns of the list of deferred packets: the packet, the row reserved for it, the offset and the
+# ethertype of what follows its VLAN tags, and the tags.
+DEFERRED_PACKET, DEFERRED_ROW, DEFERRED_AT, DEFERRED_KIND, DEFERRED_TAGS = range(5)
+DEFERRED_COLUMNS = 5
 
-# The loop's state: the next packet, rows and list filled so far; packets passed over, by reason;
-# and tags that are not known.
+# The kernel's state: the next packet; rows and deferred packets so far; packets without a segment,
+# by reason; and VLAN tags that are not in the table.
 NEXT, ROWS, DEFERRED_COUNT, MALFORMED_COUNT, NOT_IP_COUNT, NOT_TCP_COUNT, NEW_TAGS, TOUCHED = range(
     8
 )
 STATE = 8
 
-# How many packets are brought into the processor's cache at once, and how much of each.
-_TOUCH = 64
-_TOUCH_BYTES = 64
+# How many packets are prefetched into the processor's cache at once, and how much of each.
+_PREFETCH_PACKETS = 64
+_PREFETCH_BYTES = 64
 
-# Ports, sequence numbers, header length and flags: what a cut packet must at least show.
-_TCP_KNOWN_BYTES = 14
+# Ports, sequence numbers, header length and flags: what must be captured of a TCP header.
+_TCP_MIN_CAPTURED_BYTES = 14
 _TCP_MIN_BYTES = 20
 
 # No host sends segments near this size (Linux's largest are 512 KiB); a jumbo length may claim it.
@@ -64,8 +65,8 @@ _MAX_SEGMENT_BYTES = 16 << 20
 def read_tcp_header(
     data: Any, at: int, end: int, sent_end: int, wide: Any, narrow: Any, row: int
 ) -> bool:
-    """Write what a TCP header says into a row; return whether it is one."""
-    if at + _TCP_KNOWN_BYTES > end:
+    """Write the fields of a TCP header into a row; return whether the header is valid."""
+    if at + _TCP_MIN_CAPTURED_BYTES > end:
         return False
     start = at + high_half(data, at + 12) * 4
     if start < at + _TCP_MIN_BYTES or start > sent_end or sent_end - at > _MAX_SEGMENT_BYTES:
@@ -82,17 +83,17 @@ def read_tcp_header(
 
 
 @device_function
-def _touch(data: Any, start: Any, captured: Any, first: int) -> int:
+def _prefetch(data: Any, start: Any, captured: Any, first: int) -> int:
     """
-    Look at the next packets' headers, so that their way from memory is not waited for one by one.
+    Read bytes of the next packets' headers, to load them into the cache in parallel.
 
-    A loop this short has many reads under way at a time. What it returns means nothing.
+    A loop this short has many reads under way at a time. The result has no meaning.
     """
     total = 0
-    for packet in range(first, min(first + _TOUCH, len(start))):
+    for packet in range(first, min(first + _PREFETCH_PACKETS, len(start))):
         if captured[packet] > 0:
             total += data[start[packet]]
-            total += data[start[packet] + min(captured[packet], _TOUCH_BYTES) - 1]
+            total += data[start[packet] + min(captured[packet], _PREFETCH_BYTES) - 1]
     return total
 
 
@@ -105,41 +106,41 @@ def read_headers(
     captured: Any,
     original: Any,
     link: Any,
-    known: Any,
+    networks: Any,
     secret: Any,
     wide: Any,
     narrow: Any,
     addresses: Any,
-    rare: Any,
+    deferred: Any,
     state: Any,
 ) -> None:
     """
-    Write a row for each segment, until the packets end or one has tags that are not known.
+    Write a row for each segment, until the packets end or one has unknown VLAN tags.
 
     Args:
         data: The window.
         first: Number of its first packet.
-        time_ns: When a packet was captured.
-        start: Where a packet begins.
-        captured: How much of it is there.
-        original: How much was sent.
-        link: Its link type.
-        known: [n, 2], a hash table: VLAN tags, or 0, and the number of the network they make.
-        secret: For its hash.
-        wide: Columns of the segments, of 64 bits.
-        narrow: Those of 32 bits.
-        addresses: [2, n, 2] of 64 bits: source and target, high and low.
-        rare: The list of other packets.
-        state: Where to begin; how far it came.
+        time_ns: Capture times.
+        start: Offsets of packets.
+        captured: Captured lengths.
+        original: Lengths on the wire.
+        link: Link types.
+        networks: [n, 2], a hash table: VLAN tags, or 0, and the number of their network.
+        secret: Key of its hash.
+        wide: 64-bit columns of the segments.
+        narrow: 32-bit columns of the segments.
+        addresses: [2, n, 2] of 64 bits: source and destination, high and low.
+        deferred: The list of deferred packets.
+        state: Where to begin; where the kernel stopped.
     """
-    rows, listed = state[ROWS], state[DEFERRED_COUNT]
+    rows, deferred_count = state[ROWS], state[DEFERRED_COUNT]
     malformed, not_ip, not_tcp = 0, 0, 0
     state[NEW_TAGS] = 0
-    packet = touched = state[NEXT]
+    packet = prefetched = state[NEXT]
     while packet < len(start):
-        if packet == touched:
-            state[TOUCHED] = _touch(data, start, captured, packet)
-            touched += _TOUCH
+        if packet == prefetched:
+            state[TOUCHED] = _prefetch(data, start, captured, packet)
+            prefetched += _PREFETCH_PACKETS
         end = start[packet] + captured[packet]
         sent_end = start[packet] + original[packet] if original[packet] > 0 else end
         ip_at, kind = read_link_header(data, link[packet], start[packet], end)
@@ -159,18 +160,18 @@ def read_headers(
             protocol = SLOW_PATH
         network = 0
         if tags and protocol in (TCP, SLOW_PATH):
-            place = find_slot(known, secret, tags)
-            if known[place, 0] == 0:
+            slot = find_slot(networks, secret, tags)
+            if networks[slot, 0] == 0:
                 state[NEW_TAGS] = tags
                 break
-            network = known[place, 1]
+            network = networks[slot, 1]
         if protocol == SLOW_PATH:
-            rare[listed, RARE_PACKET] = packet
-            rare[listed, RARE_ROW] = rows
-            rare[listed, RARE_AT] = ip_at
-            rare[listed, RARE_KIND] = kind
-            rare[listed, RARE_TAGS] = tags
-            listed += 1
+            deferred[deferred_count, DEFERRED_PACKET] = packet
+            deferred[deferred_count, DEFERRED_ROW] = rows
+            deferred[deferred_count, DEFERRED_AT] = ip_at
+            deferred[deferred_count, DEFERRED_KIND] = kind
+            deferred[deferred_count, DEFERRED_TAGS] = tags
+            deferred_count += 1
             rows += 1
         elif protocol == TCP and read_tcp_header(data, at, end, sent_end, wide, narrow, rows):
             wide[PACKET, rows] = first + packet
@@ -185,7 +186,7 @@ def read_headers(
         else:
             not_tcp += 1
         packet += 1
-    state[NEXT], state[ROWS], state[DEFERRED_COUNT] = packet, rows, listed
+    state[NEXT], state[ROWS], state[DEFERRED_COUNT] = packet, rows, deferred_count
     state[MALFORMED_COUNT] += malformed
     state[NOT_IP_COUNT] += not_ip
     state[NOT_TCP_COUNT] += not_tcp
@@ -193,15 +194,15 @@ def read_headers(
 
 @Kernel
 def compact_rows(wide: Any, narrow: Any, addresses: Any, row: int, rows: int) -> int:
-    """Move rows together from `row` on, where those of packet -1 are none; return how many."""
-    for each in range(row, rows):
-        if wide[PACKET, each] >= 0:
+    """Remove the rows from `row` on whose packet is -1; return the number of rows left."""
+    for source in range(row, rows):
+        if wide[PACKET, source] >= 0:
             for column in range(WIDE):
-                wide[column, row] = wide[column, each]
+                wide[column, row] = wide[column, source]
             for column in range(NARROW):
-                narrow[column, row] = narrow[column, each]
+                narrow[column, row] = narrow[column, source]
             for side in range(2):
-                addresses[side, row, 0] = addresses[side, each, 0]
-                addresses[side, row, 1] = addresses[side, each, 1]
+                addresses[side, row, 0] = addresses[side, source, 0]
+                addresses[side, row, 1] = addresses[side, source, 1]
             row += 1
     return row

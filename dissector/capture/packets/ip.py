@@ -1,4 +1,4 @@
-"""IPv4 and IPv6 headers: parts of the loop over packets."""
+"""IPv4 and IPv6 headers: device functions of the header kernel."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from dissector.capture.integers import high_half, u16, u32
 from dissector.kernel import device_function
 
 MALFORMED, SLOW_PATH = -1, -3
-"""In place of an IP protocol; what is left is for who takes packets one by one."""
+"""Returned in place of an IP protocol; SLOW_PATH defers the packet to the per-packet code."""
 
 _MAX_EXTENSIONS = 16
 
@@ -28,10 +28,10 @@ _MAX_EXTENSIONS = 16
 @device_function
 def read_ipv4_header(data: Any, at: int, end: int, sent_end: int) -> tuple[int, int, int, int]:
     """
-    Step over an IPv4 header; return the protocol behind it, where that begins, and both ends.
+    Step over an IPv4 header; return the protocol behind it, its offset, and both ends.
 
-    The ends become those of the IP packet. A total length of 0 is what hosts show of packets that
-    the network card will cut (segmentation offload): it ends where the frame does.
+    The ends become those of the IP packet. A total length of 0 is what hosts capture of packets
+    that the network card will segment (offload): such a packet ends where the frame does.
 
     Source: RFC 791.
     """
@@ -54,10 +54,10 @@ def read_ipv4_header(data: Any, at: int, end: int, sent_end: int) -> tuple[int, 
 @device_function
 def read_ipv6_header(data: Any, at: int, end: int, sent_end: int) -> tuple[int, int, int, int]:
     """
-    Step over an IPv6 header and its extension headers; return as for IPv4.
+    Step over an IPv6 header and its extension headers; return the same as for IPv4.
 
-    A payload length of 0 means a jumbo payload, by its option or to the end of the frame. Senders
-    put the option first.
+    A payload length of 0 means a jumbo payload, whose length is in its option; without one it ends
+    with the frame. Senders put the option first.
 
     Source: RFC 8200.
     """
@@ -79,7 +79,7 @@ def read_ipv6_header(data: Any, at: int, end: int, sent_end: int) -> tuple[int, 
         if protocol == AUTHENTICATION:
             size = (data[at + 1] + 2) * 4
         elif protocol == FRAGMENT:
-            # An atomic fragment, offset 0 and none more, is a whole packet. Source: RFC 6946.
+            # An atomic fragment (offset 0, the only one) is a whole packet. Source: RFC 6946.
             if u16(data, at + 2) & 0xFFF9:
                 return SLOW_PATH, at, end, sent_end
             size = 8
@@ -91,29 +91,29 @@ def read_ipv6_header(data: Any, at: int, end: int, sent_end: int) -> tuple[int, 
 
 @device_function
 def is_tunnel(data: Any, protocol: int, at: int, end: int) -> bool:
-    """Return whether what an IP packet carries is, or may hide, another packet."""
+    """Return whether the payload of an IP packet is, or may be, another packet."""
     if protocol == UDP:
         return at + 8 <= end and u16(data, at + 2) in TUNNEL_PORTS
     return protocol in ENCAPSULATING_PROTOCOLS
 
 
 @device_function
-def _half(data: Any, at: int) -> int:
-    """Return half of an IPv6 address, as the signed number that has its 64 bits."""
+def _address_half(data: Any, at: int) -> int:
+    """Return half of an IPv6 address as a signed integer of 64 bits."""
     high = u32(data, at)
     return (high - ((high >> 31) << 32)) << 32 | u32(data, at + 4)
 
 
 @device_function
 def copy_addresses(data: Any, kind: int, at: int, addresses: Any, row: int) -> None:
-    """Write the addresses in the IP header at `at`."""
+    """Write the addresses of the IP header at `at` into a row."""
     if kind == IPV4:
         addresses[0, row, 0] = 0
         addresses[0, row, 1] = IPV4_MAPPED | u32(data, at + 12)
         addresses[1, row, 0] = 0
         addresses[1, row, 1] = IPV4_MAPPED | u32(data, at + 16)
     else:
-        addresses[0, row, 0] = _half(data, at + 8)
-        addresses[0, row, 1] = _half(data, at + 16)
-        addresses[1, row, 0] = _half(data, at + 24)
-        addresses[1, row, 1] = _half(data, at + 32)
+        addresses[0, row, 0] = _address_half(data, at + 8)
+        addresses[0, row, 1] = _address_half(data, at + 16)
+        addresses[1, row, 0] = _address_half(data, at + 24)
+        addresses[1, row, 1] = _address_half(data, at + 32)

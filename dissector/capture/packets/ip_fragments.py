@@ -1,4 +1,4 @@
-"""IP fragments put together again."""
+"""Reassembly of IP fragments."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 from dissector.capture.columns import Bytes
 
 MAX_INCOMPLETE = 1024
-"""Datagrams that may be incomplete at a time; the oldest is given up for a new one."""
+"""Datagrams that may be incomplete at a time; the oldest is dropped for a new one."""
 
 MAX_AGE_NS = 60_000_000_000
 """How long a datagram may take. Source: RFC 8200 4.5 (60 seconds)."""
@@ -24,11 +24,11 @@ _MISSING, _PRESENT, _CUT = 0, 1, 2
 @dataclass(slots=True)
 class Datagram:
     """
-    The payload of an IP packet that came in fragments.
+    The payload of a reassembled IP packet.
 
     Attributes:
         data: Its bytes as far as they were captured.
-        length: How many were sent.
+        length: Its length on the wire.
     """
 
     data: bytes
@@ -36,16 +36,16 @@ class Datagram:
 
 
 @dataclass(slots=True)
-class _Open:
+class _PartialDatagram:
     since_ns: int
     packets: list[int] = field(default_factory=list)
     data: Bytes = field(default_factory=lambda: np.zeros(0, dtype=np.uint8))
     state: Bytes = field(default_factory=lambda: np.zeros(0, dtype=np.uint8))
-    known: int = 0
+    covered_bytes: int = 0
     length: int | None = None
 
     def grow(self, end: int) -> None:
-        """Make room; at least twice as much, so that growing costs little in the sum."""
+        """Make room, at least twice as much as before, so that copying costs linear time."""
         if end > len(self.data):
             room = min(max(end, 2 * len(self.data)), MAX_DATAGRAM_BYTES) - len(self.data)
             more = np.zeros(room, dtype=np.uint8)
@@ -55,29 +55,29 @@ class _Open:
 
 class FragmentReassembler:
     """
-    Datagrams of which some fragments have been seen.
+    Incomplete datagrams, with their fragments so far.
 
     Where fragments overlap, the bytes that came first are kept. Memory is at most `MAX_INCOMPLETE`
-    datagrams of 64 KiB; a fragment costs time by its own length.
+    datagrams of 64 KiB; a fragment costs time proportional to its own length.
 
     Attributes:
-        abandoned: Datagrams that were never complete, so far.
-        evicted: Those of them that were given up for new ones.
+        abandoned: Number of datagrams that were never completed, so far.
+        evicted: How many of these were dropped to make room for new ones.
     """
 
     def __init__(self) -> None:
-        self._open: OrderedDict[Hashable, _Open] = OrderedDict()
+        self._open: OrderedDict[Hashable, _PartialDatagram] = OrderedDict()
         self.abandoned = 0
         self.evicted = 0
 
     @property
     def incomplete(self) -> int:
-        """How many datagrams are incomplete now."""
+        """Number of incomplete datagrams."""
         return len(self._open)
 
     @property
     def packets(self) -> list[int]:
-        """The packets that incomplete datagrams came in, in order."""
+        """The packets with fragments of incomplete datagrams, in order."""
         return sorted(packet for datagram in self._open.values() for packet in datagram.packets)
 
     def add(
@@ -91,27 +91,27 @@ class FragmentReassembler:
         packet: int = 0,
     ) -> Datagram | None:
         """
-        Take one fragment.
+        Add one fragment.
 
         Args:
             key: What all fragments of a datagram have in common.
-            time_ns: When it was captured.
-            offset: Where it belongs in the datagram, in bytes.
-            length: How many bytes it was sent with.
-            captured: Those of them that were captured.
-            more: Whether the datagram goes on behind it.
-            packet: The number of the packet that it came in.
+            time_ns: Capture time.
+            offset: Offset in the datagram, bytes.
+            length: Length on the wire, bytes.
+            captured: The bytes that were captured.
+            more: Whether more fragments follow it in the datagram.
+            packet: The number of its packet.
 
         Returns:
-            The datagram, if this completes it.
+            The datagram, if this fragment completes it.
         """
-        self._give_up_old(time_ns)
+        self._expire(time_ns)
         end = offset + length
         if end > MAX_DATAGRAM_BYTES:
             return None
         datagram = self._open.get(key)
         if datagram is None:
-            datagram = self._begin(key, time_ns)
+            datagram = self._open_datagram(key, time_ns)
         datagram.packets.append(packet)
         if not more and datagram.length is None:
             datagram.length = end
@@ -119,15 +119,15 @@ class FragmentReassembler:
         self._fill(datagram, offset, length, captured)
         return self._complete(key, datagram)
 
-    def _begin(self, key: Hashable, time_ns: int) -> _Open:
+    def _open_datagram(self, key: Hashable, time_ns: int) -> _PartialDatagram:
         if len(self._open) >= MAX_INCOMPLETE:
             self._open.popitem(last=False)
             self.abandoned += 1
             self.evicted += 1
-        datagram = self._open[key] = _Open(time_ns)
+        datagram = self._open[key] = _PartialDatagram(time_ns)
         return datagram
 
-    def _give_up_old(self, time_ns: int) -> None:
+    def _expire(self, time_ns: int) -> None:
         while self._open:
             key, oldest = next(iter(self._open.items()))
             if time_ns - oldest.since_ns <= MAX_AGE_NS:
@@ -135,19 +135,21 @@ class FragmentReassembler:
             del self._open[key]
             self.abandoned += 1
 
-    def _fill(self, datagram: _Open, offset: int, length: int, captured: memoryview) -> None:
+    def _fill(
+        self, datagram: _PartialDatagram, offset: int, length: int, captured: memoryview
+    ) -> None:
         state = datagram.state[offset : offset + length]
-        free = state == _MISSING
+        missing = state == _MISSING
         data = datagram.data[offset : offset + len(captured)]
-        there = free[: len(captured)]
-        data[there] = np.frombuffer(captured, dtype=np.uint8)[there]
-        datagram.known += int(np.count_nonzero(free))
-        state[: len(captured)][there] = _PRESENT
-        state[len(captured) :][free[len(captured) :]] = _CUT
+        uncovered = missing[: len(captured)]
+        data[uncovered] = np.frombuffer(captured, dtype=np.uint8)[uncovered]
+        datagram.covered_bytes += int(np.count_nonzero(missing))
+        state[: len(captured)][uncovered] = _PRESENT
+        state[len(captured) :][missing[len(captured) :]] = _CUT
 
-    def _complete(self, key: Hashable, datagram: _Open) -> Datagram | None:
+    def _complete(self, key: Hashable, datagram: _PartialDatagram) -> Datagram | None:
         length = datagram.length
-        if length is None or datagram.known < length:
+        if length is None or datagram.covered_bytes < length:
             return None
         state = datagram.state[:length]
         if not state.all():

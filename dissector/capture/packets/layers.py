@@ -1,4 +1,4 @@
-"""Packets become TCP segments: the second stage of reading a capture."""
+"""The second stage of reading a capture: packets to TCP segments."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ class Layers:
     """
     Finds the TCP segments in packets, through link layers, VLANs, tunnels and IP.
 
-    What is common is read by one loop over the packets of a window; the rest packet by packet
-    (`Tunnels`). Lengths are those of the IP headers, whatever the frame's is. Checksums are never
-    looked at: a host that leaves them to its network card captures them wrong.
+    A kernel reads the common headers of a window's packets; the others are read packet by packet
+    (`Tunnels`). Lengths come from the IP headers, whatever the frame's length is. Checksums are
+    never verified: a host that offloads them to its network card captures wrong ones.
 
-    Two directions of which only one is tagged with a VLAN are in two networks, and so in two
-    connections.
+    If only one direction of a connection is tagged with a VLAN, its directions are in two networks,
+    and so in two connections.
 
     Attributes:
-        networks: Names of the networks that were met: `vlan 5`, `vlan 5.7`, `vni 100`,
-            `vlan 5 vni 100`; the first is empty, for packets in none.
-        passed_over: How many packets gave no segment, by reason.
+        networks: Names of the networks so far: `vlan 5`, `vlan 5.7`, `vni 100`, `vlan 5 vni 100`;
+            the first is empty, for packets in none.
+        passed_over: Number of packets without a segment, by reason.
         clock_ns: The latest time of a segment so far.
     """
 
@@ -50,17 +50,17 @@ class Layers:
 
     def segments(self, packets: Packets) -> Segments:
         """Return the TCP segments of the next window of the capture."""
-        table = _Table(self._buffers, len(packets))
+        table = _SegmentTable(self._buffers, len(packets))
         self._read_headers(packets, table)
         data = packets.data
-        if len(table.listed):
-            joined = self._unwrap(packets, table)
-            if joined:
-                data = np.concatenate([data, np.frombuffer(joined, dtype=np.uint8)])
+        if len(table.deferred):
+            reassembled = self._read_deferred(packets, table)
+            if reassembled:
+                data = np.concatenate([data, np.frombuffer(reassembled, dtype=np.uint8)])
         return self.with_clock(table.segments(data))
 
     def with_clock(self, segments: Segments) -> Segments:
-        """Let the segments of the next window know the clock."""
+        """Set `clock_ns` of the next window's segments, and return these."""
         if len(segments):
             clock = segments.clock_ns = np.maximum.accumulate(segments.time_ns)
             np.maximum(clock, self.clock_ns, out=clock)
@@ -69,29 +69,29 @@ class Layers:
 
     @property
     def incomplete_packets(self) -> list[int]:
-        """The packets of which others would make whole datagrams, in order."""
+        """The packets with fragments of incomplete datagrams, in order."""
         return self._tunnels.fragments.packets
 
     @property
     def evicted(self) -> int:
-        """How often an incomplete datagram was given up for a new one."""
+        """How often an incomplete datagram was dropped for a new one."""
         return self._tunnels.fragments.evicted
 
     def network_number(self, name: str) -> int:
-        """Return the number of a network by its name; it may be new."""
+        """Return the number of a network, which may be new."""
         return self._networks.number_of(name)
 
     def finish(self) -> None:
-        """Count what can't be completed any more: the capture has ended."""
+        """Count the datagrams that are still incomplete at the end of the capture."""
         fragments = self._tunnels.fragments
-        self._count("IP datagrams of which fragments are missing", fragments.incomplete)
+        self._count_skipped("IP datagrams of which fragments are missing", fragments.incomplete)
 
-    def _count(self, reason: str, number: int) -> None:
+    def _count_skipped(self, reason: str, number: int) -> None:
         if number:
             self.passed_over[reason] = self.passed_over.get(reason, 0) + number
 
-    def _read_headers(self, packets: Packets, table: _Table) -> None:
-        """Fill the table; VLAN tags that are new get their networks when they are met."""
+    def _read_headers(self, packets: Packets, table: _SegmentTable) -> None:
+        """Fill the table; networks of new VLAN tags are created on the way."""
         state = np.zeros(header_kernel.STATE, np.int64)
         while True:
             read_headers(
@@ -107,7 +107,7 @@ class Layers:
                 table.wide,
                 table.narrow,
                 table.addresses,
-                table.rare,
+                table.deferred_buffer,
                 state,
                 work=_STEPS_A_PACKET * len(packets),
             )
@@ -115,87 +115,89 @@ class Layers:
                 break
             self._networks.add_tags(int(state[header_kernel.NEW_TAGS]))
         table.rows = int(state[header_kernel.ROWS])
-        table.listed = table.rare[: state[header_kernel.DEFERRED_COUNT]]
-        self._count(MALFORMED, int(state[header_kernel.MALFORMED_COUNT]))
-        self._count("not IP", int(state[header_kernel.NOT_IP_COUNT]))
-        self._count(NOT_TCP, int(state[header_kernel.NOT_TCP_COUNT]))
+        table.deferred = table.deferred_buffer[: state[header_kernel.DEFERRED_COUNT]]
+        self._count_skipped(MALFORMED, int(state[header_kernel.MALFORMED_COUNT]))
+        self._count_skipped("not IP", int(state[header_kernel.NOT_IP_COUNT]))
+        self._count_skipped(NOT_TCP, int(state[header_kernel.NOT_TCP_COUNT]))
 
-    def _unwrap(self, packets: Packets, table: _Table) -> bytearray:
+    def _read_deferred(self, packets: Packets, table: _SegmentTable) -> bytearray:
         """
-        Take the slow way, packet by packet, in order: fragments meet across packets.
+        Read the deferred packets one by one, in order, because fragments span packets.
 
         Returns:
-            The bytes of reassembled datagrams, that belong behind those of the window.
+            The bytes of reassembled datagrams, to be appended to those of the window.
         """
         data = packets.data.data
-        joined = bytearray()
-        given_up = self._tunnels.fragments.abandoned
-        for packet, row, at, kind, tags in table.listed.tolist():
+        reassembled = bytearray()
+        abandoned_before = self._tunnels.fragments.abandoned
+        for packet, row, at, kind, tags in table.deferred.tolist():
             start = int(packets.start[packet])
             end = start + int(packets.captured[packet])
             sent_end = start + int(packets.original[packet]) if packets.original[packet] else end
             time_ns = int(packets.time_ns[packet])
-            place = at, min(end, sent_end), sent_end
+            bounds = at, min(end, sent_end), sent_end
             number = packets.first + packet
-            cursor = Cursor(data, *place, vlan_name(tags), time_ns, number)
+            cursor = Cursor(data, *bounds, vlan_name(tags), time_ns, number)
             try:
                 self._tunnels.find_tcp(cursor, kind)
-                table.take(row, cursor)
+                table.fill_row(row, cursor)
             except PacketSkipped as reason:
-                table.drop(row)
+                table.drop_row(row)
                 if str(reason) != INCOMPLETE_FRAGMENT:
-                    self._count(str(reason), 1)
+                    self._count_skipped(str(reason), 1)
                 continue
             if cursor.is_reassembled:
-                table.wide[header_kernel.START, row] += len(data) + len(joined)
-                joined += cursor.data
+                table.wide[header_kernel.START, row] += len(data) + len(reassembled)
+                reassembled += cursor.data
             table.wide[header_kernel.PACKET, row] = number
             table.wide[header_kernel.TIME, row] = time_ns
             table.narrow[header_kernel.NETWORK, row] = self._networks.number_of(cursor.network)
-        table.close_up()
-        given_up = self._tunnels.fragments.abandoned - given_up
-        self._count("IP datagrams of which fragments are missing", given_up)
-        return joined
+        table.compact()
+        abandoned = self._tunnels.fragments.abandoned - abandoned_before
+        self._count_skipped("IP datagrams of which fragments are missing", abandoned)
+        return reassembled
 
 
-class _Table:
+class _SegmentTable:
     """
-    The columns of `Segments` while they are filled; see `headers`.
+    The columns of `Segments` while they are filled; see `header_kernel`.
 
     Attributes:
-        rows: How many are filled.
-        listed: What the loop has left; a row is kept free for each.
+        rows: Number of filled rows.
+        deferred: The packets that the kernel has deferred, each with a reserved row.
     """
 
     def __init__(self, buffers: BufferPool, packets: int) -> None:
         self.wide: Int64s = buffers.acquire("i8", header_kernel.WIDE, packets)
         self.narrow: Int32s = buffers.acquire("i4", header_kernel.NARROW, packets)
         self.addresses: Int64s = buffers.acquire("i8", 2, packets, 2)
-        self.rare: Int64s = buffers.acquire("i8", packets, header_kernel.RARE)
+        self.deferred_buffer: Int64s = buffers.acquire(
+            "i8", packets, header_kernel.DEFERRED_COLUMNS
+        )
         self.rows = 0
-        self.listed = self.rare[:0]
+        self.deferred = self.deferred_buffer[:0]
         self._dropped: int | None = None
 
-    def take(self, row: int, cursor: Cursor) -> None:
+    def fill_row(self, row: int, cursor: Cursor) -> None:
         """
-        Fill a row with the TCP header at the cursor.
+        Fill a row from the TCP header at the cursor.
 
         Raises:
-            PassedOver: There is none.
+            PacketSkipped: There is no valid TCP header.
         """
-        place = cursor.at, cursor.end, cursor.sent_end
-        if not read_tcp_header(cursor.data, *place, self.wide.data, self.narrow.data, row):
+        bounds = cursor.at, cursor.end, cursor.sent_end
+        if not read_tcp_header(cursor.data, *bounds, self.wide.data, self.narrow.data, row):
             raise PacketSkipped(MALFORMED)
         self.addresses.view(np.uint64)[:, row] = cursor.source, cursor.target
 
-    def drop(self, row: int) -> None:
-        """Leave a row out, once all are filled."""
+    def drop_row(self, row: int) -> None:
+        """Mark a row for removal by `compact`."""
         self.wide[header_kernel.PACKET, row] = -1
         if self._dropped is None:
             self._dropped = row
 
-    def close_up(self) -> None:
-        """Move the rows together where some are left out."""
+    def compact(self) -> None:
+        """Remove the marked rows."""
         if self._dropped is not None:
             self.rows = compact_rows(
                 self.wide,
@@ -207,7 +209,7 @@ class _Table:
             )
 
     def segments(self, data: Bytes) -> Segments:
-        """Return the columns."""
+        """Return the columns of the filled rows."""
         wide, narrow = self.wide[:, : self.rows], self.narrow[:, : self.rows]
         source, target = self.addresses.view(np.uint64)[:, : self.rows]
         return Segments(

@@ -1,4 +1,4 @@
-"""Link layers and VLAN tags: parts of the loop over packets."""
+"""Link layers and VLAN tags: device functions of the header kernel."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from dissector.capture.iana_numbers import (
     RAW_IPV6,
     VLAN_TYPES,
 )
-from dissector.capture.integers import high_half, u16, u32, u32_low
+from dissector.capture.integers import high_half, u16, u32, u32_little
 from dissector.kernel import device_function
 
 MALFORMED, NOT_IP = -1, -2
-"""In place of an ethertype."""
+"""Returned in place of an ethertype."""
 
 VLAN_BITS = 12
 
@@ -30,7 +30,7 @@ _MAX_TAGS = 4
 
 @device_function
 def read_link_header(data: Any, link: int, at: int, end: int) -> tuple[int, int]:
-    """Step over a link layer's header; return where it ends, and the ethertype behind it."""
+    """Step over the header of a link layer; return its end, and the ethertype behind it."""
     if link == ETHERNET:
         return at + 14, u16(data, at + 12) if at + 14 <= end else MALFORMED
     if link == LINUX_SLL:
@@ -38,27 +38,31 @@ def read_link_header(data: Any, link: int, at: int, end: int) -> tuple[int, int]
     if link == LINUX_SLL2:
         return at + 20, u16(data, at) if at + 20 <= end else MALFORMED
     if link in LOOPBACK:
-        return at + 4, _family(data, at) if at + 4 <= end else MALFORMED
+        return at + 4, _loopback_type(data, at) if at + 4 <= end else MALFORMED
     if link in RAW:
-        return at, _version(data, at) if at < end else MALFORMED
+        return at, _raw_ip_type(data, at) if at < end else MALFORMED
     if link == RAW_IPV4:
         return at, IPV4
     return at, IPV6 if link == RAW_IPV6 else NOT_IP
 
 
 @device_function
-def _family(data: Any, at: int) -> int:
-    """A loopback's family is in the byte order of the host that captured: below 256 in one."""
+def _loopback_type(data: Any, at: int) -> int:
+    """
+    Return the ethertype of a loopback frame.
+
+    The address family is in the byte order of the capturing host: below 256 in one of the two.
+    """
     family = u32(data, at)
     if family >= 256:
-        family = u32_low(data, at) & 0xFFFFFF
+        family = u32_little(data, at) & 0xFFFFFF
     if family == 2:
         return IPV4
     return IPV6 if family in FAMILIES_IPV6 else NOT_IP
 
 
 @device_function
-def _version(data: Any, at: int) -> int:
+def _raw_ip_type(data: Any, at: int) -> int:
     version = high_half(data, at)
     if version == 4:
         return IPV4
@@ -68,10 +72,10 @@ def _version(data: Any, at: int) -> int:
 @device_function
 def read_vlan_tags(data: Any, kind: int, at: int, end: int) -> tuple[int, int, int]:
     """
-    Step over VLAN tags; return where they end, the ethertype behind them, and their ids.
+    Step over VLAN tags; return their end, the ethertype behind them, and their ids.
 
-    Ids are digits of base 4096, outermost first; 0 for none. Id 0 is a tag for priority only and no
-    VLAN. Source: IEEE 802.1Q.
+    The ids are digits of base 4096, outermost first; 0 if there are none. Id 0 is a priority tag
+    and no VLAN. Source: IEEE 802.1Q.
     """
     tags = 0
     count = 0

@@ -1,4 +1,4 @@
-"""The networks that packets are in, by the names of their VLANs and VNIs."""
+"""The networks of packets, by the names of their VLANs and VNIs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _FIRST_SLOTS = 16
 
 class Networks:
     """
-    Networks by name, numbered as they are met.
+    Networks by name, numbered as they appear.
 
     Attributes:
         names: By number; the first is empty, for packets in none.
@@ -43,13 +43,13 @@ class Networks:
         self.names, entries = state
         self._numbers = {name: number for number, name in enumerate(self.names)}
         self._count = len(entries)
-        self._enter(entries, _FIRST_SLOTS)
+        self._rebuild(entries, _FIRST_SLOTS)
 
     def add_tags(self, tags: int) -> None:
-        """Enter VLAN tags, which are new, in the table; it is at most half full."""
+        """Add new VLAN tags to the hash table, which is at most half full."""
         self._count += 1
         if 2 * self._count > len(self.by_tags):
-            self._enter(self._entries(), 2 * len(self.by_tags))
+            self._rebuild(self._entries(), 2 * len(self.by_tags))
         self.by_tags[find_slot(self.by_tags.data, SECRET.data, tags)] = (
             tags,
             self.number_of(vlan_name(tags)),
@@ -59,25 +59,25 @@ class Networks:
         entries: Int64s = self.by_tags[self.by_tags[:, 0] != 0]
         return entries
 
-    def _enter(self, entries: Int64s, least: int) -> None:
-        """Make a table of entries."""
-        self.by_tags = np.zeros((max(least, 1 << (2 * len(entries)).bit_length()), 2), np.int64)
+    def _rebuild(self, entries: Int64s, min_slots: int) -> None:
+        """Build a hash table of at least `min_slots` slots from entries."""
+        self.by_tags = np.zeros((max(min_slots, 1 << (2 * len(entries)).bit_length()), 2), np.int64)
         for tags, number in entries.tolist():
             self.by_tags[find_slot(self.by_tags.data, SECRET.data, tags)] = tags, number
 
 
 @device_function
-def find_slot(known: Any, secret: Any, tags: int) -> int:
-    """Return where some tags stand in the table of networks, or the free place for them."""
-    last = len(known) - 1
+def find_slot(table: Any, secret: Any, tags: int) -> int:
+    """Return the slot of VLAN tags in the table of networks, or the free slot for them."""
+    last = len(table) - 1
     at = hash_key(secret, tags) & last
-    while known[at, 0] != tags and known[at, 0] != 0:
+    while table[at, 0] != tags and table[at, 0] != 0:
         at = (at + 1) & last
     return at
 
 
 def vlan_name(tags: int) -> str:
-    """Return the name of the network that these tags make: `vlan 5.7`."""
+    """Return the name of the network of VLAN tags: `vlan 5.7`."""
     ids: list[str] = []
     while tags:
         ids.append(str(tags & 0xFFF))

@@ -1,5 +1,5 @@
 """
-The rarer ways to wrap TCP, one packet at a time: tunnels, labels, fragments.
+The less common encapsulations of TCP, one packet at a time: tunnels, labels, fragments.
 
 Each method of `Tunnels` steps over one header and returns the method for what follows it.
 """
@@ -57,10 +57,10 @@ _LLC = struct.Struct(">BBB")
 
 class Tunnels:
     """
-    Finds the TCP header of a packet through everything that wraps it.
+    Finds the TCP header of a packet through all encapsulations.
 
     Attributes:
-        fragments: IP datagrams that came in parts, across packets.
+        fragments: Reassembly of IP datagrams, across packets.
     """
 
     def __init__(self) -> None:
@@ -90,16 +90,16 @@ class Tunnels:
         Move the cursor to the TCP header.
 
         Raises:
-            PassedOver: There is none.
+            PacketSkipped: There is none.
         """
-        layer: _Layer | None = self._carried(ethertype)
+        layer: _Layer | None = self._layer_of_type(ethertype)
         for _ in range(_MAX_LAYERS):
             if layer is None:
                 return
             layer = layer(cursor)
         raise PacketSkipped(MALFORMED)
 
-    def _carried(self, ethertype: int) -> _Layer:
+    def _layer_of_type(self, ethertype: int) -> _Layer:
         if ethertype <= MAX_8023_LENGTH:
             return self._llc
         layer = self._by_ethertype.get(ethertype)
@@ -107,14 +107,14 @@ class Tunnels:
             raise PacketSkipped(NOT_TCP)
         return layer
 
-    def _protocol(self, number: int) -> _Layer | None:
+    def _layer_of_protocol(self, number: int) -> _Layer | None:
         if number not in self._by_protocol:
             raise PacketSkipped(NOT_TCP)
         return self._by_protocol[number]
 
     def _ethernet(self, cursor: Cursor) -> _Layer:
         (ethertype,) = cursor.read(_ETHERNET)
-        return self._carried(ethertype)
+        return self._layer_of_type(ethertype)
 
     def _vlan(self, cursor: Cursor) -> _Layer:
         ids: list[int] = []
@@ -124,7 +124,7 @@ class Tunnels:
             ids.append(tag & 0xFFF)
         if any(ids):
             cursor.enter_network(f"vlan {'.'.join(str(each) for each in ids if each)}")
-        return self._carried(ethertype)
+        return self._layer_of_type(ethertype)
 
     def _llc(self, cursor: Cursor) -> _Layer:
         """IEEE 802.2 with SNAP and an ethertype. Source: RFC 1042."""
@@ -132,10 +132,10 @@ class Tunnels:
             raise PacketSkipped(NOT_TCP)
         cursor.skip(3)
         (ethertype,) = cursor.read(_U16)
-        return self._carried(max(ethertype, MAX_8023_LENGTH + 1))
+        return self._layer_of_type(max(ethertype, MAX_8023_LENGTH + 1))
 
     def _mpls(self, cursor: Cursor) -> _Layer:
-        """Labels don't say what they carry; its first half byte does. Source: RFC 3032, 4928."""
+        """Labels don't name their payload; its first half byte does. Source: RFC 3032, 4928."""
         bottom = 0
         while not bottom:
             (label,) = cursor.read(_U32)
@@ -164,9 +164,9 @@ class Tunnels:
         raise PacketSkipped(NOT_TCP)
 
     def _ipv4(self, cursor: Cursor) -> _Layer | None:
-        """As `headers` does, for one packet."""
+        """The counterpart of `read_ipv4_header` for one packet."""
         start = cursor.at
-        first, total, number, part, protocol, source, target = cursor.read(_IPV4)
+        first, total, number, fragment, protocol, source, target = cursor.read(_IPV4)
         size = (first & 15) * 4
         if first >> 4 != 4 or size < 20 or 0 < total < size:
             raise PacketSkipped(MALFORMED)
@@ -175,14 +175,14 @@ class Tunnels:
             cursor.limit(start + total)
         cursor.source = (0, IPV4_MAPPED | int.from_bytes(source))  # type: ignore[arg-type]
         cursor.target = (0, IPV4_MAPPED | int.from_bytes(target))  # type: ignore[arg-type]
-        layer = self._protocol(protocol)
-        if part & 0x3FFF:
+        layer = self._layer_of_protocol(protocol)
+        if fragment & 0x3FFF:
             key = (cursor.network, cursor.source, cursor.target, number, protocol)
-            self._join(cursor, key, (part & 0x1FFF) * 8, part & 0x2000 != 0)
+            self._reassemble(cursor, key, (fragment & 0x1FFF) * 8, fragment & 0x2000 != 0)
         return layer
 
     def _ipv6(self, cursor: Cursor) -> _Layer | None:
-        """As `headers` does, for one packet."""
+        """The counterpart of `read_ipv6_header` for one packet."""
         first, length, protocol, *addresses = cursor.read(_IPV6)
         if first >> 4 != 6:
             raise PacketSkipped(MALFORMED)
@@ -196,10 +196,10 @@ class Tunnels:
         cursor.target = (addresses[2], addresses[3])
         while protocol in IPV6_EXTENSION_HEADERS:
             protocol = self._extension(cursor, protocol)
-        return self._protocol(protocol)
+        return self._layer_of_protocol(protocol)
 
     def _extension(self, cursor: Cursor, kind: int) -> int:
-        """Step over an extension header; return the kind of the next."""
+        """Step over an extension header; return the type of the next."""
         following, units, field, number = cursor.read(_EXTENSION)
         if kind == AUTHENTICATION:
             cursor.skip(units * 4)
@@ -207,22 +207,22 @@ class Tunnels:
             cursor.skip(units * 8)
         elif field & 0xFFF9:
             key = (cursor.network, cursor.source, cursor.target, number, "IPv6")
-            self._join(cursor, key, field & 0xFFF8, field & 1 != 0)
+            self._reassemble(cursor, key, field & 0xFFF8, field & 1 != 0)
         return following
 
-    def _join(self, cursor: Cursor, key: tuple[object, ...], offset: int, more: bool) -> None:
-        """Go on in the whole datagram, if this fragment completes it."""
+    def _reassemble(self, cursor: Cursor, key: tuple[object, ...], offset: int, more: bool) -> None:
+        """Continue in the datagram that this fragment completes; otherwise skip the packet."""
         length = cursor.sent_end - cursor.at
         captured = cursor.data[cursor.at : cursor.end]
-        whole = self.fragments.add(
+        datagram = self.fragments.add(
             key, cursor.time_ns, offset, length, captured, more, cursor.packet
         )
-        if whole is None:
+        if datagram is None:
             raise PacketSkipped(INCOMPLETE_FRAGMENT)
-        cursor.data = memoryview(whole.data)
+        cursor.data = memoryview(datagram.data)
         cursor.at = 0
-        cursor.end = len(whole.data)
-        cursor.sent_end = whole.length
+        cursor.end = len(datagram.data)
+        cursor.sent_end = datagram.length
         cursor.is_reassembled = True
         cursor.is_bounded = True
 
@@ -230,7 +230,7 @@ class Tunnels:
         """Source: RFC 4302."""
         following, units, _, _ = cursor.read(_EXTENSION)
         cursor.skip(units * 4)
-        return self._protocol(following)
+        return self._layer_of_protocol(following)
 
     def _etherip(self, cursor: Cursor) -> _Layer:
         """Source: RFC 3378."""
@@ -262,14 +262,14 @@ class Tunnels:
             raise PacketSkipped(NOT_TCP)
         cursor.skip((first & 0x3F) * 4)
         cursor.enter_network(f"vni {vni >> 8}")
-        return self._carried(ethertype)
+        return self._layer_of_type(ethertype)
 
     def _gre(self, cursor: Cursor) -> _Layer:
         """
         GRE, with the mirrored frames that ERSPAN puts in it.
 
-        Its key names no network, not even as NVGRE would have it: mirrors in use give the two
-        directions of a connection different keys.
+        The key names no network, not even as in NVGRE: mirrors in use give the two directions of a
+        connection different keys.
 
         Source: RFC 2784, RFC 2890; NVGRE: RFC 7637; ERSPAN: draft-foschiano-erspan-03.
         """
@@ -285,7 +285,7 @@ class Tunnels:
         if ethertype == _ERSPAN_2:
             cursor.skip(8 if has_sequence else 0)  # type I has no header of its own
             return self._ethernet
-        return self._carried(ethertype)
+        return self._layer_of_type(ethertype)
 
     def _erspan_3(self, cursor: Cursor) -> _Layer:
         cursor.skip(8)

@@ -1,4 +1,4 @@
-"""The rows of `Chunks`, as they are told."""
+"""Builder of the rows of `Chunks`."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from dissector.capture.formats.window_buffers import BufferPool
 from dissector.capture.tcp.reorder_buffer import ReorderBuffer, SegmentBytes
 
 CONNECTION, START, LENGTH, PACKET, TIME_NS, RELEASE = range(6)
-"""Rows of `Release.wide`: columns of `Chunks`."""
+"""Rows of `ChunkBuilder.wide`: columns of `Chunks`."""
 
 SIDE, KIND, ORIGIN = range(3)
-"""Rows of `Release.narrow`."""
+"""Rows of `ChunkBuilder.narrow`."""
 
 MAX_ROWS_PER_SEGMENT = 2
-"""How many rows one segment gives at most, if it is simply the next of its connection."""
+"""The most rows that one in-order segment yields."""
 
 _FIRST_ROWS = 64
 
@@ -36,12 +36,12 @@ _FIRST_ROWS = 64
 @dataclass(slots=True)
 class ReorderState:
     """
-    What waits on the two sides of a connection, and what has been told of it.
+    The out-of-order segments of a connection's two sides, and the barriers emitted for them.
 
     Attributes:
         connection: Number of the connection.
-        buffers: Of side 0 and 1, the segments behind a hole; None where none are.
-        emitted: Of side 0 and 1, the horizon in the newest row.
+        buffers: Of side 0 and 1, the segments behind a hole; None if there are none.
+        emitted: Of side 0 and 1, the barrier in the newest row.
     """
 
     connection: int
@@ -50,31 +50,31 @@ class ReorderState:
 
     def barriers(self) -> tuple[int, int]:
         """Return for each side the lowest packet whose bytes wait."""
-        return _first_packet(self.buffers[0]), _first_packet(self.buffers[1])
+        return _oldest_packet(self.buffers[0]), _oldest_packet(self.buffers[1])
 
 
-def _first_packet(waiting: ReorderBuffer | None) -> int:
-    first = None if waiting is None else waiting.oldest
-    return NEVER if first is None else first.packet
+def _oldest_packet(buffer: ReorderBuffer | None) -> int:
+    oldest = None if buffer is None else buffer.oldest
+    return NEVER if oldest is None else oldest.packet
 
 
 class ChunkBuilder:
     """
-    Gathers rows in one window.
+    Collects the rows of one window.
 
     Attributes:
-        packet: The packet that is being looked at.
-        count: How many rows there are.
-        wide: Their numbers, a column of `Chunks` after the other; there is room for more.
-        narrow: Likewise those that are small.
-        barrier: The column of that name.
+        packet: The packet that is being processed.
+        count: Number of rows.
+        wide: 64-bit columns of `Chunks`; there is room for more rows.
+        narrow: 8-bit columns, likewise.
+        barrier: The column of that name, likewise.
     """
 
     def __init__(self) -> None:
         self.packet = 0
         self._buffers = BufferPool()
-        self._held = bytearray()
-        self._fresh: list[SegmentBytes] = []
+        self._carry_over = bytearray()
+        self._waiting: list[SegmentBytes] = []
         self._begin(_FIRST_ROWS)
 
     def _begin(self, room: int) -> None:
@@ -84,7 +84,7 @@ class ChunkBuilder:
         self.barrier: Int64s = self._buffers.acquire(np.int64, room, 2)
 
     def reserve(self, room: int) -> None:
-        """Make room for so many rows more."""
+        """Make room for this many more rows."""
         old, count = (self.wide, self.narrow, self.barrier), self.count
         if count + room <= len(self.barrier):
             return
@@ -93,47 +93,49 @@ class ChunkBuilder:
         self.wide[:, :count], self.narrow[:, :count] = old[0][:, :count], old[1][:, :count]
         self.barrier[:count] = old[2][:count]
 
-    def emit_data(self, stalls: ReorderState, side: int, piece: SegmentBytes) -> None:
-        """Tell the bytes of a piece that has come to its turn."""
-        piece.released = True
-        if not piece.captured:
+    def emit_data(self, reorder: ReorderState, side: int, segment: SegmentBytes) -> None:
+        """Emit bytes of a segment that are next in their stream."""
+        segment.released = True
+        if not segment.captured:
             return
-        origin, start = IN_WINDOW, piece.start
-        if piece.copied is not None:
-            origin, start = IN_CARRY_OVER, len(self._held)
-            self._held += piece.copied
-        self._add(stalls, side, DATA, origin, start, piece.captured, piece.packet, piece.time_ns)
+        origin, start = IN_WINDOW, segment.start
+        if segment.copied is not None:
+            origin, start = IN_CARRY_OVER, len(self._carry_over)
+            self._carry_over += segment.copied
+        self._add(
+            reorder, side, DATA, origin, start, segment.captured, segment.packet, segment.time_ns
+        )
 
     def emit_gap(
-        self, stalls: ReorderState, side: int, length: int, packet: int, time_ns: int
+        self, reorder: ReorderState, side: int, length: int, packet: int, time_ns: int
     ) -> None:
-        """Tell that bytes are missing."""
-        self._add(stalls, side, GAP, IN_WINDOW, 0, length, packet, time_ns)
+        """Emit that bytes are missing."""
+        self._add(reorder, side, GAP, IN_WINDOW, 0, length, packet, time_ns)
 
-    def emit_end(self, stalls: ReorderState, side: int, time_ns: int) -> None:
-        """Tell that the packet that is being looked at ended the connection."""
-        self._add(stalls, side, END, IN_WINDOW, 0, 0, self.packet, time_ns)
+    def emit_end(self, reorder: ReorderState, side: int, time_ns: int) -> None:
+        """Emit the end of the connection, caused by the packet that is being processed."""
+        self._add(reorder, side, END, IN_WINDOW, 0, 0, self.packet, time_ns)
 
-    def emit_barriers(self, stalls: ReorderState, time_ns: int) -> None:
-        """Tell where something no longer waits of which no row has told."""
-        horizon = stalls.barriers()
+    def emit_barriers(self, reorder: ReorderState, time_ns: int) -> None:
+        """Emit an empty row for each side whose barrier has risen since the newest row."""
+        barriers = reorder.barriers()
         for side in (0, 1):
-            if horizon[side] > stalls.emitted[side]:
-                self._add(stalls, side, DATA, IN_WINDOW, 0, 0, self.packet, time_ns)
+            if barriers[side] > reorder.emitted[side]:
+                self._add(reorder, side, DATA, IN_WINDOW, 0, 0, self.packet, time_ns)
 
-    def keep_bytes(self, piece: SegmentBytes) -> None:
-        """Keep a piece's bytes if it still waits when the window is over."""
-        self._fresh.append(piece)
+    def keep_bytes(self, segment: SegmentBytes) -> None:
+        """Copy a segment's bytes at the end of the window if they still wait then."""
+        self._waiting.append(segment)
 
     def build(self, data: Bytes) -> Chunks:
-        """Return the rows of the window with these bytes, and begin the next."""
-        for piece in self._fresh:
-            if not piece.released and piece.copied is None:
-                piece.copied = data[piece.start : piece.start + piece.captured].tobytes()
+        """Return the rows of the window with these bytes, and start the next window."""
+        for segment in self._waiting:
+            if not segment.released and segment.copied is None:
+                segment.copied = data[segment.start : segment.start + segment.captured].tobytes()
         wide, narrow = self.wide[:, : self.count], self.narrow[:, : self.count]
         chunks = Chunks(
             data=data,
-            carry_over=np.frombuffer(bytes(self._held), dtype=np.uint8),
+            carry_over=np.frombuffer(bytes(self._carry_over), dtype=np.uint8),
             connection=wide[CONNECTION],
             side=narrow[SIDE],
             kind=narrow[KIND],
@@ -145,14 +147,14 @@ class ChunkBuilder:
             release=wide[RELEASE],
             barrier=self.barrier[: self.count],
         )
-        self._held = bytearray()
-        self._fresh = []
+        self._carry_over = bytearray()
+        self._waiting = []
         self._begin(_FIRST_ROWS)
         return chunks
 
     def _add(
         self,
-        stalls: ReorderState,
+        reorder: ReorderState,
         side: int,
         kind: int,
         origin: int,
@@ -161,10 +163,10 @@ class ChunkBuilder:
         packet: int,
         time_ns: int,
     ) -> None:
-        stalls.emitted = stalls.barriers()
+        reorder.emitted = reorder.barriers()
         self.reserve(1)
         at, wide, narrow = self.count, self.wide.data, self.narrow.data
-        wide[CONNECTION, at] = stalls.connection
+        wide[CONNECTION, at] = reorder.connection
         wide[START, at] = start
         wide[LENGTH, at] = length
         wide[PACKET, at] = packet
@@ -173,5 +175,5 @@ class ChunkBuilder:
         narrow[SIDE, at] = side
         narrow[KIND, at] = kind
         narrow[ORIGIN, at] = origin
-        self.barrier[at] = stalls.emitted
+        self.barrier[at] = reorder.emitted
         self.count += 1

@@ -1,8 +1,8 @@
 """
-How a connection stands in a row of numbers, which compiled code and objects share.
+Columns of the table of TCP connections, shared by compiled code and objects.
 
-While its segments come in order a connection is nothing but its row. It is *awake*, an object that
-Python keeps, while something of it waits.
+While its segments come in order, a connection exists only as its row. It is *live*, materialised as
+a Python object, while something of it waits.
 """
 
 from __future__ import annotations
@@ -11,38 +11,51 @@ A_HIGH, A_LOW, B_HIGH, B_LOW, PORTS, FIRST_PACKET, FIRST_NS, LAST_NS, STATE = ra
 """Columns of a connection. Addresses are signed here; `PORTS` is `a`'s * 2^16 + `b`'s."""
 
 SIDES, SIDE = 9, 8
-"""Column at which side 0 begins, and how many columns a side has."""
+"""First column of side 0, and number of columns of a side."""
 
 COLUMNS = SIDES + 2 * SIDE
 
 NEXT, FIRST, ACKED, ACKED_NS, ACKED_PACKET, PACKETS, BYTES, SIDE_FLAGS = range(8)
-"""Columns of a side: those of `Stream` and of `Side` that every stream needs."""
+"""Columns of a side: the attributes of `Stream` and `Side` that every stream needs."""
 
 LIVE, ORIENTED, SYN_SEEN = 1, 2, 4
-"""Of `STATE`: what holds of the connection."""
+"""
+Flags in `STATE`: the connection is materialised; a handshake showed its opener; its SYN was
+seen.
+"""
 
 ENDED_AT, NETWORK_AT = 3, 8
-"""Of `STATE`: the bits at which stand how it ended, an index into `ENDS`, and the network."""
+"""
+Bit positions in `STATE`: of how the connection ended, an index into `END_REASONS`, and of
+the network.
+"""
 
 ENDED = 3 << ENDED_AT
 
 ANCHORED, HAS_ACKED, HAS_ISN, FINISHED = 1, 2, 4, 8
 """
-Of `SIDE_FLAGS`: whether `next`, `acked` and `isn` are not None, and whether the FIN is passed.
+Flags in `SIDE_FLAGS`: `next`, `acked` and `isn` are not None; the FIN has been passed.
 
-The rest follows: a stream with `isn` begins right behind it, and a FIN that is passed lies before
-`next`.
+The other attributes follow: a stream with `isn` begins right behind it, and a FIN that was passed
+lies before `next`.
 """
 
 COUNTERS_AT = 8
-"""Bit of `SIDE_FLAGS` where the number of the row of rare counters begins; 0: no such row."""
+"""
+Bit position in `SIDE_FLAGS` of the row of the side's loss counters, which few streams need;
+0: none.
+"""
 
 CUT_BYTES, GAPS = 4, 6
-"""Of the columns of counts, which begin as `Side` does with `retransmitted_segments`: the bytes cut
-off, and the row of the gaps that the stream remembers; 0: none yet."""
+"""
+Columns of loss counters, which begin as `Side` does with `retransmitted_segments`: the bytes cut
+off by the snapshot length, and the row of the gaps that the stream remembers; 0: none yet.
+"""
 
 COUNTS = 7
 
 GAPS_REMEMBERED = 64
-"""How many gaps a stream remembers: a row of them is how many there were, and a ring of the newest,
-where each begins and ends."""
+"""
+How many gaps a stream remembers. A row of gaps holds their number so far, and a ring of the newest
+with the start and end of each.
+"""

@@ -1,4 +1,4 @@
-"""What a segment that is simply next does to the row of its connection; see `order`."""
+"""Device functions that update a connection's row for in-order segments; see `in_order_kernel`."""
 
 from __future__ import annotations
 
@@ -41,34 +41,39 @@ from dissector.capture.tcp.stream_reassembler import FAR_BYTES
 from dissector.kernel import device_function
 
 ENDED_BY_FIN, ENDED_BY_RST = 1 << ENDED_AT, 2 << ENDED_AT
-"""`fin` and `rst`, as `ENDS` numbers them, in a connection's state."""
+"""`fin` and `rst`, as indexes into `END_REASONS`, in the `STATE` column."""
 
 _FULL, _HALF = 1 << 32, 1 << 31
 
 
 @device_function
-def opens_connection(known: Any, owner: int, other: int, seq: int) -> bool:
+def opens_connection(connections: Any, owner: int, other: int, seq: int) -> bool:
     """
-    Return whether a SYN opens a connection, without a doubt.
+    Return whether a SYN certainly opens a connection.
 
-    Both directions are new, or those of a connection that was closed from both sides.
+    Both directions are new, or belong to a connection that was closed from both sides.
     """
     if owner < 0 or other < 0:
         return owner < 0 and other < 0
     number = owner >> 1
-    if other >> 1 != number or known[number, STATE] & LIVE != 0:
+    if other >> 1 != number or connections[number, STATE] & LIVE != 0:
         return False
-    if known[number, SIDES + SIDE_FLAGS] & known[number, SIDES + SIDE + SIDE_FLAGS] & FINISHED == 0:
+    if (
+        connections[number, SIDES + SIDE_FLAGS]
+        & connections[number, SIDES + SIDE + SIDE_FLAGS]
+        & FINISHED
+        == 0
+    ):
         return False
-    mine = SIDES + SIDE * (owner & 1)
-    if known[number, mine + SIDE_FLAGS] & HAS_ISN == 0:
+    own = SIDES + SIDE * (owner & 1)
+    if connections[number, own + SIDE_FLAGS] & HAS_ISN == 0:
         return False
-    return bool((seq - known[number, mine + FIRST] + 1) & SEQ_MASK != 0)
+    return bool((seq - connections[number, own + FIRST] + 1) & SEQ_MASK != 0)
 
 
 @device_function
 def start_connection(
-    known: Any,
+    connections: Any,
     number: int,
     network: int,
     source: Any,
@@ -77,130 +82,134 @@ def start_connection(
     target_port: Any,
     i: int,
 ) -> None:
-    """Write the row of a connection that segment `i` opens."""
+    """Initialise the row of a connection that segment `i` opens."""
     for column in range(COLUMNS):
-        known[number, column] = 0
-    known[number, A_HIGH] = source[i, 0]
-    known[number, A_LOW] = source[i, 1]
-    known[number, B_HIGH] = target[i, 0]
-    known[number, B_LOW] = target[i, 1]
-    known[number, PORTS] = source_port[i] << 16 | target_port[i]
-    known[number, STATE] = network << NETWORK_AT | ORIENTED
+        connections[number, column] = 0
+    connections[number, A_HIGH] = source[i, 0]
+    connections[number, A_LOW] = source[i, 1]
+    connections[number, B_HIGH] = target[i, 0]
+    connections[number, B_LOW] = target[i, 1]
+    connections[number, PORTS] = source_port[i] << 16 | target_port[i]
+    connections[number, STATE] = network << NETWORK_AT | ORIENTED
 
 
 @device_function
-def open_side(known: Any, number: int, side: int, seq: int) -> None:
-    """Let a side's stream begin behind its SYN."""
-    mine = SIDES + SIDE * side
-    known[number, STATE] |= SYN_SEEN
-    known[number, mine + NEXT] = known[number, mine + FIRST] = seq + _FULL + 1
-    known[number, mine + SIDE_FLAGS] |= ANCHORED | HAS_ISN
+def open_side(connections: Any, number: int, side: int, seq: int) -> None:
+    """Start a side's stream behind its SYN."""
+    own = SIDES + SIDE * side
+    connections[number, STATE] |= SYN_SEEN
+    connections[number, own + NEXT] = connections[number, own + FIRST] = seq + _FULL + 1
+    connections[number, own + SIDE_FLAGS] |= ANCHORED | HAS_ISN
 
 
 @device_function
-def is_first_syn_ack(known: Any, number: int, side: int) -> bool:
-    """Return whether a SYN/ACK can only be the first from a side, on a SYN of the other."""
-    state = known[number, STATE]
-    mine = known[number, SIDES + SIDE * side + SIDE_FLAGS] & (ANCHORED | HAS_ACKED | FINISHED)
-    theirs = known[number, SIDES + SIDE * (1 - side) + SIDE_FLAGS] & (ANCHORED | FINISHED)
-    if mine != 0 or theirs != ANCHORED:
+def is_first_syn_ack(connections: Any, number: int, side: int) -> bool:
+    """Return whether a SYN/ACK is certainly the side's first, in reply to a SYN."""
+    state = connections[number, STATE]
+    own = connections[number, SIDES + SIDE * side + SIDE_FLAGS] & (ANCHORED | HAS_ACKED | FINISHED)
+    peer = connections[number, SIDES + SIDE * (1 - side) + SIDE_FLAGS] & (ANCHORED | FINISHED)
+    if own != 0 or peer != ANCHORED:
         return False
     return bool(state & (ORIENTED | ENDED) == ORIENTED)
 
 
 @device_function
-def has_gap_ring(known: Any, few: Any, number: int, side: int) -> bool:
-    """Return whether there is a place for a side's gaps."""
-    row = known[number, SIDES + SIDE * side + SIDE_FLAGS] >> COUNTERS_AT
-    return bool(few[row, GAPS] != 0)
+def has_gap_ring(connections: Any, counters: Any, number: int, side: int) -> bool:
+    """Return whether a side's gaps have a row."""
+    row = connections[number, SIDES + SIDE * side + SIDE_FLAGS] >> COUNTERS_AT
+    return bool(counters[row, GAPS] != 0)
 
 
 @device_function
 def count_bytes(
-    known: Any, few: Any, gaps: Any, number: int, side: int, length: int, cut: int
+    connections: Any, counters: Any, gaps: Any, number: int, side: int, length: int, cut: int
 ) -> None:
-    """Count bytes that come next, and those of them that the capture cut off."""
-    mine = SIDES + SIDE * side
-    known[number, mine + NEXT] += length
-    known[number, mine + BYTES] += length - cut
+    """Advance a side by in-order bytes, and count those that the capture cut off."""
+    own = SIDES + SIDE * side
+    connections[number, own + NEXT] += length
+    connections[number, own + BYTES] += length - cut
     if cut != 0:
-        row = known[number, mine + SIDE_FLAGS] >> COUNTERS_AT
-        ring = few[row, GAPS]
+        row = connections[number, own + SIDE_FLAGS] >> COUNTERS_AT
+        ring = counters[row, GAPS]
         at = gaps[ring, 0] % GAPS_REMEMBERED
-        few[row, CUT_BYTES] += cut
+        counters[row, CUT_BYTES] += cut
         gaps[ring, 0] += 1
-        gaps[ring, 1 + 2 * at] = known[number, mine + NEXT] - cut
-        gaps[ring, 2 + 2 * at] = known[number, mine + NEXT]
+        gaps[ring, 1 + 2 * at] = connections[number, own + NEXT] - cut
+        gaps[ring, 2 + 2 * at] = connections[number, own + NEXT]
 
 
 @device_function
-def is_in_order(known: Any, number: int, side: int, what: int, seq: int) -> bool:
-    """Return whether bytes, or a FIN that is a side's first, are the next of its stream."""
-    mine = SIDES + SIDE * side
-    marks = known[number, mine + SIDE_FLAGS]
-    if not marks & ANCHORED or (what & FIN and marks & FINISHED):
+def is_in_order(connections: Any, number: int, side: int, control: int, seq: int) -> bool:
+    """Return whether bytes, or a side's first FIN, are next in the stream."""
+    own = SIDES + SIDE * side
+    flags = connections[number, own + SIDE_FLAGS]
+    if not flags & ANCHORED or (control & FIN and flags & FINISHED):
         return False
-    return bool((seq - known[number, mine + NEXT]) & SEQ_MASK == 0)
+    return bool((seq - connections[number, own + NEXT]) & SEQ_MASK == 0)
 
 
 @device_function
-def acknowledge(known: Any, number: int, side: int, ack: int, packet: int, time_ns: int) -> None:
-    """Take an acknowledgement of what a side sent."""
-    mine = SIDES + SIDE * side
-    marks = known[number, mine + SIDE_FLAGS]
-    if marks & HAS_ACKED:
-        more = (ack - known[number, mine + ACKED]) & SEQ_MASK
-        if more == 0 or more > FAR_BYTES:
+def acknowledge(
+    connections: Any, number: int, side: int, ack: int, packet: int, time_ns: int
+) -> None:
+    """Record an acknowledgement of what a side sent."""
+    own = SIDES + SIDE * side
+    flags = connections[number, own + SIDE_FLAGS]
+    if flags & HAS_ACKED:
+        advance = (ack - connections[number, own + ACKED]) & SEQ_MASK
+        if advance == 0 or advance > FAR_BYTES:
             return
-        acked = known[number, mine + ACKED] + more
-    elif marks & ANCHORED:
-        more = ((ack - known[number, mine + NEXT] + _HALF) & SEQ_MASK) - _HALF
-        if more < -FAR_BYTES or more > FAR_BYTES:
+        acked = connections[number, own + ACKED] + advance
+    elif flags & ANCHORED:
+        advance = ((ack - connections[number, own + NEXT] + _HALF) & SEQ_MASK) - _HALF
+        if advance < -FAR_BYTES or advance > FAR_BYTES:
             return
-        acked = known[number, mine + NEXT] + more
+        acked = connections[number, own + NEXT] + advance
     else:
         acked = ack + _FULL
-    known[number, mine + SIDE_FLAGS] = marks | HAS_ACKED
-    known[number, mine + ACKED] = acked
-    known[number, mine + ACKED_NS] = time_ns
-    known[number, mine + ACKED_PACKET] = packet
+    connections[number, own + SIDE_FLAGS] = flags | HAS_ACKED
+    connections[number, own + ACKED] = acked
+    connections[number, own + ACKED_NS] = time_ns
+    connections[number, own + ACKED_PACKET] = packet
 
 
 @device_function
-def accepts_reset(known: Any, number: int, side: int, what: int, seq: int, ack: int) -> bool:
-    """Return whether a RST is to be believed, and nothing is missing when it comes."""
-    for each in (SIDES, SIDES + SIDE):
-        marks = known[number, each + SIDE_FLAGS]
-        unseen = known[number, each + ACKED] - known[number, each + NEXT]
-        if marks & (ANCHORED | HAS_ACKED | FINISHED) == ANCHORED | HAS_ACKED and unseen > 1:
+def accepts_reset(
+    connections: Any, number: int, side: int, control: int, seq: int, ack: int
+) -> bool:
+    """Return whether the receiver would accept a RST, with nothing missing before it."""
+    for column in (SIDES, SIDES + SIDE):
+        flags = connections[number, column + SIDE_FLAGS]
+        missing = connections[number, column + ACKED] - connections[number, column + NEXT]
+        if flags & (ANCHORED | HAS_ACKED | FINISHED) == ANCHORED | HAS_ACKED and missing > 1:
             return False
-    mine, theirs = SIDES + SIDE * side, SIDES + SIDE * (1 - side)
-    marks = known[number, mine + SIDE_FLAGS]
-    if marks & ANCHORED:
+    own, peer = SIDES + SIDE * side, SIDES + SIDE * (1 - side)
+    flags = connections[number, own + SIDE_FLAGS]
+    if flags & ANCHORED:
         lowest = 0
-        if marks & HAS_ACKED:
-            lowest = min(known[number, mine + ACKED] - known[number, mine + NEXT], 0)
-        ahead = ((seq - known[number, mine + NEXT] + _HALF) & SEQ_MASK) - _HALF
+        if flags & HAS_ACKED:
+            lowest = min(connections[number, own + ACKED] - connections[number, own + NEXT], 0)
+        ahead = ((seq - connections[number, own + NEXT] + _HALF) & SEQ_MASK) - _HALF
         return bool(lowest - 1 <= ahead <= RESET_WINDOW_BYTES)
     if (
-        what & ACK
-        and known[number, theirs + SIDE_FLAGS] & (ANCHORED | HAS_ISN) == ANCHORED | HAS_ISN
+        control & ACK
+        and connections[number, peer + SIDE_FLAGS] & (ANCHORED | HAS_ISN) == ANCHORED | HAS_ISN
     ):
-        lowest = known[number, theirs + FIRST] - known[number, theirs + NEXT]
-        ahead = ((ack - known[number, theirs + NEXT] + _HALF) & SEQ_MASK) - _HALF
+        lowest = connections[number, peer + FIRST] - connections[number, peer + NEXT]
+        ahead = ((ack - connections[number, peer + NEXT] + _HALF) & SEQ_MASK) - _HALF
         return bool(lowest <= ahead <= RESET_WINDOW_BYTES)
     return False
 
 
 @device_function
-def close_side(known: Any, number: int, side: int) -> bool:
+def close_side(connections: Any, number: int, side: int) -> bool:
     """Pass a side's FIN; return whether that ends the connection."""
-    mine = SIDES + SIDE * side
-    known[number, mine + NEXT] += 1
-    known[number, mine + SIDE_FLAGS] |= FINISHED
-    if not known[number, SIDES + SIDE * (1 - side) + SIDE_FLAGS] & FINISHED:
+    own = SIDES + SIDE * side
+    connections[number, own + NEXT] += 1
+    connections[number, own + SIDE_FLAGS] |= FINISHED
+    if not connections[number, SIDES + SIDE * (1 - side) + SIDE_FLAGS] & FINISHED:
         return False
-    if known[number, STATE] & ENDED:
+    if connections[number, STATE] & ENDED:
         return False
-    known[number, STATE] |= ENDED_BY_FIN
+    connections[number, STATE] |= ENDED_BY_FIN
     return True

@@ -1,4 +1,4 @@
-"""A TCP connection while its segments come, and what a segment means to it."""
+"""A materialised TCP connection, and the meaning of segments to it."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from dissector.capture.tcp.stream_reassembler import START_WAIT_BYTES, Stream, i
 FIN, SYN, RST, ACK = 1, 2, 4, 16
 
 RESET_WINDOW_BYTES = 1 << 20
-"""How far from the next expected byte a RST is believed."""
+"""How far from the next expected byte a RST is accepted."""
 
-ANSWER_WINDOW_BYTES = 1 << 20
-"""How far a segment and the acknowledgements of the other direction may be apart."""
+REPLY_WINDOW_BYTES = 1 << 20
+"""How far a segment may be from the acknowledgements of the other direction."""
 
 SEQ_MASK = (1 << 32) - 1
 
 FlowKey: TypeAlias = tuple[int, int, int, int, int, int, int]
-"""Network, and source and target as address (high, low; signed) and port: one direction."""
+"""A direction: network, and source and destination as address (high, low; signed) and port."""
 
 
 @dataclass(slots=True)
 class Segment:
-    """One row of `Segments`, for what is looked at one by one."""
+    """One row of `Segments`, for the slow path."""
 
     packet: int
     time_ns: int
@@ -39,30 +39,31 @@ class Segment:
 
     @property
     def payload_seq(self) -> int:
-        """The sequence number of the first byte of payload; a SYN takes one before it."""
+        """The sequence number of the first byte of payload; a SYN occupies one before it."""
         return self.seq + 1 if self.flags & SYN else self.seq
 
     @property
     def is_opening_syn(self) -> bool:
-        """Whether this is a SYN without ACK: the first packet of who opens a connection."""
+        """Whether this is a SYN without ACK, with which an endpoint opens a connection."""
         return self.flags & (SYN | ACK) == SYN
 
 
 @dataclass(slots=True)
 class LiveConnection:
     """
-    A connection as an object, while something comes for it that is not simply its next bytes.
+    A connection as an object, while it gets segments that are not in order.
 
     Attributes:
         number: Its number.
-        keys: With what its sides send; when it was joined to another network, there only one does.
-        reorder: What waits on it.
+        keys: The keys of what its sides send. If it was joined to a direction of another network,
+            that direction has another key.
+        reorder: The out-of-order segments of its sides.
         streams: What side 0 and side 1 sent.
-        last_ns: When its last packet was captured.
-        oriented: Whether a handshake told which side opened it.
+        last_ns: Capture time of its last packet.
+        oriented: Whether a handshake showed which side opened it.
         syn_seen: As in `Connection`.
         ended: As in `Connection`.
-        is_pending: Whether time alone may bring something to tell.
+        is_pending: Whether the passage of time alone may release something.
         waiting_keys: The keys of its segments since then.
     """
 
@@ -84,19 +85,19 @@ class LiveConnection:
 
     @property
     def is_closed(self) -> bool:
-        """Whether a side has closed it, or reset it."""
+        """Whether a side has closed or reset it."""
         first, second = self.streams
         return bool(self.ended) or first.fin is not None or second.fin is not None
 
     @property
     def is_closing(self) -> bool:
-        """Whether both sides have closed it and what they sent is not all told."""
+        """Whether both sides have closed it and some of what they sent is not yet released."""
         first, second = self.streams
         return self.is_pending and first.fin is not None and second.fin is not None
 
     @property
     def fits_row(self) -> bool:
-        """Whether the numbers of `layout` tell all of it."""
+        """Whether the columns of its row can represent it completely."""
         return (
             not self.is_pending
             and self.reorder.emitted == (NEVER, NEVER)
@@ -104,23 +105,23 @@ class LiveConnection:
         )
 
     def swap_sides(self) -> None:
-        """Exchange the sides; nothing may have been told or wait."""
+        """Exchange the sides; nothing may have been released or wait."""
         self.keys = self.keys[1], self.keys[0]
         self.streams = self.streams[1], self.streams[0]
         for stream in self.streams:
             stream.swap_side()
 
     def starts_new_connection(self, side: int, segment: Segment) -> bool:
-        """Return whether a segment from `side` shows that the ports are used for a new one."""
+        """Return whether a segment from `side` shows that the ports are reused."""
         stream = self.streams[side]
         if segment.flags & SYN:
-            return self._opens_anew(stream, segment)
+            return self._syn_starts_new_connection(stream, segment)
         expected = stream.expected
         if not segment.length or segment.flags & RST or expected is None:
             return False
         return not is_near(stream.unwrap(segment.seq), expected)
 
-    def _opens_anew(self, stream: Stream, segment: Segment) -> bool:
+    def _syn_starts_new_connection(self, stream: Stream, segment: Segment) -> bool:
         if stream.isn is not None:
             if (segment.seq - stream.isn) & SEQ_MASK == 0:
                 return False
@@ -134,7 +135,7 @@ class LiveConnection:
         return stream.has_data or self.is_closed
 
     def process_syn(self, side: int, segment: Segment) -> None:
-        """Take a SYN: it tells where its stream begins, and with ACK where the other does."""
+        """Process a SYN: it sets the start of its stream, and with ACK that of the other."""
         stream, peer = self.streams[side], self.streams[1 - side]
         self.syn_seen = True
         isn = stream.unwrap(segment.seq)
@@ -144,24 +145,24 @@ class LiveConnection:
             peer.open(peer.unwrap(segment.ack) - 1)
 
     def accepts_reset(self, side: int, segment: Segment) -> bool:
-        """Return whether a RST is one that its receiver would believe, as far as can be told."""
+        """Return whether the receiver of a RST would accept it, as far as the capture shows."""
         stream, peer = self.streams[side], self.streams[1 - side]
         if stream.next is not None:
             number = stream.unwrap(segment.seq)
             lowest = stream.next if stream.acked is None else min(stream.next, stream.acked)
             return lowest - 1 <= number <= stream.next + RESET_WINDOW_BYTES
         if segment.flags & ACK and peer.next is not None:
-            # The answer to a SYN must acknowledge it. Source: RFC 9293 3.10.7.3.
+            # A RST in reply to a SYN must acknowledge it. Source: RFC 9293 3.10.7.3.
             lowest = peer.next - RESET_WINDOW_BYTES if peer.isn is None else peer.isn + 1
             return lowest <= peer.unwrap(segment.ack) <= peer.next + RESET_WINDOW_BYTES
         return True
 
     def matches_silent_side(self, side: int, segment: Segment) -> bool:
         """
-        Return whether a segment of another network is the silent `side` speaking.
+        Return whether a segment of another network was sent by the silent `side`.
 
-        Its acknowledgement must be of what the other side sent, and where that side acknowledged
-        something, its sequence number must be near. No chance makes 32 or 64 bits agree.
+        It must acknowledge what the other side sent, and if that side has acknowledged something,
+        its sequence number must be near that. 32 or 64 bits do not agree by chance.
         """
         stream, peer = self.streams[side], self.streams[1 - side]
         if not segment.flags & ACK or segment.flags & RST or self.is_closed or stream.side.packets:
@@ -169,12 +170,12 @@ class LiveConnection:
         expected = peer.expected
         if expected is None:
             return False
-        answered = peer.unwrap(segment.ack) - expected
+        distance = peer.unwrap(segment.ack) - expected
         if segment.flags & SYN:
-            return answered == 0
+            return distance == 0
         acked = stream.acked
         return (
             acked is not None
-            and abs(answered) <= ANSWER_WINDOW_BYTES
-            and abs(stream.unwrap(segment.seq) - acked) <= ANSWER_WINDOW_BYTES
+            and abs(distance) <= REPLY_WINDOW_BYTES
+            and abs(stream.unwrap(segment.seq) - acked) <= REPLY_WINDOW_BYTES
         )

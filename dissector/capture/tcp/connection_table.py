@@ -1,4 +1,4 @@
-"""All TCP connections: a row of numbers each, and objects of those that are awake."""
+"""All TCP connections: a row of numbers each, and objects of the materialised ones."""
 
 from __future__ import annotations
 
@@ -55,13 +55,13 @@ class ConnectionTable(Sequence[Connection]):
     """
     The connections so far, by number.
 
-    A `Connection` that is taken from it is what is known at that moment.
+    A `Connection` taken from the table is a snapshot.
 
     Attributes:
-        size: How many there are.
-        rows: Their columns, by `layout`; there is room for more.
-        live: Those that are awake, by number; their rows are behind.
-        counters: What few streams have to be counted.
+        size: Number of connections.
+        rows: Their columns, see `connection_columns`; there is room for more.
+        live: The materialised connections, by number; their rows are out of date.
+        counters: Loss counters of the few streams that have any.
     """
 
     def __init__(self) -> None:
@@ -83,7 +83,7 @@ class ConnectionTable(Sequence[Connection]):
     def __getitem__(self, number: slice) -> list[Connection]: ...
 
     def __getitem__(self, number: int | slice) -> Connection | list[Connection]:
-        """Return a connection, or several, as they are known now."""
+        """Return a snapshot of a connection, or of several."""
         if isinstance(number, slice):
             return [self._connection(each) for each in range(self.size)[number]]
         return self._connection(range(self.size)[number])
@@ -92,7 +92,7 @@ class ConnectionTable(Sequence[Connection]):
         return map(self._connection, range(self.size))
 
     def columns(self, numbers: Int64s | None = None) -> ConnectionColumns:
-        """Return what is known now of all connections, or of these."""
+        """Return a snapshot of all connections, or of these."""
         for live in self.live.values():
             self._write(live, LIVE)
         if numbers is None:
@@ -100,7 +100,7 @@ class ConnectionTable(Sequence[Connection]):
         rows = self.rows[numbers]
         state = rows[:, STATE]
         sides = rows[:, SIDES:].reshape(-1, 2, SIDE)
-        rare = self.counters.counts[sides[:, :, SIDE_FLAGS] >> COUNTERS_AT, :GAPS]
+        losses = self.counters.counts[sides[:, :, SIDE_FLAGS] >> COUNTERS_AT, :GAPS]
         return ConnectionColumns(
             number=numbers,
             network=state >> NETWORK_AT,
@@ -112,12 +112,12 @@ class ConnectionTable(Sequence[Connection]):
             last_ns=rows[:, LAST_NS],
             syn_seen=state & SYN_SEEN != 0,
             ended=((state & ENDED) >> ENDED_AT).astype(np.int8),
-            sides=np.concatenate((sides[:, :, PACKETS : BYTES + 1], rare), axis=2),
+            sides=np.concatenate((sides[:, :, PACKETS : BYTES + 1], losses), axis=2),
         )
 
     def endpoints(self, number: int) -> tuple[Endpoint, Endpoint]:
         """Return the endpoints of a connection."""
-        return _ends(_ROW.unpack_from(self.rows.data, number * _ROW.size))
+        return _endpoints(_ROW.unpack_from(self.rows.data, number * _ROW.size))
 
     def first_packets(self, numbers: Int64s) -> Int64s:
         """Return the number of the first packet of each of these connections."""
@@ -141,7 +141,7 @@ class ConnectionTable(Sequence[Connection]):
         return self.materialise(number)
 
     def materialise(self, number: int) -> LiveConnection:
-        """Return a connection as an object, which knows more than the row until `demote`."""
+        """Return a connection as an object, which is authoritative until `demote`."""
         live = self.live.get(number)
         if live is not None:
             return live
@@ -160,7 +160,7 @@ class ConnectionTable(Sequence[Connection]):
         )
 
     def demote(self, live: LiveConnection) -> None:
-        """Let a connection be its row again; it stays awake if that can't tell all of it."""
+        """Demote a connection to its row, unless it has state that a row can't hold."""
         if live.fits_row:
             self.live.pop(live.number, None)
             self._write(live, 0)
@@ -169,12 +169,12 @@ class ConnectionTable(Sequence[Connection]):
             self.rows[live.number, STATE] |= LIVE
 
     def has_both_syns(self, number: int) -> bool:
-        """Tell whether SYNs say where both streams of a connection begin."""
+        """Return whether the SYNs of both streams are known."""
         first, second = self.materialise(number).streams
         return first.isn is not None and second.isn is not None
 
     def swap_sides(self, live: LiveConnection) -> None:
-        """Exchange the sides; nothing may have been told or wait."""
+        """Exchange the sides; nothing may have been released or wait."""
         live.swap_sides()
         row = self.rows[live.number]
         row[A_HIGH : B_LOW + 1] = np.roll(row[A_HIGH : B_LOW + 1], 2)
@@ -182,55 +182,55 @@ class ConnectionTable(Sequence[Connection]):
         row[SIDES:] = np.roll(row[SIDES:], SIDE)
 
     def retain(self, numbers: Int64s) -> None:
-        """Forget all connections but these, in order; each gets the number of its place."""
-        awake = self.live
+        """Drop all connections but these, in order; renumber each by its position."""
+        live_before = self.live
         self.live = {}
-        for place, number in enumerate(numbers.tolist()):
-            live = awake.get(number)
+        for position, number in enumerate(numbers.tolist()):
+            live = live_before.get(number)
             if live is not None:
-                live.number = live.reorder.connection = place
-                self.live[place] = live
-        kept = self.rows[numbers]
-        marks = kept[:, [SIDES + SIDE_FLAGS, SIDES + SIDE + SIDE_FLAGS]]
-        tallies = self.counters.retain(marks >> COUNTERS_AT)
-        kept[:, [SIDES + SIDE_FLAGS, SIDES + SIDE + SIDE_FLAGS]] = (
-            tallies << COUNTERS_AT | marks & (1 << COUNTERS_AT) - 1
+                live.number = live.reorder.connection = position
+                self.live[position] = live
+        rows = self.rows[numbers]
+        flags = rows[:, [SIDES + SIDE_FLAGS, SIDES + SIDE + SIDE_FLAGS]]
+        counters = self.counters.retain(flags >> COUNTERS_AT)
+        rows[:, [SIDES + SIDE_FLAGS, SIDES + SIDE + SIDE_FLAGS]] = (
+            counters << COUNTERS_AT | flags & (1 << COUNTERS_AT) - 1
         )
-        self.size = len(kept)
-        self.rows = np.concatenate([kept, np.empty((_FIRST_ROWS, COLUMNS), dtype=np.int64)])
+        self.size = len(rows)
+        self.rows = np.concatenate([rows, np.empty((_FIRST_ROWS, COLUMNS), dtype=np.int64)])
 
     def incomplete(self) -> set[int]:
         """Return the connections of which something waits, or is known to be missing."""
         sides = self.rows[: self.size, SIDES:].reshape(-1, 2, SIDE)
-        known = sides[:, :, SIDE_FLAGS] & (ANCHORED | HAS_ACKED | FINISHED)
-        unseen = sides[:, :, ACKED] - sides[:, :, NEXT] > 1
-        lacking = ((known == ANCHORED | HAS_ACKED) & unseen).any(axis=1)
-        return {*self.live, *np.nonzero(lacking)[0].tolist()}
+        flags = sides[:, :, SIDE_FLAGS] & (ANCHORED | HAS_ACKED | FINISHED)
+        missing = sides[:, :, ACKED] - sides[:, :, NEXT] > 1
+        incomplete = ((flags == ANCHORED | HAS_ACKED) & missing).any(axis=1)
+        return {*self.live, *np.nonzero(incomplete)[0].tolist()}
 
     def _stream(self, row: tuple[int, ...], stalls: ReorderState, number: int) -> Stream:
         side = row[SIDES + SIDE * number : SIDES + SIDE * (number + 1)]
-        marks = side[SIDE_FLAGS]
-        tally = self.counters.load(marks >> COUNTERS_AT, side[PACKETS], side[BYTES])
-        stream = Stream(tally, stalls, number)
-        if marks & ANCHORED:
+        flags = side[SIDE_FLAGS]
+        losses = self.counters.load(flags >> COUNTERS_AT, side[PACKETS], side[BYTES])
+        stream = Stream(losses, stalls, number)
+        if flags & ANCHORED:
             stream.next, stream.first = side[NEXT], side[FIRST]
-        if marks & HAS_ACKED:
+        if flags & HAS_ACKED:
             stream.acked, stream.acked_ns, stream.acked_packet = side[ACKED : ACKED_PACKET + 1]
-        if marks & HAS_ISN:
+        if flags & HAS_ISN:
             stream.isn = side[FIRST] - 1
-        if marks & FINISHED:
+        if flags & FINISHED:
             stream.finished = True
             stream.fin = side[NEXT] - 1
         return stream
 
-    def _write(self, live: LiveConnection, awake: int) -> None:
-        """Write into a connection's row what the object knows and a row can hold."""
+    def _write(self, live: LiveConnection, live_flag: int) -> None:
+        """Write the object's state into the connection's row, as far as a row can hold it."""
         at = live.number * _ROW.size
         row = _ROW.unpack_from(self.rows.data, at)
         state = (
             row[STATE] >> NETWORK_AT << NETWORK_AT
             | END_REASONS.index(live.ended) << ENDED_AT
-            | awake
+            | live_flag
         )
         state |= ORIENTED * live.oriented | SYN_SEEN * live.syn_seen
         first, second = (
@@ -239,10 +239,10 @@ class ConnectionTable(Sequence[Connection]):
         )
         _ROW.pack_into(self.rows.data, at, *row[:LAST_NS], live.last_ns, state, *first, *second)
 
-    def _numbers(self, stream: Stream, few: int) -> tuple[int, ...]:
-        marks = self.counters.store(few, stream.losses) << COUNTERS_AT
-        marks |= ANCHORED * (stream.next is not None) | HAS_ACKED * (stream.acked is not None)
-        marks |= HAS_ISN * (stream.isn is not None) | FINISHED * stream.finished
+    def _numbers(self, stream: Stream, counters_row: int) -> tuple[int, ...]:
+        flags = self.counters.store(counters_row, stream.losses) << COUNTERS_AT
+        flags |= ANCHORED * (stream.next is not None) | HAS_ACKED * (stream.acked is not None)
+        flags |= HAS_ISN * (stream.isn is not None) | FINISHED * stream.finished
         return (
             stream.next or 0,
             stream.first or 0,
@@ -251,15 +251,15 @@ class ConnectionTable(Sequence[Connection]):
             stream.acked_packet,
             stream.side.packets,
             stream.side.bytes,
-            marks,
+            flags,
         )
 
     def _connection(self, number: int) -> Connection:
-        """Return a connection for people to look at."""
+        """Return a snapshot of a connection."""
         live = self.materialise(number)
         row = _ROW.unpack_from(self.rows.data, number * _ROW.size)
         first, second = live.streams
-        a, b = _ends(row)
+        a, b = _endpoints(row)
         return Connection(
             id=number,
             network=row[STATE] >> NETWORK_AT,
@@ -277,7 +277,7 @@ _NO_STREAMS = (0,) * (2 * SIDE)
 
 
 def _keys(row: tuple[int, ...]) -> tuple[FlowKey, FlowKey]:
-    """Return with which keys the two sides send."""
+    """Return the keys of what the two sides send."""
     a_high, a_low, b_high, b_low, ports = row[A_HIGH : PORTS + 1]
     network = row[STATE] >> NETWORK_AT
     a, b = ports >> 16, ports & 0xFFFF
@@ -287,6 +287,6 @@ def _keys(row: tuple[int, ...]) -> tuple[FlowKey, FlowKey]:
     )
 
 
-def _ends(row: tuple[int, ...]) -> tuple[Endpoint, Endpoint]:
+def _endpoints(row: tuple[int, ...]) -> tuple[Endpoint, Endpoint]:
     a_high, a_low, b_high, b_low = (number & _ADDRESS for number in row[A_HIGH:PORTS])
     return (a_high, a_low, row[PORTS] >> 16), (b_high, b_low, row[PORTS] & 0xFFFF)

@@ -1,4 +1,4 @@
-"""TCP connections: what is known of them when the capture has been read."""
+"""TCP connections as results: their endpoints, times, counters and ends."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Endpoint: TypeAlias = tuple[int, int, int]
 """Address, high and low 64 bits, and port."""
 
 END_REASONS = ("", "fin", "rst", "reused")
-"""How a connection may have ended."""
+"""How a connection may have ended; empty if it has not."""
 
 
 @dataclass(slots=True)
@@ -24,15 +24,15 @@ class Side:
     What one side of a connection sent.
 
     Attributes:
-        packets: Its segments, also those without payload.
+        packets: Number of its segments, including those without payload.
         bytes: Payload delivered, each byte once.
         retransmitted_segments: Segments with bytes that had come before.
-        retransmitted_bytes: How many such bytes.
-        gaps: Places where bytes were sent that are not in the capture.
-        gap_bytes: How many such bytes.
+        retransmitted_bytes: Number of such bytes.
+        gaps: Number of places where bytes were sent that are not in the capture.
+        gap_bytes: Number of such bytes.
         cut_bytes: Bytes that the capture cut off their packets (its snapshot length).
-        late_bytes: Bytes that came when their place had been told as a gap, or lay before the
-            first byte told.
+        late_bytes: Bytes that came after their place was emitted as a gap, or lay before the first
+            byte emitted.
     """
 
     packets: int = 0
@@ -53,13 +53,13 @@ class Connection:
     Attributes:
         id: Its number, from 0 by first packet.
         network: Index into `Layers.networks`.
-        a: The endpoint that opened it, as far as the handshake tells, else the first to send.
+        a: The endpoint that opened it, as far as the handshake shows, else the first to send.
         b: The other endpoint.
-        first_ns: When its first packet was captured.
-        last_ns: When its last packet was captured.
+        first_ns: Capture time of its first packet.
+        last_ns: Capture time of its last packet.
         sides: What `a` sent, and what `b` sent.
         syn_seen: Whether its opening SYN or SYN/ACK is in the capture.
-        ended: `fin`, `rst`, `reused` (the ports were used for another one) or empty.
+        ended: `fin`, `rst`, `reused` (the ports were reused for another connection) or empty.
     """
 
     id: int
@@ -74,27 +74,27 @@ class Connection:
 
     @property
     def a_text(self) -> str:
-        """Endpoint `a` for people: `10.0.0.1:50000`."""
+        """Endpoint `a` as text: `10.0.0.1:50000`."""
         return endpoint_text(*self.a)
 
     @property
     def b_text(self) -> str:
-        """Endpoint `b` for people."""
+        """Endpoint `b` as text."""
         return endpoint_text(*self.b)
 
 
 @dataclass(slots=True)
 class ConnectionColumns:
     """
-    Many connections, a row each; the columns mean what they do in `Connection`.
+    Many connections, a row each; the columns have the meaning of the attributes of `Connection`.
 
     Attributes:
         number: `Connection.id`.
         network: Index into `Layers.networks`.
         address: [n, 2, 2] for `a` and `b`: high and low 64 bits.
         port: [n, 2] likewise.
-        first_ns: When the first packet was captured.
-        last_ns: When the last packet was captured.
+        first_ns: Capture time of the first packet.
+        last_ns: Capture time of the last packet.
         syn_seen: Whether the opening SYN or SYN/ACK is in the capture.
         ended: Index into `END_REASONS`.
         sides: [n, 2, 8] for `a` and `b` what they sent, in the order of the fields of `Side`.

@@ -1,4 +1,4 @@
-"""What most segments are: the next of their connection. One compiled loop takes them in order."""
+"""The fast path of TCP reassembly: a kernel for in-order segments, on the connections' rows."""
 
 from __future__ import annotations
 
@@ -46,7 +46,10 @@ from dissector.capture.tcp.flow_table import ANY_NETWORK, OWNER, find_flow, put_
 from dissector.kernel import Kernel, device_function
 
 ROWS, CONNECTIONS, FLOWS, FOUND = range(4)
-"""What is counted, and the owner of the flow of the segment that the loop stopped at."""
+"""
+Counters passed in and out, and the owner of the flow of the segment at which the kernel
+stopped.
+"""
 
 NEW_FLOWS = 3
 
@@ -66,60 +69,89 @@ def process_in_order(
     start: Any,
     length: Any,
     captured: Any,
-    known: Any,
-    few: Any,
+    connections: Any,
+    counters: Any,
     gaps: Any,
     flows: Any,
     slots: Any,
     secret: Any,
     wide: Any,
     narrow: Any,
-    horizon: Any,
+    barrier: Any,
     counts: Any,
     at: int,
     until: int,
 ) -> int:
     """
-    Take segments from `at` on; return the first that is left alone, or their number.
+    Process segments from `at` on; return the first that needs the slow path, or their number.
 
-    What is done here is exactly what is done with such segments through objects. Left alone is what
-    is not simply next, what belongs to a connection that is awake, what comes from `until` on, and
-    what the tables have no room for.
+    The result is exactly that of the slow path. Left to the slow path are segments that are not in
+    order, segments of materialised connections, those from `until` on, and those for which the
+    tables have no room.
     """
-    rows, connections, count = counts[ROWS], counts[CONNECTIONS], counts[FLOWS]
+    rows, connection_count, flow_count = counts[ROWS], counts[CONNECTIONS], counts[FLOWS]
     owner = -1
     i = at
     while i < len(packet):
         flow = find_flow(
-            known, flows, slots, secret, network[i], source, source_port, target, target_port, i
+            connections,
+            flows,
+            slots,
+            secret,
+            network[i],
+            source,
+            source_port,
+            target,
+            target_port,
+            i,
         )
         owner = flows[flow, OWNER] if flow >= 0 else -1
-        if i >= until or rows + MAX_ROWS_PER_SEGMENT > len(horizon):
+        if i >= until or rows + MAX_ROWS_PER_SEGMENT > len(barrier):
             break
         number, side = owner >> 1, owner & 1
-        what = flags[i] & (FIN | SYN | RST | ACK)
-        if what == SYN:
+        control = flags[i] & (FIN | SYN | RST | ACK)
+        if control == SYN:
             back = find_flow(
-                known, flows, slots, secret, network[i], target, target_port, source, source_port, i
+                connections,
+                flows,
+                slots,
+                secret,
+                network[i],
+                target,
+                target_port,
+                source,
+                source_port,
+                i,
             )
             other = flows[back, OWNER] if back >= 0 else -1
-            if length[i] != 0 or not opens_connection(known, owner, other, seq[i]):
+            if length[i] != 0 or not opens_connection(connections, owner, other, seq[i]):
                 break
-            if connections == len(known) or count + NEW_FLOWS > len(flows):
+            if connection_count == len(connections) or flow_count + NEW_FLOWS > len(flows):
                 break
-            number, side = connections, 0
-            connections += 1
-            start_connection(known, number, network[i], source, source_port, target, target_port, i)
-            known[number, FIRST_PACKET] = packet[i]
-            known[number, FIRST_NS] = known[number, LAST_NS] = time_ns[i]
-            open_side(known, number, side, seq[i])
-            count = put_flow(flows, slots, count, back, network[i], 2 * number + 1)
-            flow = find_flow(
-                known, flows, slots, secret, network[i], source, source_port, target, target_port, i
+            number, side = connection_count, 0
+            connection_count += 1
+            start_connection(
+                connections, number, network[i], source, source_port, target, target_port, i
             )
-            count = put_flow(flows, slots, count, flow, network[i], 2 * number)
+            connections[number, FIRST_PACKET] = packet[i]
+            connections[number, FIRST_NS] = connections[number, LAST_NS] = time_ns[i]
+            open_side(connections, number, side, seq[i])
+            flow_count = put_flow(flows, slots, flow_count, back, network[i], 2 * number + 1)
+            flow = find_flow(
+                connections,
+                flows,
+                slots,
+                secret,
+                network[i],
+                source,
+                source_port,
+                target,
+                target_port,
+                i,
+            )
+            flow_count = put_flow(flows, slots, flow_count, flow, network[i], 2 * number)
             back = find_flow(
-                known,
+                connections,
                 flows,
                 slots,
                 secret,
@@ -130,60 +162,62 @@ def process_in_order(
                 source_port,
                 i,
             )
-            count = put_flow(flows, slots, count, back, ANY_NETWORK, 2 * number + 1)
-        elif owner < 0 or known[number, STATE] & LIVE != 0:
+            flow_count = put_flow(flows, slots, flow_count, back, ANY_NETWORK, 2 * number + 1)
+        elif owner < 0 or connections[number, STATE] & LIVE != 0:
             break
-        elif what == SYN | ACK:
-            if length[i] != 0 or not is_first_syn_ack(known, number, side):
+        elif control == SYN | ACK:
+            if length[i] != 0 or not is_first_syn_ack(connections, number, side):
                 break
-            open_side(known, number, side, seq[i])
-            acknowledge(known, number, 1 - side, ack[i], packet[i], time_ns[i])
-        elif what == RST or what == RST | ACK:
-            if not accepts_reset(known, number, side, what, seq[i], ack[i]):
+            open_side(connections, number, side, seq[i])
+            acknowledge(connections, number, 1 - side, ack[i], packet[i], time_ns[i])
+        elif control == RST or control == RST | ACK:
+            if not accepts_reset(connections, number, side, control, seq[i], ack[i]):
                 break
-            if known[number, STATE] & ENDED == 0:
-                known[number, STATE] |= ENDED_BY_RST
-                tell(wide, narrow, horizon, rows, number, side, END, 0, 0, packet[i], time_ns[i])
+            if connections[number, STATE] & ENDED == 0:
+                connections[number, STATE] |= ENDED_BY_RST
+                emit(wide, narrow, barrier, rows, number, side, END, 0, 0, packet[i], time_ns[i])
                 rows += 1
-        elif what == ACK or what == FIN | ACK:
-            bare = length[i] == 0 and what == ACK
-            if not bare and not is_in_order(known, number, side, what, seq[i]):
+        elif control == ACK or control == FIN | ACK:
+            is_pure_ack = length[i] == 0 and control == ACK
+            if not is_pure_ack and not is_in_order(connections, number, side, control, seq[i]):
                 break
             cut = length[i] - captured[i]
-            if cut != 0 and (what & FIN != 0 or not has_gap_ring(known, few, number, side)):
+            if cut != 0 and (
+                control & FIN != 0 or not has_gap_ring(connections, counters, number, side)
+            ):
                 break
-            acknowledge(known, number, 1 - side, ack[i], packet[i], time_ns[i])
+            acknowledge(connections, number, 1 - side, ack[i], packet[i], time_ns[i])
             if captured[i] != 0:
-                told = start[i], captured[i], packet[i], time_ns[i]
-                tell(wide, narrow, horizon, rows, number, side, DATA, *told)
+                data_row = start[i], captured[i], packet[i], time_ns[i]
+                emit(wide, narrow, barrier, rows, number, side, DATA, *data_row)
                 rows += 1
             if cut != 0:
-                tell(wide, narrow, horizon, rows, number, side, GAP, 0, cut, packet[i], time_ns[i])
+                emit(wide, narrow, barrier, rows, number, side, GAP, 0, cut, packet[i], time_ns[i])
                 rows += 1
             if length[i] != 0:
-                count_bytes(known, few, gaps, number, side, length[i], cut)
-            if what & FIN != 0 and close_side(known, number, side):
-                tell(wide, narrow, horizon, rows, number, side, END, 0, 0, packet[i], time_ns[i])
+                count_bytes(connections, counters, gaps, number, side, length[i], cut)
+            if control & FIN != 0 and close_side(connections, number, side):
+                emit(wide, narrow, barrier, rows, number, side, END, 0, 0, packet[i], time_ns[i])
                 rows += 1
         else:
             break
-        known[number, SIDES + SIDE * side + PACKETS] += 1
-        known[number, LAST_NS] = max(known[number, LAST_NS], time_ns[i])
+        connections[number, SIDES + SIDE * side + PACKETS] += 1
+        connections[number, LAST_NS] = max(connections[number, LAST_NS], time_ns[i])
         i += 1
     counts[ROWS], counts[CONNECTIONS], counts[FLOWS], counts[FOUND] = (
         rows,
-        connections,
-        count,
+        connection_count,
+        flow_count,
         owner,
     )
     return i
 
 
 @device_function
-def tell(
+def emit(
     wide: Any,
     narrow: Any,
-    horizon: Any,
+    barrier: Any,
     row: int,
     number: int,
     side: int,
@@ -203,5 +237,5 @@ def tell(
     narrow[CHUNK_SIDE, row] = side
     narrow[KIND, row] = kind
     narrow[ORIGIN, row] = IN_WINDOW
-    horizon[row, 0] = NEVER
-    horizon[row, 1] = NEVER
+    barrier[row, 0] = NEVER
+    barrier[row, 1] = NEVER

@@ -1,4 +1,4 @@
-"""Bytes of a stream that are missing, come again or come too late, counted."""
+"""Counters of bytes of a stream that are missing, retransmitted or late."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ _FIRST_ROWS = 16
 
 class LossCounters:
     """
-    Counts for one stream what is not simply its next bytes.
+    Counters of one stream's losses.
 
-    The newest gaps are remembered, so that bytes that come for their places are told from bytes
-    that come again.
+    It remembers the newest gaps, to distinguish late bytes, which fill one, from retransmitted
+    bytes.
     """
 
     __slots__ = ("gaps", "side")
@@ -39,16 +39,16 @@ class LossCounters:
         self._remember(start, end)
 
     def count_retransmitted(self, number: int) -> None:
-        """Count bytes of one segment that had come before; none may be."""
+        """Count a segment's bytes that had come before; 0 counts nothing."""
         if number > 0:
             self.side.retransmitted_segments += 1
             self.side.retransmitted_bytes += number
 
-    def count_old(self, start: int, end: int, first: int, told: int) -> None:
-        """Count those bytes of a segment that belong before `told`; the stream began at `first`."""
-        if end - start == 1 and end == told:
+    def count_old(self, start: int, end: int, first: int, next_seq: int) -> None:
+        """Count bytes before `next_seq` as late or retransmitted; the stream starts at `first`."""
+        if end - start == 1 and end == next_seq:
             return  # a keep-alive
-        end = min(end, told)
+        end = min(end, next_seq)
         late = max(min(end, first) - start, 0)
         for gap_start, gap_end in self.gaps or ():
             late += max(min(end, gap_end) - max(start, gap_start), 0)
@@ -63,10 +63,11 @@ class LossCounters:
 
 class LossCounterTable:
     """
-    What few streams have to be counted, of those that are no objects now.
+    The loss counters of streams whose connections are not materialised.
 
     Attributes:
-        counts: A row for each such stream, by `layout`; row 0 is that of all others: zeros.
+        counts: A row for each stream with any, see `connection_columns`; row 0 is that of all
+            others: zeros.
         gaps: The gaps that some of them remember, likewise; there is room for more in both.
     """
 
@@ -76,9 +77,9 @@ class LossCounterTable:
         self._rows = 1
         self._rings = 1
 
-    def store(self, row: int, tally: LossCounters) -> int:
-        """Keep what a stream has; return the row for it, new if it was 0 and there is anything."""
-        side = tally.side
+    def store(self, row: int, losses: LossCounters) -> int:
+        """Store a stream's counters; return their row, a new one if needed, 0 if all are zero."""
+        side = losses.side
         counts = (
             side.retransmitted_segments,
             side.retransmitted_bytes,
@@ -94,30 +95,30 @@ class LossCounterTable:
             row = self._rows
             self._rows += 1
         self.counts[row, :GAPS] = counts
-        if tally.gaps:
-            self._remember(row, tally.gaps)
+        if losses.gaps:
+            self._remember(row, losses.gaps)
         return row
 
     def load(self, row: int, packets: int, number_of_bytes: int) -> LossCounters:
-        """Return a stream's tally as an object."""
-        tally = LossCounters(Side(packets, number_of_bytes))
+        """Return a stream's counters as an object."""
+        losses = LossCounters(Side(packets, number_of_bytes))
         if row:
             *counts, ring = self.counts[row].tolist()
-            tally = LossCounters(Side(packets, number_of_bytes, *counts))
+            losses = LossCounters(Side(packets, number_of_bytes, *counts))
             if ring:
                 total, *ends = self.gaps[ring].tolist()
                 gaps = list(zip(ends[::2], ends[1::2], strict=True))
                 first = total % GAPS_REMEMBERED
                 ordered = gaps[:total] if total <= len(gaps) else gaps[first:] + gaps[:first]
-                tally.gaps = deque(ordered, GAPS_REMEMBERED)
-        return tally
+                losses.gaps = deque(ordered, GAPS_REMEMBERED)
+        return losses
 
     def retain(self, rows: Int64s) -> Int64s:
-        """Forget all rows but these, of which some may be 0; return their new numbers."""
+        """Drop all rows but these, of which some may be 0; return their new numbers."""
         kept = np.unique(np.append(rows, 0))
         counts = self.counts[kept]
-        rings, places = np.unique(np.append(counts[:, GAPS], 0), return_inverse=True)
-        counts[:, GAPS] = places[:-1]
+        rings, ring_numbers = np.unique(np.append(counts[:, GAPS], 0), return_inverse=True)
+        counts[:, GAPS] = ring_numbers[:-1]
         self._rows, self._rings = len(kept), len(rings)
         self.counts = np.concatenate([counts, np.zeros_like(self.counts[:_FIRST_ROWS])])
         gaps = self.gaps[rings]
@@ -136,7 +137,7 @@ class LossCounterTable:
 
 
 def _with_room(table: Int64s, rows: int) -> Int64s:
-    """Return a table that has a row more than these."""
+    """Return a table with room for a row more than these."""
     if rows < len(table):
         return table
     larger = np.zeros((2 * rows, table.shape[1]), dtype=np.int64)

@@ -1,4 +1,4 @@
-"""TCP segments become the ordered bytes of each stream: the third stage of reading a capture."""
+"""The third stage of reading a capture: TCP segments to the ordered bytes of each stream."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from dissector.capture.tcp.stream_reassembler import WAIT_NS, Stream
 __all__ = ["MAX_BUFFERED_BYTES", "Connection", "Streams"]
 
 MAX_BUFFERED_BYTES = 256 << 20
-"""How much may wait on all connections together; above it holes are gaps at once."""
+"""How much may wait on all connections together; above it holes become gaps at once."""
 
 _NO_TIMES: Int64s = np.zeros(0, dtype=np.int64)
 
@@ -46,28 +46,29 @@ class Streams:
     """
     Puts the bytes of all connections in order.
 
-    A fold over the segments in capture order: what a packet releases depends on the packets
-    before it and on nothing else, so windows may be cut anywhere. A segment that comes in order
-    is told at once, by compiled code; holes wait by the rules of `Stream`.
+    A fold over the segments in capture order: what a packet releases depends only on the packets
+    before it, so windows may be cut anywhere. In-order segments are released at once, by compiled
+    code; holes wait by the rules of `Stream`.
 
-    A connection is two endpoints in a network. A new one begins where they are used again: at a
-    SYN with another sequence number, once the old one has carried data or was closed; and at data
-    too far from what is expected (its SYN was not captured). Where a connection is silent in one
-    direction and another network has that direction, with acknowledgements that fit, it is joined
-    to it: some captures tag only one direction, or number the two differently.
+    A connection is two endpoints in a network. A new one begins where they are used again: at a SYN
+    with another sequence number, once the old one has carried data or was closed; and at data too
+    far from what is expected (its SYN was not captured). If a connection is silent in one direction
+    and another network has that direction, with acknowledgements that fit, it joins the connection:
+    some captures tag only one direction, or number the two differently.
 
     Memory: what waits, up to `MAX_BUFFERED_BYTES`; 260 bytes for each connection, and two KiB more
-    while something of it waits.
+    while it is materialised.
 
     Attributes:
         connections: All so far, by number.
-        forced_gaps: How often too much waited on all together, so that a hole was not waited for.
+        forced_gaps: How often a hole became a gap early, because too much waited on all
+            connections.
     """
 
     def __init__(self) -> None:
         self.connections = ConnectionTable()
         self._flows = FlowTable(self.connections)
-        self._waiting: dict[FlowKey, tuple[LiveConnection, int]] = {}
+        self._live_by_key: dict[FlowKey, tuple[LiveConnection, int]] = {}
         self._out = ChunkBuilder()
         self._waiting_bytes = 0
         self.forced_gaps = 0
@@ -76,17 +77,17 @@ class Streams:
         self._counts = np.zeros(4, dtype=np.int64)
 
     def feed(self, segments: Segments) -> Chunks:
-        """Take the segments of the next window; return what can be told now."""
+        """Process the segments of the next window; return what is released."""
         columns = _columns(segments)
         views = _views((*columns, segments.clock_ns))
         self._clock_ns = segments.clock_ns
         self._out.reserve(len(segments) + MAX_ROWS_PER_SEGMENT)
-        at, owner = self._take_regular(columns, 0)
+        at, owner = self._process_in_order(columns, 0)
         while at < len(segments):
             key, segment = next(_rows(views, at))
-            self._take(key, owner, Segment(*segment))
-            at = self._take_waiting(views, at + 1)
-            at, owner = self._take_regular(columns, at)
+            self._process(key, owner, Segment(*segment))
+            at = self._process_live(views, at + 1)
+            at, owner = self._process_in_order(columns, at)
         if len(segments):
             self._out.packet = int(segments.packet[-1])
         self._clock_ns = _NO_TIMES
@@ -94,42 +95,42 @@ class Streams:
 
     def finish(self, numbers: Int64s | None = None) -> Chunks:
         """Return what still waited: the capture has ended, or these connections have."""
-        known = self.connections
-        lacking = known.incomplete()
+        connections = self.connections
+        incomplete = connections.incomplete()
         if numbers is not None:
-            lacking &= set(numbers.tolist())
+            incomplete &= set(numbers.tolist())
         for number in self._flows.first_sides():
-            if number in lacking:
-                live = known.materialise(number)
+            if number in incomplete:
+                live = connections.materialise(number)
                 self._flush(live)
-                # Whether other connections showed how time passed makes no difference.
-                self._settle(live, 0, live.last_ns)
-                self._rest(live)
+                # The result must not depend on the clock that other connections have advanced.
+                self._update_state(live, 0, live.last_ns)
+                self._demote(live)
         return self._out.build(np.zeros(0, dtype=np.uint8))
 
     def retain(self, numbers: Int64s) -> None:
         """
-        Forget all connections but these, in order; each gets the number of its place.
+        Drop all connections but these, in order; renumber each by its position.
 
-        `finish` must have been asked for the others.
+        `finish` must have been called for the others.
         """
-        places = np.full(len(self.connections), -1, dtype=np.int64)
-        places[numbers] = np.arange(len(numbers))
+        new_numbers = np.full(len(self.connections), -1, dtype=np.int64)
+        new_numbers[numbers] = np.arange(len(numbers))
         self.connections.retain(numbers)
-        self._flows.retain(places)
-        closing = ((when, int(places[number]), side) for when, number, side in self._closing)
+        self._flows.retain(new_numbers)
+        closing = ((when, int(new_numbers[number]), side) for when, number, side in self._closing)
         self._closing = deque(each for each in closing if each[1] >= 0)
 
-    def _take_regular(self, columns: _Columns, at: int) -> tuple[int, int]:
-        """Take segments up to one that is not simply next; return it and the owner of its flow."""
-        out, known, flows, counts = self._out, self.connections, self._flows, self._counts
+    def _process_in_order(self, columns: _Columns, at: int) -> tuple[int, int]:
+        """Process segments on the fast path; return where it stopped, and that flow's owner."""
+        out, connections, flows, counts = self._out, self.connections, self._flows, self._counts
         out.reserve(MAX_ROWS_PER_SEGMENT)
-        counts[:] = (out.count, known.size, flows.count, -1)
+        counts[:] = (out.count, connections.size, flows.count, -1)
         at = process_in_order(
             *columns,
-            known.rows,
-            known.counters.counts,
-            known.counters.gaps,
+            connections.rows,
+            connections.counters.counts,
+            connections.counters.gaps,
             flows.rows,
             flows.slots,
             SECRET,
@@ -138,55 +139,55 @@ class Streams:
             out.barrier,
             counts,
             at,
-            self._until(),
+            self._next_deadline(),
             work=_WORK * len(columns[0]) if at == 0 else 0,
         )
-        out.count, known.size, flows.count, owner = counts.tolist()
+        out.count, connections.size, flows.count, owner = counts.tolist()
         return at, owner
 
-    def _take_waiting(self, views: _Views, at: int) -> int:
-        """Take segments of connections on which something waits, as long as no other comes."""
-        if self._waiting:
+    def _process_live(self, views: _Views, at: int) -> int:
+        """Process segments of connections on which something waits, up to the first of another."""
+        if self._live_by_key:
             for key, segment in _rows(views, at):
-                found = self._waiting.get(key)
+                found = self._live_by_key.get(key)
                 if found is None:
                     break
                 live, side = found
-                self._take(key, 2 * live.number + side, Segment(*segment))
+                self._process(key, 2 * live.number + side, Segment(*segment))
                 at += 1
         return at
 
-    def _until(self) -> int:
-        """Return the first segment before which something is to be done, whichever it is."""
+    def _next_deadline(self) -> int:
+        """Return the first segment at which the wait of a closed connection is over."""
         if not self._closing:
             return len(self._clock_ns)
         return int(np.searchsorted(self._clock_ns, self._closing[0][0]))
 
-    def _take(self, key: FlowKey, owner: int, segment: Segment) -> None:
-        """Take a segment of any kind; the owner of its flow is negative if that has none."""
+    def _process(self, key: FlowKey, owner: int, segment: Segment) -> None:
+        """Process any segment; the owner of its flow is negative if it has none."""
         self._out.packet = segment.packet
         if self._closing:
-            self._visit_closing(segment.clock_ns)
+            self._advance_closing(segment.clock_ns)
         if owner < 0:
-            live, side = self._connect(key, segment)
+            live, side = self._find_or_open(key, segment)
         else:
             live, side = self.connections.materialise(owner >> 1), owner & 1
             if live.starts_new_connection(side, segment):
-                self._end(live, side, "reused", segment.time_ns)
-                self._rest(live)
-                live, side = self._connect(key, segment)
+                self._end_connection(live, side, "reused", segment.time_ns)
+                self._demote(live)
+                live, side = self._find_or_open(key, segment)
             elif segment.flags & SYN:
                 side = self._orient(key, live, side, segment)
         self._receive(live, side, segment)
         if not live.is_pending:
-            self._rest(live)
-        elif key not in self._waiting:
+            self._demote(live)
+        elif key not in self._live_by_key:
             self.connections.demote(live)
-            self._waiting[key] = live, side
+            self._live_by_key[key] = live, side
             live.waiting_keys.append(key)
 
     def _receive(self, live: LiveConnection, side: int, segment: Segment) -> None:
-        """Take a segment that is known to belong to a connection."""
+        """Process a segment whose connection is known."""
         stream, peer = live.streams[side], live.streams[1 - side]
         stream.side.packets += 1
         live.last_ns = max(live.last_ns, segment.time_ns)
@@ -194,7 +195,7 @@ class Streams:
             live.process_syn(side, segment)
         if segment.flags & RST:
             if live.accepts_reset(side, segment):
-                self._end(live, side, "rst", segment.time_ns)
+                self._end_connection(live, side, "rst", segment.time_ns)
             return
         if segment.flags & ACK:
             peer.acknowledge(segment.ack, segment.packet, segment.time_ns)
@@ -203,34 +204,34 @@ class Streams:
         self._advance(stream, segment.time_ns)
         if live.reorder.emitted != (NEVER, NEVER):
             self._out.emit_barriers(live.reorder, segment.time_ns)
-        self._settle(live, side, segment.time_ns)
+        self._update_state(live, side, segment.time_ns)
         if live.is_closing:
             self._closing.append((segment.clock_ns + WAIT_NS, live.number, side))
 
-    def _settle(self, live: LiveConnection, side: int, now_ns: int) -> None:
-        """See whether that was all, once something may have been told."""
+    def _update_state(self, live: LiveConnection, side: int, now_ns: int) -> None:
+        """End the connection if both sides are finished; update whether it still waits."""
         first, second = live.streams
         if first.finished and second.finished:
-            self._end(live, side, "fin", now_ns)
+            self._end_connection(live, side, "fin", now_ns)
         live.is_pending = first.is_pending or second.is_pending
 
-    def _rest(self, live: LiveConnection) -> None:
-        """Let a connection be a row again, unless something of it waits."""
+    def _demote(self, live: LiveConnection) -> None:
+        """Demote a connection to its row, unless something of it waits."""
         self.connections.demote(live)
         if not live.is_pending:
-            self._forget(live)
+            self._drop_keys(live)
 
-    def _forget(self, live: LiveConnection) -> None:
-        """Let the flows of a connection be looked up."""
+    def _drop_keys(self, live: LiveConnection) -> None:
+        """Remove the keys of a connection, so that its flows are looked up again."""
         for key in live.waiting_keys:
-            self._waiting.pop(key, None)
+            self._live_by_key.pop(key, None)
         live.waiting_keys.clear()
 
-    def _visit_closing(self, clock_ns: int) -> None:
+    def _advance_closing(self, clock_ns: int) -> None:
         """
-        Look again at closed connections with holes: no packet of theirs may come to do it.
+        Advance closed connections with holes, which may get no more packets.
 
-        What is done depends on the clock having come so far, not on whose segment has shown it.
+        The result depends on the clock, not on whose segment has advanced it.
         """
         while self._closing and clock_ns >= self._closing[0][0]:
             now_ns, number, side = self._closing.popleft()
@@ -238,38 +239,38 @@ class Streams:
             if live is not None:
                 for stream in live.streams:
                     self._advance(stream, now_ns)
-                self._settle(live, side, now_ns)
-                self._rest(live)
+                self._update_state(live, side, now_ns)
+                self._demote(live)
 
-    def _connect(self, key: FlowKey, segment: Segment) -> tuple[LiveConnection, int]:
-        """Begin a connection with its first segment, or find one that it answers."""
-        known, flows = self.connections, self._flows
+    def _find_or_open(self, key: FlowKey, segment: Segment) -> tuple[LiveConnection, int]:
+        """Open a connection with its first segment, or find one whose silent side sent it."""
+        connections, flows = self.connections, self._flows
         network, high, low, port, to_high, to_low, to_port = key
         silent = flows.owner(any_network_key(key))
         if silent >= 0:
-            live = known.materialise(silent >> 1)
+            live = connections.materialise(silent >> 1)
             if live.matches_silent_side(silent & 1, segment):
                 flows.put(key, silent)
                 return live, silent & 1
         back = (network, to_high, to_low, to_port, high, low, port)
         side = 1 if segment.flags & (SYN | ACK) == SYN | ACK else 0
-        live = known.begin(back if side else key, segment.packet, segment.time_ns)
+        live = connections.begin(back if side else key, segment.packet, segment.time_ns)
         live.oriented = segment.flags & SYN != 0
-        # Side 0 last: an endpoint that talks with itself has only that.
+        # Side 0 last: an endpoint that is connected to itself has only that side.
         for each in (1, 0):
             flows.put(live.keys[each], 2 * live.number + each)
-            self._waiting.pop(live.keys[each], None)
+            self._live_by_key.pop(live.keys[each], None)
         flows.put(any_network_key(back), 2 * live.number + 1 - side)
         return live, flows.owner(key) & 1
 
     def _orient(self, key: FlowKey, live: LiveConnection, side: int, segment: Segment) -> int:
-        """Exchange the sides, if only now a handshake tells who opened it; return the sender's."""
+        """Exchange the sides if a handshake shows the opener late; return the sender's side."""
         opener = side if segment.is_opening_syn else 1 - side
         if opener == 1 and not live.oriented and not live.has_data and not live.ended:
             first, second = live.keys
             flows = [self._flows.find(each) for each in (first, second, any_network_key(second))]
             self.connections.swap_sides(live)
-            self._forget(live)
+            self._drop_keys(live)
             number = 2 * live.number
             self._flows.rows[flows, OWNER] = number + 1, number, -1 - number
         live.oriented = True
@@ -278,7 +279,7 @@ class Streams:
     def _add(self, stream: Stream, segment: Segment) -> None:
         seq = stream.unwrap(segment.payload_seq & SEQ_MASK)
         if segment.length:
-            piece = SegmentBytes(
+            segment_bytes = SegmentBytes(
                 seq,
                 seq + segment.length,
                 segment.captured,
@@ -286,23 +287,23 @@ class Streams:
                 segment.time_ns,
                 segment.start,
             )
-            self._waiting_bytes += stream.receive(piece, self._out)
+            self._waiting_bytes += stream.receive(segment_bytes, self._out)
         if segment.flags & FIN:
             stream.close(seq + segment.length, segment.packet, segment.time_ns)
 
     def _advance(self, stream: Stream, now_ns: int) -> None:
         if stream.is_pending:
-            crowded = self._waiting_bytes > MAX_BUFFERED_BYTES
-            self.forced_gaps += crowded
-            self._waiting_bytes -= stream.advance(now_ns, crowded, self._out)
+            is_full = self._waiting_bytes > MAX_BUFFERED_BYTES
+            self.forced_gaps += is_full
+            self._waiting_bytes -= stream.advance(now_ns, is_full, self._out)
 
     def _flush(self, live: LiveConnection) -> None:
         for stream in live.streams:
             self._waiting_bytes -= stream.flush(self._out)
         live.is_pending = False
 
-    def _end(self, live: LiveConnection, side: int, how: str, time_ns: int) -> None:
-        """Tell the end of a connection, once."""
+    def _end_connection(self, live: LiveConnection, side: int, how: str, time_ns: int) -> None:
+        """Emit the end of a connection, once."""
         self._flush(live)
         if not live.ended:
             live.ended = how
@@ -310,7 +311,7 @@ class Streams:
 
 
 def _columns(segments: Segments) -> _Columns:
-    """Return the columns as the loop takes them."""
+    """Return the columns in the order of the kernel's parameters."""
     addresses = (
         np.ascontiguousarray(column).view(np.int64) for column in (segments.source, segments.target)
     )
@@ -334,13 +335,13 @@ def _columns(segments: Segments) -> _Columns:
 
 
 def _views(columns: _Columns) -> _Views:
-    """Return the columns as Python looks at them: those of a key, and those of a `Segment`."""
+    """Return the columns for Python code: those of a key, and those of a `Segment`."""
     network, source, source_port, target, target_port, *rest = columns
     keys = network, *source.T, source_port, *target.T, target_port
     return [column.data for column in keys], [column.data for column in rest]
 
 
 def _rows(views: _Views, at: int) -> Iterator[tuple[Any, Any]]:
-    """Yield the keys of segments from `at` on, and what `Segment` holds."""
-    keys, segments = (zip(*(view[at:] for view in each), strict=True) for each in views)
+    """Yield the keys of segments from `at` on, and the fields of `Segment`."""
+    keys, segments = (zip(*(view[at:] for view in columns), strict=True) for columns in views)
     return zip(keys, segments, strict=True)

@@ -1,4 +1,4 @@
-"""Segments of one stream that wait behind a hole."""
+"""Out-of-order segments of one stream, which wait behind a hole."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ class SegmentBytes:
     Bytes of one segment that no earlier one carried.
 
     Attributes:
-        seq: Their first sequence number, counted on beyond 2^32.
+        seq: Their first sequence number, unwrapped beyond 2^32.
         end: The sequence number behind them.
-        captured: How many of them are present; the rest was cut off by the capture.
+        captured: How many of them were captured; the rest was cut off by the snapshot length.
         packet: The packet that carried them.
-        time_ns: When it was captured.
+        time_ns: Its capture time.
         start: Their offset in the window, as long as `copied` is None.
-        copied: The present bytes, once their window is over.
-        released: Whether they have been delivered.
+        copied: The captured bytes, once their window is over.
+        released: Whether they have been released.
     """
 
     seq: int
@@ -34,83 +34,85 @@ class SegmentBytes:
     released: bool = False
 
     def slice(self, seq: int, end: int) -> SegmentBytes:
-        """Return the piece between two sequence numbers inside this one."""
+        """Return the bytes between two sequence numbers inside these."""
         skip = seq - self.seq
         captured = min(max(self.captured - skip, 0), end - seq)
-        kept = None if self.copied is None else self.copied[skip : skip + captured]
-        return SegmentBytes(seq, end, captured, self.packet, self.time_ns, self.start + skip, kept)
+        copied = None if self.copied is None else self.copied[skip : skip + captured]
+        return SegmentBytes(
+            seq, end, captured, self.packet, self.time_ns, self.start + skip, copied
+        )
 
 
 class ReorderBuffer:
     """
-    Pieces that don't overlap, and the runs that they make without a hole.
+    Bytes of segments without overlap, and the contiguous runs they form.
 
-    Each segment costs time by the logarithm of how many wait: the first bytes captured win, so a
-    segment only adds what lies between runs, and joins these.
+    A segment costs time logarithmic in the number of waiting segments: the first bytes captured
+    win, so a segment only adds what lies between runs, and joins these.
 
     Attributes:
-        bytes: How many bytes wait.
+        bytes: Number of bytes that wait.
     """
 
     def __init__(self) -> None:
         self._starts: list[int] = []
         self._ends: list[int] = []
-        self._pieces: list[tuple[int, SegmentBytes]] = []
+        self._heap: list[tuple[int, SegmentBytes]] = []
         self._arrivals: deque[SegmentBytes] = deque()
         self.bytes = 0
 
     def __len__(self) -> int:
-        return len(self._pieces)
+        return len(self._heap)
 
     @property
     def front(self) -> int:
-        """The lowest sequence number that waits; there must be one."""
+        """The lowest sequence number that waits; the buffer must not be empty."""
         return self._starts[0]
 
     @property
     def lowest(self) -> SegmentBytes:
-        """The piece that waits at `front`; there must be one."""
-        return self._pieces[0][1]
+        """The bytes at `front`; the buffer must not be empty."""
+        return self._heap[0][1]
 
     @property
     def oldest(self) -> SegmentBytes | None:
-        """The piece that waits longest, until it is released."""
+        """The bytes that have waited longest, until they are released."""
         while self._arrivals and self._arrivals[0].released:
             self._arrivals.popleft()
         return self._arrivals[0] if self._arrivals else None
 
-    def add(self, piece: SegmentBytes) -> list[SegmentBytes]:
-        """Let a segment wait; return the pieces of it that are new."""
+    def add(self, segment: SegmentBytes) -> list[SegmentBytes]:
+        """Add the bytes of a segment; return the parts that are new."""
         starts, ends = self._starts, self._ends
-        first = bisect_left(ends, piece.seq)
-        last = bisect_right(starts, piece.end)
+        first = bisect_left(ends, segment.seq)
+        last = bisect_right(starts, segment.end)
         added: list[SegmentBytes] = []
-        at = piece.seq
+        at = segment.seq
         for i in range(first, last):
             if at < starts[i]:
-                added.append(piece.slice(at, starts[i]))
+                added.append(segment.slice(at, starts[i]))
             at = max(at, ends[i])
-        if at < piece.end:
-            added.append(piece.slice(at, piece.end))
-        run_start, run_end = piece.seq, piece.end
+        if at < segment.end:
+            added.append(segment.slice(at, segment.end))
+        run_start, run_end = segment.seq, segment.end
         if first < last:
             run_start = min(run_start, starts[first])
             run_end = max(run_end, ends[last - 1])
         starts[first:last] = [run_start]
         ends[first:last] = [run_end]
-        for each in added:
-            heappush(self._pieces, (each.seq, each))
-            self._arrivals.append(each)
-            self.bytes += each.end - each.seq
+        for part in added:
+            heappush(self._heap, (part.seq, part))
+            self._arrivals.append(part)
+            self.bytes += part.end - part.seq
         return added
 
     def pop_run(self) -> list[SegmentBytes]:
-        """Take the pieces of the lowest run, in order."""
+        """Remove the lowest run; return its bytes in order."""
         self._starts.pop(0)
         end = self._ends.pop(0)
-        taken: list[SegmentBytes] = []
-        while self._pieces and self._pieces[0][0] < end:
-            piece = heappop(self._pieces)[1]
-            self.bytes -= piece.end - piece.seq
-            taken.append(piece)
-        return taken
+        run: list[SegmentBytes] = []
+        while self._heap and self._heap[0][0] < end:
+            segment = heappop(self._heap)[1]
+            self.bytes -= segment.end - segment.seq
+            run.append(segment)
+        return run

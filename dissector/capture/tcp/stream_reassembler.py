@@ -1,4 +1,4 @@
-"""One direction of a TCP connection, put in order."""
+"""Reassembly of one direction of a TCP connection."""
 
 from __future__ import annotations
 
@@ -8,26 +8,26 @@ from dissector.capture.tcp.loss_counters import LossCounters
 from dissector.capture.tcp.reorder_buffer import ReorderBuffer, SegmentBytes
 
 WAIT_NS = 50_000_000
-"""How long bytes may be captured behind what followed them on the wire."""
+"""How much later than its successors on the wire a segment may be captured."""
 
 UNACKED_WAIT_NS = 10_000_000_000
-"""How long a hole may stay open where no acknowledgement is captured that could tell of it."""
+"""How long a hole may stay open where no captured acknowledgement could confirm it."""
 
 START_WAIT_BYTES = 64 << 10
 """How much may wait at the start of a stream whose SYN was not captured."""
 
 MAX_WAITING_BYTES = 16 << 20
 MAX_WAITING_SEGMENTS = 16 << 10
-"""How much may wait behind a hole before it is given up."""
+"""How much may wait behind a hole before the hole becomes a gap."""
 
 FAR_BYTES = 64 << 20
-"""Sequence numbers farther apart than this are not of one connection."""
+"""Sequence numbers farther apart than this do not belong to one connection."""
 
 _HALF, _FULL = 1 << 31, 1 << 32
 
 
 def is_near(number: int, reference: int) -> bool:
-    """Return whether two sequence numbers can be of one connection."""
+    """Return whether two sequence numbers can belong to one connection."""
     return -FAR_BYTES <= number - reference <= FAR_BYTES
 
 
@@ -35,25 +35,25 @@ class Stream:
     """
     What one side of a connection sent.
 
-    Sequence numbers are counted on beyond 2^32, so they compare as ints do. `next` is where the
-    next byte to be told belongs. A stream whose SYN was not captured has none until it is
+    Sequence numbers are unwrapped beyond 2^32, so they compare as ints do. `next` is the position
+    of the next byte to release. A stream whose SYN was not captured has none until it is
     *anchored*: its early segments wait, since the first one captured need not be the lowest.
 
-    The first bytes captured win. A hole is a gap when the other side has acknowledged what lies
-    behind it and some time has passed, or when too much waits, or when the connection ends.
+    The first bytes captured win. A hole becomes a gap when the other side has acknowledged what
+    lies behind it and some time has passed, or when too much waits, or when the connection ends.
 
     Attributes:
-        losses: Counts what is not simply its next bytes.
-        side: Its numbers for the `streams` command.
-        next: Sequence number of the next byte to tell; None while not anchored.
-        first: Where it was anchored.
-        isn: The sequence number of its SYN, where that is known.
-        acked: What the other side acknowledged last; None where nothing was captured.
-        acked_ns: When it did.
-        acked_packet: By which packet.
-        fin: The sequence number of its FIN, where that was captured.
-        finished: Whether all bytes before the FIN were told.
-        buffer: The segments that wait; None where none do.
+        losses: Counts missing, retransmitted and late bytes.
+        side: Its counters for the `streams` command.
+        next: Sequence number of the next byte to release; None while not anchored.
+        first: The sequence number at which it was anchored.
+        isn: The sequence number of its SYN, if known.
+        acked: The other side's last acknowledgement number; None if none was captured.
+        acked_ns: The time of that acknowledgement.
+        acked_packet: The packet of that acknowledgement.
+        fin: The sequence number of its FIN, if that was captured.
+        finished: Whether all bytes before the FIN were released.
+        buffer: The out-of-order segments; None if there are none.
     """
 
     __slots__ = (
@@ -61,7 +61,7 @@ class Stream:
         "_fin_packet",
         "_hole_acked_ns",
         "_number",
-        "_stalls",
+        "_reorder",
         "acked",
         "acked_ns",
         "acked_packet",
@@ -75,9 +75,9 @@ class Stream:
         "side",
     )
 
-    def __init__(self, tally: LossCounters, stalls: ReorderState, number: int) -> None:
-        self.losses = tally
-        self.side: Side = tally.side
+    def __init__(self, losses: LossCounters, reorder: ReorderState, number: int) -> None:
+        self.losses = losses
+        self.side: Side = losses.side
         self.next: int | None = None
         self.first: int | None = None
         self.isn: int | None = None
@@ -85,7 +85,7 @@ class Stream:
         self.fin: int | None = None
         self.finished = False
         self.buffer: ReorderBuffer | None = None
-        self._stalls = stalls
+        self._reorder = reorder
         self._number = number
         self.acked_ns = 0
         self.acked_packet = 0
@@ -102,40 +102,40 @@ class Stream:
 
     @property
     def is_pending(self) -> bool:
-        """Whether time alone may bring something to tell."""
+        """Whether the passage of time alone may release something."""
         return self.buffer is not None or (self.fin is not None and not self.finished)
 
     @property
     def has_data(self) -> bool:
-        """Whether bytes of it were told or wait."""
+        """Whether any of its bytes were released or wait."""
         return self.buffer is not None or (self.next is not None and self.next != self.first)
 
     def swap_side(self) -> None:
-        """Become the other side's stream; nothing may have been told or wait."""
+        """Become the other side's stream; nothing may have been released or wait."""
         self._number = 1 - self._number
 
     def unwrap(self, raw: int) -> int:
-        """Return a sequence number of 32 bits as the number near what is known."""
+        """Return a 32-bit sequence number unwrapped, as the nearest one to the expected number."""
         reference = self.expected
         if reference is None:
             reference = raw + _FULL if self.acked is None else self.acked
         return reference + (raw - reference + _HALF) % _FULL - _HALF
 
     def anchor(self, number: int) -> None:
-        """Let the stream begin here."""
+        """Start the stream here."""
         self.next = self.first = number
         if self.acked is not None and not is_near(self.acked, number):
             self.acked = None
 
     def open(self, isn: int) -> None:
-        """Take a SYN's sequence number; the stream begins behind it."""
+        """Process a SYN's sequence number; the stream starts behind it."""
         self.isn = isn
         self.anchor(isn + 1)
         if self.acked is not None and self.acked <= isn:
             self.acked = None
 
     def acknowledge(self, raw: int, packet: int, time_ns: int) -> None:
-        """Take an acknowledgement that the other side sent."""
+        """Process an acknowledgement that the other side sent."""
         number = self.unwrap(raw)
         if self.acked is not None:
             number = self.acked + (raw - self.acked + _HALF) % _FULL - _HALF
@@ -147,117 +147,120 @@ class Stream:
         self.acked_ns = time_ns
         self.acked_packet = packet
 
-    def receive(self, piece: SegmentBytes, out: ChunkBuilder) -> int:
+    def receive(self, segment: SegmentBytes, out: ChunkBuilder) -> int:
         """
-        Take a segment's payload, which is not empty: tell it if it is next, else let it wait.
+        Process a segment's payload, which is not empty: release it if it is next, else buffer it.
 
         Returns:
             How many bytes more wait now.
         """
         if self.next is None and self.buffer is None:
-            self._anchor_by_ack(piece)
-        if self.next is not None and piece.seq < self.next:
-            self.losses.count_old(piece.seq, piece.end, self.first or 0, self.next)
-            if piece.end <= self.next:
+            self._anchor_by_ack(segment)
+        if self.next is not None and segment.seq < self.next:
+            self.losses.count_old(segment.seq, segment.end, self.first or 0, self.next)
+            if segment.end <= self.next:
                 return 0
-            piece = piece.slice(self.next, piece.end)
-        if self.buffer is None and self.next == piece.seq:
-            self._tell(piece, out)
+            segment = segment.slice(self.next, segment.end)
+        if self.buffer is None and self.next == segment.seq:
+            self._emit(segment, out)
             return 0
-        return self._wait(piece, out)
+        return self._buffer_segment(segment, out)
 
     def close(self, fin: int, packet: int, time_ns: int) -> None:
-        """Take a FIN's sequence number; the first one holds."""
+        """Process a FIN's sequence number; the first one counts."""
         if self.next is None and self.buffer is None:
-            known = self.acked is not None and is_near(self.acked, fin)
-            self.anchor(min(self.acked, fin) if known and self.acked is not None else fin)
+            is_acked_near = self.acked is not None and is_near(self.acked, fin)
+            self.anchor(min(self.acked, fin) if is_acked_near and self.acked is not None else fin)
         if self.fin is None:
             self.fin, self._fin_packet, self._fin_ns = fin, packet, time_ns
 
-    def advance(self, now_ns: int, crowded: bool, out: ChunkBuilder) -> int:
+    def advance(self, now_ns: int, is_full: bool, out: ChunkBuilder) -> int:
         """
-        Tell what can be told now.
+        Release what can be released now.
 
         Args:
-            now_ns: The time of the packet that is being looked at.
-            crowded: Whether too much waits on all streams together.
-            out: Where it is told.
+            now_ns: The time of the packet that is being processed.
+            is_full: Whether too much waits on all streams together.
+            out: Gets the rows.
 
         Returns:
             How many bytes fewer wait now.
         """
-        waiting = self.buffer
-        before = 0 if waiting is None else waiting.bytes
-        if self.next is None and waiting is not None and self._may_anchor(now_ns, crowded):
+        buffer = self.buffer
+        before = 0 if buffer is None else buffer.bytes
+        if self.next is None and buffer is not None and self._may_anchor(now_ns, is_full):
             self._anchor_at_front()
         if self.next is not None:
-            while waiting is not None:
-                front = waiting.front
+            while buffer is not None:
+                front = buffer.front
                 if front > self.next:
-                    if not (crowded or self._is_gap(front, now_ns)):
+                    if not (is_full or self._is_gap(front, now_ns)):
                         break
-                    self._tell_gap_before_front(out)
-                self._tell_front(out)
-                waiting = self.buffer
-            self._finish_if(now_ns, out)
-        return before - (0 if waiting is None else waiting.bytes)
+                    self._emit_gap_before_front(out)
+                self._emit_front(out)
+                buffer = self.buffer
+            self._try_finish(now_ns, out)
+        return before - (0 if buffer is None else buffer.bytes)
 
     def flush(self, out: ChunkBuilder) -> int:
-        """Tell all that waits, and what is missing: nothing more will come. Returns as advance."""
+        """Release all that waits, with gaps for the holes, at the end; returns as `advance`."""
         before = 0 if self.buffer is None else self.buffer.bytes
         if self.next is None and self.buffer is not None:
             self._anchor_at_front()
         while self.buffer is not None:
-            self._tell_gap_before_front(out)
-            self._tell_front(out)
+            self._emit_gap_before_front(out)
+            self._emit_front(out)
         if self.next is not None and self.fin is not None:
-            self._tell_gap(self.fin, self._fin_packet, self._fin_ns, out)
+            self._emit_gap(self.fin, self._fin_packet, self._fin_ns, out)
             self._pass_fin()
         elif self.next is not None and self.acked is not None and self.acked - self.next > 1:
             # One acknowledged number more may be a FIN that was not captured.
-            self._tell_gap(self.acked, self.acked_packet, self.acked_ns, out)
+            self._emit_gap(self.acked, self.acked_packet, self.acked_ns, out)
         return before
 
-    def _anchor_by_ack(self, piece: SegmentBytes) -> None:
+    def _anchor_by_ack(self, segment: SegmentBytes) -> None:
         """
-        Let the first segment seen begin the stream, if the other side's acknowledgement is known.
+        Anchor the stream at the first segment if the other side has acknowledged something near it.
 
-        What lies between that and the segment was sent and is missing. A segment before it is a
-        retransmission, and as good a beginning, unless it is a keep-alive with a made-up byte.
+        What lies between the acknowledgement and the segment was sent and is missing. A segment
+        before the acknowledgement is a retransmission, and as good a start, unless it is a
+        keep-alive with a dummy byte.
         """
-        if self.acked is not None and is_near(piece.seq, self.acked):
-            is_keep_alive = piece.end <= self.acked and piece.end - piece.seq == 1
-            self.anchor(self.acked if is_keep_alive else min(piece.seq, self.acked))
+        if self.acked is not None and is_near(segment.seq, self.acked):
+            is_keep_alive = segment.end <= self.acked and segment.end - segment.seq == 1
+            self.anchor(self.acked if is_keep_alive else min(segment.seq, self.acked))
 
-    def _may_anchor(self, now_ns: int, crowded: bool) -> bool:
-        waiting = self.buffer
-        if waiting is None or waiting.oldest is None:
+    def _may_anchor(self, now_ns: int, is_full: bool) -> bool:
+        buffer = self.buffer
+        if buffer is None or buffer.oldest is None:
             return False
         return (
-            crowded
-            or (self.acked is not None and is_near(self.acked, waiting.front))
-            or now_ns - waiting.oldest.time_ns >= WAIT_NS
-            or waiting.bytes > START_WAIT_BYTES
-            or len(waiting) > MAX_WAITING_SEGMENTS
+            is_full
+            or (self.acked is not None and is_near(self.acked, buffer.front))
+            or now_ns - buffer.oldest.time_ns >= WAIT_NS
+            or buffer.bytes > START_WAIT_BYTES
+            or len(buffer) > MAX_WAITING_SEGMENTS
         )
 
     def _anchor_at_front(self) -> None:
-        waiting = self.buffer
-        if waiting is not None:
-            front = waiting.front
-            known = self.acked is not None and is_near(self.acked, front)
-            self.anchor(min(front, self.acked) if known and self.acked is not None else front)
+        buffer = self.buffer
+        if buffer is not None:
+            front = buffer.front
+            is_acked_near = self.acked is not None and is_near(self.acked, front)
+            self.anchor(
+                min(front, self.acked) if is_acked_near and self.acked is not None else front
+            )
 
     def _is_gap(self, front: int, now_ns: int) -> bool:
         """Return whether what is missing before `front` will not come any more."""
-        waiting = self.buffer
-        if waiting is not None and (
-            waiting.bytes > MAX_WAITING_BYTES or len(waiting) > MAX_WAITING_SEGMENTS
+        buffer = self.buffer
+        if buffer is not None and (
+            buffer.bytes > MAX_WAITING_BYTES or len(buffer) > MAX_WAITING_SEGMENTS
         ):
             return True
         if self.acked is None:
-            first = None if waiting is None else waiting.oldest
-            since_ns = self._fin_ns if first is None else first.time_ns
+            oldest = None if buffer is None else buffer.oldest
+            since_ns = self._fin_ns if oldest is None else oldest.time_ns
             return now_ns - since_ns >= UNACKED_WAIT_NS
         if self.acked < front:
             return False
@@ -265,63 +268,63 @@ class Stream:
             self._hole_acked_ns = self.acked_ns
         return now_ns - self._hole_acked_ns >= WAIT_NS
 
-    def _wait(self, piece: SegmentBytes, out: ChunkBuilder) -> int:
-        waiting = self.buffer
-        if waiting is None:
-            waiting = self.buffer = self._stalls.buffers[self._number] = ReorderBuffer()
-        added = waiting.add(piece)
+    def _buffer_segment(self, segment: SegmentBytes, out: ChunkBuilder) -> int:
+        buffer = self.buffer
+        if buffer is None:
+            buffer = self.buffer = self._reorder.buffers[self._number] = ReorderBuffer()
+        added = buffer.add(segment)
         more = sum(each.end - each.seq for each in added)
-        self.losses.count_retransmitted(piece.end - piece.seq - more)
+        self.losses.count_retransmitted(segment.end - segment.seq - more)
         for each in added:
             out.keep_bytes(each)
         return more
 
-    def _tell_front(self, out: ChunkBuilder) -> None:
-        waiting = self.buffer
-        if waiting is None or self.next is None:
+    def _emit_front(self, out: ChunkBuilder) -> None:
+        buffer = self.buffer
+        if buffer is None or self.next is None:
             return
-        for piece in waiting.pop_run():
-            piece.released = True
-            if piece.end > self.next:
-                whole = piece.seq >= self.next
-                self._tell(piece if whole else piece.slice(self.next, piece.end), out)
+        for segment in buffer.pop_run():
+            segment.released = True
+            if segment.end > self.next:
+                whole = segment.seq >= self.next
+                self._emit(segment if whole else segment.slice(self.next, segment.end), out)
         self._hole_acked_ns = None
-        if not len(waiting):
-            self.buffer = self._stalls.buffers[self._number] = None
+        if not len(buffer):
+            self.buffer = self._reorder.buffers[self._number] = None
 
-    def _tell(self, piece: SegmentBytes, out: ChunkBuilder) -> None:
-        out.emit_data(self._stalls, self._number, piece)
-        self.side.bytes += piece.captured
-        self.next = piece.end
-        cut = piece.end - piece.seq - piece.captured
+    def _emit(self, segment: SegmentBytes, out: ChunkBuilder) -> None:
+        out.emit_data(self._reorder, self._number, segment)
+        self.side.bytes += segment.captured
+        self.next = segment.end
+        cut = segment.end - segment.seq - segment.captured
         if cut:
-            self.losses.count_cut(piece.end - cut, piece.end)
-            out.emit_gap(self._stalls, self._number, cut, piece.packet, piece.time_ns)
+            self.losses.count_cut(segment.end - cut, segment.end)
+            out.emit_gap(self._reorder, self._number, cut, segment.packet, segment.time_ns)
 
-    def _tell_gap_before_front(self, out: ChunkBuilder) -> None:
-        waiting = self.buffer
-        if waiting is not None:
-            piece = waiting.lowest
-            self._tell_gap(piece.seq, piece.packet, piece.time_ns, out)
+    def _emit_gap_before_front(self, out: ChunkBuilder) -> None:
+        buffer = self.buffer
+        if buffer is not None:
+            segment = buffer.lowest
+            self._emit_gap(segment.seq, segment.packet, segment.time_ns, out)
 
-    def _tell_gap(self, end: int, packet: int, time_ns: int, out: ChunkBuilder) -> None:
-        """Tell that the bytes up to `end` are missing; none may be."""
+    def _emit_gap(self, end: int, packet: int, time_ns: int, out: ChunkBuilder) -> None:
+        """Emit the bytes up to `end` as missing, if there are any."""
         if self.next is None or end <= self.next:
             return
         self.losses.count_gap(self.next, end)
         length = end - self.next
         self.next = end
         self._hole_acked_ns = None
-        out.emit_gap(self._stalls, self._number, length, packet, time_ns)
+        out.emit_gap(self._reorder, self._number, length, packet, time_ns)
 
-    def _finish_if(self, now_ns: int, out: ChunkBuilder) -> None:
-        """Pass the FIN, if all before it is told or is a gap."""
+    def _try_finish(self, now_ns: int, out: ChunkBuilder) -> None:
+        """Pass the FIN if all before it is released or is a gap."""
         if self.fin is None or self.finished or self.buffer is not None or self.next is None:
             return
         if self.next < self.fin:
             if not self._is_gap(self.fin, now_ns):
                 return
-            self._tell_gap(self.fin, self._fin_packet, self._fin_ns, out)
+            self._emit_gap(self.fin, self._fin_packet, self._fin_ns, out)
         self._pass_fin()
 
     def _pass_fin(self) -> None:

@@ -79,5 +79,5 @@ def test_tables_of_another_process_are_scattered_anew() -> None:
     for number in range(100):
         place = find_slot(networks.by_tags.data, SECRET.data, number + 1)
         assert networks.by_tags[place].tolist() == [number + 1, number + 1]
-    networks.learn(101)
+    networks.add_tags(101)
     assert networks.names[101] == "vlan 101"

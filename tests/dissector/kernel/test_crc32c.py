@@ -48,7 +48,7 @@ def test_a_processor_without_the_instruction_uses_tables(monkeypatch: pytest.Mon
     monkeypatch.setattr("llvmlite.binding.get_host_cpu_features", dict)
     assert update_crc_intrinsic() is None
     monkeypatch.undo()
-    monkeypatch.setitem(compiler._WRITTEN_BY_HAND, update_crc, lambda: None)
+    monkeypatch.setitem(compiler._INTRINSICS, update_crc, lambda: None)
     code = compiler.compile_kernel(_advance, TYPES).code
     compiled = _native_callable(machine.load(code), True, TYPES, "update_crc")
     assert compiled(NOISE, 0, 240, crc32c_table()) == crc32c(NOISE[:240].tobytes())

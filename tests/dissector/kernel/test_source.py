@@ -69,8 +69,8 @@ def test_parts_that_call_one_another() -> None:
 @pytest.mark.parametrize(
     ("function", "why"),
     [
-        (kernels.texts, "may use whole numbers and parts, not TEXT"),
-        (kernels.not_a_part, "calls total, which is no part"),
+        (kernels.texts, "may use integers and device functions, not TEXT"),
+        (kernels.not_a_part, "calls total, which is no device function"),
         (changed(kernels.named, RED=None), "not RED"),
         (changed(kernels.named, RED=1.5), "not RED"),
     ],

@@ -83,10 +83,10 @@ def test_where_there_can_be_no_folder_nothing_is_kept(
 def test_others_wait_for_what_is_being_made(folder: Path) -> None:
     holding = (
         "from dissector.kernel import store\n"
-        "with store.turn('a'):\n"
+        "with store.compile_lock('a'):\n"
         "    print('held', flush=True)\n"
         "    input()\n"
-        "    store.keep('a', b'theirs')\n"
+        "    store.save('a', b'theirs')\n"
     )
     found: SimpleQueue[bytes | None] = SimpleQueue()
 

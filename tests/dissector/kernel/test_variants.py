@@ -127,8 +127,8 @@ def test_a_person_is_told_once(monkeypatch: pytest.MonkeyPatch, folder: Path) ->
     total((ArrayType("<i4", 1), None))
     monkeypatch.undo()
     assert [line for line in said if line.strip()] == [
-        "kafkashark: compiling, once on this machine",
-        f"kafkashark: what is compiled can't be kept in {folder}",
+        "kafkashark: compiling kernels, once on this machine",
+        f"kafkashark: compiled kernels can't be saved in {folder}",
     ]
 
 

@@ -16,7 +16,7 @@ from pipeline import register
 from pipeline.jobs import local_job
 from pipeline.jobs.data_source import CaptureReader, KafkaCapture
 from pipeline.jobs.session import spark_errors
-from pipeline.tables.table_builder import Wanted
+from pipeline.tables.table_builder import TableOptions
 from pipeline.tables.table_schemas import SCHEMAS
 from tests.packets import write
 from tests.pipeline.traffic import messy
@@ -26,7 +26,7 @@ DEMO = str(CAPTURES / "demo.pcap")
 
 
 def _reader(table: str = "exchanges", range_bytes: int = 20_000) -> CaptureReader:
-    return CaptureReader([DEMO], table, Wanted(tables=frozenset((table,))), range_bytes)
+    return CaptureReader([DEMO], table, TableOptions(tables=frozenset((table,))), range_bytes)
 
 
 def _rows(reader: CaptureReader) -> list[dict[str, Any]]:
@@ -45,7 +45,9 @@ def _unnumbered(rows: list[dict[str, Any]]) -> list[str]:
 @pytest.mark.parametrize("range_bytes", [20_000, 1 << 20])
 def test_rows_are_those_of_a_job(table: str, range_bytes: int) -> None:
     rows = _rows(_reader(table, range_bytes))
-    expected = local_job.dissect([DEMO], Wanted(tables=frozenset((table,))))[table].to_pylist()
+    expected = local_job.dissect([DEMO], TableOptions(tables=frozenset((table,))))[
+        table
+    ].to_pylist()
     assert _unnumbered(rows) == _unnumbered(expected)
 
 
@@ -95,7 +97,7 @@ def test_options_are_checked() -> None:
     with pytest.raises(UsageError, match="no captures"):
         KafkaCapture({"table": "records"}).reader(KafkaCapture({}).schema())
     with pytest.raises(UsageError, match="no captures"):
-        CaptureReader([], "exchanges", Wanted(), 1).partitions()
+        CaptureReader([], "exchanges", TableOptions(), 1).partitions()
 
 
 @pytest.mark.spark
@@ -114,7 +116,7 @@ def test_spark_reads_captures(spark: SparkSession, tmp_path: Path) -> None:
     assert few.count() == expected["status"].to_pylist().count("orphan")
     records = spark.read.format("kafka-capture").option("table", "records").load(DEMO)
     assert records.columns == SCHEMAS["records"].names
-    of_records = Wanted(tables=frozenset(("records",)))
+    of_records = TableOptions(tables=frozenset(("records",)))
     assert records.count() == len(local_job.dissect([DEMO], of_records)["records"]) > 300
     missing = spark.read.format("kafka-capture").load("missing.pcap")
     with pytest.raises(PipelineError, match=r"^missing.pcap: no such file$"), spark_errors():

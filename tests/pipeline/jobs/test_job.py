@@ -18,7 +18,7 @@ from dissector.errors import DissectorError, UsageError
 from pipeline.jobs.job import Request, make_tables
 from pipeline.jobs.query import read, views
 from pipeline.jobs.summaries import make_summaries
-from pipeline.tables.table_builder import Wanted
+from pipeline.tables.table_builder import TableOptions
 from pipeline.tables.table_schemas import SCHEMAS
 from tests.dissector.engine.reading.test_capture import beat, crossing, heartbeat
 from tests.packets import Wire, pcapng_file, write
@@ -28,8 +28,8 @@ from tests.pipeline.traffic import messy, record_starts
 pytestmark = pytest.mark.spark
 
 CAPTURES = Path(__file__).parents[3] / "captures"
-ALL = Wanted(tables=frozenset(SCHEMAS))
-FEW = Wanted(tables=frozenset(("exchanges",)))
+ALL = TableOptions(tables=frozenset(SCHEMAS))
+FEW = TableOptions(tables=frozenset(("exchanges",)))
 
 
 def made(

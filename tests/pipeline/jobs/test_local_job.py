@@ -12,15 +12,15 @@ import pytest
 from pipeline.jobs.local_job import dissect, dissect_ranges, plan_ranges
 from pipeline.split.byte_ranges import Range, ranges_of
 from pipeline.split.collection import Collection
-from pipeline.tables.table_builder import Wanted
+from pipeline.tables.table_builder import TableOptions
 from pipeline.tables.table_schemas import SCHEMAS
 from tests.dissector.engine.reading.test_capture import beat, crossing, heartbeat
 from tests.packets import STEP_NS, Packet, Wire, pcapng_file, write
 from tests.pipeline.commands import assert_same, tables_of
 from tests.pipeline.traffic import later, messy, record_starts
 
-ALL = Wanted(tables=frozenset(SCHEMAS))
-FEW = Wanted(tables=frozenset(("connections", "exchanges")))
+ALL = TableOptions(tables=frozenset(SCHEMAS))
+FEW = TableOptions(tables=frozenset(("connections", "exchanges")))
 CAPTURES = Path(__file__).parents[3] / "captures"
 
 

@@ -75,7 +75,7 @@ pyspark.errors.exceptions.captured.PythonException: An exception was thrown from
         ),
         ("org.apache.spark.SparkException: It is wrong.\n\tat x", "It is wrong."),
         ("java.net.UnknownHostException: a", "java.net.UnknownHostException: a"),
-        ("", "Spark gave up, and does not say why"),
+        ("", "Spark failed without giving a reason"),
     ],
 )
 def test_one_line_says_what_failed(text: str, line: str) -> None:

@@ -17,13 +17,13 @@ from pipeline.split.byte_ranges import START_UNKNOWN, Range, ranges_of
 from pipeline.split.collection import Collection
 from pipeline.split.connection_index import index_range
 from pipeline.storage.filesystems import MIN_READ_BYTES, ReadablePrefix, open_file
-from pipeline.tables.table_builder import Wanted
+from pipeline.tables.table_builder import TableOptions
 from pipeline.tables.table_schemas import SCHEMAS
 from tests.packets import Packet, write
 from tests.pipeline.commands import assert_same, tables_of
 from tests.pipeline.traffic import messy, record_starts
 
-ALL = Wanted(tables=frozenset(SCHEMAS))
+ALL = TableOptions(tables=frozenset(SCHEMAS))
 RANGE_BYTES = 40_000
 
 

@@ -12,7 +12,7 @@ import pytest
 from pipeline.jobs.local_job import dissect, dissect_ranges, plan_ranges
 from pipeline.split.byte_ranges import ranges_of
 from pipeline.split.collection import Collection
-from pipeline.tables.table_builder import Wanted
+from pipeline.tables.table_builder import TableOptions
 from pipeline.tables.table_schemas import SCHEMAS
 from tests.dissector.engine.reading.test_capture import crossing
 from tests.packets import Packet, retimed, write
@@ -20,7 +20,7 @@ from tests.pipeline.commands import assert_same, tables_of
 from tests.pipeline.jobs.test_local_job import divided
 from tests.pipeline.traffic import messy, record_starts
 
-ALL = Wanted(tables=frozenset(SCHEMAS))
+ALL = TableOptions(tables=frozenset(SCHEMAS))
 
 
 def fragmented(order: random.Random, packets: list[Packet]) -> list[Packet]:

@@ -77,7 +77,7 @@ def test_what_fails_leaves_nothing(tmp_path: Path) -> None:
 def test_a_parcel_that_is_cut_off_is_told(tmp_path: Path) -> None:
     with TaskOutputWriter(str(tmp_path), 0) as leaving:
         place = leaving.write_shard(_parcel(0, 0, 0, b"x" * 1000))
-    file = tmp_path / "parcels/000000.arrow"
+    file = tmp_path / "shards/000000.arrow"
     file.write_bytes(file.read_bytes()[:-1])
     with pytest.raises(EOFError):
         list(read_shards(str(tmp_path), [place]))

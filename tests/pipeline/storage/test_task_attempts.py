@@ -18,12 +18,12 @@ from pipeline.split.collection import Collection, inspect_file
 from pipeline.split.connection_index import index_range
 from pipeline.storage.filesystems import open_file
 from pipeline.storage.task_attempts import MAX_ATTEMPTS, MAX_ATTEMPTS_SETTING, will_be_retried
-from pipeline.tables.table_builder import Wanted
+from pipeline.tables.table_builder import TableOptions
 from pipeline.tables.table_schemas import SCHEMAS
 from tests.packets import write
 from tests.pipeline.traffic import messy
 
-ALL = Wanted(tables=frozenset(SCHEMAS))
+ALL = TableOptions(tables=frozenset(SCHEMAS))
 
 
 def _unreadable(path: Path) -> str:

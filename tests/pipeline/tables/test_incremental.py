@@ -18,7 +18,7 @@ from pipeline.tables.dissect_task import SHARDS, dissect_range
 from pipeline.tables.finalize import RowFinisher
 from pipeline.tables.incremental import FIRST_PACKETS, IncrementalDissection
 from pipeline.tables.shared_facts import merge_facts
-from pipeline.tables.table_builder import FACTS, Batch, Wanted
+from pipeline.tables.table_builder import FACTS, Batch, TableOptions
 from pipeline.tables.table_schemas import SCHEMAS
 from tests.dissector.engine.reading.test_capture import beat, heartbeat
 from tests.packets import Wire, write
@@ -26,7 +26,7 @@ from tests.pipeline.commands import assert_same, tables_of
 from tests.pipeline.traffic import TURN_NS, in_turn, messy
 
 CAPTURES = Path(__file__).parents[3] / "captures"
-ALL = Wanted(tables=frozenset(SCHEMAS))
+ALL = TableOptions(tables=frozenset(SCHEMAS))
 
 
 def parcels_of(plan: Plan) -> list[pa.RecordBatch]:
@@ -81,7 +81,7 @@ def test_one_connection_with_most_of_the_bytes_streams_through(tmp_path: Path) -
     for number in range(300):
         talk.client(heartbeat(number, group_instance_id="i" * 1400)).broker(beat(number))
     path = write(tmp_path / "a.pcap", wire.packets)
-    wanted = Wanted(tables=frozenset(("exchanges", "connections")), window_bytes=20_000)
+    options = TableOptions(tables=frozenset(("exchanges", "connections")), window_bytes=20_000)
     plan = plan_ranges(ranges_of(Collection.of([path]), 10_000))
     parcels = parcels_of(plan)
     assert len(parcels) > 40
@@ -93,7 +93,7 @@ def test_one_connection_with_most_of_the_bytes_streams_through(tmp_path: Path) -
             taken += 1
             yield parcel
 
-    fold = IncrementalDissection(plan.files, wanted)
+    fold = IncrementalDissection(plan.files, options)
     rows = after = 0
     for name, batch in fold.feed(counted()):
         if name == "exchanges":

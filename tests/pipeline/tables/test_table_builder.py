@@ -11,7 +11,7 @@ import pytest
 
 from pipeline.jobs.local_job import dissect
 from pipeline.tables.problem_rows import LIMITS
-from pipeline.tables.table_builder import Wanted
+from pipeline.tables.table_builder import TableOptions
 from pipeline.tables.table_schemas import SCHEMAS
 from tests.dissector.cli.test_secrets import PLAYS, SALT, SECRET
 from tests.dissector.engine.reading.test_capture import heartbeat
@@ -22,7 +22,7 @@ from tests.pipeline.test_brokers import lonely
 from tests.pipeline.traffic import later, messy
 
 CAPTURES = Path(__file__).parents[3] / "captures"
-ALL = Wanted(tables=frozenset(SCHEMAS))
+ALL = TableOptions(tables=frozenset(SCHEMAS))
 
 
 @pytest.mark.parametrize("play", PLAYS)
@@ -59,7 +59,7 @@ def test_what_is_wrong_has_a_row_each(tmp_path: Path) -> None:
 def test_only_what_is_wanted_is_made(tables: set[str]) -> None:
     files = [str(CAPTURES / "kafka4-franz-go.pcap")]
     whole = dissect(files, ALL, range_bytes=9000)
-    got = dissect(files, Wanted(tables=frozenset(tables)), range_bytes=9000)
+    got = dissect(files, TableOptions(tables=frozenset(tables)), range_bytes=9000)
     assert got.keys() == tables
     for name, table in got.items():
         assert in_order(table) == in_order(whole[name])
@@ -69,8 +69,8 @@ def test_only_wanted_fields_are_given() -> None:
     files = [str(CAPTURES / "kafka4-franz-go.pcap")]
     path = "topic_data.partition_data.index"
     whole = dissect(files, ALL)["fields"]
-    wanted = Wanted(tables=frozenset(("fields",)), fields=frozenset((path,)))
-    some = dissect(files, wanted)["fields"].to_pylist()
+    options = TableOptions(tables=frozenset(("fields",)), fields=frozenset((path,)))
+    some = dissect(files, options)["fields"].to_pylist()
     assert some == [row for row in whole.to_pylist() if row["path"] == path]
     assert some
 

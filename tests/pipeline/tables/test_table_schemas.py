@@ -10,7 +10,7 @@ import pytest
 from dissector import Options, Schemas
 from dissector.engine.reading.capture import Capture
 from pipeline.jobs.local_job import dissect
-from pipeline.tables.table_builder import Wanted
+from pipeline.tables.table_builder import TableOptions
 from tests import definitions
 
 TABLES = frozenset(("exchanges", "fields", "messages", "problems"))
@@ -20,9 +20,9 @@ TABLES = frozenset(("exchanges", "fields", "messages", "problems"))
 def test_tables_by_definitions(tmp_path: Path, count: int) -> None:
     source = definitions.vendor(tmp_path / "vendor")
     path = definitions.talk_of_pings(tmp_path / "a.pcap", source, count)
-    wanted = Wanted(tables=TABLES, schemas=Schemas.of(source))
+    options = TableOptions(tables=TABLES, schemas=Schemas.of(source))
     # As a job sends it to a task, wherever that runs.
-    made = dissect([path], pickle.loads(pickle.dumps(wanted)))
+    made = dissect([path], pickle.loads(pickle.dumps(options)))
     expected = Capture([path], Options(schemas=Schemas.of(source))).exchanges()
     assert made["exchanges"].column("api").to_pylist() == expected["api"].to_list()
     assert made["exchanges"].column("problems").to_pylist() == expected["problems"].to_list()
@@ -31,5 +31,5 @@ def test_tables_by_definitions(tmp_path: Path, count: int) -> None:
     assert {"points.topic", "access_token", "node"} <= paths
     assert "hush" not in str(made["messages"].to_pylist()) + str(made["fields"].to_pylist())
     assert made["problems"].num_rows == 2 * count
-    without = dissect([path], Wanted(tables=TABLES))
+    without = dissect([path], TableOptions(tables=TABLES))
     assert set(without["exchanges"].column("api").to_pylist()) == {"Metadata", "api 600"}

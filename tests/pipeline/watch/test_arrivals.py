@@ -33,7 +33,7 @@ def test_a_late_file_is_told() -> None:
         "first_packet": 10,
         "latest_ns": 20,
         "clock_ns": 25,
-        "problem": "came late: files that begin after it were read before",
+        "problem": "late: files that begin after it were read before it",
     }
     assert arrivals.add_files([_file("d", 30)])[0]["problem"] is None
 

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 from pipeline.split.task_spill import OutputLocation, read_rows_of
-from pipeline.tables.table_builder import Wanted
+from pipeline.tables.table_builder import TableOptions
 from pipeline.tables.table_schemas import SCHEMAS
 from pipeline.watch.batch_facts import BatchFacts
 from pipeline.watch.ingest import FILE_PART, split_file
@@ -30,21 +30,21 @@ PARTS = 3
 def batches(files: Sequence[str], together: int, tmp_path: Path) -> Iterator[list[OutputLocation]]:
     """Do what a watch does, without Spark, with so many files at a time; yield what is left."""
     setting = WatchSettings(
-        str(tmp_path / "work"), Wanted(tables=frozenset(SCHEMAS)), PARTS, TURN_NS
+        str(tmp_path / "work"), TableOptions(tables=frozenset(SCHEMAS)), PARTS, TURN_NS
     )
     states = {part: pickle.dumps(OperatorState()) for part in (FILE_PART, *range(PARTS))}
     for at in range(0, len(files), together):
         notes = defaultdict(list)
         for file in files[at : at + together]:
-            for each in split_file(file, setting.work, PARTS, setting.wanted):
+            for each in split_file(file, setting.work, PARTS, setting.options):
                 for note in each.to_pylist():
                     notes[note["part"]].append(note)
         left = []
         for part, state in states.items():
             kept = pickle.loads(state)
-            left += kept.take(part, notes[part], setting)
+            left += kept.process_files(part, notes[part], setting)
             states[part] = pickle.dumps(kept)
-        yield [(note["left"], note["source"], note["tables"]) for note in left]
+        yield [(note["folder"], note["source"], note["tables"]) for note in left]
 
 
 def watched(files: Sequence[str], together: int, tmp_path: Path) -> dict[str, pa.Table]:

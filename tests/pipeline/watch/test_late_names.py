@@ -19,7 +19,7 @@ from pipeline.storage.atomic_files import join_path
 from pipeline.storage.filesystems import locate
 from pipeline.storage.parquet_store import NULL_PARTITION, TableWriter
 from pipeline.tables.finalize import RowFinisher
-from pipeline.tables.table_builder import Wanted
+from pipeline.tables.table_builder import TableOptions
 from pipeline.tables.table_schemas import SCHEMAS
 from pipeline.watch.batch_facts import BatchFacts
 from pipeline.watch.late_names import LateNames, files_to_name, rewrite_with_names
@@ -32,7 +32,7 @@ from tests.pipeline.tables.test_finalize import batch as rows_of
 from tests.pipeline.traffic import TURN_NS
 from tests.pipeline.watch.test_batch_facts import batches
 
-ALL = Wanted(tables=frozenset(SCHEMAS))
+ALL = TableOptions(tables=frozenset(SCHEMAS))
 ID = str(ORDERS_ID)
 
 
@@ -52,7 +52,7 @@ def _write(out: Path, number: int, places: list[OutputLocation]) -> list[str]:
     """Do what is done with a batch of files; return which files were written again."""
     known = BatchFacts.of(str(out), number, places)
     writing = BatchWriter(str(out), number, ALL, known)
-    rows = [{"group": 0, "left": a, "source": b, "tables": c} for a, b, c in places]
+    rows = [{"group": 0, "folder": a, "source": b, "tables": c} for a, b, c in places]
     list(writing.write([pa.RecordBatch.from_pylist(rows)]))
     paths = files_to_name(str(out), number, known.new_names)
     if paths:
@@ -126,7 +126,7 @@ def test_a_file_that_was_taken_away_to_be_replaced_is_put_back(tmp_path: Path) -
 class _Full(RowFinisher):
     """Fails when the rows are half written."""
 
-    def named(self, name: str, batch: pa.RecordBatch) -> pa.RecordBatch:
+    def fill_in_names(self, name: str, batch: pa.RecordBatch) -> pa.RecordBatch:
         raise OSError("the disk is full")
 
 

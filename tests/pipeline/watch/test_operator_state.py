@@ -11,7 +11,7 @@ import pytest
 
 from pipeline.split.task_spill import read_rows
 from pipeline.tables.incremental import FIRST_PACKETS
-from pipeline.tables.table_builder import Wanted
+from pipeline.tables.table_builder import TableOptions
 from pipeline.tables.table_schemas import SCHEMAS
 from pipeline.watch.ingest import FILE_PART, split_file
 from pipeline.watch.operator_state import MIN_FILE_NAMES, IngestRow, OperatorState, WatchSettings
@@ -24,7 +24,9 @@ PARTS = 2
 
 
 def _setting(tmp_path: Path) -> WatchSettings:
-    return WatchSettings(str(tmp_path / "work"), Wanted(tables=frozenset(SCHEMAS)), PARTS, TURN_NS)
+    return WatchSettings(
+        str(tmp_path / "work"), TableOptions(tables=frozenset(SCHEMAS)), PARTS, TURN_NS
+    )
 
 
 def _files(tmp_path: Path, packets: list[Packet], count: int) -> list[str]:
@@ -39,7 +41,7 @@ def _notes(files: list[str], setting: WatchSettings) -> dict[int, list[IngestRow
     """Return what parts are told of files that come together."""
     found: dict[int, list[IngestRow]] = {part: [] for part in (FILE_PART, *range(PARTS))}
     for file in files:
-        for batch in split_file(file, setting.work, PARTS, setting.wanted):
+        for batch in split_file(file, setting.work, PARTS, setting.options):
             for row in batch.to_pylist():
                 found[row["part"]].append(row)
     return found
@@ -50,7 +52,7 @@ def _rows(left: list[IngestRow], table: str) -> list[pa.RecordBatch]:
         row
         for note in left
         if table in note["tables"]
-        for batch in read_rows(note["left"], table, note["source"])
+        for batch in read_rows(note["folder"], table, note["source"])
         for row in batch.to_pylist()
     ]
 
@@ -70,7 +72,7 @@ def test_it_does_not_matter_which_files_come_together(
         notes = _notes(files[at : at + together], setting)
         for part, state in kept.items():
             mine = pickle.loads(state)
-            left = mine.take(part, notes[part], setting)
+            left = mine.process_files(part, notes[part], setting)
             kept[part] = pickle.dumps(mine)
             for table in rows:
                 rows[table] += len(_rows(left, table))

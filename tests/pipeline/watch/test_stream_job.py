@@ -19,7 +19,7 @@ from pipeline.jobs.query import read
 from pipeline.jobs.session import has_reader
 from pipeline.split.byte_ranges import Range
 from pipeline.split.connection_index import index_range
-from pipeline.tables.table_builder import Wanted
+from pipeline.tables.table_builder import TableOptions
 from pipeline.tables.table_schemas import SCHEMAS
 from pipeline.watch.stream_job import CHECKPOINT, IDLE_NS, Watch
 from tests.dissector.cli.plays import ORDERS_ID, shop
@@ -30,7 +30,7 @@ from tests.pipeline.traffic import later, messy
 
 pytestmark = pytest.mark.spark
 
-ALL = Wanted(tables=frozenset(SCHEMAS))
+ALL = TableOptions(tables=frozenset(SCHEMAS))
 
 
 class Failing(Watch):
@@ -116,7 +116,7 @@ def test_rows_are_those_of_one_process_over_a_restart(spark: SparkSession, tmp_p
     _assert_as_one_process(spark, out, sorted(folder.iterdir()), tmp_path)
     assert (out / CHECKPOINT).exists()
     assert not (out / "_work").exists()
-    with pytest.raises(UsageError, match="was begun with 2 parts, not 3"):
+    with pytest.raises(UsageError, match="was started with 2 parts, not 3"):
         replace(watch, parts=3).start(spark)
 
 
@@ -124,7 +124,7 @@ def test_where_spark_has_no_reader_that_is_told(spark: SparkSession, tmp_path: P
     """Whatever Arrow can read and write: the folder and the checkpoint are Spark's own."""
     here, there = str(tmp_path), "s3a://bucket/captures"
     for folder, out in ((there, here), (here, there)):
-        with pytest.raises(UsageError, match=f"lacks, for {there}$"):
+        with pytest.raises(UsageError, match=f"can't read {there}, which --watch needs$"):
             Watch(folder, out, ALL).start(spark)
     with pytest.raises(UsageError, match="none: there is no such folder"):
         Watch(f"{tmp_path}/none", f"{tmp_path}/out", ALL).start(spark)
@@ -145,7 +145,7 @@ def test_late_missing_and_broken_files_are_told(spark: SparkSession, tmp_path: P
     _take(spark, watch)
     told = read(spark, str(out), "problems").where("kind = 'file'").collect()
     assert sorted((Path(row["capture"]).name, row["problem"]) for row in told) == [
-        ("a.pcap1", "came late: files that begin after it were read before"),
+        ("a.pcap1", "late: files that begin after it were read before it"),
         ("a.pcap2", "a file is missing before it: number 1"),
         (broken.name, "not a capture: text"),
     ]

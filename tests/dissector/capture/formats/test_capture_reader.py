@@ -122,16 +122,16 @@ def test_pcapng_simple_and_obsolete_packets_and_blocks_without_any() -> None:
 @pytest.mark.parametrize(
     ("bad", "what"),
     [
-        (enhanced(b"x", 1, 7), "a packet of an interface that was not described at byte 76"),
-        (block(6, b"short"), "a block too short for its kind at byte 48"),
+        (enhanced(b"x", 1, 7), "packet of an undescribed interface at byte 76"),
+        (block(6, b"short"), "block too short for its type at byte 48"),
         (
             block(6, struct.pack("<IIIII", 0, 0, 1, 99, 99) + b"ab"),
-            "a packet of 99 bytes in a shorter block at byte 76",
+            "packet of 99 bytes in a shorter block at byte 76",
         ),
-        (enhanced(b"x", 1)[:-1] + b"\x01", "a block's two lengths differ at byte 48"),
+        (enhanced(b"x", 1)[:-1] + b"\x01", "the two lengths of a block differ at byte 48"),
         (
             block(1, struct.pack("<HHIHH", 1, 0, 0, 9, 99)),
-            "an option longer than its block at byte 64",
+            "option longer than its block at byte 64",
         ),
     ],
 )
@@ -144,9 +144,12 @@ def test_pcapng_goes_on_after_a_bad_block(bad: bytes, what: str) -> None:
 @pytest.mark.parametrize(
     ("bad", "what"),
     [
-        (struct.pack("<II", 6, 4) + bytes(8), "a block of 4 bytes is none"),
-        (struct.pack("<II", 6, 1 << 30) + bytes(8), "a block of 1,073,741,824 bytes is none"),
-        (struct.pack("<III", 0x0A0D0D0A, 28, 5) + bytes(16), "a section without byte order"),
+        (struct.pack("<II", 6, 4) + bytes(8), "invalid block length 4"),
+        (struct.pack("<II", 6, 1 << 30) + bytes(8), "invalid block length 1,073,741,824"),
+        (
+            struct.pack("<III", 0x0A0D0D0A, 28, 5) + bytes(16),
+            "section header with an invalid byte-order magic",
+        ),
     ],
 )
 def test_pcapng_stops_where_lengths_are_lost(bad: bytes, what: str) -> None:
@@ -160,7 +163,7 @@ def test_pcap_stops_at_a_record_that_can_not_be() -> None:
     windows = read(data)
     assert len(rows(windows)) == 1
     assert problems(windows) == [
-        "-: at byte 60: a packet of 1,073,741,824 bytes is none: reading stops"
+        "-: at byte 60: invalid packet length 1,073,741,824: reading stops"
     ]
 
 
@@ -293,7 +296,7 @@ def test_zeros_behind_gzip_are_padding_and_other_bytes_are_told() -> None:
     data = gzip.compress(pcap(PACKETS))
     assert problems(read(data + bytes(512))) == []
     (said,) = problems(read(data + b"more"))
-    assert said.endswith("bytes after the end of the gzip data are none")
+    assert said.endswith("bytes after the end of the gzip data are no gzip data")
 
 
 @pytest.mark.parametrize(
