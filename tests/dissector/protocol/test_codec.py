@@ -79,8 +79,8 @@ def test_few_messages_compile_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
 
         monkeypatch.setattr(emit, name, making)
 
-    counted("reader")
-    counted("writer")
+    counted("compile_reader")
+    counted("compile_writer")
     found = api(12)
     assert found is not None
     fresh = found.request.codec(4)
@@ -90,10 +90,10 @@ def test_few_messages_compile_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     assert made == []
     for _ in range(module.COMPILE_AFTER):
         assert codec.parse_stream(io.BytesIO(DATA)) == BODY
-    assert made == ["reader"]
+    assert made == ["compile_reader"]
     for _ in range(module.COMPILE_AFTER):
         assert codec.build(BODY) == DATA
-    assert made == ["reader"]
+    assert made == ["compile_reader"]
     for _ in range(module.COMPILE_AFTER):
         assert codec.build(BODY) == DATA
-    assert made == ["reader", "writer"]
+    assert made == ["compile_reader", "compile_writer"]

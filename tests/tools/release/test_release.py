@@ -244,7 +244,7 @@ def _bad_definition(path: Path) -> Path:
     ("made", "words"),
     [
         (lambda path: path, "No such file"),
-        (_no_jar, "no JAR"),
+        (_no_jar, "neither a JAR nor a folder"),
         (_empty_jar, "no message definitions"),
         (_bad_definition, "BadRequest.json"),
     ],
