@@ -35,6 +35,9 @@ COMMANDS = ("dissect", "pairs", "streams", "records", "stats", "schema")
 EXIT_BUG = 70
 """Exit status for a bug of the program itself; 1 means that a check found something."""
 
+_INSTALL_FOLDER = Path(__file__).parents[2]
+"""The folder of our packages."""
+
 # From Typer's own copy of Click or from Click itself, depending on Typer's version.
 _USAGE_ERROR: type[Exception] = typer.BadParameter.__mro__[2]
 
@@ -83,16 +86,26 @@ def _plugin_commands(named: str | None) -> Plugins:
 
 def _load_plugin(plugin: EntryPoint) -> Callable[..., Any]:
     """Load a command; if that fails, return a command that reports the failure."""
+    package = plugin.module.partition(".")[0]
+    file = _location(package)
+    is_ours = plugin.dist is not None and plugin.dist.name == "kafkashark"
+    if is_ours and file and Path(file).parent != _INSTALL_FOLDER / package:
+        # A foreign module is not executed, as `--help` loads all commands.
+        return _failing_command(f"{plugin.name} can't be loaded: {file} hides the package")
     try:
         command: Callable[..., Any] = plugin.load()
-    except (Exception, SystemExit) as error:  # a foreign script of the same name may exit
-        package = plugin.module.partition(".")[0]
-        spec = find_spec(package)
-        file = spec and spec.origin
-        message = f"{plugin.name} can't be loaded: {type(error).__name__}: {error}"
+    except (Exception, SystemExit) as error:  # a module of a foreign command may exit
         hint = f" ({package!r} is {file} here)" if file else ""
+        message = f"{plugin.name} can't be loaded: {type(error).__name__}: {error}"
         return _failing_command(message + hint)
     return command
+
+
+def _location(package: str) -> str:
+    """Return the file of a package or module, or the folder of one without `__init__.py`."""
+    spec = find_spec(package)
+    folders = list((spec and spec.submodule_search_locations) or ())
+    return (spec and spec.origin) or (folders[0] if folders else "")
 
 
 def _failing_command(what: str) -> Callable[..., Any]:
