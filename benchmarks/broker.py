@@ -1,10 +1,11 @@
 """
-A broker that does nothing but answer at once, in a process of its own.
+A broker that responds to each request immediately, in a process of its own.
 
     python -m benchmarks.broker PARTITIONS
 
-prints its port. Produce is read once a connection; what follows is answered alike, with the offset
-counted on. What all connections are told is built once. So the broker costs next to nothing.
+prints its port. Each connection decodes only its first Produce request; the response becomes a
+template for the next ones, with an increasing offset. Other responses are cached for all
+connections. So the broker costs next to nothing.
 """
 
 from __future__ import annotations
@@ -27,12 +28,12 @@ from tests.replay.support.scripted import filled
 TOPIC = "orders"
 
 _OFFSET = 0x0123456789ABCDEF
-"""Stands in the template of an answer where the offset goes."""
+"""Placeholder of the offset in the template of a Produce response."""
 
 
 @contextlib.contextmanager
 def answering(partitions: int) -> Iterator[int]:
-    """Run a broker with one topic of so many partitions; yield its port."""
+    """Run a broker with one topic of `partitions` partitions; yield its port."""
     command = (sys.executable, "-m", "benchmarks.broker", str(partitions))
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
@@ -58,7 +59,7 @@ class Answering(asyncio.Protocol):
         self._transport = transport
 
     def data_received(self, data: bytes) -> None:
-        """Answer all whole requests together."""
+        """Write the responses to all complete requests together."""
         arrived = self._arrived
         arrived += data
         start, there = 0, len(arrived)
@@ -100,7 +101,7 @@ class Answering(asyncio.Protocol):
 
 
 def _body(key: int, version: int, said: dict[str, Any]) -> bytes:
-    """Return an answer from behind its correlation id."""
+    """Return the bytes of a response after its correlation id."""
     found = api(key)
     assert found is not None
     tags = b"\0" * response_header_version(key, version)
@@ -109,12 +110,12 @@ def _body(key: int, version: int, said: dict[str, Any]) -> bytes:
 
 @cache
 def _told(key: int, version: int, port: int, partitions: int) -> bytes:
-    """Return what is answered to all alike."""
+    """Return a response that is the same for all connections, from its header's tags on."""
     return _body(key, version, _said(api_name(key), port, partitions))
 
 
 def _said(name: str, port: int, partitions: int) -> dict[str, Any]:
-    """Return what an answer says beside zeros."""
+    """Return the fields of a response that are not zero."""
     if name == "ApiVersions":
         return {
             "api_keys": [
@@ -136,7 +137,7 @@ def _said(name: str, port: int, partitions: int) -> dict[str, Any]:
 
 
 def _stored(request: Container) -> dict[str, Any]:
-    """Return what an answer to Produce says beside zeros."""
+    """Return the fields of a Produce response that are not zero."""
     (topic,) = request.topic_data
     (partition,) = topic.partition_data
     answers = [{"index": partition.index, "base_offset": _OFFSET}]

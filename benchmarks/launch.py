@@ -1,10 +1,10 @@
 """
-Runs a command from a small process; prints status, seconds, peak of memory, processor time.
+Runs a command from a small process; prints status, seconds, peak memory, processor time.
 
     python -I -S benchmarks/launch.py OUTPUT COMMAND...
 
-A process begins as a copy of who starts it, and Linux takes the peak of that copy for one of its
-own: started from a benchmark of 350 MB, `true` had 350 MB. Source: Linux, `exec_mmap` in fs/exec.c.
+A process begins as a copy of its parent, and Linux counts the peak of that copy as its own: `true`
+had 350 MB when a benchmark of 350 MB started it. Source: Linux, `exec_mmap` in fs/exec.c.
 """
 
 from __future__ import annotations

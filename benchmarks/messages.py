@@ -141,7 +141,7 @@ def _kio(key: int, version: int, kind: Kind, data: bytes) -> _Calls:
 
 
 def _plain(fields: tuple[Field, ...], version: int, data: bytes) -> _Calls:
-    """The flexible version of a message as one would write it in Construct by hand."""
+    """Return calls for a flexible version, declared as one would by hand in Construct."""
     struct = _struct(fields, version)
     value = struct.parse(data)
     assert struct.build(value) == data
@@ -162,7 +162,7 @@ def _of(each: Field, version: int) -> construct.Construct:
 
 
 def _compact(item: Callable[[Any], construct.Construct]) -> construct.Construct:
-    """The length plus one, and so many items; null is 0, and is none of them."""
+    """Return a construct of the length plus one and the items; 0 is null."""
     return construct.FocusedSeq(
         "content",
         "count" / construct.Rebuild(construct.VarInt, _count),

@@ -30,7 +30,7 @@ IN_PROPORTION = 0.8
 EXCHANGES = TableOptions(tables=frozenset(("exchanges",)))
 
 SETTINGS = {"spark.driver.memory": "2g", "spark.ui.enabled": "true", "spark.ui.port": "0"}
-"""The shuffle's bytes are asked of what Spark shows on its pages."""
+"""The REST API of Spark's UI reports the bytes of the shuffle."""
 
 
 def rows(folder: Path) -> Iterator[Row]:
@@ -51,13 +51,13 @@ def rows(folder: Path) -> Iterator[Row]:
 
 
 def _of_elephants(folder: Path) -> Iterator[Row]:
-    """Yield what workers take of memory for one connection with about half of all bytes."""
+    """Compare the memory of workers for one connection with about half of all bytes."""
     peaks, sizes = [], []
     for count in (FILES // 4, FILES):
         files = elephants(folder / f"elephants-{count}", count)
         with open_session("local[2]", SETTINGS) as spark:
             make_tables(spark, Request(files, str(folder / "out"), EXCHANGES, overwrite=True))
-            # The same workers are asked, as Spark keeps them; queries have others.
+            # Spark reuses the workers of the job for this; queries have others.
             asked = spark.sparkContext.parallelize(range(16), 16)
             peaks.append(max(asked.mapPartitions(_peak).collect()))
         sizes.append(sum(Path(file).stat().st_size for file in files))
@@ -70,7 +70,7 @@ def _of_elephants(folder: Path) -> Iterator[Row]:
 
 
 def _peak(_: Iterable[int]) -> Iterator[int]:
-    """Tell the most memory that a worker has had."""
+    """Yield the peak resident memory of a worker in bytes."""
     status = Path("/proc/self/status").read_text()
     line = next(each for each in status.splitlines() if each.startswith("VmHWM"))
     yield int(line.split()[1]) << 10
@@ -87,7 +87,7 @@ def elephants(folder: Path, count: int) -> list[str]:
 
 
 def rotated(folder: Path) -> list[str]:
-    """Write captures of connections that go on through all of them."""
+    """Write captures of connections that span all of them."""
     folder.mkdir()
     packets = traffic(300)
     files = [folder / f"{number}.pcap" for number in range(FILES)]
@@ -104,7 +104,7 @@ def contained(folder: Path) -> list[Path]:
 
 
 def _compared(spark: SparkSession, what: str, files: Sequence[str], folder: Path) -> Iterator[Row]:
-    # In turns: a machine that others use as well is not equally fast for long.
+    # Alternately, because the speed of a shared machine varies.
     jobs, pairs = zip(
         *((_job(spark, files, folder), _two(files, folder)) for _ in range(RUNS)), strict=True
     )

@@ -3,8 +3,8 @@ Where the time of a command goes.
 
     python -m benchmarks.profile pairs large.pcap -T parquet -o pairs.parquet --jobs 1
 
-runs the command and says how much processor time each module took, in its own code and in the
-compiled loops that it calls. What libraries do in threads of their own stands in a line by itself.
+runs the command and prints the processor time of each module, in its own code and in the compiled
+kernels that it calls. Work of libraries in threads of their own has a line of its own.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from types import FrameType
 from typing import NamedTuple
 
 INTERVAL_S = 0.0005
-"""Between two looks; a thread's processor time since the last is the work it is found at."""
+"""Sampling interval; processor time since the last sample counts for a thread's current place."""
 
 LEAST_SHARE = 0.01
-"""What takes less stands together in the last line."""
+"""Modules with a smaller share are summed up in one line."""
 
 BEFORE, MODULES, LOOPS = "start of Python", "loading of modules", "loading of compiled loops"
 THREADS, REST = "libraries in their own threads", "everything else"
@@ -30,7 +30,7 @@ _LOADERS = ("dissector.kernel.variants", "dissector.kernel.compiler")
 
 
 class Place(NamedTuple):
-    """What a thread is found at: a module, or a part of the start; and whether in a loop of it."""
+    """Where a thread is: a module or a part of the start, and whether in one of its kernels."""
 
     name: str
     in_loop: bool = False
@@ -38,7 +38,7 @@ class Place(NamedTuple):
 
 class Profile:
     """
-    Looks at all threads of this process from a thread of its own, in a `with` block.
+    Samples all threads of this process from a thread of its own, in a `with` block.
 
     Attributes:
         seconds: Processor time by place.
@@ -71,12 +71,12 @@ class Profile:
         self._own_s = time.thread_time()
 
     def _look(self) -> None:
-        """Note what each thread has done since the last look."""
+        """Add the processor time of each thread since the last sample to its place."""
         clocks = {}
         for number, frame in sys._current_frames().items():
             if number == self._thread.ident:
                 continue
-            # The thread is there as long as this one runs Python.
+            # The thread can't end while this one holds the interpreter lock.
             clocks[number] = time.clock_gettime(time.pthread_getcpuclockid(number))
             # One that comes from a library may have been at other work before.
             spent_s = clocks[number] - self._clocks.get(number, clocks[number])
@@ -85,7 +85,7 @@ class Profile:
 
 
 def place(frame: FrameType | None) -> Place:
-    """Return what a stack is found at."""
+    """Return the place of a stack."""
     modules = list(_modules(frame))
     if any(code == "<module>" and name != "__main__" for name, code in modules):
         return Place(MODULES)
@@ -109,7 +109,7 @@ def _modules(frame: FrameType | None) -> Iterator[tuple[str, str]]:
 
 
 def lines(seconds: Counter[Place]) -> Iterator[str]:
-    """Yield a table: what took most comes first."""
+    """Yield the lines of a table, the most expensive module first."""
     total = seconds.total()
     names = Counter[str]()
     for each, spent_s in seconds.items():

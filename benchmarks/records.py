@@ -23,7 +23,7 @@ RECORD_BYTES = 165
 _VALUE = b'{"order": %9d, "state": "%-9s", "amount": %9.2f, "trace": "%032x", "note": "%-25s"}'
 
 BATCHES = 400
-"""Each is different, so that they come from memory as they would in a capture."""
+"""Each is different, so that they are read from memory, not from the cache, as in a capture."""
 
 
 def rows() -> Iterator[Row]:

@@ -37,7 +37,7 @@ MANY = 1000
 RUNS = 3
 BATCHES, BATCH_RECORDS = 20, 500
 VERSION = 12
-"""Of Produce: the last one that names topics."""
+"""Of Produce: the last version with topic names."""
 
 WRITES, WRITE_RECORDS, WRITTEN = 80, 5_000, 20
 """
@@ -46,7 +46,7 @@ partitions: the embedded broker keeps 5 MB of each.
 """
 
 MOCK_VERSION, FETCH_VERSION = 10, 11
-"""Of Produce and Fetch: what the embedded broker knows."""
+"""Versions of Produce and Fetch that the embedded broker supports."""
 
 IN_FLIGHT = 5
 PAUSE_NS = 100_000_000
@@ -57,7 +57,7 @@ class Producer(Client):
     """A client that sends small batches to a partition of its own, so many at a time."""
 
     def bursts(self, requests: int) -> Iterator[list[Exchange]]:
-        """Yield what is in flight together."""
+        """Yield the exchanges in groups of `IN_FLIGHT` requests."""
         made = [exchange(self.number, offset) for offset in range(requests)]
         for start in range(0, requests, IN_FLIGHT):
             yield made[start : start + IN_FLIGHT]
@@ -75,7 +75,7 @@ class Producer(Client):
 
 
 def exchange(partition: int, offset: int) -> Exchange:
-    """Return the frames of one Produce request of one record, and its answer."""
+    """Return the frames of one Produce request with one record, and of its response."""
     record = LegacyRecord(0, 0, 0, 0, 1, 0, 1_700_000_000_000, b"key-%d" % offset, b"v" * 100)
     return written(partition, offset, new_batch([record]).to_bytes())
 
@@ -105,10 +105,10 @@ def written(partition: int, offset: int, records: bytes, version: int = VERSION)
 
 
 class Talker(Client):
-    """A client that asks when it has its answer."""
+    """A client with one request in flight at a time."""
 
     def talk(self, exchanges: Iterable[Exchange]) -> Iterator[Packet]:
-        """Yield the packets of requests and answers."""
+        """Yield the packets of requests and responses."""
         yield from self._handshake()
         for request, response in exchanges:
             assert response is not None
@@ -218,7 +218,7 @@ def _rate(folder: Path, requests: int, connections: int) -> Row:
     file = capture(folder / "produce.pcap", requests, connections)
     with answering(connections) as port, Plan.of(file) as plan:
         asyncio.run(bare(port, requests // 10, connections))
-        # In turns: a machine that others use as well is not equally fast for long.
+        # Alternately, because the speed of a shared machine varies.
         peers, owns = zip(
             *(
                 (asyncio.run(bare(port, requests, connections)), _replayed(plan, port).elapsed_ns)
@@ -262,7 +262,7 @@ def _consumed(folder: Path) -> Row:
 
 
 def _one_after_another(talks: Sequence[Sequence[Exchange]]) -> Iterator[Packet]:
-    """Yield the packets of connections of which each begins when the one before is over."""
+    """Yield the packets of connections, each of which begins after the end of the previous one."""
     now_ns, order = 0, random.Random(7)
     for number, exchanges in enumerate(talks):
         client = Talker(number, Traffic(), order, now_ns, [0, 0])

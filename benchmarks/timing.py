@@ -24,7 +24,7 @@ class Row(NamedTuple):
     Attributes:
         what: What is timed.
         peer: Against what.
-        ratio: How many times less time (or memory) we take.
+        ratio: The peer's time (or memory) divided by ours.
         figures: What was measured.
         target: The ratio to reach, if one is set.
     """
@@ -44,7 +44,7 @@ class Run(NamedTuple):
 
 
 def process(command: Sequence[str], output: Path | None = None, runs: int = 3) -> Run:
-    """Return the least that a whole process took; what it prints goes to a file, or nowhere."""
+    """Return the shortest run of a process; its output goes to a file or is discarded."""
     return min(_process(command, output or Path(os.devnull)) for _ in range(runs))
 
 
@@ -59,7 +59,7 @@ def _process(command: Sequence[str], output: Path) -> Run:
 
 @cache
 def _environment() -> dict[str, str]:
-    """Return one in which Python keeps the modules that it has compiled, as installed ones are."""
+    """Return an environment in which Python caches compiled modules, as for installed ones."""
     folder = tempfile.TemporaryDirectory()
     atexit.register(folder.cleanup)
     kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}

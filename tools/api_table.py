@@ -36,7 +36,7 @@ def _flexible_from(each: Api) -> str:
 
 
 def written_into(text: str) -> str:
-    """Return a text with the table of today between its marks."""
+    """Return a text with the current table between its marks."""
     before, begin, rest = text.partition(BEGIN)
     _, end, after = rest.partition(END)
     if not begin or not end:

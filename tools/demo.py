@@ -33,7 +33,7 @@ STEPS = (
 )
 
 LINES = 25
-"""So many lines of each are shown."""
+"""Limit of the lines shown for each command."""
 
 
 def demo() -> int:

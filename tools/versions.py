@@ -30,7 +30,7 @@ SMOKE = (
     "tests/replay/client/test_broker_connection.py",
     "tests/replay/mock/test_librdkafka_mock.py",
 )
-"""Tests that meet each library: compiled loops, columns, codecs, commands, sockets."""
+"""Tests that use each library: kernels, columns, codecs, commands, sockets."""
 
 FAST = "not (broker or long or spark)"
 
@@ -78,11 +78,11 @@ class Environment:
 
 
 def installed(version: str) -> str | None:
-    """Return an interpreter of a version: on the path, or among those of pyenv."""
+    """Return an interpreter of a version, from the path or from pyenv."""
     pyenv = Path(os.environ.get("PYENV_ROOT", "~/.pyenv")).expanduser()
     found = [shutil.which(f"python{version}"), *pyenv.glob(f"versions/{version}.*/bin/python")]
     for each in filter(None, found):
-        # A shim of pyenv is there although its version is not chosen.
+        # A shim of pyenv exists even if its version is not selected.
         if subprocess.run([each, "-c", ""], capture_output=True).returncode == 0:
             return str(each)
     return None

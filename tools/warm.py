@@ -1,8 +1,8 @@
 """
-Compiles the loops over columns, so that neither tests nor a first use of a command wait for it.
+Compiles the kernels in advance, so that neither tests nor the first use of a command wait.
 
-They are kept in the user's cache. `python -m tools.warm` reads small captures with every command
-that has loops, as if each loop had much to do.
+The user's cache keeps them. `python -m tools.warm` reads small captures with every command that
+has kernels, and compiles each kernel however little data it gets.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ COMMANDS = (
 
 
 def warm() -> None:
-    """Run all commands, every loop compiled."""
+    """Run all commands with every kernel compiled."""
     call.COMPILE_FROM = call.LOAD_FROM = 0
     with tempfile.TemporaryDirectory() as folder:
         for name, form, *more in COMMANDS:

@@ -1,5 +1,5 @@
 """
-What a release of Kafka declares, against what `dissector/protocol` does.
+Compares the declarations of a Kafka release with those in `dissector/protocol`.
 
-`python -m tools.release JAR...` prints each difference; with `--write` it takes them over.
+`python -m tools.release JAR...` prints each difference; `--write` applies them.
 """

@@ -14,7 +14,7 @@ OURS, THEIRS = "declared here", "in the release"
 
 def differences(name: str, ours: Schema, theirs: Schema) -> Iterator[str]:
     """
-    Yield what a release has otherwise, a line each.
+    Yield the differences of a release from our declaration, a line each.
 
     Versions that the release does not have are not compared: ours are all that ever existed.
     """
@@ -66,7 +66,7 @@ def _field(place: str, mine: Field | None, yours: Field, scope: set[int]) -> Ite
 
 
 def _is_moved(found: list[Pair], ours: Fields, version: int) -> bool:
-    """Return whether fields without a tag that both have come in another order."""
+    """Return whether the untagged fields of both declarations differ in order."""
     both = [
         mine
         for mine, yours in found

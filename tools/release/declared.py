@@ -33,7 +33,7 @@ NOT_READ = {
     "ProducerSnapshot": "a file of a broker",
     "SubscriptionInfoData": "user data of Kafka Streams",
 }
-"""Definitions of what never is on the wire, or is read by code of its own."""
+"""Definitions that are never on the wire, or that other code decodes."""
 
 
 @dataclass(frozen=True)

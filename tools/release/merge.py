@@ -1,4 +1,4 @@
-"""Two declarations of a message become one: the release's, and what ours knows beside it."""
+"""Merges two declarations of a message: the release's, and what only ours contains."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def pairs(ours: Fields, theirs: Fields, scope: set[int]) -> list[Pair]:
     """
     Pair fields by Kafka's names, in the order of the release.
 
-    What only we have stays behind the field that it follows.
+    A field that only we declare stays after its predecessor.
     """
     free = dict(enumerate(ours))
     out: list[Pair] = []
@@ -104,12 +104,12 @@ def pairs(ours: Fields, theirs: Fields, scope: set[int]) -> list[Pair]:
 
 
 def clip(versions: Versions, scope: set[int]) -> set[int]:
-    """Return the versions of a range that matter."""
+    """Return the versions of a range that are in the scope."""
     return {each for each in scope if each in versions}
 
 
 def default_of(field: Field) -> object:
-    """Return a default so that a type's own zero is the same as none."""
+    """Return a field's default; the zero of its type stands for no default."""
     if field.default is ... and (field.type == "struct" or field.type.startswith("[]")):
         return ...
     return field.zero(0)

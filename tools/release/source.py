@@ -15,7 +15,7 @@ NOTATION = {
     *("Array", "Struct", "Bool", "String", "Bytes", "Records", "Uuid", "Float64", "message"),
     *("Int8", "Int16", "Int32", "Int64", "Uint16", "Uint32"),
 }
-"""What `dissector.protocol.schema` has to declare with."""
+"""Names in `dissector.protocol.schema` that declarations use."""
 
 _SCHEMA = "dissector.protocol.schema"
 

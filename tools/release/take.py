@@ -1,4 +1,4 @@
-"""Takes over into our files what a release declares."""
+"""Writes the declarations of a release into our files."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _ENTRY = re.compile(r'    (\d+): "[\w.]+",\n')
 
 @dataclass(frozen=True)
 class Change:
-    """A message that a release has otherwise."""
+    """A message that differs in a release."""
 
     definition: Definition
     declared: Declared
@@ -34,7 +34,7 @@ class TakeError(Exception):
 
 def take(change: Change) -> list[Path]:
     """
-    Write one message into its file; return the files that are other now.
+    Write one message into its file; return the changed files.
 
     Raises:
         TakeError: What was written is not what the release has.
