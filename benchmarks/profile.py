@@ -33,7 +33,7 @@ class Place(NamedTuple):
     """Where a thread is: a module or a part of the start, and whether in one of its kernels."""
 
     name: str
-    in_loop: bool = False
+    in_kernel: bool = False
 
 
 class Profile:
@@ -93,12 +93,12 @@ def place(frame: FrameType | None) -> Place:
         (each for each in modules if each[0].startswith(("dissector", "polars"))),
         (modules[0] if modules else ("", "")),
     )
-    in_loop = (name, code) == ("dissector.kernel.variants", "call")
-    if name in _LOADERS and not in_loop:
+    in_kernel = (name, code) == ("dissector.kernel.variants", "call")
+    if name in _LOADERS and not in_kernel:
         return Place(LOOPS)
     if name.startswith("dissector.kernel"):
         name = next(each for each, _ in modules if not each.startswith("dissector.kernel"))
-    return Place(name, in_loop)
+    return Place(name, in_kernel)
 
 
 def _modules(frame: FrameType | None) -> Iterator[tuple[str, str]]:
@@ -114,20 +114,20 @@ def lines(seconds: Counter[Place]) -> Iterator[str]:
     names = Counter[str]()
     for each, spent_s in seconds.items():
         names[each.name] += spent_s
-    yield f"{'CPU s':>7} {'share':>6} {'in loops':>9}  where"
+    yield f"{'CPU s':>7} {'share':>6} {'in kernels':>10}  where"
     rest_s = 0.0
     for name, spent_s in names.most_common():
         if spent_s < LEAST_SHARE * total:
             rest_s += spent_s
         else:
-            yield _line(name, spent_s, total, seconds[Place(name, in_loop=True)])
+            yield _line(name, spent_s, total, seconds[Place(name, in_kernel=True)])
     yield _line(REST, rest_s, total)
-    yield _line("all", total, total, sum(s for each, s in seconds.items() if each.in_loop))
+    yield _line("all", total, total, sum(s for each, s in seconds.items() if each.in_kernel))
 
 
-def _line(name: str, spent_s: float, total_s: float, in_loops_s: float = 0.0) -> str:
+def _line(name: str, spent_s: float, total_s: float, in_kernels_s: float = 0.0) -> str:
     share = spent_s / total_s if total_s else 0.0
-    return f"{spent_s:7.3f} {share:6.1%} {in_loops_s:9.3f}  {name}"
+    return f"{spent_s:7.3f} {share:6.1%} {in_kernels_s:10.3f}  {name}"
 
 
 def main(arguments: list[str]) -> int:

@@ -46,7 +46,7 @@ def test_a_stack_is_found_at_the_innermost_module_of_ours() -> None:
 @pytest.mark.parametrize(
     ("module", "function", "expected"),
     [
-        ("dissector.kernel.variants", "call", Place("dissector.engine.made", in_loop=True)),
+        ("dissector.kernel.variants", "call", Place("dissector.engine.made", in_kernel=True)),
         ("dissector.kernel.variants", "variant", Place(LOOPS)),
         ("dissector.kernel.call", "__call__", Place("dissector.engine.made")),
         ("numpy.core", "where", Place("dissector.engine.made")),
@@ -79,10 +79,10 @@ def test_a_thread_is_found_at_its_work() -> None:
 
 
 def test_the_table_has_what_took_most_first() -> None:
-    seconds = Counter({Place("a"): 1.0, Place("b", in_loop=True): 2.0, Place("b"): 0.98})
+    seconds = Counter({Place("a"): 1.0, Place("b", in_kernel=True): 2.0, Place("b"): 0.98})
     seconds[Place("c")] = 0.02
     assert [" ".join(line.split()) for line in lines(seconds)] == [
-        "CPU s share in loops where",
+        "CPU s share in kernels where",
         "2.980 74.5% 2.000 b",
         "1.000 25.0% 0.000 a",
         "0.020 0.5% 0.000 everything else",

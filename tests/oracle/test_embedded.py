@@ -19,7 +19,7 @@ pytestmark = [pytest.mark.broker, pytest.mark.xdist_group("broker")]
 
 MODULES = [
     importlib.import_module(module.name)
-    for module in pkgutil.iter_modules(embedded.__path__, f"{embedded.__name__}.")
+    for module in pkgutil.walk_packages(embedded.__path__, f"{embedded.__name__}.")
 ]
 SCHEMAS = {
     name: (schema, module.__name__.endswith("_coordinator"))

@@ -46,7 +46,10 @@ ANSWERED = "status != unanswered"
 
 LOGS_IN = "belongs to the authentication of the captured client"
 NO_REQUEST = "is no Kafka request"
-TOO_NEW = r"(can not be decoded: )?version \d+ of ApiVersions is not known.*"
+TOO_NEW = (
+    r"can not be decoded: version \d+ of ApiVersions is not known.*"
+    r"|version \d+ of ApiVersions is unknown, so it is not sent"
+)
 INSIDE = f"{SENT_BY_BROKERS}|{TO_CONTROLLER}|{LOGS_IN}"
 
 JUST_SET = {
