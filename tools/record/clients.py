@@ -1,4 +1,4 @@
-"""The clients that play the scenarios, and the versions they have here."""
+"""The client families of the scenarios and their installed or pinned versions."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _PROGRAMS = Path(__file__).with_name("programs")
 
 
 def version(client: str) -> str:
-    """Name a client family with its version, as the manifest shows it."""
+    """Return a client family's name and version for the manifest."""
     return _VERSIONS[client]()
 
 

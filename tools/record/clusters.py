@@ -1,4 +1,4 @@
-"""The brokers that scenarios talk to, started on demand."""
+"""Clusters for the scenarios, started on demand."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from tools.record.scenario import Mock
 
 @dataclass(frozen=True)
 class Running:
-    """A cluster that answers."""
+    """A running cluster."""
 
     bootstrap: str
     ports: tuple[int, ...]
     version: str
-    """Its name and version, as the manifest shows it."""
+    """The cluster's name and version for the manifest."""
     inside: tuple[int, ...] = ()
-    """The ports that brokers and controllers use among themselves."""
+    """Ports of the INTERNAL and CONTROLLER listeners, between brokers and controllers."""
     kafka: Cluster | None = None
 
 
 @contextlib.contextmanager
 def start(cluster: Mock | Shape) -> Iterator[Running]:
-    """Start a cluster, and stop it when the block ends."""
+    """Start a cluster; stop it at the end of the block."""
     with _mock(cluster) if isinstance(cluster, Mock) else _kafka(cluster) as started:
         yield started
 

@@ -1,4 +1,4 @@
-"""Runs Kafka's own command line tools, and small Java programs, from the jars of the cluster."""
+"""Runs Kafka's command line tools and small Java programs with the jars of the cluster."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _PATIENCE_S = 90
 
 
 class ToolError(Exception):
-    """A tool ended with an error; the message ends with what it printed."""
+    """A tool failed; the message ends with the tail of its output."""
 
 
 def tool(
@@ -23,20 +23,20 @@ def tool(
     with_tools: bool = False,
 ) -> str:
     """
-    Run a tool and give what it printed.
+    Run a tool and return its standard output.
 
     Args:
-        stage: The tool comes from the jars of this stage's cluster; what is of Kafka's tools,
-            from those that have them.
-        main: Its class, with `admin.` for `kafka.admin.` and `tools.` for
-            `org.apache.kafka.tools.`; or the path of a Java source file, run as it is.
-        arguments: Its arguments.
-        send: Its standard input.
-        may_fail: An error is what we want to see on the wire.
-        with_tools: A source file needs more than the clients: Streams.
+        stage: Provides the cluster and its jars; classes of Kafka's tools run with the jars that
+            include them.
+        main: The tool's class, with `admin.` for `kafka.admin.` and `tools.` for
+            `org.apache.kafka.tools.`; or the path of a Java source file, run directly.
+        arguments: The tool's arguments.
+        send: The tool's standard input.
+        may_fail: Accept a failure, for scenarios that capture errors.
+        with_tools: Run a source file with the tools' jars, because it needs Streams.
 
     Raises:
-        ToolError: It failed.
+        ToolError: The tool failed and `may_fail` is not set.
     """
     name = main.replace("tools.", "org.apache.kafka.tools.", 1) if main[:6] == "tools." else main
     name = "kafka." + name if name[:6] == "admin." else name

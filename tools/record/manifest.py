@@ -1,4 +1,4 @@
-"""`captures/manifest.json`: what each capture shows and how it was made."""
+"""`captures/manifest.json`: the content and origin of each capture."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ class Entry:
     broker: str
     command: str
     beside: tuple[str, ...] = ()
-    """Files that belong to it, such as a TLS key log."""
+    """Files that belong to the capture, such as a TLS key log."""
 
 
 def read(folder: Path) -> dict[str, Entry]:
-    """Read the manifest by name; empty where there is none yet."""
+    """Read the manifest's entries by name; empty if the file does not exist."""
     path = folder / "manifest.json"
     if not path.exists():
         return {}

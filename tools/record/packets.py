@@ -1,4 +1,4 @@
-"""A walk over the packets of a classic pcap file, enough to check and to cut our own captures."""
+"""Minimal pcap reading and conversion, enough to check and truncate our own captures."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _MAGICS = {
 
 
 class RawPacket(NamedTuple):
-    """A packet and where its record starts in the file."""
+    """A packet's data and the file offset of its record."""
 
     start: int
     data: bytes
@@ -27,10 +27,10 @@ class RawPacket(NamedTuple):
 
 def walk(pcap: bytes) -> Iterator[RawPacket]:
     """
-    Yield the whole packets of a classic pcap; a cut-off last one is left out.
+    Yield the packets of a classic pcap, without a truncated last one.
 
     Raises:
-        ValueError: Not a classic pcap.
+        ValueError: The data is not a classic pcap.
     """
     order = _MAGICS.get(pcap[:4])
     if order is None:
@@ -45,7 +45,7 @@ def walk(pcap: bytes) -> Iterator[RawPacket]:
 
 
 def count(path: Path) -> int:
-    """Count the packets of a capture: classic pcap, gzipped or not, and pcapng."""
+    """Count the packets of a classic pcap or pcapng file, gzipped or not."""
     data = path.read_bytes()
     if data[:2] == b"\x1f\x8b":
         data = gzip.decompress(data)
@@ -66,11 +66,11 @@ def _count_pcapng(data: bytes) -> int:
 
 def convert(path: Path, form: str) -> Path:
     """
-    Turn a classic pcap into another form; the new file replaces the old one.
+    Convert a classic pcap; the new file replaces the old one.
 
     Args:
         path: A classic pcap.
-        form: `pcap` (nothing to do), `nanosecond pcap` (recorded so), `pcapng` or `gz`.
+        form: `pcapng` or `gz`; `pcap` and `nanosecond pcap` are left as recorded.
     """
     if form == "gz":
         zipped = path.with_name(path.name + ".gz")
