@@ -35,7 +35,7 @@ COMMANDS = ("dissect", "pairs", "streams", "records", "stats", "schema")
 EXIT_BUG = 70
 """Exit status for a bug of the program itself; 1 means that a check found something."""
 
-_INSTALL_FOLDER = Path(__file__).parents[2]
+_INSTALL_FOLDER = Path(__file__).resolve().parents[2]
 """The folder of our packages."""
 
 # From Typer's own copy of Click or from Click itself, depending on Typer's version.
@@ -89,7 +89,7 @@ def _load_plugin(plugin: EntryPoint) -> Callable[..., Any]:
     package = plugin.module.partition(".")[0]
     file = _location(package)
     is_ours = plugin.dist is not None and plugin.dist.name == "kafkashark"
-    if is_ours and file and Path(file).parent != _INSTALL_FOLDER / package:
+    if is_ours and file and Path(file).resolve().parent != _INSTALL_FOLDER / package:
         # A foreign module is not executed, as `--help` loads all commands.
         return _failing_command(f"{plugin.name} can't be loaded: {file} hides the package")
     try:

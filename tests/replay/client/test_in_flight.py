@@ -1,4 +1,4 @@
-"""Answers come in the order of the requests, or are told to be wrong or late."""
+"""Responses arrive in the order of requests; wrong and late ones are reported."""
 
 from __future__ import annotations
 
