@@ -22,7 +22,13 @@ from numpy.typing import NDArray
 
 from replay.plan.group_order import GroupHistory, GroupOrder
 from replay.plan.log_order import LogOrder
-from replay.plan.read_write_sets import COMMUTING, TOPICS, ReadWriteSets, Resource
+from replay.plan.read_write_sets import (
+    COMMUTING,
+    TOPICS,
+    UNKNOWN_OFFSET,
+    ReadWriteSets,
+    Resource,
+)
 
 
 class CaptureTimes(Protocol):
@@ -186,7 +192,7 @@ class Dependencies:
     def _record_append(self, log: int, offset: int, number: int, producers: Iterable[int]) -> None:
         """Add the first offset that an exchange appended to a log, and its producers."""
         self.logs.record_append(log, offset, number)
-        for each in producers:
+        for each in producers if offset != UNKNOWN_OFFSET else ():
             self._open_transactions.setdefault(each, {}).setdefault(log, offset)
 
     def add_by_shape(

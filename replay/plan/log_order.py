@@ -2,9 +2,11 @@
 Log dependencies: which steps must follow the append of records, by captured partition offsets.
 
 Appends to a log keep their order by offset, even where requests overlapped, and records are
-appended before they are fetched. A read of, or a request for, offsets after a transaction's records
-comes after the end of that transaction: the last stable offset stops before an open transaction,
-and its marker takes an offset even if no captured response contains it (KIP-98).
+appended before they are fetched. An append without a captured offset, as of a Produce with
+acks = 0, takes its place by the time of its request. A read of, or a request for, offsets after a
+transaction's records comes after the end of that transaction: the last stable offset stops before
+an open transaction, and its marker takes an offset even if no captured response contains it
+(KIP-98).
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ from uuid import UUID
 import numpy as np
 from numpy.typing import NDArray
 
-from replay.plan.read_write_sets import Log
+from replay.plan.read_write_sets import UNKNOWN_OFFSET, Log
 
 _Ints = NDArray[np.int64]
 _Numbers = NDArray[np.int32]
@@ -61,7 +63,7 @@ class LogOrder:
         return self.numbers.setdefault(log, len(self.numbers))
 
     def record_append(self, log: int, offset: int, exchange: int) -> None:
-        """Record the offset of the first record that an exchange appended."""
+        """Record the offset, or `UNKNOWN_OFFSET`, of the first record that an exchange appended."""
         self._appends.add(log, offset, exchange)
 
     def record_read(self, log: int, offset: int, exchange: int) -> None:
@@ -73,8 +75,9 @@ class LogOrder:
         self._transaction_ends.add(log, offset, exchange)
 
     def writers(self, log: Log) -> list[int]:
-        """Return the exchanges that appended to a partition."""
+        """Return the exchanges whose responses show that they appended to a partition."""
         rows = np.frombuffer(self._appends.logs, np.int32) == self.numbers.get(log, -1)
+        rows &= np.frombuffer(self._appends.offsets, np.int64) != UNKNOWN_OFFSET
         return list(map(int, np.frombuffer(self._appends.exchanges, np.int32)[rows]))
 
     def dependencies(
@@ -97,8 +100,7 @@ class LogOrder:
                 ends = offset[order], step[order], connections[step[order]]
                 yield from _transaction_end_dependencies(*ends, *seen[log])
         for log, (offset, step) in _by_log(*self._rows(self._appends, step_of, name)):
-            order = np.lexsort((step, offset))
-            offset, step = offset[order], step[order]
+            offset, step = _in_log_order(offset, step)
             before = _previous_steps(step)
             waits = (before >= 0) & (connections[before] != connections[step])
             yield from zip(step[waits].tolist(), before[waits].tolist(), strict=True)
@@ -127,6 +129,15 @@ def _by_log(
     for number, start, end in zip(numbers.tolist(), starts, [*starts[1:], len(log)], strict=False):
         rows = order[start:end]
         yield number, (offset[rows], step[rows])
+
+
+def _in_log_order(offset: _Ints, step: _Numbers) -> tuple[_Ints, _Numbers]:
+    """Sort appends by offset; an unknown one follows all that were requested before it."""
+    by_step = np.argsort(step, kind="stable")
+    offset, step = offset[by_step], step[by_step]
+    offset = np.where(offset == UNKNOWN_OFFSET, np.maximum.accumulate(offset), offset)
+    order = np.argsort(offset, kind="stable")
+    return offset[order], step[order]
 
 
 def _previous_steps(step: _Numbers) -> _Numbers:

@@ -156,6 +156,13 @@ class PlannedSteps:
         """Return the numbers of the steps that must be answered before a step is sent."""
         return self.causes[self.cause_ends[number] : self.cause_ends[number + 1]]
 
+    @cached_property
+    def awaited_without_response(self) -> frozenset[int]:
+        """The steps without a response on which others depend: Produce with acks = 0."""
+        (is_due,) = self.columns("is_due")
+        causes = np.frombuffer(self.causes, np.int32)
+        return frozenset(map(int, causes[is_due[causes] == 0]))
+
     def asked_at(self, number: int) -> tuple[int, int]:
         """Return the captured connection and the capture time of a step's request."""
         return self._spill.connection(number), self._spill.times_ns(number)[0]

@@ -11,6 +11,7 @@ from construct import Container
 
 from dissector.protocol.error_codes import error_code
 from dissector.protocol.facts import NO_ID, Facts, collect
+from dissector.protocol.headers import PRODUCE
 from dissector.protocol.messages import Message
 from dissector.protocol.records import parse_records
 from dissector.protocol.records.layout import CONTROL
@@ -26,6 +27,9 @@ Resource = tuple[Any, ...]
 
 Log = tuple[str | UUID, int]
 """A partition of a topic."""
+
+UNKNOWN_OFFSET = -1
+"""The offset of an append whose response was not captured, or is never sent (acks = 0)."""
 
 TOPICS: Resource = ("topics",)
 """The set of topics."""
@@ -125,7 +129,8 @@ class ReadWriteSets:
     Attributes:
         reads: Resources on which its response depends.
         writes: Resources that it changes.
-        appended_offsets: Partition -> offset of the first record that it appended.
+        appended_offsets: Partition -> offset of the first record that it appended;
+            `UNKNOWN_OFFSET` if no response shows it.
         read_offsets: Partition -> last offset that must be in the log: fetched, or before a fetch
             offset.
         ended_producers: Ids of producers whose transaction ends it fetched.
@@ -165,6 +170,9 @@ def read_write_sets_of(request: Message, response: Message | None) -> ReadWriteS
         if _has_unknown_topic(response):
             sets.partitions.clear()
         _read_response(request, response, response.body, sets)
+    elif request.api_key == PRODUCE and request.body is not None:
+        for topic, each in _partitions(request.body.topic_data, "partition_data"):
+            sets.appended_offsets[topic, each.index] = UNKNOWN_OFFSET
     sets.reads -= sets.writes
     return sets
 

@@ -10,7 +10,7 @@ from construct import Container
 
 from dissector.errors import ReplayError
 from dissector.protocol.apis import api
-from dissector.protocol.headers import PRODUCE
+from dissector.protocol.headers import API_VERSIONS, PRODUCE
 from dissector.protocol.messages import Message
 from replay.client.broker_connection import BrokerConnection
 from replay.client.cluster import CoordinatorType
@@ -195,6 +195,21 @@ class Dispatcher:
             self._failures[node] = self._loop.time(), error
             raise
         return self._connections[node]
+
+    async def until_processed(self, sent: StepInFlight) -> None:
+        """
+        Wait until brokers have processed a request that gets no response.
+
+        A broker processes the requests of a connection in order: the response to a later request
+        shows that the earlier one took effect.
+
+        Raises:
+            ReplayError: A connection is lost, or the broker does not respond.
+        """
+        for part in sent.outcome.parts:
+            connection = self.open_connection(part.node)
+            if connection is not None:
+                await connection.request(API_VERSIONS, 0, {})
 
     async def retry(self, sent: StepInFlight, why: RetryReason, response: Container) -> None:
         """Retry a request, as far as its response requires; raises as `send` does."""

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from replay.plan.dependencies import Dependencies
 from replay.plan.group_order import GroupAction, GroupEvent
-from replay.plan.read_write_sets import GROUPS, TOPICS, ReadWriteSets
+from replay.plan.read_write_sets import GROUPS, TOPICS, UNKNOWN_OFFSET, ReadWriteSets
 from tests.replay.support.worlds import uuid
 
 LOG = ("orders", 0)
@@ -85,6 +85,14 @@ def test_writes_of_one_connection_are_in_flight_together() -> None:
     for connection, offset in [(0, 0), (0, 1), (1, 2), (0, 3), (0, 4)]:
         it.add(connection, offset, 20, ReadWriteSets(appended_offsets={LOG: offset}))
     assert it.after() == [(), (), (1,), (2,), ()]
+
+
+def test_records_without_a_captured_offset_keep_their_place_in_time() -> None:
+    it = Exchanges()
+    for connection, offset in [(0, 0), (1, UNKNOWN_OFFSET), (2, 5), (1, UNKNOWN_OFFSET)]:
+        it.add(connection, connection, 20, ReadWriteSets(appended_offsets={LOG: offset}))
+    it.add(3, 4, 30, ReadWriteSets(read_offsets={LOG: 4}))
+    assert it.after() == [(), (0,), (1,), (2,), (1,)]
 
 
 def test_control_records_wait_for_the_end_of_their_transaction() -> None:

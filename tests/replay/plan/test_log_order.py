@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from replay.plan.log_order import LogOrder
+from replay.plan.read_write_sets import UNKNOWN_OFFSET
 from tests.replay.support.worlds import uuid
 
 LOGS = (("orders", 0), (uuid(1), 0), ("orders", 1))
@@ -52,6 +53,13 @@ def test_who_appended_is_known() -> None:
     for number, log in enumerate((0, 2, 0)):
         logs.record_append(logs.number(LOGS[log]), number, number)
     assert [logs.writers(log) for log in LOGS] == [[0, 2], [], [1]]
+
+
+def test_only_a_response_shows_an_append() -> None:
+    logs = LogOrder()
+    for number, offset in enumerate((UNKNOWN_OFFSET, 4)):
+        logs.record_append(logs.number(LOGS[0]), offset, number)
+    assert logs.writers(LOGS[0]) == [1]
 
 
 def test_writes_of_one_connection_do_not_wait_for_each_other() -> None:

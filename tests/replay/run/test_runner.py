@@ -394,3 +394,27 @@ def test_an_open_transaction_is_aborted_in_the_end(tmp_path: Path) -> None:
     body = played.asked[1].body
     assert body is not None
     assert body.v3_and_below_producer_id == 9
+
+
+def test_records_follow_those_of_another_connection_that_get_no_response(tmp_path: Path) -> None:
+    wire, key = Wire(), KEYS["Produce"]
+    unanswered, answered = wire.talk(50000).syn(), wire.talk(50001).syn()
+    asks = [{"name": "orders", "partition_data": [{"index": 0, "records": b""}]}]
+    gives = {"index": 0, "error_code": 0, "base_offset": 1, "log_append_time_ms": -1}
+    topics = [{"name": "orders", "partition_responses": [gives]}]
+    exchange(unanswered, request(key, 3, 1, acks=0, topic_data=asks))
+    produced = response(key, 3, 1, responses=topics)
+    exchange(answered, request(key, 3, 1, acks=1, topic_data=asks), produced)
+    appended: list[int] = []
+
+    async def append(message: Message) -> Answer:
+        assert message.body is not None
+        if message.body.acks == 0:
+            for _ in range(100):  # meanwhile, requests on other connections arrive
+                await asyncio.sleep(0)
+        appended.append(message.body.acks)
+        return {"responses": topics} if message.body.acks else None
+
+    played = at_script(saved(tmp_path, wire), {"Produce": append})
+    assert appended == [0, 1]
+    assert not played.failures
