@@ -2,12 +2,12 @@
 # make test   sets everything up and runs the fast tests: the same, with the same examples, each time
 # make check  all that CI runs: lint, types, imports, the fast tests, then the long ones, Spark's,
 #             those with a real broker, and a part of them in other environments
+# make wheel  builds dist/kafkashark-*.whl, with compiled kernels
 # make fuzz   looks for examples that fail for MINUTES=10, prints them and keeps them in .hypothesis
 
 PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
-WARM := .venv/.warm
 
 MINUTES ?= 10
 
@@ -15,52 +15,62 @@ MINUTES ?= 10
 unexport PYTHONDONTWRITEBYTECODE
 export PYTHONPYCACHEPREFIX := $(CURDIR)/.venv/pycache
 
+# What runs with checked kernels.
+CHECKED := tests/dissector/kernel tests/dissector/capture tests/dissector/engine tests/dissector/view \
+	tests/dissector/test_repro.py tests/replay/templates tests/pipeline/split
+
 # What `make test` leaves to `make check`.
 FAST := not (broker or long or spark)
 
-.PHONY: env demo test check long spark broker versions fuzz lint bench clean
+.PHONY: env kernels demo test check long checked spark broker versions fuzz lint bench wheel clean
 
 env: $(READY)
 
 # Without ensurepip, which a bare Debian lacks; the pip outside installs into the environment.
-$(READY): pyproject.toml
+$(READY): pyproject.toml setup.py
 	$(PYTHON) -m venv --without-pip .venv
 	$(PYTHON) -m pip --python $(BIN)/python install --quiet --disable-pip-version-check -e '.[spark,dev]'
 	touch $(READY)
 
-# The loops are compiled once, so that no test waits for a compiler.
-$(WARM): $(READY)
-	$(BIN)/python -m tools.warm
-	touch $(WARM)
+# Builds the kernels whose sources have changed; `make env` has built all of them.
+kernels: env
+	$(BIN)/python -m tools.kernels
 
 demo: env
 	$(BIN)/python -m tools.demo
 
-test: env $(WARM)
+test: kernels
 	$(BIN)/python -m pytest -n auto --dist worksteal -m '$(FAST)'
 
 # In the order of how soon they fail.
-check: lint test long spark broker versions
+check: lint test long checked spark broker versions
 
 # All captures in each comparison, and all examples of the property tests.
-long: env $(WARM)
+long: kernels
 	$(BIN)/python -m pytest -n auto --dist worksteal --hypothesis-profile=long \
 		-m '(long or hypothesis) and not (broker or spark)'
 
+# Kernels that check every index, on hostile bytes, the corpus and damaged captures.
+checked: env
+	$(BIN)/python -m tools.kernels --checked
+	KAFKASHARK_CHECKED=1 $(BIN)/python -m pytest -n auto --dist worksteal \
+		-m 'not (broker or spark)' $(CHECKED)
+
 # Needs Java; one process, as a session of Spark takes all cores.
-spark: env $(WARM)
+spark: kernels
 	$(BIN)/python -m pytest -m spark
 
-fuzz: env
+fuzz: kernels
 	$(BIN)/python -m tools.fuzz --minutes $(MINUTES)
 
 # Needs Maven and Java 17; says so and skips where they are missing.
-broker: env
+broker: kernels
 	$(BIN)/python -m pytest -m broker
 
 # The lowest versions that pyproject.toml allows, and other Pythons that are installed here.
 versions: env
 	$(BIN)/python -m tools.versions
+	$(BIN)/python -m tools.wheel --test
 
 lint: env
 	$(BIN)/ruff check .
@@ -68,8 +78,12 @@ lint: env
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-bench: env
+bench: kernels
 	$(BIN)/python -m benchmarks
+
+wheel: env
+	$(BIN)/python -m tools.wheel
 
 clean:
 	rm -rf .venv .venvs build dist *.egg-info
+	find dissector replay pipeline tests -name "_kernels*.so" -delete

@@ -19,7 +19,6 @@ def rows(folder: Path) -> Iterator[Row]:
     write(large, PACKETS)
     write(fourth, PACKETS // 4)
     write(small, 50)
-    _pairs(fourth, folder, "ndjson")  # compiles what this machine has never compiled
     yield from _against_tshark(large, small, folder)
     yield from _against_tcpdump(large, folder)
     yield from _against_ourselves(large, fourth, folder)

@@ -26,7 +26,7 @@ LEAST_SHARE = 0.01
 BEFORE, MODULES, LOOPS = "start of Python", "loading of modules", "loading of compiled loops"
 THREADS, REST = "libraries in their own threads", "everything else"
 
-_LOADERS = ("dissector.kernel.variants", "dissector.kernel.compiler")
+_KERNELS = "dissector.kernel.call"
 
 
 class Place(NamedTuple):
@@ -93,8 +93,8 @@ def place(frame: FrameType | None) -> Place:
         (each for each in modules if each[0].startswith(("dissector", "polars"))),
         (modules[0] if modules else ("", "")),
     )
-    in_kernel = (name, code) == ("dissector.kernel.variants", "call")
-    if name in _LOADERS and not in_kernel:
+    in_kernel = (name, code) == (_KERNELS, "__call__")
+    if name == _KERNELS and not in_kernel:
         return Place(LOOPS)
     if name.startswith("dissector.kernel"):
         name = next(each for each, _ in modules if not each.startswith("dissector.kernel"))

@@ -43,7 +43,7 @@ def _rows(what: str, batches: list[bytes], at_least: float | None = None) -> Ite
     data = np.frombuffer(b"".join(batches), np.uint8)
     columns = partial(_columns, data, np.cumsum(lengths) - lengths, lengths)
     columns()
-    count = columns()  # by now what is worth compiling is compiled
+    count = columns()
     own_ns = call_us(columns) / count * 1000
     peers: list[tuple[str, Callable[[], object], float | None]]
     peers = [("aiokafka", partial(_aiokafka, batches), at_least)]

@@ -11,12 +11,12 @@ Source: M. Dietzfelbinger, "Universal hashing and k-wise independent random vari
 from __future__ import annotations
 
 import secrets
-from typing import Any
 
 import numpy as np
 
 from dissector.capture.columns import Int64s
 from dissector.kernel import device_function
+from dissector.kernel.arrays import I64
 
 _WORDS = 12
 _MASK = (1 << 63) - 1
@@ -33,7 +33,7 @@ SECRET: Int64s = _new_secret()
 
 @device_function
 def hash_endpoints(
-    secret: Any,
+    secret: I64,
     network: int,
     high: int,
     low: int,
@@ -54,7 +54,7 @@ def hash_endpoints(
 
 
 @device_function
-def hash_key(secret: Any, key: int) -> int:
+def hash_key(secret: I64, key: int) -> int:
     """Return a hash of 32 bits of a number of 64 bits."""
     mixed = (secret[0] + (key & _LOW) * secret[1] + (key >> 32 & _LOW) * secret[2]) & _MASK
     spread: int = ((mixed ^ mixed >> 32) * secret[11] & _MASK) >> 31

@@ -1,8 +1,8 @@
-"""Functions over columns of numbers, compiled by Numba where the amount of work justifies it."""
+"""Functions over columns of numbers, compiled ahead of time where a C compiler is at hand."""
 
 from __future__ import annotations
 
-from dissector.kernel.call import COMPILE_FROM, Kernel
-from dissector.kernel.source import device_function
+from dissector.kernel.call import Kernel
+from dissector.kernel.decorators import device_function
 
-__all__ = ["COMPILE_FROM", "Kernel", "device_function"]
+__all__ = ["Kernel", "device_function"]

@@ -1,32 +1,36 @@
 """
-Kernels: functions over columns, compiled when there is enough work.
+Kernels: functions over columns that are compiled ahead of time, where a C compiler was at hand.
 
-A *kernel* is a Python function in the small subset that Numba compiles: integers, indexed arrays,
-`while` and `for range`. The same source runs in both modes. With little work it runs as Python, so
-a small capture never waits for a compiler; with more it is compiled by Numba, once, and the machine
-code is cached on disk, from where it is loaded without Numba.
+A *kernel* is a Python function in a small subset of the language: integers, indexed arrays, `while`
+and `for range`. `tools.kernels` compiles it, with all that it calls, into the extension module of
+its package; without that module the same function runs as Python.
 
-In Python mode a kernel gets its arrays as memoryviews, whose items are Python integers: faster than
-numpy scalars, and without their overflow. So a kernel may index arrays and take their `len`, and
-may use nothing else of numpy. It may use integer constants of its module and functions marked with
-`device_function`; it must not raise, and must not create anything but numbers.
+As Python a kernel gets its arrays as memoryviews, whose items are Python integers. So it may index
+arrays and take their `len`, and may use nothing else of numpy. It may use integer constants and
+functions marked with `device_function`; it must not raise, and must not create anything but
+numbers.
 
-Compiled code runs without the interpreter's lock (GIL) and does not check indices.
+Compiled code runs without the interpreter's lock (GIL) and does not check indices, unless it was
+built to.
 """
 
 from __future__ import annotations
 
+import operator
+import os
+import sys
 from collections.abc import Callable
-from functools import partial
+from functools import cache, cached_property
+from importlib import import_module
+from types import ModuleType
 from typing import Any
 
-from dissector.kernel.arguments import SignatureMismatch, Types, to_native, to_python, type_of
+import numpy as np
 
-LOAD_FROM = 20_000
-"""Work, in steps of about ten nanoseconds when compiled, above which compiled code is loaded."""
+CHECKED = "KAFKASHARK_CHECKED"
+"""Environment variable that selects kernels built with checks of all indices."""
 
-COMPILE_FROM = 1_000_000
-"""Work above which a kernel that is not in the cache is compiled."""
+_HOW = "large captures are slow: install a C compiler (Debian: gcc, python3-dev), then reinstall"
 
 
 class Kernel:
@@ -41,78 +45,62 @@ class Kernel:
         self.python = function
         self.__doc__ = function.__doc__
         self.__name__ = function.__name__
-        self._work = 0
-        self._threshold = LOAD_FROM
-        self._variants: dict[Types, Callable[..., int | None]] = {}
-        self._latest: Callable[..., int | None] | None = None
 
-    def __call__(self, *arguments: Any, work: int) -> Any:
+    def __call__(self, *arguments: Any) -> Any:
         """
-        Run the kernel.
-
-        Args:
-            arguments: Arrays and integers.
-            work: About how many steps the call takes. The work of all calls is added up.
+        Run the kernel with arrays and integers.
 
         Raises:
-            TypeError: An argument is neither an integer nor a contiguous array of numbers.
+            TypeError: An argument has another type than its annotation says.
+            OverflowError: An integer has more than 64 bits.
         """
-        latest = self._latest
-        if latest is not None:
-            try:
-                return latest(*arguments)
-            except SignatureMismatch:
-                pass  # other types than in the last call, or an array that needs conversion
-        compiled = self._compiled_for(arguments, work)
-        return (
-            self.uncompiled(*arguments)
-            if compiled is None
-            else compiled(*map(to_native, arguments))
-        )
-
-    def ready(self, *arguments: Any, work: int) -> bool:
-        """
-        Return whether a call with such arguments would run compiled, and count its work.
-
-        For callers that have a faster alternative than the kernel in Python mode.
-        """
-        # Each caller passes the same types every time.
-        return self._latest is not None or self._compiled_for(arguments, work) is not None
+        return (self.compiled or self.uncompiled)(*arguments)
 
     @property
-    def compiled(self) -> Callable[..., int | None]:
-        """The compiled kernel; after the first access it always runs compiled."""
-        self._work = COMPILE_FROM
-        return partial(self, work=0)
+    def is_compiled(self) -> bool:
+        """Whether calls run compiled; for callers with a faster alternative to Python mode."""
+        return self.compiled is not None
+
+    @cached_property
+    def compiled(self) -> Callable[..., Any] | None:
+        """The compiled form; None if it was not built."""
+        module = self.python.__module__
+        extension = _extension(_package(module))
+        return getattr(extension, f"{module}.{self.__name__}".replace(".", "__"), None)
 
     def uncompiled(self, *arguments: Any) -> Any:
         """Run as Python."""
-        return self.python(*map(to_python, arguments))
+        return self.python(*map(_to_python, arguments))
 
-    def _compiled_for(
-        self, arguments: tuple[Any, ...], work: int
-    ) -> Callable[..., int | None] | None:
-        """Add to the work done; return the compiled form, or None below the threshold."""
-        self._work += work
-        if self._work < self._threshold:
-            return None
-        compiled = self._variant(tuple(type_of(to_native(each)) for each in arguments))
-        if compiled is None:
-            self._threshold = COMPILE_FROM
-        else:
-            self._latest = compiled
-        return compiled
 
-    def _variant(self, types: Types) -> Callable[..., int | None] | None:
-        """Return the compiled form for these types if it is cached or worth compiling."""
-        compiled = self._variants.get(types)
-        if compiled is None:
-            from dissector.kernel.variants import variant  # loads LLVM
+def _package(module: str) -> str:
+    """Return the package whose extension has the kernels of a module."""
+    parts = module.split(".")
+    return ".".join(parts[: 2 if parts[0] == "dissector" else 1])
 
-            count = self.python.__code__.co_argcount
-            if len(types) != count:
-                raise TypeError(f"kernel {self.__name__} takes {count} arguments")
-            compiled = variant(self.python, types, compiling=self._work >= COMPILE_FROM)
-            if compiled is not None:
-                self._variants[types] = compiled
-        return compiled
+
+@cache
+def _extension(package: str) -> ModuleType | None:
+    """Load the compiled kernels of a package; None if they were not built."""
+    name = f"{package}._kernels" + ("_checked" if os.environ.get(CHECKED) else "")
+    try:
+        return import_module(name)
+    except ModuleNotFoundError:
+        if sys.stderr.isatty():
+            print(f"kafkashark: the loops of {package} are not compiled; {_HOW}", file=sys.stderr)
+        return None
+
+
+def _to_python(argument: Any) -> Any:
+    """
+    Return an argument for a kernel that runs as Python: a memoryview, or a Python integer.
+
+    Raises:
+        TypeError: The argument is neither an integer nor a C-contiguous array.
+    """
+    if not isinstance(argument, np.ndarray):
+        return operator.index(argument)
+    memory = (argument if argument.dtype != np.bool_ else argument.view(np.uint8)).data
+    if not memory.c_contiguous:
+        raise TypeError("kernels take C-contiguous arrays")
+    return memory

@@ -8,14 +8,12 @@ Source: Intel, "slicing-by-8" (Kounavis and Berry, 2005); Intel's manual, CRC32.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
-from dissector.kernel.source import device_function
+from dissector.kernel.arrays import I64, U8
+from dissector.kernel.decorators import device_function
 
 
 @device_function
-def update_crc_by_table(crc: int, source: Any, at: int, table: Any) -> int:
+def update_crc_by_table(crc: int, source: U8, at: int, table: I64) -> int:
     """
     Return a CRC after eight more bytes.
 
@@ -40,36 +38,20 @@ def update_crc_by_table(crc: int, source: Any, at: int, table: Any) -> int:
 
 
 @device_function
-def update_crc(crc: int, source: Any, at: int, table: Any) -> int:
+def has_crc_instruction() -> bool:
+    """Return whether the processor computes CRC-32C; as Python, nothing can call it."""
+    return False
+
+
+@device_function
+def update_crc_by_instruction(crc: int, source: U8, at: int) -> int:
+    """Return a CRC after eight more bytes, if `has_crc_instruction`."""
+    return crc
+
+
+@device_function
+def update_crc(crc: int, source: U8, at: int, table: I64) -> int:
     """Return a CRC-32C after eight more bytes; see `update_crc_by_table`."""
+    if has_crc_instruction():
+        return update_crc_by_instruction(crc, source, at)
     return update_crc_by_table(crc, source, at, table)
-
-
-def update_crc_intrinsic() -> Callable[..., Any] | None:
-    """Return the intrinsic for `update_crc`; None for a processor without the instruction."""
-    import llvmlite.binding as llvm
-
-    return _by_instruction() if llvm.get_host_cpu_features().get("sse4.2") else None
-
-
-def _by_instruction() -> Callable[..., Any]:
-    from llvmlite import ir
-    from numba.core import types
-    from numba.extending import intrinsic
-
-    word = ir.IntType(64)
-    step = ir.FunctionType(word, [word, word])
-
-    def generated(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        crc, source, at, _ = arguments
-        data = context.make_array(signature.args[1])(context, builder, source).data
-        place = builder.bitcast(builder.gep(data, [at]), word.as_pointer())
-        name = "llvm.x86.sse42.crc32.64.64"
-        function = builder.module.globals.get(name) or ir.Function(builder.module, step, name)
-        return builder.call(function, [crc, builder.load(place, align=1)])
-
-    def typed(typing: Any, crc: Any, source: Any, at: Any, table: Any) -> Any:
-        return types.int64(types.int64, source, types.int64, table), generated
-
-    compiled: Callable[..., Any] = intrinsic(typed)
-    return compiled

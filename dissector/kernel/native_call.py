@@ -6,17 +6,15 @@ A kernel gets the address of a function of a library that is already loaded.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
-from dissector.kernel.source import device_function
+from dissector.kernel.arrays import U8
+from dissector.kernel.decorators import device_function
 
 NOT_CALLED = -1
 
 
 @device_function
 def call_decompressor(
-    function: int, source: Any, start: int, length: int, target: Any, at: int, room: int
+    function: int, source: U8, start: int, length: int, target: U8, at: int, room: int
 ) -> int:
     """
     Call a function that decompresses bytes of one array of uint8 into another.
@@ -42,10 +40,10 @@ def call_decompressor(
 def call_decompressor_with_context(
     function: int,
     context: int,
-    source: Any,
+    source: U8,
     start: int,
     length: int,
-    target: Any,
+    target: U8,
     at: int,
     room: int,
 ) -> int:
@@ -64,80 +62,3 @@ def call_decompressor_with_context(
         room: Likewise.
     """
     return NOT_CALLED
-
-
-def call_decompressor_intrinsic() -> Callable[..., Any]:
-    """Return the intrinsic for `call_decompressor`."""
-    from llvmlite import ir
-    from numba.core import types
-    from numba.extending import intrinsic
-
-    byte, number = ir.IntType(8).as_pointer(), ir.IntType(32)
-    c_function = ir.FunctionType(number, [byte, byte, number, number]).as_pointer()
-
-    def generated(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        function, source, start, length, target, at, room = arguments
-        source_address = _byte_address(context, builder, signature.args[1], source, start)
-        target_address = _byte_address(context, builder, signature.args[4], target, at)
-        sizes = [builder.trunc(each, number) for each in (length, room)]
-        result = builder.call(
-            builder.inttoptr(function, c_function), [source_address, target_address, *sizes]
-        )
-        return builder.sext(result, ir.IntType(64))
-
-    def typed(
-        typing: Any,
-        function: Any,
-        source: Any,
-        start: Any,
-        length: Any,
-        target: Any,
-        at: Any,
-        room: Any,
-    ) -> Any:
-        size = types.int64
-        return size(size, source, size, size, target, size, size), generated
-
-    compiled: Callable[..., Any] = intrinsic(typed)
-    return compiled
-
-
-def call_decompressor_with_context_intrinsic() -> Callable[..., Any]:
-    """Return the intrinsic for `call_decompressor_with_context`."""
-    from llvmlite import ir
-    from numba.core import types
-    from numba.extending import intrinsic
-
-    byte, number = ir.IntType(8).as_pointer(), ir.IntType(64)
-    c_function = ir.FunctionType(number, [byte, byte, number, byte, number]).as_pointer()
-
-    def generated(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        function, c_context, source, start, length, target, at, room = arguments
-        source_address = _byte_address(context, builder, signature.args[2], source, start)
-        target_address = _byte_address(context, builder, signature.args[5], target, at)
-        return builder.call(
-            builder.inttoptr(function, c_function),
-            [builder.inttoptr(c_context, byte), target_address, room, source_address, length],
-        )
-
-    def typed(
-        typing: Any,
-        function: Any,
-        c_context: Any,
-        source: Any,
-        start: Any,
-        length: Any,
-        target: Any,
-        at: Any,
-        room: Any,
-    ) -> Any:
-        size = types.int64
-        return size(size, size, source, size, size, target, size, size), generated
-
-    compiled: Callable[..., Any] = intrinsic(typed)
-    return compiled
-
-
-def _byte_address(context: Any, builder: Any, kind: Any, array: Any, offset: Any) -> Any:
-    """Return the address of an array's byte."""
-    return builder.gep(context.make_array(kind)(context, builder, array).data, [offset])

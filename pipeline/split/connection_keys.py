@@ -14,6 +14,7 @@ import numpy as np
 from dissector.capture.columns import Int64s, Segments
 from dissector.capture.hashing import SECRET, hash_key
 from dissector.kernel import Kernel, device_function
+from dissector.kernel.arrays import I32, I64, I64Table
 
 _PRIME = (1 << 31) - 1
 _A, _B = 1_103_515_245, 1_664_525_011
@@ -26,9 +27,6 @@ KEY, SEGMENTS, BYTES = range(3)
 """Columns of the counts per key."""
 
 COUNTS = 3
-
-_STEPS = 4
-"""Steps per segment, as `Kernel` counts them."""
 
 
 @device_function
@@ -55,7 +53,7 @@ def key_of(high: int, low: int, port: int, to_high: int, to_low: int, to_port: i
 
 
 @device_function
-def find_slot(table: Any, secret: Any, key: int) -> int:
+def find_slot(table: I64Table, secret: I64, key: int) -> int:
     """Return the slot of a key in a hash table of keys, or the free slot for it."""
     last = len(table) - 1
     at = hash_key(secret, key) & last
@@ -72,16 +70,16 @@ def part_of(key: int, parts: int) -> int:
 
 @Kernel
 def _count(
-    source: Any,
-    source_port: Any,
-    target: Any,
-    target_port: Any,
-    captured: Any,
-    table: Any,
-    secret: Any,
+    source: I64Table,
+    source_port: I32,
+    target: I64Table,
+    target_port: I32,
+    captured: I64,
+    table: I64Table,
+    secret: I64,
     used: int,
     at: int,
-    state: Any,
+    state: I64,
 ) -> int:
     """Count segments from `at` on; return where the table is full, or their number."""
     i = at
@@ -101,7 +99,7 @@ def _count(
 
 
 @Kernel
-def _insert_rows(rows: Any, columns: int, table: Any, secret: Any) -> None:
+def _insert_rows(rows: I64Table, columns: int, table: I64Table, secret: I64) -> None:
     """Put rows with distinct keys into an empty table."""
     for row in range(len(rows)):
         slot = find_slot(table, secret, rows[row, KEY])
@@ -111,15 +109,15 @@ def _insert_rows(rows: Any, columns: int, table: Any, secret: Any) -> None:
 
 @Kernel
 def _assign_parts(
-    source: Any,
-    source_port: Any,
-    target: Any,
-    target_port: Any,
-    captured: Any,
-    table: Any,
-    secret: Any,
-    into: Any,
-    sums: Any,
+    source: I64Table,
+    source_port: I32,
+    target: I64Table,
+    target_port: I32,
+    captured: I64,
+    table: I64Table,
+    secret: I64,
+    into: I64,
+    sums: I64Table,
 ) -> int:
     """
     Determine the part of each segment whose key is in a table; return how many there are.
@@ -173,13 +171,12 @@ class ConnectionCounts:
         columns, state = _endpoint_columns(segments), np.zeros(1, np.int64)
         at = 0
         while at < len(segments):
-            work = _STEPS * (len(segments) - at)
-            at = _count(*columns, self._table, SECRET, self._used, at, state, work=work)
+            at = _count(*columns, self._table, SECRET, self._used, at, state)
             self._used = int(state[0])
             if at < len(segments):
                 rows = self.rows()
                 self._table = np.zeros((2 * len(self._table), COUNTS), np.int64)
-                _insert_rows(rows, COUNTS, self._table, SECRET, work=len(rows))
+                _insert_rows(rows, COUNTS, self._table, SECRET)
 
     def rows(self) -> Int64s:
         """Return the counts, in the order of keys."""
@@ -196,7 +193,7 @@ class KeySet:
         self._count = len(keys)
         self._table = np.zeros((max(2, 1 << (2 * len(keys)).bit_length()), 1), np.int64)
         rows = np.ascontiguousarray(keys, np.int64).reshape(-1, 1)
-        _insert_rows(rows, 1, self._table, SECRET, work=len(rows))
+        _insert_rows(rows, 1, self._table, SECRET)
 
     def __reduce__(self) -> tuple[type[KeySet], tuple[Int64s]]:
         return KeySet, (self._keys,)
@@ -218,6 +215,5 @@ class KeySet:
                 SECRET,
                 into,
                 sums,
-                work=_STEPS * len(segments),
             )
         return into, sums

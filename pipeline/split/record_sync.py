@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import struct
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 import numpy as np
 
 from dissector.capture.formats.pcap import PcapReader
 from dissector.capture.integers import u32_of
 from dissector.kernel import Kernel
+from dissector.kernel.arrays import U8
 from pipeline.split.byte_ranges import UNKNOWN, Range
 
 CHAIN = 6
@@ -56,7 +57,6 @@ def sync_to_record(file: BinaryIO, header: bytes, byte_range: Range, look_bytes:
             longest,
             count,
             int(is_at_end),
-            work=count,
         )
         if found < count:
             return at + found
@@ -76,7 +76,7 @@ def _read(file: BinaryIO, size: int) -> bytes:
 
 @Kernel
 def find_record_chain(
-    data: Any,
+    data: U8,
     big: int,
     record_bytes: int,
     units_per_s: int,

@@ -9,6 +9,7 @@ import numpy as np
 from dissector.capture.columns import Bytes, Int64s, Segments
 from dissector.capture.hashing import SECRET, hash_endpoints
 from dissector.kernel import Kernel, device_function
+from dissector.kernel.arrays import I32, I64, U8, I64Table
 from dissector.kernel.memcpy import copy_bytes
 
 NETWORK, SOURCE_PORT, TARGET_PORT, SOURCE, TARGET = 0, 1, 2, 3, 5
@@ -26,19 +27,17 @@ FLAGS also holds the number of the endpoint pair, 8 bits higher; LENGTHS is the 
 
 ROW_COLUMNS = 7
 
-_STEPS = 12
-
 
 @device_function
 def _endpoints_of(
-    ends: Any,
-    slots: Any,
-    secret: Any,
+    ends: I64Table,
+    slots: I64,
+    secret: I64,
     count: int,
     network: int,
-    source: Any,
+    source: I64Table,
     source_port: int,
-    target: Any,
+    target: I64Table,
     target_port: int,
     i: int,
 ) -> int:
@@ -71,29 +70,29 @@ def _endpoints_of(
 
 @Kernel
 def _pack(
-    into: Any,
-    data: Any,
-    packet: Any,
-    time_ns: Any,
-    network: Any,
-    source: Any,
-    target: Any,
-    source_port: Any,
-    target_port: Any,
-    seq: Any,
-    ack: Any,
-    flags: Any,
-    start: Any,
-    length: Any,
-    captured: Any,
-    clock_ns: Any,
-    ends: Any,
-    slots: Any,
-    secret: Any,
-    state: Any,
-    positions: Any,
-    rows: Any,
-    payload: Any,
+    into: I64,
+    data: U8,
+    packet: I64,
+    time_ns: I64,
+    network: I32,
+    source: I64Table,
+    target: I64Table,
+    source_port: I32,
+    target_port: I32,
+    seq: I64,
+    ack: I64,
+    flags: I32,
+    start: I64,
+    length: I64,
+    captured: I64,
+    clock_ns: I64,
+    ends: I64Table,
+    slots: I64,
+    secret: I64,
+    state: I64,
+    positions: I64Table,
+    rows: I64Table,
+    payload: U8,
 ) -> int:
     """
     Write a row for each segment that has a part, and its payload, behind those of its part.
@@ -169,9 +168,8 @@ class EndpointTable:
         columns = _columns(segments)
         state = np.array([self._count, 0], np.int64)
         while True:
-            work = _STEPS * (len(into) - int(state[1]))
             tables = self.rows, self._slots, SECRET, state, positions, rows, payload
-            at: int = _pack(into, segments.data, *columns, *tables, work=work)
+            at: int = _pack(into, segments.data, *columns, *tables)
             self._count = int(state[0])
             if at == len(into):
                 return rows, payload
@@ -182,11 +180,11 @@ class EndpointTable:
         rows[: self._count] = self.rows
         self._slots = np.zeros(2 * len(self._slots), np.int64)
         self.rows = rows
-        _rehash(rows, self._slots, SECRET, self._count, work=4 * self._count)
+        _rehash(rows, self._slots, SECRET, self._count)
 
 
 @Kernel
-def _rehash(ends: Any, slots: Any, secret: Any, count: int) -> None:
+def _rehash(ends: I64Table, slots: I64, secret: I64, count: int) -> None:
     """Fill empty slots."""
     last = len(slots) - 1
     for row in range(count):

@@ -126,11 +126,6 @@ class PlannedSteps:
         """The time of the first captured request; 0 if there is none."""
         return self.times_ns(0)[0] if len(self) else 0
 
-    @property
-    def alike(self) -> int:
-        """The number of steps with a shape, which can take the fast path."""
-        return sum(number >= 0 for number in self.shape_of)
-
     def end_of(self, limit: int | None) -> int:
         """Return the number after the last step if at most `limit` steps are sent."""
         if limit is None:

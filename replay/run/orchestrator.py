@@ -24,7 +24,6 @@ from replay.plan.plan import Plan
 from replay.report.report import Report
 from replay.run import event_loop
 from replay.run.runner import ReplayRun
-from replay.templates.template import warm_up
 
 ProgressCallback = Callable[[ReplayRun, Report], None]
 """Called regularly to show the progress of a run."""
@@ -137,7 +136,6 @@ async def _connect_and_play(
             cluster.cluster_id, cluster.features, len(cluster.brokers), settings.to == MOCK
         )
         worlds = await _id_map_factory(plan, settings, cluster)
-        warm_up(plan.alike * settings.play_options.loop)
         gc.freeze()  # repeated collections over the plan would delay requests
         begin_ns = time.perf_counter_ns()
         outcomes = _OutcomeRecorder(report, settings, worlds.created_topics | plan.created)

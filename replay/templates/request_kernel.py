@@ -7,10 +7,9 @@ sequence in their batches. CRCs of large batches are left to the caller.
 
 from __future__ import annotations
 
-from typing import Any
-
 from dissector.engine.records.checksum import SMALL_BYTES, crc_by_table
 from dissector.kernel import Kernel, device_function
+from dissector.kernel.arrays import I32, I64, U8, I64Table
 from dissector.kernel.memcpy import copy_bytes
 from replay.client.pending_request import LAST_CORRELATION_ID
 from replay.templates.step_arrays import number_at, put_number
@@ -68,7 +67,7 @@ _PRODUCER_AT, _EPOCH_AT, _SEQUENCE_AT, _COUNT_AT = 43, 51, 53, 57
 
 
 @device_function
-def _bounds(frames: Any, at: int, is_compact: int) -> tuple[int, int]:
+def _bounds(frames: U8, at: int, is_compact: int) -> tuple[int, int]:
     """Return where the content of a `records` field begins and ends."""
     if not is_compact:
         begin = at + 4
@@ -84,7 +83,7 @@ def _bounds(frames: Any, at: int, is_compact: int) -> tuple[int, int]:
 
 @device_function
 def _is_ready(
-    n: int, dependencies: Any, dependency_ends: Any, is_done: Any, due_ns: Any, now_ns: int
+    n: int, dependencies: I32, dependency_ends: I64, is_done: U8, due_ns: I64, now_ns: int
 ) -> bool:
     """Return whether a step is due and has the responses that it depends on."""
     if len(due_ns) and due_ns[n] > now_ns:
@@ -97,17 +96,17 @@ def _is_ready(
 
 @device_function
 def _write_body(
-    frames: Any,
+    frames: U8,
     at: int,
-    template: Any,
-    partitions: Any,
-    literals: Any,
-    out: Any,
+    template: I64,
+    partitions: I64Table,
+    literals: U8,
+    out: U8,
     to: int,
-    request_rows: Any,
+    request_rows: I64Table,
     row: int,
-    table: Any,
-    state: Any,
+    table: I64,
+    state: I64,
 ) -> int:
     """Write a request after its correlation id; return its end, or -1 if it can't be written."""
     for h in range(len(partitions)):
@@ -169,25 +168,25 @@ def _write_body(
 
 @Kernel
 def write_requests(
-    frames: Any,
-    positions: Any,
-    sizes: Any,
-    shapes: Any,
-    dependencies: Any,
-    dependency_ends: Any,
-    is_done: Any,
-    due_ns: Any,
+    frames: U8,
+    positions: I64,
+    sizes: I32,
+    shapes: I32,
+    dependencies: I32,
+    dependency_ends: I64,
+    is_done: U8,
+    due_ns: I64,
     now_ns: int,
-    steps: Any,
+    steps: I32,
     first: int,
     correlation_id: int,
-    template: Any,
-    partitions: Any,
-    literals: Any,
-    out: Any,
-    request_rows: Any,
-    table: Any,
-    state: Any,
+    template: I64,
+    partitions: I64Table,
+    literals: U8,
+    out: U8,
+    request_rows: I64Table,
+    table: I64,
+    state: I64,
 ) -> int:
     """
     Write requests for as long as steps have the shape and are ready; return their number.

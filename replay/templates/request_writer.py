@@ -45,23 +45,10 @@ from replay.templates.step_arrays import Bytes, Int32s, StepArrays
 MAX_REQUESTS = 64
 """Maximum number of requests written by one call of the kernel."""
 
-WORK_US = 60
-"""Extra time that a request takes in an uncompiled kernel, in microseconds."""
-
 _CRC = Struct(">I")
 
 _NO_PRODUCER = (-1,) * (PARTITION_COLUMNS - CAPTURED)
 """The producer columns of a partition to which no producer has written yet."""
-
-
-def warm_up(requests: int) -> None:
-    """Load or compile the kernel in advance, if the number of requests is worth it."""
-    empty, small, numbers = (np.empty(0, dtype) for dtype in (np.uint8, np.int32, np.int64))
-    rows = np.empty((0, 0), np.int64)
-    steps = empty, numbers, small, small, small, numbers, empty, numbers, 0, small, 0, 0
-    write_requests.ready(
-        *steps, numbers, rows, empty, empty, rows, numbers, numbers, work=WORK_US * requests
-    )
 
 
 class WrittenRequests(NamedTuple):
@@ -153,7 +140,6 @@ class RequestWriter:
                 *(a.due_ns, now_ns, steps, first, correlation_id),
                 *(self._template, self._partitions, self._literals, a.buffer, request_rows),
                 *(crc32c_table(), state),
-                work=0,
             )
             if count:
                 break

@@ -9,17 +9,17 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from functools import cache
-from typing import Any
 
 import numpy as np
 
 from dissector.capture.columns import Int64s
 from dissector.kernel import Kernel, device_function
+from dissector.kernel.arrays import I32, I64, U8, I64Table
 from replay.client.pending_request import LAST_CORRELATION_ID
 from replay.mapping.offset_map import PartitionOffsets
 from replay.plan.request_shapes import ResponseShape
 from replay.templates.request_kernel import LATENCY, PER_PARTITION, RECORD_COUNT, STEP
-from replay.templates.request_writer import MAX_REQUESTS, WORK_US
+from replay.templates.request_writer import MAX_REQUESTS
 from replay.templates.step_arrays import Bytes, StepArrays, number_at
 
 _LITERAL, _OFFSET, _START, _TIME = range(4)
@@ -44,7 +44,7 @@ the first of them.
 
 @device_function
 def _is_as_expected(
-    data: Any, at: int, size: int, correlation_id: int, parts: Any, literals: Any
+    data: U8, at: int, size: int, correlation_id: int, parts: I64Table, literals: U8
 ) -> bool:
     """Return whether a complete response differs only in offsets and times."""
     if number_at(data, at, 4) != size or number_at(data, at + 4, 4) != correlation_id:
@@ -74,8 +74,8 @@ def _learn_offsets(
     records: int,
     step: int,
     count: int,
-    stretches: Any,
-    latest: Any,
+    stretches: I64Table,
+    latest: I64,
 ) -> int:
     """Record the offsets of a request's records; return the new number of stretches."""
     at = latest[partition]
@@ -93,23 +93,23 @@ def _learn_offsets(
 
 @Kernel
 def match_responses(
-    data: Any,
+    data: U8,
     start: int,
     size: int,
     correlation_id: int,
-    parts: Any,
-    literals: Any,
-    order: Any,
-    frames: Any,
-    positions: Any,
-    sizes: Any,
-    is_done: Any,
-    request_rows: Any,
+    parts: I64Table,
+    literals: U8,
+    order: I64,
+    frames: U8,
+    positions: I64,
+    sizes: I32,
+    is_done: U8,
+    request_rows: I64Table,
     first: int,
     latency_ns: int,
-    stretches: Any,
-    latest: Any,
-    state: Any,
+    stretches: I64Table,
+    latest: I64,
+    state: I64,
 ) -> int:
     """
     Match responses for as long as they are as expected; return their number.
@@ -158,15 +158,6 @@ def match_responses(
         row += 1
     state[_END], state[_STRETCHES] = at, count
     return row - first
-
-
-def warm_up(requests: int) -> None:
-    """Load or compile the kernel in advance, if the number of responses is worth it."""
-    data, small, numbers = (np.empty(0, dtype) for dtype in (np.uint8, np.int32, np.int64))
-    rows = np.empty((0, 0), np.int64)
-    received = data, 0, 0, 0, rows, data, numbers
-    steps = data, numbers, small, data, rows, 0, 0
-    match_responses.ready(*received, *steps, rows, numbers, numbers, work=WORK_US * requests)
 
 
 class ResponseMatcher:
@@ -233,7 +224,6 @@ class ResponseMatcher:
             *(came, start, self._size, correlation_id, self._parts, self._literals, self._order),
             *(arrays.frames, arrays.positions, arrays.sizes, arrays.is_done, request_rows, first),
             *(latency_ns, stretches, self._latest, self._state),
-            work=0,
         )
         end, rows = self._state.tolist()
         for row in stretches[:rows].tolist():

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import mmap
 from array import array
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dissector.capture.columns import Int64s
 from dissector.kernel import device_function
+from dissector.kernel.arrays import U8
 
 if TYPE_CHECKING:
     from replay.plan.plan import Plan
@@ -70,7 +71,7 @@ class StepArrays:
 
 
 @device_function
-def number_at(source: Any, at: int, size: int) -> int:
+def number_at(source: U8, at: int, size: int) -> int:
     """Read a signed big-endian integer of `size` bytes."""
     value: int = 0 | source[at]
     if value > 127:
@@ -81,7 +82,7 @@ def number_at(source: Any, at: int, size: int) -> int:
 
 
 @device_function
-def put_number(target: Any, at: int, value: int, size: int) -> None:
+def put_number(target: U8, at: int, value: int, size: int) -> None:
     """Write a big-endian integer of `size` bytes."""
     for i in range(size):
         target[at + i] = value >> 8 * (size - 1 - i) & 255

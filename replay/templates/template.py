@@ -13,8 +13,6 @@ from replay.fields.field_layout import Scope
 from replay.mapping.id_map import IdMap
 from replay.model.outcome import Outcome
 from replay.plan.request_shapes import Shape, partitions, request_shape_of, response_shape_of
-from replay.templates import request_writer as stamp
-from replay.templates import response_matcher as match
 from replay.templates.request_writer import RequestWriter
 from replay.templates.response_matcher import ResponseMatcher
 
@@ -115,12 +113,6 @@ def _partition_order(
     if sorted(map(str, found)) != sorted(map(str, named)):
         return None
     return tuple(named.index((topic, at)) for topic, at in found if topic is not None)
-
-
-def warm_up(requests: int) -> None:
-    """Load or compile the kernels in advance, if the number of requests is worth it."""
-    stamp.warm_up(requests)
-    match.warm_up(requests)
 
 
 def replaced_roles(outcome: Outcome) -> frozenset[str]:

@@ -46,9 +46,8 @@ def test_a_stack_is_found_at_the_innermost_module_of_ours() -> None:
 @pytest.mark.parametrize(
     ("module", "function", "expected"),
     [
-        ("dissector.kernel.variants", "call", Place("dissector.engine.made", in_kernel=True)),
-        ("dissector.kernel.variants", "variant", Place(LOOPS)),
-        ("dissector.kernel.call", "__call__", Place("dissector.engine.made")),
+        ("dissector.kernel.call", "__call__", Place("dissector.engine.made", in_kernel=True)),
+        ("dissector.kernel.call", "_extension", Place(LOOPS)),
         ("numpy.core", "where", Place("dissector.engine.made")),
         ("polars.series", "cast", Place("polars.series")),
     ],

@@ -13,8 +13,8 @@ import pytest
 import dissector
 from dissector.protocol import records
 
-SLOW = ("construct", "crc32c", "importlib.metadata", "llvmlite", "numba", "numpy.ma", "polars")
-HEAVY = ("numba", "polars", "pyarrow", "scapy", "pyspark", "pandas")
+SLOW = ("construct", "crc32c", "importlib.metadata", "numpy.ma", "polars")
+HEAVY = ("polars", "pyarrow", "scapy", "pyspark", "pandas")
 ROOT = Path(__file__).parents[2]
 
 # Imports each module in a process that has loaded `dissector` and nothing else of ours, as Python

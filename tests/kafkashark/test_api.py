@@ -23,7 +23,7 @@ ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 SECTION = README.split("## From Python\n")[1].split("\n## ")[0]
 BLOCKS = re.findall(r"```python\n(.*?)```", SECTION, re.DOTALL)
-HEAVY = "asyncio confluent_kafka construct llvmlite numba numpy pandas polars pyarrow pyspark typer"
+HEAVY = "asyncio confluent_kafka construct numpy pandas polars pyarrow pyspark typer"
 
 
 def _imported(code: str) -> set[str]:

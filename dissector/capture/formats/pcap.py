@@ -8,7 +8,6 @@ to the two lengths, https://www.tcpdump.org/manpages/pcap-savefile.5.html
 from __future__ import annotations
 
 import struct
-from typing import Any
 
 import numpy as np
 
@@ -23,6 +22,7 @@ from dissector.capture.formats.packet_rows import (
 )
 from dissector.capture.integers import u32_of
 from dissector.kernel import Kernel
+from dissector.kernel.arrays import I32, I64, U8, I64Table
 
 HEADER_BYTES = 24
 
@@ -90,7 +90,6 @@ class PcapReader:
                 rows.numbers,
                 rows.links,
                 state,
-                work=rows.expected_packets,
             )
             at, rows.count, captured = state.tolist()
             if status != _FULL:
@@ -105,15 +104,15 @@ class PcapReader:
 
 @Kernel
 def _scan(
-    data: Any,
+    data: U8,
     big: int,
     record_bytes: int,
     unit_ns: int,
     lengths: int,
     link: int,
-    numbers: Any,
-    links: Any,
-    state: Any,
+    numbers: I64Table,
+    links: I32,
+    state: I64,
 ) -> int:
     """
     Write a column for each complete record; return why scanning stopped.

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import struct
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -25,6 +24,7 @@ from dissector.capture.formats.packet_rows import (
 )
 from dissector.capture.integers import u32_of
 from dissector.kernel import Kernel
+from dissector.kernel.arrays import I32, I64, U8, I64Table
 
 MAGIC = b"\x0a\x0d\x0d\x0a"
 
@@ -91,7 +91,6 @@ class PcapngReader:
                 rows.numbers,
                 rows.links,
                 state,
-                work=rows.expected_packets,
             )
             at, rows.count, self._time_ns = state.tolist()
             if status == _FULL:
@@ -233,7 +232,7 @@ def _set_resolution(interface: _Interface, value: int) -> None:
 
 @Kernel
 def _scan(
-    data: Any, big: int, clocks: Any, interfaces: int, numbers: Any, links: Any, state: Any
+    data: U8, big: int, clocks: I64Table, interfaces: int, numbers: I64Table, links: I32, state: I64
 ) -> int:
     """
     Write a column for each packet in valid enhanced packet blocks; return why scanning stopped.

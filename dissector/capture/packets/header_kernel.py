@@ -8,8 +8,6 @@ a row reserved for each.
 
 from __future__ import annotations
 
-from typing import Any
-
 from dissector.capture.iana_numbers import (
     IPV4,
     IPV6,
@@ -30,6 +28,7 @@ from dissector.capture.packets.ip import (
 from dissector.capture.packets.links import MALFORMED, NOT_IP, read_link_header, read_vlan_tags
 from dissector.capture.packets.networks import find_slot
 from dissector.kernel import Kernel, device_function
+from dissector.kernel.arrays import I32, I64, U8, I32Table, I64Cube, I64Table
 
 # Columns of 64 bits, and of 32 bits.
 PACKET, TIME, SEQ, ACK, START, LENGTH, CAPTURED = range(7)
@@ -63,7 +62,7 @@ _MAX_SEGMENT_BYTES = 16 << 20
 
 @device_function
 def read_tcp_header(
-    data: Any, at: int, end: int, sent_end: int, wide: Any, narrow: Any, row: int
+    data: U8, at: int, end: int, sent_end: int, wide: I64Table, narrow: I32Table, row: int
 ) -> bool:
     """Write the fields of a TCP header into a row; return whether the header is valid."""
     if at + _TCP_MIN_CAPTURED_BYTES > end:
@@ -83,7 +82,7 @@ def read_tcp_header(
 
 
 @device_function
-def _prefetch(data: Any, start: Any, captured: Any, first: int) -> int:
+def _prefetch(data: U8, start: I64, captured: I64, first: int) -> int:
     """
     Read bytes of the next packets' headers, to load them into the cache in parallel.
 
@@ -99,20 +98,20 @@ def _prefetch(data: Any, start: Any, captured: Any, first: int) -> int:
 
 @Kernel
 def read_headers(
-    data: Any,
+    data: U8,
     first: int,
-    time_ns: Any,
-    start: Any,
-    captured: Any,
-    original: Any,
-    link: Any,
-    networks: Any,
-    secret: Any,
-    wide: Any,
-    narrow: Any,
-    addresses: Any,
-    deferred: Any,
-    state: Any,
+    time_ns: I64,
+    start: I64,
+    captured: I64,
+    original: I64,
+    link: I32,
+    networks: I64Table,
+    secret: I64,
+    wide: I64Table,
+    narrow: I32Table,
+    addresses: I64Cube,
+    deferred: I64Table,
+    state: I64,
 ) -> None:
     """
     Write a row for each segment, until the packets end or one has unknown VLAN tags.
@@ -193,7 +192,7 @@ def read_headers(
 
 
 @Kernel
-def compact_rows(wide: Any, narrow: Any, addresses: Any, row: int, rows: int) -> int:
+def compact_rows(wide: I64Table, narrow: I32Table, addresses: I64Cube, row: int, rows: int) -> int:
     """Remove the rows from `row` on whose packet is -1; return the number of rows left."""
     for source in range(row, rows):
         if wide[PACKET, source] >= 0:

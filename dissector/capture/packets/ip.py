@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from dissector.capture.addresses import IPV4_MAPPED
 from dissector.capture.iana_numbers import (
     AUTHENTICATION,
@@ -18,6 +16,7 @@ from dissector.capture.iana_numbers import (
 )
 from dissector.capture.integers import high_half, u16, u32
 from dissector.kernel import device_function
+from dissector.kernel.arrays import U8, I64Cube
 
 MALFORMED, SLOW_PATH = -1, -3
 """Returned in place of an IP protocol; SLOW_PATH defers the packet to the per-packet code."""
@@ -26,7 +25,7 @@ _MAX_EXTENSIONS = 16
 
 
 @device_function
-def read_ipv4_header(data: Any, at: int, end: int, sent_end: int) -> tuple[int, int, int, int]:
+def read_ipv4_header(data: U8, at: int, end: int, sent_end: int) -> tuple[int, int, int, int]:
     """
     Step over an IPv4 header; return the protocol behind it, its offset, and both ends.
 
@@ -52,7 +51,7 @@ def read_ipv4_header(data: Any, at: int, end: int, sent_end: int) -> tuple[int, 
 
 
 @device_function
-def read_ipv6_header(data: Any, at: int, end: int, sent_end: int) -> tuple[int, int, int, int]:
+def read_ipv6_header(data: U8, at: int, end: int, sent_end: int) -> tuple[int, int, int, int]:
     """
     Step over an IPv6 header and its extension headers; return the same as for IPv4.
 
@@ -90,7 +89,7 @@ def read_ipv6_header(data: Any, at: int, end: int, sent_end: int) -> tuple[int, 
 
 
 @device_function
-def is_tunnel(data: Any, protocol: int, at: int, end: int) -> bool:
+def is_tunnel(data: U8, protocol: int, at: int, end: int) -> bool:
     """Return whether the payload of an IP packet is, or may be, another packet."""
     if protocol == UDP:
         return at + 8 <= end and u16(data, at + 2) in TUNNEL_PORTS
@@ -98,14 +97,14 @@ def is_tunnel(data: Any, protocol: int, at: int, end: int) -> bool:
 
 
 @device_function
-def _address_half(data: Any, at: int) -> int:
+def _address_half(data: U8, at: int) -> int:
     """Return half of an IPv6 address as a signed integer of 64 bits."""
     high = u32(data, at)
     return (high - ((high >> 31) << 32)) << 32 | u32(data, at + 4)
 
 
 @device_function
-def copy_addresses(data: Any, kind: int, at: int, addresses: Any, row: int) -> None:
+def copy_addresses(data: U8, kind: int, at: int, addresses: I64Cube, row: int) -> None:
     """Write the addresses of the IP header at `at` into a row."""
     if kind == IPV4:
         addresses[0, row, 0] = 0

@@ -19,8 +19,6 @@ from dissector.capture.packets.header_kernel import compact_rows, read_headers, 
 from dissector.capture.packets.networks import Networks, vlan_name
 from dissector.capture.packets.tunnels import Tunnels
 
-_STEPS_A_PACKET = 3
-
 
 class Layers:
     """
@@ -109,7 +107,6 @@ class Layers:
                 table.addresses,
                 table.deferred_buffer,
                 state,
-                work=_STEPS_A_PACKET * len(packets),
             )
             if not state[header_kernel.NEW_TAGS]:
                 break
@@ -205,7 +202,6 @@ class _SegmentTable:
                 self.addresses,
                 self._dropped,
                 self.rows,
-                work=self.rows - self._dropped,
             )
 
     def segments(self, data: Bytes) -> Segments:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from dissector.capture.iana_numbers import (
     ETHERNET,
     FAMILIES_IPV6,
@@ -19,6 +17,7 @@ from dissector.capture.iana_numbers import (
 )
 from dissector.capture.integers import high_half, u16, u32, u32_little
 from dissector.kernel import device_function
+from dissector.kernel.arrays import U8
 
 MALFORMED, NOT_IP = -1, -2
 """Returned in place of an ethertype."""
@@ -29,7 +28,7 @@ _MAX_TAGS = 4
 
 
 @device_function
-def read_link_header(data: Any, link: int, at: int, end: int) -> tuple[int, int]:
+def read_link_header(data: U8, link: int, at: int, end: int) -> tuple[int, int]:
     """Step over the header of a link layer; return its end, and the ethertype behind it."""
     if link == ETHERNET:
         return at + 14, u16(data, at + 12) if at + 14 <= end else MALFORMED
@@ -47,7 +46,7 @@ def read_link_header(data: Any, link: int, at: int, end: int) -> tuple[int, int]
 
 
 @device_function
-def _loopback_type(data: Any, at: int) -> int:
+def _loopback_type(data: U8, at: int) -> int:
     """
     Return the ethertype of a loopback frame.
 
@@ -62,7 +61,7 @@ def _loopback_type(data: Any, at: int) -> int:
 
 
 @device_function
-def _raw_ip_type(data: Any, at: int) -> int:
+def _raw_ip_type(data: U8, at: int) -> int:
     version = high_half(data, at)
     if version == 4:
         return IPV4
@@ -70,7 +69,7 @@ def _raw_ip_type(data: Any, at: int) -> int:
 
 
 @device_function
-def read_vlan_tags(data: Any, kind: int, at: int, end: int) -> tuple[int, int, int]:
+def read_vlan_tags(data: U8, kind: int, at: int, end: int) -> tuple[int, int, int]:
     """
     Step over VLAN tags; return their end, the ethertype behind them, and their ids.
 

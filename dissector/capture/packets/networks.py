@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from dissector.capture.columns import Int64s
 from dissector.capture.hashing import SECRET, hash_key
 from dissector.capture.packets.links import VLAN_BITS
 from dissector.kernel import device_function
+from dissector.kernel.arrays import I64, I64Table
 
 _FIRST_SLOTS = 16
 
@@ -67,7 +66,7 @@ class Networks:
 
 
 @device_function
-def find_slot(table: Any, secret: Any, tags: int) -> int:
+def find_slot(table: I64Table, secret: I64, tags: int) -> int:
     """Return the slot of VLAN tags in the table of networks, or the free slot for them."""
     last = len(table) - 1
     at = hash_key(secret, tags) & last

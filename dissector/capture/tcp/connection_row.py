@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from dissector.capture.tcp.connection_columns import (
     A_HIGH,
     A_LOW,
@@ -39,6 +37,7 @@ from dissector.capture.tcp.connection_columns import (
 from dissector.capture.tcp.connection_state import ACK, FIN, RESET_WINDOW_BYTES, SEQ_MASK
 from dissector.capture.tcp.stream_reassembler import FAR_BYTES
 from dissector.kernel import device_function
+from dissector.kernel.arrays import I32, I64Table
 
 ENDED_BY_FIN, ENDED_BY_RST = 1 << ENDED_AT, 2 << ENDED_AT
 """`fin` and `rst`, as indexes into `END_REASONS`, in the `STATE` column."""
@@ -47,7 +46,7 @@ _FULL, _HALF = 1 << 32, 1 << 31
 
 
 @device_function
-def opens_connection(connections: Any, owner: int, other: int, seq: int) -> bool:
+def opens_connection(connections: I64Table, owner: int, other: int, seq: int) -> bool:
     """
     Return whether a SYN certainly opens a connection.
 
@@ -73,13 +72,13 @@ def opens_connection(connections: Any, owner: int, other: int, seq: int) -> bool
 
 @device_function
 def start_connection(
-    connections: Any,
+    connections: I64Table,
     number: int,
     network: int,
-    source: Any,
-    source_port: Any,
-    target: Any,
-    target_port: Any,
+    source: I64Table,
+    source_port: I32,
+    target: I64Table,
+    target_port: I32,
     i: int,
 ) -> None:
     """Initialise the row of a connection that segment `i` opens."""
@@ -94,7 +93,7 @@ def start_connection(
 
 
 @device_function
-def open_side(connections: Any, number: int, side: int, seq: int) -> None:
+def open_side(connections: I64Table, number: int, side: int, seq: int) -> None:
     """Start a side's stream behind its SYN."""
     own = SIDES + SIDE * side
     connections[number, STATE] |= SYN_SEEN
@@ -103,7 +102,7 @@ def open_side(connections: Any, number: int, side: int, seq: int) -> None:
 
 
 @device_function
-def is_first_syn_ack(connections: Any, number: int, side: int) -> bool:
+def is_first_syn_ack(connections: I64Table, number: int, side: int) -> bool:
     """Return whether a SYN/ACK is certainly the side's first, in reply to a SYN."""
     state = connections[number, STATE]
     own = connections[number, SIDES + SIDE * side + SIDE_FLAGS] & (ANCHORED | HAS_ACKED | FINISHED)
@@ -114,7 +113,7 @@ def is_first_syn_ack(connections: Any, number: int, side: int) -> bool:
 
 
 @device_function
-def has_gap_ring(connections: Any, counters: Any, number: int, side: int) -> bool:
+def has_gap_ring(connections: I64Table, counters: I64Table, number: int, side: int) -> bool:
     """Return whether a side's gaps have a row."""
     row = connections[number, SIDES + SIDE * side + SIDE_FLAGS] >> COUNTERS_AT
     return bool(counters[row, GAPS] != 0)
@@ -122,7 +121,13 @@ def has_gap_ring(connections: Any, counters: Any, number: int, side: int) -> boo
 
 @device_function
 def count_bytes(
-    connections: Any, counters: Any, gaps: Any, number: int, side: int, length: int, cut: int
+    connections: I64Table,
+    counters: I64Table,
+    gaps: I64Table,
+    number: int,
+    side: int,
+    length: int,
+    cut: int,
 ) -> None:
     """Advance a side by in-order bytes, and count those that the capture cut off."""
     own = SIDES + SIDE * side
@@ -139,7 +144,7 @@ def count_bytes(
 
 
 @device_function
-def is_in_order(connections: Any, number: int, side: int, control: int, seq: int) -> bool:
+def is_in_order(connections: I64Table, number: int, side: int, control: int, seq: int) -> bool:
     """Return whether bytes, or a side's first FIN, are next in the stream."""
     own = SIDES + SIDE * side
     flags = connections[number, own + SIDE_FLAGS]
@@ -150,7 +155,7 @@ def is_in_order(connections: Any, number: int, side: int, control: int, seq: int
 
 @device_function
 def acknowledge(
-    connections: Any, number: int, side: int, ack: int, packet: int, time_ns: int
+    connections: I64Table, number: int, side: int, ack: int, packet: int, time_ns: int
 ) -> None:
     """Record an acknowledgement of what a side sent."""
     own = SIDES + SIDE * side
@@ -175,7 +180,7 @@ def acknowledge(
 
 @device_function
 def accepts_reset(
-    connections: Any, number: int, side: int, control: int, seq: int, ack: int
+    connections: I64Table, number: int, side: int, control: int, seq: int, ack: int
 ) -> bool:
     """Return whether the receiver would accept a RST, with nothing missing before it."""
     for column in (SIDES, SIDES + SIDE):
@@ -202,7 +207,7 @@ def accepts_reset(
 
 
 @device_function
-def close_side(connections: Any, number: int, side: int) -> bool:
+def close_side(connections: I64Table, number: int, side: int) -> bool:
     """Pass a side's FIN; return whether that ends the connection."""
     own = SIDES + SIDE * side
     connections[number, own + NEXT] += 1

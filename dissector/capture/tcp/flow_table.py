@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from dissector.capture.columns import Int32s, Int64s
@@ -12,6 +10,7 @@ from dissector.capture.tcp.connection_columns import A_HIGH, A_LOW, B_HIGH, B_LO
 from dissector.capture.tcp.connection_state import FlowKey
 from dissector.capture.tcp.connection_table import ConnectionTable
 from dissector.kernel import Kernel, device_function
+from dissector.kernel.arrays import I32, I64, I32Table, I64Table
 
 OWNER, NETWORK = 0, 1
 """Columns of flows. The owner is twice a connection's number, plus the side that sends."""
@@ -24,9 +23,6 @@ network is.
 
 _FIRST_SLOTS = 1 << 10
 
-_WORK = 20
-"""Steps that a flow takes to find a new slot, as `Kernel` counts them."""
-
 
 def any_network_key(key: FlowKey) -> FlowKey:
     """Return the key under which the connection that is silent in a direction is found."""
@@ -36,15 +32,15 @@ def any_network_key(key: FlowKey) -> FlowKey:
 
 @device_function
 def find_flow(
-    connections: Any,
-    flows: Any,
-    slots: Any,
-    secret: Any,
+    connections: I64Table,
+    flows: I32Table,
+    slots: I32,
+    secret: I64,
     network: int,
-    source: Any,
-    source_port: Any,
-    target: Any,
-    target_port: Any,
+    source: I64Table,
+    source_port: I32,
+    target: I64Table,
+    target_port: I32,
     i: int,
 ) -> int:
     """Return the flow of segment `i`; if there is none, `-1 -` the slot where it belongs."""
@@ -74,7 +70,7 @@ def find_flow(
 
 
 @device_function
-def put_flow(flows: Any, slots: Any, count: int, flow: int, network: int, owner: int) -> int:
+def put_flow(flows: I32Table, slots: I32, count: int, flow: int, network: int, owner: int) -> int:
     """
     Set the owner of the flow that `find_flow` returned; return the new number of flows.
 
@@ -90,7 +86,7 @@ def put_flow(flows: Any, slots: Any, count: int, flow: int, network: int, owner:
 
 
 @Kernel
-def rehash(connections: Any, flows: Any, slots: Any, secret: Any, count: int) -> int:
+def rehash(connections: I64Table, flows: I32Table, slots: I32, secret: I64, count: int) -> int:
     """Fill empty slots with flows that differ."""
     last = len(slots) - 1
     for row in range(count):
@@ -212,7 +208,7 @@ class FlowTable:
 
     def _rehash(self) -> None:
         tables = self._connections.rows, self.rows, self.slots, SECRET
-        rehash(*tables, self.count, work=_WORK * self.count)
+        rehash(*tables, self.count)
 
     def first_sides(self) -> list[int]:
         """Return the connections that own flows as side 0, in the order of the flows."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from dissector.capture.columns import DATA, END, GAP, IN_WINDOW, NEVER
 from dissector.capture.tcp.chunk_builder import (
     CONNECTION,
@@ -44,6 +42,7 @@ from dissector.capture.tcp.connection_row import (
 from dissector.capture.tcp.connection_state import ACK, FIN, RST, SYN
 from dissector.capture.tcp.flow_table import ANY_NETWORK, OWNER, find_flow, put_flow
 from dissector.kernel import Kernel, device_function
+from dissector.kernel.arrays import I32, I64, I8Table, I32Table, I64Table
 
 ROWS, CONNECTIONS, FLOWS, FOUND = range(4)
 """
@@ -56,29 +55,29 @@ NEW_FLOWS = 3
 
 @Kernel
 def process_in_order(
-    network: Any,
-    source: Any,
-    source_port: Any,
-    target: Any,
-    target_port: Any,
-    packet: Any,
-    time_ns: Any,
-    seq: Any,
-    ack: Any,
-    flags: Any,
-    start: Any,
-    length: Any,
-    captured: Any,
-    connections: Any,
-    counters: Any,
-    gaps: Any,
-    flows: Any,
-    slots: Any,
-    secret: Any,
-    wide: Any,
-    narrow: Any,
-    barrier: Any,
-    counts: Any,
+    network: I32,
+    source: I64Table,
+    source_port: I32,
+    target: I64Table,
+    target_port: I32,
+    packet: I64,
+    time_ns: I64,
+    seq: I64,
+    ack: I64,
+    flags: I32,
+    start: I64,
+    length: I64,
+    captured: I64,
+    connections: I64Table,
+    counters: I64Table,
+    gaps: I64Table,
+    flows: I32Table,
+    slots: I32,
+    secret: I64,
+    wide: I64Table,
+    narrow: I8Table,
+    barrier: I64Table,
+    counts: I64,
     at: int,
     until: int,
 ) -> int:
@@ -188,8 +187,10 @@ def process_in_order(
                 break
             acknowledge(connections, number, 1 - side, ack[i], packet[i], time_ns[i])
             if captured[i] != 0:
-                data_row = start[i], captured[i], packet[i], time_ns[i]
-                emit(wide, narrow, barrier, rows, number, side, DATA, *data_row)
+                at, size = start[i], captured[i]
+                emit(
+                    wide, narrow, barrier, rows, number, side, DATA, at, size, packet[i], time_ns[i]
+                )
                 rows += 1
             if cut != 0:
                 emit(wide, narrow, barrier, rows, number, side, GAP, 0, cut, packet[i], time_ns[i])
@@ -215,9 +216,9 @@ def process_in_order(
 
 @device_function
 def emit(
-    wide: Any,
-    narrow: Any,
-    barrier: Any,
+    wide: I64Table,
+    narrow: I8Table,
+    barrier: I64Table,
     row: int,
     number: int,
     side: int,

@@ -35,9 +35,6 @@ MAX_BUFFERED_BYTES = 256 << 20
 
 _NO_TIMES: Int64s = np.zeros(0, dtype=np.int64)
 
-_WORK = 8
-"""Steps that a segment takes, as `Kernel` counts them."""
-
 _Columns: TypeAlias = tuple[Int64s, ...]
 _Views: TypeAlias = tuple[list[Any], list[Any]]
 
@@ -140,7 +137,6 @@ class Streams:
             counts,
             at,
             self._next_deadline(),
-            work=_WORK * len(columns[0]) if at == 0 else 0,
         )
         out.count, connections.size, flows.count, owner = counts.tolist()
         return at, owner

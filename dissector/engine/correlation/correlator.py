@@ -65,9 +65,6 @@ from dissector.engine.correlation.state_tables import StateTables
 from dissector.engine.tables.column_types import with_capacity
 from dissector.engine.tables.exchange_table import NONE, WAITING, Exchanges, Ints
 
-CHUNK_WORK, BYTES_PER_STEP = 5, 64
-"""What a chunk and its bytes cost the kernel, in steps of ten nanoseconds."""
-
 _SPEAKS = {KAFKA: "kafka", TLS: "tls", OTHER: "other"}
 
 
@@ -268,9 +265,7 @@ class Correlator:
         tables.connections = with_capacity(tables.connections, len(connections))
         self._started = with_capacity(self._started, len(connections))
         numbers = chunks.connection
-        count = list_started(
-            numbers, tables.connections, self._started, self._started_count, work=len(numbers) // 2
-        )
+        count = list_started(numbers, tables.connections, self._started, self._started_count)
         started = self._started[self._started_count : count]
         self._started_count = count
         columns = connections.columns(started)
@@ -301,7 +296,6 @@ class Correlator:
     def _run(self, chunks: Chunks, carry_over_start: int) -> None:
         """Process the chunks, on the fast path as far as possible."""
         tables, counters = self._tables, self._tables.counters
-        work = CHUNK_WORK * len(chunks) + int(chunks.length.sum()) // BYTES_PER_STEP
         while counters[NEXT_CHUNK] < len(chunks):
             outcome = NEEDS_SLOW_PATH
             if self._uses_fast_path:
@@ -327,9 +321,7 @@ class Correlator:
                     tables.emitters,
                     self._api_limits,
                     tables.frame_head,
-                    work=work,
                 )
-                work = 0
             if outcome == DONE:
                 return
             if outcome == NEEDS_API:

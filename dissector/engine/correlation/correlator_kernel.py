@@ -11,8 +11,6 @@ the number of bytes of the chunk that they take).
 
 from __future__ import annotations
 
-from typing import Any
-
 from dissector.capture.columns import END, GAP, IN_WINDOW, NEVER
 from dissector.engine.correlation.frame_checks_kernel import API_NOT_LOADED, FAST_PATH
 from dissector.engine.correlation.framer_kernel import frame_chunk
@@ -42,6 +40,7 @@ from dissector.engine.correlation.state_columns import (
     UNRECOGNISED,
 )
 from dissector.kernel import Kernel, device_function
+from dissector.kernel.arrays import I8, I64, U8, I64Table
 
 DONE, NEEDS_SLOW_PATH, TABLE_FULL, NEEDS_API = range(4)
 """
@@ -51,7 +50,7 @@ be too short for it; or the versions of API `MISSING_API` have to be loaded.
 
 
 @Kernel
-def list_started(chunk_connection: Any, connections: Any, started: Any, count: int) -> Any:
+def list_started(chunk_connection: I64, connections: I64Table, started: I64, count: int) -> int:
     """Append the connections that start with these chunks to a list; return its new length."""
     for i in range(len(chunk_connection)):
         connection = chunk_connection[i]
@@ -64,28 +63,28 @@ def list_started(chunk_connection: Any, connections: Any, started: Any, count: i
 
 @Kernel
 def correlate(
-    chunk_connection: Any,
-    side: Any,
-    kind: Any,
-    origin: Any,
-    start: Any,
-    length: Any,
-    packet: Any,
-    time_ns: Any,
-    horizon: Any,
+    chunk_connection: I64,
+    side: I8,
+    kind: I8,
+    origin: I8,
+    start: I64,
+    length: I64,
+    packet: I64,
+    time_ns: I64,
+    horizon: I64Table,
     carry_over_start: int,
     max_row_count: int,
-    data: Any,
-    carry_over: Any,
-    counters: Any,
-    connections: Any,
-    entries: Any,
-    rows: Any,
-    copies: Any,
-    emitters: Any,
-    api_limits: Any,
-    frame_head: Any,
-) -> Any:
+    data: U8,
+    carry_over: U8,
+    counters: I64,
+    connections: I64Table,
+    entries: I64Table,
+    rows: I64Table,
+    copies: I64Table,
+    emitters: I64,
+    api_limits: I64Table,
+    frame_head: U8,
+) -> int:
     """Process the chunks from `NEXT_CHUNK` on, as far as the fast path goes; see the module."""
     while counters[NEXT_CHUNK] < len(chunk_connection):
         i = counters[NEXT_CHUNK]
@@ -143,7 +142,7 @@ def correlate(
 
 
 @device_function
-def is_within_frame(connections: Any, connection: int) -> bool:
+def is_within_frame(connections: I64Table, connection: int) -> bool:
     """Return whether a side is within a frame that the end would make a damaged one."""
     for s in range(2):
         at = SIDES + s * SIDE_WIDTH

@@ -7,8 +7,6 @@ A frame that fails them may be Kafka all the same; then the slow path decides
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from dissector.capture.integers import u16, u32
@@ -16,6 +14,7 @@ from dissector.engine.correlation.frame_checks import CLIENT_ID_BYTES, HEADER_BY
 from dissector.engine.correlation.state_columns import MAX_FRAME_SIZE, MISSING_API
 from dissector.engine.tables.exchange_table import Ints
 from dissector.kernel import device_function
+from dissector.kernel.arrays import I64, U8, I64Table
 from dissector.protocol.apis import api, api_keys
 from dissector.protocol.context import per_schemas
 from dissector.protocol.headers import (
@@ -86,20 +85,26 @@ def load_api(api_limits: Ints, key: int) -> None:
 
 
 @device_function
-def signed16(data: Any, at: int) -> int:
+def signed16(data: U8, at: int) -> int:
     """Return two bytes, highest first, as two's complement."""
     return int((u16(data, at) ^ 0x8000) - 0x8000)
 
 
 @device_function
-def signed32(data: Any, at: int) -> int:
+def signed32(data: U8, at: int) -> int:
     """Return four bytes, highest first, as two's complement."""
     return int((u32(data, at) ^ 0x80000000) - 0x80000000)
 
 
 @device_function
 def check_frame(
-    data: Any, at: int, available: int, is_request: Any, end: int, counters: Any, api_limits: Any
+    data: U8,
+    at: int,
+    available: int,
+    is_request: int,
+    end: int,
+    counters: I64,
+    api_limits: I64Table,
 ) -> int:
     """
     Check a frame whose size is known, as far as its bytes are there.
@@ -129,7 +134,7 @@ def check_frame(
 
 
 @device_function
-def check_request_header(data: Any, at: int, size: int, counters: Any, api_limits: Any) -> int:
+def check_request_header(data: U8, at: int, size: int, counters: I64, api_limits: I64Table) -> int:
     """Check that a request, whose header is there, is one of a known API and version."""
     key = u16(data, at + 4)
     version = u16(data, at + 6)
@@ -146,7 +151,7 @@ def check_request_header(data: Any, at: int, size: int, counters: Any, api_limit
 
 
 @device_function
-def response_due(data: Any, at: int, end: int, api_limits: Any) -> int:
+def response_due(data: U8, at: int, end: int, api_limits: I64Table) -> int:
     """Return whether a Produce request, which is there up to `end`, expects a response."""
     form = api_limits[u16(data, at + 6), 1]
     if form == UNKNOWN:
@@ -185,14 +190,14 @@ def is_response_due(frame: bytes) -> bool:
 
 
 @per_schemas
-def _produce_rules() -> Ints:
+def _produce_rules() -> I64Table:
     api_limits = new_api_limits()
     load_api(api_limits, PRODUCE)
-    return api_limits
+    return api_limits.data
 
 
 @device_function
-def check_first_request(data: Any, at: int, length: int, counters: Any, api_limits: Any) -> int:
+def check_first_request(data: U8, at: int, length: int, counters: I64, api_limits: I64Table) -> int:
     """
     Check the first bytes of a client: a request with a client id.
 
@@ -214,7 +219,7 @@ def check_first_request(data: Any, at: int, length: int, counters: Any, api_limi
 
 
 @device_function
-def check_request_start(data: Any, at: int, end: int, counters: Any, api_limits: Any) -> int:
+def check_request_start(data: U8, at: int, end: int, counters: I64, api_limits: I64Table) -> int:
     """Check that a plausible request begins here, as `plausible_request_size` does."""
     size = signed32(data, at)
     if size < MIN_REQUEST_BYTES or size > counters[MAX_FRAME_SIZE]:

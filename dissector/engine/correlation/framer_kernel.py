@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from dissector.capture.integers import u16, u32
 from dissector.engine.correlation.connection_correlator import MAX_EARLY_RESPONSE_NS
 from dissector.engine.correlation.frame_checks import HEADER_BYTES
@@ -63,6 +61,7 @@ from dissector.engine.correlation.state_columns import (
     WINDOW_LENGTH,
 )
 from dissector.kernel import device_function
+from dissector.kernel.arrays import I64, U8, I64Table
 from dissector.kernel.memcpy import copy_bytes
 from dissector.protocol.headers import PRODUCE
 
@@ -71,22 +70,22 @@ from dissector.protocol.headers import PRODUCE
 def frame_chunk(
     connection: int,
     side: int,
-    source: Any,
+    source: U8,
     start: int,
     address_base: int,
     length: int,
     packet: int,
     time_ns: int,
-    data: Any,
-    carry_over: Any,
-    counters: Any,
-    connections: Any,
-    entries: Any,
-    rows: Any,
-    copies: Any,
-    emitters: Any,
-    api_limits: Any,
-    frame_head: Any,
+    data: U8,
+    carry_over: U8,
+    counters: I64,
+    connections: I64Table,
+    entries: I64Table,
+    rows: I64Table,
+    copies: I64Table,
+    emitters: I64,
+    api_limits: I64Table,
+    frame_head: U8,
 ) -> int:
     """Frame a chunk of data, which is in `source` from `start` on; return FAST_PATH if possible."""
     at = SIDES + side * SIDE_WIDTH
@@ -215,13 +214,13 @@ def frame_chunk(
 
 @device_function
 def gather_head(
-    frame_head: Any,
-    source: Any,
+    frame_head: U8,
+    source: U8,
     start: int,
     length: int,
-    data: Any,
-    carry_over: Any,
-    entries: Any,
+    data: U8,
+    carry_over: U8,
+    entries: I64Table,
     fragment: int,
     buffered: int,
 ) -> int:
@@ -236,15 +235,15 @@ def gather_head(
 
 @device_function
 def check_frames(
-    source: Any,
+    source: U8,
     start: int,
     length: int,
     buffered: int,
-    frame_head: Any,
+    frame_head: U8,
     ends: int,
-    is_request: Any,
-    counters: Any,
-    api_limits: Any,
+    is_request: int,
+    counters: I64,
+    api_limits: I64Table,
 ) -> int:
     """Check all frames that a chunk completes, continues or begins."""
     offset = -buffered
@@ -267,7 +266,7 @@ def check_frames(
 
 
 @device_function
-def sync_from_start(connections: Any, connection: int) -> None:
+def sync_from_start(connections: I64Table, connection: int) -> None:
     """Take a connection captured from its beginning for Kafka from the first byte on."""
     connections[connection, MODE] = KAFKA
     connections[connection, CLIENT] = 0
@@ -278,7 +277,7 @@ def sync_from_start(connections: Any, connection: int) -> None:
 
 @device_function
 def may_be_early_or_suppressed(
-    connections: Any, connection: int, correlation_id: int, time_ns: int
+    connections: I64Table, connection: int, correlation_id: int, time_ns: int
 ) -> bool:
     """Return whether a response without a request may be early, or may belong to acks = 0."""
     early = (
@@ -289,7 +288,7 @@ def may_be_early_or_suppressed(
 
 
 @device_function
-def rewind_to(connections: Any, connection: int, at: int, offset: int) -> None:
+def rewind_to(connections: I64Table, connection: int, at: int, offset: int) -> None:
     """Set a stream to the beginning of a frame within a packet, for the slow path."""
     connections[connection, at + BASE] = offset
     connections[connection, at + BUFFERED_BYTES] = 0

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from dissector.capture.columns import NEVER
 from dissector.engine.correlation.state_columns import (
     CARRIED_BYTES,
@@ -24,6 +22,7 @@ from dissector.engine.correlation.state_columns import (
     START,
 )
 from dissector.kernel import Kernel, device_function
+from dissector.kernel.arrays import I64, U8, I64Table
 from dissector.kernel.memcpy import copy_bytes
 
 LIST_HEAD, NOT_FOUND, TOO_FAR = -1, -2, -3
@@ -39,7 +38,7 @@ Requests that are compared with a response; with more requests before it the slo
 
 
 @Kernel
-def copy_ranges(copies: Any, count: int, data: Any, carry_over: Any, target: Any) -> None:
+def copy_ranges(copies: I64Table, count: int, data: U8, carry_over: U8, target: U8) -> None:
     """Copy ranges of the window and of the carry-over buffer."""
     for i in range(count):
         if copies[i, 0] < CARRY_OVER_BASE:
@@ -51,7 +50,7 @@ def copy_ranges(copies: Any, count: int, data: Any, carry_over: Any, target: Any
 
 
 @device_function
-def new_entry(counters: Any, entries: Any) -> int:
+def new_entry(counters: I64, entries: I64Table) -> int:
     """Return an entry for use."""
     entry = counters[FREE_ENTRY]
     if entry < 0:
@@ -65,7 +64,7 @@ def new_entry(counters: Any, entries: Any) -> int:
 
 
 @device_function
-def free_entry(counters: Any, entries: Any, entry: int) -> None:
+def free_entry(counters: I64, entries: I64Table, entry: int) -> None:
     """Return an entry to the list of free ones."""
     entries[entry, START] = CARRY_OVER_BASE
     entries[entry, LENGTH] = 0
@@ -76,7 +75,7 @@ def free_entry(counters: Any, entries: Any, entry: int) -> None:
 
 
 @device_function
-def find_request(entries: Any, first: int, correlation_id: int) -> int:
+def find_request(entries: I64Table, first: int, correlation_id: int) -> int:
     """Return the entry before the first request with a correlation id, or a constant from above."""
     previous, entry = LIST_HEAD, first
     for _ in range(MAX_STEPS):
@@ -90,7 +89,7 @@ def find_request(entries: Any, first: int, correlation_id: int) -> int:
 
 @device_function
 def read_head(
-    frame_head: Any, data: Any, carry_over: Any, entries: Any, fragment: int, count: int
+    frame_head: U8, data: U8, carry_over: U8, entries: I64Table, fragment: int, count: int
 ) -> int:
     """Copy the first bytes of a frame in fragments to one place, up to `count`; return how many."""
     end = 0
@@ -109,10 +108,10 @@ def read_head(
 
 @device_function
 def join_fragments(
-    counters: Any,
-    connections: Any,
-    entries: Any,
-    copies: Any,
+    counters: I64,
+    connections: I64Table,
+    entries: I64Table,
+    copies: I64Table,
     connection: int,
     at: int,
     address: int,
@@ -149,9 +148,9 @@ def join_fragments(
 
 @device_function
 def append_fragment(
-    counters: Any,
-    connections: Any,
-    entries: Any,
+    counters: I64,
+    connections: I64Table,
+    entries: I64Table,
     connection: int,
     at: int,
     address: int,

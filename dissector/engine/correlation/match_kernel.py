@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from dissector.capture.columns import NEVER
 from dissector.engine.correlation.frame_checks_kernel import NOT_DUE
 from dissector.engine.correlation.linked_lists import LIST_HEAD, NOT_FOUND, free_entry, new_entry
@@ -45,15 +43,16 @@ from dissector.engine.correlation.state_columns import (
 )
 from dissector.engine.tables.exchange_table import ANSWERED, NO_RESPONSE, NONE, ORPHAN, UNANSWERED
 from dissector.kernel import device_function
+from dissector.kernel.arrays import I64, I64Table
 
 
 @device_function
 def enqueue(
-    counters: Any,
-    connections: Any,
-    entries: Any,
-    rows: Any,
-    emitters: Any,
+    counters: I64,
+    connections: I64Table,
+    entries: I64Table,
+    rows: I64Table,
+    emitters: I64,
     connection: int,
     entry: int,
     due: int,
@@ -86,7 +85,7 @@ def enqueue(
 
 @device_function
 def suppress(
-    counters: Any, connections: Any, entries: Any, connection: int, correlation_id: int
+    counters: I64, connections: I64Table, entries: I64Table, connection: int, correlation_id: int
 ) -> None:
     """Remember a correlation id whose response is suppressed, in the ring of the connection."""
     newest = connections[connection, NEWEST_SUPPRESSED]
@@ -107,11 +106,11 @@ def suppress(
 
 @device_function
 def match_response(
-    counters: Any,
-    connections: Any,
-    entries: Any,
-    rows: Any,
-    emitters: Any,
+    counters: I64,
+    connections: I64Table,
+    entries: I64Table,
+    rows: I64Table,
+    emitters: I64,
     connection: int,
     previous: int,
     correlation_id: int,
@@ -148,7 +147,12 @@ def match_response(
 
 @device_function
 def end_connection(
-    counters: Any, connections: Any, entries: Any, rows: Any, emitters: Any, connection: int
+    counters: I64,
+    connections: I64Table,
+    entries: I64Table,
+    rows: I64Table,
+    emitters: I64,
+    connection: int,
 ) -> None:
     """End a connection: its requests in flight are unanswered."""
     while connections[connection, OPEN_COUNT] > 0:
@@ -164,7 +168,12 @@ def end_connection(
 
 @device_function
 def emit_oldest(
-    counters: Any, connections: Any, entries: Any, rows: Any, emitters: Any, connection: int
+    counters: I64,
+    connections: I64Table,
+    entries: I64Table,
+    rows: I64Table,
+    emitters: I64,
+    connection: int,
 ) -> None:
     """Emit the oldest request in flight as unanswered."""
     entry = connections[connection, OLDEST_REQUEST]
@@ -174,7 +183,12 @@ def emit_oldest(
 
 @device_function
 def dequeue(
-    counters: Any, connections: Any, entries: Any, connection: int, entry: int, previous: int
+    counters: I64,
+    connections: I64Table,
+    entries: I64Table,
+    connection: int,
+    entry: int,
+    previous: int,
 ) -> None:
     """Remove a request from the queue."""
     after = entries[entry, NEXT]
@@ -191,11 +205,11 @@ def dequeue(
 
 @device_function
 def emit(
-    counters: Any,
-    connections: Any,
-    entries: Any,
-    rows: Any,
-    emitters: Any,
+    counters: I64,
+    connections: I64Table,
+    entries: I64Table,
+    rows: I64Table,
+    emitters: I64,
     connection: int,
     status: int,
     entry: int,

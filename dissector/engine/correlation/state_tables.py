@@ -49,8 +49,6 @@ SPARE_BYTES = 1 << 20
 FIRST_BYTES = 1024
 """Bytes of a fragmented frame that are checked."""
 
-_COPY_WORK = 30
-
 _NO_BYTES: Bytes = np.zeros(0, np.uint8)
 _NO_ROWS: Ints = np.zeros((ROW_WIDTH, 0), np.int64)
 
@@ -208,9 +206,7 @@ class StateTables:
         if count:
             self._grow_carry_over(self.counter(CARRIED_BYTES))
             carry_over = self.carry_over
-            copy_ranges(
-                self.copies, count, self.data, carry_over, carry_over, work=_COPY_WORK * count
-            )
+            copy_ranges(self.copies, count, self.data, carry_over, carry_over)
             self.counters[COPY_COUNT] = 0
 
     def _carry_window(self) -> None:
@@ -234,9 +230,7 @@ class StateTables:
         self._grow_carry_over(end, begins)
         copies = np.stack([start[moved], ends - length[moved], length[moved]], axis=1)
         copies = np.ascontiguousarray(copies)
-        copy_ranges(
-            copies, len(moved), self.data, source, self.carry_over, work=_COPY_WORK * len(moved)
-        )
+        copy_ranges(copies, len(moved), self.data, source, self.carry_over)
         nodes[moved, START] = CARRY_OVER_BASE + copies[:, 1]
         self.counters[CARRIED_BYTES] = end
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from dissector.kernel import device_function
+from dissector.kernel.arrays import U8
 
 
 @device_function
-def may_hold_credential(source: Any, start: int, length: int) -> bool:
+def may_hold_credential(source: U8, start: int, length: int) -> bool:
     """
     Return whether a text needs the exact check of `holds_credential`.
 

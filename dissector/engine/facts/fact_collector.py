@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from dissector.engine.facts.fact_interpreter import FALLBACK, OUT_OF_ROOM
 from dissector.engine.facts.interning import LAST, SEEN, TOO_MANY_COLLISIONS, hash_bytes, intern
 from dissector.kernel import device_function
+from dissector.kernel.arrays import I64, U8, I64Table
 from dissector.protocol.fact_program import CLIENT_ID, RECORDS, RECORDS_CUT
 from dissector.protocol.facts import ERROR, PAIR_ID, PAIR_NAME, TOPIC_ID
 
@@ -36,15 +35,15 @@ SHORT_OF_NOTES, SHORT_OF_TEXTS, SHORT_OF_LISTS, SHORT_OF_NAMES, SHORT_OF_FIELDS 
 
 @device_function
 def intern_text(
-    data: Any,
-    carry_over: Any,
+    data: U8,
+    carry_over: U8,
     start: int,
     length: int,
     role: int,
-    slots: Any,
-    texts: Any,
-    pool: Any,
-    usage: Any,
+    slots: I64,
+    texts: I64Table,
+    pool: U8,
+    usage: I64,
 ) -> int:
     """Return the entry of a text or an id; TOO_MANY_COLLISIONS or FULL where it gets none."""
     src = data
@@ -61,7 +60,7 @@ def intern_text(
 
 
 @device_function
-def is_zero_id(data: Any, carry_over: Any, start: int) -> bool:
+def is_zero_id(data: U8, carry_over: U8, start: int) -> bool:
     """Return whether an id is zero, which stands for none."""
     src = data
     if start >= len(data):
@@ -75,20 +74,20 @@ def is_zero_id(data: Any, carry_over: Any, start: int) -> bool:
 
 @device_function
 def collect_facts(
-    data: Any,
-    carry_over: Any,
+    data: U8,
+    carry_over: U8,
     row: int,
-    notes: Any,
-    slots: Any,
-    texts: Any,
-    pool: Any,
-    usage: Any,
-    seen: Any,
-    errors: Any,
-    topics: Any,
-    topic_names: Any,
-    fields: Any,
-    counters: Any,
+    notes: I64Table,
+    slots: I64,
+    texts: I64Table,
+    pool: U8,
+    usage: I64,
+    seen: I64,
+    errors: I64,
+    topics: I64,
+    topic_names: I64Table,
+    fields: I64Table,
+    counters: I64,
 ) -> int:
     """
     Collect distinct errors and topics, in order, and names of topic ids from an exchange's notes.
@@ -164,7 +163,7 @@ def collect_facts(
 
 
 @device_function
-def drop_repeated_names(topic_names: Any, first: int, texts: Any, counters: Any) -> None:
+def drop_repeated_names(topic_names: I64Table, first: int, texts: I64Table, counters: I64) -> None:
     """Drop names of an exchange that repeat the last known name of their id."""
     kept = first
     for i in range(first, counters[NAME_COUNT]):

@@ -6,10 +6,9 @@ A note is the role of a field, where its content lies, and its length; of an err
 
 from __future__ import annotations
 
-from typing import Any
-
 from dissector.engine.tape.primitive_kernels import find_tag, varint_at
 from dissector.kernel import device_function
+from dissector.kernel.arrays import U8, I64Table
 from dissector.protocol.facts import ERROR, NO_FACT
 from dissector.protocol.program import (
     ARRAY_COMPACT,
@@ -32,15 +31,15 @@ _ID_BYTES = 16
 
 @device_function
 def extract_message(
-    src: Any,
+    src: U8,
     base: int,
     at: int,
     end: int,
     step: int,
-    code: Any,
-    tags: Any,
-    stack: Any,
-    notes: Any,
+    code: I64Table,
+    tags: I64Table,
+    stack: I64Table,
+    notes: I64Table,
     count: int,
 ) -> int:
     """

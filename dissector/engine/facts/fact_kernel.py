@@ -7,8 +7,6 @@ does not match its program to the last byte is left to the codecs, which know wh
 
 from __future__ import annotations
 
-from typing import Any
-
 from dissector.engine.facts.fact_collector import (
     ATTEMPT,
     CLIENT_ENTRY,
@@ -28,6 +26,7 @@ from dissector.engine.facts.fact_interpreter import FALLBACK, OUT_OF_ROOM, extra
 from dissector.engine.facts.interning import FULL, hash_integers, intern
 from dissector.engine.tables.exchange_table import NONE
 from dissector.kernel import Kernel, device_function
+from dissector.kernel.arrays import I64, U8, I64Table
 from dissector.protocol.headers import API_VERSIONS
 from dissector.protocol.messages import UNSUPPORTED_VERSION
 
@@ -43,7 +42,7 @@ NEEDS_CODEC, EXTRACTED = range(2)
 
 @device_function
 def _intern_list(
-    content: Any, count: int, kind: int, slots: Any, lists: Any, pool: Any, usage: Any
+    content: I64, count: int, kind: int, slots: I64, lists: I64Table, pool: I64, usage: I64
 ) -> int:
     """Return the entry + 1 of a list, 0 for the empty one; or TOO_MANY_COLLISIONS or FULL."""
     if count == 0:
@@ -54,7 +53,7 @@ def _intern_list(
 
 
 @device_function
-def _is_unsupported_version(data: Any, carry_over: Any, start: int, size: int) -> bool:
+def _is_unsupported_version(data: U8, carry_over: U8, start: int, size: int) -> bool:
     """Return whether an ApiVersions response says UNSUPPORTED_VERSION: it is in v0 (KIP-511)."""
     if size < 6:
         return False
@@ -66,15 +65,15 @@ def _is_unsupported_version(data: Any, carry_over: Any, start: int, size: int) -
 
 @device_function
 def _extract(
-    data: Any,
-    carry_over: Any,
+    data: U8,
+    carry_over: U8,
     start: int,
     size: int,
     step: int,
-    code: Any,
-    tags: Any,
-    stack: Any,
-    notes: Any,
+    code: I64Table,
+    tags: I64Table,
+    stack: I64Table,
+    notes: I64Table,
     count: int,
 ) -> int:
     """Extract the notes of one message, in `data` or, beyond its end, in `carry_over`."""
@@ -91,41 +90,41 @@ def _extract(
 
 @Kernel
 def read_facts(
-    data: Any,
-    carry_over: Any,
-    token: Any,
-    answers_acks_0: Any,
-    api_key: Any,
-    api_version: Any,
-    request_start: Any,
-    request_captured: Any,
-    request_size: Any,
-    response_start: Any,
-    response_captured: Any,
-    response_size: Any,
-    starts: Any,
-    code: Any,
-    tags: Any,
-    stack: Any,
-    notes: Any,
-    text_slots: Any,
-    texts: Any,
-    text_pool: Any,
-    texts_usage: Any,
-    list_slots: Any,
-    lists: Any,
-    list_pool: Any,
-    lists_usage: Any,
-    seen: Any,
-    current_errors: Any,
-    current_topics: Any,
-    topic_names: Any,
-    fields: Any,
-    counters: Any,
-    state: Any,
-    clients: Any,
-    errors: Any,
-    topics: Any,
+    data: U8,
+    carry_over: U8,
+    token: U8,
+    answers_acks_0: U8,
+    api_key: I64,
+    api_version: I64,
+    request_start: I64,
+    request_captured: I64,
+    request_size: I64,
+    response_start: I64,
+    response_captured: I64,
+    response_size: I64,
+    starts: I64Table,
+    code: I64Table,
+    tags: I64Table,
+    stack: I64Table,
+    notes: I64Table,
+    text_slots: I64,
+    texts: I64Table,
+    text_pool: U8,
+    texts_usage: I64,
+    list_slots: I64,
+    lists: I64Table,
+    list_pool: I64,
+    lists_usage: I64,
+    seen: I64,
+    current_errors: I64,
+    current_topics: I64,
+    topic_names: I64Table,
+    fields: I64Table,
+    counters: I64,
+    state: U8,
+    clients: I64,
+    errors: I64,
+    topics: I64,
 ) -> int:
     """
     Read exchanges from `counters[ROW]` on.

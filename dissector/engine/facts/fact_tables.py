@@ -110,7 +110,6 @@ def extract_facts(table: Exchanges, *, records: bool = True) -> WindowFacts:
         facts.clients,
         facts.errors,
         facts.topics,
-        work=count * 50,
     ):
         match int(counters[SHORT_OF]):
             case short_of if short_of == SHORT_OF_TEXTS:

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dissector.kernel import Kernel, device_function
+from dissector.kernel.arrays import I64, U8, AnyColumn, I64Table
 
 Ints: TypeAlias = NDArray[np.int64]
 
@@ -67,7 +68,7 @@ class InternTable:
             self.entries = np.concatenate((self.entries, np.zeros_like(self.entries)))
             self.slots = np.zeros(len(self.slots) * 2, np.int64)
             count = int(self.used[USED])
-            _refill(self.entries, count, self.slots, work=count)
+            _refill(self.entries, count, self.slots)
 
     def contents(self, kind: int) -> tuple[Ints, list[NDArray[Any]]]:
         """
@@ -86,7 +87,7 @@ class InternTable:
 
 
 @device_function
-def hash_bytes(content: Any, at: int, length: int, kind: int) -> int:
+def hash_bytes(content: U8, at: int, length: int, kind: int) -> int:
     """Return the hash of some bytes, eight at a time."""
     key = (kind + 1) * 1099511628211 + length
     end = at + length
@@ -113,7 +114,7 @@ def hash_bytes(content: Any, at: int, length: int, kind: int) -> int:
 
 
 @device_function
-def hash_integers(content: Any, count: int, kind: int) -> int:
+def hash_integers(content: I64, count: int, kind: int) -> int:
     """Return the hash of integers."""
     key = (kind + 1) * 1099511628211 + count
     for i in range(count):
@@ -124,15 +125,15 @@ def hash_integers(content: Any, count: int, kind: int) -> int:
 
 @device_function
 def intern(
-    content: Any,
+    content: AnyColumn,
     at: int,
     length: int,
     kind: int,
     key: int,
-    slots: Any,
-    entries: Any,
-    pool: Any,
-    used: Any,
+    slots: I64,
+    entries: I64Table,
+    pool: AnyColumn,
+    used: I64,
 ) -> int:
     """Return the entry of a content with its hash; a new one if it has none."""
     mask = len(slots) - 1
@@ -171,7 +172,7 @@ def intern(
 
 
 @Kernel
-def _refill(entries: Any, count: int, slots: Any) -> None:
+def _refill(entries: I64Table, count: int, slots: I64) -> None:
     """Insert entries into free slots."""
     mask = len(slots) - 1
     for entry in range(count):

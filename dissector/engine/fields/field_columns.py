@@ -8,7 +8,7 @@ are written to a third buffer, the arena.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,6 +31,7 @@ from dissector.engine.tables.exchange_table import NONE, Exchanges, Ints
 from dissector.engine.tables.frames import escape_invalid_utf8
 from dissector.engine.tape.tape import Tape
 from dissector.kernel import Kernel
+from dissector.kernel.arrays import I32, I64, U8
 from dissector.protocol.embedded.sasl_tokens import MASK
 
 Int32s: TypeAlias = NDArray[np.int32]
@@ -112,7 +113,6 @@ def tape_columns(
         python_rows,
         suspects,
         counts,
-        work=count * 2,
     )
     hex_rows, python_rows = (
         hex_rows[: int(counts[_HEX_ROWS])],
@@ -130,7 +130,6 @@ def tape_columns(
         text_start,
         text_length,
         arena,
-        work=len(arena) + len(hex_rows),
     )
     text = Slices(text_start, text_length, SliceBuffers(table.data, table.carry_over, arena))
     set_texts(
@@ -193,25 +192,25 @@ _MASK_CHARS = len(MASK)
 
 @Kernel
 def _fill_columns(
-    data: Any,
-    carry_over: Any,
+    data: U8,
+    carry_over: U8,
     arena_at: int,
-    messages: Any,
-    fields: Any,
-    starts: Any,
-    values: Any,
-    frame_starts: Any,
-    kinds: Any,
-    sizes: Any,
-    offsets: Any,
-    lengths: Any,
-    has_value: Any,
-    text_starts: Any,
-    text_lengths: Any,
-    hex_rows: Any,
-    python_rows: Any,
-    suspects: Any,
-    counts: Any,
+    messages: I32,
+    fields: I32,
+    starts: I64,
+    values: I64,
+    frame_starts: I64,
+    kinds: U8,
+    sizes: I64,
+    offsets: I32,
+    lengths: I32,
+    has_value: U8,
+    text_starts: I64,
+    text_lengths: I64,
+    hex_rows: I64,
+    python_rows: I64,
+    suspects: I64,
+    counts: I64,
 ) -> None:
     """Fill the columns, and list the rows whose texts are rendered later."""
     hex_count = 0
@@ -285,15 +284,15 @@ def _fill_columns(
 
 @Kernel
 def _render_hex(
-    data: Any,
-    carry_over: Any,
+    data: U8,
+    carry_over: U8,
     arena_at: int,
-    hex_rows: Any,
-    starts: Any,
-    values: Any,
-    text_starts: Any,
-    text_lengths: Any,
-    arena: Any,
+    hex_rows: I64,
+    starts: I64,
+    values: I64,
+    text_starts: I64,
+    text_lengths: I64,
+    arena: U8,
 ) -> None:
     """Write bytes as hex, and uuids with their dashes."""
     data_end = arena_at - len(carry_over)

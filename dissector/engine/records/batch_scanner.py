@@ -11,7 +11,6 @@ there.
 from __future__ import annotations
 
 import zlib
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -52,6 +51,7 @@ from dissector.engine.records.checksum import (
 )
 from dissector.engine.tape.number_kernels import signed
 from dissector.kernel import Kernel, device_function
+from dissector.kernel.arrays import I64, U8, I64Table
 from dissector.protocol.records.compression import CODEC_MASK, CODECS
 from dissector.protocol.records.layout import (
     BATCH_CRC_FROM,
@@ -122,7 +122,6 @@ def find_batches(
     done = np.zeros(2, np.int64)
     total = int(length.sum())
     capacity = len(start) + total // 256 + 16
-    work = len(start) * 4 + total // 64
     cut_flags = np.ascontiguousarray(may_be_cut).view(np.uint8)
     fields, min_magic = (
         (data, carry_over, start, length, cut_flags, state),
@@ -131,7 +130,7 @@ def find_batches(
     record_limits = np.minimum(max_records(length), MAX_RECORDS)
     while int(done[0]) < len(start):
         out = np.empty((COLUMN_COUNT, capacity), np.int64)
-        _scan_fields(*fields, out, capacity, record_limits, MAX_RECORDS, min_magic, done, work=work)
+        _scan_fields(*fields, out, capacity, record_limits, MAX_RECORDS, min_magic, done)
         tables.append(out[:, : int(done[1])])
         # A field that did not fit is read again into the next table, larger if none fitted.
         capacity = capacity if done[1] else capacity * 4
@@ -148,13 +147,13 @@ def find_batches(
 def verify_crcs(data: Bytes, carry_over: Bytes, batches: Batches, chosen: Ints) -> None:
     """Check the CRCs of some batches; a mismatch makes the field INVALID."""
     size = batches.end[chosen] - batches.start[chosen]
-    tables, work = (batches.state, crc32c_table(), crc32_table()), int(size.sum()) // 8
-    if _verify_kernel.ready(data, carry_over, batches.table, chosen, *tables, work=work):
+    tables = batches.state, crc32c_table(), crc32_table()
+    if _verify_kernel.is_compiled:
         is_small = size < LIBRARY_MIN_BYTES
-        _verify_kernel(data, carry_over, batches.table, chosen[is_small], *tables, work=work)
+        _verify_kernel(data, carry_over, batches.table, chosen[is_small], *tables)
         chosen = chosen[~is_small]
     data_view, carry_over_view, data_end = data.data, carry_over.data, len(data)
-    crc32c = crc32c_function(work * 8)
+    crc32c = crc32c_function(int(size.sum()))
     columns = batches.field, batches.start, batches.end, batches.column(CRC), batches.magic
     for field, at, end, crc, magic in zip(
         *(each[chosen].tolist() for each in columns), strict=True
@@ -171,7 +170,7 @@ def verify_crcs(data: Bytes, carry_over: Bytes, batches: Batches, chosen: Ints) 
 
 @Kernel
 def _verify_kernel(
-    data: Any, carry_over: Any, table: Any, batches: Any, state: Any, crc32cs: Any, crc32s: Any
+    data: U8, carry_over: U8, table: I64Table, batches: I64, state: U8, crc32cs: I64, crc32s: I64
 ) -> None:
     """Check the CRCs without libraries."""
     data_end = len(data)
@@ -194,7 +193,7 @@ _NO_BATCHES = np.empty((COLUMN_COUNT, 0), np.int64)
 
 
 @device_function
-def _read_length(source: Any, at: int, end: int) -> int:
+def _read_length(source: U8, at: int, end: int) -> int:
     """Read the length of a key or value: -1 is null, -2 does not fit."""
     if end - at < 4:
         return -2
@@ -203,7 +202,7 @@ def _read_length(source: Any, at: int, end: int) -> int:
 
 
 @device_function
-def key_and_value(source: Any, at: int, end: int) -> tuple[int, int, int, int]:
+def key_and_value(source: U8, at: int, end: int) -> tuple[int, int, int, int]:
     """Return offset and length of a message's key and value; length -2 if they do not fit."""
     key = at + (_SIZE_1 if source[at + MAGIC_AT] else _SIZE_0) + 4
     key_length = _read_length(source, key - 4, end)
@@ -218,7 +217,7 @@ def key_and_value(source: Any, at: int, end: int) -> tuple[int, int, int, int]:
 
 @device_function
 def _add_message(
-    source: Any, at: int, stop: int, base: int, field: int, out: Any, row: int
+    source: U8, at: int, stop: int, base: int, field: int, out: I64Table, row: int
 ) -> tuple[int, int]:
     """Write the row of a message; return (1 if it is valid, 1 if it is a wrapper)."""
     magic = 0 | source[at + MAGIC_AT]
@@ -248,13 +247,13 @@ def _add_message(
 
 @device_function
 def _scan_field(
-    source: Any,
+    source: U8,
     at: int,
     end: int,
     base: int,
     field: int,
     may_be_cut: int,
-    out: Any,
+    out: I64Table,
     capacity: int,
     record_limit: int,
     wrapped_limit: int,
@@ -328,18 +327,18 @@ def _scan_field(
 
 @Kernel
 def _scan_fields(
-    data: Any,
-    carry_over: Any,
-    start: Any,
-    length: Any,
-    may_be_cut: Any,
-    state: Any,
-    out: Any,
+    data: U8,
+    carry_over: U8,
+    start: I64,
+    length: I64,
+    may_be_cut: U8,
+    state: U8,
+    out: I64Table,
     capacity: int,
-    record_limits: Any,
+    record_limits: I64,
     wrapped_limit: int,
     min_magic: int,
-    done: Any,
+    done: I64,
 ) -> None:
     """Read fields from `done[0]` on until `out` is full; `done[1]` is set to its number of rows."""
     data_end = len(data)
@@ -352,7 +351,7 @@ def _scan_fields(
             if at >= data_end:
                 source, base = carry_over, data_end
             at -= base
-            result = _scan_field(
+            next_row, field_state = _scan_field(
                 source,
                 at,
                 at + size,
@@ -366,10 +365,10 @@ def _scan_fields(
                 min_magic,
                 row,
             )
-            if result[0] < 0:
+            if next_row < 0:
                 break
-            row = result[0]
-            state[field] = result[1]
+            row = next_row
+            state[field] = field_state
         field += 1
     done[0] = field
     done[1] = row

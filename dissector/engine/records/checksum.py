@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dissector.kernel import device_function
+from dissector.kernel.arrays import I64, U8
 from dissector.kernel.crc32c import update_crc, update_crc_by_table
 
 Ints: TypeAlias = NDArray[np.int64]
@@ -74,7 +75,7 @@ def _lookup_tables(polynomial: int) -> Ints:
 
 
 @device_function
-def crc_by_table(source: Any, at: int, end: int, table: Any) -> int:
+def crc_by_table(source: U8, at: int, end: int, table: I64) -> int:
     """Return the CRC of some bytes; the table determines its polynomial."""
     crc = 0xFFFFFFFF
     while at + 8 <= end:
@@ -84,7 +85,7 @@ def crc_by_table(source: Any, at: int, end: int, table: Any) -> int:
 
 
 @device_function
-def crc32c_of(source: Any, at: int, end: int, table: Any) -> int:
+def crc32c_of(source: U8, at: int, end: int, table: I64) -> int:
     """Return the CRC-32C of some bytes; `table` is `crc32c_table()`."""
     crc = 0xFFFFFFFF
     while at + 8 <= end:
@@ -94,7 +95,7 @@ def crc32c_of(source: Any, at: int, end: int, table: Any) -> int:
 
 
 @device_function
-def _finish(crc: int, source: Any, at: int, end: int, table: Any) -> int:
+def _finish(crc: int, source: U8, at: int, end: int, table: I64) -> int:
     """Process the last, fewer than eight, bytes one by one."""
     while at < end:
         crc = table[(crc ^ source[at]) & 255] ^ crc >> 8

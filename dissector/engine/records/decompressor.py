@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,9 +35,10 @@ from dissector.engine.records.checksum import (
     crc32c_of,
     crc32c_table,
 )
-from dissector.engine.records.inline_codecs import LZ4, SMALL_PAYLOAD_BYTES, ZSTD, decompress_inline
+from dissector.engine.records.inline_codecs import LZ4, ZSTD, decompress_inline
 from dissector.engine.records.native_libraries import library_addresses
 from dissector.kernel import Kernel, device_function
+from dissector.kernel.arrays import I64, U8, I64Table
 from dissector.protocol.records.compression import CODEC_MASK
 from dissector.protocol.records.layout import BATCH_CRC_FROM, LENGTH_END, MIN_MESSAGE_SIZE
 from dissector.protocol.records.limits import DEFAULT, MIB, Budget
@@ -208,18 +209,16 @@ class _Decompressor:
         self, unit: Ints, is_compressed: Bools, first: int, last: int
     ) -> tuple[int, int]:
         """
-        Decompress in a kernel all batches that it supports, if they are many.
+        Decompress in a kernel all batches that it supports, if it is compiled.
 
         Returns:
             The batch at which the kernel stopped, where a unit ends; and the bytes written to the
             arena.
         """
+        if not _decompress_small.is_compiled:
+            return last, 0
         payloads = self._payloads
         done = np.array([first, 0], np.int64)
-        work = (
-            int(np.minimum(payloads.end - payloads.start, SMALL_PAYLOAD_BYTES)[is_compressed].sum())
-            // 4
-        )
         arguments = (
             *(
                 *self._bytes,
@@ -234,9 +233,7 @@ class _Decompressor:
             *(self._batches.state, self._output_by_field, crc32c_table(), crc32_table()),
             *(library_addresses(lz4=LZ4 in self._codecs, zstd=ZSTD in self._codecs), done),
         )
-        if not _decompress_small.ready(*arguments, work=work):
-            return last, 0
-        _decompress_small(*arguments, work=work)
+        _decompress_small(*arguments)
         return int(done[0]), int(done[1])
 
     def batch_rows(self, batch: Ints) -> Iterator[_CompressedBatch]:
@@ -286,16 +283,16 @@ def _max_wrapped_bytes(found: Batches) -> Ints:
 
 @device_function
 def _decompress_batch(
-    source: Any,
+    source: U8,
     begin: int,
     end: int,
     codec: int,
     magic: int,
     crc: int,
-    table: Any,
-    gzip_table: Any,
-    functions: Any,
-    arena: Any,
+    table: I64,
+    gzip_table: I64,
+    functions: I64,
+    arena: U8,
     to: int,
 ) -> int:
     """Decompress one batch; return the end of its output, USE_LIBRARY, or BAD_CRC."""
@@ -312,26 +309,26 @@ def _decompress_batch(
 
 @Kernel
 def _decompress_small(
-    data: Any,
-    carry_over: Any,
-    arena: Any,
-    table: Any,
-    batches: Any,
-    begins: Any,
-    ends: Any,
-    units: Any,
-    is_compressed: Any,
+    data: U8,
+    carry_over: U8,
+    arena: U8,
+    table: I64Table,
+    batches: I64,
+    begins: I64,
+    ends: I64,
+    units: I64,
+    is_compressed: U8,
     first: int,
     last: int,
     arena_bytes: int,
-    max_output: Any,
-    max_wrapped: Any,
-    state: Any,
-    output: Any,
-    crcs: Any,
-    gzip_crcs: Any,
-    functions: Any,
-    done: Any,
+    max_output: I64,
+    max_wrapped: I64,
+    state: U8,
+    output: I64,
+    crcs: I64,
+    gzip_crcs: I64,
+    functions: I64,
+    done: I64,
 ) -> None:
     """Decompress batches up to `last`, or up to the end of the unit that fills the arena."""
     data_end = len(data)

@@ -13,12 +13,11 @@ xerial's framing as in `compression`.
 
 from __future__ import annotations
 
-from typing import Any
-
 from dissector.engine.records.inline_gzip import USE_LIBRARY, decompress_gzip, uint32_le
 from dissector.engine.records.inline_zstd import decompress_zstd
 from dissector.engine.records.native_libraries import LZ4_FUNCTION, ZSTD_CONTEXT, ZSTD_FUNCTION
 from dissector.kernel import device_function
+from dissector.kernel.arrays import I64, U8
 from dissector.kernel.native_call import call_decompressor
 
 __all__ = [
@@ -53,7 +52,7 @@ _UNCOMPRESSED = 1 << 31
 _UINT32_MAX = 0xFFFFFFFF
 _PRIME_1, _PRIME_2, _PRIME_3 = 0x9E3779B1, 0x85EBCA77, 0xC2B2AE3D
 _PRIME_4, _PRIME_5 = 0x27D4EB2F, 0x165667B1
-_FRAME_MAGIC = (0x04, 0x22, 0x4D, 0x18)
+_FRAME_MAGIC = 0x184D2204
 _XERIAL_MAGIC = (0x82, 0x53, 0x4E, 0x41, 0x50, 0x50, 0x59, 0x00)
 _XERIAL_HEADER_BYTES = 16
 _MIN_BYTES_AFTER_LITERALS = 8
@@ -64,15 +63,15 @@ _MIN_BYTES_AFTER_LENGTH = 5
 @device_function
 def decompress_inline(
     codec: int,
-    source: Any,
+    source: U8,
     at: int,
     end: int,
     is_checked: int,
-    crcs: Any,
-    out: Any,
+    crcs: I64,
+    out: U8,
     to: int,
     limit: int,
-    libraries: Any,
+    libraries: I64,
 ) -> int:
     """
     Decompress a payload into `out`.
@@ -113,14 +112,13 @@ def decompress_inline(
 
 @device_function
 def _decompress_lz4(
-    source: Any, at: int, end: int, is_checked: int, out: Any, to: int, limit: int, library: int
+    source: U8, at: int, end: int, is_checked: int, out: U8, to: int, limit: int, library: int
 ) -> int:
     """Decompress an lz4 frame without content checksums."""
     if end - at < 15:
         return USE_LIBRARY
-    for i in range(4):
-        if source[at + i] != _FRAME_MAGIC[i]:
-            return USE_LIBRARY
+    if uint32_le(source, at) != _FRAME_MAGIC:
+        return USE_LIBRARY
     flags = 0 | source[at + 4]
     descriptor = 0 | source[at + 5]
     # Version 1; blocks may be linked, and the content size may be present.
@@ -148,12 +146,12 @@ def _decompress_lz4(
 
 @device_function
 def _decompress_lz4_blocks(
-    source: Any,
+    source: U8,
     at: int,
     end: int,
     max_bytes: int,
     max_blocks: int,
-    out: Any,
+    out: U8,
     to: int,
     limit: int,
     library: int,
@@ -183,7 +181,7 @@ def _decompress_lz4_blocks(
 
 
 @device_function
-def _short_xxh32(source: Any, at: int, end: int) -> int:
+def _short_xxh32(source: U8, at: int, end: int) -> int:
     """Return XXH32 with seed 0 of fewer than 16 bytes."""
     value = (_PRIME_5 + end - at) & _UINT32_MAX
     while at + 4 <= end:
@@ -200,7 +198,7 @@ def _short_xxh32(source: Any, at: int, end: int) -> int:
 
 
 @device_function
-def _copy_literals(source: Any, at: int, size: int, out: Any, to: int, limit: int) -> int:
+def _copy_literals(source: U8, at: int, size: int, out: U8, to: int, limit: int) -> int:
     """Copy bytes to the output; return where they end."""
     if size > limit - to:
         return USE_LIBRARY
@@ -210,7 +208,7 @@ def _copy_literals(source: Any, at: int, size: int, out: Any, to: int, limit: in
 
 
 @device_function
-def _copy_match(out: Any, first: int, to: int, offset: int, size: int, limit: int) -> int:
+def _copy_match(out: U8, first: int, to: int, offset: int, size: int, limit: int) -> int:
     """Copy from `offset` bytes back in the output, not before `first`; return the new end."""
     if offset == 0 or offset > to - first or size > limit - to:
         return USE_LIBRARY
@@ -220,7 +218,7 @@ def _copy_match(out: Any, first: int, to: int, offset: int, size: int, limit: in
 
 
 @device_function
-def _decompress_lz4_block(source: Any, at: int, end: int, out: Any, to: int, limit: int) -> int:
+def _decompress_lz4_block(source: U8, at: int, end: int, out: U8, to: int, limit: int) -> int:
     """Decompress a block: literals and matches in turn."""
     first = to
     while at < end:
@@ -259,7 +257,7 @@ def _decompress_lz4_block(source: Any, at: int, end: int, out: Any, to: int, lim
 
 
 @device_function
-def _decompress_snappy(source: Any, at: int, end: int, out: Any, to: int, limit: int) -> int:
+def _decompress_snappy(source: U8, at: int, end: int, out: U8, to: int, limit: int) -> int:
     """Decompress blocks in xerial's framing, or a single block."""
     if not _is_xerial(source, at, end):
         return _decompress_snappy_block(source, at, end, out, to, limit)
@@ -279,7 +277,7 @@ def _decompress_snappy(source: Any, at: int, end: int, out: Any, to: int, limit:
 
 
 @device_function
-def _is_xerial(source: Any, at: int, end: int) -> bool:
+def _is_xerial(source: U8, at: int, end: int) -> bool:
     if end - at < 8:
         return False
     same = 0
@@ -289,7 +287,7 @@ def _is_xerial(source: Any, at: int, end: int) -> bool:
 
 
 @device_function
-def _decompress_snappy_block(source: Any, at: int, end: int, out: Any, to: int, limit: int) -> int:
+def _decompress_snappy_block(source: U8, at: int, end: int, out: U8, to: int, limit: int) -> int:
     """Decompress a block: its size, then literals and copies in any order."""
     size = shift = 0
     byte = 128

@@ -9,10 +9,9 @@ Source: RFC 1951 (deflate), 3.2; RFC 1952 (gzip), 2.3.
 
 from __future__ import annotations
 
-from typing import Any
-
 from dissector.engine.records.checksum import crc_by_table
 from dissector.kernel import device_function
+from dissector.kernel.arrays import I64, U8
 
 USE_LIBRARY = -1
 """Result of a payload that the kernel does not decompress."""
@@ -32,9 +31,7 @@ _MAX_SYMBOL_BITS = 32
 
 
 @device_function
-def decompress_gzip(
-    source: Any, at: int, end: int, crcs: Any, out: Any, to: int, limit: int
-) -> int:
+def decompress_gzip(source: U8, at: int, end: int, crcs: I64, out: U8, to: int, limit: int) -> int:
     """
     Decompress a payload into `out`.
 
@@ -63,7 +60,7 @@ def decompress_gzip(
 
 
 @device_function
-def uint32_le(source: Any, at: int) -> int:
+def uint32_le(source: U8, at: int) -> int:
     """Read an unsigned little-endian 32-bit integer."""
     value = 0
     for i in range(4):
@@ -72,7 +69,7 @@ def uint32_le(source: Any, at: int) -> int:
 
 
 @device_function
-def _inflate(source: Any, at: int, end: int, out: Any, to: int, limit: int) -> int:
+def _inflate(source: U8, at: int, end: int, out: U8, to: int, limit: int) -> int:
     """Decompress all blocks; the last must end at `end`."""
     first = to
     bits = count = last = 0

@@ -8,10 +8,9 @@ Source: RFC 8878, 3.1.1.
 
 from __future__ import annotations
 
-from typing import Any
-
 from dissector.engine.records.inline_gzip import USE_LIBRARY
 from dissector.kernel import device_function
+from dissector.kernel.arrays import U8
 from dissector.kernel.native_call import call_decompressor_with_context
 
 _MAGIC = (0x28, 0xB5, 0x2F, 0xFD)
@@ -28,7 +27,7 @@ _RLE_BLOCK = 2
 
 @device_function
 def decompress_zstd(
-    function: int, context: int, source: Any, at: int, end: int, out: Any, to: int, limit: int
+    function: int, context: int, source: U8, at: int, end: int, out: U8, to: int, limit: int
 ) -> int:
     """
     Decompress a payload into `out`.
@@ -55,7 +54,7 @@ def decompress_zstd(
 
 
 @device_function
-def _is_one_frame(source: Any, at: int, end: int) -> int:
+def _is_one_frame(source: U8, at: int, end: int) -> int:
     """Return 1 if the bytes are exactly one frame; the library would accept several."""
     if end - at < _MIN_BYTES:
         return 0

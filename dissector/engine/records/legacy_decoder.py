@@ -9,8 +9,6 @@ Source: as of `message_set`.
 
 from __future__ import annotations
 
-from typing import Any
-
 from dissector.engine.records.batch_scanner import key_and_value
 from dissector.engine.records.batch_table import (
     ATTRIBUTES,
@@ -38,6 +36,7 @@ from dissector.engine.records.record_kernel import (
 from dissector.engine.tables.exchange_table import NONE
 from dissector.engine.tape.number_kernels import signed, wrapped_sum
 from dissector.kernel import Kernel, device_function
+from dissector.kernel.arrays import I64, U8, I64Table
 from dissector.protocol.records.compression import CODEC_MASK
 from dissector.protocol.records.layout import (
     LENGTH_END,
@@ -52,7 +51,7 @@ _TIMESTAMP_AT = MESSAGE_0.size
 
 
 @device_function
-def _count_wrapped(source: Any, at: int, end: int, table: Any, batch: int) -> int:
+def _count_wrapped(source: U8, at: int, end: int, table: I64Table, batch: int) -> int:
     """Count the messages of a wrapper, set its base offset, and return the state of its field."""
     magic = table[MAGIC, batch]
     count = 0
@@ -89,14 +88,14 @@ def _count_wrapped(source: Any, at: int, end: int, table: Any, batch: int) -> in
 
 @Kernel
 def count_messages(
-    data: Any,
-    carry_over: Any,
-    arena: Any,
-    table: Any,
-    batches: Any,
-    begins: Any,
-    ends: Any,
-    state: Any,
+    data: U8,
+    carry_over: U8,
+    arena: U8,
+    table: I64Table,
+    batches: I64,
+    begins: I64,
+    ends: I64,
+    state: U8,
 ) -> None:
     """Count the messages of decompressed wrappers."""
     carry_over_at = len(data)
@@ -120,14 +119,14 @@ def count_messages(
 
 @device_function
 def _read_messages(
-    source: Any,
+    source: U8,
     at: int,
     end: int,
     base: int,
-    table: Any,
+    table: I64Table,
     batch: int,
-    crcs: Any,
-    out: Any,
+    crcs: I64,
+    out: I64Table,
     row: int,
     write: int,
 ) -> int:
@@ -163,17 +162,17 @@ def _read_messages(
 
 @Kernel
 def read_messages(
-    data: Any,
-    carry_over: Any,
-    arena: Any,
-    table: Any,
-    batches: Any,
-    begins: Any,
-    ends: Any,
-    first: Any,
-    crcs: Any,
-    state: Any,
-    out: Any,
+    data: U8,
+    carry_over: U8,
+    arena: U8,
+    table: I64Table,
+    batches: I64,
+    begins: I64,
+    ends: I64,
+    first: I64,
+    crcs: I64,
+    state: U8,
+    out: I64Table,
     write: int,
 ) -> None:
     """Read the messages of message sets; `read_batches` reads the batches of magic 2."""

@@ -128,9 +128,6 @@ class _KernelRun:
             payloads.end,
         )
         self._is_message = batches.magic[payloads.batch] < 2
-        size = payloads.end - payloads.start
-        self._work = int(size.sum()) // 8
-        self._message_work = int(size[self._is_message].sum()) // 8
         if self._is_message.any():
             self._count_messages()
         counts = batches.count[payloads.batch]
@@ -138,10 +135,10 @@ class _KernelRun:
         self.counts = np.where(is_valid, counts, 0)
 
     def _count_messages(self) -> None:
-        """Count the messages of wrappers; too few for a kernel make their fields UNDECIDED."""
+        """Count the messages of wrappers; uncompiled, their fields are UNDECIDED."""
         state = self._batches.state
-        if count_messages.ready(*self._inputs, state, work=self._message_work):
-            count_messages(*self._inputs, state, work=self._message_work)
+        if count_messages.is_compiled:
+            count_messages(*self._inputs, state)
         else:
             fields = self._batches.field[self._payloads.batch[self._is_message]]
             state[fields[state[fields] == VALID]] = UNDECIDED
@@ -154,7 +151,7 @@ class _KernelRun:
         if self._is_message.any():
             state, table = self._batches.state, crc32_table()
             outputs = table, state, out.table, int(write)
-            read_messages(*self._inputs, first, *outputs, work=self._message_work)
+            read_messages(*self._inputs, first, *outputs)
         done = np.zeros(2, np.int64)
         for until in self._verify_blocks():
             while int(done[0]) < until:
@@ -168,7 +165,6 @@ class _KernelRun:
                     header_capacity,
                     until,
                     done,
-                    work=self._work,
                 )
                 if int(done[0]) < until:
                     out.headers = _grow(out.headers)

@@ -9,8 +9,6 @@ Source: KIP-98 (record), KIP-82 (headers).
 
 from __future__ import annotations
 
-from typing import Any
-
 from dissector.engine.records.batch_table import (
     ATTRIBUTES,
     BASE_OFFSET,
@@ -26,6 +24,7 @@ from dissector.engine.records.batch_table import (
 from dissector.engine.tables.exchange_table import NONE
 from dissector.engine.tape.number_kernels import wrapped_sum
 from dissector.kernel import Kernel, device_function
+from dissector.kernel.arrays import I64, U8, I64Table
 from dissector.protocol.records.layout import CONTROL, TIMESTAMP_TYPE
 
 NULL = -1
@@ -40,7 +39,7 @@ _INT64_MAX = 0x7FFFFFFFFFFFFFFF
 
 
 @device_function
-def _read_long_varint(source: Any, at: int, end: int, value: int, last: int) -> tuple[int, int]:
+def _read_long_varint(source: U8, at: int, end: int, value: int, last: int) -> tuple[int, int]:
     """
     Read the rest of a varint whose first byte has the continuation bit; without zigzag decoding.
 
@@ -70,7 +69,7 @@ def _read_long_varint(source: Any, at: int, end: int, value: int, last: int) -> 
 
 
 @device_function
-def _read_varint(source: Any, at: int, end: int, last: int) -> tuple[int, int]:
+def _read_varint(source: U8, at: int, end: int, last: int) -> tuple[int, int]:
     """Read a zigzag varint; return it and its end, -1 if invalid, as for a negative `at`."""
     if at < 0 or at >= end:
         return 0, -1
@@ -82,7 +81,7 @@ def _read_varint(source: Any, at: int, end: int, last: int) -> tuple[int, int]:
 
 
 @device_function
-def _read_length(source: Any, at: int, end: int) -> tuple[int, int]:
+def _read_length(source: U8, at: int, end: int) -> tuple[int, int]:
     """
     Read the length of a key or value.
 
@@ -106,7 +105,7 @@ def _read_length(source: Any, at: int, end: int) -> tuple[int, int]:
 
 @device_function
 def _read_headers(
-    source: Any, at: int, end: int, base: int, count: int, headers: Any, capacity: int, row: int
+    source: U8, at: int, end: int, base: int, count: int, headers: I64Table, capacity: int, row: int
 ) -> int:
     """Read the headers of a record; return where they end, -1 if they are invalid, or NO_ROOM."""
     if count > (end - at) >> 1:
@@ -131,15 +130,15 @@ def _read_headers(
 
 @device_function
 def _read_batch(
-    source: Any,
+    source: U8,
     begin: int,
     total: int,
     base: int,
-    table: Any,
+    table: I64Table,
     batch: int,
     row: int,
-    out: Any,
-    headers: Any,
+    out: I64Table,
+    headers: I64Table,
     capacity: int,
     header: int,
 ) -> int:
@@ -207,20 +206,20 @@ def _read_batch(
 
 @Kernel
 def read_batches(
-    data: Any,
-    carry_over: Any,
-    arena: Any,
-    table: Any,
-    batches: Any,
-    begins: Any,
-    ends: Any,
-    first: Any,
-    state: Any,
-    out: Any,
-    headers: Any,
+    data: U8,
+    carry_over: U8,
+    arena: U8,
+    table: I64Table,
+    batches: I64,
+    begins: I64,
+    ends: I64,
+    first: I64,
+    state: U8,
+    out: I64Table,
+    headers: I64Table,
     capacity: int,
     until: int,
-    done: Any,
+    done: I64,
 ) -> None:
     """
     Read batches from `done[0]` to `until`, or until `headers` is full.

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from dissector.engine.tables.column_types import Headers, Slices
 from dissector.engine.tables.exchange_table import NONE
 from dissector.kernel import Kernel
+from dissector.kernel.arrays import I64, U8
 from dissector.kernel.memcpy import copy_bytes
 
 if TYPE_CHECKING:
@@ -111,9 +112,7 @@ def gather_bytes(column: Slices) -> tuple[NDArray[np.int64], Bytes]:
     np.cumsum(length, out=offsets[1:])
     pool = np.empty(int(offsets[-1]), np.uint8)
     buffers = column.buffers
-    _gather(
-        buffers.data, buffers.carry_over, buffers.arena, start, offsets, pool, work=len(column) * 2
-    )
+    _gather(buffers.data, buffers.carry_over, buffers.arena, start, offsets, pool)
     return offsets, pool
 
 
@@ -127,7 +126,7 @@ def _bytes(column: Slices, format: bytes) -> Any:
 
 
 @Kernel
-def _gather(data: Any, carry_over: Any, arena: Any, start: Any, offsets: Any, pool: Any) -> None:
+def _gather(data: U8, carry_over: U8, arena: U8, start: I64, offsets: I64, pool: U8) -> None:
     """Copy slices to their offsets."""
     carry_over_start = len(data)
     arena_start = carry_over_start + len(carry_over)

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from dissector.kernel import device_function
+from dissector.kernel.arrays import U8
 
 _WORD = 0xFFFFFFFF
 _SIGN = 0x80000000
 
 
 @device_function
-def signed(source: Any, at: int, size: int) -> int:
+def signed(source: U8, at: int, size: int) -> int:
     """Read a big-endian integer with a sign."""
     value = 0
     if source[at] >= 128:

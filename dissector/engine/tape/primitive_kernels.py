@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from dissector.kernel import device_function
+from dissector.kernel.arrays import U8, I64Table
 from dissector.protocol.program import ARRAY_COMPACT, BYTES16, BYTES_COMPACT
 
 
 @device_function
-def varint_at(data: Any, at: int, end: int) -> tuple[int, int]:
+def varint_at(data: U8, at: int, end: int) -> tuple[int, int]:
     """Read an unsigned 32-bit varint; the second number is its end, -1 if it is malformed."""
     if at < end and data[at] < 128:
         return data[at], at + 1
@@ -26,21 +25,21 @@ def varint_at(data: Any, at: int, end: int) -> tuple[int, int]:
 
 
 @device_function
-def int16_at(data: Any, at: int) -> int:
+def int16_at(data: U8, at: int) -> int:
     """Read two bytes, which must be there."""
     value: int = data[at] << 8 | data[at + 1]
     return (value ^ 0x8000) - 0x8000
 
 
 @device_function
-def int32_at(data: Any, at: int) -> int:
+def int32_at(data: U8, at: int) -> int:
     """Read four bytes, which must be there."""
     value: int = data[at] << 24 | data[at + 1] << 16 | data[at + 2] << 8 | data[at + 3]
     return (value ^ 0x80000000) - 0x80000000
 
 
 @device_function
-def number_at(data: Any, at: int, size: int, signed: int) -> int:
+def number_at(data: U8, at: int, size: int, signed: int) -> int:
     """Read a big-endian integer, whose bytes must be there."""
     value = -1 if signed and data[at] >= 128 else 0
     for i in range(at, at + size):
@@ -49,7 +48,7 @@ def number_at(data: Any, at: int, size: int, signed: int) -> int:
 
 
 @device_function
-def length_at(data: Any, at: int, end: int, op: int) -> tuple[int, int]:
+def length_at(data: U8, at: int, end: int, op: int) -> tuple[int, int]:
     """Read the length or count of an instruction; the second number is its end, -1 if malformed."""
     if op in (BYTES_COMPACT, ARRAY_COMPACT):
         length, at = varint_at(data, at, end)
@@ -60,7 +59,7 @@ def length_at(data: Any, at: int, end: int, op: int) -> tuple[int, int]:
 
 
 @device_function
-def find_tag(tags: Any, first: int, count: int, tag: int) -> int:
+def find_tag(tags: I64Table, first: int, count: int, tag: int) -> int:
     """Return the instruction of a known tag of a section, -1 for an unknown one."""
     for row in range(first, first + count):
         if tags[row, 0] == tag:

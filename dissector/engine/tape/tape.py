@@ -133,7 +133,6 @@ def read_in_batches(
     stopped = np.array(starts, np.int64)
     selected = np.zeros(len(programs.field_refs), np.uint8)
     selected[: min(len(wanted), len(selected))] = wanted[: len(selected)]
-    work = int((ends - starts).sum()) // 4 + len(starts)
     stack = np.zeros((DEPTH, STACK_WIDTH), np.int64)
     first, capacity = 0, max_rows
     while first < len(starts):
@@ -154,9 +153,7 @@ def read_in_batches(
             stopped[batch],
             *out,
             done,
-            work=work,
         )
-        work = 0  # the first call accounts for all messages
         count, rows = done.tolist()
         # A message that lacks room is read again: first in its own batch, then alone with more
         # room.

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from dissector.engine.tape.primitive_kernels import find_tag, length_at, number_at, varint_at
 from dissector.kernel import Kernel, device_function
+from dissector.kernel.arrays import I32, I64, U8, I64Table
 from dissector.protocol.program import (
     ARRAY_COMPACT,
     BYTES_COMPACT,
@@ -46,12 +45,12 @@ def _write(
     around: int,
     at: int,
     value: int,
-    messages: Any,
-    fields: Any,
-    items: Any,
-    arounds: Any,
-    places: Any,
-    values: Any,
+    messages: I32,
+    fields: I32,
+    items: I32,
+    arounds: I32,
+    places: I64,
+    values: I64,
 ) -> int:
     """Write a row; return the next one, -1 if there is no room."""
     if row >= len(messages):
@@ -67,22 +66,22 @@ def _write(
 
 @device_function
 def _read_message(
-    data: Any,
+    data: U8,
     at: int,
     end: int,
     base: int,
     step: int,
     message: int,
-    code: Any,
-    tags: Any,
-    wanted: Any,
-    stack: Any,
-    messages: Any,
-    fields: Any,
-    items: Any,
-    arounds: Any,
-    places: Any,
-    values: Any,
+    code: I64Table,
+    tags: I64Table,
+    wanted: U8,
+    stack: I64Table,
+    messages: I32,
+    fields: I32,
+    items: I32,
+    arounds: I32,
+    places: I64,
+    values: I64,
     row: int,
 ) -> tuple[int, int, int]:
     """
@@ -270,24 +269,24 @@ def _read_message(
 
 @Kernel
 def run(
-    data: Any,
-    carry_over: Any,
-    starts: Any,
-    ends: Any,
-    steps: Any,
-    code: Any,
-    tags: Any,
-    wanted: Any,
-    stack: Any,
-    state: Any,
-    stopped: Any,
-    messages: Any,
-    fields: Any,
-    items: Any,
-    arounds: Any,
-    places: Any,
-    values: Any,
-    done: Any,
+    data: U8,
+    carry_over: U8,
+    starts: I64,
+    ends: I64,
+    steps: I64,
+    code: I64Table,
+    tags: I64Table,
+    wanted: U8,
+    stack: I64Table,
+    state: I64,
+    stopped: I64,
+    messages: I32,
+    fields: I32,
+    items: I32,
+    arounds: I32,
+    places: I64,
+    values: I64,
+    done: I64,
 ) -> None:
     """Read messages from `done[0]` on until the columns are full, up to row `done[1]`."""
     row = 0

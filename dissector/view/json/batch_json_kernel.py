@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from dissector.engine.records.batch_table import HEADER_BYTES, VALID
 from dissector.engine.tape.primitive_kernels import int16_at, int32_at, number_at
 from dissector.kernel import device_function
+from dissector.kernel.arrays import I64, U8, I64Table
 from dissector.protocol.records.layout import (
     BATCH_CRC_FROM,
     DELETE_HORIZON,
@@ -51,17 +50,17 @@ _MAX_BASE = 1 << 62
 
 @device_function
 def _write_records(
-    source: Any,
+    source: U8,
     begin: int,
     end: int,
     count: int,
     base_offset: int,
     base_time: int,
     attributes: int,
-    pool: Any,
-    offsets: Any,
-    unsafe: Any,
-    out: Any,
+    pool: U8,
+    offsets: I64,
+    unsafe: U8,
+    out: U8,
     to: int,
 ) -> tuple[int, int]:
     """Write the records of a batch; return the result, and where the text ends."""
@@ -101,20 +100,20 @@ def _write_records(
 
 @device_function
 def _write_batch(
-    source: Any,
+    source: U8,
     start: int,
     begin: int,
     end: int,
     base_offset: int,
     is_wrapper: int,
-    data: Any,
-    carry_over: Any,
-    arena: Any,
-    pool: Any,
-    offsets: Any,
-    numbers: Any,
-    unsafe: Any,
-    out: Any,
+    data: U8,
+    carry_over: U8,
+    arena: U8,
+    pool: U8,
+    offsets: I64,
+    numbers: I64Table,
+    unsafe: U8,
+    out: U8,
     to: int,
 ) -> tuple[int, int]:
     """
@@ -199,7 +198,7 @@ def _write_batch(
 
 @device_function
 def _write_partial_batch(
-    source: Any, at: int, end: int, pool: Any, offsets: Any, out: Any, to: int
+    source: U8, at: int, end: int, pool: U8, offsets: I64, out: U8, to: int
 ) -> tuple[int, int]:
     """Write the bytes of a batch that is cut off; see `_write_batch`."""
     if to + 2 * (end - at) + _BATCH_OVERHEAD_BYTES > len(out):
@@ -226,23 +225,23 @@ def _write_partial_batch(
 
 @device_function
 def write_records_field(
-    source: Any,
+    source: U8,
     at: int,
     length: int,
     base: int,
     number: int,
     last: int,
-    fields: Any,
-    state: Any,
-    batches: Any,
-    data: Any,
-    carry_over: Any,
-    arena: Any,
-    pool: Any,
-    offsets: Any,
-    numbers: Any,
-    unsafe: Any,
-    out: Any,
+    fields: I64Table,
+    state: U8,
+    batches: I64Table,
+    data: U8,
+    carry_over: U8,
+    arena: U8,
+    pool: U8,
+    offsets: I64,
+    numbers: I64Table,
+    unsafe: U8,
+    out: U8,
     to: int,
 ) -> tuple[int, int]:
     """

@@ -8,11 +8,10 @@ read, and rare forms, are left to them.
 
 from __future__ import annotations
 
-from typing import Any
-
 from dissector.engine.facts.credential_kernel import may_hold_credential
 from dissector.engine.tape.primitive_kernels import int16_at, length_at, number_at, varint_at
 from dissector.kernel import Kernel, device_function
+from dissector.kernel.arrays import I64, U8, I64Table
 from dissector.protocol.messages import UNSUPPORTED_VERSION
 from dissector.view.json.batch_json_kernel import write_records_field
 from dissector.view.json.json_constants import NULL
@@ -61,7 +60,7 @@ _ABSENT = -1
 
 @device_function
 def _read_section(
-    source: Any, at: int, end: int, first: int, count: int, tags: Any, tag_slots: Any, top: int
+    source: U8, at: int, end: int, first: int, count: int, tags: I64, tag_slots: I64Table, top: int
 ) -> int:
     """Record the offsets of the values of a tag section; return its end, -1 for the slow path."""
     for i in range(top, top + count):
@@ -90,28 +89,28 @@ def _read_section(
 
 @device_function
 def _write_body(
-    source: Any,
+    source: U8,
     at: int,
     end: int,
     base: int,
     step: int,
     field: int,
     last_field: int,
-    fields: Any,
-    state: Any,
-    batches: Any,
-    data: Any,
-    carry_over: Any,
-    arena: Any,
-    code: Any,
-    tags: Any,
-    pool: Any,
-    offsets: Any,
-    numbers: Any,
-    unsafe: Any,
-    stack: Any,
-    tag_slots: Any,
-    out: Any,
+    fields: I64Table,
+    state: U8,
+    batches: I64Table,
+    data: U8,
+    carry_over: U8,
+    arena: U8,
+    code: I64Table,
+    tags: I64,
+    pool: U8,
+    offsets: I64,
+    numbers: I64Table,
+    unsafe: U8,
+    stack: I64Table,
+    tag_slots: I64Table,
+    out: U8,
     to: int,
 ) -> tuple[int, int]:
     """Write one body; return the result, and where the text ends."""
@@ -280,27 +279,27 @@ def _write_body(
 
 @Kernel
 def write_bodies(
-    data: Any,
-    carry_over: Any,
-    arena: Any,
-    messages: Any,
-    first_field: Any,
-    fields: Any,
-    state: Any,
-    batches: Any,
-    code: Any,
-    tags: Any,
-    pool: Any,
-    offsets: Any,
-    numbers: Any,
-    unsafe: Any,
-    stack: Any,
-    tag_slots: Any,
+    data: U8,
+    carry_over: U8,
+    arena: U8,
+    messages: I64Table,
+    first_field: I64,
+    fields: I64Table,
+    state: U8,
+    batches: I64Table,
+    code: I64Table,
+    tags: I64,
+    pool: U8,
+    offsets: I64,
+    numbers: I64Table,
+    unsafe: U8,
+    stack: I64Table,
+    tag_slots: I64Table,
     first: int,
     until: int,
-    out: Any,
-    texts: Any,
-    used: Any,
+    out: U8,
+    texts: I64Table,
+    used: I64,
 ) -> int:
     """
     Write the bodies of exchanges until all are written, or no more fit; return the next exchange.

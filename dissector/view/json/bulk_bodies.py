@@ -159,7 +159,6 @@ class _BodyWriter:
         """Write as many bodies as fit; if none fit, the output buffer grows for the next call."""
         table, records, programs = self._table, self.records, self._programs
         first, used = self.row, np.zeros(1, np.int64)
-        lengths = self._messages[2 * first : 2 * until]
         self.row = loop.write_bodies(
             table.data,
             table.carry_over,
@@ -182,7 +181,6 @@ class _BodyWriter:
             self._out,
             self._texts,
             used,
-            work=min(int((lengths[:, 1] - lengths[:, 0]).sum()), len(self._out)),
         )
         if self.row == first:
             self._out = np.empty(2 * len(self._out), np.uint8)

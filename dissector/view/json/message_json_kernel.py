@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from dissector.engine.tape.number_kernels import wrapped_sum
 from dissector.engine.tape.primitive_kernels import int32_at, number_at
 from dissector.kernel import device_function
+from dissector.kernel.arrays import I64, U8, I64Table
 from dissector.protocol.records.layout import LENGTH_END
 from dissector.view.json.json_constants import (
     HEADER_FIELD_NAMES,
@@ -27,17 +26,17 @@ _TIMESTAMP = LEGACY_RECORD_FIELDS_END - 1
 
 @device_function
 def write_messages(
-    source: Any,
+    source: U8,
     at: int,
     end: int,
     magic: int,
     base_offset: int,
     appended: int,
     time: int,
-    pool: Any,
-    offsets: Any,
-    numbers: Any,
-    out: Any,
+    pool: U8,
+    offsets: I64,
+    numbers: I64Table,
+    out: U8,
     to: int,
 ) -> tuple[int, int]:
     """

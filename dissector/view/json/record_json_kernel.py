@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from dissector.engine.tape.primitive_kernels import int16_at, number_at, varint_at
 from dissector.kernel import device_function
+from dissector.kernel.arrays import I64, U8
 from dissector.protocol.records.layout import CONTROL as IS_CONTROL
 from dissector.protocol.records.layout import TIMESTAMP_TYPE
 from dissector.view.json.json_constants import (
@@ -39,7 +38,7 @@ _CONTROL_TYPE_COUNT = MESSAGE_ATTRIBUTES - CONTROL
 
 
 @device_function
-def _read_varlong(source: Any, at: int, end: int) -> tuple[int, int]:
+def _read_varlong(source: U8, at: int, end: int) -> tuple[int, int]:
     """Read a varint of up to 56 bits; the second number is where it ends, -1 if it is invalid."""
     value = 0
     shift = 0
@@ -54,7 +53,7 @@ def _read_varlong(source: Any, at: int, end: int) -> tuple[int, int]:
 
 
 @device_function
-def read_nullable_length(source: Any, at: int, end: int) -> tuple[int, int]:
+def read_nullable_length(source: U8, at: int, end: int) -> tuple[int, int]:
     """Read a length, -1 for null; the second number is where it ends, -1 if it is invalid."""
     size, at = varint_at(source, at, end)
     if at < 0 or size == 1:
@@ -64,14 +63,14 @@ def read_nullable_length(source: Any, at: int, end: int) -> tuple[int, int]:
 
 @device_function
 def _write_headers(
-    source: Any,
+    source: U8,
     at: int,
     end: int,
     count: int,
-    pool: Any,
-    offsets: Any,
-    unsafe: Any,
-    out: Any,
+    pool: U8,
+    offsets: I64,
+    unsafe: U8,
+    out: U8,
     to: int,
 ) -> tuple[int, int, int]:
     """Write the headers of a record; return the result, their end, and the end of the text."""
@@ -102,16 +101,16 @@ def _write_headers(
 
 @device_function
 def write_record(
-    source: Any,
+    source: U8,
     at: int,
     end: int,
     base_offset: int,
     base_time: int,
     attributes: int,
-    pool: Any,
-    offsets: Any,
-    unsafe: Any,
-    out: Any,
+    pool: U8,
+    offsets: I64,
+    unsafe: U8,
+    out: U8,
     to: int,
 ) -> tuple[int, int]:
     """

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from dissector.kernel import device_function
+from dissector.kernel.arrays import I64, U8
 from dissector.view.json.json_constants import FALSE, NULL
 from dissector.view.tables.text_kernel import write_digits, write_fragment, write_hex, write_padded
 
@@ -12,7 +11,7 @@ _MAX_NEGATED = 9_000_000_000_000_000_000
 
 
 @device_function
-def write_integer(value: int, out: Any, at: int) -> int:
+def write_integer(value: int, out: U8, at: int) -> int:
     """Write a number and return where it ends."""
     if value < 0:
         out[at] = 45
@@ -26,7 +25,7 @@ def write_integer(value: int, out: Any, at: int) -> int:
 
 @device_function
 def write_quoted_hex(
-    source: Any, start: int, length: int, pool: Any, offsets: Any, out: Any, at: int
+    source: U8, start: int, length: int, pool: U8, offsets: I64, out: U8, at: int
 ) -> int:
     """Write bytes as a hex string, null for a negative length; return where that ends."""
     if length < 0:
@@ -38,7 +37,7 @@ def write_quoted_hex(
 
 
 @device_function
-def write_boolean(byte: int, pool: Any, offsets: Any, out: Any, at: int) -> int:
+def write_boolean(byte: int, pool: U8, offsets: I64, out: U8, at: int) -> int:
     """Write a boolean, or the number of a byte that is neither 0 nor 1; return where it ends."""
     if byte > 1:
         return write_digits(0 | byte, out, at)
@@ -46,7 +45,7 @@ def write_boolean(byte: int, pool: Any, offsets: Any, out: Any, at: int) -> int:
 
 
 @device_function
-def write_uuid(source: Any, at: int, out: Any, to: int) -> int:
+def write_uuid(source: U8, at: int, out: U8, to: int) -> int:
     """Write a uuid in its canonical form and return where it ends."""
     out[to] = 34
     to += 1

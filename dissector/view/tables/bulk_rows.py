@@ -36,8 +36,6 @@ BLOCK_ROWS = 8192
 OUT_BYTES = 1 << 20
 """Size of the output buffer; it grows where a single row takes more."""
 
-_STEPS_PER_ITEM = 8
-
 _NO_OVERRIDES: Mapping[int, str] = {}
 
 
@@ -201,7 +199,6 @@ def render_rows(
                 row,
                 out,
                 used,
-                work=cells.size * _STEPS_PER_ITEM,
             )
             if next_row == row:
                 out = np.empty(2 * len(out), np.uint8)

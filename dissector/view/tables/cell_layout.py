@@ -189,6 +189,5 @@ def _non_ascii_text(column: Column) -> Bools:
         buffers.carry_over,
         buffers.arena,
         found,
-        work=int(column.length.sum()),
     )
     return found.view(np.bool_)

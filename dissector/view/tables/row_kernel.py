@@ -9,10 +9,9 @@ others are written according to the kind of their column.
 
 from __future__ import annotations
 
-from typing import Any
-
 from dissector.engine.tables.exchange_table import NONE
 from dissector.kernel import Kernel, device_function
+from dissector.kernel.arrays import I64, U8, I64Table
 from dissector.kernel.memcpy import copy_bytes
 from dissector.view.tables.text_kernel import (
     write_csv_cell,
@@ -57,23 +56,23 @@ MAX_ESCAPE_BYTES = 6
 
 @Kernel
 def write_rows(
-    kinds: Any,
-    places: Any,
-    prefixes: Any,
-    widths: Any,
+    kinds: I64,
+    places: I64,
+    prefixes: I64,
+    widths: I64,
     row_end: int,
     strip_spaces: int,
-    cells: Any,
-    pool: Any,
-    offsets: Any,
-    data: Any,
-    carry_over: Any,
-    arena: Any,
-    headers: Any,
-    unsafe: Any,
+    cells: I64Table,
+    pool: U8,
+    offsets: I64,
+    data: U8,
+    carry_over: U8,
+    arena: U8,
+    headers: I64Table,
+    unsafe: U8,
     first: int,
-    out: Any,
-    used: Any,
+    out: U8,
+    used: I64,
 ) -> int:
     """
     Write rows until all are written, or no more fit; return the number of the next row.
@@ -193,7 +192,7 @@ def write_rows(
 
 
 @device_function
-def _write_number(kind: int, value: int, out: Any, at: int) -> int:
+def _write_number(kind: int, value: int, out: U8, at: int) -> int:
     """Write a number and return where it ends."""
     if value < 0:
         out[at] = 45
@@ -220,7 +219,7 @@ def _write_number(kind: int, value: int, out: Any, at: int) -> int:
 
 
 @device_function
-def _right_align(out: Any, at: int, end: int, width: int) -> int:
+def _right_align(out: U8, at: int, end: int, width: int) -> int:
     """Move the bytes written since `at` to the right, to fill the width; return where they end."""
     space = at + width - end
     if space <= 0:
@@ -233,7 +232,7 @@ def _right_align(out: Any, at: int, end: int, width: int) -> int:
 
 
 @device_function
-def _write_time(time_ns: int, out: Any, at: int) -> int:
+def _write_time(time_ns: int, out: U8, at: int) -> int:
     """Write a time of the years 1 to 9999 as `2023-11-14 22:13:20.000000001Z`."""
     second = time_ns // 1000000000
     days = second // 86400
@@ -264,15 +263,15 @@ def _write_time(time_ns: int, out: Any, at: int) -> int:
 @device_function
 def _write_bytes(
     kind: int,
-    data: Any,
-    carry_over: Any,
-    arena: Any,
+    data: U8,
+    carry_over: U8,
+    arena: U8,
     start: int,
     length: int,
-    pool: Any,
-    offsets: Any,
-    unsafe: Any,
-    out: Any,
+    pool: U8,
+    offsets: I64,
+    unsafe: U8,
+    out: U8,
     at: int,
 ) -> int:
     """Write bytes from any of the three buffers, and return where they end."""
@@ -288,7 +287,7 @@ def _write_bytes(
 
 @device_function
 def _copy_slice(
-    data: Any, carry_over: Any, arena: Any, start: int, length: int, out: Any, at: int
+    data: U8, carry_over: U8, arena: U8, start: int, length: int, out: U8, at: int
 ) -> int:
     """Copy bytes from any of the three buffers, and return where they end."""
     if start < len(data):
@@ -303,13 +302,13 @@ def _copy_slice(
 @device_function
 def _write_text(
     kind: int,
-    source: Any,
+    source: U8,
     start: int,
     length: int,
-    pool: Any,
-    offsets: Any,
-    unsafe: Any,
-    out: Any,
+    pool: U8,
+    offsets: I64,
+    unsafe: U8,
+    out: U8,
     at: int,
 ) -> int:
     """Write bytes as text if they are valid as such, else as hex; return where they end."""

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from dissector.kernel import Kernel, device_function
+from dissector.kernel.arrays import I64, U8
 from dissector.kernel.memcpy import copy_bytes
 
 UNSAFE = np.array([not 0x20 <= byte < 0x7F or byte in b'"\\' for byte in range(256)], np.uint8)
@@ -14,7 +13,7 @@ UNSAFE = np.array([not 0x20 <= byte < 0x7F or byte in b'"\\' for byte in range(2
 
 
 @device_function
-def write_fragment(number: int, pool: Any, offsets: Any, out: Any, at: int) -> int:
+def write_fragment(number: int, pool: U8, offsets: I64, out: U8, at: int) -> int:
     """Copy a fragment and return where it ends."""
     start: int = offsets[number]
     length: int = offsets[number + 1] - start
@@ -23,7 +22,7 @@ def write_fragment(number: int, pool: Any, offsets: Any, out: Any, at: int) -> i
 
 
 @device_function
-def write_digits(value: int, out: Any, at: int) -> int:
+def write_digits(value: int, out: U8, at: int) -> int:
     """Write a number that is not negative and return where it ends."""
     size = 1
     bound = 10
@@ -35,7 +34,7 @@ def write_digits(value: int, out: Any, at: int) -> int:
 
 
 @device_function
-def write_padded(value: int, size: int, out: Any, at: int) -> int:
+def write_padded(value: int, size: int, out: U8, at: int) -> int:
     """Write a number with `size` digits, including leading zeros; return where it ends."""
     to = at + size
     while to > at + 1:
@@ -52,7 +51,7 @@ def write_padded(value: int, size: int, out: Any, at: int) -> int:
 
 
 @device_function
-def utf8_length(data: Any, at: int, end: int) -> int:
+def utf8_length(data: U8, at: int, end: int) -> int:
     """Return the length of a UTF-8 sequence whose first byte is above 0x7f; 0 if it is invalid."""
     lead = data[at]
     if lead < 0xC2 or lead > 0xF4 or at + 1 >= end:
@@ -80,7 +79,7 @@ def utf8_length(data: Any, at: int, end: int) -> int:
 
 
 @device_function
-def terminal_control(data: Any, at: int, size: int) -> int:
+def terminal_control(data: U8, at: int, size: int) -> int:
     """Return the code point of a UTF-8 sequence that terminals interpret; 0 for any other."""
     code: int
     if size == 4:
@@ -96,7 +95,7 @@ def terminal_control(data: Any, at: int, size: int) -> int:
 
 
 @device_function
-def write_code_escape(code: int, out: Any, at: int) -> int:
+def write_code_escape(code: int, out: U8, at: int) -> int:
     r"""Write `\u0000` with the code point's digits, and return where it ends."""
     out[at] = 92
     out[at + 1] = 117
@@ -107,7 +106,7 @@ def write_code_escape(code: int, out: Any, at: int) -> int:
 
 
 @device_function
-def write_byte_escape(byte: int, out: Any, at: int) -> int:
+def write_byte_escape(byte: int, out: U8, at: int) -> int:
     """Write the JSON escape of a byte below 0x80 and return where it ends."""
     letter = 0
     if byte == 34 or byte == 92:
@@ -131,7 +130,7 @@ def write_byte_escape(byte: int, out: Any, at: int) -> int:
 
 @device_function
 def write_json_string(
-    data: Any, start: int, length: int, lenient: int, unsafe: Any, out: Any, at: int
+    data: U8, start: int, length: int, lenient: int, unsafe: U8, out: U8, at: int
 ) -> int:
     r"""
     Write text as a JSON string; return where it ends, or -1 if it is not UTF-8.
@@ -179,7 +178,7 @@ def write_json_string(
 
 
 @device_function
-def write_hex(data: Any, start: int, length: int, out: Any, at: int) -> int:
+def write_hex(data: U8, start: int, length: int, out: U8, at: int) -> int:
     """Write bytes as hex and return where they end."""
     for i in range(start, start + length):
         byte = data[i]
@@ -192,7 +191,7 @@ def write_hex(data: Any, start: int, length: int, out: Any, at: int) -> int:
 
 
 @device_function
-def write_csv_cell(data: Any, start: int, length: int, out: Any, at: int) -> int:
+def write_csv_cell(data: U8, start: int, length: int, out: U8, at: int) -> int:
     """Write printable ASCII as a CSV cell; return where it ends, or -1 for other bytes."""
     begin = at
     needs_quotes = 0
@@ -224,7 +223,7 @@ def write_csv_cell(data: Any, start: int, length: int, out: Any, at: int) -> int
 
 @Kernel
 def find_non_ascii_text(
-    starts: Any, lengths: Any, data: Any, carry_over: Any, arena: Any, found: Any
+    starts: I64, lengths: I64, data: U8, carry_over: U8, arena: U8, found: U8
 ) -> None:
     """Mark the non-null texts that are UTF-8, but not all printable ASCII."""
     for i in range(len(starts)):
@@ -240,7 +239,7 @@ def find_non_ascii_text(
 
 
 @device_function
-def is_non_ascii_text(data: Any, start: int, length: int) -> int:
+def is_non_ascii_text(data: U8, start: int, length: int) -> int:
     """Return whether bytes are UTF-8, but not all printable ASCII (1 or 0)."""
     end = start + length
     is_ascii = 1

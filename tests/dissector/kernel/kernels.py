@@ -1,13 +1,14 @@
-"""Kernels for the tests of what compiles, keeps and calls them."""
+"""Kernels with all that a kernel may use; each runs as Python and compiled."""
 
 from __future__ import annotations
 
 from enum import IntEnum
-from typing import Any
 
-from dissector.kernel import device_function
-
-FACTOR = 31
+from dissector.kernel import Kernel, device_function
+from dissector.kernel.arrays import I32, I64, U8, AnyColumn, I8Table, I64Cube, I64Table
+from dissector.kernel.crc32c import update_crc, update_crc_by_table
+from dissector.kernel.memcpy import copy_bytes
+from dissector.kernel.native_call import call_decompressor
 
 
 class Colour(IntEnum):
@@ -15,89 +16,136 @@ class Colour(IntEnum):
 
 
 RED = Colour.RED
-
+FIRST, SECOND = range(2)
 SOME = (2, 3, 5)
-
-TEXT = "no number"
-
-
-@device_function
-def even(number: int) -> bool:
-    return number == 0 or odd(number - 1)
+SET = frozenset({11, 13})
+SIZES = (0, 2, 4, 8)
+LEAST = -(1 << 63)
 
 
 @device_function
-def odd(number: int) -> bool:
-    return number != 0 and even(number - 1)
+def is_even(number: int) -> bool:
+    return number == 0 or is_odd(number - 1)
 
 
 @device_function
-def scaled(number: int) -> int:
-    return number * FACTOR
+def is_odd(number: int) -> bool:
+    return number != 0 and is_even(number - 1)
 
 
-def total(data: Any, start: int) -> int:
-    """Return what all numbers give together."""
-    for i in range(len(data)):
-        start += scaled(data[i])
+@device_function
+def divided(a: int, b: int) -> tuple[int, int]:
+    return a // b, a % b
+
+
+@device_function
+def total(column: AnyColumn, start: int = RED) -> int:
+    """Return the sum of a column of any type."""
+    for i in range(len(column)):
+        start += column[i]
     return start
 
 
-def fill(out: Any, number: int) -> None:
+@Kernel
+def arithmetic(out: I64, a: int, b: int) -> None:
+    """Write what operators give."""
+    out[0], out[1], out[2], out[3] = a + b, a - b, a * b, a & b
+    out[4], out[5], out[6], out[7] = a | b, a ^ b, -a, ~b
+    out[8] = a << (b & 31)
+    out[9] = a >> (b & 31)
+    out[10] = a < b <= 9
+    out[11] = min(a, b, 5)
+    out[12] = max(a, b, -5)
+    out[13] = a or b
+    out[14] = a and b
+    out[15] = not a
+    out[16] = 3 if a > b else 4
+    out[17] = a in SOME or b in SET
+    out[18] = LEAST
+    out[19] = int(bool(a)) + RED
+    if b != 0:
+        out[20], out[21] = divided(a, b)
+    out[22] = 1 << (b & 62)
+    out[23] = SIZES[b & 3]
+
+
+@Kernel
+def sums(small: U8, numbers: I32, large: I64) -> int:
+    """Return one sum of columns of three types."""
+    return total(small) * 1000 + total(numbers, 1) + total(large, 0)
+
+
+@Kernel
+def walk(table: I8Table, cube: I64Cube, rows: I64Table) -> int:
+    """Write each index of arrays of two and three dimensions."""
+    count = 0
+    for row in range(len(table)):
+        for column in (FIRST, SECOND, SECOND + 1):
+            if column == RED:
+                continue
+            table[row, column] = 10 * row + column
+            cube[1, row, column - column] += count
+            count += 1
+    rows[FIRST, SECOND] += count
+    while True:
+        count -= 2
+        if count <= 0:
+            break
+    return count if is_even(10) else len(rows)
+
+
+@Kernel
+def choose(first: U8, second: U8, at: int) -> int:
+    """Read either of two arrays."""
+    source, base = first, 0
+    if at >= len(first):
+        source, base = second, len(first)
+    return source[at - base]
+
+
+@Kernel
+def fill(out: I32, number: int) -> None:
+    """Write a number everywhere."""
     for i in range(len(out)):
-        out[i] = number + i
+        out[i] = number
 
 
-def place(rows: Any, row: int, column: int) -> int:
-    rows[row, column] += 1
-    return len(rows)
+@Kernel
+def far(numbers: I64, at: int) -> int:
+    """Read at an index that may be outside the array."""
+    return numbers[at]
 
 
-def least(data: Any) -> int:
-    """Return an int32, which may be negative."""
-    found = data[0]
-    for i in range(len(data)):
-        found = min(found, data[i])
-    return found
+@Kernel
+def move(target: U8, at: int, source: U8, start: int, length: int) -> int:
+    """Copy bytes, and return the end of them."""
+    copy_bytes(target, at, source, start, length)
+    return at + length
 
 
-def is_even(number: int) -> bool:
-    return number % 2 == 0
+@Kernel
+def advance(source: U8, at: int, end: int, table: I64) -> int:
+    """Return the CRC-32C of a multiple of eight bytes."""
+    value = 0xFFFFFFFF
+    while at < end:
+        value = update_crc(value, source, at, table)
+        at += 8
+    return value ^ 0xFFFFFFFF
 
 
-def recursive(number: int) -> bool:
-    return even(number)
+@Kernel
+def advance_by_table(source: U8, at: int, end: int, table: I64) -> int:
+    """Return the same without the processor's instruction."""
+    value = 0xFFFFFFFF
+    while at < end:
+        value = update_crc_by_table(value, source, at, table)
+        at += 8
+    return value ^ 0xFFFFFFFF
 
 
-def named() -> int:
-    return RED * SOME[2]
-
-
-def raising(number: int) -> int:
-    if number == 3:
-        raise ValueError
-    return number
-
-
-def texts() -> int:
-    return len(TEXT)
-
-
-def not_a_part() -> int:
-    return total((), 1)
-
-
-def allocating(number: int) -> int:
-    return len([number])
-
-
-def halved(number: int) -> float:
-    return number / 2
-
-
-def halving(numbers: Any) -> None:
-    numbers[0] = numbers[0] / 2
-
-
-def pair(number: int) -> tuple[int, int]:
-    return number, number
+@Kernel
+def unpack(
+    function: int, source: U8, start: int, length: int, target: U8, at: int, room: int
+) -> int:
+    """Call a function of a library."""
+    return call_decompressor(function, source, start, length, target, at, room)

@@ -13,14 +13,14 @@ from replay.templates.request_kernel import LAG, PER_PARTITION, RECORD_COUNT, ST
 from replay.templates.request_writer import MAX_REQUESTS
 from replay.templates.step_arrays import StepArrays
 from tests.frames import sized
-from tests.replay.support.modes import MODES, run_as
+from tests.kernels import MODES, running
 from tests.replay.support.produced import arrays_of, plan_of
 from tests.replay.support.stamps import NOBODY, asked, count, stamp, write
 
 
 @pytest.fixture(scope="module", params=MODES, autouse=True)
 def mode(request: pytest.FixtureRequest) -> Iterator[None]:
-    with run_as(stamp_module, "write_requests", request.param):
+    with running(request.param, stamp_module):
         yield
 
 

@@ -11,14 +11,14 @@ from dissector.protocol.records import parse_records
 from replay.mapping.producer_ids import ProducerMap
 from replay.templates import request_writer as stamp_module
 from replay.templates.request_writer import WrittenRequests
-from tests.replay.support.modes import MODES, run_as
+from tests.kernels import MODES, running
 from tests.replay.support.produced import arrays_of
 from tests.replay.support.stamps import NOBODY, asked, count, request, stamp, write
 
 
 @pytest.fixture(scope="module", params=MODES, autouse=True)
 def mode(request: pytest.FixtureRequest) -> Iterator[None]:
-    with run_as(stamp_module, "write_requests", request.param):
+    with running(request.param, stamp_module):
         yield
 
 

@@ -17,7 +17,7 @@ from replay.templates import response_matcher as match_module
 from replay.templates.request_kernel import LATENCY, PER_PARTITION, RECORD_COUNT, STEP
 from replay.templates.response_matcher import ResponseMatcher
 from tests.frames import sized
-from tests.replay.support.modes import MODES, run_as
+from tests.kernels import MODES, running
 from tests.replay.support.produced import PRODUCE, Written, arrays_of, asked, told
 
 PLACES = (("orders", 0), ("audit", 3))
@@ -29,7 +29,7 @@ Places = tuple[tuple[str, int], ...]
 
 @pytest.fixture(scope="module", params=MODES, autouse=True)
 def mode(request: pytest.FixtureRequest) -> Iterator[None]:
-    with run_as(match_module, "match_responses", request.param):
+    with running(request.param, match_module):
         yield
 
 

@@ -24,7 +24,7 @@ from replay.templates import response_matcher as match_module
 from replay.templates.request_kernel import PER_PARTITION, RECORD_COUNT, REPLACED_ROLES
 from replay.templates.template import RequestTemplate, template_of
 from tests.frames import sized
-from tests.replay.support.modes import MODES, run_as
+from tests.kernels import MODES, running
 from tests.replay.support.produced import ID_OF, PRODUCE, Written, arrays_of, asked, told
 from tests.replay.support.worlds import topology, uuid
 
@@ -35,7 +35,7 @@ NO_TIME = {"log_append_time_ms": -1}
 @pytest.fixture(scope="module", params=MODES, autouse=True)
 def mode(request: pytest.FixtureRequest) -> Iterator[None]:
     how = request.param
-    with run_as(stamp_module, "write_requests", how), run_as(match_module, "match_responses", how):
+    with running(how, stamp_module, match_module):
         yield
 
 

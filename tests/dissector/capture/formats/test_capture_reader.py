@@ -20,7 +20,7 @@ from dissector.capture.formats import pcapng as pcapng_module
 from dissector.capture.formats.capture_reader import read_packets
 from dissector.errors import CaptureError, DissectorError
 from tests.dissector.capture.traffic import block, enhanced, interface, pcap, section
-from tests.dissector.capture.ways import WAYS, running
+from tests.kernels import MODES, running
 
 PACKETS = [(1_700_000_000_123_456_789 + 1000 * i, bytes([i]) * (20 + 7 * i)) for i in range(9)]
 NG = section() + interface() + b"".join(enhanced(data, time // 1000) for time, data in PACKETS)
@@ -218,7 +218,7 @@ ALIKE = {
 @pytest.mark.parametrize("whole", ALIKE.values(), ids=ALIKE)
 def test_python_and_compiled_agree(whole: bytes) -> None:
     told = []
-    for way in WAYS:
+    for way in MODES:
         with running(way, pcap_module, pcapng_module):
             cut = [read(whole[:end]) for end in range(48, len(whole) + 1, 3)]
             each = [read(whole), read(whole, 1), *cut]

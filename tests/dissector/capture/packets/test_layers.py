@@ -19,7 +19,7 @@ from dissector.capture.packets import layers as layers_module
 from dissector.capture.packets.layers import Layers
 from tests.corpus import each_part, shared_captures
 from tests.dissector.capture.traffic import A, B, ethernet, ipv4, ipv6, pcap, tcp, udp
-from tests.dissector.capture.ways import WAYS, running
+from tests.kernels import MODES, running
 
 PAYLOAD = b"hello, broker"
 SEGMENT = tcp(PAYLOAD, seq=7, ack=9, flags=24)
@@ -375,7 +375,7 @@ def test_a_network_has_one_number_however_it_is_met() -> None:
             assert [int(each) for segments in found for each in segments.network] == [1, 1, 1]
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("way", MODES)
 def test_many_networks(way: str) -> None:
     tags = [(0, 9), (4094, 1), *((outer, 1 + outer % 7) for outer in range(1, 500))]
     tagged = [ethernet(V4, tags=[(0x88A8, outer), (0x8100, vlan)]) for outer, vlan in tags]
@@ -386,7 +386,7 @@ def test_many_networks(way: str) -> None:
     assert len(layers.networks) == 1 + len(tags)
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("way", MODES)
 def test_rows_of_rare_packets_that_give_nothing_are_closed_up(way: str) -> None:
     packets = []
     for number in range(40):
@@ -440,7 +440,7 @@ def test_hostile_packets_are_passed_over(whole: bytes) -> None:
 @given(hostile())
 def test_python_and_compiled_agree(whole: bytes) -> None:
     told = []
-    for way in WAYS:
+    for way in MODES:
         with running(way, layers_module):
             layers, (segments,) = read(whole)
         told.append((layers.networks, layers.passed_over, columns_of(layers, segments)))

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -7,6 +9,7 @@ from hypothesis import strategies as st
 from dissector.capture.tcp.connection_state import FlowKey
 from dissector.capture.tcp.connection_table import ConnectionTable
 from dissector.capture.tcp.flow_table import ANY_NETWORK, FlowTable, any_network_key, rehash
+from tests.kernels import MODES, running
 
 ADDRESSES = st.sampled_from([0, 1, 2, -1, -(2**63), 2**63 - 1, 0xFFFF_0A00_0001])
 PORTS = st.sampled_from([0, 1, 9092, 65535])
@@ -42,14 +45,14 @@ def test_each_direction_in_each_network_belongs_to_its_newest_owner(keys: list[F
     assert flows.first_sides() == firsts
 
 
-@pytest.mark.parametrize("compiled", [False, True])
-def test_many_flows_are_found_when_the_table_has_grown(
-    compiled: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    run = rehash.compiled if compiled else rehash.uncompiled
-    monkeypatch.setattr(
-        "dissector.capture.tcp.flow_table.rehash", lambda *arguments, work: run(*arguments)
-    )
+@pytest.fixture(params=MODES)
+def mode(request: pytest.FixtureRequest) -> Iterator[None]:
+    with running(request.param, rehash):
+        yield
+
+
+@pytest.mark.usefixtures("mode")
+def test_many_flows_are_found_when_the_table_has_grown() -> None:
     known = ConnectionTable()
     flows = FlowTable(known)
     keys: list[FlowKey] = [

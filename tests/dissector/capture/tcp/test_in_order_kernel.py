@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,23 +14,24 @@ from dissector.capture.tcp.in_order_kernel import process_in_order
 from tests.corpus import each_capture
 from tests.dissector.capture.reading import Reading
 from tests.examples import examples
+from tests.kernels import MODES, running
 from tests.packets import HEADERS_BYTES, Talk, Wire, pcap_file
 
 MS = 1_000_000
 
 
-@pytest.fixture(params=["uncompiled", "compiled"])
-def run(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """Run the loop in one of its ways; tell where it stopped."""
-    way = getattr(process_in_order, request.param)
+@pytest.fixture(params=MODES)
+def run(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
+    """Run the kernel in one mode; collect where it stopped."""
     stops: list[int] = []
 
-    def counted(*arguments: Any, work: int) -> int:
-        stops.append(way(*arguments))
+    def counted(*arguments: Any) -> int:
+        stops.append(process_in_order(*arguments))
         return stops[-1]
 
     monkeypatch.setattr(reassembly, "process_in_order", counted)
-    return stops
+    with running(request.param, process_in_order):
+        yield stops
 
 
 def _whole(talk: Talk) -> Talk:
@@ -151,9 +153,8 @@ def soups(draw: st.DrawFn) -> bytes:
 def test_the_loop_tells_what_the_objects_tell(data: bytes, window_bytes: int) -> None:
     one_by_one = Reading(data, one_by_one=True)
     known = list(one_by_one.tcp.connections)
-    for way in (process_in_order.uncompiled, process_in_order.compiled):
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(reassembly, "process_in_order", lambda *a, work, way=way: way(*a))
+    for mode in MODES:
+        with running(mode, process_in_order):
             for reading in (Reading(data), Reading(data, window_bytes)):
                 assert reading.rows == one_by_one.rows
                 assert list(reading.tcp.connections) == known

@@ -22,6 +22,7 @@ from tests.corpus import each_capture
 from tests.dissector.engine.chunks import Chunk, captures, columns, connections, numbered
 from tests.examples import examples
 from tests.frames import request, response
+from tests.kernels import MODES, PYTHON, running
 from tests.packets import pieces
 
 PRODUCE, HEARTBEAT, HANDSHAKE = 0, 12, 17
@@ -64,10 +65,8 @@ def check(
 ) -> None:
     """Compare what the loop tells, as Python and compiled, with what objects tell."""
     truth = tell(chunks, whole, use_fast_path=False, **options)
-    kernel = correlator.correlate
-    for run in (kernel.uncompiled, kernel.compiled):
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(correlator, "correlate", lambda *given, work, run=run: run(*given))
+    for mode in MODES:
+        with running(mode, correlator.correlate):
             assert tell(chunks, whole, windows, **options) == truth
 
 
@@ -231,6 +230,5 @@ def test_captures(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     truth = told_of(path, False, 1 << 25)
     for window_bytes in (1 << 25, 5000):
         assert told_of(path, True, window_bytes) == truth
-    compiled = correlator.correlate.compiled
-    monkeypatch.setattr(correlator, "correlate", lambda *given, work: compiled(*given))
-    assert told_of(path, True, 50_000) == truth
+    with running(PYTHON, correlator.correlate):
+        assert told_of(path, True, 50_000) == truth

@@ -39,6 +39,7 @@ from dissector.protocol.records import Record, new_batch
 from tests.corpus import CAPTURES, each_capture
 from tests.examples import examples
 from tests.frames import request, response, sized
+from tests.kernels import MODES, running
 from tests.packets import Wire, write
 from tests.sources import Source, every_api, go_through, sources
 
@@ -110,14 +111,14 @@ def test_same_rows_as_the_codecs(path: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 @settings(max_examples=examples(40), deadline=None, suppress_health_check=list(HealthCheck))
 @given(chosen=st.lists(st.sampled_from(MESSAGES), min_size=1, max_size=30), source=sources())
-@pytest.mark.parametrize("compiled", [False, True])
-def test_every_message(compiled: bool, chosen: list[tuple[int, int]], source: Source) -> None:
+@pytest.mark.parametrize("mode", MODES)
+def test_every_message(mode: str, chosen: list[tuple[int, int]], source: Source) -> None:
     """Exchanges of all APIs and versions, right and damaged, are what the codecs say."""
-    if compiled:
-        read_facts.compiled  # noqa: B018  (from now on this process runs it compiled)
-    check(
-        to_exchange_table([some_exchange(key, version, source) for key, version in chosen]), source
-    )
+    with running(mode, read_facts):
+        check(
+            to_exchange_table([some_exchange(key, version, source) for key, version in chosen]),
+            source,
+        )
 
 
 @every_api
@@ -305,11 +306,9 @@ def test_names_alone() -> None:
     assert read_topic_names(to_exchange_table([])) == {}
 
 
-@pytest.mark.parametrize("compiled", [False, True])
-def test_room_grows(compiled: bool) -> None:
+@pytest.mark.parametrize("mode", MODES)
+def test_room_grows(mode: str) -> None:
     """More texts, lists, topics, names and records than there is room for at first."""
-    if compiled:
-        read_facts.compiled  # noqa: B018
     partitions = [{"index": n, "records": b""} for n in range(5000)]
     topic = {"name": "t", "partition_data": [p | {"records": b"\0"} for p in partitions]}
     many = [
@@ -330,9 +329,10 @@ def test_room_grows(compiled: bool) -> None:
     ]
     rows.append(row(NO_RESPONSE, request(0, 7, 1, topic_data=[topic])))
     table = to_exchange_table(rows)
-    facts = extract_facts(table)
-    assert (len(facts.fields), len(facts.topic_names)) == (5000, 1500)
-    assert by_columns(table) == by_codecs(table)
+    with running(mode, read_facts):
+        facts = extract_facts(table)
+        assert (len(facts.fields), len(facts.topic_names)) == (5000, 1500)
+        assert by_columns(table) == by_codecs(table)
 
 
 def test_few_exchanges_are_not_worth_it(monkeypatch: pytest.MonkeyPatch) -> None:

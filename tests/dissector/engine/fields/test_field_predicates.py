@@ -26,9 +26,9 @@ from tests.dissector.engine.exchanges.test_exchange_facts import (
     some_exchange,
     split,
 )
-from tests.dissector.engine.modes import both
 from tests.examples import examples
 from tests.frames import request, response
+from tests.kernels import both
 from tests.sources import Source, sources
 
 mode = both(tape)

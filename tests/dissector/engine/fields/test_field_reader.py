@@ -42,9 +42,9 @@ from tests.dissector.engine.exchanges.test_exchange_facts import (
     some_exchange,
     split,
 )
-from tests.dissector.engine.modes import both
 from tests.examples import examples
 from tests.frames import request, response
+from tests.kernels import both
 from tests.sources import Source, every_api, seeded, sources
 
 SHORT = Path(__file__).parents[4] / "captures" / "kafka4-denied.pcap"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import zlib
-from typing import Any
 
 import numpy as np
 import pytest
@@ -17,25 +16,29 @@ from dissector.engine.records.checksum import (
     crc_by_table,
 )
 from dissector.kernel import Kernel
+from dissector.kernel.arrays import I64, U8
+from tests.kernels import MODES, running
 
 NOISE = np.random.default_rng(1).integers(0, 256, 70_000, dtype=np.uint8)
 
 
-def _crc32c(source: Any, at: int, end: int, table: Any) -> int:
+@Kernel
+def crc32c(source: U8, at: int, end: int, table: I64) -> int:
     return crc32c_of(source, at, end, table)
 
 
-def _crc32(source: Any, at: int, end: int, table: Any) -> int:
+@Kernel
+def crc32(source: U8, at: int, end: int, table: I64) -> int:
     return crc_by_table(source, at, end, table)
 
 
-@pytest.mark.parametrize("work", [1, 10**9])
-def test_pieces_of_any_length(work: int) -> None:
-    crc32c, crc32 = Kernel(_crc32c), Kernel(_crc32)
-    for end in range(3, 100):
-        piece = NOISE[3:end].tobytes()
-        assert crc32c(NOISE, 3, end, crc32c_table(), work=work) == library(piece)
-        assert crc32(NOISE, 3, end, crc32_table(), work=work) == zlib.crc32(piece)
+@pytest.mark.parametrize("mode", MODES)
+def test_pieces_of_any_length(mode: str) -> None:
+    with running(mode, crc32c, crc32):
+        for end in range(3, 100):
+            piece = NOISE[3:end].tobytes()
+            assert crc32c(NOISE, 3, end, crc32c_table()) == library(piece)
+            assert crc32(NOISE, 3, end, crc32_table()) == zlib.crc32(piece)
 
 
 @pytest.mark.parametrize("total_bytes", [100, 70_000])

@@ -38,7 +38,7 @@ def opened(*fields: bytes, units: list[int], most_records: int | None = None) ->
 @pytest.fixture(autouse=True)
 def _by_libraries(monkeypatch: pytest.MonkeyPatch) -> None:
     """Small payloads too: what loops open by themselves is held in `test_batches`."""
-    monkeypatch.setattr(module._decompress_small, "ready", lambda *_, work: False)
+    monkeypatch.setitem(vars(module._decompress_small), "compiled", None)
 
 
 def test_what_is_not_compressed_stays_where_it_is() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -20,9 +19,9 @@ from dissector.engine.records import (
 from dissector.engine.records.batch_scanner import find_batches
 from dissector.engine.records.batch_table import INVALID, UNDECIDED, VALID
 from dissector.protocol.records import Record, build_records, new_message_set, parse_records
-from tests.dissector.engine.modes import both
 from tests.dissector.protocol.records.sets import damaged_sets, wrap
 from tests.dissector.protocol.records.values import BATCHES, CODECS
+from tests.kernels import both
 
 mode = both(batch_scanner, checksum, legacy_decoder, decompressor, record_decoder)
 
@@ -105,7 +104,6 @@ def test_what_holds_too_much_is_left(
     assert states(field, many, many[: len(many) * 2 // 3]) == [UNDECIDED, UNDECIDED, VALID]
 
 
-def test_few_are_left_to_the_python_reader(monkeypatch: pytest.MonkeyPatch) -> None:
-    never: Callable[..., bool] = lambda *_, work: False  # noqa: E731
-    monkeypatch.setattr(record_decoder.count_messages, "ready", never)
+def test_uncompiled_they_are_left_to_the_python_reader(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(vars(record_decoder.count_messages), "compiled", None)
     assert states(build_records(new_message_set(THREE))) == [UNDECIDED]

@@ -40,10 +40,10 @@ from dissector.protocol.records import (
 from dissector.protocol.records.compression import compress
 from dissector.protocol.records.declared import MESSAGE_BODY
 from tests.corpus import each_capture
-from tests.dissector.engine.modes import both
 from tests.dissector.protocol.records.values import FIELDS, MESSAGE_SETS
 from tests.examples import examples
 from tests.frames import request, response
+from tests.kernels import both
 
 mode = both(batch_scanner, checksum, legacy_decoder, record_decoder, tape)
 

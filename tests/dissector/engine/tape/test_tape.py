@@ -18,6 +18,7 @@ from dissector.protocol.messages import Message, decode_request, decode_response
 from dissector.protocol.program import UNKNOWN_TAG, FieldRef, ProgramTable, programs
 from dissector.protocol.spans import Span, spans
 from tests.frames import request, response
+from tests.kernels import COMPILED, MODES, running
 from tests.sources import VERSIONS, Source, Version, every_api, go_through, sources, versions
 
 
@@ -33,19 +34,17 @@ def laid(frames: list[tuple[bytes, int]]) -> tuple[Any, ...]:
 
 
 def read(
-    frames: list[tuple[bytes, int]], wanted: np.ndarray | None = None, compiled: bool = False
+    frames: list[tuple[bytes, int]], wanted: np.ndarray | None = None, mode: str = COMPILED
 ) -> tape.Tape:
     """Run frames through the loop."""
-    if compiled:
-        tape_interpreter.run.compiled  # noqa: B018  (from now on this process runs it compiled)
-    return tape.read(*laid(frames), every() if wanted is None else wanted)
+    with running(mode, tape_interpreter.run):
+        return tape.read(*laid(frames), every() if wanted is None else wanted)
 
 
-def pieces_of(frames: list[tuple[bytes, int]], room: int, compiled: bool) -> list[tape.Tape]:
+def pieces_of(frames: list[tuple[bytes, int]], room: int, mode: str) -> list[tape.Tape]:
     """Run frames through the loop, as many at a time as there is room for."""
-    if compiled:
-        tape_interpreter.run.compiled  # noqa: B018
-    return list(tape.read_in_batches(*laid(frames), every(), room))
+    with running(mode, tape_interpreter.run):
+        return list(tape.read_in_batches(*laid(frames), every(), room))
 
 
 def every() -> np.ndarray:
@@ -115,9 +114,9 @@ def rows_of(read_tape: tape.Tape, message: int, start: int) -> list[tuple[str, s
     return out
 
 
-def check(frames: list[tuple[Message, int]], compiled: bool) -> None:
+def check(frames: list[tuple[Message, int]], mode: str) -> None:
     """Hold what the loop says of each frame against the codec."""
-    result = read([(message.frame, step) for message, step in frames], compiled=compiled)
+    result = read([(message.frame, step) for message, step in frames], mode=mode)
     start = 0
     for number, (message, _) in enumerate(frames):
         state = int(result.state[number])
@@ -158,8 +157,8 @@ def _message(key: int, kind: str, version: int, frame: bytes) -> Message:
 
 @given(chosen=st.lists(st.sampled_from(VERSIONS), min_size=1, max_size=60), source=sources())
 @settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))
-@pytest.mark.parametrize("compiled", [False, True])
-def test_every_message(compiled: bool, chosen: list[Version], source: Source) -> None:
+@pytest.mark.parametrize("mode", MODES)
+def test_every_message(mode: str, chosen: list[Version], source: Source) -> None:
     """Messages of all kinds in one batch: right, cut, changed, and with bytes left over."""
     frames: list[tuple[Message, int]] = []
     for number, (key, kind, version, schema) in enumerate(chosen):
@@ -171,7 +170,7 @@ def test_every_message(compiled: bool, chosen: list[Version], source: Source) ->
         if kind == "response" and message.api_version != version:
             continue
         frames.append((message, programs().start(key, version, kind)))
-    check(frames, compiled)
+    check(frames, mode)
 
 
 def _whole(message: Version, source: Source) -> None:
@@ -217,12 +216,12 @@ ROWS_AROUND = 6
 """Rows of such a request that are of no member."""
 
 
-@pytest.mark.parametrize("compiled", [False, True])
+@pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("room", [1, 7, 60, 1000])
-def test_a_piece_has_whole_messages_and_no_more_rows_than_room(room: int, compiled: bool) -> None:
+def test_a_piece_has_whole_messages_and_no_more_rows_than_room(room: int, mode: str) -> None:
     counts = [0, 3, 1, 40, 2, 200, 0, 5]
     frames = [*map(members, counts), (b"\0\0\0\0", -1), members(1)]
-    pieces = pieces_of(frames, room, compiled)
+    pieces = pieces_of(frames, room, mode)
     for each in pieces:
         assert len(each) <= room or len(each.state) == 1
     rows = [2 * count + ROWS_AROUND for count in [*counts, -ROWS_AROUND // 2, 1]]
@@ -230,7 +229,7 @@ def test_a_piece_has_whole_messages_and_no_more_rows_than_room(room: int, compil
     assert [count for each in told for count in each] == rows
     for before, after in pairwise(told):
         assert sum(before) + after[0] > room
-    whole = read(frames, compiled=compiled)
+    whole = read(frames, mode=mode)
     assert whole.message.tolist() == np.repeat(np.arange(len(rows)), rows).tolist()
     for name in ("field", "item", "around", "start", "value", "state", "end"):
         joined = np.concatenate([getattr(each, name) for each in pieces])

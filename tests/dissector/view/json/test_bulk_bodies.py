@@ -19,7 +19,6 @@ from dissector.protocol.records import Record, build_records, new_batch
 from dissector.view.json import body_kernel, bulk_bodies
 from dissector.view.json.json_program import END, FALL_BACK, TAGS, BodyPrograms
 from tests.corpus import each_capture
-from tests.dissector.engine.modes import both
 from tests.dissector.protocol.records.values import FIELDS
 from tests.dissector.view.bulk import (
     FETCH,
@@ -33,6 +32,7 @@ from tests.dissector.view.bulk import (
 )
 from tests.examples import examples
 from tests.frames import request, response
+from tests.kernels import both
 from tests.sources import Source, every_api, seeded, sources
 
 mode = both(batch_scanner, body_kernel, checksum, decompressor, record_decoder, tape)

@@ -29,11 +29,11 @@ from dissector.protocol.records import (
 )
 from dissector.protocol.records.message_set import with_crc
 from dissector.view.json import body_kernel, bulk_bodies
-from tests.dissector.engine.modes import both
 from tests.dissector.protocol.records.sets import damaged_sets, wrap
 from tests.dissector.protocol.records.values import BATCHES, CODECS
 from tests.dissector.view.bulk import check, fetched, produce
 from tests.examples import examples
+from tests.kernels import both
 
 mode = both(
     batch_scanner, body_kernel, checksum, legacy_decoder, decompressor, record_decoder, tape
@@ -182,8 +182,8 @@ def test_records_that_come_in_turns(monkeypatch: pytest.MonkeyPatch) -> None:
     check([fetched(*fields, version=3), fetched(None), *(fetched(each) for each in fields)])
 
 
-def test_few_are_left_to_python(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(record_decoder.count_messages, "ready", lambda *_, work: False)
+def test_uncompiled_wrappers_are_left_to_python(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(vars(record_decoder.count_messages), "compiled", None)
     check([produce(message_set(codec="gzip"), message_set(), version=1)])
 
 

@@ -10,7 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dissector.engine.tables.column_types import Coded, Columns, Integers, Milliseconds, row_dict
-from dissector.kernel import Kernel
 from dissector.view.tables import bulk_rows as bulk
 from dissector.view.tables import row_kernel as loop
 from dissector.view.tables.bulk_rows import csv_rows, ndjson_rows, table_rows
@@ -18,15 +17,13 @@ from dissector.view.tables.row_formats import Table, csv_lines, ndjson_lines
 from dissector.view.text.value_text import record_json, record_text
 from tests.dissector.view.columns import any_columns, ints
 from tests.examples import examples
-
-COMPILED = Kernel(loop.write_rows.python)
+from tests.kernels import PYTHON, running
 
 
 def written(text: Callable[..., Iterator[memoryview]], *given: Any) -> str:
     """Return what is written, in Python and compiled, which must be the same."""
     done = [b"".join(map(bytes, text(*given))).decode()]
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(loop, "write_rows", lambda *given, work: COMPILED(*given, work=10**9))
+    with running(PYTHON, loop.write_rows):
         done.append(b"".join(map(bytes, text(*given))).decode())
     assert done[0] == done[1]
     return done[0]

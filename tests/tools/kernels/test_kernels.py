@@ -1,0 +1,112 @@
+"""What kernels may use, and that the built ones are those of the sources."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+from tests.dissector.kernel import kernels
+from tools.kernels.extensions import PACKAGES
+from tools.kernels.sources import Function, Module, module, modules_with_kernels
+from tools.kernels.translate import Unit
+from tools.kernels.unit import unit_hash, unit_text
+
+HEAD = """
+from dissector.kernel import Kernel, device_function
+from dissector.kernel.arrays import I64, U8
+
+NAME = "text"
+PAIR = (1, 2)
+
+@device_function
+def first(column: I64) -> int:
+    return column[0]
+
+@Kernel
+"""
+
+
+def translated(folder: Path, kernel: str) -> str:
+    """Translate a module with one kernel."""
+    path = folder / "made.py"
+    path.write_text(HEAD + kernel)
+    unit = Unit()
+    (found,) = Module("made", path).kernels
+    unit.specialise(found)
+    return "".join(unit.written)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "error"),
+    [
+        ("def f(a: int) -> int:\n    return a.bit_length()\n", KeyError),
+        ("def f(a: int) -> int:\n    return first(column=a)\n", TypeError),
+        ("def f(a: U8) -> int:\n    return first(a)\n", TypeError),
+        ("def f(a: U8) -> int:\n    return a[0, 0]\n", TypeError),
+        ("def f(a: int) -> int:\n    return a[0]\n", TypeError),
+        ("def f(a: int) -> int:\n    return PAIR\n    a //= 2\n", TypeError),
+        ("def f(a: int) -> int:\n    return NAME\n", KeyError),
+        ("def f(a: int) -> int:\n    return first\n", TypeError),
+        ("def f(a: list[int]) -> int:\n    return 0\n", KeyError),
+        ("def f(a) -> int:\n    return 0\n", KeyError),
+        ("def f(a: int) -> int:\n    return missing(a)\n", KeyError),
+    ],
+)
+def test_what_can_not_be_compiled_is_an_error(
+    kernel: str, error: type[Exception], tmp_path: Path
+) -> None:
+    with pytest.raises(error):
+        translated(tmp_path, kernel)
+
+
+def test_an_error_names_its_line(tmp_path: Path) -> None:
+    with pytest.raises(TypeError, match=r"made\.py:15: a is no array"):
+        translated(tmp_path, "def f(a: int) -> int:\n    b = a\n    return a[b]\n")
+
+
+def test_constants_stand_in_place_of_their_names(tmp_path: Path) -> None:
+    text = translated(tmp_path, "def f(a: int) -> bool:\n    return a in PAIR\n")
+    assert "v_a in (1LL, 2LL)" in text
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("RED", 7), ("SECOND", 1), ("SOME", (2, 3, 5)), ("SET", (11, 13)), ("LEAST", -(2**63))],
+)
+def test_constants_are_known_without_import(name: str, value: object) -> None:
+    found = module(kernels.__name__)
+    assert found is not None
+    assert found.lookup(name) == value
+
+
+def test_functions_of_other_modules_are_found() -> None:
+    found = module(kernels.__name__)
+    assert found is not None
+    function = found.lookup("update_crc")
+    assert isinstance(function, Function)
+    assert function.place == "dissector.kernel.crc32c.update_crc"
+    assert module("no.such.module") is None
+
+
+def test_arrays_that_a_function_writes_to_are_known() -> None:
+    found = module(kernels.__name__)
+    assert found is not None
+    unit = Unit()
+    written = {each.tree.name: unit.specialise(each).written for each in found.kernels}
+    assert written["walk"] == {"table", "cube", "rows"}
+    assert written["move"] == {"target"}
+    assert written["sums"] == set()
+
+
+@pytest.mark.parametrize("package", [*PACKAGES, "tests"])
+def test_the_built_kernels_are_those_of_the_sources(package: str) -> None:
+    assert modules_with_kernels(package)
+    try:
+        built = import_module(f"{package}._kernels")
+    except ModuleNotFoundError:
+        pytest.skip("kernels are not compiled here")
+    text = unit_text(package)
+    assert text == unit_text(package)
+    assert unit_hash(text) == built.SOURCE, "run `make kernels`"

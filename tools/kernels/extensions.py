@@ -1,0 +1,81 @@
+"""
+Builds the extension modules with the kernels: one for each package that has some.
+
+`setup.py` builds them into the wheel or the checkout; `python -m tools.kernels` builds those again
+whose sources have changed.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+from setuptools import Extension
+from setuptools.command.build_ext import build_ext
+
+from tools.kernels.sources import ROOT
+from tools.kernels.unit import unit_text
+
+PACKAGES = ("dissector.capture", "dissector.engine", "dissector.view", "replay", "pipeline")
+"""Packages with kernels: `Kernel` looks for compiled ones in the module `_kernels` of each."""
+
+FOLDER = ROOT / "build" / "kernels"
+
+_FLAGS = [] if sys.platform == "win32" else ["-O3", "-fwrapv", "-fno-strict-aliasing", "-g0", "-w"]
+
+
+def extensions(packages: tuple[str, ...] = PACKAGES, checked: bool = False) -> list[Extension]:
+    """
+    Write the Cython sources of packages, where they have changed, and return their extensions.
+
+    Args:
+        packages: The packages.
+        checked: Whether an index outside its array raises IndexError, at the cost of speed.
+    """
+    suffix = "_checked" if checked else ""
+    found = []
+    for package in packages:
+        source = FOLDER / f"{package.replace('.', '_')}_kernels{suffix}.pyx"
+        text = unit_text(package)
+        if not source.exists() or source.read_text() != text:
+            source.parent.mkdir(parents=True, exist_ok=True)
+            source.write_text(text)
+        macros: list[tuple[str, str | None]] = [("KK_CHECKED", "1")] if checked else []
+        found.append(
+            Extension(
+                f"{package}._kernels{suffix}",
+                [os.path.relpath(source, ROOT)],
+                extra_compile_args=_FLAGS,
+                define_macros=macros,
+            )
+        )
+    return found
+
+
+class BuildKernels(build_ext):
+    """Builds the extensions: from Python to Cython, to C, to machine code, in parallel."""
+
+    def finalize_options(self) -> None:
+        """Translate Cython to C."""
+        from Cython.Build import cythonize
+
+        modules = self.distribution.ext_modules or []
+        modules = cythonize(modules, quiet=True, language_level=3)
+        for each in modules:
+            # Without a C compiler the kernels run as Python.
+            each.optional = True
+        self.distribution.ext_modules = modules
+        super().finalize_options()
+        self.parallel = self.parallel or os.cpu_count() or 1
+
+
+def build(packages: tuple[str, ...], folder: Path, checked: bool = False) -> None:
+    """Build the extensions of packages below a folder, those whose sources have changed."""
+    from setuptools import Distribution
+
+    distribution = Distribution({"name": "kernels", "ext_modules": extensions(packages, checked)})
+    command = BuildKernels(distribution)
+    command.build_lib, command.build_temp = str(folder), str(FOLDER / "objects")
+    command.ensure_finalized()
+    command.run()

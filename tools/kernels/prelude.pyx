@@ -1,0 +1,110 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, embedsignature=False
+# Written by tools/kernels; not to be edited.
+
+from cpython.buffer cimport (
+    PyBUF_C_CONTIGUOUS, PyBUF_FORMAT, PyBUF_WRITABLE, PyBuffer_Release, PyObject_GetBuffer,
+)
+from libc.string cimport memmove
+
+cdef extern from *:
+    """
+    #define LL(x) ((long long)(x))
+    #define KK_MIN (-9223372036854775807LL - 1)
+
+    static inline long long kk_min(long long a, long long b) { return a < b ? a : b; }
+    static inline long long kk_max(long long a, long long b) { return a > b ? a : b; }
+
+    /* As Python divides: towards minus infinity. */
+    static inline long long kk_div(long long a, long long b) {
+        long long q = a / b;
+        return q - ((a % b != 0) & ((a < 0) != (b < 0)));
+    }
+    static inline long long kk_mod(long long a, long long b) {
+        long long r = a % b;
+        return r + (((r != 0) & ((r < 0) != (b < 0))) ? b : 0);
+    }
+
+    #if defined(__x86_64__) && defined(__GNUC__)
+    __attribute__((target("sse4.2")))
+    static long long kk_crc_native(long long crc, const unsigned char *p) {
+        unsigned long long word;
+        __builtin_memcpy(&word, p, 8);
+        return (long long)__builtin_ia32_crc32di((unsigned long long)crc, word);
+    }
+    static int kk_has_crc = -1;
+    static inline int kk_can_crc(void) {
+        if (kk_has_crc < 0) { __builtin_cpu_init(); kk_has_crc = !!__builtin_cpu_supports("sse4.2"); }
+        return kk_has_crc;
+    }
+    #else
+    static inline int kk_can_crc(void) { return 0; }
+    static long long kk_crc_native(long long crc, const unsigned char *p) { (void)p; return crc; }
+    #endif
+
+    #ifdef KK_CHECKED
+    static __thread long long kk_bad_line = 0;
+    static inline long long kk_at(long long i, long long n, long long line) {
+        if (i < 0 || i >= n) { if (!kk_bad_line) kk_bad_line = line; return 0; }
+        return i;
+    }
+    static inline long long kk_range(long long i, long long count, long long n, long long line) {
+        if (count < 0 || i < 0 || i + count > n) { if (!kk_bad_line) kk_bad_line = line; return 0; }
+        return count;
+    }
+    #else
+    #define kk_bad_line 0
+    #define kk_at(i, n, line) (i)
+    #define kk_range(i, count, n, line) (count)
+    #endif
+    static inline long long kk_first_bad_line(void) { return kk_bad_line; }
+    static inline void kk_reset(void) {
+    #ifdef KK_CHECKED
+        kk_bad_line = 0;
+    #endif
+    }
+    """
+    const long long KK_MIN
+    long long LL(long long) noexcept nogil
+    long long kk_min(long long, long long) noexcept nogil
+    long long kk_max(long long, long long) noexcept nogil
+    long long kk_div(long long, long long) noexcept nogil
+    long long kk_mod(long long, long long) noexcept nogil
+    long long kk_at(long long, long long, long long) noexcept nogil
+    long long kk_range(long long, long long, long long, long long) noexcept nogil
+    long long kk_crc_native(long long, const unsigned char*) noexcept nogil
+    bint kk_can_crc() noexcept nogil
+    long long kk_first_bad_line() noexcept nogil
+    void kk_reset() noexcept nogil
+
+
+ctypedef int (*Decompressor)(const void*, void*, int, int) noexcept nogil
+ctypedef size_t (*ContextDecompressor)(void*, void*, size_t, const void*, size_t) noexcept nogil
+
+
+cdef int fill(Py_buffer* view, object array, bint writes, str codes, int ndim, str where) except -1:
+    """Take the buffer of an argument, if it is an array of the right type."""
+    cdef int flags = PyBUF_C_CONTIGUOUS | PyBUF_FORMAT | (PyBUF_WRITABLE if writes else 0)
+    try:
+        PyObject_GetBuffer(array, view, flags)
+    except (BufferError, TypeError, ValueError) as error:
+        raise TypeError(f"{where}: {error}") from None
+    code = view.format.decode("latin1") if view.format != NULL else "B"
+    if view.ndim != ndim or code not in codes:
+        got = f"{view.ndim} dimensions of {code!r}"
+        PyBuffer_Release(view)
+        raise TypeError(f"{where} takes {ndim} dimensions of {codes[0]!r}, not {got}")
+    return 0
+
+
+cdef void release(Py_buffer* views, int count) noexcept:
+    for i in range(count):
+        PyBuffer_Release(&views[i])
+
+
+cdef int check(str where) except -1:
+    """Raise the error of an index outside its array; only a checked build notices one."""
+    line = kk_first_bad_line()
+    kk_reset()
+    if line:
+        raise IndexError(f"{where}: an index is outside its array, line {line}")
+    return 0

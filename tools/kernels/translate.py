@@ -1,0 +1,334 @@
+"""
+Translates functions of kernels to Cython without Python objects.
+
+All numbers are 64-bit integers, as in Python as long as they fit. An array is a struct of its
+address and sizes. Constants stand in place of their names; functions of other modules are part of
+the same file, so that the C compiler can inline them.
+"""
+
+from __future__ import annotations
+
+import ast
+import copy
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from tools.kernels.sources import Function, Module
+from tools.kernels.types import ANY_COLUMN, Array, Type, c_type, of_annotation
+
+INT64_MIN = -(2**63)
+
+INTRINSICS = {
+    "dissector.kernel.memcpy.copy_bytes": (
+        "    memmove(&v_target.p[v_at], &v_source.p[v_start], <size_t>kk_range(v_start,"
+        " kk_range(v_at, v_length, v_target.n0, LINE), v_source.n0, LINE))\n"
+    ),
+    "dissector.kernel.crc32c.has_crc_instruction": "    return kk_can_crc()\n",
+    "dissector.kernel.crc32c.update_crc_by_instruction": (
+        "    return kk_crc_native(v_crc, &v_source.p[kk_at(v_at, v_source.n0 - 7, LINE)])\n"
+    ),
+    "dissector.kernel.native_call.call_decompressor": (
+        "    return (<Decompressor><void*><size_t>v_function)("
+        "&v_source.p[v_start], &v_target.p[v_at],"
+        " <int>kk_range(v_start, v_length, v_source.n0, LINE),"
+        " <int>kk_range(v_at, v_room, v_target.n0, LINE))\n"
+    ),
+    "dissector.kernel.native_call.call_decompressor_with_context": (
+        "    return <long long>(<ContextDecompressor><void*><size_t>v_function)("
+        "<void*><size_t>v_context, &v_target.p[v_at],"
+        " <size_t>kk_range(v_at, v_room, v_target.n0, LINE), &v_source.p[v_start],"
+        " <size_t>kk_range(v_start, v_length, v_source.n0, LINE))\n"
+    ),
+}
+"""Bodies of functions that are more than their Python says, by place."""
+
+
+@dataclass
+class Unit:
+    """The functions of one extension module, each once for the types it is called with."""
+
+    written: list[str] = field(default_factory=list)
+    declared: list[str] = field(default_factory=list)
+    known: dict[tuple[str, tuple[str, ...]], Specialised] = field(default_factory=dict)
+
+    def specialise(self, function: Function, arguments: Sequence[Type] = ()) -> Specialised:
+        """Return a function compiled for some types of arguments, translated at the first call."""
+        kinds = parameter_types(function, arguments)
+        generic = tuple(
+            each.name
+            for each, parameter in zip(kinds, function.tree.args.args, strict=True)
+            if isinstance(each, Array) and _is_generic(parameter)
+        )
+        key = function.place, generic
+        if key not in self.known:
+            name = "_".join(["f", *function.place.split("."), *generic])
+            self.known[key] = made = Specialised(function, name, kinds)
+            _Translation(self, made).write()
+        return self.known[key]
+
+
+@dataclass
+class Specialised:
+    """
+    A function for certain types of arguments.
+
+    Attributes:
+        function: The function.
+        name: Its name in Cython.
+        parameters: The types of its parameters.
+        written: Names of parameters that it writes to, itself or through others.
+    """
+
+    function: Function
+    name: str
+    parameters: list[Type]
+    written: set[str] = field(default_factory=set)
+
+    @property
+    def returns(self) -> Type:
+        """The type of its result."""
+        return of_annotation(self.function.tree.returns)
+
+
+def parameter_types(function: Function, arguments: Sequence[Type]) -> list[Type]:
+    """Return the types of parameters: annotated, or for generic ones those of the arguments."""
+    parameters = function.tree.args.args
+    kinds: list[Type] = []
+    for i, each in enumerate(parameters):
+        kinds.append(arguments[i] if _is_generic(each) else of_annotation(each.annotation))
+    if arguments and kinds[: len(arguments)] != list(arguments):
+        raise TypeError(f"{function.place} takes {kinds}, not {list(arguments)}")
+    return kinds
+
+
+def _is_generic(parameter: ast.arg) -> bool:
+    return parameter.annotation is not None and ast.unparse(parameter.annotation) == ANY_COLUMN
+
+
+class _Translation(ast.NodeTransformer):
+    """Translates one function; `visit` turns its Python into expressions that Cython compiles."""
+
+    def __init__(self, unit: Unit, target: Specialised) -> None:
+        self._unit = unit
+        self._target = target
+        self._module: Module = target.function.module
+        tree = target.function.tree
+        names = [each.arg for each in tree.args.args]
+        self._types: dict[str, Type] = dict(zip(names, target.parameters, strict=True))
+        self._roots = {each: each for each in names}
+        self._locals: dict[str, Type] = {}
+        self._counters: list[str] = []
+
+    def write(self) -> None:
+        """Translate the function into its unit."""
+        target, tree = self._target, self._target.function.tree
+        for name in _stored_names(tree):
+            if name not in self._types:
+                self._types[name] = self._locals[name] = 1
+        for name, value in _assigned_values(tree):
+            self._infer_array(name, value)
+        parameters = ", ".join(
+            f"{c_type(kind)} v_{each.arg}"
+            for each, kind in zip(tree.args.args, target.parameters, strict=True)
+        )
+        head = f"cdef inline {c_type(target.returns)} {target.name}({parameters}) noexcept nogil"
+        body = INTRINSICS.get(target.function.place)
+        if body is None:
+            statements = tree.body[1:] if ast.get_docstring(tree) is not None else tree.body
+            lines = "\n".join(
+                ast.unparse(ast.fix_missing_locations(self.visit(copy.deepcopy(each))))
+                for each in statements
+            )
+            names = [(f"v_{name}", kind) for name, kind in sorted(self._locals.items())]
+            names += [(each, 1) for each in self._counters]
+            declared = "".join(f"    cdef {c_type(kind)} {name}\n" for name, kind in names)
+            body = declared + "\n".join("    " + line for line in lines.splitlines()) + "\n"
+        else:
+            body = body.replace("LINE", str(tree.lineno))
+            self._target.written.update({"target"} & set(self._types))
+        self._unit.declared.append(head)
+        self._unit.written.append(f"{head}:\n{body}\n")
+
+    def _infer_array(self, name: str, value: ast.expr) -> None:
+        kind = self._type(value)
+        if isinstance(kind, Array):
+            self._types[name] = kind
+            if name in self._locals:
+                self._locals[name] = kind
+            if isinstance(value, ast.Name):
+                self._roots[name] = self._roots.get(value.id, value.id)
+
+    def _type(self, value: ast.expr) -> Type:
+        if isinstance(value, ast.Name):
+            return self._types.get(value.id, 1)
+        if isinstance(value, ast.IfExp):
+            return self._type(value.body)
+        return 1
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        """Prefix a local name; put the value of a constant in place of its name."""
+        if node.id in self._types:
+            return ast.Name(f"v_{node.id}", node.ctx)
+        value = self._module.lookup(node.id)
+        if isinstance(value, Function):
+            raise TypeError(f"{self._target.function.place} uses {node.id} as a value")
+        return _literal(value)
+
+    def visit_For(self, node: ast.For) -> ast.stmt:
+        """Loop over a range, or over a few numbers."""
+        body = [self.visit(each) for each in node.body]
+        target, values = self.visit(node.target), node.iter
+        if isinstance(values, ast.Tuple):
+            counter = ast.Name(f"k_{node.lineno}", ast.Store())
+            value = self.visit(values.elts[-1])
+            for i, each in reversed(list(enumerate(values.elts[:-1]))):
+                test = ast.Compare(counter, [ast.Eq()], [_literal(i)])
+                value = ast.IfExp(test, self.visit(each), value)
+            body.insert(0, ast.Assign([target], value, lineno=node.lineno))
+            target, values = counter, _call("range", [_literal(len(values.elts))])
+            self._counters.append(counter.id)
+        else:
+            values = self.visit(values)
+        return ast.For(target, values, body, [])
+
+    def visit_Constant(self, node: ast.Constant) -> ast.expr:
+        """Write a number with 64 bits."""
+        return _literal(node.value)
+
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.stmt:
+        """Drop the annotation of a local name."""
+        if node.value is None:
+            return ast.Pass()
+        return self.visit(ast.Assign([node.target], node.value, lineno=node.lineno))
+
+    def visit_Subscript(self, node: ast.Subscript) -> ast.expr:
+        """Read or write an item of an array at its address."""
+        if isinstance(node.value, ast.Name) and node.value.id not in self._types:
+            return self._choice(self._module.lookup(node.value.id), node.slice)
+        kind = self._type(node.value)
+        if not isinstance(kind, Array):
+            raise TypeError(f"{self._place(node)}: {ast.unparse(node.value)} is no array")
+        indices = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+        if len(indices) != kind.ndim:
+            raise TypeError(f"{self._place(node)}: {kind.ndim} indices are needed")
+        if not isinstance(node.ctx, ast.Load):
+            self._mark_written(node.value)
+        array = self.visit(node.value)
+        at: ast.expr | None = None
+        for dimension, index in enumerate(indices):
+            size = ast.Attribute(array, f"n{dimension}", ast.Load())
+            line = ast.Constant(node.lineno)
+            checked = _call("kk_at", [self.visit(index), size, line])
+            at = (
+                checked
+                if at is None
+                else ast.BinOp(ast.BinOp(at, ast.Mult(), size), ast.Add(), checked)
+            )
+        assert at is not None
+        item = ast.Subscript(ast.Attribute(array, "p", ast.Load()), at, node.ctx)
+        return _call("LL", [item]) if isinstance(node.ctx, ast.Load) else item
+
+    def _choice(self, values: Any, index: ast.expr) -> ast.expr:
+        """Return an item of a constant tuple."""
+        at = self.visit(index)
+        found = _literal(values[-1])
+        for i in reversed(range(len(values) - 1)):
+            found = ast.IfExp(
+                ast.Compare(at, [ast.Eq()], [_literal(i)]), _literal(values[i]), found
+            )
+        return found
+
+    def _mark_written(self, array: ast.expr) -> None:
+        if isinstance(array, ast.Name):
+            self._target.written.add(self._roots.get(array.id, array.id))
+
+    def visit_Call(self, node: ast.Call) -> ast.expr:
+        """Call a function of the unit, or what stands for a function of Python."""
+        name = node.func.id if isinstance(node.func, ast.Name) else ""
+        if name == "len":
+            return ast.Attribute(self.visit(node.args[0]), "n0", ast.Load())
+        if name == "range":
+            return _call("range", map(self.visit, node.args))
+        if name == "int":
+            return self.visit(node.args[0])
+        if name == "bool":
+            return ast.Compare(self.visit(node.args[0]), [ast.NotEq()], [ast.Constant(0)])
+        if name in ("min", "max"):
+            first, *others = map(self.visit, node.args)
+            for each in others:
+                first = _call(f"kk_{name}", [first, each])
+            return first
+        function = self._module.lookup(name)
+        if not isinstance(function, Function) or node.keywords:
+            raise TypeError(f"{self._place(node)}: {ast.unparse(node)} can't be compiled")
+        called = self._unit.specialise(function, [self._type(each) for each in node.args])
+        parameters, defaults = function.tree.args.args, function.tree.args.defaults
+        for parameter, argument in zip(parameters, node.args, strict=False):
+            if parameter.arg in called.written:
+                self._mark_written(argument)
+        given = [self.visit(each) for each in node.args]
+        missing = len(parameters) - len(given)
+        own = _Translation(self._unit, called)
+        given += [own.visit(copy.deepcopy(each)) for each in defaults[len(defaults) - missing :]]
+        return _call(called.name, given)
+
+    def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
+        """Divide as Python does; shift numbers of 64 bits."""
+        left, right = self.visit(node.left), self.visit(node.right)
+        if isinstance(node.op, ast.FloorDiv):
+            return _call("kk_div", [left, right])
+        if isinstance(node.op, ast.Mod):
+            return _call("kk_mod", [left, right])
+        if isinstance(node.op, ast.LShift):
+            left = _call("LL", [left])
+        return ast.BinOp(left, node.op, right)
+
+    def visit_BoolOp(self, node: ast.BoolOp) -> ast.expr:
+        """Give all operands one type."""
+        return ast.BoolOp(node.op, [_call("LL", [self.visit(each)]) for each in node.values])
+
+    def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.expr:
+        """Negate, also the number whose opposite does not fit."""
+        if isinstance(node.op, ast.USub) and isinstance(node.operand, ast.Constant):
+            return _literal(-node.operand.value)
+        return ast.UnaryOp(node.op, self.visit(node.operand))
+
+    def visit_AugAssign(self, node: ast.AugAssign) -> ast.stmt:
+        """Write out divisions and shifts."""
+        if isinstance(node.op, ast.FloorDiv | ast.Mod):
+            raise TypeError(f"{self._place(node)}: write out the division")
+        return ast.AugAssign(self.visit(node.target), node.op, self.visit(node.value))
+
+    def _place(self, node: ast.expr | ast.stmt) -> str:
+        return f"{self._module.path}:{node.lineno}"
+
+
+def _assigned_values(tree: ast.FunctionDef) -> Iterator[tuple[str, ast.expr]]:
+    for each in ast.walk(tree):
+        for target in each.targets if isinstance(each, ast.Assign) else ():
+            pairs = [(target, each.value)]
+            if isinstance(target, ast.Tuple) and isinstance(each.value, ast.Tuple):
+                pairs = list(zip(target.elts, each.value.elts, strict=True))
+            yield from ((name.id, value) for name, value in pairs if isinstance(name, ast.Name))
+
+
+def _stored_names(tree: ast.FunctionDef) -> set[str]:
+    return {
+        each.id
+        for each in ast.walk(tree)
+        if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store)
+    }
+
+
+def _literal(value: int | tuple[int, ...]) -> ast.expr:
+    if value == INT64_MIN:
+        return ast.Name("KK_MIN", ast.Load())
+    if isinstance(value, int):
+        number: ast.expr = ast.Name(f"{abs(int(value))}LL", ast.Load())
+        return number if value >= 0 else ast.UnaryOp(ast.USub(), number)
+    return ast.Tuple([_literal(each) for each in value], ast.Load())
+
+
+def _call(name: str, arguments: Iterable[ast.expr]) -> ast.Call:
+    return ast.Call(ast.Name(name, ast.Load()), list(arguments), [])

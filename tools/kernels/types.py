@@ -1,0 +1,82 @@
+"""Types of values in kernels, and how they are written in Cython."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+
+MAX_DIMENSIONS = 3
+
+
+@dataclass(frozen=True)
+class Array:
+    """
+    A type of arrays.
+
+    Attributes:
+        name: Its name in `dissector.kernel.arrays`.
+        item: The C type of its items.
+        codes: Formats of buffers with such items, as `struct` has them; the first is shown.
+        ndim: The number of dimensions.
+    """
+
+    name: str
+    item: str
+    codes: str
+    ndim: int
+
+    @property
+    def declaration(self) -> str:
+        """The struct that stands for such an array: its address, and its size in each dimension."""
+        sizes = "\n".join(f"    long long n{d}" for d in range(self.ndim))
+        return f"cdef struct {self.name}:\n    {self.item}* p\n{sizes}\n"
+
+
+ARRAYS = {
+    each.name: each
+    for each in (
+        Array("U8", "unsigned char", "B?", 1),
+        Array("I8", "signed char", "b", 1),
+        Array("I32", "int", "i", 1),
+        Array("I64", "long long", "lq", 1),
+        Array("I8Table", "signed char", "b", 2),
+        Array("I32Table", "int", "i", 2),
+        Array("I64Table", "long long", "lq", 2),
+        Array("I64Cube", "long long", "lq", 3),
+    )
+}
+
+ANY_COLUMN = "AnyColumn"
+"""Annotation of an array whose type the caller decides."""
+
+Type = Array | int
+"""An array, or how many integers: 1 for a number, more for a tuple, 0 for nothing."""
+
+
+def of_annotation(annotation: ast.expr | None) -> Type:
+    """
+    Return the type that an annotation names.
+
+    Raises:
+        KeyError: Kernels know no such type.
+    """
+    text = ast.unparse(annotation) if annotation is not None else ""
+    if text in ARRAYS:
+        return ARRAYS[text]
+    if text in ("int", "bool"):
+        return 1
+    if text == "None":
+        return 0
+    if isinstance(annotation, ast.Subscript) and text.startswith("tuple["):
+        assert isinstance(annotation.slice, ast.Tuple)
+        return len(annotation.slice.elts)
+    raise KeyError(f"{text or 'no annotation'} is no type that kernels know")
+
+
+def c_type(kind: Type) -> str:
+    """Return the type in Cython."""
+    if isinstance(kind, Array):
+        return kind.name
+    if kind == 0:
+        return "void"
+    return "long long" if kind == 1 else f"({', '.join(['long long'] * kind)})"

@@ -1,0 +1,77 @@
+"""The text of one extension module: its functions, and for each kernel an entrance from Python."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+from tools.kernels.sources import Function, modules_with_kernels
+from tools.kernels.translate import Specialised, Unit
+from tools.kernels.types import ARRAYS, Array, Type
+
+_SOURCE = "SOURCE = "
+
+PRELUDE = Path(__file__).with_name("prelude.pyx")
+
+
+def unit_text(package: str) -> str:
+    """Return the Cython module with the kernels of a package."""
+    unit = Unit()
+    kernels = [each for module in modules_with_kernels(package) for each in module.kernels]
+    entrances = [_entrance(unit.specialise(each)) for each in kernels]
+    structs = "\n".join(each.declaration for each in ARRAYS.values())
+    text = "\n".join((PRELUDE.read_text(), structs, *unit.written, *entrances))
+    return f"{text}\n{_SOURCE}{hashlib.sha256(text.encode()).hexdigest()!r}\n"
+
+
+def unit_hash(text: str) -> str:
+    """Return the hash of a unit's text that the built module has as `SOURCE`."""
+    return text.rpartition(_SOURCE)[2].strip().strip("'")
+
+
+def entrance_name(function: Function) -> str:
+    """Return the name by which `Kernel` finds a compiled kernel."""
+    return function.place.replace(".", "__")
+
+
+def _entrance(kernel: Specialised) -> str:
+    """Return a Python function that takes the buffers of arrays, and runs without the GIL."""
+    function = kernel.function
+    names = [each.arg for each in function.tree.args.args]
+    arrays = [
+        (name, kind)
+        for name, kind in zip(names, kernel.parameters, strict=True)
+        if isinstance(kind, Array)
+    ]
+    declared = ", ".join(
+        name if isinstance(kind, Array) else f"long long {name}"
+        for name, kind in zip(names, kernel.parameters, strict=True)
+    )
+    lines = [f"def {entrance_name(function)}({declared}):"]
+    lines += [f"    cdef Py_buffer views[{max(len(arrays), 1)}]", "    cdef int taken = 0"]
+    lines += [f"    cdef {kind.name} v_{name}" for name, kind in arrays]
+    if kernel.returns:
+        lines.append("    cdef long long result = 0")
+    lines.append("    try:")
+    for i, (name, kind) in enumerate(arrays):
+        writes = name in kernel.written
+        where = f"{function.tree.name}: {name}"
+        lines.append(
+            f"        fill(&views[{i}], {name}, {writes}, {kind.codes!r}, {kind.ndim}, {where!r})"
+        )
+        lines.append("        taken += 1")
+        lines.append(f"        v_{name}.p = <{kind.item}*>views[{i}].buf")
+        lines += [f"        v_{name}.n{d} = views[{i}].shape[{d}]" for d in range(kind.ndim)]
+    lines.append("        with nogil:")
+    arguments = ", ".join(_argument(*each) for each in zip(names, kernel.parameters, strict=True))
+    lines.append(f"            {'result = ' if kernel.returns else ''}{kernel.name}({arguments})")
+    lines.append("    finally:")
+    lines.append("        release(views, taken)")
+    lines.append(f"    check({function.place!r})")
+    if kernel.returns:
+        lines.append("    return result")
+    return "\n".join(lines) + "\n"
+
+
+def _argument(name: str, kind: Type) -> str:
+    return f"v_{name}" if isinstance(kind, Array) else name
