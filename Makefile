@@ -17,7 +17,8 @@ export PYTHONPYCACHEPREFIX := $(CURDIR)/.venv/pycache
 
 # What runs with checked kernels.
 CHECKED := tests/dissector/kernel tests/dissector/capture tests/dissector/engine tests/dissector/view \
-	tests/dissector/test_repro.py tests/replay/templates tests/pipeline/split
+	tests/dissector/test_repro.py tests/dissector/cli/test_spoiled.py \
+	tests/conform/test_mutations.py tests/replay/templates tests/pipeline/split
 
 # What `make test` leaves to `make check`.
 FAST := not (broker or long or spark)
