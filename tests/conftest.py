@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from pathlib import Path
 
 import pytest
@@ -43,6 +44,11 @@ def shared() -> Path:
     if not folder.is_dir():
         pytest.skip("the folder of shared captures is not here")
     return folder
+
+
+def pytest_collection_finish() -> None:
+    """Take modules and tests, which live to the end, out of every later garbage collection."""
+    gc.freeze()
 
 
 def pytest_make_parametrize_id(config: pytest.Config, val: object, argname: str) -> str | None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -25,12 +25,15 @@ COMPARISONS = (
     "body texts",
     "conversations",
     "fields",
+    "golden",
     "knowledge",
     "message rows",
     "objects of tcp",
     "pairs",
     "record parts",
     "selection",
+    "soundness",
+    "verdicts",
 )
 """All comparisons that share the corpus."""
 
@@ -72,6 +75,12 @@ def fast(comparison: str) -> set[Path]:
     turn = COMPARISONS.index(comparison)
     others = [path for path in CAPTURES if path not in representatives()]
     return representatives() | set(others[turn :: len(COMPARISONS)])
+
+
+def fast_and_long(fast: Iterable[Any], long: Iterable[Any]) -> list[Any]:
+    """Return the parameters of a test: those of `make test`, and those that long runs add."""
+    marked = [value if isinstance(value, tuple) else (value,) for value in long]
+    return [*fast, *(pytest.param(*values, marks=pytest.mark.long) for values in marked)]
 
 
 def each_capture(comparison: str, **also: Sequence[Any]) -> Any:

@@ -3,8 +3,8 @@ Where tests of every API and version take values from: a seeded generator, or Hy
 
 A test for each of 724 message versions that Hypothesis draws for spends its time on strategies. So
 `make test` runs one test for each API: it goes through all sides and versions with seeded values.
-Beside it stands one test for each API where Hypothesis draws the version, which `make fuzz` runs
-with fresh seeds.
+Beside it stands one test for each API where Hypothesis draws the version, marked `long`; `make
+fuzz` runs it with fresh seeds.
 """
 
 from __future__ import annotations

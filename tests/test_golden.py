@@ -4,7 +4,7 @@ What the commands print for every capture in `captures/`, held against what they
 A golden file says who spoke, each exchange with a digest of its bodies, digests of the trees of all
 messages and of the records. Long parts go on as digests of blocks of lines. Times and ports are
 left out of what is written out. `pytest tests/test_golden.py --update-golden` writes them anew:
-look at the difference before it is committed.
+look at the difference before it is committed. `make test` reads a part of the captures.
 """
 
 from __future__ import annotations
@@ -19,10 +19,9 @@ from typing import Any
 import pytest
 
 from dissector.cli import main
+from tests.corpus import CAPTURES, each_capture
 
-CAPTURES = Path(__file__).parents[1] / "captures"
 GOLDEN = Path(__file__).parent / "golden"
-RECORDED = sorted(path for path in CAPTURES.iterdir() if ".pcap" in path.name)
 
 ENCRYPTED = "kafka4-aiokafka-tls.pcap"
 """In which there is no Kafka to be read."""
@@ -36,32 +35,32 @@ BLOCK_LINES = 20
 MAX_BYTES = 60_000
 
 
-@pytest.mark.parametrize("capture", RECORDED, ids=lambda path: path.name)
+@each_capture("golden")
 def test_prints_what_it_did(
-    capture: Path, capsys: pytest.CaptureFixture[str], request: pytest.FixtureRequest
+    path: Path, capsys: pytest.CaptureFixture[str], request: pytest.FixtureRequest
 ) -> None:
     def lines(*words: str) -> list[str]:
-        status = main([words[0], str(capture), *words[1:]])
+        status = main([words[0], str(path), *words[1:]])
         out, err = capsys.readouterr()
         # Where all is encrypted, that is what stderr says, in one line.
         is_encrypted = "no Kafka" in err and "encrypted" in err and err.count("\n") == 1
         assert (status, bool(err)) == (0, is_encrypted)
-        assert is_encrypted == (capture.name == ENCRYPTED and words[0] != "streams")
+        assert is_encrypted == (path.name == ENCRYPTED and words[0] != "streams")
         return out.split("\n")[:-1]
 
     text = "".join(f"{line}\n" for line in golden(lines))
-    file = GOLDEN / f"{capture.name}.txt"
+    file = GOLDEN / f"{path.name}.txt"
     if request.config.getoption("--update-golden"):
         file.parent.mkdir(exist_ok=True)
         file.write_text(text)
     made = "pytest tests/test_golden.py --update-golden"
-    assert file.exists(), f"{capture.name} has no golden file: make it with `{made}`"
+    assert file.exists(), f"{path.name} has no golden file: make it with `{made}`"
     assert text == file.read_text(), f"if that is meant: `{made}`"
     assert len(text.encode()) < MAX_BYTES
 
 
 def test_no_golden_file_is_left_over() -> None:
-    names = {f"{path.name}.txt" for path in RECORDED}
+    names = {f"{path.name}.txt" for path in CAPTURES}
     assert {path.name for path in GOLDEN.iterdir()} == names
 
 

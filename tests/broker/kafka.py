@@ -41,7 +41,7 @@ STOP_PATIENCE_S = 20.0
 _LEASH_SCRIPT = """
 exec 3<&0
 "$@" </dev/null 3<&- & node=$!
-(cat <&3 >/dev/null; kill -9 $node 2>/dev/null) & leash=$!
+(cat <&3; kill -9 $node) >/dev/null 2>&1 & leash=$!
 trap 'kill $node' TERM
 wait $node; wait $node; code=$?
 kill $leash 2>/dev/null

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -11,15 +12,12 @@ from conform.judge import Judge
 from conform.registry.rank import Severity
 from conform.registry.verdict import Verdict
 from dissector import open_capture
+from tests import corpus
 from tests.conform.explained import CLIENTS, FAULTS, MOCK
 from tests.conform.mutations import key_of
 from tests.conform.scene import capture_rules
 
-CAPTURES = sorted(
-    path
-    for path in (Path(__file__).parents[2] / "captures").glob("*.pcap*")
-    if path.stat().st_size < 1_000_000
-)
+CAPTURES = [path for path in corpus.CAPTURES if path.stat().st_size < 1_000_000]
 OF_MOCK = [
     path for path in CAPTURES if path.name.startswith(("librdkafka-", "aiokafka-", "kafka-"))
 ]
@@ -39,23 +37,33 @@ def _matters(severity: Severity) -> bool:
     return severity is not Severity.NOTE
 
 
-@pytest.mark.parametrize("path", OF_KAFKA, ids=lambda path: path.name)
+def _each(paths: list[Path]) -> Any:
+    """Return the parameters of a test: some captures in `make test`, all in long runs."""
+    short = corpus.fast("verdicts")
+    marks = {path: () if path in short else pytest.mark.long for path in paths}
+    chosen = [pytest.param(path, id=path.name, marks=mark) for path, mark in marks.items()]
+    return pytest.mark.parametrize("path", chosen)
+
+
+@_each(OF_KAFKA)
 def test_kafka_and_its_clients_break_nothing(path: Path) -> None:
     errors = [k.first for k in _verdict(path) if k.first.severity is Severity.ERROR]
     assert [each for each in errors if key_of(each) not in FAULTS] == []
     assert _found(path) <= CLIENTS.keys() | FAULTS.keys()
 
 
-@pytest.mark.parametrize("path", OF_MOCK, ids=lambda path: path.name)
+@_each(OF_MOCK)
 def test_what_the_mock_cluster_breaks_is_known(path: Path) -> None:
     assert _found(path) <= MOCK.keys()
 
 
+@pytest.mark.long
 def test_what_is_explained_is_found() -> None:
     assert CLIENTS.keys() | FAULTS.keys() == set().union(*map(_found, OF_KAFKA))
     assert MOCK.keys() == set().union(*map(_found, OF_MOCK))
 
 
+@pytest.mark.long
 def test_the_captures_are_enough_for_most_rules() -> None:
     judged = {
         name for path in CAPTURES for name, tally in _verdict(path).tallies.items() if tally.judged

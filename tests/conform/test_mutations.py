@@ -21,6 +21,7 @@ from tests.conform.mutations import (
     spoil,
     with_odd_fields,
 )
+from tests.corpus import fast_and_long
 from tests.examples import examples
 
 CAPTURES = sorted((Path(__file__).parents[2] / "captures").glob("*.pcap"))
@@ -64,7 +65,7 @@ def test_mutations_damage(mutation) -> None:
 SMALL = [path for path in CAPTURES if path.stat().st_size < 60_000]
 
 
-@pytest.mark.parametrize("seed", range(48))
+@pytest.mark.parametrize("seed", fast_and_long(range(16), range(16, 48)))
 def test_no_value_of_a_field_makes_a_rule_fail(seed: int) -> None:
     random = Random(seed)
     path = random.choice(SMALL)

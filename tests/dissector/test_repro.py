@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from tests.corpus import fast_and_long
 
 CPU_S, PEAK_BYTES = 10, 600_000_000
 
@@ -32,8 +35,20 @@ COMMANDS = (
 )
 
 
-@pytest.mark.parametrize("command", COMMANDS)
-@pytest.mark.parametrize("name", FILES)
+# Each capture and each command once or twice: all commands read and pair by the same code.
+SHORT = (
+    ("bomb-bodies.pcap", "dissect"),
+    ("bomb-bodies.pcap", "pairs --bodies -T ndjson"),
+    ("slow-colliding-addresses.pcap.gz", "streams"),
+    ("slow-colliding-addresses.pcap.gz", "conform"),
+    ("slow-n.pcap.gz", "records"),
+    ("slow-orphans.pcap.gz", "pairs"),
+    ("slow-orphans.pcap.gz", "stats"),
+)
+LONG = [pair for pair in itertools.product(FILES, COMMANDS) if pair not in SHORT]
+
+
+@pytest.mark.parametrize(("name", "command"), fast_and_long(SHORT, LONG))
 def test_a_small_capture_costs_seconds(name: str, command: str, shared: Path) -> None:
     path = shared / "repro" / name
     if not path.is_file():

@@ -54,6 +54,7 @@ def _peak_bytes(path: str, work: str) -> tuple[int, int, int]:
     return int(peak.split()[1]) << 10, len(places), sum(lies.length for _, lies in places)
 
 
+@pytest.mark.long
 @pytest.mark.timeout(900)
 @pytest.mark.skipif(not STATUS.exists(), reason="there is no /proc to ask for memory")
 def test_four_times_the_bytes_take_no_more_memory(tmp_path: Path) -> None:

@@ -12,6 +12,9 @@ import pytest
 from tests.conform.probe.explained import KILLED, MOCK, SLOW
 from tests.conform.probe.scripts import LIVE
 
+WAITS = "P29"
+"""Kept, but a fetch behind the end waits for seconds."""
+
 ROOT = Path(__file__).parents[3]
 
 
@@ -23,9 +26,15 @@ def _probed(*ids: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_what_the_mock_breaks_is_explained() -> None:
-    done = _probed(*sorted(LIVE.keys() - KILLED.keys() - SLOW.keys()))
+    done = _probed(*sorted(LIVE.keys() - KILLED.keys() - SLOW.keys() - {WAITS}))
     assert done.returncode == 0, done.stderr
     assert set(done.stdout.splitlines()) == MOCK.keys()
+
+
+@pytest.mark.long
+def test_it_refuses_offsets_out_of_range() -> None:
+    done = _probed(WAITS)
+    assert (done.returncode, done.stdout) == (0, ""), done.stderr
 
 
 @pytest.mark.parametrize("rule", sorted(KILLED))

@@ -12,9 +12,9 @@ from dissector.engine.exchanges.exchange import COLUMNS, Exchange
 from dissector.engine.tables.exchange_table import STATUS
 from dissector.protocol.embedded.fields import read_embedded
 from dissector.protocol.spans import spans
+from tests.corpus import each_capture
 
 SHARED = Path(__file__).parents[3] / "../shared/captures"
-OWN = sorted(p for p in (Path(__file__).parents[3] / "captures").iterdir() if ".pcap" in p.name)
 
 # MANIFEST.md of the shared captures says what is in each; the results in `oracles/`, of the
 # project that recorded them, say sizes (`req_msg_size`) and latencies (`rrt`, in microseconds).
@@ -106,16 +106,16 @@ KNOWN_PROBLEMS = (
 )
 
 
-@pytest.mark.parametrize("file", OWN, ids=lambda file: file.name)
-def test_own_captures(file: Path) -> None:
+@each_capture("soundness")
+def test_own_captures(path: Path) -> None:
     """All rows are sane, all problems known, and all sound bodies are built again byte for byte."""
-    capture = open_capture(file)
+    capture = open_capture(path)
     count = 0
     for exchange in capture:
         count += 1
-        check_row(exchange, file)
+        check_row(exchange, path)
         for problem in exchange.problems:
-            assert is_known(file.name, exchange.api, str(problem)), f"{exchange.api}: {problem}"
+            assert is_known(path.name, exchange.api, str(problem)), f"{exchange.api}: {problem}"
         for message in exchange.messages:
             check_message(message, exchange)
     reading = capture.reading

@@ -197,6 +197,7 @@ def test_hostile_bytes_of_each_version(found: Api) -> None:
     go_through(versions(found), _hostile_bytes, times=10)
 
 
+@pytest.mark.long
 @every_api
 @given(data=st.data(), source=sources())
 @DRAWN
@@ -204,6 +205,7 @@ def test_round_trip(found: Api, data: st.DataObject, source: Source) -> None:
     _round_trip(data.draw(st.sampled_from(versions(found))), source)
 
 
+@pytest.mark.long
 @every_api
 @given(data=st.data(), source=sources())
 @DRAWN

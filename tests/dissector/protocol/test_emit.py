@@ -116,6 +116,7 @@ def test_both_forms_of_each_version_agree(name: str) -> None:
     go_through([(name, version) for version in DECLARED[name].versions], _agree, times=2)
 
 
+@pytest.mark.long
 @every_declaration
 @given(data=st.data(), source=sources())
 @settings(DRAWN, max_examples=3)  # each looks at a hundred changed messages

@@ -180,6 +180,7 @@ def test_kio_each_version(found: Api) -> None:
     go_through(_known_to_kio(versions(found)), _kio, times=3)
 
 
+@pytest.mark.long
 @every_api
 @given(data=st.data(), source=sources())
 @DRAWN
@@ -304,6 +305,7 @@ def test_kafka_python_each_version(found: list[Version]) -> None:
     go_through(found, _kafka_python, times=3)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("found", _by_api(KAFKA_PYTHON).values(), ids=_by_api(KAFKA_PYTHON))
 @given(data=st.data(), source=sources())
 @DRAWN

@@ -20,6 +20,7 @@ from pipeline.tables.incremental import FIRST_PACKETS, IncrementalDissection
 from pipeline.tables.shared_facts import merge_facts
 from pipeline.tables.table_builder import FACTS, Batch, TableOptions
 from pipeline.tables.table_schemas import SCHEMAS
+from tests.corpus import fast_and_long
 from tests.dissector.engine.reading.test_capture import beat, heartbeat
 from tests.packets import Wire, write
 from tests.pipeline.commands import assert_same, tables_of
@@ -103,7 +104,7 @@ def test_one_connection_with_most_of_the_bytes_streams_through(tmp_path: Path) -
     assert (rows, taken) == (300, len(parcels))
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", fast_and_long([0, 5], [1, 2, 3, 4, 6, 7]))
 def test_what_is_forgotten_gives_the_rows_of_the_end(seed: int, tmp_path: Path) -> None:
     path = write(tmp_path / "a.pcap", in_turn(seed))
     plan = plan_ranges(ranges_of(Collection.of([path]), 3000))

@@ -18,6 +18,7 @@ from pipeline.tables.table_schemas import SCHEMAS
 from pipeline.watch.batch_facts import BatchFacts
 from pipeline.watch.ingest import FILE_PART, split_file
 from pipeline.watch.operator_state import OperatorState, WatchSettings
+from tests.corpus import fast_and_long
 from tests.packets import STEP_NS, Packet, write
 from tests.pipeline.commands import assert_same, tables_of
 from tests.pipeline.split.test_split_fragments import fragmented
@@ -66,7 +67,7 @@ def _divided(tmp_path: Path, packets: list[Packet], count: int) -> list[str]:
     return [write(tmp_path / f"{n:03}.pcap", part) for n, part in enumerate(parts) if part]
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", fast_and_long([0, 1], [2, 3]))
 def test_connections_come_and_go(seed: int, tmp_path: Path) -> None:
     order = random.Random(seed)
     packets = in_turn(seed, turns=4)

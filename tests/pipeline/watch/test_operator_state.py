@@ -15,6 +15,7 @@ from pipeline.tables.table_builder import TableOptions
 from pipeline.tables.table_schemas import SCHEMAS
 from pipeline.watch.ingest import FILE_PART, split_file
 from pipeline.watch.operator_state import MIN_FILE_NAMES, IngestRow, OperatorState, WatchSettings
+from tests.corpus import fast_and_long
 from tests.packets import Packet, write
 from tests.pipeline.commands import tables_of
 from tests.pipeline.split.test_range_reader import bad_disk
@@ -57,7 +58,7 @@ def _rows(left: list[IngestRow], table: str) -> list[pa.RecordBatch]:
     ]
 
 
-@pytest.mark.parametrize("together", [1, 4])
+@pytest.mark.parametrize("together", fast_and_long([4], [1]))
 def test_it_does_not_matter_which_files_come_together(
     together: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from dissector.protocol.api import Api
 from dissector.protocol.apis import all_apis
 from dissector.protocol.embedded.membership.assignors import (
     CooperativeStickyUserData,
@@ -28,28 +29,48 @@ from replay.mapping.request_rewriter import Rewritten, rewrite
 from replay.mapping.resource_names import NameMap
 from replay.model.outcome import Change
 from tests.replay.support.worlds import request, topology, uuid
-from tests.strategies import values
+from tests.sources import (
+    DRAWN,
+    Source,
+    Version,
+    every_api,
+    go_through,
+    sources,
+    versions,
+)
 
 APIS = all_apis()
 PREFIXED = NameMap(topic_map={"old": "new"}, prefix="p-")
 
 
-@pytest.mark.parametrize("found", APIS, ids=lambda found: found.name)
-def test_in_a_world_without_a_target_nothing_changes(found: Any) -> None:
-    @settings(max_examples=8)
-    @given(st.data())
-    def holds(data: st.DataObject) -> None:
-        version = data.draw(st.sampled_from(list(found.request.versions)))
-        codec = found.request.codec(version)
-        frame = codec.build(data.draw(values(found.request, version)))
-        body = codec.parse(frame)
-        message = Message("request", frame, len(frame), found.key, version, body=body)
-        out = rewrite(message, version, IdMap())
-        assert not out.refusal
-        assert codec.build(out.body) == frame
-        assert all(change.captured == change.sent and change.why for change in out.changes)
+def _unchanged(asked: Version, source: Source) -> None:
+    codec = asked.schema.codec(asked.version)
+    frame = codec.build(source.value(asked.schema, asked.version))
+    body = codec.parse(frame)
+    message = Message("request", frame, len(frame), asked.key, asked.version, body=body)
+    out = rewrite(message, asked.version, IdMap())
+    assert not out.refusal
+    assert codec.build(out.body) == frame
+    assert all(change.captured == change.sent and change.why for change in out.changes)
 
-    holds()
+
+def _requests(found: Api) -> list[Version]:
+    return [each for each in versions(found) if each.kind == "request"]
+
+
+@every_api
+def test_in_a_world_without_a_target_nothing_changes(found: Api) -> None:
+    go_through(_requests(found), _unchanged, times=4)
+
+
+@pytest.mark.long
+@every_api
+@given(data=st.data(), source=sources())
+@DRAWN
+def test_in_a_world_without_a_target_no_drawn_value_changes(
+    found: Api, data: st.DataObject, source: Source
+) -> None:
+    _unchanged(data.draw(st.sampled_from(_requests(found))), source)
 
 
 def _produce(version: int, records: bytes, **names: Any) -> Message:

@@ -29,6 +29,7 @@ from dissector.protocol.embedded.membership import assignors, connect_protocol, 
 from dissector.protocol.schema import Field, Schema, Versions
 from dissector.protocol.spans import spans
 from tests.dissector.protocol.protocol_facts import facts
+from tests.sources import Source, go_through, sources
 from tests.strategies import values
 
 MODULES = [
@@ -188,18 +189,29 @@ def test_what_scram_keeps_is_secret() -> None:
     assert secret == {"salt", "stored_key", "server_key"}
 
 
-@every_version
-@given(data=st.data())
-@settings(max_examples=10, deadline=None, suppress_health_check=list(HealthCheck))
-def test_round_trip(name: str, version: int, data: st.DataObject) -> None:
+def _round_trip(declared: tuple[str, int], source: Source) -> None:
+    name, version = declared
     schema = SCHEMAS[name]
-    value = data.draw(values(schema, version))
+    value = source.value(schema, version)
     written = schema.codec(version).build(value)
     parsed = schema.codec(version).parse(written)
     assert parsed == value
     assert schema.codec(version).build(parsed) == written
     root = spans(schema, version, written)
     assert (root.value, root.end, root.problem) == (parsed, len(written), "")
+
+
+@every_version
+def test_round_trip_of_each_version(name: str, version: int) -> None:
+    go_through([(name, version)], _round_trip, times=10)
+
+
+@pytest.mark.long
+@every_version
+@given(source=sources())
+@settings(max_examples=10, deadline=None, suppress_health_check=list(HealthCheck))
+def test_round_trip(name: str, version: int, source: Source) -> None:
+    _round_trip((name, version), source)
 
 
 @every_version

@@ -418,6 +418,7 @@ def test_each_version_has_a_tree(found: Api) -> None:
     go_through(versions(found), _has_a_tree, times=2)
 
 
+@pytest.mark.long
 @every_api
 @given(data=st.data(), source=sources())
 @DRAWN
