@@ -7,8 +7,8 @@ from random import Random
 
 import pytest
 
+from dissector.cli import main
 from tests.conform.mutations import MUTATIONS, file_of, packets_of, spoil
-from tests.dissector.cli.conftest import Run
 
 COMMANDS = (
     ("pairs", "-T", "ndjson", "--bodies"),
@@ -18,16 +18,18 @@ COMMANDS = (
 )
 
 
-SAMPLE = sorted((Path(__file__).parents[3] / "captures").glob("*.pcap"))[::6]
+SAMPLE = sorted((Path(__file__).parents[2] / "captures").glob("*.pcap"))[::6]
 
 
 @pytest.mark.parametrize("path", SAMPLE, ids=lambda path: path.stem)
-def test_spoiled_bytes_are_read(path: Path, run: Run, tmp_path: Path) -> None:
+def test_spoiled_bytes_are_read(
+    path: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     head, packets = packets_of(path)
     random = Random(path.name)
     file = tmp_path / "spoiled.pcap"
     for damaged in (packets, random.choice(MUTATIONS)(packets, random) or packets[:1]):
         file.write_bytes(file_of(head, spoil(damaged, random)))
         for command, *options in COMMANDS:
-            done = run(command, file, "-o", tmp_path / "out", *options)
-            assert done.status == 0, (command, done.err)
+            status = main([command, str(file), "-o", str(tmp_path / "out"), *options])
+            assert status == 0, (command, capsys.readouterr().err)
