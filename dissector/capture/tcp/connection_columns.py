@@ -46,10 +46,12 @@ Bit position in `SIDE_FLAGS` of the row of the side's loss counters, which few s
 0: none.
 """
 
-CUT_BYTES, GAPS = 4, 6
+RETRANSMITTED_SEGMENTS, RETRANSMITTED_BYTES, GAP_COUNT, GAP_BYTES, CUT_BYTES, LATE_BYTES, GAPS = (
+    range(7)
+)
 """
-Columns of loss counters, which begin as `Side` does with `retransmitted_segments`: the bytes cut
-off by the snapshot length, and the row of the gaps that the stream remembers; 0: none yet.
+Columns of loss counters: those of `Side`, and the row of the gaps that the stream remembers; 0:
+none yet.
 """
 
 COUNTS = 7

@@ -23,11 +23,14 @@ from dissector.capture.tcp.connection_columns import (
     GAPS_REMEMBERED,
     HAS_ACKED,
     HAS_ISN,
+    LATE_BYTES,
     LIVE,
     NETWORK_AT,
     NEXT,
     ORIENTED,
     PORTS,
+    RETRANSMITTED_BYTES,
+    RETRANSMITTED_SEGMENTS,
     SIDE,
     SIDE_FLAGS,
     SIDES,
@@ -141,6 +144,45 @@ def count_bytes(
         gaps[ring, 0] += 1
         gaps[ring, 1 + 2 * at] = connections[number, own + NEXT] - cut
         gaps[ring, 2 + 2 * at] = connections[number, own + NEXT]
+
+
+@device_function
+def is_old(connections: I64Table, number: int, side: int, seq: int, length: int) -> bool:
+    """Return whether all bytes of a segment lie before the next one, near enough to be old."""
+    own = SIDES + SIDE * side
+    if not connections[number, own + SIDE_FLAGS] & ANCHORED:
+        return False
+    behind = (connections[number, own + NEXT] - seq) & SEQ_MASK
+    return bool(length <= behind <= FAR_BYTES)
+
+
+@device_function
+def count_old(
+    connections: I64Table,
+    counters: I64Table,
+    gaps: I64Table,
+    number: int,
+    side: int,
+    seq: int,
+    length: int,
+) -> None:
+    """Count the bytes of an old segment as late or retransmitted, as `LossCounters.count_old`."""
+    own = SIDES + SIDE * side
+    flags, next_seq = connections[number, own + SIDE_FLAGS], connections[number, own + NEXT]
+    start = next_seq - ((next_seq - seq) & SEQ_MASK)
+    end = start + length
+    if length == 1 and end == next_seq:
+        return  # a keep-alive
+    row = flags >> COUNTERS_AT
+    ring = counters[row, GAPS]
+    late = max(min(end, connections[number, own + FIRST]) - start, 0)
+    for gap in range(min(gaps[ring, 0], GAPS_REMEMBERED) if ring != 0 else 0):
+        first, last = gaps[ring, 1 + 2 * gap], gaps[ring, 2 + 2 * gap]
+        late += max(min(end, last) - max(start, first), 0)
+    counters[row, LATE_BYTES] += late
+    if length > late:
+        counters[row, RETRANSMITTED_SEGMENTS] += 1
+        counters[row, RETRANSMITTED_BYTES] += length - late
 
 
 @device_function

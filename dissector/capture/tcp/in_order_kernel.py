@@ -16,6 +16,7 @@ from dissector.capture.tcp.chunk_builder import (
 )
 from dissector.capture.tcp.chunk_builder import SIDE as CHUNK_SIDE
 from dissector.capture.tcp.connection_columns import (
+    COUNTERS_AT,
     ENDED,
     FIRST_NS,
     FIRST_PACKET,
@@ -23,6 +24,7 @@ from dissector.capture.tcp.connection_columns import (
     LIVE,
     PACKETS,
     SIDE,
+    SIDE_FLAGS,
     SIDES,
     STATE,
 )
@@ -32,9 +34,11 @@ from dissector.capture.tcp.connection_row import (
     acknowledge,
     close_side,
     count_bytes,
+    count_old,
     has_gap_ring,
     is_first_syn_ack,
     is_in_order,
+    is_old,
     open_side,
     opens_connection,
     start_connection,
@@ -84,9 +88,9 @@ def process_in_order(
     """
     Process segments from `at` on; return the first that needs the slow path, or their number.
 
-    The result is exactly that of the slow path. Left to the slow path are segments that are not in
-    order, segments of materialised connections, those from `until` on, and those for which the
-    tables have no room.
+    The result is exactly that of the slow path. Left to the slow path are segments that are neither
+    next nor repeated, a side's first repeated one, segments of materialised connections, those from
+    `until` on, and those for which the tables have no room.
     """
     rows, connection_count, flow_count = counts[ROWS], counts[CONNECTIONS], counts[FLOWS]
     owner = -1
@@ -178,15 +182,22 @@ def process_in_order(
                 rows += 1
         elif control == ACK or control == FIN | ACK:
             is_pure_ack = length[i] == 0 and control == ACK
-            if not is_pure_ack and not is_in_order(connections, number, side, control, seq[i]):
-                break
-            cut = length[i] - captured[i]
+            is_next = is_pure_ack or is_in_order(connections, number, side, control, seq[i])
+            if not is_next:
+                # A repeated segment: retransmitted, or captured twice.
+                has_counters = connections[number, SIDES + SIDE * side + SIDE_FLAGS] >> COUNTERS_AT
+                if control != ACK or has_counters == 0:
+                    break
+                if not is_old(connections, number, side, seq[i], length[i]):
+                    break
+                count_old(connections, counters, gaps, number, side, seq[i], length[i])
+            cut = length[i] - captured[i] if is_next else 0
             if cut != 0 and (
                 control & FIN != 0 or not has_gap_ring(connections, counters, number, side)
             ):
                 break
             acknowledge(connections, number, 1 - side, ack[i], packet[i], time_ns[i])
-            if captured[i] != 0:
+            if captured[i] != 0 and is_next:
                 at, size = start[i], captured[i]
                 emit(
                     wide, narrow, barrier, rows, number, side, DATA, at, size, packet[i], time_ns[i]
@@ -195,7 +206,7 @@ def process_in_order(
             if cut != 0:
                 emit(wide, narrow, barrier, rows, number, side, GAP, 0, cut, packet[i], time_ns[i])
                 rows += 1
-            if length[i] != 0:
+            if length[i] != 0 and is_next:
                 count_bytes(connections, counters, gaps, number, side, length[i], cut)
             if control & FIN != 0 and close_side(connections, number, side):
                 emit(wide, narrow, barrier, rows, number, side, END, 0, 0, packet[i], time_ns[i])
