@@ -8,12 +8,14 @@ import shutil
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from itertools import chain, islice
 from pathlib import Path
 from shutil import get_terminal_size
 from typing import TYPE_CHECKING, Any, BinaryIO, TextIO, TypeVar
 
 from dissector.cli import interrupt
+from dissector.engine.reading.prefetch import map_in_threads
 from dissector.engine.tables.frames import TablePart
 from dissector.errors import UsageError
 from dissector.view.tables.row_stream import csv_text, ndjson_text, table_text
@@ -176,7 +178,10 @@ def write_frames(
         try:
             rows = register_io_source(lambda *_: frames, schema=dict(schema))
             # A sixth less work than the default level, for files that are a twentieth larger.
-            rows.sink_parquet(target, compression="zstd", compression_level=1)
+            sink = partial(rows.sink_parquet, target, compression="zstd", compression_level=1)
+            # polars would keep the main thread, which handles Ctrl-C, until a live capture ends.
+            for _ in map_in_threads([sink], lambda write: write(), workers=1, max_waiting=1):
+                pass
         except PolarsError:
             # polars raises its own exceptions for a file that can't be written.
             if target.error is None:

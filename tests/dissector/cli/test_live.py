@@ -178,6 +178,25 @@ def test_ctrl_c_leaves_a_whole_parquet_file(tmp_path: Path) -> None:
     assert [each.name for each in tmp_path.iterdir()] == ["a.parquet"]
 
 
+@pytest.mark.parametrize("command", ["pairs", "dissect"])
+def test_ctrl_c_ends_a_parquet_file_that_is_being_written(tmp_path: Path, command: str) -> None:
+    """The writer has the first rows, and waits for more."""
+    file = tmp_path / "a.parquet"
+    live = Live(command, "-", "-T", "parquet", "-o", str(file))
+    for number in range(1, 301):
+        live.ask(number)
+        live.answer(number)
+    live.capture()
+    waiting = threading.Event()
+    while live.process.poll() is None and not any(tmp_path.iterdir()):
+        waiting.wait(0.01)
+    reached(live.process.pid)
+    assert live.end(signal.SIGINT) == (130, "", "")
+    numbers = polars.read_parquet(file)["correlation_id"].drop_nulls().unique().sort()
+    assert numbers.to_list() == list(range(1, 301))
+    assert [each.name for each in tmp_path.iterdir()] == ["a.parquet"]
+
+
 @pytest.mark.skipif(not Path("/proc/self/maps").exists(), reason="looks at what is loaded")
 @pytest.mark.parametrize("library", ["numpy", "polars"])
 def test_ctrl_c_while_a_library_is_loaded_is_silent(tmp_path: Path, library: str) -> None:
