@@ -5,16 +5,26 @@ from __future__ import annotations
 from xml.etree import ElementTree
 
 from conform.registry.rank import Severity
+from conform.registry.verdict import Verdict
 from conform.report.verdict_junit import junit_lines
 from tests.conform.verdicts import verdict
+from tests.junit import assert_readable
+
+
+def _suite(judged: Verdict) -> ElementTree.Element:
+    xml = "\n".join(junit_lines(judged, "a.pcap"))
+    assert_readable(xml)
+    suite = ElementTree.fromstring(xml.encode()).find("testsuite")
+    assert suite is not None
+    return suite
 
 
 def test_junit() -> None:
     timed = verdict()
     timed.tallies["F03"].seconds = 0.25
-    root = ElementTree.fromstring("\n".join(junit_lines(timed, "a.pcap")).encode())
-    assert (root.get("tests"), root.get("failures"), root.get("skipped")) == ("3", "1", "2")
-    order, first, name = root.iter("testcase")
+    suite = _suite(timed)
+    assert (suite.get("tests"), suite.get("failures"), suite.get("skipped")) == ("3", "1", "2")
+    order, first, name = suite.iter("testcase")
     assert order.get("name") == "F03 Responses out of order"
     failure = order.find("failure")
     assert failure is not None
@@ -28,22 +38,22 @@ def test_junit() -> None:
     assert warned.get("message") == "warning, once: the name is '<b>\\x1b&'"
     assert failure.get("type") == "breaks clients"
     assert [case.get("time") for case in (order, first, name)] == ["0.250000", *["0.000000"] * 2]
-    assert root.get("time") == "0.250"
+    assert suite.get("time") == "0.250"
     assert "<b>\\x1b&" in (name.findtext("system-out") or "")
 
 
 def test_what_is_known_does_not_fail() -> None:
     known = verdict()
     next(iter(known)).known = True
-    root = ElementTree.fromstring("\n".join(junit_lines(known, "a.pcap")).encode())
-    assert root.get("failures") == "0"
+    suite = _suite(known)
+    assert suite.get("failures") == "0"
 
 
 def test_fail_on_says_what_fails() -> None:
     strict = verdict()
     strict.fail_on = Severity.WARNING
-    root = ElementTree.fromstring("\n".join(junit_lines(strict, "a.pcap")).encode())
-    assert (root.get("failures"), root.get("skipped")) == ("2", "1")
+    suite = _suite(strict)
+    assert (suite.get("failures"), suite.get("skipped")) == ("2", "1")
 
 
 def test_a_rule_that_failed_is_an_error() -> None:
@@ -52,7 +62,7 @@ def test_a_rule_that_failed_is_an_error() -> None:
         1 / 0  # noqa: B018
     except ZeroDivisionError as error:
         faulty.fault("F15", error, "connection 4")
-    root = ElementTree.fromstring("\n".join(junit_lines(faulty, "a.pcap")).encode())
-    assert (root.get("errors"), root.get("skipped")) == ("1", "1")
-    error = next(root.iter("error"))
+    suite = _suite(faulty)
+    assert (suite.get("errors"), suite.get("skipped")) == ("1", "1")
+    error = next(suite.iter("error"))
     assert "F15 failed: ZeroDivisionError" in (error.text or "")

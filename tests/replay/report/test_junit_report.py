@@ -8,6 +8,7 @@ from replay.compare.log_balance import UnbalancedLog
 from replay.options.pass_criteria import Criteria
 from replay.report.junit_report import junit_lines
 from replay.report.report import Report
+from tests.junit import assert_readable
 from tests.replay.support.outcomes import outcome
 from tests.replay.support.reports import REMAINS, every_kind, full, made, outcomes, produced
 
@@ -96,3 +97,8 @@ def test_one_that_ended_early_is_an_error() -> None:
 def test_any_text_can_be_held() -> None:
     evil = outcome("Produce", 7, produced(topic="\x00]]>&<\ufffe"), produced(topic="b"))
     assert _suite(made(evil)).get("failures") == "1"
+
+
+def test_readers_accept_the_file() -> None:
+    for report in (made(), made(*every_kind(), captured=20), full()):
+        assert_readable("\n".join(junit_lines(report)))
