@@ -1,0 +1,71 @@
+"""Passwords, tokens and salts of a capture are in no table, unless asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pipeline.jobs.local_job import dissect
+from pipeline.tables.table_builder import TableOptions
+from pipeline.tables.table_schemas import SCHEMAS
+from tests.dissector.cli.test_secrets import PLAYS, SECRET, capture, plain
+from tests.packets import Talk
+
+BESIDE = Path(__file__).parents[3] / "../shared/repro"
+"""Captures beside the project; not part of it."""
+
+REPRO = (
+    "alter-my.password",
+    "alter-sasl.oauthbearer.assertion.private.key.passphrase",
+    "bearer-as-plain",
+    "connect-url",
+    "jwt",
+    "orphan-createtoken",
+    "orphan-describeconfigs",
+)
+
+
+def tables_with(part: bytes, path: str, *, show_secrets: bool = False) -> set[str]:
+    """Return the tables with these bytes in a cell, as they are or in hex."""
+    options = TableOptions(tables=frozenset(SCHEMAS), show_secrets=show_secrets)
+    forms = (part, part.hex().encode())
+    return {
+        name
+        for name, table in dissect([path], options).items()
+        for row in table.to_pylist()
+        for cell in _cells(row)
+        if any(form in cell for form in forms)
+    }
+
+
+def _cells(value: Any) -> Iterator[bytes]:
+    if isinstance(value, dict):
+        value = list(value.values())
+    if isinstance(value, list | tuple):
+        for each in value:
+            yield from _cells(each)
+    else:
+        yield value if isinstance(value, bytes) else str(value).encode()
+
+
+@pytest.mark.parametrize("play", PLAYS)
+def test_no_table_shows_them(tmp_path: Path, play: Callable[[Talk], None]) -> None:
+    path = capture(play, tmp_path / "a.pcap")
+    assert not tables_with(SECRET[:8], path)
+    assert not tables_with(SECRET[-8:], path)
+
+
+def test_they_are_shown_when_asked_for(tmp_path: Path) -> None:
+    path = capture(plain, tmp_path / "a.pcap")
+    assert tables_with(SECRET, path, show_secrets=True) == {"fields"}
+
+
+@pytest.mark.parametrize("name", REPRO)
+def test_captures_that_once_showed_them(name: str) -> None:
+    path = BESIDE / f"secret-{name}.pcap"
+    if not path.is_file():
+        pytest.skip(f"{path.name} is not here")
+    assert not tables_with(b"sesame", str(path))
