@@ -17,7 +17,7 @@ Recorded on the loopback interface by `python -m tools.record`; this page is wri
 `manifest.json`, and from what kafkashark reads in the captures, by
 `python -m tools.record --readme`. Payloads and passwords are made up.
 To record one again: `python -m tools.record --only NAME`.
-[COVERAGE.md](COVERAGE.md) tells which versions of which APIs are in them.
+[COVERAGE.md](COVERAGE.md) lists the API versions in them.
 """
 
 Seen = dict[str, set[int]]

@@ -58,7 +58,7 @@ def member(stage: Stage, name: str, **settings: Any) -> KafkaConsumer:
 
 
 def poll(reader: KafkaConsumer, got: list[Any]) -> int:
-    """Poll once into `got`; tell how many records there are now."""
+    """Poll once into `got`; return the number of its records."""
     for records in reader.poll(timeout_ms=100).values():
         got.extend(records)
     return len(got)

@@ -169,7 +169,7 @@ def new(speaker: Speaker) -> None:
 
 @_sweep(
     "zookeeper",
-    "Every version of what controllers told brokers before KRaft: LeaderAndIsr, StopReplica, "
+    "Every version of controllers' requests to brokers before KRaft: LeaderAndIsr, StopReplica, "
     "UpdateMetadata, ControlledShutdown",
     kafka39=WITH_ZOOKEEPER,
 )

@@ -53,9 +53,9 @@ class Speaker:
     noted in `unanswered`.
 
     Attributes:
-        offered: The versions that the listener's ApiVersions response tells, by API key.
-        answered: Every (API key, version) that was answered.
-        unanswered: Every other one that was asked, and what happened.
+        offered: The versions in the listener's ApiVersions response, by API key.
+        answered: Every (API key, version) with a response.
+        unanswered: Every other one that was sent, and what happened.
     """
 
     def __init__(self, address: str, login: tuple[str, str] | None = None) -> None:
@@ -134,7 +134,7 @@ class Speaker:
 
     def say(self, key: int, version: int, /, **fields: Any) -> Container | None:
         """
-        Say a request and wait for its answer, again while the broker is not ready to tell.
+        Send a request and wait for its response; retry while the broker is not ready.
 
         Args:
             key: Of the API, offered or not.

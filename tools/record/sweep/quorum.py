@@ -80,7 +80,7 @@ def _described(speaker: Speaker) -> Container:
 
 
 def _raft(speaker: Speaker, log: Container) -> None:
-    """Ask for votes that are not given, tell of leaders that are known, or long gone."""
+    """Request votes that are refused; announce leaders of the current and of old epochs."""
 
     def of(**fields: Any) -> dict[str, Any]:
         return {"topics": [{"topic_name": _LOG, "partitions": [{"partition_index": 0, **fields}]}]}
@@ -168,15 +168,15 @@ def _broker(speaker: Speaker, topic: str, topic_id: UUID) -> None:
 
 def _features(speaker: Speaker) -> list[dict[str, Any]]:
     """List the features that this release has."""
-    told = speaker.newest(API_VERSIONS, **SOFTWARE)
-    assert told is not None, "nobody answers ApiVersions"
+    response = speaker.newest(API_VERSIONS, **SOFTWARE)
+    assert response is not None, "nobody answers ApiVersions"
     return [
         {
             "name": each.name,
             "min_supported_version": each.min_version,
             "max_supported_version": each.max_version,
         }
-        for each in told.supported_features
+        for each in response.supported_features
     ]
 
 
