@@ -26,7 +26,7 @@ Pair = tuple[int, int]
 """An API key and a version."""
 
 By = Literal["real", "sweep"]
-"""Whether a client or broker of the world said it, or a program that goes through all versions."""
+"""Sender: a real client or broker, or a sweep program that goes through all versions."""
 
 _BY: tuple[By, By] = ("real", "sweep")
 _SWEEPERS = {"kafkashark-sweep", "sweep"}

@@ -59,7 +59,7 @@ def write(folder: Path) -> None:
 
 
 def _contents(path: Path) -> tuple[int, Seen]:
-    """Count the exchanges of a capture, and collect the APIs and versions that were answered."""
+    """Count the exchanges of a capture, and collect the APIs and versions with a response."""
     exchanges = open_capture(str(path)).exchanges()
     seen: Seen = defaultdict(set)
     columns = ("api", "api_version", "status")

@@ -1,5 +1,5 @@
 """
-Every version of every API that real brokers and controllers offer, said by a client of our own.
+Every version of every API that real brokers and controllers offer, sent by our own client.
 
 The clients of other scenarios speak the newest version they share with the broker; here each one is
 on the wire. Requests mean something where that is cheap: topics exist, groups are joined,

@@ -1,4 +1,4 @@
-"""The sweep's fifth part: what administrators ask of a broker, and every way to say hello."""
+"""Sweep of administrators' requests, and of the handshakes of a connection."""
 
 from __future__ import annotations
 
@@ -173,7 +173,7 @@ def cluster(speaker: Speaker) -> None:
     endpoint = [{"name": "CONTROLLER", "host": "127.0.0.1", "port": 9}]
     speaker.every(ADD_RAFT_VOTER, **stranger, timeout_ms=1000, listeners=endpoint)
     speaker.every(REMOVE_RAFT_VOTER, **stranger)
-    # Not offered without a plugin that takes the metrics, answered all the same.
+    # Offered only with a plugin for metrics, but a broker without one responds too.
     subscriptions = speaker.say(GET_TELEMETRY, 0)
     if subscriptions is not None:
         who = {"client_instance_id": subscriptions.client_instance_id}

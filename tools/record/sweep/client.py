@@ -42,7 +42,7 @@ NOT_YET = {
 
 
 class DisagreementError(Exception):
-    """Kafka's bytes are not what our declarations say."""
+    """Kafka's bytes do not match our declarations."""
 
 
 class Speaker:
@@ -82,7 +82,7 @@ class Speaker:
     def __exit__(
         self, kind: type[BaseException] | None, error: object, trace: TracebackType | None
     ) -> None:
-        """Close the connections; raise what disagreed, say what was not answered."""
+        """Close the connections; raise mismatches, report requests without a response."""
         for connection in self._open.values():
             connection.close()
         for (key, version), what in sorted(self.unanswered.items()):
@@ -126,7 +126,7 @@ class Speaker:
         return self.turn(key, sys.maxsize, **fields)
 
     def rest(self, keys: Iterable[int]) -> None:
-        """Say what is offered of these APIs and was not asked yet, with nothing in it."""
+        """Send the offered versions of these APIs that were not sent yet, with empty fields."""
         for key in keys:
             for version in self.versions(key):
                 if (key, version) not in self.answered and (key, version) not in self.unanswered:

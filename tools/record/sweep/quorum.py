@@ -1,4 +1,4 @@
-"""The sweep's sixth part: what brokers and controllers say on a controller's listener (KRaft)."""
+"""Sweep of the requests of brokers and controllers to a controller's listener (KRaft)."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def quorum(speaker: Speaker, topic: tuple[str, UUID], snapshot: tuple[int, int])
     """
     Say every version that a controller offers.
 
-    A guest registers as a broker, so that what brokers alone may say is believed.
+    A guest registers as a broker, so that the controller accepts requests of brokers.
 
     Args:
         speaker: With the controller's listener.
