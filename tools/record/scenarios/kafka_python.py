@@ -65,5 +65,5 @@ def poll(reader: KafkaConsumer, got: list[Any]) -> int:
 
 
 def both(*members: KafkaConsumer) -> bool:
-    """Tell whether all have partitions."""
+    """Return whether all have partitions."""
     return all(each.assignment() for each in members)
