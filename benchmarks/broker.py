@@ -88,10 +88,10 @@ class Answering(asyncio.Protocol):
         assert number is not None
         if key == PRODUCE:
             assert request.body is not None
-            said = _body(key, version, _stored(request.body))
+            body = _body(key, version, _stored(request.body))
         else:
-            said = _told(key, version, self._port, self._partitions)
-        built = (4 + len(said)).to_bytes(4, "big") + number.to_bytes(4, "big") + said
+            body = _constant_response(key, version, self._port, self._partitions)
+        built = (4 + len(body)).to_bytes(4, "big") + number.to_bytes(4, "big") + body
         if key == PRODUCE:
             before, _, after = built.partition(_OFFSET.to_bytes(8, "big"))
             self._template = before, after
@@ -100,21 +100,22 @@ class Answering(asyncio.Protocol):
         return built
 
 
-def _body(key: int, version: int, said: dict[str, Any]) -> bytes:
+def _body(key: int, version: int, fields: dict[str, Any]) -> bytes:
     """Return the bytes of a response after its correlation id."""
     found = api(key)
     assert found is not None
     tags = b"\0" * response_header_version(key, version)
-    return tags + found.response.codec(version).build(filled(found.response.fields, version, said))
+    content = filled(found.response.fields, version, fields)
+    return tags + found.response.codec(version).build(content)
 
 
 @cache
-def _told(key: int, version: int, port: int, partitions: int) -> bytes:
+def _constant_response(key: int, version: int, port: int, partitions: int) -> bytes:
     """Return a response that is the same for all connections, from its header's tags on."""
-    return _body(key, version, _said(api_name(key), port, partitions))
+    return _body(key, version, _constant_fields(api_name(key), port, partitions))
 
 
-def _said(name: str, port: int, partitions: int) -> dict[str, Any]:
+def _constant_fields(name: str, port: int, partitions: int) -> dict[str, Any]:
     """Return the fields of a response that are not zero."""
     if name == "ApiVersions":
         return {

@@ -50,8 +50,8 @@ def process(command: Sequence[str], output: Path | None = None, runs: int = 3) -
 
 def _process(command: Sequence[str], output: Path) -> Run:
     launch = (sys.executable, "-I", "-S", str(_LAUNCH), str(output), *command)
-    told = subprocess.run(launch, stdout=subprocess.PIPE, env=_environment(), check=True).stdout
-    status, seconds, peak_bytes, _ = told.split()
+    fields = subprocess.run(launch, stdout=subprocess.PIPE, env=_environment(), check=True).stdout
+    status, seconds, peak_bytes, _ = fields.split()
     if int(status):
         raise subprocess.CalledProcessError(int(status), command)
     return Run(float(seconds), int(peak_bytes))

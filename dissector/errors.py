@@ -210,6 +210,12 @@ class FilterError(DissectorError):
         return f"{self}\n  {near}\n  {' ' * (self.position - start)}^"
 
 
+ProblemKind = Literal[
+    "", "assumed", "foreign", "limit", "length", "trailing", "control_key", "unexpected_response"
+]
+"""Kinds of problems that readers distinguish; empty for all others."""
+
+
 @dataclass(frozen=True, slots=True)
 class Problem:
     """
@@ -222,13 +228,16 @@ class Problem:
             that the problem belongs to; None if no single byte is at fault.
         kind: `assumed` if the bytes were decoded by a declaration that may not be theirs; `foreign`
             if nothing is wrong with the bytes, but they were decoded by a message definition that
-            is not built in.
+            is not built in; `limit` if a limit of the dissector was reached and the rest is not
+            read; `length` if the length of a message's key or value does not fit the message;
+            `trailing` if bytes are left after the last record; `control_key` if the key of a
+            control record is too short; `unexpected_response` if the request expects no response.
     """
 
     what: str
     path: str = ""
     position: int | None = None
-    kind: Literal["", "assumed", "foreign"] = ""
+    kind: ProblemKind = ""
 
     @property
     def is_foreign(self) -> bool:

@@ -52,7 +52,7 @@ def batch_faults(batch: Batch) -> list[BatchFault]:
 
 
 def _rule_of(batch: Batch, problem: Problem) -> str:
-    if _is_limit_problem(problem.what):
+    if problem.kind == "limit":
         return LIMIT_EXCEEDED
     if isinstance(batch, RecordBatch):
         return _rule_of_batch(batch, problem)
@@ -61,19 +61,15 @@ def _rule_of(batch: Batch, problem: Problem) -> str:
     return "B03"
 
 
-def _is_limit_problem(text: str) -> bool:
-    return "gives more than" in text or "has more than" in text or "are nested deeper" in text
-
-
 def _rule_of_batch(batch: RecordBatch, problem: Problem) -> str:
     _, _, inside = problem.path.partition("].")
     if inside == "crc":
         return "B01"
-    if inside == "records_count" or "bytes left after" in problem.what:
+    if inside == "records_count" or problem.kind == "trailing":
         return "B04"
     if inside == "records":
         return _rule_of_codec(batch.attributes)
-    if problem.what.startswith("key of a control record"):
+    if problem.kind == "control_key":
         return "B20"
     return "B10" if ".headers" in inside else "B09"
 
@@ -83,8 +79,7 @@ def _rule_of_message(batch: LegacyBatch, problem: Problem) -> str:
         return "B02"
     if problem.path.endswith(".offset"):
         return "B06"
-    is_length = problem.what.startswith(("length ", "message ends early"))
-    if problem.path.endswith(".value") and not is_length:
+    if problem.path.endswith(".value") and problem.kind != "length":
         return _rule_of_codec(batch.attributes)
     return "B03"
 

@@ -128,6 +128,7 @@ def record_problems(message: Message) -> list[Problem]:
             problem.what,
             f"{message.kind}.{field.path.removesuffix('records')}{problem.path}",
             None if problem.position is None else problem.position + starts[field.path],
+            problem.kind,
         )
         for field, problem in found
     ]

@@ -27,12 +27,12 @@ Read = Callable[[bytes, int], tuple[Any, int]]
 Write = Callable[[Any], bytes]
 
 
-class EncodeFallback(Exception):
+class CodecFallback(Exception):
     """The bytes or the value do not match the declaration; the interpreted codec finds out why."""
 
 
 FALLBACK_ERRORS = (
-    EncodeFallback,
+    CodecFallback,
     struct.error,
     IndexError,
     KeyError,
@@ -71,7 +71,7 @@ def read_varint(data: bytes, at: int) -> tuple[int, int]:
             if value > 0xFFFFFFFF:
                 break
             return value, at
-    raise EncodeFallback
+    raise CodecFallback
 
 
 def varint_bytes(value: int) -> bytes:
@@ -79,7 +79,7 @@ def varint_bytes(value: int) -> bytes:
     if 0 <= value < 0x80:
         return ONE_BYTE_VARINTS[value]
     if not 0 <= value <= 0xFFFFFFFF:
-        raise EncodeFallback
+        raise CodecFallback
     out = bytearray()
     while value >= 0x80:
         out.append(value & 0x7F | 0x80)
@@ -123,13 +123,13 @@ def read_tags(
             size, at = read_varint(data, at)
         end = at + size
         if tag in seen or end > len(data):
-            raise EncodeFallback
+            raise CodecFallback
         seen.add(tag)
         if tag in known_tags:
             name, read = known_tags[tag]
             out[name], at = read(data, at)
             if at != end:
-                raise EncodeFallback
+                raise CodecFallback
         else:
             out.setdefault(UNKNOWN_TAGS, {})[tag] = data[at:end]
             at = end
@@ -141,10 +141,10 @@ def tags_bytes(known_tags: dict[int, bytes], obj: Mapping[str, Any]) -> bytes:
     values = dict(known_tags)
     unknown = obj.get(UNKNOWN_TAGS, {})
     if not isinstance(unknown, dict):
-        raise EncodeFallback
+        raise CodecFallback
     for tag, data in unknown.items():
         if not isinstance(tag, int) or tag < 0 or not isinstance(data, bytes):
-            raise EncodeFallback
+            raise CodecFallback
         values[tag] = data
     parts = [varint_bytes(len(values))]
     for tag, data in sorted(values.items()):
@@ -160,7 +160,7 @@ def uuid_bytes(obj: Any) -> bytes:
 def boolean(obj: Any) -> int:
     """Return the number to write for a boolean; `struct` checks its range."""
     if not isinstance(obj, int):
-        raise EncodeFallback
+        raise CodecFallback
     return obj
 
 
@@ -169,7 +169,7 @@ def text_bytes(obj: Any) -> bytes | None:
     if obj is None:
         return None
     if not isinstance(obj, str):
-        raise EncodeFallback
+        raise CodecFallback
     return obj.encode("utf-8", "surrogateescape")
 
 
@@ -178,14 +178,14 @@ def plain_bytes(obj: Any) -> bytes | None:
     if obj is None:
         return None
     if not isinstance(obj, bytes | bytearray | memoryview):
-        raise EncodeFallback
+        raise CodecFallback
     return bytes(obj)
 
 
 def plain_list(obj: Any) -> list[Any] | tuple[Any, ...] | None:
     """Return a value that is None, a tuple or of a subclass of `list`; reject all others."""
     if obj is not None and not isinstance(obj, list | tuple):
-        raise EncodeFallback
+        raise CodecFallback
     return obj
 
 

@@ -25,7 +25,7 @@ import struct
 from uuid import UUID
 from construct import Container
 from dissector.protocol.compiled import (
-    BOOLEANS, EncodeFallback, boolean, build_by, cached_unpackers, dict_equal, parse_by,
+    BOOLEANS, CodecFallback, boolean, build_by, cached_unpackers, dict_equal, parse_by,
     plain_bytes, plain_list, read_tags, read_varint, tags_bytes, text_bytes, unpacker, uuid_bytes,
     uuid_of, varint_bytes,
 )
@@ -217,7 +217,7 @@ def add_read_function(construct: Construct, code: CodeGen) -> str:
     out = ReadFunction(code, name)
     read(construct, out, "value")
     with out.block("if at > size:"):
-        out.line("raise EncodeFallback")
+        out.line("raise CodecFallback")
     out.line("return value, at")
     out.finish()
     return name

@@ -176,7 +176,7 @@ class Fields(Emitted):
         fields = out.name("fields")
         out.prepare(f"{fields} = {value}")
         kind = f"{fields}.__class__"
-        out.prepare(f"if {kind} is not Container and {kind} is not dict: raise EncodeFallback")
+        out.prepare(f"if {kind} is not Container and {kind} is not dict: raise CodecFallback")
         for member in self.members:
             found = f"{fields}[{member.name!r}]"
             if member.default is not ...:

@@ -221,7 +221,7 @@ def _emit_length(length: Construct, out: ReadFunction, target: str) -> Iterator[
         with out.block(f"if {count} >= 0:"):
             yield count
         with out.block(f"elif {count} != -1:"):
-            out.line("raise EncodeFallback")
+            out.line("raise CodecFallback")
     with out.block("else:"):
         out.line(f"{target} = None")
 
@@ -357,7 +357,7 @@ class CountedArray(Emitted):
     def _emit_read(self, out: ReadFunction, target: str) -> None:
         with _emit_length(self.length, out, target) as count:
             with out.block(f"if {count} * {self.item.min_bytes} > size - at:"):
-                out.line("raise EncodeFallback")
+                out.line("raise CodecFallback")
             if isinstance(self.item, Number):
                 self._emit_numbers(out, target, count, self.item.format_char)
                 return

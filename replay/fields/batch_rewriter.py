@@ -223,7 +223,7 @@ def _decompressed(codec: int, payload: bytes) -> bytes | None:
     """Return the decompressed payload; None if it can't be decompressed."""
     if not codec:
         return payload
-    data, problem = decompress(codec, payload)
+    data, problem, _ = decompress(codec, payload)
     return None if problem else data
 
 

@@ -23,7 +23,7 @@ CAPTURES = Path(__file__).parents[2] / "captures"
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Record what was asked for; status 1 when a scenario failed, 2 when capturing is refused."""
+    """Record the chosen scenarios; status 1 when a scenario failed, 2 when capturing is refused."""
     parser = argparse.ArgumentParser(prog="python -m tools.record", description=__doc__)
     parser.add_argument("--only", action="append", metavar="NAME", help="a name or a pattern")
     parser.add_argument("--list", action="store_true", help="list the scenarios")

@@ -26,7 +26,7 @@ Pair = tuple[int, int]
 """An API key and a version."""
 
 By = Literal["real", "sweep"]
-"""Whether a client or broker of the world said it, or a program that goes through all versions."""
+"""Sender: a real client or broker, or a sweep program that goes through all versions."""
 
 _BY: tuple[By, By] = ("real", "sweep")
 _SWEEPERS = {"kafkashark-sweep", "sweep"}
@@ -34,8 +34,8 @@ _SWEEPERS = {"kafkashark-sweep", "sweep"}
 _HEAD = """\
 # Versions of APIs in the captures
 
-Written from the captures by `python -m tools.record.coverage`; what the captures are tells
-[README.md](README.md). *Real* are clients and brokers as the world runs them, *sweep* are programs
+Written from the captures by `python -m tools.record.coverage`; [README.md](README.md) describes
+the captures. *Real* are clients and brokers as the world runs them, *sweep* are programs
 that say every version that a broker offers. A response counts where it was read to its last byte,
 by the declaration of its version; an error response counts as well. A column is
 empty where nobody said the version, or nobody answered it.
@@ -50,12 +50,12 @@ class Seen:
     responses: dict[By, set[Pair]] = field(default_factory=lambda: {"real": set(), "sweep": set()})
 
     def add(self, exchange: Exchange, swept: bool) -> None:
-        """Count an exchange; `swept` tells that the capture is one of a sweep."""
+        """Count an exchange; `swept`: the capture is one of a sweep."""
         request, response = exchange.request, exchange.response
         if request is None or request.api_key is None or request.schema is None:
             return  # an orphan, a raw SASL token, a version that nobody declared
         pair = request.api_key, request.api_version or 0
-        # A header without a client id (ControlledShutdown v0) tells nobody's name.
+        # A header without a client id (ControlledShutdown v0) names no client.
         name = request.client_id
         by: By = "sweep" if name in _SWEEPERS or (swept and name is None) else "real"
         if request.body is not None and not request.problems:

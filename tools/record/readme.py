@@ -17,7 +17,7 @@ Recorded on the loopback interface by `python -m tools.record`; this page is wri
 `manifest.json`, and from what kafkashark reads in the captures, by
 `python -m tools.record --readme`. Payloads and passwords are made up.
 To record one again: `python -m tools.record --only NAME`.
-[COVERAGE.md](COVERAGE.md) tells which versions of which APIs are in them.
+[COVERAGE.md](COVERAGE.md) lists the API versions in them.
 """
 
 Seen = dict[str, set[int]]
@@ -59,7 +59,7 @@ def write(folder: Path) -> None:
 
 
 def _contents(path: Path) -> tuple[int, Seen]:
-    """Count the exchanges of a capture, and collect the APIs and versions that were answered."""
+    """Count the exchanges of a capture, and collect the APIs and versions with a response."""
     exchanges = open_capture(str(path)).exchanges()
     seen: Seen = defaultdict(set)
     columns = ("api", "api_version", "status")

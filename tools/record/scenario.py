@@ -64,7 +64,7 @@ class Scenario:
     play: Callable[[Stage], None]
     form: Form = "pcap"
     inside: bool = False
-    """Capture what brokers and controllers say among themselves, too."""
+    """Capture traffic among brokers and controllers too."""
 
 
 _ALL: dict[str, Scenario] = {}

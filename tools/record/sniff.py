@@ -154,7 +154,7 @@ def _scapy(path: Path, ports: frozenset[int], marker_port: int) -> Iterator[None
 
 
 def wait_until_quiet(ports: Sequence[int], patience_s: float = 3.0) -> bool:
-    """Wait until no connection to these ports is open; tell whether that came in time."""
+    """Wait until no connection to these ports is open; return whether that came in time."""
     deadline = time.monotonic() + patience_s
     while _open_connections(frozenset(ports)):
         if time.monotonic() > deadline:

@@ -66,10 +66,10 @@ def _compare(sources: list[str], write: bool) -> int:
         messages += len(found)
         for definition, ours in _placed(found):
             change = Change(definition, ours, as_declared(definition))
-            if told := list(_differences(change)):
+            if differences := list(_differences(change)):
                 changes.append(change)
-                lines += len(told)
-                print("\n".join(told))
+                lines += len(differences)
+                print("\n".join(differences))
     if not changes:
         print(f"no difference in {messages} messages")
         return 0

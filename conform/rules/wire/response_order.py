@@ -70,7 +70,7 @@ def check_response_has_request(observation: ConnectionObservation, reporter: Rep
 
 def _is_response_to_acks_0(observation: Observation) -> bool:
     return observation.response is not None and any(
-        "acks = 0" in problem.what for problem in observation.response.problems
+        problem.kind == "unexpected_response" for problem in observation.response.problems
     )
 
 

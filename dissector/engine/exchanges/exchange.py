@@ -125,7 +125,8 @@ class Exchange:
         with using(self._schemas):
             message = decode_response(frame, key, version, self.response_bytes, broken_off)
         if self._table.answers_acks_0[self._row]:
-            message.problem("response to a Produce request with acks = 0, which expects none")
+            what = "response to a Produce request with acks = 0, which expects none"
+            message.problems.append(Problem(what, "response", kind="unexpected_response"))
         return message
 
     def kept(self) -> Exchange:

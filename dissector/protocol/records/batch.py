@@ -179,10 +179,10 @@ def _read_payload(batch: RecordBatch, payload: bytes, path: str, budget: Budget)
     compressed = batch.attributes & CODEC_MASK
     is_damaged = False
     if compressed and (payload or count):
-        payload, problem = decompress(compressed, payload, budget)
+        payload, problem, kind = decompress(compressed, payload, budget)
         if problem:
             is_damaged = True
-            batch.problems.append(Problem(problem, f"{path}.records", after_header))
+            batch.problems.append(Problem(problem, f"{path}.records", after_header, kind))
     records, stopped = read_records(
         payload,
         count,
@@ -215,11 +215,11 @@ def _read_payload(batch: RecordBatch, payload: bytes, path: str, budget: Budget)
         message = (
             f"{expected - count} more records: the field has more than {limit}; they are not read"
         )
-        batch.problems.append(Problem(message, f"{path}.records", after_header))
+        batch.problems.append(Problem(message, f"{path}.records", after_header, "limit"))
     elif stopped < len(payload):
         message = f"{len(payload) - stopped} bytes left after the last of {expected} records"
         position = after_header if compressed else after_header + stopped
-        batch.problems.append(Problem(message, f"{path}.records", position))
+        batch.problems.append(Problem(message, f"{path}.records", position, "trailing"))
 
 
 def _set_control_types(batch: RecordBatch, path: str) -> None:
@@ -232,6 +232,7 @@ def _set_control_types(batch: RecordBatch, path: str) -> None:
                     "key of a control record is shorter than 4 bytes",
                     f"{path}.records[{index}].key",
                     batch.position + layout.BATCH.size,
+                    "control_key",
                 )
             )
         batch.records[index] = record._replace(control_type=name or "unknown control type")

@@ -14,7 +14,7 @@ import zlib
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from dissector.errors import DecodeError, EncodeError
+from dissector.errors import DecodeError, EncodeError, ProblemKind
 from dissector.protocol.records.limits import DEFAULT, Budget
 from dissector.protocol.records.lz4_header import (
     LONGEST_HEADER,
@@ -42,10 +42,12 @@ class Decompressed(NamedTuple):
     Attributes:
         data: The output, up to the error in the input; empty when a limit was exceeded.
         problem: The error, or None.
+        kind: `limit` if a limit was exceeded.
     """
 
     data: bytes
     problem: str | None
+    kind: ProblemKind = ""
 
 
 class CompressionCodec(NamedTuple):
@@ -269,9 +271,8 @@ def decompress(
             size += len(chunk)
             if size > allowed:
                 budget.output_bytes -= allowed
-                return Decompressed(
-                    b"", f"{codec.name} data of {len(data)} bytes gives more than {allowed}"
-                )
+                message = f"{codec.name} data of {len(data)} bytes gives more than {allowed}"
+                return Decompressed(b"", message, "limit")
             chunks.append(chunk)
     except DecodeError as error:
         problem = error.what

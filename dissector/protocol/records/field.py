@@ -114,7 +114,8 @@ def _drop_excess_records(batches: Iterable[Batch], budget: Budget) -> None:
         if dropped > 0 and not isinstance(batch, UnreadBatch):
             del batch.records[remaining:]
             message = f"{dropped} more records: the field has more than {budget.max_records}"
-            batch.problems.append(Problem(message, f"records[{index}].records", batch.position))
+            problem = Problem(message, f"records[{index}].records", batch.position, "limit")
+            batch.problems.append(problem)
         remaining -= len(batch.records)
 
 
@@ -129,7 +130,8 @@ def _read_next(data: bytes, start: int, path: str, budget: Budget) -> tuple[Batc
         return _unread_batch(data, start, len(data), f"{path}.batch_length", message, start + 8)
     if budget.records <= 0:
         message = f"the field has more than {budget.max_records} records; the rest is not read"
-        return _unread_batch(data, start, len(data), path, message, start)
+        problem = Problem(message, path, start, "limit")
+        return UnreadBatch(data[start:], False, [problem], start), len(data)
     budget.records -= 1
     end = start + layout.LENGTH_END + length
     magic = data[start + layout.MAGIC_AT]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import struct
 from zlib import crc32
 
-from dissector.errors import DecodeError, Problem
+from dissector.errors import DecodeError, Problem, ProblemKind
 from dissector.protocol.records import layout
 from dissector.protocol.records.compression import CODEC_MASK, decompress
 from dissector.protocol.records.limits import Budget
@@ -94,7 +94,7 @@ class _Reader:
             name = "value"
             value, at = _bytes_at(data, at, end)
         except DecodeError as error:
-            self._add(error.what, f"{_message_path(path, index)}.{name}", error.position)
+            self._add(error.what, f"{_message_path(path, index)}.{name}", error.position, "length")
         else:
             if at != end:
                 self._add(f"{end - at} bytes left after the value", _message_path(path, index), at)
@@ -105,11 +105,13 @@ class _Reader:
         """Read the messages inside a wrapper, with absolute offsets and their timestamps."""
         number = wrapper.attributes & CODEC_MASK
         if depth > self._budget.limits.max_nesting:
-            self._add(f"message sets are nested deeper than {depth - 1}", path, 0)
+            self._add(f"message sets are nested deeper than {depth - 1}", path, 0, "limit")
             return [wrapper]
-        data, problem = decompress(number, wrapper.value or b"", self._budget, magic=wrapper.magic)
+        data, problem, kind = decompress(
+            number, wrapper.value or b"", self._budget, magic=wrapper.magic
+        )
         if problem:
-            self._add(problem, f"{path}.value", None)
+            self._add(problem, f"{path}.value", None, kind)
         inner = self._set(data, f"{path}.records", is_damaged=problem is not None)
         return self._absolute(wrapper, inner, path, depth)
 
@@ -122,7 +124,7 @@ class _Reader:
             if self._budget.records <= 0:
                 limit = self._budget.max_records
                 message = f"the field has more than {limit} records; the rest is not read"
-                self._add(message, path, at)
+                self._add(message, path, at, "limit")
                 return messages
             size = int.from_bytes(data[at + 8 : at + layout.LENGTH_END], "big", signed=True)
             end = at + layout.LENGTH_END + size
@@ -170,13 +172,13 @@ class _Reader:
                 out.append(record)
         return out
 
-    def _add(self, message: str, path: str, position: int | None) -> None:
+    def _add(self, message: str, path: str, position: int | None, kind: ProblemKind = "") -> None:
         """Add a problem; a position inside a wrapper becomes part of its text."""
         if self.compressed_at is not None:
             if position:
                 message = f"{message} (byte {position} of the decompressed messages)"
             position = self.compressed_at
-        self.problems.append(Problem(message, path, position))
+        self.problems.append(Problem(message, path, position, kind))
 
 
 def _message_path(path: str, index: int | None) -> str:

@@ -78,7 +78,7 @@ class InlineDecompressor:
             if end >= 0:
                 budget.output_bytes -= end - at
                 return end
-        data, problem = decompress(number, bytes(payload), budget, magic=magic)
+        data, problem, _ = decompress(number, bytes(payload), budget, magic=magic)
         return INVALID if problem else _write(data, target, at)
 
     def _way(self, number: int) -> _Decoder:

@@ -10,7 +10,7 @@ import pytest
 from construct import Container
 
 from dissector.protocol import compiled, wire
-from dissector.protocol.compiled import FALLBACK_ERRORS, EncodeFallback, read_tags
+from dissector.protocol.compiled import FALLBACK_ERRORS, CodecFallback, read_tags
 
 
 @pytest.mark.parametrize("value", [0x80, 0x3FFF, 0x4000, 2**21, 2**28, 2**32 - 1])
@@ -67,7 +67,7 @@ def test_no_tag_section(data: str) -> None:
 
 @pytest.mark.parametrize("unknown", [None, [], {"1": b""}, {1: "x"}, {-1: b""}, {2**32: b""}])
 def test_no_tag_section_to_write(unknown: Any) -> None:
-    with pytest.raises(EncodeFallback):
+    with pytest.raises(CodecFallback):
         compiled.tags_bytes({}, {"unknown_tags": unknown})
 
 
@@ -85,9 +85,9 @@ def test_odd_values() -> None:
     assert compiled.boolean(2) == 2
     for call in (compiled.plain_bytes, compiled.plain_list, compiled.text_bytes):
         assert call(None) is None
-        with pytest.raises(EncodeFallback):
+        with pytest.raises(CodecFallback):
             call(1.5)
-    with pytest.raises(EncodeFallback):
+    with pytest.raises(CodecFallback):
         compiled.boolean(1.0)
 
 
@@ -99,7 +99,7 @@ def test_streams() -> None:
     assert stream.tell() == 2
 
     def misfit(*_: Any) -> Any:
-        raise EncodeFallback
+        raise CodecFallback
 
     assert compiled.parse_by(misfit, stream, lambda again, *_: again.read()) == b"c"
     out = io.BytesIO()

@@ -99,7 +99,7 @@ def _worker(stage: Stage, folder: Path, port: int) -> Iterator[None]:
 
 
 def _asked(port: int, method: str, path: str, settings: object = None) -> bool:
-    """Tell whether a worker does what it is asked for; wait a moment if not."""
+    """Return whether a worker carries out its request; wait a moment if not."""
     body = json.dumps(settings).encode() if settings else None
     with closing(HTTPConnection("127.0.0.1", port, timeout=30)) as worker:
         try:
@@ -113,6 +113,6 @@ def _asked(port: int, method: str, path: str, settings: object = None) -> bool:
 
 
 def _has(sink: Path, lines: str) -> bool:
-    """Tell whether all lines have come; wait a moment if not."""
+    """Return whether all lines have come; wait a moment if not."""
     came = sink.read_text(encoding="utf-8") if sink.exists() else ""
     return sorted(came.split("\n")) == sorted(lines.split("\n")) or Event().wait(_PAUSE_S)

@@ -1,4 +1,4 @@
-"""Three nodes: what brokers and controllers say among themselves, leader changes, a move."""
+"""Three nodes: traffic among brokers and controllers, leader changes, a reassignment."""
 
 from __future__ import annotations
 

@@ -58,12 +58,12 @@ def member(stage: Stage, name: str, **settings: Any) -> KafkaConsumer:
 
 
 def poll(reader: KafkaConsumer, got: list[Any]) -> int:
-    """Poll once into `got`; tell how many records there are now."""
+    """Poll once into `got`; return the number of its records."""
     for records in reader.poll(timeout_ms=100).values():
         got.extend(records)
     return len(got)
 
 
 def both(*members: KafkaConsumer) -> bool:
-    """Tell whether all have partitions."""
+    """Return whether all have partitions."""
     return all(each.assignment() for each in members)

@@ -215,7 +215,7 @@ def static_members(stage: Stage) -> None:
 
     first, second = member("first"), member("second")
     until("both members to be assigned", assigned(first, second))
-    second.close()  # a static member does not say that it leaves
+    second.close()  # a static member sends no LeaveGroup
     second = member("second")
     until("the second member to be back", assigned(first, second))
     twin = member("second")

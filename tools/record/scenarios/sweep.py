@@ -1,5 +1,5 @@
 """
-Every version of every API that real brokers and controllers offer, said by a client of our own.
+Every version of every API that real brokers and controllers offer, sent by our own client.
 
 The clients of other scenarios speak the newest version they share with the broker; here each one is
 on the wire. Requests mean something where that is cheap: topics exist, groups are joined,
@@ -169,7 +169,7 @@ def new(speaker: Speaker) -> None:
 
 @_sweep(
     "zookeeper",
-    "Every version of what controllers told brokers before KRaft: LeaderAndIsr, StopReplica, "
+    "Every version of controllers' requests to brokers before KRaft: LeaderAndIsr, StopReplica, "
     "UpdateMetadata, ControlledShutdown",
     kafka39=WITH_ZOOKEEPER,
 )

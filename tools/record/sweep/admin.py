@@ -1,4 +1,4 @@
-"""The sweep's fifth part: what administrators ask of a broker, and every way to say hello."""
+"""Sweep of administrators' requests, and of the handshakes of a connection."""
 
 from __future__ import annotations
 
@@ -155,15 +155,15 @@ def acls(speaker: Speaker) -> None:
 
 
 def cluster(speaker: Speaker) -> None:
-    """Ask about the cluster; ask it for changes that it must refuse; tell it metrics."""
+    """Describe the cluster, request changes that it must refuse, and push telemetry."""
     speaker.every(DESCRIBE_CLUSTER, include_cluster_authorized_operations=True)
     metadata_log = [{"topic_name": "__cluster_metadata", "partitions": [{"partition_index": 0}]}]
     speaker.every(DESCRIBE_QUORUM, topics=metadata_log)
-    told = speaker.say(API_VERSIONS, 3, **SOFTWARE)
-    assert told is not None, "nobody answers ApiVersions"
+    response = speaker.say(API_VERSIONS, 3, **SOFTWARE)
+    assert response is not None, "nobody answers ApiVersions"
     same = [
         {"feature": each.name, "max_version_level": each.max_version_level, "upgrade_type": 1}
-        for each in told.finalized_features
+        for each in response.finalized_features
     ]
     speaker.every(UPDATE_FEATURES, feature_updates=same, validate_only=True)
     unknown = [{"feature": "sweep.version", "max_version_level": 1, "upgrade_type": 1}]
@@ -173,11 +173,11 @@ def cluster(speaker: Speaker) -> None:
     endpoint = [{"name": "CONTROLLER", "host": "127.0.0.1", "port": 9}]
     speaker.every(ADD_RAFT_VOTER, **stranger, timeout_ms=1000, listeners=endpoint)
     speaker.every(REMOVE_RAFT_VOTER, **stranger)
-    # Not offered without a plugin that takes the metrics, answered all the same.
-    told = speaker.say(GET_TELEMETRY, 0)
-    if told is not None:
-        who = {"client_instance_id": told.client_instance_id}
-        subscription = {"subscription_id": told.subscription_id, "terminating": True}
+    # Offered only with a plugin for metrics, but a broker without one responds too.
+    subscriptions = speaker.say(GET_TELEMETRY, 0)
+    if subscriptions is not None:
+        who = {"client_instance_id": subscriptions.client_instance_id}
+        subscription = {"subscription_id": subscriptions.subscription_id, "terminating": True}
         speaker.say(PUSH_TELEMETRY, 0, **who, **subscription)
 
 

@@ -42,7 +42,7 @@ NOT_YET = {
 
 
 class DisagreementError(Exception):
-    """Kafka's bytes are not what our declarations say."""
+    """Kafka's bytes do not match our declarations."""
 
 
 class Speaker:
@@ -53,9 +53,9 @@ class Speaker:
     noted in `unanswered`.
 
     Attributes:
-        offered: The versions that the listener's ApiVersions response tells, by API key.
-        answered: Every (API key, version) that was answered.
-        unanswered: Every other one that was asked, and what happened.
+        offered: The versions in the listener's ApiVersions response, by API key.
+        answered: Every (API key, version) with a response.
+        unanswered: Every other one that was sent, and what happened.
     """
 
     def __init__(self, address: str, login: tuple[str, str] | None = None) -> None:
@@ -82,7 +82,7 @@ class Speaker:
     def __exit__(
         self, kind: type[BaseException] | None, error: object, trace: TracebackType | None
     ) -> None:
-        """Close the connections; raise what disagreed, say what was not answered."""
+        """Close the connections; raise mismatches, report requests without a response."""
         for connection in self._open.values():
             connection.close()
         for (key, version), what in sorted(self.unanswered.items()):
@@ -126,7 +126,7 @@ class Speaker:
         return self.turn(key, sys.maxsize, **fields)
 
     def rest(self, keys: Iterable[int]) -> None:
-        """Say what is offered of these APIs and was not asked yet, with nothing in it."""
+        """Send the offered versions of these APIs that were not sent yet, with empty fields."""
         for key in keys:
             for version in self.versions(key):
                 if (key, version) not in self.answered and (key, version) not in self.unanswered:
@@ -134,7 +134,7 @@ class Speaker:
 
     def say(self, key: int, version: int, /, **fields: Any) -> Container | None:
         """
-        Say a request and wait for its answer, again while the broker is not ready to tell.
+        Send a request and wait for its response; retry while the broker is not ready.
 
         Args:
             key: Of the API, offered or not.

@@ -256,7 +256,7 @@ def streams(speaker: Speaker, version: int, topic: str, group: str) -> None:
 
 
 def _describe_topology(speaker: Speaker, who: dict[str, str], topic: str) -> None:
-    """Send what the application looks like, as a member that is asked for it does (KIP-1331)."""
+    """Send the topology's description, as a member does at the coordinator's request (KIP-1331)."""
 
     def node(name: str, kind: int, *successors: str, **more: Any) -> dict[str, Any]:
         fields = {"source_topics": [], "sink_topic": None, "stores": []}

@@ -1,4 +1,4 @@
-"""The sweep's sixth part: what brokers and controllers say on a controller's listener (KRaft)."""
+"""Sweep of the requests of brokers and controllers to a controller's listener (KRaft)."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def quorum(speaker: Speaker, topic: tuple[str, UUID], snapshot: tuple[int, int])
     """
     Say every version that a controller offers.
 
-    A guest registers as a broker, so that what brokers alone may say is believed.
+    A guest registers as a broker, so that the controller accepts requests of brokers.
 
     Args:
         speaker: With the controller's listener.
@@ -80,7 +80,7 @@ def _described(speaker: Speaker) -> Container:
 
 
 def _raft(speaker: Speaker, log: Container) -> None:
-    """Ask for votes that are not given, tell of leaders that are known, or long gone."""
+    """Request votes that are refused; announce leaders of the current and of old epochs."""
 
     def of(**fields: Any) -> dict[str, Any]:
         return {"topics": [{"topic_name": _LOG, "partitions": [{"partition_index": 0, **fields}]}]}
@@ -168,15 +168,15 @@ def _broker(speaker: Speaker, topic: str, topic_id: UUID) -> None:
 
 def _features(speaker: Speaker) -> list[dict[str, Any]]:
     """List the features that this release has."""
-    told = speaker.newest(API_VERSIONS, **SOFTWARE)
-    assert told is not None, "nobody answers ApiVersions"
+    response = speaker.newest(API_VERSIONS, **SOFTWARE)
+    assert response is not None, "nobody answers ApiVersions"
     return [
         {
             "name": each.name,
             "min_supported_version": each.min_version,
             "max_supported_version": each.max_version,
         }
-        for each in told.supported_features
+        for each in response.supported_features
     ]
 
 

@@ -28,7 +28,7 @@ _SHARE_COORDINATOR = 2
 
 
 def share(speaker: Speaker) -> None:
-    """Say every version of what the members of share groups and their administrators say."""
+    """Send every version of the requests of share groups' members and administrators."""
     topic_id = create_topics(speaker, _TOPIC)[_TOPIC]
     for number in speaker.rounds(*_MEMBER_KEYS):
         produce(speaker, speaker.versions(PRODUCE)[-1], _TOPIC, topic_id, records())
@@ -36,7 +36,7 @@ def share(speaker: Speaker) -> None:
 
 
 def state(speaker: Speaker) -> None:
-    """Say every version of what brokers say to keep the state of share groups."""
+    """Send every version of the brokers' requests that persist the state of share groups."""
     topic_id = create_topics(speaker, _STATE_TOPIC)[_STATE_TOPIC]
     for number in speaker.rounds(*_STATE_KEYS):
         _state(speaker, number, topic_id)

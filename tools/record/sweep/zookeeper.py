@@ -1,5 +1,5 @@
 """
-The sweep's last part: what controllers told brokers before KRaft, said to a broker of that kind.
+Sweep of the requests from controllers to brokers before KRaft, sent to such a broker.
 
 LeaderAndIsr, StopReplica, UpdateMetadata and ControlledShutdown are answered only where ZooKeeper
 holds the cluster's metadata, which Kafka 3.9 is the last release to do.
@@ -102,7 +102,7 @@ def speaking(address: str) -> Speaker:
 
 
 def zookeeper(speaker: Speaker, node: Node) -> None:
-    """Say every version of what a controller told, and ask it for a shutdown."""
+    """Send every version of a controller's requests to a broker, and of ControlledShutdown."""
     me = node.address.node_id
     controller = {"controller_id": me, "controller_epoch": 1}
     for version in speaker.versions(LEADER_AND_ISR):

@@ -119,9 +119,9 @@ def test_control_records_are_named(kind: int, name: str) -> None:
 def test_a_control_record_without_a_key_is_a_problem() -> None:
     batch = only(batch_bytes(ONE, attributes=0x20))
     assert batch.records[0].control_type == "unknown control type"
-    assert batch.problems == [
-        Problem("key of a control record is shorter than 4 bytes", "records[0].records[0].key", 61)
-    ]
+    what = "key of a control record is shorter than 4 bytes"
+    path = "records[0].records[0].key"
+    assert batch.problems == [Problem(what, path, 61, "control_key")]
 
 
 def test_a_client_s_record_has_no_control_type() -> None:
@@ -166,7 +166,8 @@ def test_a_bad_batch_is_kept_with_its_problem(
     data = batch_bytes(bytes.fromhex(payload), attributes=attributes, count=count)
     batch = only(data)
     assert batch.base_offset == 100
-    assert batch.problems == [Problem(what, f"records[0]{path}", position)]
+    kind = "trailing" if "left after" in what else ""
+    assert batch.problems == [Problem(what, f"records[0]{path}", position, kind)]
     assert build_records([batch]) == data
 
 
@@ -177,7 +178,7 @@ def test_problems_inside_compressed_records_say_where() -> None:
     assert batch.problems == [Problem(what, "records[0].records[1].key", 61)]
     payload = compress(1, ONE + b"xyz")
     assert only(batch_bytes(payload, attributes=1)).problems == [
-        Problem("3 bytes left after the last of 1 records", "records[0].records", 61)
+        Problem("3 bytes left after the last of 1 records", "records[0].records", 61, "trailing")
     ]
 
 

@@ -42,20 +42,20 @@ def limited(size: int) -> Budget:
 @pytest.mark.parametrize("size", SIZES)
 def test_round_trip(number: int, size: int) -> None:
     data = sample(size)
-    assert decompress(number, compress(number, data)) == (data, None)
+    assert decompress(number, compress(number, data))[:2] == (data, None)
 
 
 @pytest.mark.parametrize("number", REAL)
 @pytest.mark.parametrize("magic", [0, 1])
 def test_round_trip_of_old_magics(number: int, magic: int) -> None:
     data = sample(100_000)
-    assert decompress(number, compress(number, data, magic=magic), magic=magic) == (data, None)
+    assert decompress(number, compress(number, data, magic=magic), magic=magic)[:2] == (data, None)
 
 
 @pytest.mark.parametrize("number", REAL)
 def test_several_streams_in_one(number: int) -> None:
     data = b"".join(compress(number, part) for part in (b"one ", b"", sample(70_000), b" end"))
-    assert decompress(number, data) == (b"one " + sample(70_000) + b" end", None)
+    assert decompress(number, data)[:2] == (b"one " + sample(70_000) + b" end", None)
 
 
 @given(number=st.sampled_from(sorted(CODECS)), data=st.binary(max_size=2000))
@@ -77,7 +77,7 @@ def test_any_bytes_round_trip(number: int, data: bytes) -> None:
     ],
 )
 def test_what_other_writers_write(name: str, data: bytes) -> None:
-    assert decompress(CODEC_IDS[name], data) == (b"hello", None)
+    assert decompress(CODEC_IDS[name], data)[:2] == (b"hello", None)
 
 
 def test_more_lz4_blocks_and_snappy_chunks_than_others_allow() -> None:
@@ -99,10 +99,10 @@ def test_only_magic_0_forgives_the_lz4_header_checksum() -> None:
     lz4_id = CODEC_IDS["lz4"]
     old = compress(lz4_id, b"hello", magic=0)
     assert old != compress(lz4_id, b"hello")
-    assert decompress(lz4_id, old, magic=0) == (b"hello", None)
-    assert decompress(lz4_id, old + old, magic=0) == (b"hellohello", None)
-    assert decompress(lz4_id, compress(lz4_id, b"hello"), magic=0) == (b"hello", None)
-    assert decompress(lz4_id, old, magic=1) == (b"", "lz4: headerChecksum_invalid")
+    assert decompress(lz4_id, old, magic=0)[:2] == (b"hello", None)
+    assert decompress(lz4_id, old + old, magic=0)[:2] == (b"hellohello", None)
+    assert decompress(lz4_id, compress(lz4_id, b"hello"), magic=0)[:2] == (b"hello", None)
+    assert decompress(lz4_id, old, magic=1)[:2] == (b"", "lz4: headerChecksum_invalid")
 
 
 @pytest.mark.parametrize("number", REAL)
@@ -110,19 +110,19 @@ def test_cut_off_input_gives_what_there_is_and_says_so(number: int) -> None:
     data = sample(300_000)
     packed = compress(number, data)
     for cut in (1, 2, 3, 10, len(packed) // 2, len(packed) - 1):
-        out, problem = decompress(number, packed[:cut])
+        out, problem, _ = decompress(number, packed[:cut])
         assert problem
         assert data.startswith(out)
 
 
 def test_an_lz4_frame_that_is_only_a_header() -> None:
     header = compress(CODEC_IDS["lz4"], b"hello", magic=0)[:7]
-    assert decompress(CODEC_IDS["lz4"], header, magic=0) == (b"", "lz4 frame ends early")
+    assert decompress(CODEC_IDS["lz4"], header, magic=0)[:2] == (b"", "lz4 frame ends early")
 
 
 @pytest.mark.parametrize("number", REAL)
 def test_bytes_behind_the_end_are_a_problem_but_the_data_is_kept(number: int) -> None:
-    out, problem = decompress(number, compress(number, b"hello") + b"junk")
+    out, problem, _ = decompress(number, compress(number, b"hello") + b"junk")
     assert out == b"hello"
     assert problem
 
@@ -158,7 +158,7 @@ BOMBS = {
 def test_a_bomb_stops_at_the_limit(name: str) -> None:
     budget = limited(1 << 20)
     tracemalloc.start()
-    out, problem = decompress(CODEC_IDS[name], BOMBS[name], budget)
+    out, problem, _ = decompress(CODEC_IDS[name], BOMBS[name], budget)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert out == b""
@@ -170,7 +170,7 @@ def test_a_bomb_stops_at_the_limit(name: str) -> None:
 
 def test_a_ratio_beyond_the_limit_stops() -> None:
     budget = Budget(Limits(max_ratio=100, free_bytes=1000))
-    out, problem = decompress(CODEC_IDS["gzip"], gzip.compress(bytes(1 << 20)), budget)
+    out, problem, _ = decompress(CODEC_IDS["gzip"], gzip.compress(bytes(1 << 20)), budget)
     assert out == b""
     assert problem is not None
     assert "gives more than" in problem
@@ -186,7 +186,7 @@ def test_an_honest_batch_of_equal_values_is_no_bomb() -> None:
 def test_a_snappy_block_that_lies_about_its_size_allocates_nothing(size: int) -> None:
     declared = bytes(size >> 7 * i & 0x7F | (0x80 if size >> 7 * (i + 1) else 0) for i in range(5))
     tracemalloc.start()
-    out, problem = decompress(CODEC_IDS["snappy"], declared.rstrip(b"\0") + b"x" * 1000)
+    out, problem, _ = decompress(CODEC_IDS["snappy"], declared.rstrip(b"\0") + b"x" * 1000)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert out == b""
@@ -207,11 +207,11 @@ def test_a_snappy_block_that_lies_about_its_size_allocates_nothing(size: int) ->
 )
 def test_many_small_streams_are_no_copies_of_the_rest(number: int, unit: bytes) -> None:
     data = (XERIAL if number == 2 else b"") + unit * 40_000
-    assert decompress(number, data) == (b"", None)
+    assert decompress(number, data)[:2] == (b"", None)
 
 
 def test_unknown_codec() -> None:
     assert codec_name(0x1D) == "codec 5"
-    assert decompress(5, b"abc") == (b"", "codec 5 is unknown")
+    assert decompress(5, b"abc")[:2] == (b"", "codec 5 is unknown")
     with pytest.raises(EncodeError, match="codec 6 is unknown"):
         compress(6, b"")

@@ -90,9 +90,8 @@ def test_a_wrapper_in_a_wrapper_is_read_and_a_third_is_not() -> None:
     assert facts(batch) == [(10, 1000, b"a"), (11, 1000, b"b")]
     batch = only(wrapper(second, offset=11))
     assert [record.value for record in batch.records] != [b"a", b"b"]
-    assert batch.problems == [
-        Problem("message sets are nested deeper than 2", "records[0].records[0].records[0]", 26)
-    ]
+    path = "records[0].records[0].records[0]"
+    assert batch.problems == [Problem("message sets are nested deeper than 2", path, 26, "limit")]
 
 
 def test_a_wrapper_that_has_no_value_is_a_message() -> None:
@@ -147,7 +146,8 @@ def test_a_bad_message_is_kept_with_its_problem(
     data: bytes, what: str, path: str, position: int
 ) -> None:
     batch, after = parse_records(data + PLAIN)
-    assert batch.problems == [Problem(what, f"records[0]{path}", position)]
+    kind = "length" if what.startswith(("length ", "message ends early")) else ""
+    assert batch.problems == [Problem(what, f"records[0]{path}", position, kind)]
     assert after.problems == []
     assert batch.to_bytes() == data
 
