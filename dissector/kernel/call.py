@@ -5,6 +5,8 @@ A *kernel* is a Python function in a small subset of the language: integers, ind
 and `for range`. `tools.kernels` compiles it, with all that it calls, into the extension module of
 its package; without that module the same function runs as Python.
 
+Arrays that belong together are the fields of a NamedTuple, so that a kernel has few parameters.
+
 As Python a kernel gets its arrays as memoryviews, whose items are Python integers. So it may index
 arrays and take their `len`, and may use nothing else of numpy. It may use integer constants and
 functions marked with `device_function`; it must not raise, and must not create anything but
@@ -96,8 +98,11 @@ def _to_python(argument: Any) -> Any:
     Return an argument for a kernel that runs as Python: a memoryview, or a Python integer.
 
     Raises:
-        TypeError: The argument is neither an integer nor a C-contiguous array.
+        TypeError: The argument is neither an integer, nor a C-contiguous array, nor a NamedTuple of
+            these.
     """
+    if isinstance(argument, tuple):
+        return type(argument)(*map(_to_python, argument))
     if not isinstance(argument, np.ndarray):
         return operator.index(argument)
     memory = (argument if argument.dtype != np.bool_ else argument.view(np.uint8)).data

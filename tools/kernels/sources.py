@@ -78,6 +78,17 @@ class Module:
             return tuple(map(int, value))
         raise KeyError(f"{self.name}: {name} is neither a number nor a function to compile")
 
+    def find_class(self, name: str) -> tuple[str, ast.ClassDef] | None:
+        """Return the place and the definition of a class of the project; None if it is none."""
+        found = self._definitions.get(name)
+        if isinstance(found, ast.ClassDef):
+            return f"{self.name}.{name}", found
+        if isinstance(found, ast.ImportFrom):
+            original = next(a.name for a in found.names if (a.asname or a.name) == name)
+            source = module(found.module or "")
+            return source.find_class(original) if source is not None else None
+        return None
+
     def _value(self, name: str) -> Any:
         found = self._definitions.get(name)
         if found is None:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tools.kernels.sources import Function, Module
-from tools.kernels.types import ANY_COLUMN, Array, Type, c_type, of_annotation
+from tools.kernels.types import ANY_COLUMN, Array, Struct, Type, c_type, of_annotation
 
 INT64_MIN = -(2**63)
 
@@ -51,10 +51,12 @@ class Unit:
     written: list[str] = field(default_factory=list)
     declared: list[str] = field(default_factory=list)
     known: dict[tuple[str, tuple[str, ...]], Specialised] = field(default_factory=dict)
+    structs: dict[str, Struct] = field(default_factory=dict)
 
     def specialise(self, function: Function, arguments: Sequence[Type] = ()) -> Specialised:
         """Return a function compiled for some types of arguments, translated at the first call."""
         kinds = parameter_types(function, arguments)
+        self.structs.update((each.name, each) for each in kinds if isinstance(each, Struct))
         generic = tuple(
             each.name
             for each, parameter in zip(kinds, function.tree.args.args, strict=True)
@@ -77,7 +79,8 @@ class Specialised:
         function: The function.
         name: Its name in Cython.
         parameters: The types of its parameters.
-        written: Names of parameters that it writes to, itself or through others.
+        written: Names of parameters that it writes to, itself or through others; of a struct the
+            name with that of the array: `tables.rows`.
     """
 
     function: Function
@@ -88,7 +91,7 @@ class Specialised:
     @property
     def returns(self) -> Type:
         """The type of its result."""
-        return of_annotation(self.function.tree.returns)
+        return of_annotation(self.function.tree.returns, self.function.module.find_class)
 
 
 def parameter_types(function: Function, arguments: Sequence[Type]) -> list[Type]:
@@ -96,7 +99,12 @@ def parameter_types(function: Function, arguments: Sequence[Type]) -> list[Type]
     parameters = function.tree.args.args
     kinds: list[Type] = []
     for i, each in enumerate(parameters):
-        kinds.append(arguments[i] if _is_generic(each) else of_annotation(each.annotation))
+        is_generic = _is_generic(each)
+        kinds.append(
+            arguments[i]
+            if is_generic
+            else of_annotation(each.annotation, function.module.find_class)
+        )
     if arguments and kinds[: len(arguments)] != list(arguments):
         raise TypeError(f"{function.place} takes {kinds}, not {list(arguments)}")
     return kinds
@@ -156,12 +164,26 @@ class _Translation(ast.NodeTransformer):
             self._types[name] = kind
             if name in self._locals:
                 self._locals[name] = kind
-            if isinstance(value, ast.Name):
-                self._roots[name] = self._roots.get(value.id, value.id)
+            root = self._root(value)
+            if root:
+                self._roots[name] = root
+
+    def _root(self, value: ast.expr) -> str:
+        """Return the parameter, or the array of a struct, that an expression names."""
+        if isinstance(value, ast.Name):
+            return self._roots.get(value.id, value.id)
+        if isinstance(value, ast.Attribute) and isinstance(value.value, ast.Name):
+            return f"{value.value.id}.{value.attr}"
+        return ""
 
     def _type(self, value: ast.expr) -> Type:
         if isinstance(value, ast.Name):
             return self._types.get(value.id, 1)
+        if isinstance(value, ast.Attribute):
+            struct = self._type(value.value)
+            if not isinstance(struct, Struct):
+                raise TypeError(f"{self._place(value)}: {ast.unparse(value.value)} has no arrays")
+            return struct.field(value.attr)
         if isinstance(value, ast.IfExp):
             return self._type(value.body)
         return 1
@@ -240,8 +262,14 @@ class _Translation(ast.NodeTransformer):
         return found
 
     def _mark_written(self, array: ast.expr) -> None:
-        if isinstance(array, ast.Name):
-            self._target.written.add(self._roots.get(array.id, array.id))
+        root = self._root(array)
+        if root:
+            self._target.written.add(root)
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
+        """Name an array of a struct."""
+        self._type(node)
+        return ast.Attribute(self.visit(node.value), node.attr, node.ctx)
 
     def visit_Call(self, node: ast.Call) -> ast.expr:
         """Call a function of the unit, or what stands for a function of Python."""
@@ -267,6 +295,10 @@ class _Translation(ast.NodeTransformer):
         for parameter, argument in zip(parameters, node.args, strict=False):
             if parameter.arg in called.written:
                 self._mark_written(argument)
+            for each in called.written:
+                owner, _, array = each.partition(".")
+                if array and owner == parameter.arg:
+                    self._mark_written(ast.Attribute(argument, array, ast.Load()))
         given = [self.visit(each) for each in node.args]
         missing = len(parameters) - len(given)
         own = _Translation(self._unit, called)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable
 from dataclasses import dataclass
 
 MAX_DIMENSIONS = 3
@@ -49,13 +50,49 @@ ARRAYS = {
 ANY_COLUMN = "AnyColumn"
 """Annotation of an array whose type the caller decides."""
 
-Type = Array | int
-"""An array, or how many integers: 1 for a number, more for a tuple, 0 for nothing."""
+
+@dataclass(frozen=True)
+class Struct:
+    """
+    A type of arrays that belong together: a NamedTuple in Python, passed by its address.
+
+    Attributes:
+        name: The place of its class, with underscores.
+        fields: The arrays by name, in order.
+    """
+
+    name: str
+    fields: tuple[tuple[str, Array], ...]
+
+    @property
+    def declaration(self) -> str:
+        """The struct of its arrays."""
+        fields = "".join(f"    {kind.name} {name}\n" for name, kind in self.fields)
+        return f"cdef struct {self.name}:\n{fields}"
+
+    def field(self, name: str) -> Array:
+        """
+        Return the type of one of its arrays.
+
+        Raises:
+            KeyError: It has no such array.
+        """
+        return dict(self.fields)[name]
 
 
-def of_annotation(annotation: ast.expr | None) -> Type:
+Type = Array | Struct | int
+"""An array, several of them, or how many integers: 1 for a number, more for a tuple, 0 for none."""
+
+
+def of_annotation(
+    annotation: ast.expr | None, find_class: Callable[[str], tuple[str, ast.ClassDef] | None]
+) -> Type:
     """
     Return the type that an annotation names.
+
+    Args:
+        annotation: The annotation.
+        find_class: Returns the place and the definition of a class of the project.
 
     Raises:
         KeyError: Kernels know no such type.
@@ -63,6 +100,8 @@ def of_annotation(annotation: ast.expr | None) -> Type:
     text = ast.unparse(annotation) if annotation is not None else ""
     if text in ARRAYS:
         return ARRAYS[text]
+    if isinstance(annotation, ast.Name) and (found := find_class(text)) is not None:
+        return _struct(*found)
     if text in ("int", "bool"):
         return 1
     if text == "None":
@@ -73,10 +112,24 @@ def of_annotation(annotation: ast.expr | None) -> Type:
     raise KeyError(f"{text or 'no annotation'} is no type that kernels know")
 
 
+def _struct(place: str, tree: ast.ClassDef) -> Struct:
+    """Return the type of a NamedTuple of arrays."""
+    fields = tuple(
+        (each.target.id, ARRAYS[ast.unparse(each.annotation)])
+        for each in tree.body
+        if isinstance(each, ast.AnnAssign) and isinstance(each.target, ast.Name)
+    )
+    if "NamedTuple" not in map(ast.unparse, tree.bases):
+        raise KeyError(f"{place} is no NamedTuple of arrays")
+    return Struct("_".join(["s", *place.split(".")]), fields)
+
+
 def c_type(kind: Type) -> str:
     """Return the type in Cython."""
     if isinstance(kind, Array):
         return kind.name
+    if isinstance(kind, Struct):
+        return f"{kind.name}*"
     if kind == 0:
         return "void"
     return "long long" if kind == 1 else f"({', '.join(['long long'] * kind)})"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tools.kernels.sources import Function, modules_with_kernels
 from tools.kernels.translate import Specialised, Unit
-from tools.kernels.types import ARRAYS, Array, Type
+from tools.kernels.types import ARRAYS, Array, Struct, Type, c_type
 
 _SOURCE = "SOURCE = "
 
@@ -19,7 +19,7 @@ def unit_text(package: str) -> str:
     unit = Unit()
     kernels = [each for module in modules_with_kernels(package) for each in module.kernels]
     entrances = [_entrance(unit.specialise(each)) for each in kernels]
-    structs = "\n".join(each.declaration for each in ARRAYS.values())
+    structs = "\n".join(each.declaration for each in (*ARRAYS.values(), *unit.structs.values()))
     text = "\n".join((PRELUDE.read_text(), structs, *unit.written, *entrances))
     return f"{text}\n{_SOURCE}{hashlib.sha256(text.encode()).hexdigest()!r}\n"
 
@@ -38,18 +38,14 @@ def _entrance(kernel: Specialised) -> str:
     """Return a Python function that takes the buffers of arrays, and runs without the GIL."""
     function = kernel.function
     names = [each.arg for each in function.tree.args.args]
-    arrays = [
-        (name, kind)
-        for name, kind in zip(names, kernel.parameters, strict=True)
-        if isinstance(kind, Array)
-    ]
-    declared = ", ".join(
-        name if isinstance(kind, Array) else f"long long {name}"
-        for name, kind in zip(names, kernel.parameters, strict=True)
-    )
+    parameters = list(zip(names, kernel.parameters, strict=True))
+    declared = ", ".join(f"long long {name}" if kind == 1 else name for name, kind in parameters)
+    arrays = [each for parameter in parameters for each in _arrays(*parameter)]
     lines = [f"def {entrance_name(function)}({declared}):"]
     lines += [f"    cdef Py_buffer views[{max(len(arrays), 1)}]", "    cdef int taken = 0"]
-    lines += [f"    cdef {kind.name} v_{name}" for name, kind in arrays]
+    lines += [
+        f"    cdef {c_type(kind).rstrip('*')} v_{name}" for name, kind in parameters if kind != 1
+    ]
     if kernel.returns:
         lines.append("    cdef long long result = 0")
     lines.append("    try:")
@@ -63,7 +59,7 @@ def _entrance(kernel: Specialised) -> str:
         lines.append(f"        v_{name}.p = <{kind.item}*>views[{i}].buf")
         lines += [f"        v_{name}.n{d} = views[{i}].shape[{d}]" for d in range(kind.ndim)]
     lines.append("        with nogil:")
-    arguments = ", ".join(_argument(*each) for each in zip(names, kernel.parameters, strict=True))
+    arguments = ", ".join(_argument(*each) for each in parameters)
     lines.append(f"            {'result = ' if kernel.returns else ''}{kernel.name}({arguments})")
     lines.append("    finally:")
     lines.append("        release(views, taken)")
@@ -73,5 +69,16 @@ def _entrance(kernel: Specialised) -> str:
     return "\n".join(lines) + "\n"
 
 
+def _arrays(name: str, kind: Type) -> list[tuple[str, Array]]:
+    """Return the arrays of a parameter, with the expressions that name them."""
+    if isinstance(kind, Array):
+        return [(name, kind)]
+    if isinstance(kind, Struct):
+        return [(f"{name}.{field}", array) for field, array in kind.fields]
+    return []
+
+
 def _argument(name: str, kind: Type) -> str:
+    if isinstance(kind, Struct):
+        return f"&v_{name}"
     return f"v_{name}" if isinstance(kind, Array) else name

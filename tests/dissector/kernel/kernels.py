@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import IntEnum
+from typing import NamedTuple
 
 from dissector.kernel import Kernel, device_function
 from dissector.kernel.arrays import I32, I64, U8, AnyColumn, I8Table, I64Cube, I64Table
@@ -21,6 +22,25 @@ SOME = (2, 3, 5)
 SET = frozenset({11, 13})
 SIZES = (0, 2, 4, 8)
 LEAST = -(1 << 63)
+
+
+class Sums(NamedTuple):
+    """Arrays that belong together."""
+
+    numbers: I64
+    table: I64Table
+    flags: U8
+
+
+@device_function
+def add_to_row(sums: Sums, row: int) -> None:
+    for i in range(len(sums.numbers)):
+        sums.table[row, i] += sums.numbers[i]
+
+
+@device_function
+def total_of(numbers: I64) -> int:
+    return numbers[0] + numbers[len(numbers) - 1]
 
 
 @device_function
@@ -149,3 +169,13 @@ def unpack(
 ) -> int:
     """Call a function of a library."""
     return call_decompressor(function, source, start, length, target, at, room)
+
+
+@Kernel
+def add_rows(sums: Sums, rows: int) -> int:
+    """Write to one array of a struct, and read the others."""
+    numbers = sums.numbers
+    for row in range(rows):
+        if sums.flags[row] != 0:
+            add_to_row(sums, row)
+    return total_of(sums.numbers) + numbers[0]

@@ -50,6 +50,17 @@ def test_tables_have_rows() -> None:
     assert rows.tolist() == [[0, 6, 0], [0, 0, 0]]
 
 
+def test_arrays_that_belong_together_are_one_argument(mode: str) -> None:
+    numbers, table = np.array([1, 2, 4]), np.zeros((3, 3), np.int64)
+    numbers.setflags(write=False)
+    sums = kernels.Sums(numbers, table, np.array([True, False, True]))
+    assert kernels.add_rows(sums, 3) == 1 + 4 + 1
+    assert table.tolist() == [[1, 2, 4], [0, 0, 0], [1, 2, 4]]
+    if mode == COMPILED:
+        with pytest.raises(TypeError, match=r"add_rows: sums\.table takes 2 dimensions"):
+            kernels.add_rows(sums._replace(table=np.zeros((3, 3), np.int32)), 3)
+
+
 def test_a_name_may_mean_one_array_or_another() -> None:
     first, second = np.array([1, 2], np.uint8), np.array([3], np.uint8)
     assert [kernels.choose(first, second, at) for at in range(3)] == [1, 2, 3]

@@ -98,6 +98,7 @@ def test_arrays_that_a_function_writes_to_are_known() -> None:
     assert written["walk"] == {"table", "cube", "rows"}
     assert written["move"] == {"target"}
     assert written["sums"] == set()
+    assert written["add_rows"] == {"sums.table"}
 
 
 @pytest.mark.parametrize("package", [*PACKAGES, "tests"])
