@@ -81,7 +81,7 @@ ctypedef int (*Decompressor)(const void*, void*, int, int) noexcept nogil
 ctypedef size_t (*ContextDecompressor)(void*, void*, size_t, const void*, size_t) noexcept nogil
 
 
-cdef int fill(Py_buffer* view, object array, bint writes, str codes, int ndim, str where) except -1:
+cdef int kk_fill(Py_buffer* view, object array, bint writes, str codes, int ndim, str where) except -1:
     """Take the buffer of an argument, if it is an array of the right type."""
     cdef int flags = PyBUF_C_CONTIGUOUS | PyBUF_FORMAT | (PyBUF_WRITABLE if writes else 0)
     try:
@@ -96,12 +96,12 @@ cdef int fill(Py_buffer* view, object array, bint writes, str codes, int ndim, s
     return 0
 
 
-cdef void release(Py_buffer* views, int count) noexcept:
+cdef void kk_release(Py_buffer* views, int count) noexcept:
     for i in range(count):
         PyBuffer_Release(&views[i])
 
 
-cdef int check(str where) except -1:
+cdef int kk_check(str where) except -1:
     """Raise the error of an index outside its array; only a checked build notices one."""
     line = kk_first_bad_line()
     kk_reset()

@@ -52,9 +52,8 @@ def _entrance(kernel: Specialised) -> str:
     for i, (name, kind) in enumerate(arrays):
         writes = name in kernel.written
         where = f"{function.tree.name}: {name}"
-        lines.append(
-            f"        fill(&views[{i}], {name}, {writes}, {kind.codes!r}, {kind.ndim}, {where!r})"
-        )
+        expected = f"{writes}, {kind.codes!r}, {kind.ndim}, {where!r}"
+        lines.append(f"        kk_fill(&views[{i}], {name}, {expected})")
         lines.append("        taken += 1")
         lines.append(f"        v_{name}.p = <{kind.item}*>views[{i}].buf")
         lines += [f"        v_{name}.n{d} = views[{i}].shape[{d}]" for d in range(kind.ndim)]
@@ -62,8 +61,8 @@ def _entrance(kernel: Specialised) -> str:
     arguments = ", ".join(_argument(*each) for each in parameters)
     lines.append(f"            {'result = ' if kernel.returns else ''}{kernel.name}({arguments})")
     lines.append("    finally:")
-    lines.append("        release(views, taken)")
-    lines.append(f"    check({function.place!r})")
+    lines.append("        kk_release(views, taken)")
+    lines.append(f"    kk_check({function.place!r})")
     if kernel.returns:
         lines.append("    return result")
     return "\n".join(lines) + "\n"

@@ -20,6 +20,7 @@ from dissector.capture.columns import (
 )
 from dissector.capture.formats.window_buffers import BufferPool
 from dissector.capture.tcp.reorder_buffer import ReorderBuffer, SegmentBytes
+from dissector.capture.tcp.waiting_columns import CARRIED_BYTES, ROWS
 
 CONNECTION, START, LENGTH, PACKET, TIME_NS, RELEASE = range(6)
 """Rows of `ChunkBuilder.wide`: columns of `Chunks`."""
@@ -64,34 +65,55 @@ class ChunkBuilder:
 
     Attributes:
         packet: The packet that is being processed.
-        count: Number of rows.
         wide: 64-bit columns of `Chunks`; there is room for more rows.
         narrow: 8-bit columns, likewise.
         barrier: The column of that name, likewise.
+        carry_over: The carry-over buffer; there is room for more bytes.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, counts: Int64s) -> None:
+        """Start a window; `counts` are the shared counters, see `waiting_columns`."""
         self.packet = 0
+        self._counts = counts
         self._buffers = BufferPool()
-        self._carry_over = bytearray()
         self._waiting: list[SegmentBytes] = []
         self._begin(_FIRST_ROWS)
+        self._begin_carry_over()
+
+    @property
+    def count(self) -> int:
+        """Number of rows."""
+        return int(self._counts[ROWS])
 
     def _begin(self, room: int) -> None:
-        self.count = 0
+        self._counts[ROWS] = 0
         self.wide: Int64s = self._buffers.acquire(np.int64, 6, room)
         self.narrow: Int8s = self._buffers.acquire(np.int8, 3, room)
         self.barrier: Int64s = self._buffers.acquire(np.int64, room, 2)
 
-    def reserve(self, room: int) -> None:
-        """Make room for this many more rows."""
+    def reserve(self, room: int, more: int = 0) -> None:
+        """Make room for this many more rows; if there is none, for some beyond these too."""
         old, count = (self.wide, self.narrow, self.barrier), self.count
         if count + room <= len(self.barrier):
             return
-        self._begin(max(2 * count, count + room))
-        self.count = count
+        self._begin(max(2 * count, count + room + more))
+        self._counts[ROWS] = count
         self.wide[:, :count], self.narrow[:, :count] = old[0][:, :count], old[1][:, :count]
         self.barrier[:count] = old[2][:count]
+
+    def _begin_carry_over(self) -> None:
+        self._counts[CARRIED_BYTES] = 0
+        self.carry_over: Bytes = np.empty(0, np.uint8)
+
+    def reserve_carry_over(self, room: int) -> None:
+        """Make room for so many more bytes in the carry-over buffer."""
+        used = int(self._counts[CARRIED_BYTES])
+        if used + room > len(self.carry_over):
+            wider: Bytes = self._buffers.acquire(
+                np.uint8, max(used + room, 2 * len(self.carry_over))
+            )
+            wider[:used] = self.carry_over[:used]
+            self.carry_over = wider
 
     def emit_data(self, reorder: ReorderState, side: int, segment: SegmentBytes) -> None:
         """Emit bytes of a segment that are next in their stream."""
@@ -100,8 +122,11 @@ class ChunkBuilder:
             return
         origin, start = IN_WINDOW, segment.start
         if segment.copied is not None:
-            origin, start = IN_CARRY_OVER, len(self._carry_over)
-            self._carry_over += segment.copied
+            self.reserve_carry_over(segment.captured)
+            origin, start = IN_CARRY_OVER, int(self._counts[CARRIED_BYTES])
+            end = start + segment.captured
+            self.carry_over[start:end] = np.frombuffer(segment.copied, np.uint8)
+            self._counts[CARRIED_BYTES] = end
         self._add(
             reorder, side, DATA, origin, start, segment.captured, segment.packet, segment.time_ns
         )
@@ -132,10 +157,11 @@ class ChunkBuilder:
         for segment in self._waiting:
             if not segment.released and segment.copied is None:
                 segment.copied = data[segment.start : segment.start + segment.captured].tobytes()
-        wide, narrow = self.wide[:, : self.count], self.narrow[:, : self.count]
+        count = self.count
+        wide, narrow = self.wide[:, :count], self.narrow[:, :count]
         chunks = Chunks(
             data=data,
-            carry_over=np.frombuffer(bytes(self._carry_over), dtype=np.uint8),
+            carry_over=self.carry_over[: int(self._counts[CARRIED_BYTES])],
             connection=wide[CONNECTION],
             side=narrow[SIDE],
             kind=narrow[KIND],
@@ -145,11 +171,11 @@ class ChunkBuilder:
             packet=wide[PACKET],
             time_ns=wide[TIME_NS],
             release=wide[RELEASE],
-            barrier=self.barrier[: self.count],
+            barrier=self.barrier[:count],
         )
-        self._carry_over = bytearray()
         self._waiting = []
         self._begin(_FIRST_ROWS)
+        self._begin_carry_over()
         return chunks
 
     def _add(
@@ -176,4 +202,4 @@ class ChunkBuilder:
         narrow[KIND, at] = kind
         narrow[ORIGIN, at] = origin
         self.barrier[at] = reorder.emitted
-        self.count += 1
+        self._counts[ROWS] = at + 1

@@ -1,16 +1,20 @@
 """
 Columns of the table of TCP connections, shared by compiled code and objects.
 
-While its segments come in order, a connection exists only as its row. It is *live*, materialised as
-a Python object, while something of it waits.
+A connection exists only as its row, and the segments that wait behind its holes as entries of a
+pool (`waiting_columns`). It is *live*, materialised as a Python object, while it has state that
+these can't hold.
 """
 
 from __future__ import annotations
 
-A_HIGH, A_LOW, B_HIGH, B_LOW, PORTS, FIRST_PACKET, FIRST_NS, LAST_NS, STATE = range(9)
-"""Columns of a connection. Addresses are signed here; `PORTS` is `a`'s * 2^16 + `b`'s."""
+A_HIGH, A_LOW, B_HIGH, B_LOW, PORTS, FIRST_PACKET, FIRST_NS, LAST_NS, STATE, WAITS = range(10)
+"""
+Columns of a connection. Addresses are signed here; `PORTS` is `a`'s * 2^16 + `b`'s; `WAITS` is the
+row of what waits behind its holes, 0 if nothing does.
+"""
 
-SIDES, SIDE = 9, 8
+SIDES, SIDE = 10, 8
 """First column of side 0, and number of columns of a side."""
 
 COLUMNS = SIDES + 2 * SIDE

@@ -11,26 +11,21 @@ from dissector.capture.tcp.connection_columns import (
     ANCHORED,
     B_HIGH,
     B_LOW,
-    BYTES,
     COLUMNS,
-    COUNTERS_AT,
-    CUT_BYTES,
     ENDED,
     ENDED_AT,
     FINISHED,
     FIRST,
-    GAPS,
-    GAPS_REMEMBERED,
+    FIRST_NS,
+    FIRST_PACKET,
     HAS_ACKED,
     HAS_ISN,
-    LATE_BYTES,
+    LAST_NS,
     LIVE,
     NETWORK_AT,
     NEXT,
     ORIENTED,
     PORTS,
-    RETRANSMITTED_BYTES,
-    RETRANSMITTED_SEGMENTS,
     SIDE,
     SIDE_FLAGS,
     SIDES,
@@ -39,8 +34,9 @@ from dissector.capture.tcp.connection_columns import (
 )
 from dissector.capture.tcp.connection_state import ACK, FIN, RESET_WINDOW_BYTES, SEQ_MASK
 from dissector.capture.tcp.stream_reassembler import FAR_BYTES
+from dissector.capture.tcp.tcp_arrays import SegmentArrays
 from dissector.kernel import device_function
-from dissector.kernel.arrays import I32, I64Table
+from dissector.kernel.arrays import I64Table
 
 ENDED_BY_FIN, ENDED_BY_RST = 1 << ENDED_AT, 2 << ENDED_AT
 """`fin` and `rst`, as indexes into `END_REASONS`, in the `STATE` column."""
@@ -74,25 +70,18 @@ def opens_connection(connections: I64Table, owner: int, other: int, seq: int) ->
 
 
 @device_function
-def start_connection(
-    connections: I64Table,
-    number: int,
-    network: int,
-    source: I64Table,
-    source_port: I32,
-    target: I64Table,
-    target_port: I32,
-    i: int,
-) -> None:
+def start_connection(connections: I64Table, number: int, segments: SegmentArrays, i: int) -> None:
     """Initialise the row of a connection that segment `i` opens."""
     for column in range(COLUMNS):
         connections[number, column] = 0
-    connections[number, A_HIGH] = source[i, 0]
-    connections[number, A_LOW] = source[i, 1]
-    connections[number, B_HIGH] = target[i, 0]
-    connections[number, B_LOW] = target[i, 1]
-    connections[number, PORTS] = source_port[i] << 16 | target_port[i]
-    connections[number, STATE] = network << NETWORK_AT | ORIENTED
+    connections[number, A_HIGH] = segments.source[i, 0]
+    connections[number, A_LOW] = segments.source[i, 1]
+    connections[number, B_HIGH] = segments.target[i, 0]
+    connections[number, B_LOW] = segments.target[i, 1]
+    connections[number, PORTS] = segments.source_port[i] << 16 | segments.target_port[i]
+    connections[number, STATE] = segments.network[i] << NETWORK_AT | ORIENTED
+    connections[number, FIRST_PACKET] = segments.packet[i]
+    connections[number, FIRST_NS] = connections[number, LAST_NS] = segments.time_ns[i]
 
 
 @device_function
@@ -113,76 +102,6 @@ def is_first_syn_ack(connections: I64Table, number: int, side: int) -> bool:
     if own != 0 or peer != ANCHORED:
         return False
     return bool(state & (ORIENTED | ENDED) == ORIENTED)
-
-
-@device_function
-def has_gap_ring(connections: I64Table, counters: I64Table, number: int, side: int) -> bool:
-    """Return whether a side's gaps have a row."""
-    row = connections[number, SIDES + SIDE * side + SIDE_FLAGS] >> COUNTERS_AT
-    return bool(counters[row, GAPS] != 0)
-
-
-@device_function
-def count_bytes(
-    connections: I64Table,
-    counters: I64Table,
-    gaps: I64Table,
-    number: int,
-    side: int,
-    length: int,
-    cut: int,
-) -> None:
-    """Advance a side by in-order bytes, and count those that the capture cut off."""
-    own = SIDES + SIDE * side
-    connections[number, own + NEXT] += length
-    connections[number, own + BYTES] += length - cut
-    if cut != 0:
-        row = connections[number, own + SIDE_FLAGS] >> COUNTERS_AT
-        ring = counters[row, GAPS]
-        at = gaps[ring, 0] % GAPS_REMEMBERED
-        counters[row, CUT_BYTES] += cut
-        gaps[ring, 0] += 1
-        gaps[ring, 1 + 2 * at] = connections[number, own + NEXT] - cut
-        gaps[ring, 2 + 2 * at] = connections[number, own + NEXT]
-
-
-@device_function
-def is_old(connections: I64Table, number: int, side: int, seq: int, length: int) -> bool:
-    """Return whether all bytes of a segment lie before the next one, near enough to be old."""
-    own = SIDES + SIDE * side
-    if not connections[number, own + SIDE_FLAGS] & ANCHORED:
-        return False
-    behind = (connections[number, own + NEXT] - seq) & SEQ_MASK
-    return bool(length <= behind <= FAR_BYTES)
-
-
-@device_function
-def count_old(
-    connections: I64Table,
-    counters: I64Table,
-    gaps: I64Table,
-    number: int,
-    side: int,
-    seq: int,
-    length: int,
-) -> None:
-    """Count the bytes of an old segment as late or retransmitted, as `LossCounters.count_old`."""
-    own = SIDES + SIDE * side
-    flags, next_seq = connections[number, own + SIDE_FLAGS], connections[number, own + NEXT]
-    start = next_seq - ((next_seq - seq) & SEQ_MASK)
-    end = start + length
-    if length == 1 and end == next_seq:
-        return  # a keep-alive
-    row = flags >> COUNTERS_AT
-    ring = counters[row, GAPS]
-    late = max(min(end, connections[number, own + FIRST]) - start, 0)
-    for gap in range(min(gaps[ring, 0], GAPS_REMEMBERED) if ring != 0 else 0):
-        first, last = gaps[ring, 1 + 2 * gap], gaps[ring, 2 + 2 * gap]
-        late += max(min(end, last) - max(start, first), 0)
-    counters[row, LATE_BYTES] += late
-    if length > late:
-        counters[row, RETRANSMITTED_SEGMENTS] += 1
-        counters[row, RETRANSMITTED_BYTES] += length - late
 
 
 @device_function

@@ -8,6 +8,7 @@ from typing import TypeAlias
 from dissector.capture.columns import NEVER
 from dissector.capture.tcp.chunk_builder import ReorderState
 from dissector.capture.tcp.stream_reassembler import START_WAIT_BYTES, Stream, is_near
+from dissector.capture.tcp.waiting_lists import MAX_STEPS
 
 FIN, SYN, RST, ACK = 1, 2, 4, 16
 
@@ -97,12 +98,13 @@ class LiveConnection:
 
     @property
     def fits_row(self) -> bool:
-        """Whether the columns of its row can represent it completely."""
-        return (
-            not self.is_pending
-            and self.reorder.emitted == (NEVER, NEVER)
-            and all(each.fin is None or each.has_data for each in self.streams)
-        )
+        """Whether its row, with a few waiting segments, can represent it completely."""
+        if not all(each.fin is None or (each.finished and each.has_data) for each in self.streams):
+            return False
+        waiting = [each for each in self.streams if each.buffer is not None]
+        if not waiting:
+            return self.reorder.emitted == (NEVER, NEVER)
+        return all(each.next is not None and each.waiting <= MAX_STEPS for each in waiting)
 
     def swap_sides(self) -> None:
         """Exchange the sides; nothing may have been released or wait."""

@@ -40,11 +40,16 @@ from dissector.capture.tcp.connection_columns import (
     SIDES,
     STATE,
     SYN_SEEN,
+    WAITS,
 )
 from dissector.capture.tcp.connection_state import FlowKey, LiveConnection
 from dissector.capture.tcp.connections import END_REASONS, Connection, ConnectionColumns, Endpoint
 from dissector.capture.tcp.loss_counters import LossCounterTable
 from dissector.capture.tcp.stream_reassembler import Stream
+from dissector.capture.tcp.tcp_arrays import StateArrays
+from dissector.capture.tcp.waiting_columns import CONNECTIONS, COUNTS
+from dissector.capture.tcp.waiting_lists import MAX_STEPS
+from dissector.capture.tcp.waiting_table import WaitingTable
 
 _ROW = Struct(f"={COLUMNS}q")
 _FIRST_ROWS = 16
@@ -58,17 +63,42 @@ class ConnectionTable(Sequence[Connection]):
     A `Connection` taken from the table is a snapshot.
 
     Attributes:
-        size: Number of connections.
         rows: Their columns, see `connection_columns`; there is room for more.
         live: The materialised connections, by number; their rows are out of date.
+        counts: Counters that kernels and objects share, see `waiting_columns`.
         counters: Loss counters of the few streams that have any.
+        waiting: What waits on connections that are not materialised.
     """
 
     def __init__(self) -> None:
-        self.size = 0
+        self.counts: Int64s = np.zeros(COUNTS, np.int64)
         self.rows: Int64s = np.empty((_FIRST_ROWS, COLUMNS), dtype=np.int64)
         self.live: dict[int, LiveConnection] = {}
-        self.counters = LossCounterTable()
+        self.counters = LossCounterTable(self.counts)
+        self.waiting = WaitingTable(self.counts)
+
+    @property
+    def size(self) -> int:
+        """Number of connections."""
+        return int(self.counts[CONNECTIONS])
+
+    @size.setter
+    def size(self, size: int) -> None:
+        self.counts[CONNECTIONS] = size
+
+    @property
+    def arrays(self) -> StateArrays:
+        """The arrays of the kernel, as they are now."""
+        losses, waiting = self.counters, self.waiting
+        return StateArrays(
+            self.rows,  # type: ignore[arg-type]
+            losses.counts,  # type: ignore[arg-type]
+            losses.gaps,  # type: ignore[arg-type]
+            waiting.waits,  # type: ignore[arg-type]
+            waiting.waiting,  # type: ignore[arg-type]
+            waiting.carried,  # type: ignore[arg-type]
+            self.counts,  # type: ignore[arg-type]
+        )
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "rows": self.rows[: self.size + 1]}
@@ -135,7 +165,7 @@ class ConnectionTable(Sequence[Connection]):
         state = network << NETWORK_AT
         number = self.size
         _ROW.pack_into(
-            self.rows.data, number * _ROW.size, *ends, first_ns, first_ns, state, *_NO_STREAMS
+            self.rows.data, number * _ROW.size, *ends, first_ns, first_ns, state, 0, *_NO_STREAMS
         )
         self.size += 1
         return self.materialise(number)
@@ -147,26 +177,49 @@ class ConnectionTable(Sequence[Connection]):
             return live
         row = _ROW.unpack_from(self.rows.data, number * _ROW.size)
         state = row[STATE]
-        stalls = ReorderState(number, [None, None])
+        reorder = ReorderState(number, [None, None])
+        streams = self._stream(row, reorder, 0), self._stream(row, reorder, 1)
+        if row[WAITS]:
+            self.waiting.load(row[WAITS], reorder, streams)
         return LiveConnection(
             number,
             _keys(row),
-            stalls,
-            (self._stream(row, stalls, 0), self._stream(row, stalls, 1)),
+            reorder,
+            streams,
             last_ns=row[LAST_NS],
             oriented=state & ORIENTED != 0,
             syn_seen=state & SYN_SEEN != 0,
             ended=END_REASONS[(state & ENDED) >> ENDED_AT],
         )
 
-    def demote(self, live: LiveConnection) -> None:
-        """Demote a connection to its row, unless it has state that a row can't hold."""
-        if live.fits_row:
-            self.live.pop(live.number, None)
+    def demote(self, live: LiveConnection, may_move: bool = True) -> bool:
+        """
+        Demote a connection to its row, unless it has state that a row can't hold.
+
+        Args:
+            live: The connection.
+            may_move: If false it stays an object.
+
+        Returns:
+            Whether its row represents it now.
+        """
+        number = live.number
+        if number not in self.live and self.rows[number, WAITS]:
+            self.waiting.remove(self._views(), number, int(self.rows[number, WAITS]))
+        if may_move and live.fits_row:
+            self.live.pop(number, None)
             self._write(live, 0)
-        elif live.number not in self.live:
-            self.live[live.number] = live
-            self.rows[live.number, STATE] |= LIVE
+            if any(live.reorder.buffers):
+                self.waiting.reserve(2 * MAX_STEPS)
+                self.waiting.store(self._views(), number, live.reorder, live.streams)
+            return True
+        self.live[number] = live
+        self.rows[number, STATE] |= LIVE
+        return False
+
+    def _views(self) -> StateArrays:
+        """Return the arrays for Python code."""
+        return StateArrays(*(each.data for each in self.arrays))  # type: ignore[attr-defined]
 
     def has_both_syns(self, number: int) -> bool:
         """Return whether the SYNs of both streams are known."""
@@ -204,7 +257,8 @@ class ConnectionTable(Sequence[Connection]):
         sides = self.rows[: self.size, SIDES:].reshape(-1, 2, SIDE)
         flags = sides[:, :, SIDE_FLAGS] & (ANCHORED | HAS_ACKED | FINISHED)
         missing = sides[:, :, ACKED] - sides[:, :, NEXT] > 1
-        incomplete = ((flags == ANCHORED | HAS_ACKED) & missing).any(axis=1)
+        waits = self.rows[: self.size, WAITS] != 0
+        incomplete = waits | ((flags == ANCHORED | HAS_ACKED) & missing).any(axis=1)
         return {*self.live, *np.nonzero(incomplete)[0].tolist()}
 
     def _stream(self, row: tuple[int, ...], stalls: ReorderState, number: int) -> Stream:
@@ -237,7 +291,8 @@ class ConnectionTable(Sequence[Connection]):
             self._numbers(stream, row[SIDES + SIDE * number + SIDE_FLAGS] >> COUNTERS_AT)
             for number, stream in enumerate(live.streams)
         )
-        _ROW.pack_into(self.rows.data, at, *row[:LAST_NS], live.last_ns, state, *first, *second)
+        head = *row[:LAST_NS], live.last_ns, state, row[WAITS]
+        _ROW.pack_into(self.rows.data, at, *head, *first, *second)
 
     def _numbers(self, stream: Stream, counters_row: int) -> tuple[int, ...]:
         flags = self.counters.store(counters_row, stream.losses) << COUNTERS_AT

@@ -1,253 +1,202 @@
-"""The fast path of TCP reassembly: a kernel for in-order segments, on the connections' rows."""
+"""The fast path of TCP reassembly: a kernel on the connections' rows."""
 
 from __future__ import annotations
 
-from dissector.capture.columns import DATA, END, GAP, IN_WINDOW, NEVER
-from dissector.capture.tcp.chunk_builder import (
-    CONNECTION,
-    KIND,
-    LENGTH,
-    MAX_ROWS_PER_SEGMENT,
-    ORIGIN,
-    PACKET,
-    RELEASE,
-    START,
-    TIME_NS,
-)
-from dissector.capture.tcp.chunk_builder import SIDE as CHUNK_SIDE
+from dissector.capture.columns import DATA, END
+from dissector.capture.tcp.chunk_builder import LENGTH, MAX_ROWS_PER_SEGMENT, START
 from dissector.capture.tcp.connection_columns import (
-    COUNTERS_AT,
+    BYTES,
     ENDED,
-    FIRST_NS,
-    FIRST_PACKET,
     LAST_NS,
     LIVE,
+    NEXT,
     PACKETS,
     SIDE,
-    SIDE_FLAGS,
     SIDES,
     STATE,
+    WAITS,
 )
 from dissector.capture.tcp.connection_row import (
     ENDED_BY_RST,
     accepts_reset,
     acknowledge,
     close_side,
-    count_bytes,
-    count_old,
-    has_gap_ring,
     is_first_syn_ack,
     is_in_order,
-    is_old,
     open_side,
     opens_connection,
     start_connection,
 )
 from dissector.capture.tcp.connection_state import ACK, FIN, RST, SYN
-from dissector.capture.tcp.flow_table import ANY_NETWORK, OWNER, find_flow, put_flow
+from dissector.capture.tcp.flow_table import ANY_NETWORK, find_flow, put_flow
+from dissector.capture.tcp.flow_table import OWNER as FLOW_OWNER
+from dissector.capture.tcp.rows_kernel import emit_row
+from dissector.capture.tcp.tcp_arrays import ChunkArrays, FlowArrays, SegmentArrays, StateArrays
+from dissector.capture.tcp.waiting_columns import CONNECTIONS, FLOWS, NEEDED_ROWS, OWNER, ROWS
+from dissector.capture.tcp.waiting_kernel import PROCESSED, process_out_of_order
 from dissector.kernel import Kernel, device_function
-from dissector.kernel.arrays import I32, I64, I8Table, I32Table, I64Table
-
-ROWS, CONNECTIONS, FLOWS, FOUND = range(4)
-"""
-Counters passed in and out, and the owner of the flow of the segment at which the kernel
-stopped.
-"""
 
 NEW_FLOWS = 3
 
 
 @Kernel
-def process_in_order(
-    network: I32,
-    source: I64Table,
-    source_port: I32,
-    target: I64Table,
-    target_port: I32,
-    packet: I64,
-    time_ns: I64,
-    seq: I64,
-    ack: I64,
-    flags: I32,
-    start: I64,
-    length: I64,
-    captured: I64,
-    connections: I64Table,
-    counters: I64Table,
-    gaps: I64Table,
-    flows: I32Table,
-    slots: I32,
-    secret: I64,
-    wide: I64Table,
-    narrow: I8Table,
-    barrier: I64Table,
-    counts: I64,
+def process_segments(
+    segments: SegmentArrays,
+    flows: FlowArrays,
+    state: StateArrays,
+    out: ChunkArrays,
     at: int,
     until: int,
 ) -> int:
     """
     Process segments from `at` on; return the first that needs the slow path, or their number.
 
-    The result is exactly that of the slow path. Left to the slow path are segments that are neither
-    next nor repeated, a side's first repeated one, segments of materialised connections, those from
-    `until` on, and those for which the tables have no room.
+    The result is exactly that of the slow path. Left to the slow path are segments of live
+    connections, those that open or close one on which something waits, data of sides whose
+    beginning is unknown, and segments from `until` on. It also stops where the tables have no room:
+    then `NEEDED_ROWS` is not 0.
     """
-    rows, connection_count, flow_count = counts[ROWS], counts[CONNECTIONS], counts[FLOWS]
-    owner = -1
+    connections, counts = state.connections, state.counts
+    counts[OWNER], counts[NEEDED_ROWS] = -1, 0
     i = at
-    while i < len(packet):
-        flow = find_flow(
-            connections,
-            flows,
-            slots,
-            secret,
-            network[i],
-            source,
-            source_port,
-            target,
-            target_port,
-            i,
-        )
-        owner = flows[flow, OWNER] if flow >= 0 else -1
-        if i >= until or rows + MAX_ROWS_PER_SEGMENT > len(barrier):
+    while i < len(segments.packet):
+        flow = flow_of(segments, flows, state, i, segments.network[i])
+        owner = flows.rows[flow, FLOW_OWNER] if flow >= 0 else -1
+        counts[OWNER] = owner
+        if i >= until:
+            break
+        if counts[ROWS] + MAX_ROWS_PER_SEGMENT > len(out.barrier):
+            counts[NEEDED_ROWS] = MAX_ROWS_PER_SEGMENT
             break
         number, side = owner >> 1, owner & 1
-        control = flags[i] & (FIN | SYN | RST | ACK)
+        control = segments.flags[i] & (FIN | SYN | RST | ACK)
+        packet, time_ns = segments.packet[i], segments.time_ns[i]
         if control == SYN:
-            back = find_flow(
-                connections,
-                flows,
-                slots,
-                secret,
-                network[i],
-                target,
-                target_port,
-                source,
-                source_port,
-                i,
-            )
-            other = flows[back, OWNER] if back >= 0 else -1
-            if length[i] != 0 or not opens_connection(connections, owner, other, seq[i]):
+            if not open_connection(segments, flows, state, owner, i):
                 break
-            if connection_count == len(connections) or flow_count + NEW_FLOWS > len(flows):
-                break
-            number, side = connection_count, 0
-            connection_count += 1
-            start_connection(
-                connections, number, network[i], source, source_port, target, target_port, i
-            )
-            connections[number, FIRST_PACKET] = packet[i]
-            connections[number, FIRST_NS] = connections[number, LAST_NS] = time_ns[i]
-            open_side(connections, number, side, seq[i])
-            flow_count = put_flow(flows, slots, flow_count, back, network[i], 2 * number + 1)
-            flow = find_flow(
-                connections,
-                flows,
-                slots,
-                secret,
-                network[i],
-                source,
-                source_port,
-                target,
-                target_port,
-                i,
-            )
-            flow_count = put_flow(flows, slots, flow_count, flow, network[i], 2 * number)
-            back = find_flow(
-                connections,
-                flows,
-                slots,
-                secret,
-                ANY_NETWORK,
-                target,
-                target_port,
-                source,
-                source_port,
-                i,
-            )
-            flow_count = put_flow(flows, slots, flow_count, back, ANY_NETWORK, 2 * number + 1)
+            number, side = counts[CONNECTIONS] - 1, 0
         elif owner < 0 or connections[number, STATE] & LIVE != 0:
             break
-        elif control == SYN | ACK:
-            if length[i] != 0 or not is_first_syn_ack(connections, number, side):
+        elif control == ACK:
+            is_next = segments.length[i] == segments.captured[i] and (
+                segments.length[i] == 0
+                or is_in_order(connections, number, side, control, segments.seq[i])
+            )
+            if is_next and connections[number, WAITS] == 0:
+                acknowledge(connections, number, 1 - side, segments.ack[i], packet, time_ns)
+                emit_in_order(segments, state, out, number, side, i)
+            elif process_out_of_order(segments, state, out, number, side, i) != PROCESSED:
                 break
-            open_side(connections, number, side, seq[i])
-            acknowledge(connections, number, 1 - side, ack[i], packet[i], time_ns[i])
+        elif connections[number, WAITS] != 0:
+            break
+        elif control == SYN | ACK:
+            if segments.length[i] != 0 or not is_first_syn_ack(connections, number, side):
+                break
+            open_side(connections, number, side, segments.seq[i])
+            acknowledge(connections, number, 1 - side, segments.ack[i], packet, time_ns)
         elif control == RST or control == RST | ACK:
-            if not accepts_reset(connections, number, side, control, seq[i], ack[i]):
+            seq, ack = segments.seq[i], segments.ack[i]
+            if not accepts_reset(connections, number, side, control, seq, ack):
                 break
             if connections[number, STATE] & ENDED == 0:
                 connections[number, STATE] |= ENDED_BY_RST
-                emit(wide, narrow, barrier, rows, number, side, END, 0, 0, packet[i], time_ns[i])
-                rows += 1
-        elif control == ACK or control == FIN | ACK:
-            is_pure_ack = length[i] == 0 and control == ACK
-            is_next = is_pure_ack or is_in_order(connections, number, side, control, seq[i])
-            if not is_next:
-                # A repeated segment: retransmitted, or captured twice.
-                has_counters = connections[number, SIDES + SIDE * side + SIDE_FLAGS] >> COUNTERS_AT
-                if control != ACK or has_counters == 0:
-                    break
-                if not is_old(connections, number, side, seq[i], length[i]):
-                    break
-                count_old(connections, counters, gaps, number, side, seq[i], length[i])
-            cut = length[i] - captured[i] if is_next else 0
-            if cut != 0 and (
-                control & FIN != 0 or not has_gap_ring(connections, counters, number, side)
-            ):
+                emit_row(state, out, number, side, END, packet, time_ns, packet)
+        elif control == FIN | ACK:
+            if segments.captured[i] != segments.length[i]:
                 break
-            acknowledge(connections, number, 1 - side, ack[i], packet[i], time_ns[i])
-            if captured[i] != 0 and is_next:
-                at, size = start[i], captured[i]
-                emit(
-                    wide, narrow, barrier, rows, number, side, DATA, at, size, packet[i], time_ns[i]
-                )
-                rows += 1
-            if cut != 0:
-                emit(wide, narrow, barrier, rows, number, side, GAP, 0, cut, packet[i], time_ns[i])
-                rows += 1
-            if length[i] != 0 and is_next:
-                count_bytes(connections, counters, gaps, number, side, length[i], cut)
-            if control & FIN != 0 and close_side(connections, number, side):
-                emit(wide, narrow, barrier, rows, number, side, END, 0, 0, packet[i], time_ns[i])
-                rows += 1
+            if not is_in_order(connections, number, side, control, segments.seq[i]):
+                break
+            acknowledge(connections, number, 1 - side, segments.ack[i], packet, time_ns)
+            emit_in_order(segments, state, out, number, side, i)
+            if close_side(connections, number, side):
+                emit_row(state, out, number, side, END, packet, time_ns, packet)
         else:
             break
         connections[number, SIDES + SIDE * side + PACKETS] += 1
-        connections[number, LAST_NS] = max(connections[number, LAST_NS], time_ns[i])
+        connections[number, LAST_NS] = max(connections[number, LAST_NS], time_ns)
         i += 1
-    counts[ROWS], counts[CONNECTIONS], counts[FLOWS], counts[FOUND] = (
-        rows,
-        connection_count,
-        flow_count,
-        owner,
-    )
     return i
 
 
 @device_function
-def emit(
-    wide: I64Table,
-    narrow: I8Table,
-    barrier: I64Table,
-    row: int,
-    number: int,
-    side: int,
-    kind: int,
-    start: int,
-    length: int,
-    packet: int,
-    time_ns: int,
+def flow_of(
+    segments: SegmentArrays, flows: FlowArrays, state: StateArrays, i: int, network: int
+) -> int:
+    """Return the flow of a segment in a network, as `find_flow`."""
+    source, source_port = segments.source, segments.source_port
+    target, target_port = segments.target, segments.target_port
+    return find_flow(
+        state.connections,
+        flows.rows,
+        flows.slots,
+        flows.secret,
+        network,
+        source,
+        source_port,
+        target,
+        target_port,
+        i,
+    )
+
+
+@device_function
+def flow_back(
+    segments: SegmentArrays, flows: FlowArrays, state: StateArrays, i: int, network: int
+) -> int:
+    """Return the flow of the replies to a segment in a network, as `find_flow`."""
+    source, source_port = segments.source, segments.source_port
+    target, target_port = segments.target, segments.target_port
+    return find_flow(
+        state.connections,
+        flows.rows,
+        flows.slots,
+        flows.secret,
+        network,
+        target,
+        target_port,
+        source,
+        source_port,
+        i,
+    )
+
+
+@device_function
+def open_connection(
+    segments: SegmentArrays, flows: FlowArrays, state: StateArrays, owner: int, i: int
+) -> bool:
+    """Add the connection that a SYN opens; return whether it certainly does, and there is room."""
+    connections, counts, network = state.connections, state.counts, segments.network[i]
+    back = flow_back(segments, flows, state, i, network)
+    other = flows.rows[back, FLOW_OWNER] if back >= 0 else -1
+    seq = segments.seq[i]
+    if segments.length[i] != 0 or not opens_connection(connections, owner, other, seq):
+        return False
+    number, count = counts[CONNECTIONS], counts[FLOWS]
+    if number == len(connections) or count + NEW_FLOWS > len(flows.rows):
+        return False
+    start_connection(connections, number, segments, i)
+    counts[CONNECTIONS] = number + 1
+    open_side(connections, number, 0, seq)
+    count = put_flow(flows.rows, flows.slots, count, back, network, 2 * number + 1)
+    flow = flow_of(segments, flows, state, i, network)
+    count = put_flow(flows.rows, flows.slots, count, flow, network, 2 * number)
+    back = flow_back(segments, flows, state, i, ANY_NETWORK)
+    count = put_flow(flows.rows, flows.slots, count, back, ANY_NETWORK, 2 * number + 1)
+    counts[FLOWS] = count
+    return True
+
+
+@device_function
+def emit_in_order(
+    segments: SegmentArrays, state: StateArrays, out: ChunkArrays, number: int, side: int, i: int
 ) -> None:
-    """Write a row of `Chunks` of a connection on which nothing waits."""
-    wide[CONNECTION, row] = number
-    wide[START, row] = start
-    wide[LENGTH, row] = length
-    wide[PACKET, row] = packet
-    wide[TIME_NS, row] = time_ns
-    wide[RELEASE, row] = packet
-    narrow[CHUNK_SIDE, row] = side
-    narrow[KIND, row] = kind
-    narrow[ORIGIN, row] = IN_WINDOW
-    barrier[row, 0] = NEVER
-    barrier[row, 1] = NEVER
+    """Emit the bytes of a segment that is next, of a connection on which nothing waits."""
+    length = segments.length[i]
+    if length == 0:
+        return
+    packet = segments.packet[i]
+    row = emit_row(state, out, number, side, DATA, packet, segments.time_ns[i], packet)
+    out.wide[START, row] = segments.start[i]
+    out.wide[LENGTH, row] = length
+    state.connections[number, SIDES + SIDE * side + NEXT] += length
+    state.connections[number, SIDES + SIDE * side + BYTES] += length

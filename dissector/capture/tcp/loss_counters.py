@@ -9,6 +9,7 @@ import numpy as np
 from dissector.capture.columns import Int64s
 from dissector.capture.tcp.connection_columns import COUNTS, GAPS, GAPS_REMEMBERED
 from dissector.capture.tcp.connections import Side
+from dissector.capture.tcp.waiting_columns import GAP_ROWS, LOSS_ROWS
 
 _FIRST_ROWS = 16
 
@@ -68,14 +69,20 @@ class LossCounterTable:
     Attributes:
         counts: A row for each stream with any, see `connection_columns`; row 0 is that of all
             others: zeros.
-        gaps: The gaps that some of them remember, likewise; there is room for more in both.
+        gaps: The gaps that some of them remember, likewise; there is room for more in both. How
+            many rows of both are in use is counted by `used`, see `waiting_columns`.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, used: Int64s) -> None:
+        self._used = used
         self.counts: Int64s = np.zeros((_FIRST_ROWS, COUNTS), dtype=np.int64)
         self.gaps: Int64s = np.zeros((_FIRST_ROWS, 1 + 2 * GAPS_REMEMBERED), dtype=np.int64)
-        self._rows = 1
-        self._rings = 1
+        used[LOSS_ROWS] = used[GAP_ROWS] = 1
+
+    def reserve(self) -> None:
+        """Make room for two rows more."""
+        self.counts = _with_room(self.counts, int(self._used[LOSS_ROWS]) + 2)
+        self.gaps = _with_room(self.gaps, int(self._used[GAP_ROWS]) + 2)
 
     def store(self, row: int, losses: LossCounters) -> int:
         """Store a stream's counters; return their row, a new one if needed, 0 if all are zero."""
@@ -91,9 +98,9 @@ class LossCounterTable:
         if not row:
             if not any(counts):
                 return 0
-            self.counts = _with_room(self.counts, self._rows)
-            row = self._rows
-            self._rows += 1
+            row = int(self._used[LOSS_ROWS])
+            self.counts = _with_room(self.counts, row + 1)
+            self._used[LOSS_ROWS] = row + 1
         self.counts[row, :GAPS] = counts
         if losses.gaps:
             self._remember(row, losses.gaps)
@@ -119,7 +126,7 @@ class LossCounterTable:
         counts = self.counts[kept]
         rings, ring_numbers = np.unique(np.append(counts[:, GAPS], 0), return_inverse=True)
         counts[:, GAPS] = ring_numbers[:-1]
-        self._rows, self._rings = len(kept), len(rings)
+        self._used[LOSS_ROWS], self._used[GAP_ROWS] = len(kept), len(rings)
         self.counts = np.concatenate([counts, np.zeros_like(self.counts[:_FIRST_ROWS])])
         gaps = self.gaps[rings]
         self.gaps = np.concatenate([gaps, np.zeros_like(self.gaps[:_FIRST_ROWS])])
@@ -129,17 +136,18 @@ class LossCounterTable:
     def _remember(self, row: int, gaps: deque[tuple[int, int]]) -> None:
         ring = int(self.counts[row, GAPS])
         if not ring:
-            self.gaps = _with_room(self.gaps, self._rings)
-            ring = self.counts[row, GAPS] = self._rings
-            self._rings += 1
+            ring = int(self._used[GAP_ROWS])
+            self.gaps = _with_room(self.gaps, ring + 1)
+            self._used[GAP_ROWS] = ring + 1
+            self.counts[row, GAPS] = ring
         self.gaps[ring, 0] = len(gaps)
         self.gaps[ring, 1 : 1 + 2 * len(gaps)] = [number for gap in gaps for number in gap]
 
 
 def _with_room(table: Int64s, rows: int) -> Int64s:
-    """Return a table with room for a row more than these."""
-    if rows < len(table):
+    """Return a table with room for so many rows."""
+    if rows <= len(table):
         return table
     larger = np.zeros((2 * rows, table.shape[1]), dtype=np.int64)
-    larger[:rows] = table
+    larger[: len(table)] = table
     return larger

@@ -24,9 +24,20 @@ from dissector.capture.tcp.connection_state import (
 from dissector.capture.tcp.connection_table import ConnectionTable
 from dissector.capture.tcp.connections import Connection
 from dissector.capture.tcp.flow_table import OWNER, FlowTable, any_network_key
-from dissector.capture.tcp.in_order_kernel import process_in_order
+from dissector.capture.tcp.flush_kernel import flush_connections
+from dissector.capture.tcp.in_order_kernel import process_segments
 from dissector.capture.tcp.reorder_buffer import SegmentBytes
 from dissector.capture.tcp.stream_reassembler import WAIT_NS, Stream
+from dissector.capture.tcp.tcp_arrays import ChunkArrays, FlowArrays, SegmentArrays, StateArrays
+from dissector.capture.tcp.waiting_columns import (
+    FLOWS,
+    FORCED_GAPS,
+    MAX_TOTAL_BYTES,
+    NEEDED_ROWS,
+    TOTAL_BYTES,
+    WAITING_CARRIED_BYTES,
+)
+from dissector.capture.tcp.waiting_columns import OWNER as SEGMENT_OWNER
 
 __all__ = ["MAX_BUFFERED_BYTES", "Connection", "Streams"]
 
@@ -35,7 +46,6 @@ MAX_BUFFERED_BYTES = 256 << 20
 
 _NO_TIMES: Int64s = np.zeros(0, dtype=np.int64)
 
-_Columns: TypeAlias = tuple[Int64s, ...]
 _Views: TypeAlias = tuple[list[Any], list[Any]]
 
 
@@ -44,8 +54,9 @@ class Streams:
     Puts the bytes of all connections in order.
 
     A fold over the segments in capture order: what a packet releases depends only on the packets
-    before it, so windows may be cut anywhere. In-order segments are released at once, by compiled
-    code; holes wait by the rules of `Stream`.
+    before it, so windows may be cut anywhere. In-order segments are released at once, those behind
+    a hole wait by the rules of `Stream`: both by compiled code, as long as the state of their
+    connection fits its row.
 
     A connection is two endpoints in a network. A new one begins where they are used again: at a SYN
     with another sequence number, once the old one has carried data or was closed; and at data too
@@ -53,41 +64,50 @@ class Streams:
     and another network has that direction, with acknowledgements that fit, it joins the connection:
     some captures tag only one direction, or number the two differently.
 
-    Memory: what waits, up to `MAX_BUFFERED_BYTES`; 260 bytes for each connection, and two KiB more
+    Memory: what waits, up to `MAX_BUFFERED_BYTES`; 270 bytes for each connection, and two KiB more
     while it is materialised.
 
     Attributes:
         connections: All so far, by number.
-        forced_gaps: How often a hole became a gap early, because too much waited on all
-            connections.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, use_fast_path: bool = True) -> None:
+        """
+        Start a capture.
+
+        Args:
+            use_fast_path: If false, objects process all segments: slow, the reference for tests.
+        """
+        self._uses_fast_path = use_fast_path
         self.connections = ConnectionTable()
         self._flows = FlowTable(self.connections)
         self._live_by_key: dict[FlowKey, tuple[LiveConnection, int]] = {}
-        self._out = ChunkBuilder()
-        self._waiting_bytes = 0
-        self.forced_gaps = 0
+        self._counts = self.connections.counts
+        self._out = ChunkBuilder(self._counts)
         self._closing: deque[tuple[int, int, int]] = deque()
         self._clock_ns = _NO_TIMES
-        self._counts = np.zeros(4, dtype=np.int64)
+
+    @property
+    def forced_gaps(self) -> int:
+        """How often a hole became a gap early, because too much waited on all connections."""
+        return int(self._counts[FORCED_GAPS])
 
     def feed(self, segments: Segments) -> Chunks:
         """Process the segments of the next window; return what is released."""
         columns = _columns(segments)
-        views = _views((*columns, segments.clock_ns))
+        views = _views(columns, segments.clock_ns)
         self._clock_ns = segments.clock_ns
-        self._out.reserve(len(segments) + MAX_ROWS_PER_SEGMENT)
-        at, owner = self._process_in_order(columns, 0)
+        self._counts[MAX_TOTAL_BYTES] = MAX_BUFFERED_BYTES
+        at = self._process_segments(columns, 0)
         while at < len(segments):
             key, segment = next(_rows(views, at))
-            self._process(key, owner, Segment(*segment))
+            self._process(key, int(self._counts[SEGMENT_OWNER]), Segment(*segment))
             at = self._process_live(views, at + 1)
-            at, owner = self._process_in_order(columns, at)
+            at = self._process_segments(columns, at)
         if len(segments):
             self._out.packet = int(segments.packet[-1])
         self._clock_ns = _NO_TIMES
+        self.connections.waiting.carry(segments.data)
         return self._out.build(segments.data)
 
     def finish(self, numbers: Int64s | None = None) -> Chunks:
@@ -96,13 +116,18 @@ class Streams:
         incomplete = connections.incomplete()
         if numbers is not None:
             incomplete &= set(numbers.tolist())
-        for number in self._flows.first_sides():
-            if number in incomplete:
-                live = connections.materialise(number)
+        chosen = [each for each in self._flows.first_sides() if each in incomplete]
+        flushed, at = np.array(chosen, np.int64), 0
+        while at < len(flushed):
+            if self._uses_fast_path:
+                at = self._flush_fast(flushed, at)
+            if at < len(flushed):
+                live = self._materialise(chosen[at])
                 self._flush(live)
                 # The result must not depend on the clock that other connections have advanced.
                 self._update_state(live, 0, live.last_ns)
                 self._demote(live)
+                at += 1
         return self._out.build(np.zeros(0, dtype=np.uint8))
 
     def retain(self, numbers: Int64s) -> None:
@@ -118,28 +143,36 @@ class Streams:
         closing = ((when, int(new_numbers[number]), side) for when, number, side in self._closing)
         self._closing = deque(each for each in closing if each[1] >= 0)
 
-    def _process_in_order(self, columns: _Columns, at: int) -> tuple[int, int]:
-        """Process segments on the fast path; return where it stopped, and that flow's owner."""
-        out, connections, flows, counts = self._out, self.connections, self._flows, self._counts
-        out.reserve(MAX_ROWS_PER_SEGMENT)
-        counts[:] = (out.count, connections.size, flows.count, -1)
-        at = process_in_order(
-            *columns,
-            connections.rows,
-            connections.counters.counts,
-            connections.counters.gaps,
-            flows.rows,
-            flows.slots,
-            SECRET,
-            out.wide,
-            out.narrow,
-            out.barrier,
-            counts,
-            at,
-            self._next_deadline(),
-        )
-        out.count, connections.size, flows.count, owner = counts.tolist()
-        return at, owner
+    def _process_segments(self, columns: SegmentArrays, at: int) -> int:
+        """Process segments on the fast path; return where it stopped."""
+        flows, counts, until = self._flows, self._counts, self._next_deadline()
+        counts[NEEDED_ROWS] = MAX_ROWS_PER_SEGMENT
+        while counts[NEEDED_ROWS]:
+            arrays = self._make_room(len(columns.packet) - at)
+            counts[FLOWS] = flows.count
+            flow_arrays = FlowArrays(flows.rows, flows.slots, SECRET)  # type: ignore[arg-type]
+            at = process_segments(columns, flow_arrays, *arrays, at, until)
+            flows.count = int(counts[FLOWS])
+        return at
+
+    def _flush_fast(self, numbers: Int64s, at: int) -> int:
+        """Flush connections that are not live; return the index of the first that is."""
+        counts, is_live = self._counts, self.connections.live.__contains__
+        counts[NEEDED_ROWS] = MAX_ROWS_PER_SEGMENT
+        while counts[NEEDED_ROWS] and at < len(numbers) and not is_live(int(numbers[at])):
+            arrays = self._make_room(0)
+            at = flush_connections(numbers, *arrays, at, self._out.packet)
+        return at
+
+    def _make_room(self, more: int) -> tuple[StateArrays, ChunkArrays]:
+        """Make the room that the kernel lacked; return its arrays."""
+        connections, counts, out = self.connections, self._counts, self._out
+        out.reserve(int(counts[NEEDED_ROWS]), more)
+        out.reserve_carry_over(int(counts[WAITING_CARRIED_BYTES]))
+        connections.waiting.reserve()
+        connections.counters.reserve()
+        chunks = ChunkArrays(out.wide, out.narrow, out.barrier, out.carry_over)  # type: ignore[arg-type]
+        return connections.arrays, chunks
 
     def _process_live(self, views: _Views, at: int) -> int:
         """Process segments of connections on which something waits, up to the first of another."""
@@ -155,6 +188,8 @@ class Streams:
 
     def _next_deadline(self) -> int:
         """Return the first segment at which the wait of a closed connection is over."""
+        if not self._uses_fast_path:
+            return 0
         if not self._closing:
             return len(self._clock_ns)
         return int(np.searchsorted(self._clock_ns, self._closing[0][0]))
@@ -167,7 +202,7 @@ class Streams:
         if owner < 0:
             live, side = self._find_or_open(key, segment)
         else:
-            live, side = self.connections.materialise(owner >> 1), owner & 1
+            live, side = self._materialise(owner >> 1), owner & 1
             if live.starts_new_connection(side, segment):
                 self._end_connection(live, side, "reused", segment.time_ns)
                 self._demote(live)
@@ -175,12 +210,19 @@ class Streams:
             elif segment.flags & SYN:
                 side = self._orient(key, live, side, segment)
         self._receive(live, side, segment)
-        if not live.is_pending:
-            self._demote(live)
-        elif key not in self._live_by_key:
-            self.connections.demote(live)
+        if self._demote(live) and key not in self._live_by_key:
             self._live_by_key[key] = live, side
             live.waiting_keys.append(key)
+
+    def _materialise(self, number: int) -> LiveConnection:
+        """Return a connection as an object; what waits of it will survive its window."""
+        is_live = number in self.connections.live
+        live = self.connections.materialise(number)
+        for stream in () if is_live else live.streams:
+            for segment in () if stream.buffer is None else stream.buffer.arrivals():
+                if segment.copied is None:
+                    self._out.keep_bytes(segment)
+        return live
 
     def _receive(self, live: LiveConnection, side: int, segment: Segment) -> None:
         """Process a segment whose connection is known."""
@@ -211,11 +253,13 @@ class Streams:
             self._end_connection(live, side, "fin", now_ns)
         live.is_pending = first.is_pending or second.is_pending
 
-    def _demote(self, live: LiveConnection) -> None:
-        """Demote a connection to its row, unless something of it waits."""
-        self.connections.demote(live)
-        if not live.is_pending:
+    def _demote(self, live: LiveConnection) -> bool:
+        """Demote a connection to its row if it fits; return whether something waits in it else."""
+        may_move = self._uses_fast_path or not live.is_pending
+        waits = not self.connections.demote(live, may_move) and live.is_pending
+        if not waits:
             self._drop_keys(live)
+        return waits
 
     def _drop_keys(self, live: LiveConnection) -> None:
         """Remove the keys of a connection, so that its flows are looked up again."""
@@ -244,7 +288,7 @@ class Streams:
         network, high, low, port, to_high, to_low, to_port = key
         silent = flows.owner(any_network_key(key))
         if silent >= 0:
-            live = connections.materialise(silent >> 1)
+            live = self._materialise(silent >> 1)
             if live.matches_silent_side(silent & 1, segment):
                 flows.put(key, silent)
                 return live, silent & 1
@@ -283,19 +327,19 @@ class Streams:
                 segment.time_ns,
                 segment.start,
             )
-            self._waiting_bytes += stream.receive(segment_bytes, self._out)
+            self._counts[TOTAL_BYTES] += stream.receive(segment_bytes, self._out)
         if segment.flags & FIN:
             stream.close(seq + segment.length, segment.packet, segment.time_ns)
 
     def _advance(self, stream: Stream, now_ns: int) -> None:
         if stream.is_pending:
-            is_full = self._waiting_bytes > MAX_BUFFERED_BYTES
-            self.forced_gaps += is_full
-            self._waiting_bytes -= stream.advance(now_ns, is_full, self._out)
+            is_full = bool(self._counts[TOTAL_BYTES] > MAX_BUFFERED_BYTES)
+            self._counts[FORCED_GAPS] += is_full
+            self._counts[TOTAL_BYTES] -= stream.advance(now_ns, is_full, self._out)
 
     def _flush(self, live: LiveConnection) -> None:
         for stream in live.streams:
-            self._waiting_bytes -= stream.flush(self._out)
+            self._counts[TOTAL_BYTES] -= stream.flush(self._out)
         live.is_pending = False
 
     def _end_connection(self, live: LiveConnection, side: int, how: str, time_ns: int) -> None:
@@ -306,8 +350,8 @@ class Streams:
             self._out.emit_end(live.reorder, side, time_ns)
 
 
-def _columns(segments: Segments) -> _Columns:
-    """Return the columns in the order of the kernel's parameters."""
+def _columns(segments: Segments) -> SegmentArrays:
+    """Return the columns for the kernel."""
     addresses = (
         np.ascontiguousarray(column).view(np.int64) for column in (segments.source, segments.target)
     )
@@ -327,14 +371,14 @@ def _columns(segments: Segments) -> _Columns:
         segments.length,
         segments.captured,
     )
-    return tuple(map(np.ascontiguousarray, columns))
+    return SegmentArrays(*map(np.ascontiguousarray, columns))
 
 
-def _views(columns: _Columns) -> _Views:
+def _views(columns: SegmentArrays, clock_ns: Int64s) -> _Views:
     """Return the columns for Python code: those of a key, and those of a `Segment`."""
     network, source, source_port, target, target_port, *rest = columns
     keys = network, *source.T, source_port, *target.T, target_port
-    return [column.data for column in keys], [column.data for column in rest]
+    return [column.data for column in keys], [column.data for column in (*rest, clock_ns)]
 
 
 def _rows(views: _Views, at: int) -> Iterator[tuple[Any, Any]]:

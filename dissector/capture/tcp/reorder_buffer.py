@@ -81,6 +81,10 @@ class ReorderBuffer:
             self._arrivals.popleft()
         return self._arrivals[0] if self._arrivals else None
 
+    def arrivals(self) -> list[SegmentBytes]:
+        """Return the bytes that wait, in the order of their arrival."""
+        return [each for each in self._arrivals if not each.released]
+
     def add(self, segment: SegmentBytes) -> list[SegmentBytes]:
         """Add the bytes of a segment; return the parts that are new."""
         starts, ends = self._starts, self._ends

@@ -106,9 +106,24 @@ class Stream:
         return self.buffer is not None or (self.fin is not None and not self.finished)
 
     @property
+    def waiting(self) -> int:
+        """Number of the segments that wait."""
+        return 0 if self.buffer is None else len(self.buffer)
+
+    @property
     def has_data(self) -> bool:
         """Whether any of its bytes were released or wait."""
         return self.buffer is not None or (self.next is not None and self.next != self.first)
+
+    @property
+    def hole_acked_ns(self) -> int | None:
+        """The time of the acknowledgement that confirmed the first hole; None before."""
+        return self._hole_acked_ns
+
+    def restore_waiting(self, buffer: ReorderBuffer, hole_acked_ns: int | None) -> None:
+        """Continue with segments that wait behind a hole."""
+        self.buffer = self._reorder.buffers[self._number] = buffer
+        self._hole_acked_ns = hole_acked_ns
 
     def swap_side(self) -> None:
         """Become the other side's stream; nothing may have been released or wait."""

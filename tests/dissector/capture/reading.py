@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
-from dissector.capture.columns import DATA, END, IN_WINDOW, NEVER, Chunks
+from dissector.capture.columns import DATA, END, IN_WINDOW, Chunks
 from dissector.capture.formats.capture_reader import read_packets
 from dissector.capture.packets.layers import Layers
 from dissector.capture.tcp.reassembly import Streams
@@ -30,21 +30,26 @@ class Row:
     horizon: tuple[int, int]
 
 
-class OneByOne(Streams):
-    """Leaves nothing to the compiled loop: each segment goes through objects."""
+class Moving(Streams):
+    """Processes each segment by objects that are demoted to their rows behind it."""
 
-    def _alarm_ns(self) -> int:
-        return -NEVER
+    def _next_deadline(self) -> int:
+        return 0
 
 
 class Reading:
     """One capture, read."""
 
     def __init__(
-        self, source: Path | bytes, window_bytes: int = 1 << 20, *, one_by_one: bool = False
+        self,
+        source: Path | bytes,
+        window_bytes: int = 1 << 20,
+        *,
+        streams: Streams | None = None,
+        one_by_one: bool = False,
     ) -> None:
         self.layers = Layers()
-        self.tcp = OneByOne() if one_by_one else Streams()
+        self.tcp = streams or Streams(use_fast_path=not one_by_one)
         self.rows: list[Row] = []
         stdin = io.BytesIO(source) if isinstance(source, bytes) else None
         path = source if isinstance(source, Path) else "-"

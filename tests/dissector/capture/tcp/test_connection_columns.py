@@ -9,7 +9,7 @@ from dissector.capture.tcp.connections import END_REASONS, Side
 
 def test_columns_follow_one_another() -> None:
     names = ["A_HIGH", "A_LOW", "B_HIGH", "B_LOW", "PORTS"]
-    names += ["FIRST_PACKET", "FIRST_NS", "LAST_NS", "STATE"]
+    names += ["FIRST_PACKET", "FIRST_NS", "LAST_NS", "STATE", "WAITS"]
     assert [getattr(connection_columns, name) for name in names] == list(
         range(connection_columns.SIDES)
     )

@@ -1,0 +1,60 @@
+"""Columns of the segments that wait behind holes, and of the connections on which any wait."""
+
+from __future__ import annotations
+
+FIRST, LAST, OLDEST, NEWEST, WAITING_BYTES, WAITING_SEGMENTS, HOLE_ACKED_NS, BARRIER = range(8)
+"""
+Columns of a side on which segments may wait.
+
+Its segments form a list by sequence number, from `FIRST` to `LAST`, and one by arrival, from
+`OLDEST` to `NEWEST`; -1 if there are none. `HOLE_ACKED_NS` is the time of the acknowledgement that
+confirmed the first hole, `NEVER` before. `BARRIER` is the barrier in the newest row of `Chunks`.
+"""
+
+WAIT_SIDE = 8
+WAIT_WIDTH = 2 * WAIT_SIDE
+
+NEXT_FREE = FIRST
+"""In a row that is free: the next free one; 0: none."""
+
+AFTER, BEFORE, LATER, EARLIER, SEQ, END, CAPTURED, PACKET, TIME_NS, START = range(10)
+"""
+Columns of a waiting segment: its neighbours by sequence number and by arrival (-1: none), then the
+attributes of `SegmentBytes`. Of a free one, `AFTER` is the next free one and `CAPTURED` is 0.
+"""
+
+SEGMENT_WIDTH = 10
+
+CARRY_OVER_BASE = 1 << 40
+"""A `START` from here on lies in the carry-over buffer, else in the window."""
+
+(
+    ROWS,
+    CONNECTIONS,
+    FLOWS,
+    OWNER,
+    NEEDED_ROWS,
+    CARRIED_BYTES,
+    WAITING_CARRIED_BYTES,
+    FREE_WAIT,
+    WAITS_USED,
+    FREE_SEGMENT,
+    SEGMENTS_USED,
+    SEGMENTS_LIVE,
+    TOTAL_BYTES,
+    FORCED_GAPS,
+    LOSS_ROWS,
+    GAP_ROWS,
+    MAX_TOTAL_BYTES,
+) = range(17)
+"""
+Counters and limits that kernels and objects share.
+
+`ROWS` of `Chunks` are written, and `CARRIED_BYTES` of its carry-over buffer, which has room for all
+the `WAITING_CARRIED_BYTES` besides. `OWNER` is the owner of the flow of the segment at which the
+kernel stopped; it stopped for lack of room if `NEEDED_ROWS` is not 0. `TOTAL_BYTES` wait on all
+connections together. The first rows of waits and of loss counters are never used, so that 0 means
+none.
+"""
+
+COUNTS = 17

@@ -1,0 +1,151 @@
+"""Device functions for the lists of waiting segments of a side."""
+
+from __future__ import annotations
+
+from dissector.capture.columns import NEVER
+from dissector.capture.tcp.connection_columns import WAITS
+from dissector.capture.tcp.tcp_arrays import StateArrays
+from dissector.capture.tcp.waiting_columns import (
+    AFTER,
+    BARRIER,
+    BEFORE,
+    CAPTURED,
+    EARLIER,
+    END,
+    FIRST,
+    FREE_SEGMENT,
+    FREE_WAIT,
+    HOLE_ACKED_NS,
+    LAST,
+    LATER,
+    NEWEST,
+    NEXT_FREE,
+    OLDEST,
+    SEGMENTS_LIVE,
+    SEGMENTS_USED,
+    SEQ,
+    TOTAL_BYTES,
+    WAIT_SIDE,
+    WAIT_WIDTH,
+    WAITING_BYTES,
+    WAITING_SEGMENTS,
+    WAITS_USED,
+)
+from dissector.kernel import device_function
+
+MAX_STEPS = 64
+"""How many segments are passed in search of a place; farther from the end an object finds it."""
+
+TOO_FAR = -2
+"""Instead of a segment: not found within `MAX_STEPS`."""
+
+
+@device_function
+def new_wait(state: StateArrays, number: int) -> int:
+    """Give a connection a row for what waits; return it."""
+    waits, counts = state.waits, state.counts
+    wait = counts[FREE_WAIT]
+    if wait != 0:
+        counts[FREE_WAIT] = waits[wait, NEXT_FREE]
+    else:
+        wait = counts[WAITS_USED]
+        counts[WAITS_USED] = wait + 1
+    for column in range(WAIT_WIDTH):
+        waits[wait, column] = 0
+    for own in (0, WAIT_SIDE):
+        for column in (FIRST, LAST, OLDEST, NEWEST):
+            waits[wait, own + column] = -1
+        waits[wait, own + HOLE_ACKED_NS] = NEVER
+        waits[wait, own + BARRIER] = NEVER
+    state.connections[number, WAITS] = wait
+    return int(wait)
+
+
+@device_function
+def free_wait(state: StateArrays, number: int) -> None:
+    """Take a connection's row for what waits away: nothing does."""
+    wait = state.connections[number, WAITS]
+    state.waits[wait, NEXT_FREE] = state.counts[FREE_WAIT]
+    state.counts[FREE_WAIT] = wait
+    state.connections[number, WAITS] = 0
+
+
+@device_function
+def predecessor(state: StateArrays, wait: int, side: int, seq: int) -> int:
+    """Return the last waiting segment that begins at or before `seq`; -1 if there is none."""
+    segment = state.waits[wait, WAIT_SIDE * side + LAST]
+    for _ in range(MAX_STEPS):
+        if segment < 0 or state.waiting[segment, SEQ] <= seq:
+            return int(segment)
+        segment = state.waiting[segment, BEFORE]
+    return TOO_FAR if segment >= 0 else -1
+
+
+@device_function
+def add_segment(state: StateArrays, wait: int, side: int, before: int, seq: int, end: int) -> int:
+    """Add a segment behind another one, or as the first, and as the newest; return it."""
+    waits, waiting, counts = state.waits, state.waiting, state.counts
+    segment = counts[FREE_SEGMENT]
+    if segment >= 0:
+        counts[FREE_SEGMENT] = waiting[segment, AFTER]
+    else:
+        segment = counts[SEGMENTS_USED]
+        counts[SEGMENTS_USED] = segment + 1
+    counts[SEGMENTS_LIVE] += 1
+    own = WAIT_SIDE * side
+    after = waiting[before, AFTER] if before >= 0 else waits[wait, own + FIRST]
+    newest = waits[wait, own + NEWEST]
+    waiting[segment, AFTER], waiting[segment, BEFORE] = after, before
+    waiting[segment, LATER], waiting[segment, EARLIER] = -1, newest
+    waiting[segment, SEQ], waiting[segment, END] = seq, end
+    if before >= 0:
+        waiting[before, AFTER] = segment
+    else:
+        waits[wait, own + FIRST] = segment
+    if after >= 0:
+        waiting[after, BEFORE] = segment
+    else:
+        waits[wait, own + LAST] = segment
+    if newest >= 0:
+        waiting[newest, LATER] = segment
+    else:
+        waits[wait, own + OLDEST] = segment
+    waits[wait, own + NEWEST] = segment
+    waits[wait, own + WAITING_SEGMENTS] += 1
+    waits[wait, own + WAITING_BYTES] += end - seq
+    counts[TOTAL_BYTES] += end - seq
+    return int(segment)
+
+
+@device_function
+def remove_first(state: StateArrays, wait: int, side: int) -> None:
+    """Remove the segment with the lowest sequence number."""
+    waits, waiting, counts = state.waits, state.waiting, state.counts
+    own = WAIT_SIDE * side
+    segment = waits[wait, own + FIRST]
+    after, later, earlier = (
+        waiting[segment, AFTER],
+        waiting[segment, LATER],
+        waiting[segment, EARLIER],
+    )
+    waits[wait, own + FIRST] = after
+    if after >= 0:
+        waiting[after, BEFORE] = -1
+    else:
+        waits[wait, own + LAST] = -1
+    if earlier >= 0:
+        waiting[earlier, LATER] = later
+    else:
+        waits[wait, own + OLDEST] = later
+    if later >= 0:
+        waiting[later, EARLIER] = earlier
+    else:
+        waits[wait, own + NEWEST] = earlier
+    size = waiting[segment, END] - waiting[segment, SEQ]
+    waits[wait, own + WAITING_SEGMENTS] -= 1
+    waits[wait, own + WAITING_BYTES] -= size
+    counts[TOTAL_BYTES] -= size
+    counts[SEGMENTS_LIVE] -= 1
+    waiting[segment, CAPTURED] = 0
+    waiting[segment, AFTER] = counts[FREE_SEGMENT]
+    counts[FREE_SEGMENT] = segment

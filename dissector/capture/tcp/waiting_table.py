@@ -1,0 +1,197 @@
+"""The segments that wait behind holes, in arrays; and as objects of materialised connections."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from dissector.capture.columns import NEVER, Bytes, Int64s
+from dissector.capture.formats.window_buffers import BufferPool
+from dissector.capture.tcp.chunk_builder import ReorderState
+from dissector.capture.tcp.reorder_buffer import ReorderBuffer, SegmentBytes
+from dissector.capture.tcp.stream_reassembler import Stream
+from dissector.capture.tcp.tcp_arrays import StateArrays
+from dissector.capture.tcp.waiting_columns import (
+    BARRIER,
+    CAPTURED,
+    CARRY_OVER_BASE,
+    END,
+    FIRST,
+    FREE_SEGMENT,
+    HOLE_ACKED_NS,
+    LATER,
+    OLDEST,
+    PACKET,
+    SEGMENT_WIDTH,
+    SEGMENTS_LIVE,
+    SEGMENTS_USED,
+    SEQ,
+    START,
+    TIME_NS,
+    TOTAL_BYTES,
+    WAIT_SIDE,
+    WAIT_WIDTH,
+    WAITING_CARRIED_BYTES,
+    WAITS_USED,
+)
+from dissector.capture.tcp.waiting_kernel import MAX_PARTS
+from dissector.capture.tcp.waiting_lists import (
+    add_segment,
+    free_wait,
+    new_wait,
+    predecessor,
+    remove_first,
+)
+from dissector.kernel import Kernel
+from dissector.kernel.arrays import U8, I64Table
+from dissector.kernel.memcpy import copy_bytes
+
+_SPARE_BYTES = 1 << 20
+
+
+@Kernel
+def carry_segments(
+    waiting: I64Table, used: int, data: U8, carried: U8, target: U8, at: int, anew: int
+) -> int:
+    """Copy bytes of waiting segments: of the window, and `anew` the carried ones too; see below."""
+    for segment in range(used):
+        start, captured = waiting[segment, START], waiting[segment, CAPTURED]
+        if captured != 0 and (anew != 0 or start < CARRY_OVER_BASE):
+            if start < CARRY_OVER_BASE:
+                copy_bytes(target, at, data, start, captured)
+            else:
+                copy_bytes(target, at, carried, start - CARRY_OVER_BASE, captured)
+            waiting[segment, START] = CARRY_OVER_BASE + at
+            at += captured
+    return at
+
+
+class WaitingTable:
+    """
+    What waits on connections that are not materialised.
+
+    Attributes:
+        waits: A row for each connection on which segments wait, see `waiting_columns`.
+        waiting: A row for each segment, likewise; there is room for more in both.
+        carried: Bytes of segments of earlier windows.
+    """
+
+    def __init__(self, counts: Int64s) -> None:
+        self._counts = counts
+        self._buffers = BufferPool()
+        self.waits: Int64s = np.zeros((2, WAIT_WIDTH), np.int64)
+        self.waiting: Int64s = np.zeros((2 * MAX_PARTS, SEGMENT_WIDTH), np.int64)
+        self.carried: Bytes = np.zeros(1, np.uint8)
+        counts[WAITS_USED], counts[FREE_SEGMENT] = 1, -1
+
+    def __getstate__(self) -> dict[str, Any]:
+        waits, waiting = int(self._counts[WAITS_USED]), int(self._counts[SEGMENTS_USED])
+        return {
+            **self.__dict__,
+            "waits": self.waits[: waits + 1],
+            "waiting": self.waiting[: waiting + MAX_PARTS],
+            "carried": self.carried[: int(self._counts[WAITING_CARRIED_BYTES]) + 1],
+        }
+
+    def reserve(self, segments: int = MAX_PARTS) -> None:
+        """Make room for segments of a connection; by default for all that one may add."""
+        if self._counts[WAITS_USED] == len(self.waits):
+            self.waits = _with_rows(self.waits, 2 * len(self.waits))
+        if self._counts[SEGMENTS_LIVE] + segments > len(self.waiting):
+            self.waiting = _with_rows(self.waiting, 2 * len(self.waiting) + segments)
+
+    def carry(self, data: Bytes) -> None:
+        """Keep the bytes of the waiting segments, as their window ends."""
+        used = int(self._counts[SEGMENTS_USED])
+        if not self._counts[SEGMENTS_LIVE]:
+            self._counts[WAITING_CARRIED_BYTES] = 0
+            if len(self.carried) > _SPARE_BYTES:
+                self.carried = np.zeros(1, np.uint8)
+            return
+        rows = self.waiting[:used]
+        captured = rows[:, CAPTURED]
+        total, added = int(captured.sum()), int(captured[rows[:, START] < CARRY_OVER_BASE].sum())
+        target, at = self.carried, int(self._counts[WAITING_CARRIED_BYTES])
+        anew = at + added > min(2 * total + _SPARE_BYTES, len(self.carried))
+        if anew:
+            target, at = self._buffers.acquire(np.uint8, 2 * total + 1), 0
+        at = carry_segments(self.waiting, used, data, self.carried, target, at, anew)
+        self._counts[WAITING_CARRIED_BYTES] = at
+        self.carried = target
+
+    def load(self, wait: int, reorder: ReorderState, streams: tuple[Stream, Stream]) -> None:
+        """Give streams what waits, as objects; the rows stay as they are."""
+        for side, stream in enumerate(streams):
+            row = self.waits[wait, WAIT_SIDE * side : WAIT_SIDE * (side + 1)].tolist()
+            if row[FIRST] < 0:
+                continue
+            buffer = ReorderBuffer()
+            at = row[OLDEST]
+            while at >= 0:
+                segment = self.waiting[at].tolist()
+                buffer.add(self._segment(segment))
+                at = segment[LATER]
+            hole_acked_ns = None if row[HOLE_ACKED_NS] == NEVER else row[HOLE_ACKED_NS]
+            stream.restore_waiting(buffer, hole_acked_ns)
+        first, second = self.waits[wait, BARRIER::WAIT_SIDE].tolist()
+        reorder.emitted = first, second
+
+    def store(
+        self, state: StateArrays, number: int, reorder: ReorderState, streams: tuple[Stream, Stream]
+    ) -> None:
+        """Take what waits from streams; the total of bytes stays as it is."""
+        total = state.counts[TOTAL_BYTES]
+        wait = new_wait(state, number)
+        for side, stream in enumerate(streams):
+            own = WAIT_SIDE * side
+            if stream.buffer is not None:
+                for segment in stream.buffer.arrivals():
+                    before = predecessor(state, wait, side, segment.seq)
+                    at = add_segment(state, wait, side, before, segment.seq, segment.end)
+                    state.waiting[at, CAPTURED] = segment.captured
+                    state.waiting[at, PACKET] = segment.packet
+                    state.waiting[at, TIME_NS] = segment.time_ns
+                    state.waiting[at, START] = self._start(segment)
+                if stream.hole_acked_ns is not None:
+                    state.waits[wait, own + HOLE_ACKED_NS] = stream.hole_acked_ns
+            state.waits[wait, own + BARRIER] = reorder.emitted[side]
+        state.counts[TOTAL_BYTES] = total
+
+    def remove(self, state: StateArrays, number: int, wait: int) -> None:
+        """Forget what waits of a connection; the total of bytes stays as it is."""
+        total = state.counts[TOTAL_BYTES]
+        for side in (0, 1):
+            while state.waits[wait, WAIT_SIDE * side + FIRST] >= 0:
+                remove_first(state, wait, side)
+        free_wait(state, number)
+        state.counts[TOTAL_BYTES] = total
+
+    def _segment(self, row: list[int]) -> SegmentBytes:
+        start, copied = row[START], None
+        if start >= CARRY_OVER_BASE:
+            start -= CARRY_OVER_BASE
+            copied = self.carried[start : start + row[CAPTURED]].tobytes()
+        return SegmentBytes(
+            row[SEQ], row[END], row[CAPTURED], row[PACKET], row[TIME_NS], start, copied
+        )
+
+    def _start(self, segment: SegmentBytes) -> int:
+        """Return where the bytes of a segment are; those of earlier windows are carried anew."""
+        if segment.copied is None:
+            return segment.start
+        at = int(self._counts[WAITING_CARRIED_BYTES])
+        end = at + segment.captured
+        if end > len(self.carried):
+            wider: Bytes = self._buffers.acquire(np.uint8, 2 * end)
+            wider[:at] = self.carried[:at]
+            self.carried = wider
+        self.carried[at:end] = np.frombuffer(segment.copied, np.uint8)
+        self._counts[WAITING_CARRIED_BYTES] = end
+        return CARRY_OVER_BASE + at
+
+
+def _with_rows(table: Int64s, rows: int) -> Int64s:
+    larger = np.zeros((rows, table.shape[1]), np.int64)
+    larger[: len(table)] = table
+    return larger
