@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from struct import Struct
 from typing import Any, overload
 
@@ -90,15 +90,8 @@ class ConnectionTable(Sequence[Connection]):
     def arrays(self) -> StateArrays:
         """The arrays of the kernel, as they are now."""
         losses, waiting = self.counters, self.waiting
-        return StateArrays(
-            self.rows,  # type: ignore[arg-type]
-            losses.counts,  # type: ignore[arg-type]
-            losses.gaps,  # type: ignore[arg-type]
-            waiting.waits,  # type: ignore[arg-type]
-            waiting.waiting,  # type: ignore[arg-type]
-            waiting.carried,  # type: ignore[arg-type]
-            self.counts,  # type: ignore[arg-type]
-        )
+        tables = self.rows, losses.counts, losses.gaps, waiting.waits, waiting.waiting
+        return StateArrays._make((*tables, waiting.carried, self.counts))
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "rows": self.rows[: self.size + 1]}
@@ -219,7 +212,8 @@ class ConnectionTable(Sequence[Connection]):
 
     def _views(self) -> StateArrays:
         """Return the arrays for Python code."""
-        return StateArrays(*(each.data for each in self.arrays))  # type: ignore[attr-defined]
+        arrays: Iterable[Any] = self.arrays
+        return StateArrays._make(each.data for each in arrays)
 
     def has_both_syns(self, number: int) -> bool:
         """Return whether the SYNs of both streams are known."""

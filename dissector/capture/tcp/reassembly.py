@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -150,7 +150,7 @@ class Streams:
         while counts[NEEDED_ROWS]:
             arrays = self._make_room(len(columns.packet) - at)
             counts[FLOWS] = flows.count
-            flow_arrays = FlowArrays(flows.rows, flows.slots, SECRET)  # type: ignore[arg-type]
+            flow_arrays = FlowArrays._make((flows.rows, flows.slots, SECRET))
             at = process_segments(columns, flow_arrays, *arrays, at, until)
             flows.count = int(counts[FLOWS])
         return at
@@ -171,8 +171,8 @@ class Streams:
         out.reserve_carry_over(int(counts[WAITING_CARRIED_BYTES]))
         connections.waiting.reserve()
         connections.counters.reserve()
-        chunks = ChunkArrays(out.wide, out.narrow, out.barrier, out.carry_over)  # type: ignore[arg-type]
-        return connections.arrays, chunks
+        chunks = (out.wide, out.narrow, out.barrier, out.carry_over)
+        return connections.arrays, ChunkArrays._make(chunks)
 
     def _process_live(self, views: _Views, at: int) -> int:
         """Process segments of connections on which something waits, up to the first of another."""
@@ -371,12 +371,13 @@ def _columns(segments: Segments) -> SegmentArrays:
         segments.length,
         segments.captured,
     )
-    return SegmentArrays(*map(np.ascontiguousarray, columns))
+    return SegmentArrays._make(map(np.ascontiguousarray, columns))
 
 
 def _views(columns: SegmentArrays, clock_ns: Int64s) -> _Views:
     """Return the columns for Python code: those of a key, and those of a `Segment`."""
-    network, source, source_port, target, target_port, *rest = columns
+    arrays: Iterable[Any] = columns
+    network, source, source_port, target, target_port, *rest = arrays
     keys = network, *source.T, source_port, *target.T, target_port
     return [column.data for column in keys], [column.data for column in (*rest, clock_ns)]
 
