@@ -64,6 +64,7 @@ class ConnectionCorrelator:
         streams: The two directions.
         barriers: How far each side may be read, as `Chunks.barrier`; set before the bytes are
             added.
+        ready_frames: The complete frames of each side that wait for their turn.
     """
 
     __slots__ = (
@@ -71,12 +72,12 @@ class ConnectionCorrelator:
         "_expects_tokens",
         "_highest_id",
         "_now_ns",
-        "_ready_frames",
         "_requests",
         "barriers",
         "client",
         "connection",
         "doubtful_side",
+        "ready_frames",
         "speaks",
         "start_captured",
         "streams",
@@ -107,7 +108,7 @@ class ConnectionCorrelator:
         self._emit = emit
         self.barriers = (NEVER, NEVER)
         self._requests = OpenRequests()
-        self._ready_frames: tuple[deque[Frame], deque[Frame]] = (deque(), deque())
+        self.ready_frames: tuple[deque[Frame], deque[Frame]] = (deque(), deque())
         self._expects_tokens = False
         # Without the beginning no response counts as early before the first request.
         self._highest_id = -1 if start_captured else NEVER
@@ -137,13 +138,8 @@ class ConnectionCorrelator:
 
     @property
     def needs_slow_path(self) -> bool:
-        """Whether there are SASL tokens, waiting frames or barriers, which the fast path lacks."""
-        return (
-            self._expects_tokens
-            or self._requests.has_tokens
-            or any(self._ready_frames)
-            or self.barriers != (NEVER, NEVER)
-        )
+        """Whether there are SASL tokens, which the fast path lacks."""
+        return self._expects_tokens or self._requests.has_tokens
 
     def add_data(self, side: int, data: bytes, packet: int, time_ns: int) -> None:
         """Add the next bytes of one side."""
@@ -208,7 +204,7 @@ class ConnectionCorrelator:
         """The first packet with a frame that waits for a response or for its turn."""
         if self.speaks not in ("", "kafka"):
             return NEVER
-        waiting = [frames[0].packet for frames in self._ready_frames if frames]
+        waiting = [frames[0].packet for frames in self.ready_frames if frames]
         return min([*waiting, self._requests.first_packet, *self.barriers])
 
     def assume_kafka(self, client: int) -> None:
@@ -275,7 +271,7 @@ class ConnectionCorrelator:
 
     def _queue_frame(self, frame: Frame) -> None:
         is_token = frame.side == self.client and self._is_token(frame)
-        self._ready_frames[frame.side].append(frame._replace(token=True) if is_token else frame)
+        self.ready_frames[frame.side].append(frame._replace(token=True) if is_token else frame)
 
     def _is_token(self, frame: Frame) -> bool:
         """Recognise raw SASL tokens: they follow SaslHandshake v0, until the next Kafka request."""
@@ -348,7 +344,7 @@ class ConnectionCorrelator:
         """Process the ready frames of both sides in the order of the capture."""
         if self.client is None:
             return
-        ready = self._ready_frames
+        ready = self.ready_frames
         while ready[0] or ready[1]:
             side = (
                 0 if not ready[1] or (ready[0] and ready[0][0].packet < ready[1][0].packet) else 1

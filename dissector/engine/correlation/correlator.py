@@ -15,9 +15,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dissector.capture.columns import END, NEVER, Chunks
+from dissector.capture.columns import DATA, END, NEVER, Chunks
 from dissector.capture.tcp.connections import Endpoint
 from dissector.engine.correlation import open_requests as limits
+from dissector.engine.correlation.correlator_arrays import ChunkColumns
 from dissector.engine.correlation.correlator_kernel import (
     DONE,
     NEEDS_API,
@@ -55,6 +56,8 @@ from dissector.engine.correlation.state_columns import (
     OPEN_COUNT,
     OTHER,
     PACKET,
+    READY_COUNT,
+    RINGS_USED,
     ROW_COUNT,
     SIDE_WIDTH,
     SIDES,
@@ -212,7 +215,7 @@ class Correlator:
         on_slow_path = [
             correlator.low_watermark for correlator in self._slow_path.correlators.values()
         ]
-        return min([int(waiting.min(initial=NEVER)), *on_slow_path])
+        return min([int(waiting.min(initial=NEVER)), tables.lowest_barrier(), *on_slow_path])
 
     def in_flight(self) -> list[ExchangeRow]:
         """Return the requests in flight, between two windows."""
@@ -296,31 +299,12 @@ class Correlator:
     def _run(self, chunks: Chunks, carry_over_start: int) -> None:
         """Process the chunks, on the fast path as far as possible."""
         tables, counters = self._tables, self._tables.counters
+        columns = ChunkColumns._make(getattr(chunks, name) for name in ChunkColumns._fields)
         while counters[NEXT_CHUNK] < len(chunks):
             outcome = NEEDS_SLOW_PATH
             if self._uses_fast_path:
                 outcome = correlate(
-                    chunks.connection,
-                    chunks.side,
-                    chunks.kind,
-                    chunks.origin,
-                    chunks.start,
-                    chunks.length,
-                    chunks.packet,
-                    chunks.time_ns,
-                    chunks.barrier,
-                    carry_over_start,
-                    tables.rows.shape[1],
-                    chunks.data,
-                    tables.carry_over,
-                    counters,
-                    tables.connections,
-                    tables.entries,
-                    tables.rows,
-                    tables.copies,
-                    tables.emitters,
-                    self._api_limits,
-                    tables.frame_head,
+                    columns, tables.arrays(self._api_limits), carry_over_start, tables.rows.shape[1]
                 )
             if outcome == DONE:
                 return
@@ -339,14 +323,16 @@ class Correlator:
         """Make room for all that a chunk may add."""
         tables = self._tables
         connection = tables.connections[chunks.connection[at]].tolist()
-        added = int(chunks.length[at]) // 8 + 2
+        added = (int(chunks.length[at]) // 8 if chunks.kind[at] == DATA else 0) + 2
         fragments = (
             connection[SIDES + FRAGMENT_COUNT] + connection[SIDES + SIDE_WIDTH + FRAGMENT_COUNT]
         )
-        tables.widen_rows(tables.counter(ROW_COUNT) + connection[OPEN_COUNT] + added)
+        rows = connection[OPEN_COUNT] + connection[READY_COUNT] + added
+        tables.widen_rows(tables.counter(ROW_COUNT) + rows)
         tables.entries = with_capacity(tables.entries, tables.counter(ENTRIES_LIVE) + added)
         tables.copies = with_capacity(tables.copies, tables.counter(COPY_COUNT) + fragments + 2)
         tables.emitters = with_capacity(tables.emitters, tables.counter(EMITTER_COUNT) + 1)
+        tables.suppressed = with_capacity(tables.suppressed, tables.counter(RINGS_USED) + 1)
 
 
 def _offset_or_none(offset: int) -> int | None:

@@ -3,22 +3,26 @@ The kernel that frames and correlates the chunks of a window: the fast path.
 
 It does for whole windows what `ConnectionCorrelator` does for one connection, on the tables of
 `state_columns`, and emits the same rows. It processes a chunk completely, or leaves it untouched
-and stops before it where the slow path is needed: for gaps and streams that wait behind them,
-streams out of sync, impossible sizes and headers, raw SASL tokens, early responses, and ends in the
-middle of a frame. One exception: the frames before such a response are processed (`FRAMED_BYTES` is
-the number of bytes of the chunk that they take).
+and stops before it where the slow path is needed: for streams out of sync, impossible sizes and
+headers, raw SASL tokens, responses with very many requests in flight, and ends in the middle of a
+frame. One exception: the frames before such a response are processed (`FRAMED_BYTES` is the number
+of bytes of the chunk that they take; all bytes of a gap, if only ready frames are left).
 """
 
 from __future__ import annotations
 
-from dissector.capture.columns import END, GAP, IN_WINDOW, NEVER
-from dissector.engine.correlation.frame_checks_kernel import API_NOT_LOADED, FAST_PATH
+from dissector.capture.columns import DATA, END, GAP, IN_WINDOW, NEVER
+from dissector.engine.correlation.correlator_arrays import ChunkColumns, CorrelatorArrays
+from dissector.engine.correlation.frame_checks_kernel import API_NOT_LOADED, FAST_PATH, SLOW_PATH
 from dissector.engine.correlation.framer_kernel import frame_chunk
+from dissector.engine.correlation.gap_kernel import add_gap
 from dissector.engine.correlation.match_kernel import end_connection
+from dissector.engine.correlation.ready_kernel import match_ready, set_barriers
 from dissector.engine.correlation.state_columns import (
     BUFFERED_BYTES,
     CARRY_OVER_BASE,
     COPY_COUNT,
+    DAMAGED,
     EMITTER_COUNT,
     ENTRIES_LIVE,
     FRAGMENT_COUNT,
@@ -31,6 +35,8 @@ from dissector.engine.correlation.state_columns import (
     ON_SLOW_PATH,
     OPEN_COUNT,
     OTHER,
+    READY_COUNT,
+    RINGS_USED,
     ROW_COUNT,
     SIDE_FLAGS,
     SIDE_WIDTH,
@@ -40,7 +46,7 @@ from dissector.engine.correlation.state_columns import (
     UNRECOGNISED,
 )
 from dissector.kernel import Kernel, device_function
-from dissector.kernel.arrays import I8, I64, U8, I64Table
+from dissector.kernel.arrays import I64, I64Table
 
 DONE, NEEDS_SLOW_PATH, TABLE_FULL, NEEDS_API = range(4)
 """
@@ -63,92 +69,93 @@ def list_started(chunk_connection: I64, connections: I64Table, started: I64, cou
 
 @Kernel
 def correlate(
-    chunk_connection: I64,
-    side: I8,
-    kind: I8,
-    origin: I8,
-    start: I64,
-    length: I64,
-    packet: I64,
-    time_ns: I64,
-    horizon: I64Table,
-    carry_over_start: int,
-    max_row_count: int,
-    data: U8,
-    carry_over: U8,
-    counters: I64,
-    connections: I64Table,
-    entries: I64Table,
-    rows: I64Table,
-    copies: I64Table,
-    emitters: I64,
-    api_limits: I64Table,
-    frame_head: U8,
+    chunks: ChunkColumns, state: CorrelatorArrays, carry_over_start: int, max_row_count: int
 ) -> int:
     """Process the chunks from `NEXT_CHUNK` on, as far as the fast path goes; see the module."""
-    while counters[NEXT_CHUNK] < len(chunk_connection):
+    counters = state.counters
+    while counters[NEXT_CHUNK] < len(chunks.connection):
         i = counters[NEXT_CHUNK]
-        connection = chunk_connection[i]
-        mode = connections[connection, MODE]
+        mode = state.connections[chunks.connection[i], MODE]
         counters[FRAMED_BYTES] = 0
+        if mode == ON_SLOW_PATH:
+            return NEEDS_SLOW_PATH
         if mode != TLS and mode != OTHER:
-            if mode == ON_SLOW_PATH or kind[i] == GAP:
-                return NEEDS_SLOW_PATH
-            if horizon[i, 0] != NEVER or horizon[i, 1] != NEVER:
-                return NEEDS_SLOW_PATH
-            more = length[i] // 8 + 2
-            fragments = connections[connection, SIDES + side[i] * SIDE_WIDTH + FRAGMENT_COUNT]
-            if (
-                counters[ROW_COUNT] + connections[connection, OPEN_COUNT] + more > max_row_count
-                or counters[ENTRIES_LIVE] + more > len(entries)
-                or counters[COPY_COUNT] + fragments + 2 > len(copies)
-                or counters[EMITTER_COUNT] == len(emitters)
-            ):
+            if not has_room(chunks, state, i, max_row_count):
                 return TABLE_FULL
-            if kind[i] == END:
-                if is_within_frame(connections, connection):
-                    return NEEDS_SLOW_PATH
-                end_connection(counters, connections, entries, rows, emitters, connection)
-            elif length[i] == 0:
-                connections[connection, NEWEST_TIME] = max(
-                    connections[connection, NEWEST_TIME], time_ns[i]
-                )
-            else:
-                in_window = origin[i] == IN_WINDOW
-                outcome = frame_chunk(
-                    connection,
-                    side[i],
-                    data if in_window else carry_over,
-                    start[i] if in_window else carry_over_start + start[i],
-                    0 if in_window else CARRY_OVER_BASE,
-                    length[i],
-                    packet[i],
-                    time_ns[i],
-                    data,
-                    carry_over,
-                    counters,
-                    connections,
-                    entries,
-                    rows,
-                    copies,
-                    emitters,
-                    api_limits,
-                    frame_head,
-                )
-                if outcome != FAST_PATH:
-                    return NEEDS_API if outcome == API_NOT_LOADED else NEEDS_SLOW_PATH
+            outcome = process_chunk(chunks, state, i, carry_over_start)
+            if outcome != FAST_PATH:
+                return NEEDS_API if outcome == API_NOT_LOADED else NEEDS_SLOW_PATH
         counters[NEXT_CHUNK] = i + 1
     return DONE
 
 
 @device_function
-def is_within_frame(connections: I64Table, connection: int) -> bool:
-    """Return whether a side is within a frame that the end would make a damaged one."""
-    for s in range(2):
-        at = SIDES + s * SIDE_WIDTH
-        if (
-            connections[connection, at + SIDE_FLAGS] & (IN_SYNC | SKIPPING_DAMAGED) == IN_SYNC
-            and connections[connection, at + BUFFERED_BYTES] >= 4
-        ):
+def has_room(chunks: ChunkColumns, state: CorrelatorArrays, i: int, max_row_count: int) -> bool:
+    """Return whether there is room for all that a chunk may add."""
+    counters, connections = state.counters, state.connections
+    connection = chunks.connection[i]
+    more = 2
+    if chunks.kind[i] == DATA:
+        more += chunks.length[i] // 8
+    rows = connections[connection, OPEN_COUNT] + connections[connection, READY_COUNT] + more
+    fragments = connections[connection, SIDES + chunks.side[i] * SIDE_WIDTH + FRAGMENT_COUNT]
+    return bool(
+        counters[ROW_COUNT] + rows <= max_row_count
+        and counters[ENTRIES_LIVE] + more <= len(state.entries)
+        and counters[COPY_COUNT] + fragments + 2 <= len(state.copies)
+        and counters[EMITTER_COUNT] < len(state.emitters)
+        and counters[RINGS_USED] < len(state.suppressed)
+    )
+
+
+@device_function
+def process_chunk(
+    chunks: ChunkColumns, state: CorrelatorArrays, i: int, carry_over_start: int
+) -> int:
+    """Process a chunk; return FAST_PATH if possible."""
+    connections = state.connections
+    connection, side, kind = chunks.connection[i], chunks.side[i], chunks.kind[i]
+    time_ns = chunks.time_ns[i]
+    if kind == END:
+        if is_unfinished(state, connection):
+            return SLOW_PATH
+        set_barriers(state, connection, NEVER, NEVER)
+        end_connection(state, connection)
+        return FAST_PATH
+    is_unrecognised = connections[connection, MODE] == UNRECOGNISED
+    if kind == GAP and is_unrecognised:
+        return SLOW_PATH
+    set_barriers(state, connection, chunks.barrier[i, 0], chunks.barrier[i, 1])
+    if kind == DATA and chunks.length[i] > 0:
+        if chunks.origin[i] == IN_WINDOW:
+            return frame_chunk(state, chunks, i, state.data, chunks.start[i], 0)
+        start = carry_over_start + chunks.start[i]
+        return frame_chunk(state, chunks, i, state.carry_over, start, CARRY_OVER_BASE)
+    if is_unrecognised:
+        connections[connection, NEWEST_TIME] = max(connections[connection, NEWEST_TIME], time_ns)
+        return FAST_PATH
+    outcome = match_ready(state, connection, time_ns)
+    if kind == GAP and outcome == FAST_PATH:
+        length = chunks.length[i]
+        outcome = add_gap(state, connection, side, length, chunks.packet[i], time_ns)
+        if outcome == FAST_PATH:
+            outcome = match_ready(state, connection, time_ns)
+            if outcome != FAST_PATH:
+                state.counters[FRAMED_BYTES] = length
+    return outcome
+
+
+@device_function
+def is_unfinished(state: CorrelatorArrays, connection: int) -> bool:
+    """Return whether the end makes a damaged frame of an unfinished one, or frames wait."""
+    if state.connections[connection, READY_COUNT] > 0:
+        return True
+    for side in range(2):
+        at = SIDES + side * SIDE_WIDTH
+        flags = state.connections[connection, at + SIDE_FLAGS]
+        if flags & SKIPPING_DAMAGED:
+            if state.connections[connection, at + DAMAGED] >= 0:
+                return True
+        elif flags & IN_SYNC and state.connections[connection, at + BUFFERED_BYTES] >= 4:
             return True
     return False

@@ -39,6 +39,8 @@ class Frame(NamedTuple):
         token: Whether it is a raw SASL token instead of a request; set by the connection's
             correlator.
         broken_off: Whether the stream ended before the rest of it came.
+        entry: Its entry in the state tables, which is retained until the frame is emitted; -1 if it
+            has none.
     """
 
     side: int
@@ -49,6 +51,7 @@ class Frame(NamedTuple):
     offset: int
     token: bool = False
     broken_off: bool = False
+    entry: int = -1
 
 
 class PacketEnd(NamedTuple):
@@ -214,6 +217,11 @@ class Framer:
         )
         self._drop(end)
         return frame
+
+    def damaged_frame(self) -> Frame:
+        """Return what was captured of the damaged frame whose rest is skipped."""
+        assert self.damaged is not None
+        return self._as_frame(self.damaged, self._packet_ends[-1])
 
     def finish(self) -> Frame | None:
         """Return the unfinished frame as a damaged one: the stream has ended."""

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dissector.capture.integers import u16, u32
-from dissector.engine.correlation.connection_correlator import MAX_EARLY_RESPONSE_NS
+from dissector.engine.correlation.correlator_arrays import ChunkColumns, CorrelatorArrays
 from dissector.engine.correlation.frame_checks import HEADER_BYTES
+from dissector.engine.correlation.frame_checks_kernel import DUE as RESPONSE_DUE
 from dissector.engine.correlation.frame_checks_kernel import (
-    DUE,
     FAST_PATH,
     SLOW_PATH,
     check_first_request,
@@ -14,6 +14,7 @@ from dissector.engine.correlation.frame_checks_kernel import (
     response_due,
     signed32,
 )
+from dissector.engine.correlation.gap_kernel import check_resync, enter_sync, skip_damaged
 from dissector.engine.correlation.linked_lists import (
     NOT_FOUND,
     TOO_FAR,
@@ -23,7 +24,13 @@ from dissector.engine.correlation.linked_lists import (
     new_entry,
     read_head,
 )
-from dissector.engine.correlation.match_kernel import emitted_address, enqueue, match_response
+from dissector.engine.correlation.match_kernel import emit_response, enqueue
+from dissector.engine.correlation.ready_kernel import (
+    is_early,
+    match_ready,
+    may_pass,
+    queue_frame,
+)
 from dissector.engine.correlation.state_columns import (
     API_KEY,
     API_VERSION,
@@ -33,10 +40,10 @@ from dissector.engine.correlation.state_columns import (
     CLIENT,
     CONNECTION_FLAGS,
     CORRELATION_ID,
+    DUE,
     ENTERED,
     FIRST_FRAGMENT,
     FRAMED_BYTES,
-    HIGHEST_ID,
     IN_SYNC,
     KAFKA,
     LAST_PACKET,
@@ -47,7 +54,6 @@ from dissector.engine.correlation.state_columns import (
     OLDEST_REQUEST,
     PACKET,
     PENDING,
-    ROW_RESPONSE,
     SIDE_FLAGS,
     SIDE_WIDTH,
     SIDES,
@@ -55,10 +61,8 @@ from dissector.engine.correlation.state_columns import (
     SKIPPING_DAMAGED,
     START,
     START_CAPTURED,
-    SUPPRESSED_COUNT,
     TIME,
     UNRECOGNISED,
-    WINDOW_LENGTH,
 )
 from dissector.kernel import device_function
 from dissector.kernel.arrays import I64, U8, I64Table
@@ -68,168 +72,198 @@ from dissector.protocol.headers import PRODUCE
 
 @device_function
 def frame_chunk(
+    state: CorrelatorArrays,
+    chunks: ChunkColumns,
+    i: int,
+    source: U8,
+    start: int,
+    address_base: int,
+) -> int:
+    """Frame a chunk of data, which is in `source` from `start` on; return FAST_PATH if possible."""
+    connections = state.connections
+    connection, side, length = chunks.connection[i], chunks.side[i], chunks.length[i]
+    packet, time_ns = chunks.packet[i], chunks.time_ns[i]
+    at = SIDES + side * SIDE_WIDTH
+    flags = connections[connection, at + SIDE_FLAGS]
+    buffered = connections[connection, at + BUFFERED_BYTES]
+    outcome = check_state(state, connection, side, source, start, length, packet, time_ns)
+    if outcome != FAST_PATH:
+        return outcome
+    is_unrecognised = connections[connection, MODE] == UNRECOGNISED
+    is_request = is_unrecognised or side == connections[connection, CLIENT]
+    size = connections[connection, at + PENDING]
+    skipped = min(size, length) if flags & SKIPPING_DAMAGED else 0
+    start += skipped
+    length -= skipped
+    if length > 0 and (buffered < HEADER_BYTES or buffered + length >= 4 + size):
+        ends = gather_head(state, source, start, length, connection, at, buffered)
+        outcome = check_frames(
+            source,
+            start,
+            length,
+            buffered,
+            state.frame_head,
+            ends,
+            is_request,
+            state.counters,
+            state.api_limits,
+        )
+        if outcome != FAST_PATH:
+            return outcome
+    if is_unrecognised:
+        sync_from_start(state, connection)
+    elif flags & IN_SYNC == 0:
+        enter_sync(state, connection, side)
+    connections[connection, NEWEST_TIME] = max(connections[connection, NEWEST_TIME], time_ns)
+    if skipped > 0:
+        skip_damaged(state, connection, side, skipped, packet, time_ns)
+    if length > 0:
+        outcome = frame_bytes(
+            state, connection, side, source, start, address_base, length, skipped, packet, time_ns
+        )
+        if outcome != FAST_PATH:
+            return outcome
+    else:
+        connections[connection, at + SIDE_FLAGS] |= AT_PACKET_START
+    connections[connection, at + LAST_PACKET] = packet
+    outcome = match_ready(state, connection, time_ns)
+    if outcome != FAST_PATH:
+        state.counters[FRAMED_BYTES] = chunks.length[i]
+    return outcome
+
+
+@device_function
+def check_state(
+    state: CorrelatorArrays,
+    connection: int,
+    side: int,
+    source: U8,
+    start: int,
+    length: int,
+    packet: int,
+    time_ns: int,
+) -> int:
+    """Return FAST_PATH if the kernel knows what a chunk begins with."""
+    if state.connections[connection, MODE] == UNRECOGNISED:
+        if side == 0 and state.connections[connection, CONNECTION_FLAGS] & START_CAPTURED:
+            return check_first_request(source, start, length, state.counters, state.api_limits)
+        return SLOW_PATH
+    if state.connections[connection, SIDES + side * SIDE_WIDTH + SIDE_FLAGS] & IN_SYNC:
+        return FAST_PATH
+    return check_resync(state, connection, side, source, start, length, packet, time_ns)
+
+
+@device_function
+def frame_bytes(
+    state: CorrelatorArrays,
     connection: int,
     side: int,
     source: U8,
     start: int,
     address_base: int,
     length: int,
+    skipped: int,
     packet: int,
     time_ns: int,
-    data: U8,
-    carry_over: U8,
-    counters: I64,
-    connections: I64Table,
-    entries: I64Table,
-    rows: I64Table,
-    copies: I64Table,
-    emitters: I64,
-    api_limits: I64Table,
-    frame_head: U8,
 ) -> int:
-    """Frame a chunk of data, which is in `source` from `start` on; return FAST_PATH if possible."""
-    at = SIDES + side * SIDE_WIDTH
-    is_unrecognised = connections[connection, MODE] == UNRECOGNISED
-    if is_unrecognised:
-        outcome = SLOW_PATH
-        if side == 0 and connections[connection, CONNECTION_FLAGS] & START_CAPTURED:
-            outcome = check_first_request(source, start, length, counters, api_limits)
-        if outcome != FAST_PATH:
-            return outcome
-    elif connections[connection, at + SIDE_FLAGS] & (IN_SYNC | SKIPPING_DAMAGED) != IN_SYNC:
-        return SLOW_PATH
-    is_request = is_unrecognised or side == connections[connection, CLIENT]
+    """Queue or match all frames that a chunk completes, and retain the beginning of the next."""
+    connections, at = state.connections, SIDES + side * SIDE_WIDTH
+    is_request = side == connections[connection, CLIENT]
     buffered = connections[connection, at + BUFFERED_BYTES]
     size = connections[connection, at + PENDING]
-    if buffered < HEADER_BYTES or buffered + length >= 4 + size:
-        ends = gather_head(
-            frame_head,
-            source,
-            start,
-            length,
-            data,
-            carry_over,
-            entries,
-            connections[connection, at + FIRST_FRAGMENT],
-            buffered,
-        )
-        outcome = check_frames(
-            source, start, length, buffered, frame_head, ends, is_request, counters, api_limits
-        )
-        if outcome != FAST_PATH:
-            return outcome
-    if is_unrecognised:
-        sync_from_start(connections, connection)
-    connections[connection, NEWEST_TIME] = max(connections[connection, NEWEST_TIME], time_ns)
     stream_offset = connections[connection, at + BASE] + buffered
     # The beginning of the next frame, as an offset in the chunk.
     offset = -buffered
     while length - offset >= 4:
-        frame_bytes = frame_head if offset < 0 else source
+        frame_bytes = state.frame_head if offset < 0 else source
         frame_start = 0 if offset < 0 else start + offset
         if offset >= 0 or buffered < 4:
             size = u32(frame_bytes, frame_start)
         if length - offset < 4 + size:
             break
-        previous = NOT_FOUND
-        if not is_request:
+        previous, is_ready = NOT_FOUND, not may_pass(state, connection, side, packet)
+        if not is_request and not is_ready:
             correlation_id = signed32(frame_bytes, frame_start + 4)
-            previous = find_request(
-                entries, connections[connection, OLDEST_REQUEST], correlation_id
+            oldest = connections[connection, OLDEST_REQUEST]
+            previous = find_request(state.entries, oldest, correlation_id)
+            is_ready = previous == NOT_FOUND and is_early(
+                state, connection, correlation_id, time_ns
             )
-            if previous == TOO_FAR or (
-                previous == NOT_FOUND
-                and may_be_early_or_suppressed(connections, connection, correlation_id, time_ns)
-            ):
-                if offset > 0:
-                    rewind_to(connections, connection, at, stream_offset + offset)
-                    counters[FRAMED_BYTES] = offset
+            if previous == TOO_FAR:
+                if offset > 0 or skipped > 0:
+                    rewind_to(state, connection, at, stream_offset + offset)
+                    state.counters[FRAMED_BYTES] = skipped + offset
                 return SLOW_PATH
         frame = address_base + start + offset
         if offset < 0:
-            frame = join_fragments(
-                counters,
-                connections,
-                entries,
-                copies,
-                connection,
-                at,
-                address_base + start,
-                4 + size - buffered,
-            )
+            rest = 4 + size - buffered
+            frame = join_fragments(state, connection, at, address_base + start, rest)
+        entry = new_entry(state)
+        state.entries[entry, START] = frame + 4
+        state.entries[entry, LENGTH] = size
+        state.entries[entry, SIZE] = size
+        state.entries[entry, PACKET] = packet
+        state.entries[entry, TIME] = time_ns
+        state.entries[entry, OFFSET] = stream_offset + offset
         if is_request:
-            due = DUE
-            if u16(frame_bytes, frame_start + 4) == PRODUCE:
-                due = response_due(
-                    frame_bytes,
-                    frame_start,
-                    min(frame_start + 4 + size, len(frame_bytes)),
-                    api_limits,
-                )
-            entry = new_entry(counters, entries)
-            entries[entry, START] = frame + 4
-            entries[entry, LENGTH] = size
-            entries[entry, SIZE] = size
-            entries[entry, PACKET] = packet
-            entries[entry, TIME] = time_ns
-            entries[entry, OFFSET] = stream_offset + offset
-            entries[entry, API_KEY] = u16(frame_bytes, frame_start + 4)
-            entries[entry, API_VERSION] = u16(frame_bytes, frame_start + 6)
-            entries[entry, CORRELATION_ID] = signed32(frame_bytes, frame_start + 8)
-            enqueue(counters, connections, entries, rows, emitters, connection, entry, due)
+            due = read_request(state, entry, frame_bytes, frame_start, size)
+            if not is_ready:
+                enqueue(state, connection, entry, due)
         else:
-            row = match_response(
-                counters, connections, entries, rows, emitters, connection, previous, correlation_id
-            )
-            rows[ROW_RESPONSE, row] = emitted_address(frame + 4, counters[WINDOW_LENGTH])
-            rows[ROW_RESPONSE + 1, row] = size
-            rows[ROW_RESPONSE + 2, row] = size
-            rows[ROW_RESPONSE + 3, row] = packet
-            rows[ROW_RESPONSE + 4, row] = time_ns
-            rows[ROW_RESPONSE + 5, row] = stream_offset + offset
+            state.entries[entry, CORRELATION_ID] = signed32(frame_bytes, frame_start + 4)
+            if not is_ready:
+                emit_response(state, connection, entry, previous)
+        if is_ready:
+            queue_frame(state, connection, side, entry)
         offset += 4 + size
     if offset >= 0:
+        starts_packet = (offset == 0 and skipped == 0) or offset == length
         connections[connection, at + SIDE_FLAGS] = (
-            IN_SYNC | AT_PACKET_START if offset == 0 or offset == length else IN_SYNC
+            IN_SYNC | AT_PACKET_START if starts_packet else IN_SYNC
         )
     if offset < length:
         left = max(offset, 0)
-        append_fragment(
-            counters,
-            connections,
-            entries,
-            connection,
-            at,
-            address_base + start + left,
-            length - left,
-            packet,
-            time_ns,
-        )
+        address = address_base + start + left
+        append_fragment(state, connection, at, address, length - left, packet, time_ns)
     connections[connection, at + BASE] = stream_offset + offset
     connections[connection, at + BUFFERED_BYTES] = length - offset
     connections[connection, at + PENDING] = size if length - offset >= 4 else 0
-    connections[connection, at + LAST_PACKET] = packet
     return FAST_PATH
 
 
 @device_function
+def read_request(
+    state: CorrelatorArrays, entry: int, frame_bytes: U8, frame_start: int, size: int
+) -> int:
+    """Set the header columns of a request's entry; return whether a response is due."""
+    due = RESPONSE_DUE
+    if u16(frame_bytes, frame_start + 4) == PRODUCE:
+        end = min(frame_start + 4 + size, len(frame_bytes))
+        due = response_due(frame_bytes, frame_start, end, state.api_limits)
+    state.entries[entry, API_KEY] = u16(frame_bytes, frame_start + 4)
+    state.entries[entry, API_VERSION] = u16(frame_bytes, frame_start + 6)
+    state.entries[entry, CORRELATION_ID] = signed32(frame_bytes, frame_start + 8)
+    state.entries[entry, DUE] = due
+    return due
+
+
+@device_function
 def gather_head(
-    frame_head: U8,
+    state: CorrelatorArrays,
     source: U8,
     start: int,
     length: int,
-    data: U8,
-    carry_over: U8,
-    entries: I64Table,
-    fragment: int,
+    connection: int,
+    at: int,
     buffered: int,
 ) -> int:
     """Copy the first bytes of a fragmented frame to one place, followed by the chunk."""
     if buffered == 0:
         return 0
-    ends = read_head(frame_head, data, carry_over, entries, fragment, len(frame_head))
-    more = min(length, len(frame_head) - ends)
-    copy_bytes(frame_head, ends, source, start, more)
+    head = state.frame_head
+    ends = read_head(state, state.connections[connection, at + FIRST_FRAGMENT], len(head))
+    more = min(length, len(head) - ends)
+    copy_bytes(head, ends, source, start, more)
     return ends + more
 
 
@@ -266,32 +300,21 @@ def check_frames(
 
 
 @device_function
-def sync_from_start(connections: I64Table, connection: int) -> None:
+def sync_from_start(state: CorrelatorArrays, connection: int) -> None:
     """Take a connection captured from its beginning for Kafka from the first byte on."""
-    connections[connection, MODE] = KAFKA
-    connections[connection, CLIENT] = 0
+    state.connections[connection, MODE] = KAFKA
+    state.connections[connection, CLIENT] = 0
     for side in range(2):
-        connections[connection, SIDES + side * SIDE_WIDTH + SIDE_FLAGS] = IN_SYNC | AT_PACKET_START
-        connections[connection, SIDES + side * SIDE_WIDTH + ENTERED] = 0
+        at = SIDES + side * SIDE_WIDTH
+        state.connections[connection, at + SIDE_FLAGS] = IN_SYNC | AT_PACKET_START
+        state.connections[connection, at + ENTERED] = 0
 
 
 @device_function
-def may_be_early_or_suppressed(
-    connections: I64Table, connection: int, correlation_id: int, time_ns: int
-) -> bool:
-    """Return whether a response without a request may be early, or may belong to acks = 0."""
-    early = (
-        connections[connection, HIGHEST_ID] < correlation_id
-        and connections[connection, NEWEST_TIME] - time_ns < MAX_EARLY_RESPONSE_NS
-    )
-    return bool(early or connections[connection, SUPPRESSED_COUNT] > 0)
-
-
-@device_function
-def rewind_to(connections: I64Table, connection: int, at: int, offset: int) -> None:
+def rewind_to(state: CorrelatorArrays, connection: int, at: int, offset: int) -> None:
     """Set a stream to the beginning of a frame within a packet, for the slow path."""
-    connections[connection, at + BASE] = offset
-    connections[connection, at + BUFFERED_BYTES] = 0
-    connections[connection, at + PENDING] = 0
-    connections[connection, at + SIDE_FLAGS] = IN_SYNC
-    connections[connection, at + LAST_PACKET] = -1
+    state.connections[connection, at + BASE] = offset
+    state.connections[connection, at + BUFFERED_BYTES] = 0
+    state.connections[connection, at + PENDING] = 0
+    state.connections[connection, at + SIDE_FLAGS] = IN_SYNC
+    state.connections[connection, at + LAST_PACKET] = -1

@@ -14,24 +14,28 @@ import numpy as np
 from dissector.capture.columns import NEVER
 from dissector.engine.correlation.connection_correlator import ConnectionCorrelator
 from dissector.engine.correlation.frame_checks import HEADER_BYTES, is_plausible_version
+from dissector.engine.correlation.frame_checks_kernel import DUE as DUE_RESPONSE
 from dissector.engine.correlation.frame_checks_kernel import (
     MAX_KEYS,
     MIN_REQUEST_BYTES,
     MIN_RESPONSE_BYTES,
+    NOT_DUE,
+    is_response_due,
 )
 from dissector.engine.correlation.framer import DamagedFrame, Frame, Framer, PacketEnd
 from dissector.engine.correlation.open_requests import OpenRequests
 from dissector.engine.correlation.state_columns import (
     AT_PACKET_START,
+    BARRIER,
     BASE,
-    CARRY_OVER_BASE,
     CHECKED_BYTES,
     CLIENT,
     CONNECTION_FLAGS,
     CONNECTION_WIDTH,
-    CORRELATION_ID,
+    DAMAGED,
     ENTERED,
     FIRST_FRAGMENT,
+    FIRST_READY,
     FRAGMENT_PACKET,
     FRAGMENT_TIME,
     HIGHEST_ID,
@@ -39,19 +43,19 @@ from dissector.engine.correlation.state_columns import (
     KAFKA,
     LAST_FRAGMENT,
     LAST_PACKET,
+    LAST_READY,
     LENGTH,
     MISSING,
     MODE,
     NEWEST_REQUEST,
-    NEWEST_SUPPRESSED,
     NEWEST_TIME,
-    NEXT,
     OFFSET,
     OLDEST_REQUEST,
     ON_SLOW_PATH,
     OTHER,
     PACKET,
     PENDING,
+    READY_COUNT,
     SIDE_FLAGS,
     SIDE_WIDTH,
     SIDES,
@@ -60,6 +64,7 @@ from dissector.engine.correlation.state_columns import (
     SKIPPING_DAMAGED,
     START,
     START_CAPTURED,
+    SUPPRESSED_RING,
     TIME,
     TLS,
     TOKENS_SEEN,
@@ -70,11 +75,12 @@ from dissector.engine.correlation.state_tables import StateTables
 from dissector.engine.tables.exchange_table import NONE, Ints
 from dissector.protocol.headers import CONTROLLED_SHUTDOWN, SASL_HANDSHAKE
 
-MAX_DEMOTED_REQUESTS = 32
-MAX_DEMOTED_BYTES = 1 << 14
+MAX_DEMOTED_FRAMES = 512
+MAX_DEMOTED_FRAME_BYTES = 1 << 20
+MAX_DEMOTED_BYTES = 1 << 16
 """
-Connections with more open state than this stay on the slow path; smaller ones change as often as
-needed.
+Connections with more requests in flight and ready frames, or a longer unfinished frame, than this
+stay on the slow path; smaller ones change as often as needed.
 """
 
 
@@ -83,10 +89,11 @@ def new_connection(start_captured: bool, client: int | None = None) -> Ints:
     row = np.zeros(CONNECTION_WIDTH, np.int64)
     row[[MODE, CLIENT]] = (UNRECOGNISED, -1) if client is None else (KAFKA, client)
     row[[CONNECTION_FLAGS, HIGHEST_ID]] = (START_CAPTURED, -1) if start_captured else (0, NEVER)
-    row[[OLDEST_REQUEST, NEWEST_REQUEST, NEWEST_SUPPRESSED]] = -1
+    row[[OLDEST_REQUEST, NEWEST_REQUEST, SUPPRESSED_RING]] = -1
     in_sync = start_captured and client is not None
     sides = row[SIDES:].reshape(2, SIDE_WIDTH)
     sides[:, [FIRST_FRAGMENT, LAST_FRAGMENT, LAST_PACKET]] = -1
+    sides[:, [FIRST_READY, LAST_READY, DAMAGED]], sides[:, BARRIER] = -1, NEVER
     sides[:, SIDE_FLAGS] = IN_SYNC | AT_PACKET_START if in_sync else AT_PACKET_START
     sides[:, ENTERED] = 0 if in_sync else NONE
     return row
@@ -94,19 +101,30 @@ def new_connection(start_captured: bool, client: int | None = None) -> Ints:
 
 def promote(tables: StateTables, number: int, correlator: ConnectionCorrelator) -> None:
     """Move the state of a connection to a new object; the row keeps what outlives the object."""
+    tables.set_barriers(number, (NEVER, NEVER))
     row = tables.connections[number].tolist()
     if row[MODE] == KAFKA:
         client = row[CLIENT]
-        frames = [frame_of(tables, client, entry) for entry in tables.pop_list(row[OLDEST_REQUEST])]
+        frames = _frames(tables, client, row[OLDEST_REQUEST])
         open_requests = OpenRequests()
         open_requests.restore(
-            frames, _take_suppressed(tables, row), bool(row[CONNECTION_FLAGS] & TOKENS_SEEN)
+            frames, tables.take_suppressed(number), bool(row[CONNECTION_FLAGS] & TOKENS_SEEN)
         )
         correlator.restore(client, row[HIGHEST_ID], row[NEWEST_TIME], open_requests)
         for stream in correlator.streams:
             side = row[SIDES + stream.side * SIDE_WIDTH :][:SIDE_WIDTH]
             _restore_stream(tables, stream, side)
+            ready = _frames(tables, stream.side, side[FIRST_READY])
+            correlator.ready_frames[stream.side].extend(ready)
     tables.connections[number, MODE] = ON_SLOW_PATH
+
+
+def _frames(tables: StateTables, side: int, first: int) -> list[Frame]:
+    """Return the frames of a list of entries, which are retained until the frames are emitted."""
+    return [
+        frame_of(tables, side, entry)._replace(entry=number)
+        for number, entry in tables.list_from(first)
+    ]
 
 
 def frame_of(tables: StateTables, side: int, entry: Sequence[int]) -> Frame:
@@ -115,28 +133,24 @@ def frame_of(tables: StateTables, side: int, entry: Sequence[int]) -> Frame:
     return Frame(side, data, entry[SIZE], entry[PACKET], entry[TIME], entry[OFFSET])
 
 
-def _take_suppressed(tables: StateTables, row: Sequence[int]) -> list[int]:
-    """Return the suppressed ids, oldest first; free their ring."""
-    ids, newest = list[int](), row[NEWEST_SUPPRESSED]
-    if newest < 0:
-        return ids
-    first = int(tables.entries[newest, NEXT])
-    tables.entries[newest, NEXT] = -1
-    return [entry[CORRELATION_ID] for entry in tables.pop_list(first)]
-
-
 def _restore_stream(tables: StateTables, stream: Framer, side: Sequence[int]) -> None:
     end, buffer, packet_ends = side[BASE], bytearray(), list[PacketEnd]()
     for fragment in tables.pop_list(side[FIRST_FRAGMENT]):
         buffer += tables.bytes_at(fragment[START], fragment[LENGTH])
         end += fragment[LENGTH]
         packet_ends.append(PacketEnd(end, fragment[FRAGMENT_PACKET], fragment[FRAGMENT_TIME]))
+    damaged = next(tables.pop_list(side[DAMAGED]), None)
     if not packet_ends and side[LAST_PACKET] >= 0:
-        packet_ends.append(PacketEnd(end, side[LAST_PACKET], 0))
+        packet_ends.append(
+            PacketEnd(end, side[LAST_PACKET], 0 if damaged is None else damaged[TIME])
+        )
     stream.restore(side[BASE], buffer, packet_ends, bool(side[SIDE_FLAGS] & AT_PACKET_START))
     stream.in_sync = bool(side[SIDE_FLAGS] & IN_SYNC)
     if side[SIDE_FLAGS] & SKIPPING_DAMAGED:
         stream.damaged = DamagedFrame(b"", 0, 0, side[PENDING], is_emitted=True)
+    if damaged is not None:
+        data = tables.bytes_at(damaged[START], damaged[LENGTH])
+        stream.damaged = DamagedFrame(data, damaged[SIZE], damaged[OFFSET], side[PENDING])
     stream.scanned = side[BASE] if stream.in_sync else side[PENDING]
     stream.skipped, stream.missing = side[SKIPPED], side[MISSING]
     stream.tried_bytes, stream.checked_bytes = side[TRIED_BYTES], side[CHECKED_BYTES]
@@ -149,35 +163,24 @@ def demote(tables: StateTables, number: int, correlator: ConnectionCorrelator) -
     if correlator.speaks in ("tls", "other"):
         row[MODE] = TLS if correlator.speaks == "tls" else OTHER
         row[SIDES:] = [
-            value for stream in correlator.streams for value in _side(stream, (-1, -1), 0)
+            value
+            for stream in correlator.streams
+            for value in _side(stream, (-1, -1), 0, (-1, -1), -1)
         ]
+        row[READY_COUNT] = 0
         return True
     if correlator.speaks == "":
         if correlator.needs_slow_path or any(stream.end for stream in correlator.streams):
             return False
         row[MODE], row[NEWEST_TIME] = UNRECOGNISED, correlator.now_ns
+        tables.set_barriers(number, correlator.barriers)
         return True
     if correlator.client is None or not _fits_tables(correlator):
         return False
     requests = correlator.open_requests
     in_flight = [
-        tables.new_entry(
-            tables.carry(request.frame.data),
-            len(request.frame.data),
-            *request.frame[2:6],
-            request.api_key,
-            request.api_version,
-            request.correlation_id,
-        )
-        for request in requests.oldest_first()
+        _frame_entry(tables, request.frame, is_request=True) for request in requests.oldest_first()
     ]
-    suppressed = [
-        tables.new_entry(CARRY_OVER_BASE, 0, 0, NEVER, 0, 0, 0, 0, correlation_id)
-        for correlation_id in requests.suppressed_ids()
-    ]
-    oldest, newest = tables.link_entries(suppressed)
-    if suppressed:
-        tables.entries[newest, NEXT] = oldest
     flags = int(row[CONNECTION_FLAGS]) | (TOKENS_SEEN if requests.tokens_seen else 0)
     values = [
         KAFKA,
@@ -187,12 +190,41 @@ def demote(tables: StateTables, number: int, correlator: ConnectionCorrelator) -
         correlator.now_ns,
         *tables.link_entries(in_flight),
     ]
-    values += [len(in_flight), requests.total_bytes, newest, len(suppressed)]
+    ready = [
+        [_frame_entry(tables, frame, frame.side == correlator.client) for frame in frames]
+        for frames in correlator.ready_frames
+    ]
+    values += [len(in_flight), requests.total_bytes, -1, 0, sum(map(len, ready))]
     for stream in correlator.streams:
-        fragments = _fragments(tables, stream)
-        values += _side(stream, tables.link_entries(fragments), len(fragments))
-    row[:] = values
+        fragments, damaged = _fragments(tables, stream), -1
+        if stream.damaged and not stream.damaged.is_emitted:
+            frame = stream.damaged_frame()
+            damaged = _frame_entry(tables, frame, stream.side == correlator.client)
+            tables.entries[damaged, PACKET] = NEVER
+        values += _side(
+            stream,
+            tables.link_entries(fragments),
+            len(fragments),
+            tables.link_entries(ready[stream.side]),
+            damaged,
+        )
+    tables.connections[number] = values
+    tables.put_suppressed(number, requests.suppressed)
+    tables.set_barriers(number, correlator.barriers)
     return True
+
+
+def _frame_entry(tables: StateTables, frame: Frame, is_request: bool) -> int:
+    """Return the entry of a frame, a new one if it has none."""
+    if frame.entry >= 0:
+        return frame.entry
+    data = frame.data
+    header = 0, 0, int.from_bytes(data[:4], "big", signed=True), DUE_RESPONSE
+    if is_request:
+        key, version = (int.from_bytes(data[at : at + 2], "big", signed=True) for at in (0, 2))
+        due = DUE_RESPONSE if is_response_due(data) else NOT_DUE
+        header = key, version, int.from_bytes(data[4:8], "big", signed=True), due
+    return tables.new_entry(tables.carry(data), len(data), *frame[2:6], *header)
 
 
 def _fragments(tables: StateTables, stream: Framer) -> list[int]:
@@ -204,13 +236,19 @@ def _fragments(tables: StateTables, stream: Framer) -> list[int]:
     for packet_end in stream.packet_ends:
         span = address + base, packet_end.end - base
         entries.append(
-            tables.new_entry(*span, 0, NEVER, 0, 0, packet_end.packet, packet_end.time_ns, 0)
+            tables.new_entry(*span, 0, NEVER, 0, 0, packet_end.packet, packet_end.time_ns, 0, 0)
         )
         base = packet_end.end
     return entries
 
 
-def _side(stream: Framer, ends: tuple[int, int], fragment_count: int) -> list[int]:
+def _side(
+    stream: Framer,
+    fragments: tuple[int, int],
+    fragment_count: int,
+    ready: tuple[int, int],
+    damaged: int,
+) -> list[int]:
     """Return the columns of a side."""
     buffer = stream.buffer
     size = int.from_bytes(buffer[:4], "big") if len(buffer) >= 4 else 0
@@ -221,7 +259,7 @@ def _side(stream: Framer, ends: tuple[int, int], fragment_count: int) -> list[in
         | (SKIPPING_DAMAGED if stream.damaged else 0),
         len(buffer),
         stream.damaged.bytes_left if stream.damaged else size if stream.in_sync else stream.scanned,
-        *ends,
+        *fragments,
         fragment_count,
         -1 if stream.last_packet is None else stream.last_packet,
         NONE if stream.entered is None else stream.entered,
@@ -229,20 +267,23 @@ def _side(stream: Framer, ends: tuple[int, int], fragment_count: int) -> list[in
         stream.missing,
         stream.tried_bytes,
         stream.checked_bytes,
+        *ready,
+        damaged,
+        NEVER,
     ]
 
 
 def _fits_tables(correlator: ConnectionCorrelator) -> bool:
     """Return whether a connection fits the fast path."""
-    requests = correlator.open_requests
-    if (
-        correlator.needs_slow_path
-        or len(requests) > MAX_DEMOTED_REQUESTS
-        or requests.total_bytes > MAX_DEMOTED_BYTES
-    ):
+    if correlator.needs_slow_path:
         return False
-    if any(
-        request.frame.token or len(request.frame.data) < 8 for request in requests.oldest_first()
+    requests = correlator.open_requests.oldest_first()
+    ready = (frame for frames in correlator.ready_frames for frame in frames)
+    frames = [*(request.frame for request in requests), *ready]
+    if (
+        len(frames) > MAX_DEMOTED_FRAMES
+        or sum(len(frame.data) for frame in frames) > MAX_DEMOTED_FRAME_BYTES
+        or any(frame.token or len(frame.data) < 8 for frame in frames)
     ):
         return False
     return all(
@@ -253,12 +294,10 @@ def _fits_tables(correlator: ConnectionCorrelator) -> bool:
 
 def _stream_fits_tables(stream: Framer, is_request: bool) -> bool:
     buffer = stream.buffer
-    if (
-        stream.damaged_frames
-        or len(buffer) > MAX_DEMOTED_BYTES
-        or (stream.damaged and not stream.damaged.is_emitted)
-    ):
+    if stream.damaged_frames or len(buffer) > MAX_DEMOTED_BYTES:
         return False
+    if stream.damaged and not stream.damaged.is_emitted:
+        return len(stream.damaged.data) >= HEADER_BYTES
     if not stream.in_sync or len(buffer) < 4:
         return stream.in_sync or not buffer
     size = int.from_bytes(buffer[:4], "big", signed=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dissector.capture.columns import NEVER
+from dissector.engine.correlation.correlator_arrays import CorrelatorArrays
 from dissector.engine.correlation.state_columns import (
     CARRIED_BYTES,
     CARRY_OVER_BASE,
@@ -22,7 +23,7 @@ from dissector.engine.correlation.state_columns import (
     START,
 )
 from dissector.kernel import Kernel, device_function
-from dissector.kernel.arrays import I64, U8, I64Table
+from dissector.kernel.arrays import U8, I64Table
 from dissector.kernel.memcpy import copy_bytes
 
 LIST_HEAD, NOT_FOUND, TOO_FAR = -1, -2, -3
@@ -31,7 +32,7 @@ Instead of the entry before a request: the request is the first of its list; no 
 correlation id; or none was found within `MAX_STEPS`.
 """
 
-MAX_STEPS = 64
+MAX_STEPS = 256
 """
 Requests that are compared with a response; with more requests before it the slow path looks it up.
 """
@@ -50,28 +51,28 @@ def copy_ranges(copies: I64Table, count: int, data: U8, carry_over: U8, target: 
 
 
 @device_function
-def new_entry(counters: I64, entries: I64Table) -> int:
+def new_entry(state: CorrelatorArrays) -> int:
     """Return an entry for use."""
-    entry = counters[FREE_ENTRY]
+    entry = state.counters[FREE_ENTRY]
     if entry < 0:
-        entry = counters[ENTRIES_USED]
-        counters[ENTRIES_USED] = entry + 1
+        entry = state.counters[ENTRIES_USED]
+        state.counters[ENTRIES_USED] = entry + 1
     else:
-        counters[FREE_ENTRY] = entries[entry, NEXT]
-    counters[ENTRIES_LIVE] += 1
-    entries[entry, NEXT] = -1
+        state.counters[FREE_ENTRY] = state.entries[entry, NEXT]
+    state.counters[ENTRIES_LIVE] += 1
+    state.entries[entry, NEXT] = -1
     return int(entry)
 
 
 @device_function
-def free_entry(counters: I64, entries: I64Table, entry: int) -> None:
+def free_entry(state: CorrelatorArrays, entry: int) -> None:
     """Return an entry to the list of free ones."""
-    entries[entry, START] = CARRY_OVER_BASE
-    entries[entry, LENGTH] = 0
-    entries[entry, PACKET] = NEVER
-    entries[entry, NEXT] = counters[FREE_ENTRY]
-    counters[FREE_ENTRY] = entry
-    counters[ENTRIES_LIVE] -= 1
+    state.entries[entry, START] = CARRY_OVER_BASE
+    state.entries[entry, LENGTH] = 0
+    state.entries[entry, PACKET] = NEVER
+    state.entries[entry, NEXT] = state.counters[FREE_ENTRY]
+    state.counters[FREE_ENTRY] = entry
+    state.counters[ENTRIES_LIVE] -= 1
 
 
 @device_function
@@ -88,69 +89,62 @@ def find_request(entries: I64Table, first: int, correlation_id: int) -> int:
 
 
 @device_function
-def read_head(
-    frame_head: U8, data: U8, carry_over: U8, entries: I64Table, fragment: int, count: int
-) -> int:
+def read_head(state: CorrelatorArrays, fragment: int, count: int) -> int:
     """Copy the first bytes of a frame in fragments to one place, up to `count`; return how many."""
     end = 0
     while fragment >= 0 and end < count:
-        length = min(entries[fragment, LENGTH], count - end)
-        if entries[fragment, START] < CARRY_OVER_BASE:
-            copy_bytes(frame_head, end, data, entries[fragment, START], length)
+        length = min(state.entries[fragment, LENGTH], count - end)
+        if state.entries[fragment, START] < CARRY_OVER_BASE:
+            copy_bytes(state.frame_head, end, state.data, state.entries[fragment, START], length)
         else:
             copy_bytes(
-                frame_head, end, carry_over, entries[fragment, START] - CARRY_OVER_BASE, length
+                state.frame_head,
+                end,
+                state.carry_over,
+                state.entries[fragment, START] - CARRY_OVER_BASE,
+                length,
             )
         end += length
-        fragment = entries[fragment, NEXT]
+        fragment = state.entries[fragment, NEXT]
     return end
 
 
 @device_function
 def join_fragments(
-    counters: I64,
-    connections: I64Table,
-    entries: I64Table,
-    copies: I64Table,
-    connection: int,
-    at: int,
-    address: int,
-    length: int,
+    state: CorrelatorArrays, connection: int, at: int, address: int, length: int
 ) -> int:
     """
     Schedule the copies that join a fragmented frame; return its address.
 
     `length` more bytes, from `address` on, follow the fragments.
     """
-    start = counters[CARRIED_BYTES]
+    start = state.counters[CARRIED_BYTES]
     end = start
-    count = counters[COPY_COUNT]
-    fragment = connections[connection, at + FIRST_FRAGMENT]
+    count = state.counters[COPY_COUNT]
+    fragment = state.connections[connection, at + FIRST_FRAGMENT]
     while fragment >= 0:
-        copies[count, 0] = entries[fragment, START]
-        copies[count, 1] = end
-        copies[count, 2] = entries[fragment, LENGTH]
-        end += entries[fragment, LENGTH]
+        state.copies[count, 0] = state.entries[fragment, START]
+        state.copies[count, 1] = end
+        state.copies[count, 2] = state.entries[fragment, LENGTH]
+        end += state.entries[fragment, LENGTH]
         count += 1
-        after = entries[fragment, NEXT]
-        free_entry(counters, entries, fragment)
+        after = state.entries[fragment, NEXT]
+        free_entry(state, fragment)
         fragment = after
-    copies[count, 0] = address
-    copies[count, 1] = end
-    copies[count, 2] = length
-    counters[CARRIED_BYTES] = end + length
-    counters[COPY_COUNT] = count + 1
-    connections[connection, at + FIRST_FRAGMENT] = -1
-    connections[connection, at + LAST_FRAGMENT] = -1
-    connections[connection, at + FRAGMENT_COUNT] = 0
+    state.copies[count, 0] = address
+    state.copies[count, 1] = end
+    state.copies[count, 2] = length
+    state.counters[CARRIED_BYTES] = end + length
+    state.counters[COPY_COUNT] = count + 1
+    state.connections[connection, at + FIRST_FRAGMENT] = -1
+    state.connections[connection, at + LAST_FRAGMENT] = -1
+    state.connections[connection, at + FRAGMENT_COUNT] = 0
     return int(CARRY_OVER_BASE + start)
 
 
 @device_function
 def append_fragment(
-    counters: I64,
-    connections: I64Table,
-    entries: I64Table,
+    state: CorrelatorArrays,
     connection: int,
     at: int,
     address: int,
@@ -159,15 +153,15 @@ def append_fragment(
     time_ns: int,
 ) -> None:
     """Append bytes to the fragments of a side's incomplete frame."""
-    fragment = new_entry(counters, entries)
-    entries[fragment, START] = address
-    entries[fragment, LENGTH] = length
-    entries[fragment, PACKET] = NEVER
-    entries[fragment, FRAGMENT_PACKET] = packet
-    entries[fragment, FRAGMENT_TIME] = time_ns
-    if connections[connection, at + LAST_FRAGMENT] < 0:
-        connections[connection, at + FIRST_FRAGMENT] = fragment
+    fragment = new_entry(state)
+    state.entries[fragment, START] = address
+    state.entries[fragment, LENGTH] = length
+    state.entries[fragment, PACKET] = NEVER
+    state.entries[fragment, FRAGMENT_PACKET] = packet
+    state.entries[fragment, FRAGMENT_TIME] = time_ns
+    if state.connections[connection, at + LAST_FRAGMENT] < 0:
+        state.connections[connection, at + FIRST_FRAGMENT] = fragment
     else:
-        entries[connections[connection, at + LAST_FRAGMENT], NEXT] = fragment
-    connections[connection, at + LAST_FRAGMENT] = fragment
-    connections[connection, at + FRAGMENT_COUNT] += 1
+        state.entries[state.connections[connection, at + LAST_FRAGMENT], NEXT] = fragment
+    state.connections[connection, at + LAST_FRAGMENT] = fragment
+    state.connections[connection, at + FRAGMENT_COUNT] += 1

@@ -6,7 +6,9 @@ from collections import OrderedDict, deque
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from dissector.capture.columns import NEVER
+import numpy as np
+
+from dissector.capture.columns import NEVER, Int32s
 from dissector.engine.correlation.framer import Frame
 
 MAX_OPEN = 10_000
@@ -21,8 +23,20 @@ Ids of requests without a response (acks = 0) that are remembered, should one co
 """
 
 
+_NO_IDS: Int32s = np.zeros(0, np.int32)
+
+
 class OpenRequest(NamedTuple):
-    """A request in flight; a raw SASL token has meaningless key, version and id."""
+    """
+    A request in flight; a raw SASL token has meaningless key, version and id.
+
+    Attributes:
+        number: Its place in the order of the requests.
+        frame: Its frame.
+        api_key: Its API key.
+        api_version: Its version.
+        correlation_id: Its correlation id.
+    """
 
     number: int
     frame: Frame
@@ -36,25 +50,25 @@ class SuppressedIds:
     The newest ids of requests that expect no response.
 
     Attributes:
-        ids: Oldest first.
-        counts: How often each is among them.
+        ring: Room for `MAX_SUPPRESSED` ids; the newest one overwrites the oldest.
+        count: How many ids were added.
     """
 
-    __slots__ = ("counts", "ids")
+    __slots__ = ("count", "ring")
 
-    def __init__(self) -> None:
-        self.ids: deque[int] = deque()
-        self.counts: dict[int, int] = {}
+    def __init__(self, ring: Int32s = _NO_IDS, count: int = 0) -> None:
+        self.ring = ring
+        self.count = count
+
+    def __contains__(self, correlation_id: int) -> bool:
+        return bool((self.ring[: self.count] == correlation_id).any())
 
     def add(self, correlation_id: int) -> None:
         """Add an id; drop the oldest where there are too many."""
-        self.ids.append(correlation_id)
-        self.counts[correlation_id] = self.counts.get(correlation_id, 0) + 1
-        if len(self.ids) > MAX_SUPPRESSED:
-            oldest = self.ids.popleft()
-            self.counts[oldest] -= 1
-            if not self.counts[oldest]:
-                del self.counts[oldest]
+        if not self.count:
+            self.ring = np.zeros(MAX_SUPPRESSED, np.int32)
+        self.ring[self.count % MAX_SUPPRESSED] = correlation_id
+        self.count += 1
 
 
 class OpenRequests:
@@ -62,6 +76,7 @@ class OpenRequests:
     The requests in flight, found by correlation id and by age.
 
     Attributes:
+        suppressed: The newest ids of requests that expect no response.
         tokens_seen: Whether raw tokens were sent.
     """
 
@@ -70,9 +85,9 @@ class OpenRequests:
         self._by_age: OrderedDict[int, OpenRequest] = OrderedDict()
         self._bytes = 0
         self._next_number = 0
-        # Most connections have neither, and an empty deque takes as much as twelve empty lists.
+        # Most connections have none, and an empty deque takes as much as twelve empty lists.
         self._tokens: deque[OpenRequest] | None = None
-        self._waived: SuppressedIds | None = None
+        self.suppressed = SuppressedIds()
         self.tokens_seen = False
 
     def __len__(self) -> int:
@@ -101,24 +116,14 @@ class OpenRequests:
         """Return the requests in flight, oldest first."""
         return list(self._by_age.values())
 
-    @property
-    def suppressed_count(self) -> int:
-        """How many ids of requests without a response are remembered."""
-        return 0 if self._waived is None else len(self._waived.ids)
-
-    def suppressed_ids(self) -> list[int]:
-        """Return the remembered ids of requests without a response, oldest first."""
-        return [] if self._waived is None else list(self._waived.ids)
-
-    def restore(self, frames: Iterable[Frame], suppressed: list[int], tokens_seen: bool) -> None:
+    def restore(
+        self, frames: Iterable[Frame], suppressed: SuppressedIds, tokens_seen: bool
+    ) -> None:
         """Restore the state from the tables."""
         for frame in frames:
             for _ in self.add(frame):
                 raise AssertionError("restored requests exceed the limits")
-        if suppressed:
-            self._waived = SuppressedIds()
-            for correlation_id in suppressed:
-                self._waived.add(correlation_id)
+        self.suppressed = suppressed
         self.tokens_seen = tokens_seen
 
     def ids(self) -> list[int]:
@@ -149,16 +154,14 @@ class OpenRequests:
 
     def suppress(self, frame: Frame) -> None:
         """Remember the id of a request that expects no response."""
-        if self._waived is None:
-            self._waived = SuppressedIds()
-        self._waived.add(int.from_bytes(frame.data[4:8], "big", signed=True))
+        self.suppressed.add(int.from_bytes(frame.data[4:8], "big", signed=True))
 
     def is_suppressed(self, frame: Frame) -> bool:
         """Return whether a response belongs to a request that expects none."""
         if len(frame.data) < 4:
             return False
         correlation_id = int.from_bytes(frame.data[:4], "big", signed=True)
-        return self._waived is not None and correlation_id in self._waived.counts
+        return correlation_id in self.suppressed
 
     def pop_match(self, frame: Frame) -> OpenRequest | None:
         """
@@ -177,7 +180,7 @@ class OpenRequests:
 
     def pop_all(self) -> list[OpenRequest]:
         """Remove all requests in flight and return them, oldest first; forget suppressed ids."""
-        self._waived = None
+        self.suppressed = SuppressedIds()
         remaining = list(self._by_age.values())
         for request in remaining:
             self._remove(request)

@@ -20,6 +20,7 @@ from dissector.engine.correlation.state_columns import (
     EMITTER_COUNT,
     FRAME_WIDTH,
     HAS_EMITTED,
+    START,
     START_CAPTURED,
     WINDOW_LENGTH,
 )
@@ -69,7 +70,6 @@ class SlowPath:
             keep_objects: Whether connections stay here when they no longer need the slow path.
         """
         self.correlators: dict[int, ConnectionCorrelator] = {}
-        self._chunk_counts: dict[int, int] = {}
         self._tables = tables
         self._connections = connections
         self._max_frame_bytes = max_frame_bytes
@@ -87,7 +87,6 @@ class SlowPath:
             number, start_captured, self._append_row, self._max_frame_bytes
         )
         self.correlators[number] = correlator
-        self._chunk_counts[number] = 0
         return correlator
 
     def promote(self, number: int) -> ConnectionCorrelator:
@@ -128,7 +127,7 @@ class SlowPath:
                 correlator.resolve_doubt(
                     brokers is None or (server in brokers and other not in brokers)
                 )
-        decided = set(chosen)
+            decided = set(chosen)
         self._doubtful = [number for number in self._doubtful if number not in decided]
         return doubtful_sides
 
@@ -142,7 +141,6 @@ class SlowPath:
             for new_number, correlator in renumbered.items()
             if new_number >= 0
         }
-        self._chunk_counts = dict.fromkeys(self.correlators, 0)
         for new_number, correlator in self.correlators.items():
             correlator.connection = new_number
         new_doubtful = (int(new_numbers[number]) for number in self._doubtful)
@@ -168,19 +166,11 @@ class SlowPath:
             if correlator is None:
                 correlator = self.promote(number)
             self._add_chunk(correlator, chunks, at, framed_bytes, carry_over_start)
-            if self._may_demote(number, correlator) and demote(self._tables, number, correlator):
-                del self.correlators[number], self._chunk_counts[number]
+            if not self._keep_objects and demote(self._tables, number, correlator):
+                del self.correlators[number]
             at, framed_bytes = at + 1, 0
             if at == len(numbers) or int(numbers[at]) not in self.correlators:
                 return at
-
-    def _may_demote(self, number: int, correlator: ConnectionCorrelator) -> bool:
-        """Return whether a connection took enough chunks to be worth the cost of moving it."""
-        self._chunk_counts[number] += 1
-        return (
-            not self._keep_objects
-            and self._chunk_counts[number] >= correlator.open_requests.suppressed_count
-        )
 
     def _add_chunk(
         self,
@@ -204,7 +194,7 @@ class SlowPath:
             )
         )
         correlator.barriers = int(chunks.barrier[at, 0]), int(chunks.barrier[at, 1])
-        if kind == DATA:
+        if kind == DATA or framed_bytes:
             address = start + framed_bytes + (CARRY_OVER_BASE + carry_over_start if origin else 0)
             data = self._tables.bytes_at(address, length - framed_bytes)
             correlator.add_data(side, data, packet, time_ns)
@@ -261,7 +251,12 @@ class SlowPath:
     def _frame(self, frame: Frame | None) -> tuple[int, ...]:
         if frame is None:
             return (NONE,) * FRAME_WIDTH
-        start = (
-            self._tables.carry(frame.data) - CARRY_OVER_BASE + self._tables.counter(WINDOW_LENGTH)
-        )
+        tables, entry = self._tables, frame.entry
+        if entry >= 0:
+            start = int(tables.entries[entry, START])
+            tables.free_entry(entry)
+        else:
+            start = tables.carry(frame.data)
+        if start >= CARRY_OVER_BASE:
+            start += tables.counter(WINDOW_LENGTH) - CARRY_OVER_BASE
         return (start, len(frame.data), *frame[2:6])

@@ -2,8 +2,8 @@
 Column layout of the correlator's state tables (`StateTables`).
 
 The table of connections has a row for each connection. Lists are linked *entries* of one pool,
-oldest first: requests in flight, fragments of incomplete frames, and the correlation ids of
-requests whose responses are suppressed (acks = 0).
+oldest first: requests in flight, ready frames, and fragments of incomplete frames. A *ready* frame
+is complete and waits for its turn: behind a barrier, or as a response that came before its request.
 
 An *address* is an offset in the window, or `CARRY_OVER_BASE` plus an offset in the carry-over
 buffer.
@@ -21,8 +21,10 @@ NOT_STARTED, UNRECOGNISED, KAFKA, ON_SLOW_PATH, TLS, OTHER = range(6)
 # The columns of a connection. MODE is one of the above; CLIENT is the side that sends requests, or
 # -1; HIGHEST_ID the highest correlation id of a request so far; NEWEST_TIME the time of the newest
 # chunk. OLDEST_REQUEST and NEWEST_REQUEST are the ends of the list of requests in flight,
-# OPEN_COUNT and OPEN_BYTES their number and size. NEWEST_SUPPRESSED is the entry with the newest id
-# whose response is suppressed (a ring: its successor is the oldest), SUPPRESSED_COUNT their number.
+# OPEN_COUNT and OPEN_BYTES their number and size. SUPPRESSED_COUNT requests expected no response
+# (acks = 0); their newest ids are in row SUPPRESSED_RING of a table, which is used as a ring; -1:
+# none.
+# READY_COUNT is the number of ready frames of both sides.
 (
     MODE,
     CLIENT,
@@ -33,11 +35,12 @@ NOT_STARTED, UNRECOGNISED, KAFKA, ON_SLOW_PATH, TLS, OTHER = range(6)
     NEWEST_REQUEST,
     OPEN_COUNT,
     OPEN_BYTES,
-    NEWEST_SUPPRESSED,
+    SUPPRESSED_RING,
     SUPPRESSED_COUNT,
-) = range(11)
-SIDES = 11
-SIDE_WIDTH = 13
+    READY_COUNT,
+) = range(12)
+SIDES = 12
+SIDE_WIDTH = 17
 CONNECTION_WIDTH = SIDES + 2 * SIDE_WIDTH
 
 START_CAPTURED, HAS_EMITTED, TOKENS_SEEN = 1, 2, 4
@@ -50,7 +53,9 @@ emitted; raw SASL tokens were sent.
 # how many bytes of it have come, FIRST_FRAGMENT and LAST_FRAGMENT the ends of the list of its
 # fragments, FRAGMENT_COUNT their number. PENDING depends on SIDE_FLAGS: the size of the unfinished
 # frame once it is known; the bytes left of a damaged frame that is skipped; out of sync the offset
-# in the stream up to which frames were searched. The others are as in `Framer`.
+# in the stream up to which frames were searched. FIRST_READY and LAST_READY are the ends of the
+# list of ready frames, DAMAGED is the entry of the damaged frame that is not emitted yet (-1:
+# none). BARRIER is the newest one, as in `Chunks`. The others are as in `Framer`.
 (
     BASE,
     SIDE_FLAGS,
@@ -65,19 +70,25 @@ emitted; raw SASL tokens were sent.
     MISSING,
     TRIED_BYTES,
     CHECKED_BYTES,
+    FIRST_READY,
+    LAST_READY,
+    DAMAGED,
+    BARRIER,
 ) = range(SIDE_WIDTH)
 
 IN_SYNC, AT_PACKET_START, SKIPPING_DAMAGED = 1, 2, 4
 """
 Bits of SIDE_FLAGS: in sync; the unfinished frame begins with a packet; the rest of a damaged frame
-that was emitted already is skipped.
+is skipped.
 """
 
-# The columns of an entry: a request in flight, a fragment of an incomplete frame, or the id of a
-# request whose response is suppressed. A request uses all of them: from START on those of `Frames`,
-# then its header.
-NEXT, START, LENGTH, SIZE, PACKET, TIME, OFFSET, API_KEY, API_VERSION, CORRELATION_ID = range(10)
-ENTRY_WIDTH = 10
+# The columns of an entry: a request in flight, a ready or damaged frame, or a fragment of an
+# incomplete frame. A request uses all of them: from START on those of `Frames`, then its header,
+# then whether a response is due.
+NEXT, START, LENGTH, SIZE, PACKET, TIME, OFFSET, API_KEY, API_VERSION, CORRELATION_ID, DUE = range(
+    11
+)
+ENTRY_WIDTH = 11
 FRAGMENT_PACKET, FRAGMENT_TIME = API_KEY, API_VERSION
 
 # The lowest bit of ROW_FLAGS is `Exchanges.answers_acks_0`, the others are `broken_off`.
@@ -102,7 +113,9 @@ ROW_WIDTH = ROW_RESPONSE + FRAME_WIDTH
 # are in the carry-over buffer, with COPY_COUNT copies into it to be made. EMITTER_COUNT connections
 # emitted their first exchange. MISSING_API is the API whose versions have to be loaded. FREE_ENTRY
 # is the head of the list of free entries, ENTRIES_USED how many were ever used, ENTRIES_LIVE how
-# many are in use. WINDOW_LENGTH is the size of the window in bytes; the rest are limits.
+# many are in use. BARRIER_COUNT sides have a barrier. FREE_RING is the first free row of suppressed
+# ids, whose first item is the next one; RINGS_USED how many were ever used. WINDOW_LENGTH is the
+# size of the window in bytes; the rest are limits.
 (
     NEXT_CHUNK,
     FRAMED_BYTES,
@@ -114,11 +127,14 @@ ROW_WIDTH = ROW_RESPONSE + FRAME_WIDTH
     FREE_ENTRY,
     ENTRIES_USED,
     ENTRIES_LIVE,
+    BARRIER_COUNT,
+    FREE_RING,
+    RINGS_USED,
     WINDOW_LENGTH,
     MAX_FRAME_SIZE,
     MAX_OPEN_REQUESTS,
     MAX_OPEN_REQUEST_BYTES,
     COUNTER_COUNT,
-) = range(15)
+) = range(18)
 
 COPY_WIDTH = 3

@@ -7,10 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from dissector.capture.columns import NEVER, Bytes
+from dissector.capture.columns import NEVER, Bytes, Int32s
 from dissector.capture.formats.window_buffers import BufferPool
+from dissector.engine.correlation.correlator_arrays import CorrelatorArrays
 from dissector.engine.correlation.linked_lists import copy_ranges
+from dissector.engine.correlation.open_requests import MAX_SUPPRESSED, SuppressedIds
 from dissector.engine.correlation.state_columns import (
+    BARRIER,
+    BARRIER_COUNT,
     CARRIED_BYTES,
     CARRY_OVER_BASE,
     CONNECTION_WIDTH,
@@ -22,9 +26,13 @@ from dissector.engine.correlation.state_columns import (
     ENTRY_WIDTH,
     FRAME_WIDTH,
     FREE_ENTRY,
+    FREE_RING,
+    KAFKA,
     LENGTH,
+    MODE,
     NEXT,
     PACKET,
+    RINGS_USED,
     ROW_API_KEY,
     ROW_API_VERSION,
     ROW_CLIENT,
@@ -37,7 +45,12 @@ from dissector.engine.correlation.state_columns import (
     ROW_STATUS,
     ROW_TOKEN,
     ROW_WIDTH,
+    SIDE_WIDTH,
+    SIDES,
     START,
+    SUPPRESSED_COUNT,
+    SUPPRESSED_RING,
+    UNRECOGNISED,
     WINDOW_LENGTH,
 )
 from dissector.engine.tables.column_types import with_capacity
@@ -63,18 +76,19 @@ class StateTables:
     Attributes:
         counters: Counters and limits of the kernel.
         connections: A row for each connection, by number.
-        entries: Requests, fragments and suppressed ids, in linked lists.
+        entries: Requests, ready frames and fragments, in linked lists.
         rows: The exchanges of this window, a column each.
         copies: Source address, target in the carry-over buffer, and number of bytes of each copy.
         emitters: Connections that emitted their first exchange.
         data: The bytes of this window.
         carry_over: Bytes that do not lie in the window, or not in one piece.
         frame_head: Scratch space for the first bytes of a fragmented frame.
+        suppressed: Rows of suppressed correlation ids.
     """
 
     def __init__(self) -> None:
         self.counters: Ints = np.zeros(COUNTER_COUNT, np.int64)
-        self.counters[FREE_ENTRY] = -1
+        self.counters[[FREE_ENTRY, FREE_RING]] = -1
         self.connections: Ints = np.zeros((0, CONNECTION_WIDTH), np.int64)
         self.entries: Ints = np.zeros((64, ENTRY_WIDTH), np.int64)
         self.rows: Ints = _NO_ROWS
@@ -83,6 +97,7 @@ class StateTables:
         self.data: Bytes = _NO_BYTES
         self.carry_over: Bytes = _NO_BYTES
         self.frame_head: Bytes = np.zeros(FIRST_BYTES, np.uint8)
+        self.suppressed: Int32s = np.zeros((1, MAX_SUPPRESSED), np.int32)
         self._buffers = BufferPool()
         self._grown = 0
 
@@ -128,6 +143,51 @@ class StateTables:
         self.data, self.rows = _NO_BYTES, _NO_ROWS
         return exchanges
 
+    def arrays(self, api_limits: Ints) -> CorrelatorArrays:
+        """Return the arrays of the kernel, as they are now."""
+        carried = self.carry_over, self.counters, self.connections, self.entries, self.rows
+        rest = self.copies, self.emitters, api_limits, self.frame_head, self.suppressed
+        return CorrelatorArrays._make((self.data, *carried, *rest))
+
+    def lowest_barrier(self) -> int:
+        """Return the lowest packet whose bytes wait in front of the kernel's connections."""
+        if not self.counters[BARRIER_COUNT]:
+            return NEVER
+        rows = self.connections[np.isin(self.connections[:, MODE], (UNRECOGNISED, KAFKA))]
+        return int(rows[:, [SIDES + BARRIER, SIDES + SIDE_WIDTH + BARRIER]].min(initial=NEVER))
+
+    def set_barriers(self, number: int, barriers: tuple[int, int]) -> None:
+        """Set how far the sides of a connection may be read."""
+        row = self.connections[number]
+        for at, barrier in zip((SIDES, SIDES + SIDE_WIDTH), barriers, strict=True):
+            self.counters[BARRIER_COUNT] += int(row[at + BARRIER] == NEVER) - int(barrier == NEVER)
+            row[at + BARRIER] = barrier
+
+    def take_suppressed(self, number: int) -> SuppressedIds:
+        """Return the suppressed ids of a connection, and free their row."""
+        ring, count = self.connections[number, [SUPPRESSED_RING, SUPPRESSED_COUNT]].tolist()
+        self.connections[number, [SUPPRESSED_RING, SUPPRESSED_COUNT]] = -1, 0
+        if ring < 0:
+            return SuppressedIds()
+        ids = self.suppressed[ring].copy()
+        self.suppressed[ring, 0] = self.counters[FREE_RING]
+        self.counters[FREE_RING] = ring
+        return SuppressedIds(ids, count)
+
+    def put_suppressed(self, number: int, suppressed: SuppressedIds) -> None:
+        """Give a connection its suppressed ids."""
+        if not suppressed.count:
+            return
+        ring = self.counter(FREE_RING)
+        if ring < 0:
+            ring = self.counter(RINGS_USED)
+            self.suppressed = with_capacity(self.suppressed, ring + 1)
+            self.counters[RINGS_USED] = ring + 1
+        else:
+            self.counters[FREE_RING] = self.suppressed[ring, 0]
+        self.suppressed[ring] = suppressed.ring
+        self.connections[number, [SUPPRESSED_RING, SUPPRESSED_COUNT]] = ring, suppressed.count
+
     def counter(self, name: int) -> int:
         """Return one of the kernel's counters."""
         return int(self.counters[name])
@@ -163,19 +223,25 @@ class StateTables:
         self.entries[at] = (-1, *values)
         return at
 
-    def pop_list(self, first: int) -> Iterator[list[int]]:
-        """Yield the entries from one on, and free them."""
+    def list_from(self, first: int) -> Iterator[tuple[int, list[int]]]:
+        """Yield the entries from one on, with their numbers."""
         while first >= 0:
             entry = self.entries[first].tolist()
-            self.free_entry(first)
-            yield entry
+            yield first, entry
             first = entry[NEXT]
+
+    def pop_list(self, first: int) -> Iterator[list[int]]:
+        """Yield the entries from one on, and free them."""
+        for number, entry in self.list_from(first):
+            self.free_entry(number)
+            yield entry
 
     def link_entries(self, nodes: Sequence[int]) -> tuple[int, int]:
         """Link entries to a list; return the first and the last, or -1."""
         if not nodes:
             return -1, -1
         self.entries[nodes[:-1], NEXT] = nodes[1:]
+        self.entries[nodes[-1], NEXT] = -1
         return nodes[0], nodes[-1]
 
     def free_entry(self, at: int) -> None:

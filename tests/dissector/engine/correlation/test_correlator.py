@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dissector.capture.columns import END, GAP, Chunks
+from dissector.capture.columns import END, GAP, NEVER, Chunks
 from dissector.engine.correlation import correlator, open_requests
 from dissector.engine.correlation.correlator import ConnectionState, Correlator
 from dissector.engine.reading.capture import Options, Reading
@@ -154,7 +154,7 @@ def test_the_loop_leads_what_goes_by_the_rules() -> None:
 @pytest.mark.parametrize(
     ("said", "odd"),
     [
-        ([Chunk(0, 0, GAP, missing=3)], 1),
+        ([Chunk(0, 0, data=beat(1)[:8]), Chunk(0, 0, GAP, missing=3)], 1),
         ([Chunk(0, 1, data=beaten(7))], 1),
         ([Chunk(0, 1, data=beaten(0) + beaten(7) + beaten(9))], 1),
         ([Chunk(0, 0, data=request(HANDSHAKE, 0, 1))], 1),
@@ -169,11 +169,36 @@ def test_what_is_odd_goes_to_an_object_and_comes_back(said: list[Chunk], odd: in
     check(numbered([*chunks, *more]), [True], [1, 2, 3, 4, 5])
 
 
-def test_a_gap_between_frames_is_the_only_odd_thing() -> None:
+def test_gaps_stay_on_the_fast_path() -> None:
+    """Between frames and inside one; where the next packet begins with a frame, or later."""
     said = [Chunk(0, 0, data=beat(n)) for n in range(8)]
+    said += [Chunk(0, 1, data=beaten(n)) for n in range(8)]
     said.insert(4, Chunk(0, 0, GAP, missing=3))
-    # The gap, and the request behind it, at which the stream is entered again.
-    assert led_by_objects(said) == 2
+    said[10:11] = [Chunk(0, 1, GAP, missing=len(said[10].data))]
+    long = request(HEARTBEAT, 4, 9, member_id="m" * 1000)
+    answer = response(HEARTBEAT, 4, 9)
+    said += [Chunk(0, 0, data=long[:300]), Chunk(0, 0, GAP, missing=300)]
+    said += [Chunk(0, 0, data=long[600:800]), Chunk(0, 0, data=long[800:] + beat(10))]
+    said += [Chunk(0, 1, data=answer), Chunk(0, 1, data=beaten(10))]
+    chunks = [*said, Chunk(0, 0, END)]
+    assert led_by_objects(chunks) == 0
+    check(numbered(chunks), [True], [3, 5, 11, 17])
+
+
+def test_frames_wait_behind_a_barrier_on_the_fast_path() -> None:
+    """A response behind a barrier, and one that came before its request."""
+    said = [
+        Chunk(0, 0, data=beat(0)),
+        Chunk(0, 1, data=beaten(0), horizon=(1, NEVER)),
+        Chunk(0, 1, data=beaten(2), horizon=(1, NEVER)),
+        Chunk(0, 0, data=beat(1)),
+        Chunk(0, 1, data=beaten(1)),
+        Chunk(0, 0, data=beat(2)),
+    ]
+    chunks = numbered(said)
+    assert led_by_objects([*said, Chunk(0, 0, END)]) == 0
+    check(chunks, [True], [1, 2, 3, 4, 5])
+    check(chunks[:3], [True], [1, 2])
 
 
 def test_ids_of_requests_due_no_response_are_remembered_to_a_limit() -> None:

@@ -24,10 +24,14 @@ def state(talk: ConnectionCorrelator) -> tuple[Any, ...]:
         talk.highest_id,
         talk.now_ns,
         talk.needs_slow_path,
-        [open_request[1:] for open_request in requests.oldest_first()],
-        [requests.oldest(number).frame for number in sorted(requests.ids())],
+        [
+            each._replace(number=0, frame=each.frame._replace(entry=-1))
+            for each in requests.oldest_first()
+        ],
+        [requests.oldest(number).frame._replace(entry=-1) for number in sorted(requests.ids())],
+        [[frame._replace(entry=-1) for frame in frames] for frames in talk.ready_frames],
         requests.total_bytes,
-        requests.suppressed_ids(),
+        (requests.suppressed.count, requests.suppressed.ring.tolist()),
         requests.tokens_seen,
         [side(stream) for stream in talk.streams],
     )
@@ -63,9 +67,14 @@ def test_what_comes_back_is_what_would_have_been(drawn: tuple[list[Chunk], list[
     for chunk in chunks:
         for each in folds:
             each.feed(columns([chunk]))
+    in_flight = 0
     for number, talk in truth._slow_path.correlators.items():
         if number in fold._slow_path.correlators:
             assert state(fold._slow_path.correlators[number]) == state(talk)
         elif fold._tables.connections[number, MODE] == KAFKA:
             assert state(fold._slow_path.promote(number)) == state(talk)
-    assert fold._tables.entries[:, 2].sum() == 0
+    for correlator in fold._slow_path.correlators.values():
+        requests = (each.frame for each in correlator.open_requests.oldest_first())
+        frames = [*requests, *(frame for ready in correlator.ready_frames for frame in ready)]
+        in_flight += sum(len(frame.data) for frame in frames if frame.entry >= 0)
+    assert fold._tables.entries[:, 2].sum() == in_flight
