@@ -7,7 +7,7 @@ import platform
 import tempfile
 from pathlib import Path
 
-from benchmarks import batches, captures, messages, pipeline, records, replay
+from benchmarks import batches, captures, damaged, messages, pipeline, records, replay
 
 
 def main() -> None:
@@ -20,6 +20,7 @@ def main() -> None:
             batches.rows(),
             records.rows(),
             captures.rows(Path(folder)),
+            damaged.rows(Path(folder)),
             replay.rows(Path(folder)),
             pipeline.rows(Path(folder)),
         ):

@@ -37,10 +37,11 @@ class Row(NamedTuple):
 
 
 class Run(NamedTuple):
-    """What a whole process took: seconds, and its peak of resident memory."""
+    """What a whole process took: seconds, its peak of resident memory, seconds of processor."""
 
     seconds: float
     peak_bytes: int
+    cpu_s: float
 
 
 def process(command: Sequence[str], output: Path | None = None, runs: int = 3) -> Run:
@@ -51,10 +52,10 @@ def process(command: Sequence[str], output: Path | None = None, runs: int = 3) -
 def _process(command: Sequence[str], output: Path) -> Run:
     launch = (sys.executable, "-I", "-S", str(_LAUNCH), str(output), *command)
     fields = subprocess.run(launch, stdout=subprocess.PIPE, env=_environment(), check=True).stdout
-    status, seconds, peak_bytes, _ = fields.split()
+    status, seconds, peak_bytes, cpu_s = fields.split()
     if int(status):
         raise subprocess.CalledProcessError(int(status), command)
-    return Run(float(seconds), int(peak_bytes))
+    return Run(float(seconds), int(peak_bytes), float(cpu_s))
 
 
 @cache

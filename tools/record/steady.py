@@ -2,6 +2,7 @@
 Large captures of long-lived connections, for benchmarks, made on demand of the small ones.
 
     python -m tools.record.steady --packets 1000000 /tmp/steady.pcap
+    python -m tools.record.steady --damage lost /tmp/lost.pcap
     python -m tools.record.steady --of "kafka39-kafka-python-as-0.*" /tmp/message-sets.pcap
 
 Where `large` repeats whole short conversations, here some hundred clients stay connected and send
@@ -35,6 +36,8 @@ BUSY = (0, 1)
 """Keys of Produce and Fetch, of which most traffic is."""
 
 BUSY_SHARE = 0.85
+LOST_SHARE, REORDERED_SHARE = 0.01, 0.05
+DAMAGES = ("lost", "doubled", "reordered")
 
 Exchange = tuple[bytes, bytes | None]
 """The frames of a request and its response, without their sizes."""
@@ -172,9 +175,36 @@ def traffic(connections: int, names: str = "*") -> Iterator[Packet]:
         heapreplace(streams, (later_ns, number, after, packets))
 
 
-def write(path: Path, packets: int, connections: int = 300, names: str = "*") -> None:
-    """Write so many packets, of what is in captures of such names."""
-    save(path, islice(traffic(connections, names), packets))
+def damaged(packets: Iterable[Packet], damage: str) -> Iterator[Packet]:
+    """
+    Yield packets as a bad capture has them.
+
+    Args:
+        packets: In the order of their time.
+        damage: `lost`: one in a hundred is missing; `doubled`: each is there twice; `reordered`:
+            one in twenty changes places with its successor.
+    """
+    order, held = random.Random(SEED), deque[Packet]()
+    for packet in packets:
+        if damage == "doubled":
+            yield packet
+        if damage == "lost" and order.random() < LOST_SHARE:
+            continue
+        if damage == "reordered" and not held and order.random() < REORDERED_SHARE:
+            held.append(packet)
+            continue
+        yield packet
+        yield from held
+        held.clear()
+    yield from held
+
+
+def write(
+    path: Path, packets: int, connections: int = 300, names: str = "*", damage: str = ""
+) -> None:
+    """Write so many packets, of what is in captures of such names; some of them damaged then."""
+    made = islice(traffic(connections, names), packets)
+    save(path, damaged(made, damage) if damage else made)
 
 
 def save(path: Path, packets: Iterable[Packet]) -> None:
@@ -194,8 +224,9 @@ def main() -> None:
     parser.add_argument("--packets", type=int, default=1_000_000)
     parser.add_argument("--connections", type=int, default=300)
     parser.add_argument("--of", default="*", help="names of captures: a pattern")
+    parser.add_argument("--damage", choices=DAMAGES, default="", help="as bad captures have it")
     options = parser.parse_args()
-    write(options.out, options.packets, options.connections, options.of)
+    write(options.out, options.packets, options.connections, options.of, options.damage)
 
 
 if __name__ == "__main__":

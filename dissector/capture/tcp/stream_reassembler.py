@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from dissector.capture.tcp.chunk_builder import ChunkBuilder, ReorderState
 from dissector.capture.tcp.connections import Side
 from dissector.capture.tcp.loss_counters import LossCounters
@@ -31,6 +33,13 @@ def is_near(number: int, reference: int) -> bool:
     return -FAR_BYTES <= number - reference <= FAR_BYTES
 
 
+class AckMark(NamedTuple):
+    """An acknowledgement: its number, unwrapped, and its time."""
+
+    seq: int
+    time_ns: int
+
+
 class Stream:
     """
     What one side of a connection sent.
@@ -41,6 +50,8 @@ class Stream:
 
     The first bytes captured win. A hole becomes a gap when the other side has acknowledged what
     lies behind it and some time has passed, or when too much waits, or when the connection ends.
+    For that time one acknowledgement is remembered, and after `WAIT_NS` the newest one: so a hole
+    waits less than twice as long, however many there are.
 
     Attributes:
         losses: Counts missing, retransmitted and late bytes.
@@ -54,14 +65,15 @@ class Stream:
         fin: The sequence number of its FIN, if that was captured.
         finished: Whether all bytes before the FIN were released.
         buffer: The out-of-order segments; None if there are none.
+        ack_mark: An acknowledgement beyond a hole; None if there was none since segments wait.
     """
 
     __slots__ = (
         "_fin_ns",
         "_fin_packet",
-        "_hole_acked_ns",
         "_number",
         "_reorder",
+        "ack_mark",
         "acked",
         "acked_ns",
         "acked_packet",
@@ -89,7 +101,7 @@ class Stream:
         self._number = number
         self.acked_ns = 0
         self.acked_packet = 0
-        self._hole_acked_ns: int | None = None
+        self.ack_mark: AckMark | None = None
         self._fin_ns = 0
         self._fin_packet = 0
 
@@ -115,15 +127,10 @@ class Stream:
         """Whether any of its bytes were released or wait."""
         return self.buffer is not None or (self.next is not None and self.next != self.first)
 
-    @property
-    def hole_acked_ns(self) -> int | None:
-        """The time of the acknowledgement that confirmed the first hole; None before."""
-        return self._hole_acked_ns
-
-    def restore_waiting(self, buffer: ReorderBuffer, hole_acked_ns: int | None) -> None:
+    def restore_waiting(self, buffer: ReorderBuffer, ack_mark: AckMark | None) -> None:
         """Continue with segments that wait behind a hole."""
         self.buffer = self._reorder.buffers[self._number] = buffer
-        self._hole_acked_ns = hole_acked_ns
+        self.ack_mark = ack_mark
 
     def swap_side(self) -> None:
         """Become the other side's stream; nothing may have been released or wait."""
@@ -279,9 +286,10 @@ class Stream:
             return now_ns - since_ns >= UNACKED_WAIT_NS
         if self.acked < front:
             return False
-        if self._hole_acked_ns is None:
-            self._hole_acked_ns = self.acked_ns
-        return now_ns - self._hole_acked_ns >= WAIT_NS
+        mark = self.ack_mark
+        if mark is None or (mark.seq < front and now_ns - mark.time_ns >= WAIT_NS):
+            mark = self.ack_mark = AckMark(self.acked, self.acked_ns)
+        return front <= mark.seq and now_ns - mark.time_ns >= WAIT_NS
 
     def _buffer_segment(self, segment: SegmentBytes, out: ChunkBuilder) -> int:
         buffer = self.buffer
@@ -303,9 +311,9 @@ class Stream:
             if segment.end > self.next:
                 whole = segment.seq >= self.next
                 self._emit(segment if whole else segment.slice(self.next, segment.end), out)
-        self._hole_acked_ns = None
         if not len(buffer):
             self.buffer = self._reorder.buffers[self._number] = None
+            self.ack_mark = None
 
     def _emit(self, segment: SegmentBytes, out: ChunkBuilder) -> None:
         out.emit_data(self._reorder, self._number, segment)
@@ -329,7 +337,6 @@ class Stream:
         self.losses.count_gap(self.next, end)
         length = end - self.next
         self.next = end
-        self._hole_acked_ns = None
         out.emit_gap(self._reorder, self._number, length, packet, time_ns)
 
     def _try_finish(self, now_ns: int, out: ChunkBuilder) -> None:
@@ -345,6 +352,6 @@ class Stream:
     def _pass_fin(self) -> None:
         if not self.finished:
             self.finished = True
-            self._hole_acked_ns = None
+            self.ack_mark = None
             if self.next == self.fin:
                 self.next += 1  # type: ignore[operator]

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-FIRST, LAST, OLDEST, NEWEST, WAITING_BYTES, WAITING_SEGMENTS, HOLE_ACKED_NS, BARRIER = range(8)
+FIRST, LAST, OLDEST, NEWEST, WAITING_BYTES, WAITING_SEGMENTS, MARK_SEQ, MARK_NS, BARRIER = range(9)
 """
 Columns of a side on which segments may wait.
 
 Its segments form a list by sequence number, from `FIRST` to `LAST`, and one by arrival, from
-`OLDEST` to `NEWEST`; -1 if there are none. `HOLE_ACKED_NS` is the time of the acknowledgement that
-confirmed the first hole, `NEVER` before. `BARRIER` is the barrier in the newest row of `Chunks`.
+`OLDEST` to `NEWEST`; -1 if there are none. `MARK_SEQ` and `MARK_NS` are `Stream.ack_mark`; the time
+is `NEVER` if there is none. `BARRIER` is the barrier in the newest row of `Chunks`.
 """
 
-WAIT_SIDE = 8
+WAIT_SIDE = 9
 WAIT_WIDTH = 2 * WAIT_SIDE
 
 NEXT_FREE = FIRST

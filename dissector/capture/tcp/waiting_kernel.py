@@ -47,8 +47,9 @@ from dissector.capture.tcp.waiting_columns import (
     FIRST,
     FORCED_GAPS,
     GAP_ROWS,
-    HOLE_ACKED_NS,
     LOSS_ROWS,
+    MARK_NS,
+    MARK_SEQ,
     MAX_TOTAL_BYTES,
     NEEDED_ROWS,
     OLDEST,
@@ -237,7 +238,7 @@ def advance(
                 return
             emit_gap_before(state, out, number, side, first, packet)
         release_run(state, out, number, side, packet)
-        waits[wait, own + HOLE_ACKED_NS] = NEVER
+    waits[wait, own + MARK_NS] = NEVER
 
 
 @device_function
@@ -256,9 +257,11 @@ def is_gap(state: StateArrays, number: int, side: int, front: int, now_ns: int) 
         return bool(now_ns - oldest_ns >= UNACKED_WAIT_NS)
     if connections[number, at + ACKED] < front:
         return False
-    if waits[wait, own + HOLE_ACKED_NS] == NEVER:
-        waits[wait, own + HOLE_ACKED_NS] = connections[number, at + ACKED_NS]
-    return bool(now_ns - waits[wait, own + HOLE_ACKED_NS] >= WAIT_NS)
+    mark_seq, mark_ns = waits[wait, own + MARK_SEQ], waits[wait, own + MARK_NS]
+    if mark_ns == NEVER or (mark_seq < front and now_ns - mark_ns >= WAIT_NS):
+        mark_seq, mark_ns = connections[number, at + ACKED], connections[number, at + ACKED_NS]
+        waits[wait, own + MARK_SEQ], waits[wait, own + MARK_NS] = mark_seq, mark_ns
+    return bool(front <= mark_seq and now_ns - mark_ns >= WAIT_NS)
 
 
 @device_function

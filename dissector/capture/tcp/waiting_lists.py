@@ -15,9 +15,9 @@ from dissector.capture.tcp.waiting_columns import (
     FIRST,
     FREE_SEGMENT,
     FREE_WAIT,
-    HOLE_ACKED_NS,
     LAST,
     LATER,
+    MARK_NS,
     NEWEST,
     NEXT_FREE,
     OLDEST,
@@ -55,7 +55,7 @@ def new_wait(state: StateArrays, number: int) -> int:
     for own in (0, WAIT_SIDE):
         for column in (FIRST, LAST, OLDEST, NEWEST):
             waits[wait, own + column] = -1
-        waits[wait, own + HOLE_ACKED_NS] = NEVER
+        waits[wait, own + MARK_NS] = NEVER
         waits[wait, own + BARRIER] = NEVER
     state.connections[number, WAITS] = wait
     return int(wait)

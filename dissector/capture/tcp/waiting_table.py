@@ -10,7 +10,7 @@ from dissector.capture.columns import NEVER, Bytes, Int64s
 from dissector.capture.formats.window_buffers import BufferPool
 from dissector.capture.tcp.chunk_builder import ReorderState
 from dissector.capture.tcp.reorder_buffer import ReorderBuffer, SegmentBytes
-from dissector.capture.tcp.stream_reassembler import Stream
+from dissector.capture.tcp.stream_reassembler import AckMark, Stream
 from dissector.capture.tcp.tcp_arrays import StateArrays
 from dissector.capture.tcp.waiting_columns import (
     BARRIER,
@@ -19,8 +19,9 @@ from dissector.capture.tcp.waiting_columns import (
     END,
     FIRST,
     FREE_SEGMENT,
-    HOLE_ACKED_NS,
     LATER,
+    MARK_NS,
+    MARK_SEQ,
     OLDEST,
     PACKET,
     SEGMENT_WIDTH,
@@ -132,8 +133,8 @@ class WaitingTable:
                 segment = self.waiting[at].tolist()
                 buffer.add(self._segment(segment))
                 at = segment[LATER]
-            hole_acked_ns = None if row[HOLE_ACKED_NS] == NEVER else row[HOLE_ACKED_NS]
-            stream.restore_waiting(buffer, hole_acked_ns)
+            mark = None if row[MARK_NS] == NEVER else AckMark(row[MARK_SEQ], row[MARK_NS])
+            stream.restore_waiting(buffer, mark)
         first, second = self.waits[wait, BARRIER::WAIT_SIDE].tolist()
         reorder.emitted = first, second
 
@@ -153,8 +154,9 @@ class WaitingTable:
                     state.waiting[at, PACKET] = segment.packet
                     state.waiting[at, TIME_NS] = segment.time_ns
                     state.waiting[at, START] = self._start(segment)
-                if stream.hole_acked_ns is not None:
-                    state.waits[wait, own + HOLE_ACKED_NS] = stream.hole_acked_ns
+                if stream.ack_mark is not None:
+                    state.waits[wait, own + MARK_SEQ] = stream.ack_mark.seq
+                    state.waits[wait, own + MARK_NS] = stream.ack_mark.time_ns
             state.waits[wait, own + BARRIER] = reorder.emitted[side]
         state.counts[TOTAL_BYTES] = total
 

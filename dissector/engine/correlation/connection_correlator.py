@@ -24,6 +24,7 @@ from collections import deque
 from collections.abc import Callable
 
 from dissector.capture.columns import NEVER
+from dissector.capture.tcp.stream_reassembler import WAIT_NS
 from dissector.engine.correlation import frame_checks, resync
 from dissector.engine.correlation.exchange_rows import ExchangeRow
 from dissector.engine.correlation.frame_checks_kernel import is_response_due
@@ -38,8 +39,11 @@ MAX_FIRST_REQUEST_OFFSET = 1 << 16
 MIN_RETAINED_BYTES = 1 << 20
 """Bytes of a stream without a plausible frame that are retained at least, for a second search."""
 
-MAX_EARLY_RESPONSE_NS = 50_000_000
-"""How long before its request a response may be captured."""
+MAX_EARLY_RESPONSE_NS = 2 * WAIT_NS
+"""
+How long before its request a response may be captured: as long as a hole among the requests may
+wait to become a gap.
+"""
 
 MAX_TOKEN_BYTES = 1 << 20
 

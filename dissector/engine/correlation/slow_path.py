@@ -127,7 +127,7 @@ class SlowPath:
                 correlator.resolve_doubt(
                     brokers is None or (server in brokers and other not in brokers)
                 )
-            decided = set(chosen)
+        decided = set(chosen)
         self._doubtful = [number for number in self._doubtful if number not in decided]
         return doubtful_sides
 
