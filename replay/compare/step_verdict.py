@@ -46,6 +46,8 @@ _FROM_REQUEST = frozenset(
 )
 """Roles in a response that can be mapped only with its request."""
 
+_SCOPED_BY_REQUEST = LIST_ALL_ARRAYS.keys() | {"OffsetFetch"}
+"""APIs whose responses are compared in the scope of their requests, such as the group."""
 
 _ASSIGNMENT = "assignment"
 """The field of heartbeat responses with the partitions of a member."""
@@ -191,7 +193,7 @@ def _leads(body: Container) -> bool:
 
 @cache
 def _wants_request(schema: Schema, version: int, api: str) -> bool:
-    return api in LIST_ALL_ARRAYS or bool(layout_of(schema, version, _FROM_REQUEST).members)
+    return api in _SCOPED_BY_REQUEST or bool(layout_of(schema, version, _FROM_REQUEST).members)
 
 
 def _creates(captured: CapturedExchange) -> bool:
