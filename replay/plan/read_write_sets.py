@@ -143,6 +143,8 @@ class ReadWriteSets:
         ended_producers: Ids of producers whose transaction ends it fetched.
         auto_created: Topics that did not exist, and that it may have auto-created.
         existing_topics: Requested topics that existed.
+        created_topics: Topics that it created.
+        already_created_topics: Topics that it was to create, and that existed.
         ended_transaction: Id of the producer whose transaction it ended.
         group_event: Its group event.
         partitions: Topic -> the least number of partitions that it shows.
@@ -158,6 +160,8 @@ class ReadWriteSets:
     ended_producers: set[int] = field(default_factory=set)
     auto_created: set[str] = field(default_factory=set)
     existing_topics: set[str] = field(default_factory=set)
+    created_topics: set[str] = field(default_factory=set)
+    already_created_topics: set[str] = field(default_factory=set)
     ended_transaction: int | None = None
     group_event: GroupEvent | None = None
     partitions: dict[str | UUID, int] = field(default_factory=dict)
@@ -269,8 +273,11 @@ def _read_response(
     elif api == "CreateTopics":
         for each in body.topics:
             if not each.error_code:
+                sets.created_topics.add(each.name)
                 sets.record_partitions(each.name, each.get("num_partitions", 0))
-            elif each.error_code != _EXISTS:
+            elif each.error_code == _EXISTS:
+                sets.already_created_topics.add(each.name)
+            else:
                 sets.partitions.pop(each.name, None)
     if api == "Produce" and request.body is not None:
         _read_producers(request.body, sets)

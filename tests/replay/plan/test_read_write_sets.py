@@ -114,6 +114,8 @@ def test_a_topic_that_could_not_be_created_is_not_shown(error: int, shown: bool)
     found = read_write_sets_of(asked, response("CreateTopics", 4, {"topics": told}))
     assert ("a" in found.partitions) is shown
     assert "b" in found.partitions
+    assert found.created_topics == ({"a", "b"} if not error else {"b"})
+    assert found.already_created_topics == ({"a"} if error == 36 else set())
 
 
 def test_what_concerns_all() -> None:
