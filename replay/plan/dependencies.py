@@ -267,6 +267,14 @@ class Dependencies:
             found.update(further.get(step, ()))
             yield tuple(sorted(found))
 
+    def served(self, name: Callable[[UUID], str | None]) -> Iterator[NDArray[np.int64]]:
+        """Yield exchanges in the order in which a broker served them, for each log or topic."""
+        yield from self.logs.append_orders(name)
+        for number, topic in self.failed_creations:
+            creators = self.creations.get(topic, [])
+            if len(creators) == 1:
+                yield np.array([*creators, number], np.int64)
+
     def group_history(self, order: Sequence[int]) -> GroupHistory:
         """Return what the steps show of groups."""
         return self.group_order.history(self._step_of(np.asarray(order, np.int64)))
