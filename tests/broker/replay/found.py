@@ -14,7 +14,7 @@ from tests.broker.kafka import Cluster
 from tools.record.scenario import until
 from tools.record.scenarios.kafka_python import admin
 
-_PATIENCE_S = 30.0
+_PATIENCE_S = 90.0
 
 Record = tuple[int, bytes | None, bytes | None, Any]
 """Offset, key, value, headers."""

@@ -18,7 +18,7 @@ from tests.broker.settings import Shape
 pytestmark = [
     pytest.mark.broker,
     pytest.mark.xdist_group("broker"),
-    pytest.mark.timeout(1200),  # the first test waits for all lines
+    pytest.mark.timeout(3600),  # the first test waits for all lines
     # What librdkafka's admin client advises against is asked all the same.
     pytest.mark.filterwarnings("ignore:alter_configs has been deprecated:DeprecationWarning"),
 ]

@@ -21,7 +21,7 @@ from tools.record.scenarios.kafka_python import admin
 pytestmark = [pytest.mark.broker, pytest.mark.xdist_group("broker")]
 
 CAPTURES = Path(__file__).parents[3] / "captures"
-PATIENCE_S = 30.0
+PATIENCE_S = 90.0
 
 INTERRUPTED = (
     "kafka4-librdkafka-transactions",
