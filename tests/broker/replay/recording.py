@@ -12,7 +12,7 @@ import pytest
 from tests.broker import artifacts
 from tests.broker.kafka import Cluster, running
 from tests.broker.settings import Shape
-from tools.record.scenario import Stage, all_scenarios
+from tools.record.scenario import PATIENCE_S, Stage, all_scenarios
 from tools.record.sniff import CaptureRefusedError, capture, wait_until_quiet
 
 Play = Callable[[Stage], None]
@@ -37,7 +37,8 @@ def record(cluster: Cluster, name: str, folder: Path, play: Play | None = None) 
     ports = _ports(cluster, cluster.shape.all_listeners) if is_inside else outside
     stage = Stage(name, cluster.bootstrap(), ports, folder, cluster)
     path = folder / f"{name}.pcap"
-    wait_until_quiet(outside)
+    # A connection of an earlier scenario that is still open makes a capture that begins midway.
+    assert wait_until_quiet(outside, PATIENCE_S), f"other clients before {name}"
     try:
         with capture(path, ports):
             (play or known[name].play)(stage)
