@@ -101,6 +101,11 @@ def compare_outcome(
         differences = [each for each in differences if not each.path.startswith(_ASSIGNMENT)]
         if len(differences) < len(diff.differences):
             reasons.add(Reason.ASSIGNED)
+    if outcome.is_repeated:
+        remaining = [each for each in differences if not _is_of_duplicate(each)]
+        if len(remaining) < len(differences):
+            reasons.add(Reason.DUPLICATE)
+        differences = remaining
     if noise is not None:
         remaining = [each for each in differences if not noise.covers(captured.api, each.path)]
         if len(remaining) < len(differences):
@@ -118,6 +123,18 @@ def compare_outcome(
         reasons.add(Reason.REJOINED)
     outcome.reasons = frozenset(reasons)
     return (Verdict.EQUIVALENT if reasons else Verdict.SAME), []
+
+
+def _is_of_duplicate(difference: Difference) -> bool:
+    """
+    Return whether a Produce response differs as that to a duplicate does: it has a time.
+
+    Source: UnifiedLog.append, which sets the time of appending to that of the batch in the log.
+    """
+    return difference.path.endswith(_APPEND_TIME) and difference.captured == -1
+
+
+_APPEND_TIME = ".log_append_time_ms"
 
 
 def _compare_bodies(
