@@ -152,13 +152,12 @@ class Talk:
         """Acknowledge what the other side has sent."""
         return self._send(side, ACK)
 
-    def fin(self) -> Talk:
-        """Close from both sides."""
-        self._send(0, FIN | ACK)
-        self._closed[0] = 1
-        self._send(1, FIN | ACK)
-        self._closed[1] = 1
-        return self.ack(0)
+    def fin(self, *sides: int) -> Talk:
+        """Close, from both sides by default."""
+        for side in sides or (0, 1):
+            self._send(side, FIN | ACK)
+            self._closed[side] = 1
+        return self.ack(0 if 1 in sides or not sides else 1)
 
     def rst(self, side: int = 0) -> Talk:
         """Reset."""

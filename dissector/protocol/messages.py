@@ -57,7 +57,8 @@ class Message:
         body: The decoded body, or None.
         body_end: Offset of the end of the body; bytes from here on are left over.
         problems: The defects of the message.
-        broken_off: Whether the connection ended before the rest of the frame was sent.
+        broken_off: How the connection ended before the rest of the frame was sent: `fin`, `rst` or
+            `reused`; empty if it did not.
         schemas: The message definitions that decoded it; None: the built-in declarations.
     """
 
@@ -73,7 +74,7 @@ class Message:
     body: Container | None = None
     body_end: int = 0
     problems: list[Problem] = field(default_factory=list)
-    broken_off: bool = False
+    broken_off: str = ""
     schemas: Schemas | None = field(default_factory=current, repr=False, compare=False)
 
     @property
@@ -124,22 +125,19 @@ class Message:
         self.problems.append(Problem(what, full_path, position))
 
 
-def decode_request(frame: bytes, size: int | None = None, broken_off: bool = False) -> Message:
+def decode_request(frame: bytes, size: int | None = None, broken_off: str = "") -> Message:
     """
     Decode a request from its frame.
 
     Args:
         frame: The frame without its 4-byte size.
         size: The frame's size, if some of its bytes are missing.
-        broken_off: Whether the connection ended before they were sent.
+        broken_off: How the connection ended before they were sent, as `Message.broken_off`.
     """
     size = len(frame) if size is None else size
     message = Message("request", frame, size, broken_off=broken_off)
     if len(frame) < 8:
-        message.problem(
-            f"a request header has at least 8 bytes, but only {len(frame)} are there", "header", 0
-        )
-        return message
+        return _with_short_header(message, 8)
     message.api_key = int.from_bytes(frame[0:2], "big", signed=True)
     message.api_version = int.from_bytes(frame[2:4], "big", signed=True)
     message.correlation_id = int.from_bytes(frame[4:8], "big", signed=True)
@@ -153,7 +151,7 @@ def decode_response(
     key: int | None,
     version: int | None,
     size: int | None = None,
-    broken_off: bool = False,
+    broken_off: str = "",
 ) -> Message:
     """
     Decode a response from its frame.
@@ -164,15 +162,12 @@ def decode_response(
             id is read.
         version: The API version of the request.
         size: The frame's size, if some of its bytes are missing.
-        broken_off: Whether the connection ended before they were sent.
+        broken_off: How the connection ended before they were sent, as `Message.broken_off`.
     """
     size = len(frame) if size is None else size
     message = Message("response", frame, size, key, version, broken_off=broken_off)
     if len(frame) < 4:
-        message.problem(
-            f"a response header has at least 4 bytes, but only {len(frame)} are there", "header", 0
-        )
-        return message
+        return _with_short_header(message, 4)
     message.correlation_id = int.from_bytes(frame[0:4], "big", signed=True)
     message.body_start = message.body_end = 4
     if key is None or version is None or _read_fast(message) or not _read_header(message):
@@ -297,11 +292,7 @@ def _read_known_version(message: Message) -> None:
     key, version = message.api_key, message.api_version
     schema = message.schema
     if message.size > len(message.frame):
-        missing_bytes = message.size - len(message.frame)
-        what = f"{missing_bytes} bytes of the {message.kind} were not captured"
-        if message.broken_off:
-            what = f"the connection ended before {missing_bytes} bytes of the {message.kind} came"
-        message.problem(what, "", len(message.frame))
+        message.problem(_missing_bytes(message), "", len(message.frame))
     elif schema is None or version is None:
         found = None if key is None else api(key)
         known = f" (known: {found.schema(message.kind).versions_text})" if found else ""
@@ -313,6 +304,23 @@ def _read_known_version(message: Message) -> None:
         message.problem(what, "", message.body_start)
     else:
         _parse_body(message, schema, version)
+
+
+def _missing_bytes(message: Message) -> str:
+    """Describe the bytes of a message that are not in the capture, and why."""
+    lost = f"{message.size - len(message.frame)} bytes of the {message.kind}"
+    ending = _ENDINGS.get(message.broken_off)
+    return f"the connection {ending} before {lost} came" if ending else f"{lost} were not captured"
+
+
+_ENDINGS = {"fin": "was closed", "rst": "was reset", "reused": "ended"}
+
+
+def _with_short_header(message: Message, least: int) -> Message:
+    count = len(message.frame)
+    what = f"a {message.kind} header has at least {least} bytes, but only {count} are there"
+    message.problem(_missing_bytes(message) if message.broken_off else what, "header", 0)
+    return message
 
 
 def _parse_body(message: Message, schema: Schema, version: int) -> None:

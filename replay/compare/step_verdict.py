@@ -46,6 +46,8 @@ _FROM_REQUEST = frozenset(
 )
 """Roles in a response that can be mapped only with its request."""
 
+_SCOPED_BY_REQUEST = LIST_ALL_ARRAYS.keys() | {"OffsetFetch"}
+"""APIs whose responses are compared in the scope of their requests, such as the group."""
 
 _ASSIGNMENT = "assignment"
 """The field of heartbeat responses with the partitions of a member."""
@@ -99,6 +101,11 @@ def compare_outcome(
         differences = [each for each in differences if not each.path.startswith(_ASSIGNMENT)]
         if len(differences) < len(diff.differences):
             reasons.add(Reason.ASSIGNED)
+    if outcome.is_repeated:
+        remaining = [each for each in differences if not _is_of_duplicate(each)]
+        if len(remaining) < len(differences):
+            reasons.add(Reason.DUPLICATE)
+        differences = remaining
     if noise is not None:
         remaining = [each for each in differences if not noise.covers(captured.api, each.path)]
         if len(remaining) < len(differences):
@@ -116,6 +123,18 @@ def compare_outcome(
         reasons.add(Reason.REJOINED)
     outcome.reasons = frozenset(reasons)
     return (Verdict.EQUIVALENT if reasons else Verdict.SAME), []
+
+
+def _is_of_duplicate(difference: Difference) -> bool:
+    """
+    Return whether a Produce response differs as that to a duplicate does: it has a time.
+
+    Source: UnifiedLog.append, which sets the time of appending to that of the batch in the log.
+    """
+    return difference.path.endswith(_APPEND_TIME) and difference.captured == -1
+
+
+_APPEND_TIME = ".log_append_time_ms"
 
 
 def _compare_bodies(
@@ -191,7 +210,7 @@ def _leads(body: Container) -> bool:
 
 @cache
 def _wants_request(schema: Schema, version: int, api: str) -> bool:
-    return api in LIST_ALL_ARRAYS or bool(layout_of(schema, version, _FROM_REQUEST).members)
+    return api in _SCOPED_BY_REQUEST or bool(layout_of(schema, version, _FROM_REQUEST).members)
 
 
 def _creates(captured: CapturedExchange) -> bool:

@@ -14,6 +14,9 @@ from replay.mapping.reader_accounts import ReaderAccounts
 from replay.mapping.resource_names import NameMap, TopicIds
 from replay.model.refusal import RewriteError
 
+GroupPartition = tuple[str, str, int]
+"""A group, a topic and a partition."""
+
 _Epochs = dict[tuple[str | None, int | None, int], int]
 
 
@@ -40,8 +43,8 @@ class IdState:
         uncaptured_members: Group and member, as captured, of members whose join was not captured.
         synthesised_commits: The number of transactions that were committed without a captured end.
         is_partial: Whether the capture lacks packets.
-        committed_offsets: Captured group, topic and partition of committed offsets; only for a
-            capture that lacks packets.
+        committed_offsets: Group, topic and partition, as captured -> the captured and the live
+            offset of the newest commit.
     """
 
     def __init__(
@@ -67,13 +70,20 @@ class IdState:
         self.uncaptured_members: set[tuple[str, str]] = set()
         self.synthesised_commits = 0
         self.is_partial = False
-        self.committed_offsets: set[tuple[str, str, int]] = set()
+        self.committed_offsets: dict[GroupPartition, tuple[int, int]] = {}
 
     def topic_of(self, scope: Scope) -> str | None:
         """Return the captured topic name of a scope, also if it has only the topic id."""
         if scope.topic or scope.topic_id is None:
             return scope.topic
         return self.captured_topics.topic_name(scope.topic_id)
+
+    def group_partition(self, scope: Scope) -> GroupPartition | None:
+        """Return the group, and the partition by captured topic name, of a captured scope."""
+        topic, partition = self.topic_of(scope), scope.partition
+        if scope.group is None or topic is None or partition is None:
+            return None
+        return scope.group, topic, partition
 
     def live_producer(self, producer_id: int, epoch: int | None) -> tuple[int, int | None]:
         """
@@ -111,16 +121,18 @@ class IdState:
 
     def is_same_position(self, scope: Scope, captured: int, live: int) -> bool:
         """
-        Return whether a captured offset maps to this live offset.
+        Return whether a captured offset maps to this live offset, or was committed as that.
 
         The target may have a record of another offset there: if the capture lacks the first records
-        of a
-        log, the log start on the target corresponds to the first captured record.
+        of a log, the log start on the target corresponds to the first captured record.
         """
         topic, partition = self.topic_of(scope), scope.partition
         if topic is None or partition is None or captured < 0:
             return False
-        return self.offsets.live(topic, partition, captured) == (live, TRANSLATED)
+        if self.offsets.live(topic, partition, captured) == (live, TRANSLATED):
+            return True
+        group_partition = scope.group or "", topic, partition
+        return self.committed_offsets.get(group_partition) == (captured, live)
 
     def learn_epoch(self, topic: str, partition: int, captured: int, live: int) -> None:
         """Learn the live leader epoch for a captured one."""

@@ -20,12 +20,12 @@ from replay.fields.field_layout import FieldValue, Role, Scope, ValueField
 from replay.fields.roles import layout_of, walk
 from replay.mapping.alignment import PairWalk, compile_pairs
 from replay.mapping.id_map import OPAQUE_ROLES, IdMap
+from replay.mapping.offset_map import COUNTED, TRANSLATED
 from replay.mapping.resource_names import TopicIds
 from replay.model.step import Step
 
 _ROOT = frozenset[Role]()
 _RECORDS = frozenset({Role.RECORDS})
-_OFFSETS = frozenset({Role.OFFSET})
 
 _COMMITS = frozenset({"OffsetCommit", "TxnOffsetCommit"})
 
@@ -59,14 +59,14 @@ def learn(
     if known_api is None:
         return
     learn_topics(known_api.response, version, live, ids.live_topics)
-    if ids.is_partial and known_api.name in _COMMITS:
-        _learn_commit(step, ids)
+    if known_api.name in _COMMITS:
+        _learn_commits(step, request, version, ids)
     if captured is None or captured.body is None or captured.api_version is None:
         if known_api.name == "JoinGroup" and not live.error_code:
             _learn_next_generation(step, live, ids)
         return
     learn_topics(known_api.response, captured.api_version, captured.body, ids.captured_topics)
-    pair = _ResponsePair(known_api, request, version, ids, step.number)
+    pair = _ResponsePair(known_api, request, version, ids, step)
     captured_scope = ids.captured_scope(pair.scope)
     walk_pairs = _pair_walk(known_api.response, captured.api_version, version)
     for captured_field, live_field in walk_pairs(
@@ -83,14 +83,16 @@ def _learn_next_generation(step: Step, live: Container, ids: IdMap) -> None:
         ids.members.learn_next_generation(request.group_id, request.member_id, live.generation_id)
 
 
-def _learn_commit(step: Step, ids: IdMap) -> None:
-    request = step.captured.request_message()
-    if request.body is None or request.schema is None:
+def _learn_commits(step: Step, request: Mapping[str, Any], version: int, ids: IdMap) -> None:
+    """Record the offsets that a request commits, as captured and as sent."""
+    captured = step.captured.request_message()
+    if captured.body is None or captured.schema is None or captured.api_version is None:
         return
-    for field_value in walk(request.schema, request.api_version or 0, request.body, _OFFSETS):
-        topic, partition = ids.topic_of(field_value.scope), field_value.scope.partition
-        if topic is not None and partition is not None:
-            ids.committed_offsets.add((request.body.group_id, topic, partition))
+    walk_pairs = _pair_walk(captured.schema, captured.api_version, version)
+    for captured_field, live_field in walk_pairs(captured.body, request, Scope(), Scope(), ids):
+        partition = ids.group_partition(captured_field.scope)
+        if captured_field.role is Role.OFFSET and partition is not None:
+            ids.committed_offsets[partition] = captured_field.value, live_field.value
 
 
 def learn_unconfirmed(request: Mapping[str, Any], version: int, ids: IdMap) -> None:
@@ -138,7 +140,7 @@ class _ResponsePair:
     request: Mapping[str, Any]
     version: int
     ids: IdMap
-    step: int
+    step: Step
     scope: Scope = field(init=False)
     _counts: dict[tuple[Any, int | None], int] | None = None
 
@@ -194,10 +196,25 @@ class _ResponsePair:
         if captured.field.name == "base_offset":
             count = self._count(live.scope)
             offsets.log(topic, partition).learn_appended(
-                captured.value, live.value, count, self.step
+                captured.value, live.value, count, self.step.number
             )
-        elif not offsets.is_mapped(topic, partition, captured.value):
+        elif not self._is_known(captured, topic, partition):
             offsets.learn(topic, partition, captured.value, live.value)
+
+    def _is_known(self, captured: FieldValue, topic: str, partition: int) -> bool:
+        """
+        Return whether the live offset of a position is known, better than by this response.
+
+        It may be of another moment if the request overlapped a change. What the replay committed
+        itself is known, whatever the target returns.
+        """
+        commit = self.ids.committed_offsets.get((captured.scope.group or "", topic, partition))
+        if captured.field.name == "committed_offset" and commit and commit[0] == captured.value:
+            return True
+        rule = self.ids.offsets.rule(topic, partition, captured.value)
+        overlaps = self.step.overlaps.keys()
+        changes = {("partition", topic, partition), ("group", captured.scope.group)}
+        return rule == TRANSLATED or (rule == COUNTED and not changes.isdisjoint(overlaps))
 
     def records(self, captured: FieldValue, live: FieldValue) -> None:
         topic, partition = self.ids.topic_of(captured.scope), captured.scope.partition

@@ -199,11 +199,15 @@ class OffsetMap:
         log = self._logs.get((topic, partition))
         return offset if log is None else log.captured_offset(offset)
 
-    def is_mapped(self, topic: str, partition: int, offset: int) -> bool:
-        """Return whether a captured offset lies in a stretch of records that both sides have."""
+    def rule(self, topic: str, partition: int, offset: int) -> str:
+        """
+        Return how the live offset for a captured one is found.
+
+        `TRANSLATED` in a stretch of records that both sides have, `COUNTED` beside one, else empty.
+        """
         log = self._logs.get((topic, partition))
         found = log.live.find(offset) if log else None
-        return found is not None and found[1] == TRANSLATED
+        return found[1] if found else ""
 
     def has_record(self, topic: str, partition: int, offset: int) -> bool:
         """Return whether a record that both sides have is at a captured offset."""

@@ -56,6 +56,7 @@ class Reason(StrEnum):
     ASSIGNED = "partitions assigned sooner"
     REBALANCE = "a rebalance reported sooner"
     REJOINED = "the member had to join again"
+    DUPLICATE = "sent again, and the records were in the log already"
     LEADER = "another member leads the group"
     COUNT = "a member has other partitions, but as many"
     NULL = "null in one version, empty in the other"
@@ -122,6 +123,7 @@ class Outcome:
         failure: Why it was not sent or has no response; empty if it has one.
         is_refused: Whether the failure is our decision not to send the request, or not to wait for
             its response, rather than a failure of the target.
+        is_repeated: Whether it was sent again after a temporary error.
         reasons: Why its response is equivalent, as `compare_outcome` found.
     """
 
@@ -135,6 +137,7 @@ class Outcome:
     lag_ns: int = 0
     failure: str = ""
     is_refused: bool = False
+    is_repeated: bool = False
     reasons: frozenset[Reason] = frozenset()
 
 

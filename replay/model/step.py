@@ -68,7 +68,7 @@ class Step:
     A captured request at its place in a plan.
 
     Attributes:
-        number: From 0, in the order in which requests were captured.
+        number: From 0, in the order in which requests were served: see `plan.service_order`.
         captured: The request and its response.
         after: Numbers of the steps that must have responses before this one is sent.
         left_out: Why it is not sent; empty if it is.

@@ -38,6 +38,7 @@ from replay.plan.planned_steps import PlannedSteps
 from replay.plan.read_write_sets import Log, ReadWriteSets, read_write_sets_of
 from replay.plan.request_shapes import ShapeIndex, producer_at
 from replay.plan.sequence_gaps import SequenceGapFinder, produced_batches
+from replay.plan.service_order import service_order
 from replay.plan.session_starts import SESSION_BEFORE_CAPTURE, CapturedSessions
 from replay.plan.spill import NONE
 
@@ -245,13 +246,13 @@ class PlanBuilder:
 
     def _order_steps(self) -> Int64s:
         """
-        Order the exchanges by the times of their requests, and find their dependencies.
+        Order the exchanges as brokers served their requests, and find their dependencies.
 
         Returns:
             For each exchange its step.
         """
         plan, spool = self._plan, self._plan._spill
-        order = np.argsort(np.frombuffer(spool.columns["request_time_ns"], np.int64), kind="stable")
+        order = service_order(*spool.times(), self._dependencies.served(self._topic_name))
         sent = array("q", order.tobytes())
         steps = np.argsort(order)
         plan._exclusions = {

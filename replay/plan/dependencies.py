@@ -4,8 +4,8 @@ Dependencies: which steps must have their responses before another may be sent.
 A step depends on steps whose responses were captured before its request: on its own connection on
 the newest of these, which keeps the depth of pipelining; on others if both access the same resource
 and one of them writes it. Records keep the order of their captured offsets, members of groups that
-of their generations, also if requests overlapped. All dependencies are earlier steps, so there are
-no cycles.
+of their generations, and a topic is created by the request that created it, also if requests
+overlapped. All dependencies are earlier steps, so there are no cycles.
 """
 
 from __future__ import annotations
@@ -107,6 +107,8 @@ class Dependencies:
         fetched_transaction_ends: Exchange and producer, for each fetched end of a transaction.
         progress_queries: Exchanges that query progress, and the resources, as in
             `ShapeReadWriteSets.accesses`.
+        creations: Topic -> exchanges that created it.
+        failed_creations: Exchange and topic, for each that existed when it was to be created.
     """
 
     def __init__(self) -> None:
@@ -121,6 +123,8 @@ class Dependencies:
         self.progress_queries: list[tuple[int, array[int]]] = []
         self._transaction_accesses: dict[int, set[int]] = {}
         self._open_transactions: dict[int, dict[int, int]] = {}
+        self.creations: dict[str, list[int]] = {}
+        self.failed_creations: list[tuple[int, str]] = []
         self._not_found_topics: set[str] = set()
         self.auto_created: set[str] = set()
 
@@ -156,6 +160,9 @@ class Dependencies:
             self.transaction_ends.setdefault(sets.ended_transaction, []).append(number)
         if sets.group_event is not None:
             self.group_order.add(number, sets.group_event)
+        for name in sets.created_topics:
+            self.creations.setdefault(name, []).append(number)
+        self.failed_creations += [(number, name) for name in sets.already_created_topics]
         for topic, count in sets.partitions.items():
             self.partitions[topic] = max(self.partitions.get(topic, 0), count)
 
@@ -260,6 +267,14 @@ class Dependencies:
             found.update(further.get(step, ()))
             yield tuple(sorted(found))
 
+    def served(self, name: Callable[[UUID], str | None]) -> Iterator[NDArray[np.int64]]:
+        """Yield exchanges in the order in which a broker served them, for each log or topic."""
+        yield from self.logs.append_orders(name)
+        for number, topic in self.failed_creations:
+            creators = self.creations.get(topic, [])
+            if len(creators) == 1:
+                yield np.array([*creators, number], np.int64)
+
     def group_history(self, order: Sequence[int]) -> GroupHistory:
         """Return what the steps show of groups."""
         return self.group_order.history(self._step_of(np.asarray(order, np.int64)))
@@ -285,12 +300,20 @@ class Dependencies:
         for step, before in self.group_order.dependencies(step_of, connections, times.times_ns):
             found.setdefault(step, []).append(before)
         for number, producer in self.fetched_transaction_ends:
-            reader = int(step_of[number])
-            ends = (int(step_of[each]) for each in self.transaction_ends.get(producer, ()))
-            earlier = [each for each in ends if 0 <= each < reader]
-            if earlier:
-                found.setdefault(reader, []).append(max(earlier))
+            _add_newest(found, step_of, number, self.transaction_ends.get(producer, ()))
+        for number, topic in self.failed_creations:
+            _add_newest(found, step_of, number, self.creations.get(topic, ()))
         return found
+
+
+def _add_newest(
+    found: dict[int, list[int]], step_of: NDArray[np.int32], number: int, before: Iterable[int]
+) -> None:
+    """Add a dependency on the newest of some exchanges that come before this one."""
+    step = int(step_of[number])
+    earlier = [int(step_of[each]) for each in before if 0 <= step_of[each] < step]
+    if earlier:
+        found.setdefault(step, []).append(max(earlier))
 
 
 class _Sweep:

@@ -80,6 +80,20 @@ class LogOrder:
         rows &= np.frombuffer(self._appends.offsets, np.int64) != UNKNOWN_OFFSET
         return list(map(int, np.frombuffer(self._appends.exchanges, np.int32)[rows]))
 
+    def append_orders(self, name: Callable[[UUID], str | None]) -> Iterator[_Ints]:
+        """
+        Yield for each log the exchanges that appended to it, in the order of their offsets.
+
+        Args:
+            name: Returns the name of a topic id.
+        """
+        exchanges = np.frombuffer(self._appends.exchanges, np.int32)
+        each_itself = np.arange(exchanges.max(initial=-1) + 1, dtype=np.int32)
+        for _, (offset, exchange) in _by_log(*self._rows(self._appends, each_itself, name)):
+            is_known = offset != UNKNOWN_OFFSET
+            in_order = np.argsort(offset[is_known], kind="stable")
+            yield exchange[is_known][in_order].astype(np.int64)
+
     def dependencies(
         self, step_of: _Numbers, connections: _Numbers, name: Callable[[UUID], str | None]
     ) -> Iterator[tuple[int, int]]:

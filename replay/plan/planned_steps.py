@@ -144,7 +144,11 @@ class PlannedSteps:
         return self._spill.columns["request_time_ns"]
 
     def first_after(self, time_ns: int) -> int:
-        """Return the number of the first step captured after a time."""
+        """
+        Return the number of the first step captured after a time.
+
+        About: the few steps that were served later than their turn are not in order of time.
+        """
         return bisect_right(self.request_times_ns, time_ns)
 
     def after(self, number: int) -> array[int]:

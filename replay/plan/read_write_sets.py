@@ -84,6 +84,13 @@ _OBSERVERS = {
 
 _WRITING_APIS = {role: frozenset(names.split()) for role, names in _WRITES.items()}
 
+_POSITIONS = {
+    "Fetch": ("fetch_offset", "partition"),
+    "OffsetCommit": ("committed_offset", "partition_index"),
+    "TxnOffsetCommit": ("committed_offset", "partition_index"),
+}
+"""API -> the fields of its request with the position of a reader, and its partition."""
+
 _SETTINGS = {
     "acls": "CreateAcls DeleteAcls DescribeAcls",
     "quotas": "AlterClientQuotas DescribeClientQuotas",
@@ -131,11 +138,13 @@ class ReadWriteSets:
         writes: Resources that it changes.
         appended_offsets: Partition -> offset of the first record that it appended;
             `UNKNOWN_OFFSET` if no response shows it.
-        read_offsets: Partition -> last offset that must be in the log: fetched, or before a fetch
-            offset.
+        read_offsets: Partition -> last offset that must be in the log: fetched, or before the
+            position of a reader.
         ended_producers: Ids of producers whose transaction ends it fetched.
         auto_created: Topics that did not exist, and that it may have auto-created.
         existing_topics: Requested topics that existed.
+        created_topics: Topics that it created.
+        already_created_topics: Topics that it was to create, and that existed.
         ended_transaction: Id of the producer whose transaction it ended.
         group_event: Its group event.
         partitions: Topic -> the least number of partitions that it shows.
@@ -151,6 +160,8 @@ class ReadWriteSets:
     ended_producers: set[int] = field(default_factory=set)
     auto_created: set[str] = field(default_factory=set)
     existing_topics: set[str] = field(default_factory=set)
+    created_topics: set[str] = field(default_factory=set)
+    already_created_topics: set[str] = field(default_factory=set)
     ended_transaction: int | None = None
     group_event: GroupEvent | None = None
     partitions: dict[str | UUID, int] = field(default_factory=dict)
@@ -192,8 +203,8 @@ def _read_request(request: Message, sets: ReadWriteSets) -> None:
         sets.writes.add(TOPICS)
     if api == "Metadata" and request.body is not None and not request.body.topics:
         sets.reads.add(TOPICS)
-    if api == "Fetch" and request.body is not None:
-        _read_positions(request.body, sets)
+    if api in _POSITIONS and request.body is not None:
+        sets.read_offsets.update(_positions(api, request.body))
     if api == "EndTxn" and request.body is not None:
         sets.ended_transaction = request.body.producer_id
     if api == "StreamsGroupHeartbeat" and request.body is not None:
@@ -262,8 +273,11 @@ def _read_response(
     elif api == "CreateTopics":
         for each in body.topics:
             if not each.error_code:
+                sets.created_topics.add(each.name)
                 sets.record_partitions(each.name, each.get("num_partitions", 0))
-            elif each.error_code != _EXISTS:
+            elif each.error_code == _EXISTS:
+                sets.already_created_topics.add(each.name)
+            else:
                 sets.partitions.pop(each.name, None)
     if api == "Produce" and request.body is not None:
         _read_producers(request.body, sets)
@@ -276,13 +290,16 @@ def _partitions(topics: list[Container], name: str) -> Iterator[tuple[str | UUID
             yield title, each
 
 
-def _read_positions(body: Container, sets: ReadWriteSets) -> None:
-    """Record the offsets that must exist for the fetch offsets to be in range."""
-    for topic in body.topics:
-        title = topic.get("topic") or topic.get("topic_id")
-        for each in topic.partitions:
-            if title and each.fetch_offset > 0:
-                sets.read_offsets[title, each.partition] = each.fetch_offset - 1
+def _positions(api: str, body: Container) -> Iterator[tuple[Log, int]]:
+    """
+    Yield the last offset before each position of a reader, whose record it has read.
+
+    If that is in the log, a fetch offset is in range, and the offset to commit is known.
+    """
+    offset, partition = _POSITIONS[api]
+    for title, each in _partitions(body.topics, "partitions"):
+        if title != NO_ID and each[offset] > 0:
+            yield (title, each[partition]), each[offset] - 1
 
 
 def _internal_topics(body: Container) -> Iterator[str]:

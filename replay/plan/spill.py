@@ -125,6 +125,15 @@ class ExchangeSpill:
             place,
         ), request_bytes
 
+    def times(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+        """Return for each exchange the times of request and response, and its connection."""
+        columns = self.columns
+        request_ns, response_ns = (
+            np.frombuffer(columns[name], np.int64)
+            for name in ("request_time_ns", "response_time_ns")
+        )
+        return request_ns, response_ns, np.array(columns["connection"], np.int64)
+
     def sort(self, order: NDArray[np.integer[Any]]) -> None:
         """Renumber the exchanges: `order` has their former numbers in the new order."""
         for name, column in self.columns.items():

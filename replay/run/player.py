@@ -265,6 +265,7 @@ class Player:
         if why is RetryReason.REJOIN:
             rejoined = await groups.rejoin(sent.step, sent.outcome.parts[0].request)
         await self._dispatcher.retry(sent, why, response)
+        sent.outcome.is_repeated = True
         if sent.step.captured.api_key == PRODUCE:
             self._learn_unconfirmed(
                 sent.outcome.parts

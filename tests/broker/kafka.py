@@ -34,7 +34,7 @@ from tests.broker.settings import (
     server_properties,
 )
 
-START_PATIENCE_S = 90.0
+START_PATIENCE_S = 240.0
 STOP_PATIENCE_S = 20.0
 
 # Runs a command until it ends, SIGTERM comes, or standard input closes.
@@ -220,7 +220,7 @@ def _prepare(cluster: Cluster) -> None:
 
 def _format(cluster: Cluster, arguments: list[str]) -> None:
     command = cluster.jars.java("kafka.tools.StorageTool", "format", *arguments, heap_mb=256)
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=180, check=False)
     if done.returncode:
         raise BrokerError(f"Kafka {cluster.version} can not format: {done.stdout}{done.stderr}")
 
@@ -233,7 +233,7 @@ def _keystore(cluster: Cluster) -> Path:
     key = ["-genkeypair", "-storetype", "PKCS12", "-keyalg", "RSA", "-keysize", "2048"]
     export = ["-exportcert", "-rfc", "-file", str(cluster.certificate)]
     for arguments in ([*key, *subject, *store], [*export, *store]):
-        subprocess.run(["keytool", *arguments], check=True, capture_output=True, timeout=60)
+        subprocess.run(["keytool", *arguments], check=True, capture_output=True, timeout=180)
     return keystore
 
 

@@ -17,7 +17,7 @@ from tests.broker.settings import PASSWORD, USER, Shape
 pytestmark = [pytest.mark.broker, pytest.mark.xdist_group("broker")]
 
 SECURE = Shape(sasl=True, tls=True)
-PATIENCE_S = 30
+PATIENCE_S = 90
 
 
 def exchange(

@@ -16,7 +16,9 @@ from replay.client.broker_connection import CLIENT_ID
 from replay.mock.embedded_broker import EmbeddedBroker
 from replay.model.outcome import Verdict
 from replay.report.headline import verdict_line
+from tests.packets import Wire
 from tests.replay.support import lies
+from tests.replay.support.captures import saved
 from tests.replay.support.liar import Lie, lying
 
 TIMEOUT_S = 1.0
@@ -75,6 +77,19 @@ def test_what_a_reader_lacks_and_the_target_does_not_give_is_left_open(tmp_path:
     (row,) = report.left_open_rows()
     assert row["logs"] == [f"{lies.READ}-0"]
     assert "Fetch: TOPIC_AUTHORIZATION_FAILED" in row["reason"]
+
+
+@pytest.mark.parametrize("lie", ["", "a committed offset is the next"])
+def test_a_committed_offset_is_compared_though_no_record_is_known(tmp_path: Path, lie: str) -> None:
+    wire = Wire()
+    lies.commit(wire)
+    with (
+        Plan.of(saved(tmp_path, wire)) as plan,
+        EmbeddedBroker(1, {lies.READ: 1}) as embedded,
+        lying(embedded.addresses, lies.LIES[lie]() if lie else Lie()) as address,
+    ):
+        report = replay(plan, address, timeout_s=TIMEOUT_S)
+    assert report.passed is not bool(lie), str(report)
 
 
 def test_the_truth_is_no_lie(tmp_path: Path) -> None:

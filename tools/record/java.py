@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tools.record.scenario import Stage
 
-_PATIENCE_S = 90
+_PATIENCE_S = 300
 
 
 class ToolError(Exception):

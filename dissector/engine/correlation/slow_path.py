@@ -8,7 +8,12 @@ from typing import Protocol
 import numpy as np
 
 from dissector.capture.columns import DATA, GAP, Chunks, Int64s
-from dissector.capture.tcp.connections import Connection, ConnectionColumns, Endpoint
+from dissector.capture.tcp.connections import (
+    END_REASONS,
+    Connection,
+    ConnectionColumns,
+    Endpoint,
+)
 from dissector.engine.correlation.connection_correlator import ConnectionCorrelator
 from dissector.engine.correlation.exchange_rows import ExchangeRow, broken_off, header
 from dissector.engine.correlation.framer import Frame
@@ -25,7 +30,7 @@ from dissector.engine.correlation.state_columns import (
     WINDOW_LENGTH,
 )
 from dissector.engine.correlation.state_tables import StateTables
-from dissector.engine.tables.exchange_table import NONE
+from dissector.engine.tables.exchange_table import ENDING_AT, NONE
 
 MAX_DOUBTFUL_BYTES = 64 << 20
 """Bytes of ended connections that may wait until all brokers are known."""
@@ -242,11 +247,19 @@ class SlowPath:
         if not connection[CONNECTION_FLAGS] & HAS_EMITTED:
             connection[CONNECTION_FLAGS] |= HAS_EMITTED
             self._add_broker(row.connection, row.client)
-        # At the end of a capture it is unknown whether the connection ends too.
-        flags = row.answers_acks_0 | (0 if self.at_end else broken_off(row) << 1)
+        flags = row.answers_acks_0 | self._broken_off(row) << 1
         columns = row.connection, row.status, row.client, row.token, flags
         frames = *self._frame(row.request), *self._frame(row.response)
         self._tables.append_row((*columns, *header(row), *frames))
+
+    def _broken_off(self, row: ExchangeRow) -> int:
+        """Return the messages in which the connection ended, and how it did."""
+        broken = broken_off(row)
+        # At the end of a capture it is unknown whether the connection ends too.
+        if not broken or self.at_end:
+            return 0
+        ended = self._connections[row.connection].ended
+        return broken | END_REASONS.index(ended) << ENDING_AT
 
     def _frame(self, frame: Frame | None) -> tuple[int, ...]:
         if frame is None:

@@ -7,11 +7,13 @@ from functools import cached_property
 from typing import Any
 from uuid import UUID
 
+from dissector.capture.tcp.connections import END_REASONS
 from dissector.engine.exchanges.fact_columns import ExchangeSummaries
 from dissector.engine.facts.topic_table import TopicNames, Topics, may_define_names
 from dissector.engine.tables.exchange_table import (
     BROKEN_REQUEST,
     BROKEN_RESPONSE,
+    ENDING_AT,
     NONE,
     STATUS,
     Exchanges,
@@ -109,7 +111,7 @@ class Exchange:
         if self.is_token:
             return _token("request", frame, self.request_bytes)
         with using(self._schemas):
-            return decode_request(frame, self.request_bytes, self._is_broken_off(BROKEN_REQUEST))
+            return decode_request(frame, self.request_bytes, self._broken_off(BROKEN_REQUEST))
 
     @cached_property
     def response(self) -> Message | None:
@@ -121,7 +123,7 @@ class Exchange:
             return _token("response", frame, self.response_bytes)
         request = self.request
         key, version = (request.api_key, request.shown_version) if request else (None, None)
-        broken_off = self._is_broken_off(BROKEN_RESPONSE)
+        broken_off = self._broken_off(BROKEN_RESPONSE)
         with using(self._schemas):
             message = decode_response(frame, key, version, self.response_bytes, broken_off)
         if self._table.answers_acks_0[self._row]:
@@ -299,8 +301,10 @@ class Exchange:
         """Return the columns of `pairs`, in order."""
         return {name: self.column(name) for name in COLUMNS}
 
-    def _is_broken_off(self, side: int) -> bool:
-        return bool(self._table.broken_off[self._row] & side)
+    def _broken_off(self, message: int) -> str:
+        """Return how the connection ended within a message; empty if it did not."""
+        flags = int(self._table.broken_off[self._row])
+        return END_REASONS[flags >> ENDING_AT] if flags & message else ""
 
     def _number_of(self, frames: Frames) -> int | None:
         packet = self._value(frames, "packet")

@@ -18,7 +18,8 @@ ANSWERED, UNANSWERED, NO_RESPONSE, ORPHAN, WAITING = range(5)
 STATUS = ("answered", "unanswered", "no_response", "orphan", "waiting")
 """`waiting` are requests in flight in a live capture, until their exchanges end."""
 
-BROKEN_REQUEST, BROKEN_RESPONSE = 1, 2
+BROKEN_REQUEST, BROKEN_RESPONSE, ENDING_AT = 1, 2, 2
+"""Flags of `Exchanges.broken_off`, and the bit at which its index into `END_REASONS` begins."""
 
 NONE = -(2**63)
 """The null of integer columns."""
@@ -62,7 +63,8 @@ class Exchanges:
         client: The side that sends requests.
         token: Whether these are raw SASL tokens.
         answers_acks_0: Whether this is a response to a request that expects none (acks = 0).
-        broken_off: BROKEN_REQUEST and BROKEN_RESPONSE: the messages in which the connection ended.
+        broken_off: The messages in which the connection ended, BROKEN_REQUEST and BROKEN_RESPONSE,
+            and from bit ENDING_AT on how, an index into `END_REASONS`; 0 if it did not.
         api_key: Of the request; NONE for orphans, tokens, and where fewer than 8 bytes were
             captured.
         api_version: Likewise.

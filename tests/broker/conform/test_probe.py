@@ -25,7 +25,7 @@ pytestmark = [pytest.mark.broker, pytest.mark.xdist_group("broker")]
 LIVE = [rule for rule in REGISTRY.values() if rule.on == "live"]
 RELEASES = {"4.x": "4.4", "3.9.x": "3.9"}
 NEEDS_SASL = "P16"
-PATIENCE_S = 30.0
+PATIENCE_S = 90.0
 
 
 def asked(broker: str, *ids: str, lie: Lie = TRUTH, allow_writes: bool = True) -> ProbeResult:

@@ -21,7 +21,7 @@ pytestmark = [pytest.mark.broker, pytest.mark.xdist_group("broker")]
 
 PRODUCE, METADATA, HANDSHAKE, AUTHENTICATE = 0, 3, 17, 36
 TOKEN = f"\0{USER}\0{PASSWORD}".encode()
-PATIENCE_S = 30.0
+PATIENCE_S = 90.0
 LIFETIME_MS = 2000
 
 SECURE = [

@@ -9,12 +9,12 @@ from typing import Any
 
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, TopicPartition
 from confluent_kafka.admin import AdminClient
-from kafka import KafkaAdminClient
 
 from tests.broker.kafka import Cluster
 from tools.record.scenario import until
+from tools.record.scenarios.kafka_python import admin
 
-_PATIENCE_S = 30.0
+_PATIENCE_S = 90.0
 
 Record = tuple[int, bytes | None, bytes | None, Any]
 """Offset, key, value, headers."""
@@ -136,9 +136,10 @@ def _offsets(
     cluster: Cluster, groups: list[str]
 ) -> dict[tuple[str, str, int], tuple[int, str | None]]:
     # Not by confluent-kafka, which reads metadata up to a zero that need not be there.
-    admin = KafkaAdminClient(bootstrap_servers=cluster.bootstrap().split(","))
-    told = admin.list_group_offsets(dict.fromkeys(groups)) if groups else {}
-    admin.close()
+    if not groups:
+        return {}
+    with admin(cluster.bootstrap()) as client:
+        told = client.list_group_offsets(dict.fromkeys(groups))
     return {
         (group, at.topic, at.partition): (committed.offset, committed.metadata or None)
         for group, offsets in told.items()

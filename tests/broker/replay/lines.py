@@ -29,7 +29,7 @@ from tools.record.scenario import until
 from tools.record.sweep.client import Speaker
 from tools.record.sweep.data import METADATA
 
-_PATIENCE_S = 30.0
+_PATIENCE_S = 90.0
 _SIDE_BY_SIDE = 4
 _ALLOWED = EXCLUDED_APIS[Exclusion.CHANGING].split()
 

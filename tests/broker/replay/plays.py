@@ -32,8 +32,10 @@ class Patient(Speaker):
 
     def __exit__(self, *error: Any) -> None:
         """Close the connections."""
-        self._aside.__exit__(*error)
-        super().__exit__(*error)
+        try:
+            self._aside.__exit__(*error)
+        finally:
+            super().__exit__(*error)
 
     def turn(self, key: int, number: int, /, **fields: Any) -> Container | None:
         """Say what is to be said, and wait where a transaction ends."""

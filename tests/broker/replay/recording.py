@@ -17,6 +17,8 @@ from tools.record.sniff import CaptureRefusedError, capture, wait_until_quiet
 
 Play = Callable[[Stage], None]
 
+_PATIENCE_S = 30.0
+
 
 def record(cluster: Cluster, name: str, folder: Path, play: Play | None = None) -> Path:
     """
@@ -37,7 +39,8 @@ def record(cluster: Cluster, name: str, folder: Path, play: Play | None = None) 
     ports = _ports(cluster, cluster.shape.all_listeners) if is_inside else outside
     stage = Stage(name, cluster.bootstrap(), ports, folder, cluster)
     path = folder / f"{name}.pcap"
-    wait_until_quiet(outside)
+    # A connection of an earlier scenario that is still open makes a capture that begins midway.
+    wait_until_quiet(outside, _PATIENCE_S)
     try:
         with capture(path, ports):
             (play or known[name].play)(stage)

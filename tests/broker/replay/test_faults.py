@@ -24,7 +24,7 @@ pytestmark = [pytest.mark.broker, pytest.mark.xdist_group("broker")]
 
 CAPTURES = Path(__file__).parents[3] / "captures"
 TIMEOUT_S = 2.0
-PATIENCE_S = 30.0
+PATIENCE_S = 90.0
 PRODUCED = "Produce.responses[*].partition_responses[*].error_code"
 TOPIC_AUTHORIZATION_FAILED, PRODUCE = 29, 0
 
@@ -41,7 +41,7 @@ def differences(report: Report) -> set[tuple[str, str, str]]:
 def test_an_error_that_the_mock_was_told_to_answer_is_named() -> None:
     with Plan.of(CAPTURES / "librdkafka-idempotent.pcap") as plan:
         with MockCluster(1, plan.topics) as mock:
-            sound = replay(plan, mock.addresses[0], timeout_s=TIMEOUT_S)
+            sound = replay(plan, mock.addresses[0], timeout_s=PATIENCE_S)
         with MockCluster(1, plan.topics) as mock:
             mock.fail_next(PRODUCE, TOPIC_AUTHORIZATION_FAILED)
             report = replay(plan, mock.addresses[0], timeout_s=TIMEOUT_S)
@@ -74,7 +74,11 @@ def test_a_smaller_limit_of_records_is_named(kafka: StartCluster) -> None:
     admin.create_topics([small])[topic].result(PATIENCE_S)
     with Plan.of(CAPTURES / "kafka4-librdkafka-codecs.pcap") as plan:
         report = replay(
-            plan, cluster.bootstrap(), timeout_s=TIMEOUT_S, prefix=prefix, noise=OF_THE_RELEASE
+            plan,
+            cluster.bootstrap(),
+            timeout_s=5 * TIMEOUT_S,
+            prefix=prefix,
+            noise=OF_THE_RELEASE,
         )
     assert differences(report) == {(PRODUCED, "NONE", "MESSAGE_TOO_LARGE")}
     assert 0 < report.verdicts[Verdict.ERROR_CHANGED] < len(plan)

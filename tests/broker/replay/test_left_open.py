@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 from confluent_kafka import Consumer, TopicPartition
-from kafka import KafkaAdminClient
 
 from dissector import dissect
 from replay import Plan, replay
@@ -17,11 +16,12 @@ from tests.broker.replay.releases import OF_THE_RELEASE
 from tests.broker.settings import Shape
 from tools.record.packets import walk
 from tools.record.scenario import until
+from tools.record.scenarios.kafka_python import admin
 
 pytestmark = [pytest.mark.broker, pytest.mark.xdist_group("broker")]
 
 CAPTURES = Path(__file__).parents[3] / "captures"
-PATIENCE_S = 30.0
+PATIENCE_S = 90.0
 
 INTERRUPTED = (
     "kafka4-librdkafka-transactions",
@@ -69,11 +69,8 @@ def before_first(capture: Path, api: str, cut: Path) -> Path:
 
 def settled(cluster: Cluster, beginning: str) -> dict[str, str] | None:
     """Return the state of each transactional id; None while one is on its way."""
-    admin = KafkaAdminClient(bootstrap_servers=cluster.bootstrap())
-    try:
-        lists: dict[int, list[Any]] = admin.list_transactions()
-    finally:
-        admin.close()
+    with admin(cluster.bootstrap()) as client:
+        lists: dict[int, list[Any]] = client.list_transactions()
     found = {each.transactional_id: each.state.value for told in lists.values() for each in told}
     states = {name: state for name, state in found.items() if name.startswith(beginning)}
     return None if any(state.startswith("Prepare") for state in states.values()) else states

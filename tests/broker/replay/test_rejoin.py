@@ -17,7 +17,7 @@ pytestmark = [pytest.mark.broker, pytest.mark.xdist_group("broker")]
 
 NAME = "rejoin"
 THREE = ("num.partitions", "3")
-TOGETHER = ("group.initial.rebalance.delay.ms", "2000")
+TOGETHER = ("group.initial.rebalance.delay.ms", "6000")
 """The first generation waits so long for more members; else the clusters of tests wait for none."""
 
 

@@ -27,7 +27,7 @@ from tests.broker.settings import PASSWORD, USER, Shape
 pytestmark = [pytest.mark.broker, pytest.mark.xdist_group("broker")]
 
 SECURE = Shape(sasl=True, tls=True)
-PATIENCE_S = 30.0
+PATIENCE_S = 90.0
 NOT_YET = {14, 15} | MISROUTED
 """What a coordinator says that is new itself: it loads, or does not know yet that it is one."""
 

@@ -101,7 +101,8 @@ KNOWN_PROBLEMS = (
     # The sweep asks versions that nobody has.
     ("sweep-too-new", "is not known", "ApiVersions", "request"),
     # Clients that close while a Fetch is answered.
-    ("", "the connection ended before", "Fetch", "response"),
+    ("", "the connection was closed before", "Fetch", "response"),
+    ("", "the connection was reset before", "Fetch", "response"),
     ("", "were not captured", "Fetch", "response"),
 )
 

@@ -60,7 +60,7 @@ def test_an_offset_that_was_committed_before_the_capture(version: int, path: str
     world.offsets.learn("t", 0, 0, 0, 6)
     differs = Difference(f"{path}topics[t].partitions[0].committed_offset", 2, -1)
     assert of(committed(version), world, differs)
-    world.committed_offsets.add(("g", "t", 0))
+    world.committed_offsets["g", "t", 0] = 1, 1
     assert not of(committed(version), world, differs)
 
 

@@ -188,3 +188,15 @@ def test_an_answer_is_as_itself(data: st.DataObject) -> None:
     body = data.draw(values(known.response, version, unknown=False))
     made = outcome(known.name, version, body, body)
     assert compare_outcome(made, IdMap()) == (Verdict.SAME, [])
+
+
+@pytest.mark.parametrize("is_repeated", [False, True])
+def test_the_response_to_a_duplicate_has_a_time(is_repeated: bool) -> None:
+    def written(time_ms: int) -> dict[str, Any]:
+        partition = {"index": 0, "base_offset": 5, "log_append_time_ms": time_ms}
+        return {"responses": [{"name": "t", "partition_responses": [partition]}]}
+
+    bodies = written(-1), written(1_700_000_000_000)
+    made = outcome("Produce", 7, *bodies, is_repeated=is_repeated)
+    verdict, _ = compare_outcome(made, IdMap())
+    assert verdict is (Verdict.EQUIVALENT if is_repeated else Verdict.DIFFERS)

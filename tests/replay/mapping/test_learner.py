@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import pytest
+from construct import Container
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -14,6 +16,9 @@ from replay.mapping.id_map import IdMap
 from replay.mapping.learner import learn
 from replay.mapping.request_rewriter import rewrite
 from replay.mapping.resource_names import NameMap
+from replay.model.outcome import Verdict
+from tests.replay.support.compared import found as compared
+from tests.replay.support.outcomes import outcome
 from tests.replay.support.worlds import request, response, step, topology, uuid, whole
 
 
@@ -137,6 +142,46 @@ def test_positions_count_where_no_records_are_known() -> None:
     world.offsets.learn("a", 0, 90, 90, 20)
     _learn(world, "ListOffsets", 5, sent, listed(100), listed(20))
     assert world.offsets.live("a", 0, 100) == (100, "translated")
+
+
+def test_an_answer_that_overlapped_a_write_does_not_count_where_records_are_known() -> None:
+    """Else what is committed at the end of the log would be what the log ended with before."""
+
+    def listed(offset: int) -> dict[str, Any]:
+        return {"topics": [{"name": "a", "partitions": [{"partition_index": 0, "offset": offset}]}]}
+
+    world = IdMap(topology({}))
+    changed = step("ListOffsets", 5)
+    changed.overlaps = {("partition", "a", 0): True}
+    answers = (
+        response("ListOffsets", 5, listed(21)),
+        whole("ListOffsets", 5, listed(16), "response"),
+    )
+    world.offsets.learn("a", 0, 13, 13, 6)
+    learn(changed, whole("ListOffsets", 5, {}), *answers, 5, world)
+    assert world.offsets.live("a", 0, 21) == (21, "counted")
+
+
+@pytest.mark.parametrize("name", ["OffsetCommit", "TxnOffsetCommit"])
+def test_what_was_committed_is_known_and_no_answer_changes_it(name: str) -> None:
+    def position(topic: str, offset: int) -> dict[str, Any]:
+        partition = {"partition_index": 0, "committed_offset": offset}
+        return {"topics": [{"name": topic, "partitions": [partition]}]}
+
+    world = IdMap(topology({}), NameMap(prefix="p-"))
+    made = outcome(name, 2, {}, {}, asked={"group_id": "g", **position("a", 7)})
+    sent = whole(name, 2, {"group_id": "p-g", **position("p-a", 107)})
+    answers = made.step.captured.response_message(), made.response or Container()
+    learn(made.step, sent, *answers, 2, world)
+    for live, verdict in ((108, Verdict.DIFFERS), (107, Verdict.SAME)):
+        asked = whole("OffsetFetch", 5, {"group_id": "p-g"})
+        answers = (
+            response("OffsetFetch", 5, position("a", 7)),
+            whole("OffsetFetch", 5, position("p-a", live), "response"),
+        )
+        learn(step("OffsetFetch", 5), asked, *answers, 5, world)
+        bodies = position("a", 7), position("p-a", live)
+        assert compared("OffsetFetch", 5, *bodies, world, asked={"group_id": "g"})[0] is verdict
 
 
 def _joined(member: str, generation: int, error: int = 0) -> dict[str, Any]:

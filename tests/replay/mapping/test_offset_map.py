@@ -23,7 +23,7 @@ def test_what_was_learned_goes_both_ways(steps: list[tuple[int, int, int]]) -> N
     for ours, theirs in known:
         assert offsets.live("t", 0, ours) == (theirs, "translated")
         assert offsets.captured("t", 0, theirs) == ours
-        assert offsets.is_mapped("t", 0, ours)
+        assert offsets.rule("t", 0, ours) == "translated"
 
 
 @given(st.permutations(list(range(6))))
@@ -50,7 +50,7 @@ def test_between_stretches_is_counted() -> None:
     offsets.learn("t", 0, 10, 0, 5)
     assert offsets.live("t", 0, 15) == (5, "translated")
     assert offsets.live("t", 0, 17) == (7, "counted")
-    assert not offsets.is_mapped("t", 0, 17)
+    assert offsets.rule("t", 0, 17) == "counted"
 
 
 @pytest.mark.parametrize(("policy", "expected"), [("kept", 3), ("earliest", 20), ("latest", 90)])

@@ -103,6 +103,16 @@ def test_control_records_wait_for_the_end_of_their_transaction() -> None:
     assert it.after() == [(), (0,), ()]
 
 
+def test_a_topic_is_created_by_the_request_that_created_it() -> None:
+    """Workers of Connect create the same topics at the same moment."""
+    it = Exchanges()
+    topic = {("topic", "t")}
+    it.add(0, 0, 9, ReadWriteSets(writes=topic, created_topics={"t"}))
+    it.add(1, 1, 8, ReadWriteSets(writes=topic, already_created_topics={"t"}))
+    it.add(2, 1, 8, ReadWriteSets(writes=topic, already_created_topics={"other"}))
+    assert it.after() == [(), (0,), ()]
+
+
 def wrote(producer: int, offset: int) -> ReadWriteSets:
     partition = {("partition", *LOG)}
     return ReadWriteSets(

@@ -27,6 +27,19 @@ def test_fetch_needs_what_lies_before_its_position() -> None:
     assert not found.writes
 
 
+@pytest.mark.parametrize(
+    ("name", "version"), [("OffsetCommit", 2), ("OffsetCommit", 10), ("TxnOffsetCommit", 3)]
+)
+def test_a_commit_needs_what_lies_before_its_position(name: str, version: int) -> None:
+    """Else it may be sent before it is known where that lies on the target."""
+    topic = {"topic_id": uuid(3)} if version == 10 else {"name": "orders"}
+    positions = [{"partition_index": 0, "committed_offset": 5}]
+    positions.append({"partition_index": 1, "committed_offset": 0})
+    body = {"group_id": "g", "topics": [{**topic, "partitions": positions}]}
+    found = read_write_sets_of(request(name, version, body), None)
+    assert found.read_offsets == {(*topic.values(), 0): 4}
+
+
 def test_fetch_needs_the_records_that_it_saw() -> None:
     body = {"topics": [{"topic_id": uuid(3), "partitions": [{"partition": 0}]}]}
     told = {"partition_index": 0, "records": batches(5, 6)}
@@ -101,6 +114,8 @@ def test_a_topic_that_could_not_be_created_is_not_shown(error: int, shown: bool)
     found = read_write_sets_of(asked, response("CreateTopics", 4, {"topics": told}))
     assert ("a" in found.partitions) is shown
     assert "b" in found.partitions
+    assert found.created_topics == ({"a", "b"} if not error else {"b"})
+    assert found.already_created_topics == ({"a"} if error == 36 else set())
 
 
 def test_what_concerns_all() -> None:

@@ -77,7 +77,8 @@ class Liar:
                 writer: asyncio.StreamWriter,
                 to: tuple[str, int] = (host, port),
             ) -> None:
-                await self._talk(reader, writer, *to)
+                with contextlib.suppress(asyncio.CancelledError):  # the proxy stops
+                    await self._talk(reader, writer, *to)
 
             server = await asyncio.start_server(accept, HOST, 0)
             self._servers.append(server)

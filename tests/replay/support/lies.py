@@ -60,7 +60,7 @@ def capture(folder: Path, polls: int = POLLS, aborted: list[Any] | None = None) 
                 )
                 talk.broker(sized(answer))
     _read(wire, written[READ], polls, aborted)
-    _commit(wire)
+    commit(wire)
     return saved(folder, wire)
 
 
@@ -106,7 +106,8 @@ def _read(wire: Wire, batches: list[bytes], polls: int, aborted: list[Any] | Non
         )
 
 
-def _commit(wire: Wire) -> None:
+def commit(wire: Wire) -> None:
+    """Have a group commit an offset, and read it again."""
     talk = wire.talk(50000 + wire.talks).syn()
     commit, fetch = KEYS["OffsetCommit"], KEYS["OffsetFetch"]
     sent = {

@@ -22,7 +22,7 @@ public class ShareGroup {
                 first.subscribe(List.of(topic));
                 second.subscribe(List.of(topic));
                 Set<String> accepted = new HashSet<>();
-                long deadline = System.nanoTime() + 30_000_000_000L;
+                long deadline = System.nanoTime() + 90_000_000_000L;
                 while (accepted.size() < 9 && System.nanoTime() < deadline) {
                     take(first, accepted);
                     take(second, accepted);

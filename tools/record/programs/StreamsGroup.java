@@ -57,11 +57,11 @@ public class StreamsGroup {
                 public void onAllTasksLost() {
                 }
             });
-            long deadline = System.nanoTime() + 30_000_000_000L;
+            long deadline = System.nanoTime() + 90_000_000_000L;
             while (assigned.size() < 2) {
                 consumer.poll(Duration.ofMillis(200));
                 if (System.nanoTime() > deadline) {
-                    throw new IllegalStateException("no task in 30 s: " + data.statuses());
+                    throw new IllegalStateException("no task in 90 s: " + data.statuses());
                 }
             }
             // A broker without a plugin that stores descriptions never asks for one.

@@ -26,7 +26,7 @@ public class Transactions {
                      Map.of("transactional.id", topic + ".tx." + protocol))) {
                 consumer.subscribe(List.of(topic));
                 Map<TopicPartition, OffsetAndMetadata> offsets = new HashMap<>();
-                long deadline = System.nanoTime() + 30_000_000_000L;
+                long deadline = System.nanoTime() + 90_000_000_000L;
                 for (int got = 0; got < 25 && System.nanoTime() < deadline; ) {
                     for (ConsumerRecord<String, String> record : consumer.poll(Duration.ofMillis(300))) {
                         offsets.put(new TopicPartition(record.topic(), record.partition()),

@@ -76,7 +76,7 @@ public class WordCount {
         Map<String, Object> config = Map.of("bootstrap.servers", bootstrap, "client.id", "counts-reader-" + rounds,
             "group.id", topic + ".reader-" + rounds, "auto.offset.reset", "earliest",
             "isolation.level", "read_committed", "fetch.max.wait.ms", 200);
-        long deadline = System.nanoTime() + 40_000_000_000L, counted = 0;
+        long deadline = System.nanoTime() + 120_000_000_000L, counted = 0;
         try (Consumer<String, Long> reader =
                 new KafkaConsumer<>(config, new StringDeserializer(), new LongDeserializer())) {
             reader.subscribe(List.of(topic + ".counts"));

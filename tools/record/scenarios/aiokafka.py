@@ -100,10 +100,12 @@ def copies(stage: Stage) -> None:
 async def _copy_all(stage: Stage) -> None:
     """Copy orders from one topic to another, exactly once."""
     admin = AIOKafkaAdminClient(bootstrap_servers=stage.bootstrap, client_id="aiokafka-admin")
-    await admin.start()
     topics = [NewTopic(stage.topic(name), _PARTITIONS, 1) for name in ("orders", "copies")]
-    await admin.create_topics(topics)
-    await admin.close()
+    try:
+        await admin.start()
+        await admin.create_topics(topics)
+    finally:
+        await admin.close()
     sums = {"copied": 0}
     async with asyncio.TaskGroup() as group:
         for number in range(2):

@@ -53,9 +53,8 @@ def demo(stage: Stage) -> None:
     ledger.produce(stage.topic("ledger"), b"paid", b"customer-1")
     ledger.commit_transaction(PATIENCE_S)
 
-    old = kafka_python.producer(stage, client_id="warehouse", compression_type="gzip")
-    kafka_python.send(stage, old)
-    old.close(PATIENCE_S)
+    with kafka_python.producer(stage, client_id="warehouse", compression_type="gzip") as old:
+        kafka_python.send(stage, old)
     aiokafka.produce_codecs(stage)
     second.close()
     first.close()

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import selectors
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+from socket import socket
 from typing import Any
 
-from kafka import KafkaConsumer, KafkaProducer
+from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer
 
 from tools.record.scenario import PATIENCE_S, Mock, Stage, orders, scenario
 
@@ -12,14 +16,56 @@ from tools.record.scenario import PATIENCE_S, Mock, Stage, orders, scenario
 PINNED = (0, 11)
 
 
-def producer(stage: Stage, **settings: Any) -> KafkaProducer:
-    """Make a producer of this stage."""
+class ClosingSelector(selectors.DefaultSelector):
+    """
+    Closes all sockets of a client of kafka-python when the client closes it.
+
+    The client forgets those that it is about to connect or still writes to. The garbage collector
+    would close them in the middle of another test, with a ResourceWarning.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._sockets: set[socket] = set()
+
+    def register(self, fileobj: Any, events: int, data: Any = None) -> selectors.SelectorKey:
+        """Register a socket."""
+        self._sockets.add(fileobj)
+        return super().register(fileobj, events, data)
+
+    def close(self) -> None:
+        """Close the selector and all sockets that were ever registered."""
+        super().close()
+        for each in self._sockets:
+            each.close()
+
+
+@contextmanager
+def admin(bootstrap: str, **settings: Any) -> Iterator[KafkaAdminClient]:
+    """Make an admin client for a block."""
+    client = KafkaAdminClient(
+        bootstrap_servers=bootstrap.split(","), selector=ClosingSelector, **settings
+    )
+    try:
+        yield client
+    finally:
+        client.close()
+
+
+@contextmanager
+def producer(stage: Stage, **settings: Any) -> Iterator[KafkaProducer]:
+    """Make a producer of this stage for a block."""
     settings = {
+        "bootstrap_servers": stage.bootstrap.split(","),
         "api_version": None if stage.kafka else PINNED,
         "client_id": "kafka-python",
         **settings,
     }
-    return KafkaProducer(bootstrap_servers=stage.bootstrap.split(","), **settings)
+    sender = KafkaProducer(selector=ClosingSelector, **settings)
+    try:
+        yield sender
+    finally:
+        sender.close(PATIENCE_S)
 
 
 def send(stage: Stage, sender: KafkaProducer, records: int = 8, **where: Any) -> None:
@@ -37,22 +83,37 @@ def send(stage: Stage, sender: KafkaProducer, records: int = 8, **where: Any) ->
 )
 def produce_codecs(stage: Stage) -> None:
     for codec in (None, "gzip", "snappy", "lz4"):
-        sender = producer(stage, compression_type=codec, linger_ms=50, client_id=f"kp-{codec}")
-        send(stage, sender, partition=0)
-        sender.close(PATIENCE_S)
+        settings = {"compression_type": codec, "linger_ms": 50, "client_id": f"kp-{codec}"}
+        with producer(stage, **settings) as sender:
+            send(stage, sender, partition=0)
 
 
-def member(stage: Stage, name: str, **settings: Any) -> KafkaConsumer:
-    """Make a member of this stage's group."""
-    return KafkaConsumer(
-        stage.topic(),
+@contextmanager
+def consumer(stage: Stage, *topics: str, **settings: Any) -> Iterator[KafkaConsumer]:
+    """Make a consumer of this stage for a block."""
+    reader = KafkaConsumer(
+        *topics,
         bootstrap_servers=stage.bootstrap.split(","),
+        selector=ClosingSelector,
+        fetch_max_wait_ms=200,
+        **settings,
+    )
+    try:
+        yield reader
+    finally:
+        reader.close()
+
+
+def member(stage: Stage, name: str, **settings: Any) -> AbstractContextManager[KafkaConsumer]:
+    """Make a member of this stage's group for a block."""
+    return consumer(
+        stage,
+        stage.topic(),
         group_id=stage.topic("group"),
         client_id=name,
         auto_offset_reset="earliest",
         heartbeat_interval_ms=300,
         session_timeout_ms=6000,
-        fetch_max_wait_ms=200,
         **settings,
     )
 

@@ -31,7 +31,15 @@ from kafka.errors import KafkaError
 
 from tests.broker.settings import Shape
 from tools.record.scenario import KAFKA_4, KAFKA_39, PATIENCE_S, Stage, scenario, until
-from tools.record.scenarios.kafka_python import both, member, poll, producer, send
+from tools.record.scenarios.kafka_python import (
+    admin,
+    both,
+    consumer,
+    member,
+    poll,
+    producer,
+    send,
+)
 
 Version = tuple[int, ...]
 
@@ -47,9 +55,8 @@ def as_release(stage: Stage, release: Version) -> None:
     pinned = {"api_version": release}
     codecs = (None, "gzip", "snappy", "lz4")
     for codec in codecs[: 3 if release < (0, 10) else 4]:
-        sender = producer(stage, **pinned, compression_type=codec, linger_ms=50)
-        send(stage, sender, records=4, partition=0)
-        sender.close(PATIENCE_S)
+        with producer(stage, **pinned, compression_type=codec, linger_ms=50) as sender:
+            send(stage, sender, records=4, partition=0)
     _read(stage, release)
     if release >= (0, 9):
         _group(stage, pinned)
@@ -60,27 +67,30 @@ def as_release(stage: Stage, release: Version) -> None:
 
 
 def _read(stage: Stage, release: Version) -> None:
-    reader = KafkaConsumer(
-        bootstrap_servers=stage.bootstrap.split(","), api_version=release, fetch_max_wait_ms=200,
-        enable_auto_commit=False, group_id=None if release < (0, 9) else stage.topic("reader"),
-    )  # fmt: skip
+    group = None if release < (0, 9) else stage.topic("reader")
+    settings = {"api_version": release, "enable_auto_commit": False, "group_id": group}
     partition = TopicPartition(stage.topic(), 0)
-    reader.assign([partition])
-    reader.seek_to_beginning()
     got: list[Any] = []
-    until("the records", lambda: poll(reader, got) >= 8)
-    reader.end_offsets([partition])
-    if release >= (0, 10, 1):
-        reader.offsets_for_times({partition: 1})
-    reader.close()
+    with consumer(stage, **settings) as reader:
+        reader.assign([partition])
+        reader.seek_to_beginning()
+        until("the records", lambda: poll(reader, got) >= 8)
+        reader.end_offsets([partition])
+        if release >= (0, 10, 1):
+            reader.offsets_for_times({partition: 1})
 
 
 def _group(stage: Stage, pinned: dict[str, Any]) -> None:
-    first = member(stage, "first", **pinned)
-    got: list[Any] = []
-    until("the first member", lambda: poll(first, got) >= 0 and both(first))
-    first.commit()
-    second = member(stage, "second", **pinned)
+    with member(stage, "first", **pinned) as first:
+        got: list[Any] = []
+        until("the first member", lambda: poll(first, got) >= 0 and both(first))
+        first.commit()
+        with member(stage, "second", **pinned) as second:
+            _join(first, second)
+
+
+def _join(first: KafkaConsumer, second: KafkaConsumer) -> None:
+    """Have a second member join the first."""
     stop = threading.Event()
 
     def keep_polling() -> None:
@@ -95,27 +105,23 @@ def _group(stage: Stage, pinned: dict[str, Any]) -> None:
     finally:
         stop.set()
         helper.join()
-    second.close()
-    first.close()
 
 
 def _transaction(stage: Stage, pinned: dict[str, Any]) -> None:
-    sender = producer(stage, **pinned, transactional_id=stage.topic("tx"))
-    sender.init_transactions()
-    for end in (sender.commit_transaction, sender.abort_transaction):
-        sender.begin_transaction()
-        sender.send(stage.topic(), b"in a transaction").get(PATIENCE_S)
-        end()
-    sender.close(PATIENCE_S)
+    with producer(stage, **pinned, transactional_id=stage.topic("tx")) as sender:
+        sender.init_transactions()
+        for end in (sender.commit_transaction, sender.abort_transaction):
+            sender.begin_transaction()
+            sender.send(stage.topic(), b"in a transaction").get(PATIENCE_S)
+            end()
 
 
 def _admin(stage: Stage, pinned: dict[str, Any]) -> None:
-    admin = KafkaAdminClient(bootstrap_servers=stage.bootstrap.split(","), **pinned)
-    for call in _calls(stage, admin):
-        # What that release did not know yet, the client refuses to send.
-        with contextlib.suppress(KafkaError, KeyError):
-            call()
-    admin.close()
+    with admin(stage.bootstrap, **pinned) as client:
+        for call in _calls(stage, client):
+            # What that release did not know yet, the client refuses to send.
+            with contextlib.suppress(KafkaError, KeyError):
+                call()
 
 
 def _calls(stage: Stage, admin: KafkaAdminClient) -> list[Callable[[], Any]]:

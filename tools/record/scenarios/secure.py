@@ -8,13 +8,12 @@ from typing import Any
 
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 from confluent_kafka import Consumer, KafkaException
-from kafka import KafkaProducer
 
 from tests.broker.settings import PASSWORD, USER, Shape
-from tools.record.scenario import PATIENCE_S, Stage, orders, scenario
+from tools.record.scenario import Stage, orders, scenario
+from tools.record.scenarios import kafka_python
 from tools.record.scenarios.aiokafka import run
 from tools.record.scenarios.errors import SECURE_4
-from tools.record.scenarios.kafka_python import send
 from tools.record.scenarios.librdkafka import config, finish, producer
 from tools.record.scenarios.librdkafka_groups import read
 
@@ -62,7 +61,8 @@ def librdkafka_sasl(stage: Stage) -> None:
 def kafka_python_sasl(stage: Stage) -> None:
     for release, mechanisms in (((0, 10, 2), MECHANISMS), ((2, 0), MECHANISMS)):
         for mechanism in mechanisms:
-            sender = KafkaProducer(
+            with kafka_python.producer(
+                stage,
                 bootstrap_servers=stage.cluster.bootstrap("SASL_PLAINTEXT").split(","),
                 api_version=release,
                 security_protocol="SASL_PLAINTEXT",
@@ -70,9 +70,8 @@ def kafka_python_sasl(stage: Stage) -> None:
                 sasl_plain_username=USER,
                 sasl_plain_password=PASSWORD,
                 client_id=f"kp-{mechanism.lower()}",
-            )
-            send(stage, sender, records=2)
-            sender.close(PATIENCE_S)
+            ) as sender:
+                kafka_python.send(stage, sender, records=2)
 
 
 @scenario(

@@ -83,13 +83,17 @@ class Speaker:
         self, kind: type[BaseException] | None, error: object, trace: TracebackType | None
     ) -> None:
         """Close the connections; raise mismatches, report requests without a response."""
-        for connection in self._open.values():
-            connection.close()
+        self.close()
         for (key, version), what in sorted(self.unanswered.items()):
             if (key, version) not in self.answered:
                 print(f"  {api_name(key)} v{version}: {what}", file=sys.stderr)
         if self._wrong:
             raise DisagreementError("\n".join(self._wrong))
+
+    def close(self) -> None:
+        """Close the connections."""
+        for connection in self._open.values():
+            connection.close()
 
     def versions(self, key: int) -> range:
         """Give the versions of an API that are offered and declared; none at all, perhaps."""
@@ -227,17 +231,25 @@ class Speaker:
 
     def _connect(self) -> socket.socket:
         connection = socket.create_connection(self._place, PATIENCE_S)
-        if self._login is not None:
-            name, password = self._login
-            token = f"\0{name}\0{password}".encode()
-            for key, fields in (
-                (SASL_HANDSHAKE, {"mechanism": "PLAIN"}),
-                (SASL_AUTHENTICATE, {"auth_bytes": token}),
-            ):
-                frame = self._request(key, 1, fields)
-                connection.sendall(len(frame).to_bytes(4, "big") + frame)
-                _read(connection, int.from_bytes(_read(connection, 4), "big"))
+        try:
+            self._log_in(connection)
+        except OSError:
+            connection.close()
+            raise
         return connection
+
+    def _log_in(self, connection: socket.socket) -> None:
+        if self._login is None:
+            return
+        name, password = self._login
+        token = f"\0{name}\0{password}".encode()
+        for key, fields in (
+            (SASL_HANDSHAKE, {"mechanism": "PLAIN"}),
+            (SASL_AUTHENTICATE, {"auth_bytes": token}),
+        ):
+            frame = self._request(key, 1, fields)
+            connection.sendall(len(frame).to_bytes(4, "big") + frame)
+            _read(connection, int.from_bytes(_read(connection, 4), "big"))
 
     def _check(self, message: Message, version: int) -> None:
         """Hold an answer against its declaration: each byte read, known, and written alike."""

@@ -96,7 +96,10 @@ def speaking(address: str) -> Speaker:
         except (OSError, AssertionError):
             return None
         body = speaker.newest(METADATA, topics=[])
-        return speaker if body is not None and body.controller_id >= 0 else None
+        if body is not None and body.controller_id >= 0:
+            return speaker
+        speaker.close()
+        return None
 
     return patiently("a broker with ZooKeeper", ready)
 

@@ -245,18 +245,39 @@ def test_doubt_waits_for_all_brokers_as_far_as_there_is_room(
     assert told == [(1, "answered"), *orphans]
 
 
-@pytest.mark.parametrize("by", ["reset", "close", "nothing"])
-def test_a_message_that_a_connection_ended_within(tmp_path: Path, by: str) -> None:
+@pytest.mark.parametrize("came", [2, -2], ids=["in the header", "in the body"])
+@pytest.mark.parametrize(
+    ("how", "expected"),
+    [
+        ("reset", "the connection was reset before {} bytes of the response came"),
+        ("closed, then reset", "the connection was reset before {} bytes of the response came"),
+        ("closed", "the connection was closed before {} bytes of the response came"),
+        ("reused", "the connection ended before {} bytes of the response came"),
+        ("", "{} bytes of the response were not captured"),
+    ],
+)
+def test_a_message_that_a_connection_ended_within(
+    tmp_path: Path, how: str, expected: str, came: int
+) -> None:
     """The capture is whole: only where it ends before the connection does bytes may lack."""
     wire = Wire()
     talk = wire.talk().syn()
     talk.client(request(HEARTBEAT, 4, 1, group_id="g", generation_id=1, member_id="m"))
-    talk.broker(response(HEARTBEAT, 4, 1)[:-2])
-    if by == "reset":
-        talk.rst(1)
-    elif by == "close":
+    answer = response(HEARTBEAT, 4, 1)
+    there = 4 + came if came > 0 else len(answer) + came
+    if how == "closed, then reset":
+        talk.fin(0)
+    talk.broker(answer[:there])
+    if how.endswith("reset"):
+        talk.rst(0)
+    elif how == "closed":
         talk.fin()
-    (exchange,) = open_capture(write(tmp_path / "a.pcap", wire.packets))
-    what = "the connection ended before 2 bytes of the response came"
-    expected = "2 bytes of the response were not captured" if by == "nothing" else what
-    assert [problem.what for problem in exchange.problems] == [expected]
+    elif how == "reused":
+        wire.talk(isn=(900_000, 900_000)).syn()
+    file = write(tmp_path / "a.pcap", wire.packets)
+    if not how and came > 0:
+        expected = "a response header has at least 4 bytes, but only 2 are there"
+    what = expected.format(len(answer) - there)
+    assert [each.what for row in open_capture(file) for each in row.problems] == [what]
+    (batch,) = open_capture(file).batches()
+    assert [each.split(": ", 1)[1] for row in batch["problems"] for each in row] == [what]
