@@ -52,7 +52,8 @@ class GroupEvent(NamedTuple):
             commits succeed even during one.
         reports_rebalance: Whether the response makes the member join again.
         has_assignment: Whether the response assigns partitions; None for APIs that never do.
-        members: All members, if the response lists them; or the members that leave.
+        members: All members, if the response lists them; or the members that leave, or that a
+            leader assigns partitions to.
     """
 
     group: str
@@ -101,6 +102,7 @@ def _sync_event(request: Container, response: Message | None) -> GroupEvent:
         request.generation_id,
         is_stable,
         reports_rebalance=is_rejoin_due,
+        members=tuple(each.member_id for each in request.get("assignments") or ()),
     )
 
 
@@ -331,6 +333,9 @@ def _in_order(
 
 def _precedes(earlier: GroupEvent, later: GroupEvent) -> bool:
     """Return whether a coordinator served an earlier request before one that changes the group."""
+    if later.action is GroupAction.STAYS:
+        # A leader may assign before another member has received its id.
+        return earlier.action is GroupAction.JOINS and earlier.member in later.members
     if later.action is GroupAction.LEAVES:
         return earlier.action is GroupAction.STAYS
     return later.action is GroupAction.JOINS and earlier.generation < later.generation

@@ -73,6 +73,13 @@ def test_a_member_may_go_while_another_joins() -> None:
     assert not waits(joins(1), leaves())
 
 
+def test_a_leader_assigns_when_all_members_have_their_ids() -> None:
+    assigns = stays(2, "leader")._replace(members=("leader", "m"))
+    assert waits(joins(2), assigns)
+    assert not waits(joins(2, "other"), assigns)
+    assert not waits(joins(2), stays(2, "leader"))
+
+
 def test_what_tells_nothing_is_not_waited_for() -> None:
     assert not waits(stays(error=REBALANCES or 0), joins(2))
     assert not waits(stays(), stays())
@@ -227,3 +234,11 @@ def test_a_refused_commit_tells_nothing() -> None:
     answer = {"topics": [{"name": "orders", "partitions": [partition]}]}
     refused = commits()._replace(is_stable=False, reports_rebalance=True)
     assert told("OffsetCommit", 5, {}, answer) == refused
+
+
+def test_a_sync_of_the_leader_names_the_members_that_it_assigns_to() -> None:
+    assigned = [{"member_id": name, "assignment": b""} for name in ("m", "n")]
+    sync = request("SyncGroup", 3, **GROUP, generation_id=2, assignments=assigned)
+    event = group_event_of(sync, response("SyncGroup", 3, assignment=b""))
+    assert event is not None
+    assert event.members == ("m", "n")
