@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 from pathlib import Path
 
 import pytest
@@ -44,6 +45,11 @@ def shared() -> Path:
     if not folder.is_dir():
         pytest.skip("the folder of shared captures is not here")
     return folder
+
+
+def pytest_xdist_auto_num_workers() -> int:
+    """Return one worker more than cores: a sixth of the tests' time is waiting for processes."""
+    return (os.cpu_count() or 1) + 1
 
 
 def pytest_collection_finish() -> None:

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from dissector.capture.columns import NEVER, Bytes, Int64s
-from dissector.capture.formats.window_buffers import BufferPool
 from dissector.capture.tcp.chunk_builder import ReorderState
 from dissector.capture.tcp.reorder_buffer import ReorderBuffer, SegmentBytes
 from dissector.capture.tcp.stream_reassembler import AckMark, Stream
@@ -45,26 +44,34 @@ from dissector.capture.tcp.waiting_lists import (
     remove_first,
 )
 from dissector.kernel import Kernel
-from dissector.kernel.arrays import U8, I64Table
+from dissector.kernel.arrays import I64, U8, I64Table
 from dissector.kernel.memcpy import copy_bytes
 
-_SPARE_BYTES = 1 << 20
+_NO_BYTES: Bytes = np.zeros(0, np.uint8)
 
 
 @Kernel
-def carry_segments(
-    waiting: I64Table, used: int, data: U8, carried: U8, target: U8, at: int, anew: int
-) -> int:
-    """Copy bytes of waiting segments: of the window, and `anew` the carried ones too; see below."""
-    for segment in range(used):
-        start, captured = waiting[segment, START], waiting[segment, CAPTURED]
-        if captured != 0 and (anew != 0 or start < CARRY_OVER_BASE):
-            if start < CARRY_OVER_BASE:
-                copy_bytes(target, at, data, start, captured)
-            else:
-                copy_bytes(target, at, carried, start - CARRY_OVER_BASE, captured)
-            waiting[segment, START] = CARRY_OVER_BASE + at
-            at += captured
+def move_segments(waiting: I64Table, order: I64, data: U8, carried: U8, target: U8, at: int) -> int:
+    """
+    Copy bytes of waiting segments to where they are carried; return where the last one ends.
+
+    Args:
+        waiting: All segments.
+        order: Those to copy. `target` may be `carried` if they are in the order of their places,
+            and none lies before `at`.
+        data: The bytes of the window.
+        carried: Bytes of earlier windows.
+        target: Gets the bytes.
+        at: Where in it.
+    """
+    for i in range(len(order)):
+        start, captured = waiting[order[i], START], waiting[order[i], CAPTURED]
+        if start < CARRY_OVER_BASE:
+            copy_bytes(target, at, data, start, captured)
+        else:
+            copy_bytes(target, at, carried, start - CARRY_OVER_BASE, captured)
+        waiting[order[i], START] = CARRY_OVER_BASE + at
+        at += captured
     return at
 
 
@@ -80,10 +87,9 @@ class WaitingTable:
 
     def __init__(self, counts: Int64s) -> None:
         self._counts = counts
-        self._buffers = BufferPool()
         self.waits: Int64s = np.zeros((2, WAIT_WIDTH), np.int64)
         self.waiting: Int64s = np.zeros((2 * MAX_PARTS, SEGMENT_WIDTH), np.int64)
-        self.carried: Bytes = np.zeros(1, np.uint8)
+        self.carried: Bytes = _NO_BYTES
         counts[WAITS_USED], counts[FREE_SEGMENT] = 1, -1
 
     def __getstate__(self) -> dict[str, Any]:
@@ -104,22 +110,26 @@ class WaitingTable:
 
     def carry(self, data: Bytes) -> None:
         """Keep the bytes of the waiting segments, as their window ends."""
-        used = int(self._counts[SEGMENTS_USED])
-        if not self._counts[SEGMENTS_LIVE]:
-            self._counts[WAITING_CARRIED_BYTES] = 0
-            if len(self.carried) > _SPARE_BYTES:
-                self.carried = np.zeros(1, np.uint8)
+        counts = self._counts
+        if not counts[SEGMENTS_LIVE]:
+            counts[WAITING_CARRIED_BYTES] = 0
+            self.carried = _NO_BYTES
             return
-        rows = self.waiting[:used]
-        captured = rows[:, CAPTURED]
-        total, added = int(captured.sum()), int(captured[rows[:, START] < CARRY_OVER_BASE].sum())
-        target, at = self.carried, int(self._counts[WAITING_CARRIED_BYTES])
-        anew = at + added > min(2 * total + _SPARE_BYTES, len(self.carried))
-        if anew:
-            target, at = self._buffers.acquire(np.uint8, 2 * total + 1), 0
-        at = carry_segments(self.waiting, used, data, self.carried, target, at, anew)
-        self._counts[WAITING_CARRIED_BYTES] = at
-        self.carried = target
+        start, captured = self.waiting[: int(counts[SEGMENTS_USED]), [START, CAPTURED]].T
+        new = np.flatnonzero((captured > 0) & (start < CARRY_OVER_BASE))
+        added, at = int(captured[new].sum()), int(counts[WAITING_CARRIED_BYTES])
+        if at + added > len(self.carried):
+            old = np.flatnonzero((captured > 0) & (start >= CARRY_OVER_BASE))
+            total = added + int(captured[old].sum())
+            target = self.carried
+            if total > len(target):
+                target = np.empty(total + total // 4, np.uint8)
+            old = old[np.argsort(start[old])]
+            at = move_segments(self.waiting, old, data, self.carried, target, 0)
+            self.carried = target
+        counts[WAITING_CARRIED_BYTES] = move_segments(
+            self.waiting, new, data, self.carried, self.carried, at
+        )
 
     def load(self, wait: int, reorder: ReorderState, streams: tuple[Stream, Stream]) -> None:
         """Give streams what waits, as objects; the rows stay as they are."""
@@ -185,7 +195,7 @@ class WaitingTable:
         at = int(self._counts[WAITING_CARRIED_BYTES])
         end = at + segment.captured
         if end > len(self.carried):
-            wider: Bytes = self._buffers.acquire(np.uint8, 2 * end)
+            wider: Bytes = np.empty(2 * end, np.uint8)
             wider[:at] = self.carried[:at]
             self.carried = wider
         self.carried[at:end] = np.frombuffer(segment.copied, np.uint8)

@@ -22,6 +22,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
+from typing import NamedTuple
 
 from dissector.capture.columns import NEVER
 from dissector.capture.tcp.stream_reassembler import WAIT_NS
@@ -30,14 +31,13 @@ from dissector.engine.correlation.exchange_rows import ExchangeRow
 from dissector.engine.correlation.frame_checks_kernel import is_response_due
 from dissector.engine.correlation.framer import MAX_FRAME_BYTES, Frame, Framer
 from dissector.engine.correlation.open_requests import OpenRequest, OpenRequests
+from dissector.engine.correlation.recognition import (
+    discard_scanned,
+    recognise,
+    recognise_by_responses,
+)
 from dissector.engine.tables.exchange_table import ANSWERED, NO_RESPONSE, ORPHAN, UNANSWERED
 from dissector.protocol.headers import SASL_HANDSHAKE
-
-MAX_FIRST_REQUEST_OFFSET = 1 << 16
-"""Offset up to which the first request is searched in a connection captured from its beginning."""
-
-MIN_RETAINED_BYTES = 1 << 20
-"""Bytes of a stream without a plausible frame that are retained at least, for a second search."""
 
 MAX_EARLY_RESPONSE_NS = 2 * WAIT_NS
 """
@@ -49,10 +49,16 @@ MAX_TOKEN_BYTES = 1 << 20
 
 _HANDSHAKE_V0 = SASL_HANDSHAKE.to_bytes(2, "big") + b"\0\0"
 
-DOUBTFUL = "doubtful"
-"""The protocol of a connection that can only be identified at the end of the capture."""
-
 Emit = Callable[[ExchangeRow], None]
+
+
+class _Delayed(NamedTuple):
+    """Bytes of the broker, or a gap, that wait for requests captured before them."""
+
+    data: bytes
+    missing: int
+    packet: int
+    time_ns: int
 
 
 class ConnectionCorrelator:
@@ -72,6 +78,7 @@ class ConnectionCorrelator:
     """
 
     __slots__ = (
+        "_delayed",
         "_emit",
         "_expects_tokens",
         "_highest_id",
@@ -113,6 +120,7 @@ class ConnectionCorrelator:
         self.barriers = (NEVER, NEVER)
         self._requests = OpenRequests()
         self.ready_frames: tuple[deque[Frame], deque[Frame]] = (deque(), deque())
+        self._delayed: deque[_Delayed] = deque()
         self._expects_tokens = False
         # Without the beginning no response counts as early before the first request.
         self._highest_id = -1 if start_captured else NEVER
@@ -122,8 +130,8 @@ class ConnectionCorrelator:
         """Continue a Kafka connection of the fast path; the caller restores the streams."""
         self.speaks, self.client = "kafka", client
         self._highest_id, self._now_ns, self._requests = highest_id, now_ns, requests
-        self.streams[client].validate = self._validate_request
-        self.streams[1 - client].validate = self._validate_response
+        self.streams[client].validate = self.validate_request
+        self.streams[1 - client].validate = self.validate_response
 
     @property
     def highest_id(self) -> int:
@@ -142,35 +150,69 @@ class ConnectionCorrelator:
 
     @property
     def needs_slow_path(self) -> bool:
-        """Whether there are SASL tokens, which the fast path lacks."""
-        return self._expects_tokens or self._requests.has_tokens
+        """Whether there are SASL tokens or delayed bytes, which the fast path lacks."""
+        return self._expects_tokens or self._requests.has_tokens or bool(self._delayed)
 
     def add_data(self, side: int, data: bytes, packet: int, time_ns: int) -> None:
         """Add the next bytes of one side."""
         if self.speaks in ("", "kafka"):
             self._now_ns = max(self._now_ns, time_ns)
-            if data:
+            if data and self._must_wait(side, packet):
+                self._delayed.append(_Delayed(data, 0, packet, time_ns))
+            elif data:
                 self.streams[side].add_data(data, packet, time_ns)
             self._advance()
+            self._add_delayed()
 
     def add_gap(self, side: int, length: int, packet: int, time_ns: int) -> None:
         """Record bytes of one side that were not captured."""
         if self.speaks in ("", "kafka"):
             self._now_ns = max(self._now_ns, time_ns)
-            within_packet = self.streams[side].last_packet == packet
-            self._advance(resync.StreamBreak(side, within_packet, length))
-            self.streams[side].add_gap(length, packet, time_ns)
+            if self._must_wait(side, packet):
+                self._delayed.append(_Delayed(b"", length, packet, time_ns))
+            else:
+                self._pass_gap(side, length, packet, time_ns)
+            self._advance()
+            self._add_delayed()
+
+    def _pass_gap(self, side: int, length: int, packet: int, time_ns: int) -> None:
+        within_packet = self.streams[side].last_packet == packet
+        self._advance(resync.StreamBreak(side, within_packet, length))
+        self.streams[side].add_gap(length, packet, time_ns)
+
+    def _must_wait(self, side: int, packet: int) -> bool:
+        """
+        Return whether bytes of the broker must wait for requests captured before them.
+
+        A gap ends the search for a frame, so the bytes before it must have met all requests.
+        """
+        if self.client in (None, side):
+            return False
+        responses = self.streams[side]
+        is_searched = bool(responses.buffer) and not responses.in_sync
+        return bool(self._delayed) or (is_searched and packet >= self.barriers[1 - side])
+
+    def _add_delayed(self) -> None:
+        """Add the bytes of the broker that need wait no longer."""
+        while self._delayed and self._delayed[0].packet < self.barriers[self.client or 0]:
+            data, missing, packet, time_ns = self._delayed.popleft()
+            side = 1 - (self.client or 0)
+            if missing:
+                self._pass_gap(side, missing, packet, time_ns)
+            else:
+                self.streams[side].add_data(data, packet, time_ns)
             self._advance()
 
     def end(self) -> None:
         """End the connection, or the capture: emit all exchanges that are still open."""
         self.barriers = (NEVER, NEVER)
+        self._add_delayed()
         self._now_ns = NEVER
         for side in (0, 1):
             is_whole = self.start_captured and self.streams[side].base == 0
             self._advance(resync.StreamBreak(side, is_whole))
         if self.speaks == "":
-            self._recognise_responses()
+            recognise_by_responses(self)
         if self.doubtful_side is None:
             self._conclude()
 
@@ -179,10 +221,10 @@ class ConnectionCorrelator:
         assert self.doubtful_side is not None
         stream = self.streams[self.doubtful_side]
         self.doubtful_side, self.speaks = None, ""
-        if is_broker and resync.sync_without_requests(stream, self._validate_response, 1):
-            self._set_kafka(1 - stream.side)
+        if is_broker and resync.sync_without_requests(stream, self.validate_response, 1):
+            self.set_kafka(1 - stream.side)
         else:
-            self._set_not_kafka("other")
+            self.set_not_kafka("other")
         self._conclude()
 
     def _conclude(self) -> None:
@@ -190,7 +232,7 @@ class ConnectionCorrelator:
         if self.client is not None:
             responses = self.streams[1 - self.client]
             if not responses.in_sync:
-                resync.sync_without_requests(responses, self._validate_response)
+                resync.sync_without_requests(responses, self.validate_response)
             self._advance()
         for stream in self.streams:
             frame = stream.finish() if self.client is not None else None
@@ -209,29 +251,30 @@ class ConnectionCorrelator:
         if self.speaks not in ("", "kafka"):
             return NEVER
         waiting = [frames[0].packet for frames in self.ready_frames if frames]
+        waiting += [each.packet for each in self._delayed]
         return min([*waiting, self._requests.first_packet, *self.barriers])
 
     def assume_kafka(self, client: int) -> None:
         """Take the connection for Kafka with this client, as the user's options say."""
-        self._set_kafka(client)
+        self.set_kafka(client)
         if self.start_captured:
-            self.streams[client].sync_at(0, self._validate_request)
+            self.streams[client].sync_at(0, self.validate_request)
 
     def mark_other(self) -> None:
         """Leave this connection alone."""
-        self._set_not_kafka("other")
+        self.set_not_kafka("other")
 
     def _advance(self, stream_break: resync.StreamBreak | None = None) -> None:
         """Frame and match as far as the bytes go; no bytes follow at `stream_break`."""
         if self.client is None:
-            self._recognise(stream_break)
+            recognise(self, stream_break)
         if self.client is None:
             return
         requests, responses = self.streams[self.client], self.streams[1 - self.client]
         progressed = True
         while progressed:
             if not requests.in_sync:
-                resync.sync_at_request(requests, self._validate_request, stream_break)
+                resync.sync_at_request(requests, self.validate_request, stream_break)
             base, in_sync = requests.base, requests.in_sync
             self._collect_frames(requests)
             self._collect_frames(responses)
@@ -241,32 +284,12 @@ class ConnectionCorrelator:
             if not responses.in_sync and len(self._requests):
                 barrier = self.barriers[self.client]
                 progressed |= resync.sync_at_response(
-                    responses, self._validate_response, self._requests, stream_break, barrier
+                    responses, self.validate_response, self._requests, stream_break, barrier
                 )
         for stream in (requests, responses):
             if not stream.in_sync:
                 searched = stream is requests or len(self._requests) > 0
-                self._discard_scanned(stream, searched)
-
-    def _discard_scanned(self, stream: Framer, searched: bool) -> None:
-        """
-        Skip bytes that were searched in vain, beyond those retained for a second search.
-
-        Args:
-            stream: Out of sync.
-            searched: Whether it is searched for frames at all; else its bytes count as they come.
-        """
-        discardable = stream.scanned - stream.base if searched else len(stream.buffer)
-        if discardable <= 2 * MIN_RETAINED_BYTES:
-            return
-        may_lack_requests = (
-            not self.start_captured if self.client is None else stream.side != self.client
-        )
-        if may_lack_requests and resync.sync_without_requests(stream, self._validate_response):
-            if self.client is None:
-                self._set_kafka(1 - stream.side)
-            return
-        stream.skip(discardable - MIN_RETAINED_BYTES)
+                discard_scanned(self, stream, searched)
 
     def _collect_frames(self, stream: Framer) -> None:
         """Queue the complete frames of a stream."""
@@ -284,52 +307,23 @@ class ConnectionCorrelator:
         self._expects_tokens = frame.data[:4] == _HANDSHAKE_V0
         return False
 
-    def _recognise(self, stream_break: resync.StreamBreak | None) -> None:
-        """Find out the protocol, and which side is the client."""
-        for stream in self.streams:
-            at_start = stream.base == 0 and stream.at_packet_start and len(stream.buffer) >= 5
-            if at_start and frame_checks.is_tls(stream.buffer):
-                self._set_not_kafka("tls")
-                return
-        # The side that opened the connection sends first and is the client.
-        for stream in self.streams[: 1 if self.start_captured else 2]:
-            if resync.sync_at_request(stream, self._validate_request, stream_break):
-                self._set_kafka(stream.side)
-                return
-        if self.start_captured and self.streams[0].scanned > MAX_FIRST_REQUEST_OFFSET:
-            self._set_not_kafka("other")
-            return
-        for stream in self.streams:
-            self._discard_scanned(stream, searched=not self.start_captured or stream.side == 0)
-            if self.client is not None:
-                return
-
-    def _recognise_responses(self) -> None:
-        """Recognise a broker by its responses alone, where the client's side was not captured."""
-        for stream in self.streams:
-            if resync.sync_without_requests(stream, self._validate_response):
-                self._set_kafka(1 - stream.side)
-                return
-        runs = [resync.find_response_run(stream, 1) is not None for stream in self.streams]
-        if sum(runs) == 1:
-            self.doubtful_side, self.speaks = runs.index(True), DOUBTFUL
-        elif any(stream.end for stream in self.streams):
-            self._set_not_kafka("other")
-
-    def _set_kafka(self, client: int) -> None:
+    def set_kafka(self, client: int) -> None:
+        """Take the connection for Kafka with this client."""
         self.speaks = "kafka"
         self.client = client
         responses = self.streams[1 - client]
         responses.scanned = responses.base
         if self.start_captured and responses.base == 0 and not responses.in_sync:
-            responses.sync_at(0, self._validate_response)
+            responses.sync_at(0, self.validate_response)
 
-    def _set_not_kafka(self, protocol: str) -> None:
+    def set_not_kafka(self, protocol: str) -> None:
+        """Take the connection for another protocol, and skip its bytes."""
         self.speaks = protocol
         for stream in self.streams:
             stream.skip(len(stream.buffer))
 
-    def _validate_request(self, buffer: bytearray, size: int) -> bool:
+    def validate_request(self, buffer: bytearray, size: int) -> bool:
+        """Return whether a frame of this size at the beginning of a buffer can be a request."""
         if self._expects_tokens and 0 <= size <= MAX_TOKEN_BYTES:
             return True
         if size < 8:
@@ -337,7 +331,8 @@ class ConnectionCorrelator:
         has_header = len(buffer) >= frame_checks.HEADER_BYTES
         return not has_header or frame_checks.is_plausible_request(buffer, 0)
 
-    def _validate_response(self, buffer: bytearray, size: int) -> bool:
+    def validate_response(self, buffer: bytearray, size: int) -> bool:
+        """Return whether a frame of this size at the beginning of a buffer can be a response."""
         if size > self.streams[0].limit:
             return (
                 len(buffer) < 8 or int.from_bytes(buffer[4:8], "big", signed=True) in self._requests

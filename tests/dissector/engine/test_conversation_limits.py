@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dissector.engine.correlation import connection_correlator
+from dissector.engine.correlation import recognition
 from dissector.engine.correlation.connection_correlator import (
     MAX_EARLY_RESPONSE_NS,
     ConnectionCorrelator,
@@ -68,8 +68,8 @@ def test_response_with_an_id_of_the_past_does_not_wait() -> None:
 def test_stream_in_which_nothing_is_believed_is_not_kept(
     whole: bool, side: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(connection_correlator, "MIN_RETAINED_BYTES", 5000)
-    monkeypatch.setattr(connection_correlator, "MAX_FIRST_REQUEST_OFFSET", 1 << 30)
+    monkeypatch.setattr(recognition, "MIN_RETAINED_BYTES", 5000)
+    monkeypatch.setattr(recognition, "MAX_FIRST_REQUEST_OFFSET", 1 << 30)
     it = ConnectionCorrelator(0, whole, lambda row: None)
     for packet in range(100):
         it.add_data(side, b"\x80" * 1000, packet, 0)
@@ -80,7 +80,7 @@ def test_stream_in_which_nothing_is_believed_is_not_kept(
 
 
 def test_responses_that_nobody_asked_for_are_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connection_correlator, "MIN_RETAINED_BYTES", 5000)
+    monkeypatch.setattr(recognition, "MIN_RETAINED_BYTES", 5000)
     it = ConnectionCorrelator(0, False, lambda row: None)
     it.add_data(0, beat(1), 0, 0)
     it.add_data(1, told(1), 1, 1)
@@ -94,7 +94,7 @@ def test_responses_that_nobody_asked_for_are_not_kept(monkeypatch: pytest.Monkey
 def test_responses_alone_are_known_before_they_are_given_up(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(connection_correlator, "MIN_RETAINED_BYTES", 200)
+    monkeypatch.setattr(recognition, "MIN_RETAINED_BYTES", 200)
     rows: list[ExchangeRow] = []
     it = ConnectionCorrelator(0, False, rows.append)
     for n in range(100):

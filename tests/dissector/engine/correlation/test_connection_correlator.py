@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dissector.engine.correlation.connection_correlator import DOUBTFUL, NEVER, ConnectionCorrelator
+from dissector.engine.correlation.connection_correlator import NEVER, ConnectionCorrelator
 from dissector.engine.correlation.exchange_rows import ExchangeRow
+from dissector.engine.correlation.recognition import DOUBTFUL
 from dissector.engine.tables.exchange_table import STATUS
 from tests.examples import examples
 from tests.frames import request, response, sized

@@ -17,7 +17,7 @@ from dissector.capture.columns import END, GAP, NEVER, Chunks
 from dissector.engine.correlation import correlator, open_requests
 from dissector.engine.correlation.correlator import ConnectionState, Correlator
 from dissector.engine.reading.capture import Options, Reading
-from dissector.engine.tables.exchange_table import Exchanges, Frames
+from dissector.engine.tables.exchange_table import ANSWERED, Exchanges, Frames
 from tests.corpus import each_capture
 from tests.dissector.engine.chunks import Chunk, captures, columns, connections, numbered
 from tests.examples import examples
@@ -199,6 +199,24 @@ def test_frames_wait_behind_a_barrier_on_the_fast_path() -> None:
     assert led_by_objects([*said, Chunk(0, 0, END)]) == 0
     check(chunks, [True], [1, 2, 3, 4, 5])
     check(chunks[:3], [True], [1, 2])
+
+
+def test_responses_between_gaps_meet_the_requests_behind_a_hole() -> None:
+    """Of the broker two packets are lost while requests before them wait behind a hole."""
+    hole = (3, NEVER)
+    chunks = [
+        Chunk(0, 0, data=beat(0), packet=0),
+        Chunk(0, 1, data=beaten(0), packet=1),
+        Chunk(0, 1, GAP, missing=9, packet=4, horizon=hole),
+        Chunk(0, 1, data=beaten(2), packet=4, horizon=hole),
+        Chunk(0, 1, GAP, missing=9, packet=6, horizon=hole),
+        Chunk(0, 1, data=beaten(3), packet=6, horizon=hole),
+        Chunk(0, 0, data=beat(2), packet=3, horizon=(5, NEVER)),
+        Chunk(0, 0, data=beat(3), packet=5),
+    ]
+    check(chunks, [True], [3, 5, 6])
+    rows, _, _ = tell(chunks, [True])
+    assert [(row[7], row[1]) for row in rows] == [(0, ANSWERED), (2, ANSWERED), (3, ANSWERED)]
 
 
 def test_ids_of_requests_due_no_response_are_remembered_to_a_limit() -> None:

@@ -1,0 +1,81 @@
+"""Recognises the protocol of a connection, and which side is the client."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from dissector.engine.correlation import frame_checks, resync
+from dissector.engine.correlation.framer import Framer
+
+if TYPE_CHECKING:
+    from dissector.engine.correlation.connection_correlator import ConnectionCorrelator
+
+MAX_FIRST_REQUEST_OFFSET = 1 << 16
+"""Offset up to which the first request is searched in a connection captured from its beginning."""
+
+MIN_RETAINED_BYTES = 1 << 20
+"""Bytes of a stream without a plausible frame that are retained at least, for a second search."""
+
+
+DOUBTFUL = "doubtful"
+"""The protocol of a connection that can only be identified at the end of the capture."""
+
+
+def recognise(correlator: ConnectionCorrelator, stream_break: resync.StreamBreak | None) -> None:
+    """Find out the protocol, and which side is the client."""
+    for stream in correlator.streams:
+        at_start = stream.base == 0 and stream.at_packet_start and len(stream.buffer) >= 5
+        if at_start and frame_checks.is_tls(stream.buffer):
+            correlator.set_not_kafka("tls")
+            return
+    # The side that opened the connection sends first and is the client.
+    for stream in correlator.streams[: 1 if correlator.start_captured else 2]:
+        if resync.sync_at_request(stream, correlator.validate_request, stream_break):
+            correlator.set_kafka(stream.side)
+            return
+    if correlator.start_captured and correlator.streams[0].scanned > MAX_FIRST_REQUEST_OFFSET:
+        correlator.set_not_kafka("other")
+        return
+    for stream in correlator.streams:
+        discard_scanned(
+            correlator, stream, searched=not correlator.start_captured or stream.side == 0
+        )
+        if correlator.client is not None:
+            return
+
+
+def recognise_by_responses(correlator: ConnectionCorrelator) -> None:
+    """Recognise a broker by its responses alone, where the client's side was not captured."""
+    for stream in correlator.streams:
+        if resync.sync_without_requests(stream, correlator.validate_response):
+            correlator.set_kafka(1 - stream.side)
+            return
+    runs = [resync.find_response_run(stream, 1) is not None for stream in correlator.streams]
+    if sum(runs) == 1:
+        correlator.doubtful_side, correlator.speaks = runs.index(True), DOUBTFUL
+    elif any(stream.end for stream in correlator.streams):
+        correlator.set_not_kafka("other")
+
+
+def discard_scanned(correlator: ConnectionCorrelator, stream: Framer, searched: bool) -> None:
+    """
+    Skip bytes that were searched in vain, beyond those retained for a second search.
+
+    Args:
+        correlator: Of the connection.
+        stream: Out of sync.
+        searched: Whether it is searched for frames at all; else its bytes count as they come.
+    """
+    discardable = stream.scanned - stream.base if searched else len(stream.buffer)
+    if discardable <= 2 * MIN_RETAINED_BYTES:
+        return
+    may_lack_requests = (
+        not correlator.start_captured
+        if correlator.client is None
+        else stream.side != correlator.client
+    )
+    if may_lack_requests and resync.sync_without_requests(stream, correlator.validate_response):
+        if correlator.client is None:
+            correlator.set_kafka(1 - stream.side)
+        return
+    stream.skip(discardable - MIN_RETAINED_BYTES)
