@@ -238,7 +238,7 @@ def test_a_refused_commit_tells_nothing() -> None:
 
 def test_a_sync_of_the_leader_names_the_members_that_it_assigns_to() -> None:
     assigned = [{"member_id": name, "assignment": b""} for name in ("m", "n")]
-    sync = request("SyncGroup", 3, **GROUP, generation_id=2, assignments=assigned)
-    event = group_event_of(sync, response("SyncGroup", 3, assignment=b""))
+    sync = request("SyncGroup", 3, GROUP | {"generation_id": 2, "assignments": assigned})
+    event = group_event_of(sync, response("SyncGroup", 3, {"assignment": b""}))
     assert event is not None
     assert event.members == ("m", "n")
