@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from dissector.engine.correlation import frame_checks, resync
 from dissector.engine.correlation.framer import Framer
-
-if TYPE_CHECKING:
-    from dissector.engine.correlation.connection_correlator import ConnectionCorrelator
 
 MAX_FIRST_REQUEST_OFFSET = 1 << 16
 """Offset up to which the first request is searched in a connection captured from its beginning."""
@@ -21,7 +18,38 @@ DOUBTFUL = "doubtful"
 """The protocol of a connection that can only be identified at the end of the capture."""
 
 
-def recognise(correlator: ConnectionCorrelator, stream_break: resync.StreamBreak | None) -> None:
+class Unrecognised(Protocol):
+    """
+    A connection whose protocol is to be recognised; see `ConnectionCorrelator`.
+
+    Attributes:
+        speaks: The protocol; empty while that is open.
+        client: The side that sends requests; None while that is open.
+        doubtful_side: The side with too few responses to prove a broker.
+        start_captured: Whether the beginning of the connection was captured.
+        streams: The two directions.
+    """
+
+    speaks: str
+    client: int | None
+    doubtful_side: int | None
+    start_captured: bool
+    streams: tuple[Framer, Framer]
+
+    def set_kafka(self, client: int) -> None:
+        """Take the connection for Kafka with this client."""
+
+    def set_not_kafka(self, protocol: str) -> None:
+        """Take the connection for another protocol, and skip its bytes."""
+
+    def validate_request(self, buffer: bytearray, size: int) -> bool:
+        """Return whether a frame of this size at the beginning of a buffer can be a request."""
+
+    def validate_response(self, buffer: bytearray, size: int) -> bool:
+        """Return whether a frame of this size at the beginning of a buffer can be a response."""
+
+
+def recognise(correlator: Unrecognised, stream_break: resync.StreamBreak | None) -> None:
     """Find out the protocol, and which side is the client."""
     for stream in correlator.streams:
         at_start = stream.base == 0 and stream.at_packet_start and len(stream.buffer) >= 5
@@ -44,7 +72,7 @@ def recognise(correlator: ConnectionCorrelator, stream_break: resync.StreamBreak
             return
 
 
-def recognise_by_responses(correlator: ConnectionCorrelator) -> None:
+def recognise_by_responses(correlator: Unrecognised) -> None:
     """Recognise a broker by its responses alone, where the client's side was not captured."""
     for stream in correlator.streams:
         if resync.sync_without_requests(stream, correlator.validate_response):
@@ -57,7 +85,7 @@ def recognise_by_responses(correlator: ConnectionCorrelator) -> None:
         correlator.set_not_kafka("other")
 
 
-def discard_scanned(correlator: ConnectionCorrelator, stream: Framer, searched: bool) -> None:
+def discard_scanned(correlator: Unrecognised, stream: Framer, searched: bool) -> None:
     """
     Skip bytes that were searched in vain, beyond those retained for a second search.
 
