@@ -17,7 +17,6 @@ from typing import Any, NamedTuple
 
 from construct import Container
 
-from dissector.protocol.error_codes import error_code
 from dissector.protocol.messages import Message
 from replay.client.broker_connection import BrokerConnection
 from replay.client.cluster import Cluster
@@ -191,8 +190,8 @@ class MissingProducers:
         Get an id for a producer whose InitProducerId was not captured.
 
         Args:
-            captured: The request. If the captured broker answered INVALID_PRODUCER_ID_MAPPING, the
-                new id has no transactional id, so that the target doesn't know one either.
+            captured: The request. If the captured broker refused it, nothing shows that it knew the
+                transactional id; the new id has none, so that the target doesn't know one either.
             message: The same, decoded.
             value: Captured id and epoch; the epoch is None if the field has only the id.
             default_node: The node to use if no other is known.
@@ -204,7 +203,7 @@ class MissingProducers:
         producer = producer_of(message)
         is_own = producer is not None and producer.producer_id == value[0]
         title = producer.transactional_id if producer is not None and is_own else ""
-        if _NO_MAPPING in _errors(captured):
+        if was_refused(captured):
             title = ""
         epoch = value[1] if value[1] is not None else 0
         named = self._ids.names.prefixed(title) if title else None
@@ -253,9 +252,6 @@ def producer_of(message: Message) -> CapturedProducer | None:
 def was_refused(captured: CapturedExchange) -> bool:
     """Return whether the captured broker refused a request, as the target should too."""
     return any(_errors(captured))
-
-
-_NO_MAPPING = error_code("INVALID_PRODUCER_ID_MAPPING")
 
 
 def _errors(captured: CapturedExchange) -> Collection[int]:
