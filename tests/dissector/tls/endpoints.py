@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import datetime
 import ssl
 from collections.abc import Callable, Iterable
@@ -11,7 +12,7 @@ from pathlib import Path
 
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import dh, ec, rsa
+from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.x509.oid import NameOID
 
 from dissector.tls.key_log import KeyLog
@@ -69,12 +70,12 @@ _FFDHE2048 = (
 """The prime of RFC 7919 appendix A.1."""
 
 
-@cache
-def dh_parameters() -> bytes:
-    numbers = dh.DHParameterNumbers(int(_FFDHE2048, 16), 2)
-    return numbers.parameters().parameter_bytes(
-        serialization.Encoding.PEM, serialization.ParameterFormat.PKCS3
-    )
+
+def dh_parameters() -> str:
+    """The parameters as PEM: a sequence of the prime and 2."""
+    der = bytes.fromhex("30820108" + "0282010100" + _FFDHE2048 + "020102")
+    text = base64.encodebytes(der).decode()
+    return f"-----BEGIN DH PARAMETERS-----\n{text}-----END DH PARAMETERS-----\n"
 
 
 class Party:
@@ -98,7 +99,7 @@ class Party:
         for role, name in (("server", SERVER_NAME), ("client", client_name or "nobody")):
             files[role] = folder / f"{role}.pem"
             files[role].write_bytes(pem(kind, name))
-        (folder / "dh.pem").write_bytes(dh_parameters())
+        (folder / "dh.pem").write_text(dh_parameters())
         self.client = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         self.server = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         for context in (self.client, self.server):
