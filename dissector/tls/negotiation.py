@@ -144,7 +144,8 @@ class Negotiation:
     def entries(self, role: int | None, keys: KeyLog) -> Iterator[Entry]:
         """Yield where this connection of TLS 1.3 may be, the probable places first."""
         roles = (CLIENT, SERVER) if role is None else (role,)
-        for kind in (APPLICATION, HANDSHAKE) if self.client_random else (APPLICATION,):
+        has_hello = self.client_random or self.server_hello is not None
+        for kind in (APPLICATION, HANDSHAKE) if has_hello else (APPLICATION,):
             for each in roles:
                 label = _LABELS[kind][each]
                 if self.client_random:

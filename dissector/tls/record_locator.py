@@ -20,13 +20,13 @@ from dissector.tls.record_ciphers import MAX_SEQUENCE, RecordCipher
 from dissector.tls.record_stream import APPLICATION_DATA, RecordStream
 from dissector.tls.tls_summary import Reason
 
-MAX_ENTRY_SEQUENCE = 10_000_000
-"""Up to which sequence number the place in a connection is searched, where each one costs."""
+ENTRY_RANGES = ((0, 1 << 12), (1 << 12, 1 << 16), (1 << 16, 10_000_000))
+"""
+Where the place in a connection is searched, one range after the other with all lines of the key
+log, for ciphers with which each sequence number costs.
+"""
 
-NEAR_SEQUENCE = 1 << 16
-"""Up to where it is searched with all lines of the key log first."""
-
-MAX_TRIALS = 24_000_000
+MAX_TRIALS = 16_000_000
 """How many sequence numbers may be tried for a connection in all."""
 
 ENTRY_TRIALS = 20
@@ -165,19 +165,27 @@ class RecordLocator:
     ) -> tuple[RecordCipher, Epoch] | None:
         """Search line, suite and sequence number of a connection of TLS 1.3."""
         entries = list(self._facts.entries(stream.role, keys))
-        generations = range(MAX_GENERATIONS if len(entries) <= FEW_ENTRIES else 1)
+        cheap = [each for each in entries if each.suite.mode == "gcm"]
+        generations = range(MAX_GENERATIONS if len(cheap) <= FEW_ENTRIES else 1)
         for generation in generations:
+            for entry in cheap:
+                found = self._try_entry(entry, generation, header, body, (0, MAX_SEQUENCE), keys)
+                if found is not None:
+                    return self._take_entry(stream, entry, found)
+        for search_range in self._ranges(stream):
             for entry in entries:
-                found = self._try_entry(entry, generation, header, body, 0, NEAR_SEQUENCE, keys)
-                if found is not None:
-                    return self._take_entry(stream, entry, found)
-        for entry in entries if not stream.attempts else ():
-            if entry.suite.mode != "gcm":
-                count = MAX_ENTRY_SEQUENCE - NEAR_SEQUENCE
-                found = self._try_entry(entry, 0, header, body, NEAR_SEQUENCE, count, keys)
-                if found is not None:
-                    return self._take_entry(stream, entry, found)
+                if entry.suite.mode != "gcm":
+                    found = self._try_entry(entry, 0, header, body, search_range, keys)
+                    if found is not None:
+                        return self._take_entry(stream, entry, found)
         return None
+
+    def _ranges(self, stream: RecordStream) -> tuple[tuple[int, int], ...]:
+        """Return the ranges of sequence numbers for ciphers with which each one costs."""
+        if self._facts.client_random:
+            return ENTRY_RANGES
+        # The second record of TLS 1.2 with AES-GCM shows that it is one.
+        return ((), ENTRY_RANGES, ENTRY_RANGES[:2], ())[min(stream.attempts, 3)]
 
     def _try_entry(
         self,
@@ -185,8 +193,7 @@ class RecordLocator:
         generation: int,
         header: bytes,
         body: bytes,
-        first: int,
-        count: int,
+        search_range: tuple[int, int],
         keys: KeyLog,
     ) -> tuple[RecordCipher, Epoch] | None:
         is_update = entry.epoch.kind == HANDSHAKE and generation
@@ -194,7 +201,8 @@ class RecordLocator:
             return None
         epoch = Epoch(entry.epoch.kind, generation)
         cipher = tls13_cipher(entry.suite, entry.client_random, entry.role, epoch, keys)
-        if cipher is None or not self._find(cipher, header, body, first, count):
+        first, end = search_range
+        if cipher is None or not self._find(cipher, header, body, first, end - first):
             return None
         return cipher, epoch
 
@@ -210,7 +218,7 @@ class RecordLocator:
     ) -> bool:
         """Set the cipher to the sequence number of a record, if it can be found."""
         if cipher.suite.mode == "gcm" and cipher.suite.is_tls13:
-            first, count = (cipher.sequence if first else 0), MAX_SEQUENCE
+            count = MAX_SEQUENCE
         elif not self._spend(count):
             return False
         sequence = cipher.find(header, body, first, count)

@@ -284,6 +284,9 @@ class TlsConnection:
             stream.block()
             return False
         stream.handshake.clear()
+        if facts.server_hello is None:
+            stream.search(None)  # of TLS 1.3, perhaps
+            return True
         if stream.role == SERVER and self._resumed is None and facts.client_hello is not None:
             self._resumed = not facts.has_hello_done
         if self._set_cipher(stream, Epoch(TLS12_KEYS)):
@@ -353,6 +356,10 @@ class TlsConnection:
         self.negotiation.take_server_hello(hello)
         if self.negotiation.is_tls13:
             self._resumed = hello.has_pre_shared_key
+            if not self.negotiation.client_random:
+                for each in self._streams:
+                    each.search(None)
+                return
             self._set_cipher(stream, Epoch(HANDSHAKE))
             if self._early != OFFERED or stream.cipher is None:
                 self._set_cipher(self._stream(CLIENT), Epoch(HANDSHAKE))
