@@ -70,7 +70,6 @@ _FFDHE2048 = (
 """The prime of RFC 7919 appendix A.1."""
 
 
-
 def dh_parameters() -> str:
     """The parameters as PEM: a sequence of the prime and 2."""
     der = bytes.fromhex("30820108" + "0282010100" + _FFDHE2048 + "020102")
