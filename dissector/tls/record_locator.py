@@ -26,8 +26,11 @@ Where the place in a connection is searched, one range after the other with all 
 log, for ciphers with which each sequence number costs.
 """
 
-MAX_TRIALS = 16_000_000
+MAX_TRIALS = 24_000_000
 """How many sequence numbers may be tried for a connection in all."""
+
+CCM_TRIALS = 8
+"""How many sequence numbers of AES-CCM cost as much as one of another cipher."""
 
 ENTRY_TRIALS = 20
 """What it costs to try a line of the key log at all, in trials."""
@@ -219,7 +222,7 @@ class RecordLocator:
         """Set the cipher to the sequence number of a record, if it can be found."""
         if cipher.suite.mode == "gcm" and cipher.suite.is_tls13:
             count = MAX_SEQUENCE
-        elif not self._spend(count):
+        elif not self._spend(count // CCM_TRIALS if _is_ccm13(cipher) else count):
             return False
         sequence = cipher.find(header, body, first, count)
         if sequence is None:
@@ -230,6 +233,10 @@ class RecordLocator:
     def _spend(self, trials: int) -> bool:
         self._trials -= trials
         return self._trials >= 0
+
+
+def _is_ccm13(cipher: RecordCipher) -> bool:
+    return cipher.suite.mode == "ccm" and cipher.suite.is_tls13
 
 
 def _plain_lost(

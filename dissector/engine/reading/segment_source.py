@@ -31,6 +31,7 @@ class SegmentSource(Protocol):
         begin_ns: When the first packet was captured; 0 before that is known.
         networks: Names of the networks of segments, by number; more may come.
         passed_over: How many packets had no segment, by reason.
+        tls_secrets: TLS key logs found in the files so far.
     """
 
     packets: int
@@ -39,6 +40,7 @@ class SegmentSource(Protocol):
     begin_ns: int
     networks: list[str]
     passed_over: dict[str, int]
+    tls_secrets: list[bytes]
 
     def windows(self) -> Iterator[tuple[Segments, FileProblems]]:
         """Yield the segments, and the problems of the files."""
@@ -102,6 +104,7 @@ class FileSource(FileNames):
         self.begin_ns = 0
         self.networks = self._layers.networks
         self.passed_over = self._layers.passed_over
+        self.tls_secrets: list[bytes] = []
 
     def windows(self) -> Iterator[tuple[Segments, FileProblems]]:
         """Read the files: the first stage."""
@@ -121,5 +124,6 @@ class FileSource(FileNames):
         self.packets += len(packets)
         self.bytes += int(packets.captured.sum())
         self.file_bytes = packets.file_bytes
+        self.tls_secrets += packets.tls_secrets
         if len(packets):
             self.add(packets.first, str(self._paths[int(packets.file[0])]))
