@@ -128,6 +128,16 @@ Schemas = Annotated[
         show_default=False,
     ),
 ]
+KeyLogs = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--keylog",
+        metavar="FILE",
+        help="TLS key log (NSS key log, RFC 9850). May be given more than once; secrets inside "
+        "pcapng files are used without it.",
+        show_default=False,
+    ),
+]
 MAX_FRAME = MAX_FRAME_BYTES
 
 
@@ -332,6 +342,7 @@ def source(
     output: str | None = None,
     jobs: int | None = None,
     *,
+    keylogs: list[str] | None = None,
     records: bool = False,
 ) -> Source:
     """
@@ -357,6 +368,7 @@ def source(
         max_frame_bytes=max_frame_bytes,
         jobs=jobs or cores(),
         stop=interrupt.new_stop_signal(),
+        keylogs=tuple(keylogs or ()),
     )
     return Source(Capture(captures, options), exchange_filter, record_filter=record_filter)
 

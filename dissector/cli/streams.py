@@ -59,6 +59,7 @@ def streams(
     sort: options.Sort = None,
     ports: options.Ports = None,
     max_frame_bytes: options.MaxFrame = options.MAX_FRAME,
+    keylogs: options.KeyLogs = None,
     schemas: options.Schemas = None,
     jobs: options.Jobs = None,
     show_secrets: options.ShowSecrets = False,
@@ -69,7 +70,9 @@ def streams(
     """
     options.check_choice(form, ROW_FORMATS, "-T")
     check_parquet(form, output)
-    source = options.source(captures, filter_text, ports, max_frame_bytes, output, jobs)
+    source = options.source(
+        captures, filter_text, ports, max_frame_bytes, output, jobs, keylogs=keylogs
+    )
     if write is None:
         rows = _rows(source, _passing_connections(source))
     else:

@@ -70,8 +70,8 @@ def read_packets(
         stop: When requested, the capture ends at the current position.
 
     Yields:
-        Windows; an empty one only for a problem or TLS secrets. Damage ends the reading of its file at the
-        last complete packet before it, and is reported in `problems`.
+        Windows; an empty one only for a problem or TLS secrets. Damage ends the reading of its file
+        at the last complete packet before it, and is reported in `problems`.
 
     Raises:
         CaptureError: A file can't be opened or is no capture. Files on disk are checked before the

@@ -165,7 +165,7 @@ class PcapngReader:
             rows.report("block too short for its type", base + at - 8)
 
     def _add_secrets(self, block: memoryview, at: int, base: int, rows: PacketRows) -> None:
-        """Keep the content of a Decryption Secrets Block for TLS; others are for other protocols."""
+        """Keep the content of a Decryption Secrets Block if it is a TLS key log."""
         kind, length = struct.unpack_from(f"{self._order}II", block, at)
         if kind != _TLS_KEY_LOG:
             return

@@ -27,6 +27,7 @@ from dissector.engine.reading.segment_source import FileProblems, FileSource, Se
 from dissector.engine.tables.column_types import Coded
 from dissector.engine.tables.exchange_table import NONE, Exchanges, Ints
 from dissector.protocol.context import current, iterate_under, using
+from dissector.tls.key_log import KeyLog
 
 if TYPE_CHECKING:
     from dissector.protocol.definitions.schemas import Schemas
@@ -59,6 +60,7 @@ class Options:
             reading has a thread or two, if more than one. The result is the same.
         schemas: Message definitions over the built-in declarations: `Schemas.of("trunk.jar")`; by
             default those in use where the options are made.
+        keylogs: Names of TLS key logs.
     """
 
     ports: frozenset[int] = frozenset()
@@ -69,6 +71,7 @@ class Options:
     stop: StopSignal = field(default_factory=StopSignal)
     live: bool = False
     schemas: Schemas | None = field(default_factory=current)
+    keylogs: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)
@@ -99,6 +102,7 @@ class Reading:
         source: The source of the segments.
         streams: All TCP connections.
         correlator: Frames and correlates their bytes.
+        keys: The TLS secrets of the key logs, and of the files as far as they were read.
     """
 
     def __init__(
@@ -108,8 +112,14 @@ class Reading:
         tap: Tap | None = None,
         source: SegmentSource | None = None,
     ) -> None:
-        """Start to read files, or another source."""
+        """
+        Start to read files, or another source.
+
+        Raises:
+            CaptureError: A key log can't be read.
+        """
         self.options = options
+        self.keys = KeyLog(options.keylogs, follow=options.live)
         self.source = source or FileSource(paths, options.window_bytes, options.stdin, options.stop)
         self._tap = tap
         self.streams = Streams()
@@ -163,6 +173,7 @@ class Reading:
 
     def _advance(self, windows: Iterable[tuple[Segments, FileProblems]]) -> Iterator[Window]:
         for segments, problems in windows:
+            self._take_secrets()
             exchanges = self._correlate(self.streams.feed(segments))
             window = self._window(exchanges, problems)
             if segments.is_live and self.options.live:
@@ -180,6 +191,13 @@ class Reading:
         if len(exchanges):
             yield self._window(exchanges)
         yield self._window(self.correlator.finish())
+
+    def _take_secrets(self) -> None:
+        """Add the secrets that the files have brought, and what was appended to the key logs."""
+        while self.source.tls_secrets:
+            self.keys.add(self.source.tls_secrets.pop(0))
+        if self.keys.follow:
+            self.keys.refresh()
 
     def _window(self, exchanges: Exchanges, problems: FileProblems | None = None) -> Window:
         return Window(exchanges, self.correlator.low_watermark(), problems or [])

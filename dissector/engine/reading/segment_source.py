@@ -59,11 +59,13 @@ class FileNames:
     Attributes:
         starts: The number of the first packet of each file that has any.
         names: Their names.
+        tls_secrets: TLS key logs found in the files so far.
     """
 
     def __init__(self) -> None:
         self.starts: list[int] = []
         self.names: list[str] = []
+        self.tls_secrets: list[bytes] = []
 
     def add(self, first: int, name: str) -> None:
         """Record that packets from `first` on are of a file."""
@@ -104,7 +106,6 @@ class FileSource(FileNames):
         self.begin_ns = 0
         self.networks = self._layers.networks
         self.passed_over = self._layers.passed_over
-        self.tls_secrets: list[bytes] = []
 
     def windows(self) -> Iterator[tuple[Segments, FileProblems]]:
         """Read the files: the first stage."""

@@ -267,6 +267,11 @@ _ENCRYPTED = "what its clients say is encrypted, and a replay has no keys"
 NOT_PLAYED = {
     "kafka4-aiokafka-tls": _ENCRYPTED,
     "kafka4-librdkafka-tls": _ENCRYPTED,
+    "kafka4-java-tls12": _ENCRYPTED,
+    "kafka4-java-tls13": _ENCRYPTED,
+    "kafka4-kafka-python-tls": _ENCRYPTED,
+    "kafka4-franz-go-tls": _ENCRYPTED,
+    "kafka4-franz-go-tls12": _ENCRYPTED,
     "kafka39-sweep-zookeeper": "it is what a controller tells a broker that keeps to ZooKeeper",
 }
 """Scenario -> why nothing of it that asks for anything is sent to any target."""
