@@ -24,7 +24,7 @@ from dissector.tls.negotiation import (
     Epoch,
     Negotiation,
 )
-from dissector.tls.record_locator import RecordLocator
+from dissector.tls.record_finder import RecordFinder
 from dissector.tls.record_stream import (
     ALERT,
     APPLICATION_DATA,
@@ -61,7 +61,7 @@ class TlsConnection:
         self.client: int | None = None
         self.negotiation = Negotiation()
         self._keys = keys
-        self._locator = RecordLocator(self.negotiation)
+        self._finder = RecordFinder(self.negotiation)
         self._streams = (RecordStream(0, self), RecordStream(1, self))
         self._early = ""
         self._has_retry = False
@@ -139,7 +139,7 @@ class TlsConnection:
             key_updates=self._key_updates,
             has_early_data=self._early == ACCEPTED,
             renegotiated=self._is_renegotiated,
-            resyncs=self._locator.resyncs,
+            resyncs=self._finder.resyncs,
         )
 
     # What streams need: see `Owner`.
@@ -158,11 +158,11 @@ class TlsConnection:
 
     def locate(self, stream: RecordStream, header: bytes, body: bytes) -> bool:
         """Find keys and sequence number of a record; return whether that succeeded."""
-        found = self._locator.locate(stream, header, body, self._keys)
+        found = self._finder.locate(stream, header, body, self._keys)
         if found and self.client is None and stream.role is not None:
             self._set_client(stream.side if stream.role == CLIENT else 1 - stream.side)
-        elif not found and self._locator.is_hopeless(stream):
-            self._seal(stream, self._locator.reason(self._keys))
+        elif not found and self._finder.is_hopeless(stream):
+            self._seal(stream, self._finder.reason(self._keys))
             stream.drop()
         return found
 
@@ -228,7 +228,7 @@ class TlsConnection:
             self._set_cipher(stream, epoch)
             stream.resume()
         else:
-            self._locator.renew(stream)
+            self._finder.renew(stream)
             stream.search(None)
 
     def _set_client(self, side: int) -> None:

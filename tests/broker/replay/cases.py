@@ -270,7 +270,6 @@ NOT_PLAYED = {
     "kafka4-java-tls12": _ENCRYPTED,
     "kafka4-java-tls13": _ENCRYPTED,
     "kafka4-kafka-python-tls": _ENCRYPTED,
-    "kafka4-franz-go-tls": _ENCRYPTED,
     "kafka4-franz-go-tls12": _ENCRYPTED,
     "kafka39-sweep-zookeeper": "it is what a controller tells a broker that keeps to ZooKeeper",
 }

@@ -9,6 +9,7 @@ import subprocess
 from collections import Counter
 from collections.abc import Iterator
 from functools import cache
+from pathlib import Path
 
 import pytest
 
@@ -25,11 +26,15 @@ Chunks = list[Chunk]
 """Side, bytes or None for a gap, and length, of one connection in order."""
 
 
+def capture_of(name: str) -> Path:
+    return next(FOLDER.glob(f"{name}.pcap*"))
+
+
 @cache
 def connections(name: str) -> dict[int, Chunks]:
     """The TLS connections of a capture."""
     found: dict[int, Chunks] = {}
-    capture = Capture([FOLDER / f"{name}.pcap"])
+    capture = Capture([capture_of(name)])
     capture.tap = lambda connection, side, data, length: found.setdefault(connection, []).append(
         (side, data, length)
     )
@@ -97,8 +102,7 @@ def test_what_the_captures_show() -> None:
     assert {each.version for each in shown} >= {"TLS 1.2", "TLS 1.3"}
     assert {each.suite for each in shown} >= {
         "TLS_AES_256_GCM_SHA384",
-        "TLS_ECDHE_RSA_WITH_AES_128_CBC_SHA256",
-        "TLS_RSA_WITH_AES_256_GCM_SHA384",
+        "TLS_RSA_WITH_AES_128_CBC_SHA256",
         "TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256",
     }
     subject = "CN=orders-service,O=Orders"
@@ -106,7 +110,6 @@ def test_what_the_captures_show() -> None:
         "TLS 1.2",
         "TLS 1.3",
     }
-    assert {each.version for each in shown if each.resumed} == {"TLS 1.2", "TLS 1.3"}
     assert max(each.key_updates for each in shown) > 4
 
 
@@ -116,9 +119,9 @@ def test_lost_chunks_cost_little_else(name: str) -> None:
     keys = keys_of(name)
     for chunks in connections(name).values():
         whole, summary = plain(keys, chunks)
-        if summary.reason is not None or len(chunks) < 30:
+        if summary.reason is not None or len(chunks) < 18:
             continue
-        at = source.randrange(12, len(chunks) - 5)
+        at = source.randrange(12, len(chunks) - 3)
         side, _, length = chunks[at]
         damaged = [*chunks[:at], (side, None, length), *chunks[at + 1 :]]
         (client, broker), _ = plain(keys, damaged)
@@ -141,7 +144,7 @@ def tshark(name: str, streams: int) -> list[set[bytes]]:
     """What both sides of each stream sent, as tshark decrypts it."""
     follow = [word for number in range(streams) for word in ("-z", f"follow,tls,raw,{number}")]
     command = [
-        "tshark", "-n", "-q", "-r", str(FOLDER / f"{name}.pcap"), *follow,
+        "tshark", "-n", "-q", "-r", str(capture_of(name)), *follow,
         "-o", f"tls.keylog_file:{FOLDER / name}.keylog",
     ]  # fmt: skip
     text = subprocess.run(command, capture_output=True, text=True, check=True).stdout

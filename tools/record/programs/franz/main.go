@@ -63,20 +63,20 @@ func main() {
 	ctx, cancel := context.WithTimeout(context.Background(), 60*time.Second)
 	defer cancel()
 	topic := os.Args[2]
-	produce(ctx, topic)
-	consume(ctx, topic)
-	if len(os.Args) > 3 {
+	if encryption != nil {
+		produce(ctx, topic, map[string]kgo.CompressionCodec{"none": kgo.NoCompression(), "lz4": kgo.Lz4Compression()})
 		return
 	}
+	produce(ctx, topic, map[string]kgo.CompressionCodec{
+		"none": kgo.NoCompression(), "gzip": kgo.GzipCompression(), "snappy": kgo.SnappyCompression(),
+		"lz4": kgo.Lz4Compression(), "zstd": kgo.ZstdCompression(),
+	})
+	consume(ctx, topic)
 	transact(ctx, topic)
 	administer(ctx, topic)
 }
 
-func produce(ctx context.Context, topic string) {
-	codecs := map[string]kgo.CompressionCodec{
-		"none": kgo.NoCompression(), "gzip": kgo.GzipCompression(), "snappy": kgo.SnappyCompression(),
-		"lz4": kgo.Lz4Compression(), "zstd": kgo.ZstdCompression(),
-	}
+func produce(ctx context.Context, topic string, codecs map[string]kgo.CompressionCodec) {
 	for name, codec := range codecs {
 		producer := client("franz-"+name, kgo.ProducerBatchCompression(codec), kgo.ProducerLinger(20*time.Millisecond))
 		var records []*kgo.Record

@@ -6,23 +6,26 @@ from pathlib import Path
 
 import pytest
 
+from dissector.cli import main
 from dissector.errors import CaptureError, UsageError
 from dissector.public import open_capture
 from tests.corpus import FOLDER
 from tests.dissector.capture.traffic import block, interface, section
-from tests.dissector.cli.conftest import Run
 
 PLAIN = FOLDER / "aiokafka-produce-codecs.pcap"
-TLS = FOLDER / "kafka4-java-tls12.pcap"
+TLS = FOLDER / "kafka4-java-tls12.pcap.gz"
 KEYLOG = FOLDER / "kafka4-java-tls12.keylog"
 
 
 @pytest.mark.parametrize("command", ["pairs", "dissect", "records", "streams", "stats", "conform"])
-def test_a_key_log_that_cannot_be_read_is_named(run: Run, command: str, tmp_path: Path) -> None:
+def test_a_key_log_that_cannot_be_read_is_named(
+    capsys: pytest.CaptureFixture[str], command: str, tmp_path: Path
+) -> None:
     missing = str(tmp_path / "none.log")
-    done = run(command, "--keylog", KEYLOG, "--keylog", missing, PLAIN)
+    status = main([command, "--keylog", str(KEYLOG), "--keylog", missing, str(PLAIN)])
+    done = capsys.readouterr()
     assert done.err == f"kafkashark: {missing}: key log: No such file or directory\n"
-    assert (done.status, done.out) == (2, "")
+    assert (status, done.out) == (2, "")
 
 
 def test_secrets_of_key_logs_and_of_pcapng_files(tmp_path: Path) -> None:

@@ -53,7 +53,7 @@ UNKNOWN_RECORDS = 1 << 16
 _SMALL_NONCE = 1 << 32
 
 
-class RecordLocator:
+class RecordFinder:
     """
     Finds the keys and sequence number of records of one connection.
 
