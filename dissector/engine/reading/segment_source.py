@@ -19,6 +19,9 @@ from dissector.errors import Problem
 FileProblems: TypeAlias = list[tuple[str, Problem]]
 """Names of files, and their problems."""
 
+TlsSecrets: TypeAlias = list[bytes]
+"""Contents of key logs."""
+
 
 class SegmentSource(Protocol):
     """
@@ -40,7 +43,7 @@ class SegmentSource(Protocol):
     begin_ns: int
     networks: list[str]
     passed_over: dict[str, int]
-    tls_secrets: list[bytes]
+    tls_secrets: TlsSecrets
 
     def windows(self) -> Iterator[tuple[Segments, FileProblems]]:
         """Yield the segments, and the problems of the files."""
@@ -65,7 +68,7 @@ class FileNames:
     def __init__(self) -> None:
         self.starts: list[int] = []
         self.names: list[str] = []
-        self.tls_secrets: list[bytes] = []
+        self.tls_secrets: TlsSecrets = []
 
     def add(self, first: int, name: str) -> None:
         """Record that packets from `first` on are of a file."""
