@@ -345,6 +345,11 @@ class RecordStream:
         self.offset += skipped
         return data[skipped:]
 
+    @property
+    def oldest_packet(self) -> int | None:
+        """The lowest packet whose bytes may still be emitted with its number; None: no such one."""
+        return self._pieces[0][2] if self._pieces and self.mode != SYNC else None
+
     def mark(self) -> tuple[int, int]:
         """Return time and packet of the newest bytes."""
         return self._pieces[-1][1:] if self._pieces else (0, 0)

@@ -115,6 +115,10 @@ class TlsConnection:
                 self.give_up_waiting(stream)
         return [*self._output(self._streams[0]), *self._output(self._streams[1])]
 
+    def barrier(self, side: int) -> int | None:
+        """Return the lowest packet whose bytes wait for the other side, or for keys; None: none."""
+        return self._streams[side].oldest_packet
+
     def summary(self) -> TlsSummary:
         """Return what is known about the connection."""
         facts, streams = self.negotiation, self._streams
@@ -185,7 +189,6 @@ class TlsConnection:
         """Go on without what the stream waits for."""
         if self._early == OFFERED:
             self._early = REJECTED
-        stream.resume(SEARCH)
         stream.search(None)
         stream.resume(SEARCH)
 

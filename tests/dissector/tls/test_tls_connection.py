@@ -210,6 +210,34 @@ def test_directions_may_come_in_any_order(tmp_path: Path, version: str) -> None:
         assert [content(out, side) for side in (0, 1)] == [talk.sent(0), talk.sent(1)]
 
 
+@pytest.mark.parametrize("kept", [CLIENT, SERVER])
+def test_one_direction_alone(kept: int) -> None:
+    made = Maker()
+    made.handshake()
+    for number in range(5):
+        made.data(kept, bytes([number]) * 100)
+    flights = [each for each in made.flights if each[0] == kept]
+    _, out = decrypt(made.keys(), flights)
+    assert content(out, kept) == made.plain[kept]
+
+
+def test_the_barrier_of_bytes_that_wait() -> None:
+    made = Maker()
+    made.handshake()
+    made.data(CLIENT, b"early in the capture")
+    connection = TlsConnection(made.keys())
+    client = [data for side, data in made.flights if side == CLIENT]
+    for packet, data in enumerate(client):
+        assert not connection.feed(CLIENT, data, packet, packet)
+    assert connection.barrier(CLIENT) == 1
+    out = []
+    for side, data in made.flights:
+        if side == SERVER:
+            out += connection.feed(SERVER, data, 9, 9)
+    assert [(each.data, each.packet) for each in out] == [(b"early in the capture", 2)]
+    assert connection.barrier(CLIENT) is None
+
+
 def test_sides_may_be_swapped(tmp_path: Path) -> None:
     party = Party(tmp_path)
     talk = party.talk(TALK)
