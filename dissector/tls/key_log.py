@@ -46,6 +46,9 @@ _MAX_SESSIONS = 1 << 16
 
 _READ_BYTES = 1 << 20
 
+MAX_SEARCH_TRIALS = 24_000_000
+"""About half a minute."""
+
 
 class KeyLog:
     """
@@ -59,6 +62,8 @@ class KeyLog:
         lines: Lines with a secret that was not known before.
         skipped: Lines that are neither a comment nor known.
         follow: Whether more lines may come while the capture is read.
+        search_trials: How many sequence numbers may still be tried in all connections without
+            hellos, where each one costs.
     """
 
     def __init__(self, paths: Iterable[str | Path] = (), *, follow: bool = False) -> None:
@@ -70,6 +75,7 @@ class KeyLog:
         """
         self.follow = follow
         self.generation = self.lines = self.skipped = 0
+        self.search_trials = MAX_SEARCH_TRIALS
         self._secrets: dict[bytes, dict[str, bytes]] = {}
         self._sessions: dict[bytes, bytes] = {}
         self._premasters: dict[bytes, bytes] = {}

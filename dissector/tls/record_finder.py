@@ -26,11 +26,11 @@ Where the place in a connection is searched, one range after the other with all 
 log, for ciphers with which each sequence number costs.
 """
 
-MAX_TRIALS = 24_000_000
-"""How many sequence numbers may be tried for a connection in all."""
-
 CCM_TRIALS = 8
 """How many sequence numbers of AES-CCM cost as much as one of another cipher."""
+
+RESYNC_TRIALS = 1 << 19
+"""How many may be tried for a connection whose hello was captured, beside those for lost bytes."""
 
 ENTRY_TRIALS = 20
 """What it costs to try a line of the key log at all, in trials."""
@@ -64,13 +64,27 @@ class RecordFinder:
     def __init__(self, negotiation: Negotiation) -> None:
         self.resyncs = 0
         self._facts = negotiation
-        self._trials = MAX_TRIALS
+        self._trials = 0
+        self._has_hello = False
         self._is_tls12 = False
 
     def locate(self, stream: RecordStream, header: bytes, body: bytes, keys: KeyLog) -> bool:
         """Set the stream's cipher to the keys and sequence number of a record, if found."""
         if self._facts.is_tls13 and header[0] != APPLICATION_DATA:
             return False
+        if not self._has_hello and self._facts.client_hello is not None:
+            self._has_hello = True
+            self._trials = RESYNC_TRIALS
+        if self._has_hello and not stream.attempts:
+            self._trials += 2 * (stream.lost_bytes or 0) // MIN_RECORD_BYTES
+        if self._has_hello:
+            return self._locate(stream, header, body, keys)
+        self._trials = keys.search_trials
+        found = self._locate(stream, header, body, keys)
+        keys.search_trials = self._trials
+        return found
+
+    def _locate(self, stream: RecordStream, header: bytes, body: bytes, keys: KeyLog) -> bool:
         before, before_epoch = stream.cipher, stream.epoch
         first = 0 if before is None else before.sequence
         found = (
@@ -185,6 +199,8 @@ class RecordFinder:
 
     def _ranges(self, stream: RecordStream) -> tuple[tuple[int, int], ...]:
         """Return the ranges of sequence numbers for ciphers with which each one costs."""
+        if self._has_hello:
+            return ((0, stream.offset // MIN_RECORD_BYTES + 2),)
         if self._facts.client_random:
             return ENTRY_RANGES
         # The second record of TLS 1.2 with AES-GCM shows that it is one.
@@ -222,9 +238,14 @@ class RecordFinder:
         """Set the cipher to the sequence number of a record, if it can be found."""
         if cipher.suite.mode == "gcm" and cipher.suite.is_tls13:
             count = MAX_SEQUENCE
-        elif not self._spend(count // CCM_TRIALS if _is_ccm13(cipher) else count):
-            return False
-        sequence = cipher.find(header, body, first, count)
+            cost = ENTRY_TRIALS
+        else:
+            cost = CCM_TRIALS if _is_ccm13(cipher) else 1
+            count = min(count, self._trials * cost)
+        sequence = cipher.find(header, body, first, count) if count > 0 else None
+        if cost != ENTRY_TRIALS:
+            tried = count if sequence is None else sequence - first + 1
+            self._spend(tried // cost)
         if sequence is None:
             return False
         cipher.sequence = sequence
