@@ -23,6 +23,7 @@ from dissector.engine.correlation.framer import MAX_FRAME_BYTES
 from dissector.engine.exchanges.exchange import Exchange
 from dissector.engine.exchanges.exchange_facts import is_bulk_worthwhile
 from dissector.engine.reading.capture import Capture, Options, Window
+from dissector.engine.reading.tls_report import unreadable_tls
 from dissector.engine.tables.column_types import Columns
 from dissector.engine.tables.exchange_table import Exchanges, Ints
 from dissector.engine.tables.frames import Row, RowBatch, TablePart
@@ -154,6 +155,7 @@ class Source:
         record_filter: Selects records of these exchanges.
         explains_no_kafka: Whether to report on stderr that the capture has no Kafka, for commands
             that would print nothing else.
+        reports_unreadable: Whether the command itself reports that all is encrypted.
     """
 
     capture: Capture
@@ -162,6 +164,7 @@ class Source:
     low_watermark: int = 0
     record_filter: Filter | None = None
     explains_no_kafka: bool = False
+    reports_unreadable: bool = False
     _in_flight: Exchanges | None = None
 
     @cached_property
@@ -304,22 +307,29 @@ class Source:
                 if self.is_live or "-" in self.capture.paths or sys.stdout.isatty():
                     sys.stdout.flush()
                 progress.show()
-        if self.explains_no_kafka and not self.capture.options.stop.is_requested:
+        if not self.capture.options.stop.is_requested:
             self._explain_no_kafka()
 
     def _explain_no_kafka(self) -> None:
-        """Report on stderr why a capture without Kafka produced no output."""
+        """Report on stderr why a capture without Kafka, or with TLS only, produced no output."""
         reading = self.capture.reading
         if reading is None or not reading.packets:
             return
+        if message := self.unreadable:
+            if not self.reports_unreadable:
+                print(f"kafkashark: {message}", file=sys.stderr)
+            return
         protocols = [connection.speaks for connection in reading.correlator]
-        if "kafka" in protocols:
+        if "kafka" in protocols or not self.explains_no_kafka:
             return
         message = f"no Kafka in {reading.packets:,} packets and {len(protocols):,} TCP connections"
         ports = " on the ports of --port" if self.capture.options.ports else ""
-        tls = protocols.count("tls")
-        hint = f"; {tls:,} of these are encrypted (TLS), which is not decrypted" if tls else ""
-        print(f"kafkashark: {message}{ports}{hint}", file=sys.stderr)
+        print(f"kafkashark: {message}{ports}", file=sys.stderr)
+
+    @property
+    def unreadable(self) -> str:
+        """Why no connection of a capture that was read could be read, if all is TLS; or empty."""
+        return "" if self.capture.reading is None else unreadable_tls(self.capture.reading)
 
     def _report_problem(self, name: str, problem: Problem) -> None:
         self.problems += 1

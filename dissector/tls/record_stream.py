@@ -151,6 +151,11 @@ class RecordStream:
         return not self.offset and not self._held and self.mode == SYNC
 
     @property
+    def is_sealed(self) -> bool:
+        """Whether nothing more is decrypted with the present key log."""
+        return self.reason is not None or self.mode == DROP
+
+    @property
     def carries_data(self) -> bool:
         """Whether records may carry data with the present keys."""
         return self.epoch is not None and self.epoch.kind in (APPLICATION, TLS12_KEYS)

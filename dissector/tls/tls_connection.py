@@ -119,6 +119,11 @@ class TlsConnection:
         """Return the lowest packet whose bytes wait for the other side, or for keys; None: none."""
         return self._streams[side].oldest_packet
 
+    @property
+    def is_settled(self) -> bool:
+        """Whether nothing will be decrypted, whatever else comes."""
+        return not self._keys.follow and all(each.is_sealed for each in self._streams)
+
     def summary(self) -> TlsSummary:
         """Return what is known about the connection."""
         facts, streams = self.negotiation, self._streams

@@ -54,6 +54,7 @@ class TableOptions:
         max_frame_bytes: As in `Options`.
         window_bytes: As in `Options`.
         show_secrets: Leave passwords, tokens and salts as they are.
+        keylogs: Names of TLS key logs, which each task reads.
         schemas: Message definitions over the built-in declarations; they are pickled with the
             tasks.
     """
@@ -64,12 +65,19 @@ class TableOptions:
     max_frame_bytes: int = MAX_FRAME_BYTES
     window_bytes: int = WINDOW_BYTES
     show_secrets: bool = False
+    keylogs: tuple[str, ...] = ()
     schemas: Schemas | None = field(default_factory=current)
 
     @property
     def reading(self) -> Options:
         """How captures are read."""
-        return Options(self.ports, self.max_frame_bytes, self.window_bytes, schemas=self.schemas)
+        return Options(
+            self.ports,
+            self.max_frame_bytes,
+            self.window_bytes,
+            schemas=self.schemas,
+            keylogs=self.keylogs,
+        )
 
 
 class TableBuilder:
@@ -104,11 +112,14 @@ class TableBuilder:
         """The state between two windows."""
         names = self._names.by_id, self._names.published
         facts = self._packet, self._published
-        return self.reading.streams, self.reading.correlator, *names, *facts
+        reading = self.reading
+        return reading.streams, reading.decryption, reading.correlator, *names, *facts
 
     @state.setter
     def state(self, state: tuple[Any, ...]) -> None:
-        self.reading.streams, self.reading.correlator, *rest = state
+        reading = self.reading
+        reading.streams, decryption, reading.correlator, *rest = state
+        reading.resume(decryption)
         self._names.by_id, self._names.published, self._packet, self._published = rest
         self._reported_hits = self._limit_hits
 

@@ -106,9 +106,22 @@ def read_tls_secrets(paths: Sequence[str | Path]) -> Iterator[bytes]:
     and pipes, which can be read once only, are left out.
     """
     for path in map(str, paths):
-        if path != "-" and Path(path).is_file():
+        if is_file(path) and _is_pcapng(path):
             for packets in read_packets([path]):
                 yield from packets.tls_secrets
+
+
+def is_file(name: str) -> bool:
+    """Return whether a capture is a file on disk, which can be read more than once."""
+    return name != "-" and Path(name).is_file()
+
+
+def _is_pcapng(name: str) -> bool:
+    source = ByteSource(name)
+    try:
+        return _read_head(source).startswith(MAGIC)
+    finally:
+        source.close()
 
 
 def _check_is_capture(name: str) -> None:

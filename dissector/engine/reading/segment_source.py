@@ -70,6 +70,11 @@ class FileNames:
         self.names: list[str] = []
         self.tls_secrets: TlsSecrets = []
 
+    @property
+    def paths(self) -> Sequence[str]:
+        """Names of the files, as far as they are known."""
+        return self.names
+
     def add(self, first: int, name: str) -> None:
         """Record that packets from `first` on are of a file."""
         if not self.names or self.names[-1] != name:
@@ -109,6 +114,11 @@ class FileSource(FileNames):
         self.begin_ns = 0
         self.networks = self._layers.networks
         self.passed_over = self._layers.passed_over
+
+    @property
+    def paths(self) -> Sequence[str]:
+        """Names of the files."""
+        return self._paths
 
     def windows(self) -> Iterator[tuple[Segments, FileProblems]]:
         """Read the files: the first stage."""

@@ -1,0 +1,281 @@
+"""
+The stage that decrypts TLS, between TCP and framing: chunks in, chunks out.
+
+The rows of a connection with a key become rows of its plaintext, those of all others pass as they
+are. A window without TLS costs one look-up in each row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import fields, replace
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+
+from dissector.capture.columns import DATA, END, GAP, IN_CARRY_OVER, IN_WINDOW, NEVER, Chunks
+from dissector.capture.tcp.connection_table import ConnectionTable
+from dissector.engine.reading.tls_recognition import TlsRecognition, bytes_of
+from dissector.engine.tables.exchange_table import Ints
+from dissector.tls.key_log import KeyLog
+from dissector.tls.tls_connection import TlsConnection
+from dissector.tls.tls_summary import Plaintext, TlsSummary
+
+T = TypeVar("T")
+
+UNKNOWN_GAP_BYTES = (1 << 31) + 4
+"""Length of a gap of unknown length: no frame reaches across it."""
+
+_NO_BARRIER = (NEVER, NEVER)
+
+_CLIENT_RANDOM = slice(11, 43)
+"""Where the random of a ClientHello is in the first record. Source: RFC 8446, 4.1.2 and 5.1."""
+
+
+class _Row(NamedTuple):
+    """A row of plaintext; the other columns are those of the row that released it."""
+
+    side: int
+    kind: int
+    origin: int
+    start: int
+    length: int
+    packet: int
+    time_ns: int
+
+
+class TlsDecryption:
+    """
+    Decrypts the TLS connections of a capture.
+
+    What a row releases depends only on the rows before it, so windows may be cut anywhere. Until
+    the first plaintext of a connection its rows pass encrypted, and the correlator recognises TLS.
+
+    Attributes:
+        begun: Connections whose first plaintext the last call returned: what came of them before
+            was encrypted.
+    """
+
+    def __init__(
+        self,
+        table: ConnectionTable,
+        ports: frozenset[int],
+        keys: KeyLog,
+        read_secrets: Callable[[], Iterable[bytes]] = tuple,
+    ) -> None:
+        """
+        Start a capture.
+
+        Args:
+            table: The TCP connections of the capture.
+            ports: Only connections on these are read; empty: all.
+            keys: The secrets; more may come.
+            read_secrets: Reads the secrets of all files in advance.
+        """
+        self.begun: list[int] = []
+        self._recognition = TlsRecognition(table, ports)
+        self._connections: dict[int, TlsConnection] = {}
+        self._decrypted: set[int] = set()
+        self._barriers: dict[int, tuple[int, int]] = {}
+        self._emitted: dict[int, tuple[int, int]] = {}
+        self._plain = bytearray()
+        self.attach(keys, read_secrets)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the state without keys; `attach` brings them back."""
+        left_out = ("_keys", "_read_secrets")
+        return {name: value for name, value in self.__dict__.items() if name not in left_out}
+
+    def attach(self, keys: KeyLog, read_secrets: Callable[[], Iterable[bytes]] = tuple) -> None:
+        """Use these keys, also after unpickling."""
+        self._keys = keys
+        self._read_secrets: Callable[[], Iterable[bytes]] | None = read_secrets
+        for connection in self._connections.values():
+            connection.attach(keys)
+
+    def __len__(self) -> int:
+        """Return the number of TLS connections."""
+        return len(self._connections)
+
+    @property
+    def decrypted_count(self) -> int:
+        """Of how many connections there is plaintext."""
+        return len(self._decrypted)
+
+    def summary_of(self, number: int) -> TlsSummary | None:
+        """Return what is known about a connection; None if it is not TLS."""
+        connection = self._connections.get(number)
+        return None if connection is None else connection.summary()
+
+    def summaries(self) -> Iterator[TlsSummary]:
+        """Yield what is known about each TLS connection."""
+        return (connection.summary() for connection in self._connections.values())
+
+    def low_watermark(self) -> int:
+        """Return the first packet whose bytes wait for keys or for the other side."""
+        return min((min(each) for each in self._barriers.values()), default=NEVER)
+
+    def feed(self, chunks: Chunks) -> Chunks:
+        """Decrypt the chunks of the next window."""
+        self.begun.clear()
+        for number, row in self._recognition.feed(chunks, bool(self._keys)).items():
+            self._start(number, chunks, row)
+        rows = self._recognition.tls_rows(chunks)
+        return self._decrypt(chunks, rows) if len(rows) else chunks
+
+    def finish(self, numbers: Ints | None = None) -> Chunks:
+        """Return what still waited: the capture has ended, or these connections have."""
+        self.begun.clear()
+        chosen = self._connections if numbers is None else numbers.tolist()
+        waiting = [number for number in chosen if number in self._connections]
+        last = _ends(waiting)
+        return self._decrypt(last, np.arange(len(last)), is_end=True)
+
+    def retain(self, numbers: Ints) -> None:
+        """Forget all connections but these, in order; each gets its index as its new number."""
+        new_numbers = {number: at for at, number in enumerate(numbers.tolist())}
+        self._recognition.retain(numbers)
+        self._connections = _renumbered(self._connections, new_numbers)
+        self._barriers = _renumbered(self._barriers, new_numbers)
+        self._emitted = _renumbered(self._emitted, new_numbers)
+        self._decrypted = {new_numbers[each] for each in self._decrypted if each in new_numbers}
+
+    def _start(self, number: int, chunks: Chunks, row: int) -> None:
+        """Start a TLS connection whose first row is this one."""
+        if self._read_secrets is not None:
+            begin = bytes_of(chunks, row, 43)
+            is_hello = begin[:1] == b"\x16" and begin[5:6] == b"\x01"
+            if not (is_hello and self._keys.has_line(begin[_CLIENT_RANDOM])):
+                for content in self._read_secrets():
+                    self._keys.add(content)
+                self._read_secrets = None
+        self._connections[number] = TlsConnection(self._keys)
+
+    def _decrypt(self, chunks: Chunks, rows: Ints, *, is_end: bool = False) -> Chunks:
+        """Replace rows of TLS connections by their plaintext, where there is any."""
+        self._plain = bytearray()
+        made: dict[int, list[_Row]] = {}
+        barriers: dict[int, tuple[int, int]] = {}
+        numbers = chunks.connection[rows].tolist()
+        encrypted: dict[int, list[int]] = {}
+        for row, number in zip(rows.tolist(), numbers, strict=True):
+            plain = [self._row_of(each) for each in self._feed(number, chunks, row)]
+            if number not in self._decrypted:
+                if not plain:
+                    encrypted.setdefault(number, []).append(row)
+                    if self._connections[number].is_settled:
+                        self._recognition.let_pass(number)
+                    continue
+                self._decrypted.add(number)
+                self.begun.append(number)
+                made.update((each, []) for each in encrypted.pop(number, ()))
+            barriers[row] = self._barrier(number, chunks, row)
+            made[row] = self._with_row(number, chunks, row, plain, barriers[row])
+        if is_end:
+            made = {row: made.get(row, [])[:-1] for row in rows.tolist()}
+        return self._joined(chunks, made, barriers) if made else chunks
+
+    def _feed(self, number: int, chunks: Chunks, row: int) -> list[Plaintext]:
+        """Pass a row to its connection."""
+        connection = self._connections[number]
+        kind, side = int(chunks.kind[row]), int(chunks.side[row])
+        time_ns, packet = int(chunks.time_ns[row]), int(chunks.packet[row])
+        if kind == DATA:
+            plain = []
+            for piece in self._recognition.pieces_before(number):
+                plain += connection.feed(*piece)
+            plain += connection.feed(side, bytes_of(chunks, row), time_ns, packet)
+        elif kind == GAP:
+            plain = connection.gap(side, int(chunks.length[row]), time_ns, packet)
+        else:
+            plain = connection.finish()
+        waiting = tuple(connection.barrier(each) for each in (0, 1))
+        if waiting == (None, None):
+            self._barriers.pop(number, None)
+        else:
+            first, second = (NEVER if each is None else each for each in waiting)
+            self._barriers[number] = first, second
+        return plain
+
+    def _row_of(self, plain: Plaintext) -> _Row:
+        start = len(self._plain)
+        if plain.data is None:
+            length = UNKNOWN_GAP_BYTES if plain.length is None else plain.length
+            return _Row(plain.side, GAP, IN_WINDOW, 0, length, plain.packet, plain.time_ns)
+        self._plain += plain.data
+        length = len(plain.data)
+        return _Row(plain.side, DATA, IN_CARRY_OVER, start, length, plain.packet, plain.time_ns)
+
+    def _barrier(self, number: int, chunks: Chunks, row: int) -> tuple[int, int]:
+        """Return the barriers after a row: what waits behind holes, and what waits here."""
+        first, second = self._barriers.get(number, _NO_BARRIER)
+        of_row = chunks.barrier[row]
+        return min(first, int(of_row[0])), min(second, int(of_row[1]))
+
+    def _with_row(
+        self, number: int, chunks: Chunks, row: int, plain: list[_Row], barrier: tuple[int, int]
+    ) -> list[_Row]:
+        """Return the rows that replace one: its plaintext, and itself where it says more."""
+        kind = int(chunks.kind[row])
+        is_barrier_new = self._emitted.get(number, _NO_BARRIER) != barrier
+        self._emitted[number] = barrier
+        if kind == END or (is_barrier_new and not plain):
+            side, packet, time_ns = (
+                int(column[row]) for column in (chunks.side, chunks.packet, chunks.time_ns)
+            )
+            kept = END if kind == END else DATA
+            return [*plain, _Row(side, kept, IN_WINDOW, 0, 0, packet, time_ns)]
+        return plain
+
+    def _joined(
+        self, chunks: Chunks, made: dict[int, list[_Row]], barriers: dict[int, tuple[int, int]]
+    ) -> Chunks:
+        """Return the chunks with rows replaced by others."""
+        counts = np.ones(len(chunks), np.int64)
+        replaced = np.fromiter(sorted(made), np.int64, len(made))
+        counts[replaced] = [len(made[row]) for row in replaced.tolist()]
+        source = np.repeat(np.arange(len(chunks)), counts)
+        columns = {
+            each.name: getattr(chunks, each.name)[source]
+            for each in fields(Chunks)
+            if each.name not in ("data", "carry_over")
+        }
+        is_replaced = np.zeros(len(chunks), bool)
+        is_replaced[replaced] = True
+        targets = np.flatnonzero(is_replaced[source])
+        new_rows = [each for row in replaced.tolist() for each in made[row]]
+        for name, values in zip(_Row._fields, zip(*new_rows, strict=True), strict=False):
+            columns[name][targets] = values
+        for row in (row for row in replaced.tolist() if made[row]):
+            first = int(np.searchsorted(source, row))
+            columns["barrier"][first : first + len(made[row])] = barriers[row]
+        offset = len(chunks.carry_over)
+        is_plain = targets[(columns["origin"][targets] == IN_CARRY_OVER)]
+        columns["start"][is_plain] += offset
+        carry_over = np.concatenate((chunks.carry_over, np.frombuffer(self._plain, np.uint8)))
+        return replace(chunks, carry_over=carry_over, **columns)
+
+
+def _ends(numbers: list[int]) -> Chunks:
+    """Return an end of each connection."""
+    zeros, zero_bytes = np.zeros(len(numbers), np.int64), np.zeros(len(numbers), np.int8)
+    no_bytes = np.zeros(0, np.uint8)
+    return Chunks(
+        data=no_bytes,
+        carry_over=no_bytes,
+        connection=np.array(numbers, np.int64),
+        side=zero_bytes,
+        kind=np.full_like(zero_bytes, END),
+        origin=zero_bytes,
+        start=zeros,
+        length=zeros,
+        packet=zeros,
+        time_ns=zeros,
+        release=zeros,
+        barrier=np.full((len(numbers), 2), NEVER, np.int64),
+    )
+
+
+def _renumbered(table: dict[int, T], new_numbers: dict[int, int]) -> dict[int, T]:
+    """Return a table with the new numbers of its connections, without those that have none."""
+    return {new_numbers[number]: each for number, each in table.items() if number in new_numbers}
