@@ -23,7 +23,7 @@ from dissector.engine.correlation.framer import MAX_FRAME_BYTES
 from dissector.engine.exchanges.exchange import Exchange
 from dissector.engine.exchanges.exchange_facts import is_bulk_worthwhile
 from dissector.engine.reading.capture import Capture, Options, Window
-from dissector.engine.reading.tls_report import unreadable_tls
+from dissector.engine.reading.tls_report import unreadable_tls, without_kafka
 from dissector.engine.tables.column_types import Columns
 from dissector.engine.tables.exchange_table import Exchanges, Ints
 from dissector.engine.tables.frames import Row, RowBatch, TablePart
@@ -307,29 +307,13 @@ class Source:
                 if self.is_live or "-" in self.capture.paths or sys.stdout.isatty():
                     sys.stdout.flush()
                 progress.show()
-        if not self.capture.options.stop.is_requested:
-            self._explain_no_kafka()
-
-    def _explain_no_kafka(self) -> None:
-        """Report on stderr why a capture without Kafka, or with TLS only, produced no output."""
         reading = self.capture.reading
-        if reading is None or not reading.packets:
-            return
-        if message := self.unreadable:
-            if not self.reports_unreadable:
-                print(f"kafkashark: {message}", file=sys.stderr)
-            return
-        protocols = [connection.speaks for connection in reading.correlator]
-        if "kafka" in protocols or not self.explains_no_kafka:
-            return
-        message = f"no Kafka in {reading.packets:,} packets and {len(protocols):,} TCP connections"
-        ports = " on the ports of --port" if self.capture.options.ports else ""
-        print(f"kafkashark: {message}{ports}", file=sys.stderr)
-
-    @property
-    def unreadable(self) -> str:
-        """Why no connection of a capture that was read could be read, if all is TLS; or empty."""
-        return "" if self.capture.reading is None else unreadable_tls(self.capture.reading)
+        if reading is not None and not self.capture.options.stop.is_requested:
+            explanation = "" if self.reports_unreadable else unreadable_tls(reading)
+            if not explanation and self.explains_no_kafka:
+                explanation = without_kafka(reading)
+            if explanation:
+                print(f"kafkashark: {explanation}", file=sys.stderr)
 
     def _report_problem(self, name: str, problem: Problem) -> None:
         self.problems += 1

@@ -7,9 +7,10 @@ part stay as marked ids: `finalize` replaces both when all parts are known.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -25,6 +26,7 @@ from dissector.engine.reading.connection_rows import connection_rows
 from dissector.engine.tables.frames import exchange_schema, frame, part_frames, record_schema
 from dissector.protocol.context import current, iterate_under
 from dissector.protocol.definitions.schemas import Schemas
+from dissector.tls.key_log import KeyLog
 from pipeline.tables.message_table import message_frame
 from pipeline.tables.problem_rows import file_problems, limit_problems, message_problems
 from pipeline.tables.shared_facts import DeferredNames, broker_facts
@@ -78,6 +80,18 @@ class TableOptions:
             schemas=self.schemas,
             keylogs=self.keylogs,
         )
+
+
+def found_keylogs(names: Iterable[str]) -> tuple[str, ...]:
+    """
+    Return the whole paths of key logs, which tasks read: no task gets their secrets from Spark.
+
+    Raises:
+        CaptureError: One can't be read.
+    """
+    paths = tuple(str(Path(name).absolute()) for name in names)
+    KeyLog(paths)
+    return paths
 
 
 class TableBuilder:

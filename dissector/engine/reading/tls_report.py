@@ -1,4 +1,4 @@
-"""What is reported about the TLS connections of a capture."""
+"""What is reported about TLS connections, and about captures in which no Kafka was found."""
 
 from __future__ import annotations
 
@@ -48,3 +48,14 @@ def unreadable_tls(reading: Reading) -> str:
     why = "--keylog" if reason is Reason.NO_KEY_LOG else reason.value
     plural = "s" * (count != 1)
     return f"{count:,} TLS connection{plural}, none readable: {why}"
+
+
+def without_kafka(reading: Reading) -> str:
+    """Return what a capture without Kafka has instead; empty if it has some, or no packet."""
+    protocols = [connection.speaks for connection in reading.correlator]
+    if not reading.packets or "kafka" in protocols:
+        return ""
+    message = f"no Kafka in {reading.packets:,} packets and {len(protocols):,} TCP connections"
+    ports = " on the ports of --port" if reading.options.ports else ""
+    tls = protocols.count("tls")
+    return message + ports + (f"; {tls:,} of these are encrypted (TLS)" if tls else "")
