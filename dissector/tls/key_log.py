@@ -104,6 +104,12 @@ class KeyLog:
             self._read(name, is_first=False)
         return self.generation != before
 
+    def end(self) -> None:
+        """Read what is left: nothing is appended any more."""
+        if self.follow:
+            self.follow = False
+            self.refresh()
+
     def add(self, content: bytes) -> None:
         """Add the content of a whole key log, such as that of a Decryption Secrets Block."""
         for line in re.split(rb"[\r\n]+", content):
@@ -156,13 +162,23 @@ class KeyLog:
                     file.seek(self._files[name])
                     if len(chunk) < _READ_BYTES:
                         break
-                if not self.follow:
-                    # A complete last line may lack its newline; half of one is skipped.
-                    file.seek(self._files[name])
-                    self._add_line(file.read(_MAX_LINE_BYTES), is_last=True)
+                # A complete last line may lack its newline; half of one is skipped.
+                file.seek(self._files[name])
+                last = file.read(_MAX_LINE_BYTES)
+                if not self.follow or self._is_whole(last):
+                    self._add_line(last, is_last=True)
         except OSError as error:
             if is_first:
                 raise CaptureError(name, f"key log: {error.strerror or error}") from None
+
+    def _is_whole(self, line: bytes) -> bool:
+        """Return whether a line without a newline is as long as others of its connection."""
+        words = line.decode("latin-1").split()
+        try:
+            known = self._secrets[bytes.fromhex(words[1])]
+        except (IndexError, KeyError, ValueError):
+            return False
+        return len(words) == 3 and len(words[2]) in {2 * len(each) for each in known.values()}
 
     def _add_line(self, raw: bytes, is_last: bool = False) -> None:
         line = raw.decode("latin-1").strip()

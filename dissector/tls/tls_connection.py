@@ -111,6 +111,7 @@ class TlsConnection:
     def finish(self) -> list[Plaintext]:
         """Process what waits, at the end of the capture."""
         for stream in self._streams:
+            self._try_again(stream)
             if stream.mode == BLOCKED:
                 self.give_up_waiting(stream)
         return [*self._output(self._streams[0]), *self._output(self._streams[1])]
@@ -151,8 +152,7 @@ class TlsConnection:
             resyncs=self._finder.resyncs,
         )
 
-    # What streams need: see `Owner`.
-
+    # What streams need (`Owner`):
     def take(self, stream: RecordStream, kind: int, content: bytes, is_protected: bool) -> bool:
         """Process the content of a record that is no data; return False if it has to wait."""
         if kind == HANDSHAKE_RECORD:

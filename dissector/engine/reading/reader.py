@@ -206,6 +206,7 @@ class Reading:
         yield self._window(self.correlator.finish(numbers))
 
     def _finish(self) -> Iterator[Window]:
+        self.keys.end()
         *windows, last = self.end_connections()
         yield from (each for each in windows if len(each.exchanges))
         yield last
