@@ -19,7 +19,7 @@ def main() -> None:
             messages.rows(),
             batches.rows(),
             records.rows(),
-            tls.rows(),
+            tls.rows(Path(folder)),
             captures.rows(Path(folder)),
             damaged.rows(Path(folder)),
             replay.rows(Path(folder)),

@@ -6,14 +6,16 @@ import struct
 import time
 from collections.abc import Iterator
 from functools import partial
+from pathlib import Path
 
 from cryptography.hazmat.primitives.ciphers.aead import AESCCM, AESGCM, ChaCha20Poly1305
 
-from benchmarks.timing import Row, call_us
+from benchmarks.timing import KAFKASHARK, Row, call_us, process
 from dissector.tls.cipher_suites import SUITES, CipherSuite
 from dissector.tls.key_log import KeyLog
 from dissector.tls.key_schedule import expand_label
 from dissector.tls.tls_connection import TlsConnection
+from tools.record.steady import write
 
 LARGE_BYTES, SMALL_BYTES = 16_384, 300
 SEGMENT_BYTES = 1448
@@ -31,14 +33,34 @@ FAR_TARGET_S = 10.0
 _RANDOM = b"r" * 32
 
 
-def rows() -> Iterator[Row]:
-    """Time decryption and search."""
+PACKETS = 250_000
+PAIRS_TARGET = 1 / 2.5
+"""Time of `pairs` in plain, divided by that on the same traffic in TLS."""
+
+
+def rows(folder: Path) -> Iterator[Row]:
+    """Time decryption and search, and a command on TLS against the same traffic in plain."""
+    yield _pairs(folder)
     for number in (0x1301, 0x1302, 0x1303):
         suite = SUITES[number]
         yield _decryption(suite, LARGE_BYTES, LARGE_TARGET / LARGE_BYTES)
         yield _decryption(suite, SMALL_BYTES, SMALL_TARGET)
     for number in (0x1302, 0x1304, 0x1303):
         yield _search(SUITES[number])
+
+
+def _pairs(folder: Path) -> Row:
+    plain, encrypted, keylog = (folder / name for name in ("plain.pcap", "tls.pcap", "tls.keylog"))
+    write(plain, PACKETS)
+    write(encrypted, PACKETS, keylog=keylog)
+    output = str(folder / "pairs.ndjson")
+    runs = [
+        process((*KAFKASHARK, "pairs", str(capture), "-T", "ndjson", "-o", output, *options))
+        for capture, options in ((plain, ()), (encrypted, ("--keylog", str(keylog))))
+    ]
+    figures = f"{runs[1].cpu_s:.2f} s against {runs[0].cpu_s:.2f} s"
+    ratio = runs[0].cpu_s / runs[1].cpu_s
+    return Row("pairs -T ndjson, TLS 1.3, processor", "in plain", ratio, figures, PAIRS_TARGET)
 
 
 def _decryption(suite: CipherSuite, size: int, target: float) -> Row:
