@@ -116,9 +116,10 @@ class TlsConnection:
                 self.give_up_waiting(stream)
         return [*self._output(self._streams[0]), *self._output(self._streams[1])]
 
-    def barrier(self, side: int) -> int | None:
-        """Return the lowest packet whose bytes wait for the other side, or for keys; None: none."""
-        return self._streams[side].oldest_packet
+    def barriers(self) -> tuple[int | None, int | None] | None:
+        """Return of each side the lowest packet whose bytes wait for the other one, or for keys."""
+        first, second = self._streams
+        return (first.oldest_packet, second.oldest_packet) if first.mode or second.mode else None
 
     @property
     def is_settled(self) -> bool:
@@ -152,7 +153,6 @@ class TlsConnection:
             resyncs=self._finder.resyncs,
         )
 
-    # What streams need (`Owner`):
     def take(self, stream: RecordStream, kind: int, content: bytes, is_protected: bool) -> bool:
         """Process the content of a record that is no data; return False if it has to wait."""
         if kind == HANDSHAKE_RECORD:

@@ -32,6 +32,24 @@ _CLIENT_RANDOM = slice(11, 43)
 """Where the random of a ClientHello is in the first record. Source: RFC 8446, 4.1.2 and 5.1."""
 
 
+_COLUMNS = [each.name for each in fields(Chunks) if each.name not in ("data", "carry_over")]
+
+
+class _TcpRow(NamedTuple):
+    """A row of TCP: columns of `Chunks`."""
+
+    connection: int
+    side: int
+    kind: int
+    origin: int
+    start: int
+    length: int
+    packet: int
+    time_ns: int
+    first_barrier: int
+    second_barrier: int
+
+
 class _Row(NamedTuple):
     """A row of plaintext; the other columns are those of the row that released it."""
 
@@ -42,6 +60,8 @@ class _Row(NamedTuple):
     length: int
     packet: int
     time_ns: int
+    first_barrier: int = NEVER
+    second_barrier: int = NEVER
 
 
 class TlsDecryption:
@@ -155,105 +175,100 @@ class TlsDecryption:
         """Replace rows of TLS connections by their plaintext, where there is any."""
         self._plain = bytearray()
         made: dict[int, list[_Row]] = {}
-        barriers: dict[int, tuple[int, int]] = {}
-        numbers = chunks.connection[rows].tolist()
         encrypted: dict[int, list[int]] = {}
-        for row, number in zip(rows.tolist(), numbers, strict=True):
-            plain = [self._row_of(each) for each in self._feed(number, chunks, row)]
+        arrays = chunks.data.data, chunks.carry_over.data
+        for at, row in zip(rows.tolist(), _tcp_rows(chunks, rows), strict=True):
+            number = row.connection
+            content = arrays[row.origin][row.start : row.start + row.length]
+            plain = list(map(self._row_of, self._feed(row, content)))
             if number not in self._decrypted:
                 if not plain:
-                    encrypted.setdefault(number, []).append(row)
+                    encrypted.setdefault(number, []).append(at)
                     if self._connections[number].is_settled:
                         self._recognition.let_pass(number)
                     continue
                 self._decrypted.add(number)
                 self.begun.append(number)
                 made.update((each, []) for each in encrypted.pop(number, ()))
-            barriers[row] = self._barrier(number, chunks, row)
-            made[row] = self._with_row(number, chunks, row, plain, barriers[row])
+            made[at] = self._with_row(row, plain)
         if is_end:
-            made = {row: made.get(row, [])[:-1] for row in rows.tolist()}
-        return self._joined(chunks, made, barriers) if made else chunks
+            made = {at: made.get(at, [])[:-1] for at in rows.tolist()}
+        return self._joined(chunks, made) if made else chunks
 
-    def _feed(self, number: int, chunks: Chunks, row: int) -> list[Plaintext]:
+    def _feed(self, row: _TcpRow, content: memoryview) -> list[Plaintext]:
         """Pass a row to its connection."""
+        number = row.connection
         connection = self._connections[number]
-        kind, side = int(chunks.kind[row]), int(chunks.side[row])
-        time_ns, packet = int(chunks.time_ns[row]), int(chunks.packet[row])
-        if kind == DATA:
+        if row.kind == DATA:
             plain = []
             for piece in self._recognition.pieces_before(number):
                 plain += connection.feed(*piece)
-            plain += connection.feed(side, bytes_of(chunks, row), time_ns, packet)
-        elif kind == GAP:
-            plain = connection.gap(side, int(chunks.length[row]), time_ns, packet)
+            plain += connection.feed(row.side, bytes(content), row.time_ns, row.packet)
+        elif row.kind == GAP:
+            plain = connection.gap(row.side, row.length, row.time_ns, row.packet)
         else:
             plain = connection.finish()
-        waiting = tuple(connection.barrier(each) for each in (0, 1))
-        if waiting == (None, None):
-            self._barriers.pop(number, None)
-        else:
+        waiting = connection.barriers()
+        if waiting is not None:
             first, second = (NEVER if each is None else each for each in waiting)
             self._barriers[number] = first, second
+        elif number in self._barriers:
+            del self._barriers[number]
         return plain
 
     def _row_of(self, plain: Plaintext) -> _Row:
+        side, data, length, time_ns, packet = plain
+        if data is None:
+            length = UNKNOWN_GAP_BYTES if length is None else length
+            return _Row(side, GAP, IN_WINDOW, 0, length, packet, time_ns)
         start = len(self._plain)
-        if plain.data is None:
-            length = UNKNOWN_GAP_BYTES if plain.length is None else plain.length
-            return _Row(plain.side, GAP, IN_WINDOW, 0, length, plain.packet, plain.time_ns)
-        self._plain += plain.data
-        length = len(plain.data)
-        return _Row(plain.side, DATA, IN_CARRY_OVER, start, length, plain.packet, plain.time_ns)
+        self._plain += data
+        return _Row(side, DATA, IN_CARRY_OVER, start, len(data), packet, time_ns)
 
-    def _barrier(self, number: int, chunks: Chunks, row: int) -> tuple[int, int]:
-        """Return the barriers after a row: what waits behind holes, and what waits here."""
-        first, second = self._barriers.get(number, _NO_BARRIER)
-        of_row = chunks.barrier[row]
-        return min(first, int(of_row[0])), min(second, int(of_row[1]))
-
-    def _with_row(
-        self, number: int, chunks: Chunks, row: int, plain: list[_Row], barrier: tuple[int, int]
-    ) -> list[_Row]:
-        """Return the rows that replace one: its plaintext, and itself where it says more."""
-        kind = int(chunks.kind[row])
-        is_barrier_new = self._emitted.get(number, _NO_BARRIER) != barrier
-        self._emitted[number] = barrier
-        if kind == END or (is_barrier_new and not plain):
-            side, packet, time_ns = (
-                int(column[row]) for column in (chunks.side, chunks.packet, chunks.time_ns)
-            )
-            kept = END if kind == END else DATA
-            return [*plain, _Row(side, kept, IN_WINDOW, 0, 0, packet, time_ns)]
+    def _with_row(self, row: _TcpRow, plain: list[_Row]) -> list[_Row]:
+        """Return what replaces a row: its plaintext, and itself where it says more."""
+        barrier = row.first_barrier, row.second_barrier
+        if row.connection in self._barriers:
+            first, second = self._barriers[row.connection]
+            barrier = min(first, barrier[0]), min(second, barrier[1])
+        is_new = self._emitted.get(row.connection, _NO_BARRIER) != barrier
+        if is_new:
+            self._emitted[row.connection] = barrier
+        if row.kind == END or (is_new and not plain):
+            kind = END if row.kind == END else DATA
+            plain = [*plain, _Row(row.side, kind, IN_WINDOW, 0, 0, row.packet, row.time_ns)]
+        if barrier != _NO_BARRIER:
+            return [
+                each._replace(first_barrier=barrier[0], second_barrier=barrier[1]) for each in plain
+            ]
         return plain
 
-    def _joined(
-        self, chunks: Chunks, made: dict[int, list[_Row]], barriers: dict[int, tuple[int, int]]
-    ) -> Chunks:
+    def _joined(self, chunks: Chunks, made: dict[int, list[_Row]]) -> Chunks:
         """Return the chunks with rows replaced by others."""
         counts = np.ones(len(chunks), np.int64)
         replaced = np.fromiter(sorted(made), np.int64, len(made))
         counts[replaced] = [len(made[row]) for row in replaced.tolist()]
         source = np.repeat(np.arange(len(chunks)), counts)
-        columns = {
-            each.name: getattr(chunks, each.name)[source]
-            for each in fields(Chunks)
-            if each.name not in ("data", "carry_over")
-        }
         is_replaced = np.zeros(len(chunks), bool)
         is_replaced[replaced] = True
         targets = np.flatnonzero(is_replaced[source])
-        new_rows = [each for row in replaced.tolist() for each in made[row]]
-        for name, values in zip(_Row._fields, zip(*new_rows, strict=True), strict=False):
-            columns[name][targets] = values
-        for row in (row for row in replaced.tolist() if made[row]):
-            first = int(np.searchsorted(source, row))
-            columns["barrier"][first : first + len(made[row])] = barriers[row]
-        offset = len(chunks.carry_over)
-        is_plain = targets[(columns["origin"][targets] == IN_CARRY_OVER)]
-        columns["start"][is_plain] += offset
+        new_rows = np.array(
+            [each for row in replaced.tolist() for each in made[row]], np.int64
+        ).reshape(-1, len(_Row._fields))
+        columns = {name: getattr(chunks, name)[source] for name in _COLUMNS}
+        for name, values in zip(_Row._fields, new_rows.T, strict=True):
+            if name in columns:
+                columns[name][targets] = values
+        columns["barrier"][targets] = new_rows[:, -2:]
+        columns["start"][targets] += (new_rows[:, 2] == IN_CARRY_OVER) * len(chunks.carry_over)
         carry_over = np.concatenate((chunks.carry_over, np.frombuffer(self._plain, np.uint8)))
         return replace(chunks, carry_over=carry_over, **columns)
+
+
+def _tcp_rows(chunks: Chunks, rows: Ints) -> Iterator[_TcpRow]:
+    """Yield rows of chunks."""
+    columns = (getattr(chunks, name)[rows].tolist() for name in _TcpRow._fields[:-2])
+    return map(_TcpRow._make, zip(*columns, *chunks.barrier[rows].T.tolist(), strict=True))
 
 
 def _ends(numbers: list[int]) -> Chunks:
