@@ -174,7 +174,10 @@ class RecordStream:
         self._pieces.append((data, time_ns, packet))
         self._held += len(data)
         if self._held >= self._need:
-            self._drain()
+            if self.mode == SYNC:
+                self._read_records(self._joined())
+            if self._held >= self._need:
+                self._drain()
 
     def lose(self, length: int | None, time_ns: int, packet: int) -> None:
         """Take note that bytes are missing; None: nobody knows how many."""

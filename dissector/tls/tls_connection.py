@@ -208,8 +208,9 @@ class TlsConnection:
         other = self._streams[1 - stream.side]
         if other.mode == BLOCKED and not self._must_wait(other):
             other.resume()
-        out = [*stream.out, *other.out] if other.out else stream.out
-        stream.out, other.out = [], []
+        out, stream.out = stream.out, []
+        if other.out:
+            out, other.out = [*out, *other.out], []
         return out
 
     def _must_wait(self, stream: RecordStream) -> bool:

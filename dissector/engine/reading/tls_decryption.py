@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import fields, replace
-from typing import Any, NamedTuple, TypeVar
+from itertools import chain
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -34,34 +35,11 @@ _CLIENT_RANDOM = slice(11, 43)
 
 _COLUMNS = [each.name for each in fields(Chunks) if each.name not in ("data", "carry_over")]
 
-
-class _TcpRow(NamedTuple):
-    """A row of TCP: columns of `Chunks`."""
-
-    connection: int
-    side: int
-    kind: int
-    origin: int
-    start: int
-    length: int
-    packet: int
-    time_ns: int
-    first_barrier: int
-    second_barrier: int
-
-
-class _Row(NamedTuple):
-    """A row of plaintext; the other columns are those of the row that released it."""
-
-    side: int
-    kind: int
-    origin: int
-    start: int
-    length: int
-    packet: int
-    time_ns: int
-    first_barrier: int = NEVER
-    second_barrier: int = NEVER
+_MADE_COLUMNS = ("kind", "origin", "start", "length", "side", "packet", "time_ns")
+"""
+Columns of rows of plaintext, which the two barriers follow; the others are those of the row that
+released it.
+"""
 
 
 class TlsDecryption:
@@ -98,7 +76,6 @@ class TlsDecryption:
         self._decrypted: set[int] = set()
         self._barriers: dict[int, tuple[int, int]] = {}
         self._emitted: dict[int, tuple[int, int]] = {}
-        self._plain = bytearray()
         self.attach(keys, read_secrets)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -173,102 +150,97 @@ class TlsDecryption:
 
     def _decrypt(self, chunks: Chunks, rows: Ints, *, is_end: bool = False) -> Chunks:
         """Replace rows of TLS connections by their plaintext, where there is any."""
-        self._plain = bytearray()
-        made: dict[int, list[_Row]] = {}
+        content, made = bytearray(), list[tuple[int, ...]]()
+        counts = np.ones(len(chunks), np.int64)
         encrypted: dict[int, list[int]] = {}
-        arrays = chunks.data.data, chunks.carry_over.data
-        for at, row in zip(rows.tolist(), _tcp_rows(chunks, rows), strict=True):
-            number = row.connection
-            content = arrays[row.origin][row.start : row.start + row.length]
-            plain = list(map(self._row_of, self._feed(row, content)))
-            if number not in self._decrypted:
+        emitted, decrypted = 0, self._decrypted
+        numbers, kinds = chunks.connection[rows].tolist(), chunks.kind[rows].tolist()
+        barriers = zip(*chunks.barrier[rows].T.tolist(), strict=True)
+        lines = zip(rows.tolist(), numbers, kinds, self._fed(chunks, rows), barriers, strict=True)
+        for row, number, kind, plain, barrier in lines:
+            if number not in decrypted:
                 if not plain:
-                    encrypted.setdefault(number, []).append(at)
+                    encrypted.setdefault(number, []).append(row)
                     if self._connections[number].is_settled:
                         self._recognition.let_pass(number)
                     continue
-                self._decrypted.add(number)
+                decrypted.add(number)
                 self.begun.append(number)
-                made.update((each, []) for each in encrypted.pop(number, ()))
-            made[at] = self._with_row(row, plain)
+                counts[encrypted.pop(number, [])] = 0
+            if number in self._barriers:
+                first, second = self._barriers[number]
+                barrier = min(first, barrier[0]), min(second, barrier[1])
+            for side, data, length, time_ns, packet in plain:
+                if data is None:
+                    size = UNKNOWN_GAP_BYTES if length is None else length
+                    made.append((GAP, IN_WINDOW, 0, size, side, packet, time_ns, *barrier))
+                else:
+                    start = len(content)
+                    content += data
+                    size = len(data)
+                    made.append((DATA, IN_CARRY_OVER, start, size, side, packet, time_ns, *barrier))
+            is_new = self._emitted.get(number, _NO_BARRIER) != barrier
+            if is_new:
+                self._emitted[number] = barrier
+            if (kind == END and not is_end) or (is_new and not plain and not is_end):
+                own = int(chunks.side[row]), int(chunks.packet[row]), int(chunks.time_ns[row])
+                made.append((END if kind == END else DATA, IN_WINDOW, 0, 0, *own, *barrier))
+            counts[row], emitted = len(made) - emitted, len(made)
+        kept = [each for some in encrypted.values() for each in some]
         if is_end:
-            made = {at: made.get(at, [])[:-1] for at in rows.tolist()}
-        return self._joined(chunks, made) if made else chunks
+            counts[kept] = 0
+        elif len(kept) == len(rows):
+            return chunks
+        return _joined(chunks, rows[~np.isin(rows, kept)], counts, made, content)
 
-    def _feed(self, row: _TcpRow, content: memoryview) -> list[Plaintext]:
-        """Pass a row to its connection."""
-        number = row.connection
-        connection = self._connections[number]
-        if row.kind == DATA:
-            plain = []
-            for piece in self._recognition.pieces_before(number):
-                plain += connection.feed(*piece)
-            plain += connection.feed(row.side, bytes(content), row.time_ns, row.packet)
-        elif row.kind == GAP:
-            plain = connection.gap(row.side, row.length, row.time_ns, row.packet)
-        else:
-            plain = connection.finish()
-        waiting = connection.barriers()
-        if waiting is not None:
-            first, second = (NEVER if each is None else each for each in waiting)
-            self._barriers[number] = first, second
-        elif number in self._barriers:
-            del self._barriers[number]
-        return plain
-
-    def _row_of(self, plain: Plaintext) -> _Row:
-        side, data, length, time_ns, packet = plain
-        if data is None:
-            length = UNKNOWN_GAP_BYTES if length is None else length
-            return _Row(side, GAP, IN_WINDOW, 0, length, packet, time_ns)
-        start = len(self._plain)
-        self._plain += data
-        return _Row(side, DATA, IN_CARRY_OVER, start, len(data), packet, time_ns)
-
-    def _with_row(self, row: _TcpRow, plain: list[_Row]) -> list[_Row]:
-        """Return what replaces a row: its plaintext, and itself where it says more."""
-        barrier = row.first_barrier, row.second_barrier
-        if row.connection in self._barriers:
-            first, second = self._barriers[row.connection]
-            barrier = min(first, barrier[0]), min(second, barrier[1])
-        is_new = self._emitted.get(row.connection, _NO_BARRIER) != barrier
-        if is_new:
-            self._emitted[row.connection] = barrier
-        if row.kind == END or (is_new and not plain):
-            kind = END if row.kind == END else DATA
-            plain = [*plain, _Row(row.side, kind, IN_WINDOW, 0, 0, row.packet, row.time_ns)]
-        if barrier != _NO_BARRIER:
-            return [
-                each._replace(first_barrier=barrier[0], second_barrier=barrier[1]) for each in plain
-            ]
-        return plain
-
-    def _joined(self, chunks: Chunks, made: dict[int, list[_Row]]) -> Chunks:
-        """Return the chunks with rows replaced by others."""
-        counts = np.ones(len(chunks), np.int64)
-        replaced = np.fromiter(sorted(made), np.int64, len(made))
-        counts[replaced] = [len(made[row]) for row in replaced.tolist()]
-        source = np.repeat(np.arange(len(chunks)), counts)
-        is_replaced = np.zeros(len(chunks), bool)
-        is_replaced[replaced] = True
-        targets = np.flatnonzero(is_replaced[source])
-        new_rows = np.array(
-            [each for row in replaced.tolist() for each in made[row]], np.int64
-        ).reshape(-1, len(_Row._fields))
-        columns = {name: getattr(chunks, name)[source] for name in _COLUMNS}
-        for name, values in zip(_Row._fields, new_rows.T, strict=True):
-            if name in columns:
-                columns[name][targets] = values
-        columns["barrier"][targets] = new_rows[:, -2:]
-        columns["start"][targets] += (new_rows[:, 2] == IN_CARRY_OVER) * len(chunks.carry_over)
-        carry_over = np.concatenate((chunks.carry_over, np.frombuffer(self._plain, np.uint8)))
-        return replace(chunks, carry_over=carry_over, **columns)
+    def _fed(self, chunks: Chunks, rows: Ints) -> Iterator[list[Plaintext]]:
+        """Pass rows to their connections, one by one; yield what they release."""
+        names = ("connection", "side", "kind", "origin", "start", "length", "packet", "time_ns")
+        columns = (getattr(chunks, name)[rows].tolist() for name in names)
+        arrays, heads = (chunks.data.data, chunks.carry_over.data), self._recognition.heads
+        for number, side, kind, origin, start, length, packet, time_ns in zip(
+            *columns, strict=True
+        ):
+            connection = self._connections[number]
+            if kind == DATA:
+                content = bytes(arrays[origin][start : start + length])
+                if number in heads:
+                    before = [connection.feed(*piece) for piece in heads.pop(number)]
+                    plain = [*chain.from_iterable(before)]
+                    plain += connection.feed(side, content, time_ns, packet)
+                else:
+                    plain = connection.feed(side, content, time_ns, packet)
+            elif kind == GAP:
+                plain = connection.gap(side, length, time_ns, packet)
+            else:
+                plain = connection.finish()
+            waiting = connection.barriers()
+            if waiting is not None:
+                first, second = (NEVER if each is None else each for each in waiting)
+                self._barriers[number] = first, second
+            elif number in self._barriers:
+                del self._barriers[number]
+            yield plain
 
 
-def _tcp_rows(chunks: Chunks, rows: Ints) -> Iterator[_TcpRow]:
-    """Yield rows of chunks."""
-    columns = (getattr(chunks, name)[rows].tolist() for name in _TcpRow._fields[:-2])
-    return map(_TcpRow._make, zip(*columns, *chunks.barrier[rows].T.tolist(), strict=True))
+def _joined(
+    chunks: Chunks, replaced: Ints, counts: Ints, made: list[tuple[int, ...]], content: bytearray
+) -> Chunks:
+    """Return chunks, of which some rows are replaced by so many made ones, and their content."""
+    width = len(_MADE_COLUMNS) + 2
+    table = np.fromiter(chain.from_iterable(made), np.int64, width * len(made)).reshape(-1, width)
+    source = np.repeat(np.arange(len(chunks)), counts)
+    is_replaced = np.zeros(len(chunks), bool)
+    is_replaced[replaced] = True
+    targets = np.flatnonzero(is_replaced[source])
+    columns = {name: getattr(chunks, name)[source] for name in _COLUMNS}
+    for at, name in enumerate(_MADE_COLUMNS):
+        columns[name][targets] = table[:, at]
+    columns["barrier"][targets] = table[:, len(_MADE_COLUMNS) :]
+    in_carry_over = columns["origin"][targets] == IN_CARRY_OVER
+    columns["start"][targets] += in_carry_over * len(chunks.carry_over)
+    carry_over = np.concatenate((chunks.carry_over, np.frombuffer(content, np.uint8)))
+    return replace(chunks, carry_over=carry_over, **columns)
 
 
 def _ends(numbers: list[int]) -> Chunks:

@@ -32,7 +32,13 @@ Piece = tuple[int, bytes, int, int]
 
 
 class TlsRecognition:
-    """The state of each connection; a fold over the rows of chunks."""
+    """
+    The state of each connection; a fold over the rows of chunks.
+
+    Attributes:
+        heads: What came of connections whose beginning was not captured, while that is open; of new
+            TLS connections, before the row that decided.
+    """
 
     def __init__(self, table: ConnectionTable, ports: frozenset[int]) -> None:
         """Start a capture; connections on other ports than these pass; empty: all are read."""
@@ -40,7 +46,7 @@ class TlsRecognition:
         self._ports = sorted(ports)
         self._states: NDArray[np.int8] = np.zeros(0, np.int8)
         self._seen: NDArray[np.bool_] = np.zeros((0, 2), np.bool_)
-        self._heads: dict[int, list[Piece]] = {}
+        self.heads: dict[int, list[Piece]] = {}
         self._found: dict[int, int] = {}
 
     def feed(self, chunks: Chunks, has_keys: bool) -> dict[int, int]:
@@ -74,10 +80,6 @@ class TlsRecognition:
         later: Ints = rows[rows >= first[chunks.connection[rows]]]
         return later
 
-    def pieces_before(self, number: int) -> list[Piece]:
-        """Return, once, what came of a connection before the row that decided."""
-        return self._heads.pop(number, [])
-
     def let_pass(self, number: int) -> None:
         """Let the rows of a connection pass from the next window on."""
         self._states[number] = PASSES
@@ -86,8 +88,8 @@ class TlsRecognition:
         """Forget all connections but these, in order; each gets its index as its new number."""
         self._states = with_capacity(self._states, int(numbers.max(initial=NONE)) + 1)[numbers]
         self._seen = with_capacity(self._seen, int(numbers.max(initial=NONE)) + 1)[numbers]
-        heads = ((at, self._heads.get(number)) for at, number in enumerate(numbers.tolist()))
-        self._heads = {at: head for at, head in heads if head is not None}
+        heads = ((at, self.heads.get(number)) for at, number in enumerate(numbers.tolist()))
+        self.heads = {at: head for at, head in heads if head is not None}
 
     def _decide(self, chunks: Chunks, rows: Ints, has_keys: bool) -> None:
         """Decide by rows of data of connections that are undecided."""
@@ -104,20 +106,20 @@ class TlsRecognition:
         for each, row in zip(number[begins].tolist(), fresh[begins].tolist(), strict=True):
             self._found.setdefault(each, row)
         is_searched = has_keys & ~columns.syn_seen & is_read
-        self._heads.update(
-            (each, []) for each in number[is_searched].tolist() if each not in self._heads
+        self.heads.update(
+            (each, []) for each in number[is_searched].tolist() if each not in self.heads
         )
         has_both = self._seen[number].all(axis=1)
         self._states[number[~is_read | (has_both & ~is_searched)]] = PASSES
-        if self._heads:
+        if self.heads:
             self._search(chunks, rows)
         self._states[list(self._found)] = TLS
 
     def _search(self, chunks: Chunks, rows: Ints) -> None:
         """Look for chains of records in connections whose beginning was not captured."""
-        for row in rows[np.isin(chunks.connection[rows], list(self._heads))].tolist():
+        for row in rows[np.isin(chunks.connection[rows], list(self.heads))].tolist():
             number = int(chunks.connection[row])
-            head = self._heads.get(number)
+            head = self.heads.get(number)
             if head is None or row >= self._found.get(number, row + 1):
                 continue
             side, content = int(chunks.side[row]), bytes_of(chunks, row)
@@ -126,7 +128,7 @@ class TlsRecognition:
             if has_chain(stream, set(np.cumsum(ends).tolist())):
                 self._found[number] = row
             elif sum(len(each[1]) for each in head) + len(content) > MAX_HEAD_BYTES:
-                del self._heads[number]
+                del self.heads[number]
                 self._states[number] = PASSES
             else:
                 head.append((side, content, int(chunks.time_ns[row]), int(chunks.packet[row])))
