@@ -208,9 +208,8 @@ class TlsConnection:
         other = self._streams[1 - stream.side]
         if other.mode == BLOCKED and not self._must_wait(other):
             other.resume()
-        out, stream.out = stream.out, []
-        if other.out:
-            out, other.out = [*out, *other.out], []
+        out = stream.out + other.out if other.out else stream.out
+        stream.out, other.out = [], other.out and []
         return out
 
     def _must_wait(self, stream: RecordStream) -> bool:

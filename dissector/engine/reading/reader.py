@@ -185,7 +185,10 @@ class Reading:
 
     def _advance(self, windows: Iterable[tuple[Segments, FileProblems]]) -> Iterator[Window]:
         for segments, problems in windows:
-            self._take_secrets()
+            if self._take_secrets() and len(self.decryption):
+                exchanges = self._correlate_plain(self.decryption.try_again())
+                if len(exchanges):
+                    yield self._window(exchanges)
             exchanges = self._correlate(self.streams.feed(segments))
             window = self._window(exchanges, problems)
             if segments.is_live and self.options.live:
@@ -229,12 +232,14 @@ class Reading:
     def _secrets_of_files(self) -> Iterator[bytes]:
         return read_tls_secrets(self.source.paths)
 
-    def _take_secrets(self) -> None:
-        """Add the secrets that the files have brought, and what was appended to the key logs."""
+    def _take_secrets(self) -> bool:
+        """Add the secrets in the files, and of key logs that grow; return whether any came."""
+        before = self.keys.generation
         while self.source.tls_secrets:
             self.keys.add(self.source.tls_secrets.pop(0))
         if self.keys.follow:
             self.keys.refresh()
+        return self.keys.generation != before
 
     def _window(self, exchanges: Exchanges, problems: FileProblems | None = None) -> Window:
         return Window(exchanges, self.low_watermark(), problems or [])

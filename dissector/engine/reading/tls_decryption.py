@@ -120,13 +120,20 @@ class TlsDecryption:
         rows = self._recognition.tls_rows(chunks)
         return self._decrypt(chunks, rows) if len(rows) else chunks
 
+    def try_again(self) -> Chunks:
+        """Return what waited for lines that the key log has now."""
+        self.begun.clear()
+        rows = _empty_rows([each for each in self._barriers for _ in (0, 1)], DATA)
+        rows.side[1::2] = 1
+        return self._decrypt(rows, np.arange(len(rows)), is_artificial=True)
+
     def finish(self, numbers: Ints | None = None) -> Chunks:
         """Return what still waited: the capture has ended, or these connections have."""
         self.begun.clear()
         chosen = self._connections if numbers is None else numbers.tolist()
         waiting = [number for number in chosen if number in self._connections]
-        last = _ends(waiting)
-        return self._decrypt(last, np.arange(len(last)), is_end=True)
+        rows = _empty_rows(waiting, END)
+        return self._decrypt(rows, np.arange(len(rows)), is_artificial=True)
 
     def retain(self, numbers: Ints) -> None:
         """Forget all connections but these, in order; each gets its index as its new number."""
@@ -148,8 +155,15 @@ class TlsDecryption:
                 self._read_secrets = None
         self._connections[number] = TlsConnection(self._keys)
 
-    def _decrypt(self, chunks: Chunks, rows: Ints, *, is_end: bool = False) -> Chunks:
-        """Replace rows of TLS connections by their plaintext, where there is any."""
+    def _decrypt(self, chunks: Chunks, rows: Ints, *, is_artificial: bool = False) -> Chunks:
+        """
+        Replace rows of TLS connections by their plaintext, where there is any.
+
+        Args:
+            chunks: The rows of all connections.
+            rows: Those of TLS connections.
+            is_artificial: Whether no row is of the capture, so that none is kept.
+        """
         content, made = bytearray(), list[tuple[int, ...]]()
         counts = np.ones(len(chunks), np.int64)
         encrypted: dict[int, list[int]] = {}
@@ -180,14 +194,14 @@ class TlsDecryption:
                     size = len(data)
                     made.append((DATA, IN_CARRY_OVER, start, size, side, packet, time_ns, *barrier))
             is_new = self._emitted.get(number, _NO_BARRIER) != barrier
-            if is_new:
+            if is_new and (plain or not is_artificial):
                 self._emitted[number] = barrier
-            if (kind == END and not is_end) or (is_new and not plain and not is_end):
+            if not is_artificial and (kind == END or (is_new and not plain)):
                 own = int(chunks.side[row]), int(chunks.packet[row]), int(chunks.time_ns[row])
                 made.append((END if kind == END else DATA, IN_WINDOW, 0, 0, *own, *barrier))
             counts[row], emitted = len(made) - emitted, len(made)
         kept = [each for some in encrypted.values() for each in some]
-        if is_end:
+        if is_artificial:
             counts[kept] = 0
         elif len(kept) == len(rows):
             return chunks
@@ -243,16 +257,16 @@ def _joined(
     return replace(chunks, carry_over=carry_over, **columns)
 
 
-def _ends(numbers: list[int]) -> Chunks:
-    """Return an end of each connection."""
+def _empty_rows(numbers: list[int], kind: int) -> Chunks:
+    """Return a row without bytes for each of these connections."""
     zeros, zero_bytes = np.zeros(len(numbers), np.int64), np.zeros(len(numbers), np.int8)
     no_bytes = np.zeros(0, np.uint8)
     return Chunks(
         data=no_bytes,
         carry_over=no_bytes,
         connection=np.array(numbers, np.int64),
-        side=zero_bytes,
-        kind=np.full_like(zero_bytes, END),
+        side=zero_bytes.copy(),
+        kind=np.full_like(zero_bytes, kind),
         origin=zero_bytes,
         start=zeros,
         length=zeros,

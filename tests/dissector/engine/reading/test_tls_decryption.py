@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from dissector import Capture, Options
+from dissector.capture.columns import NEVER
 from dissector.engine.reading.connection_rows import connection_rows
 from dissector.engine.reading.reader import PLAINTEXT_BEGINS, Reading
 from dissector.engine.reading.tls_report import unreadable_tls
@@ -242,3 +243,25 @@ def test_a_corpus_capture_read_in_small_windows() -> None:
     )
     assert once == often
     assert len(once) == 19
+
+
+def test_a_key_log_that_grows(tmp_path: Path) -> None:
+    """Its lines come a little later than the packets of a live capture."""
+    wire, growing = Wire(), tmp_path / "growing.log"
+    talk_in_tls(wire, 0)
+    talk_in_tls(wire, 1)
+    growing.write_text("\n".join(TlsWriter(1).lines) + "\n")
+    options = Options(stdin=io.BytesIO(pcap_file(wire.packets)), window_bytes=200)
+    segments = Reading(["-"], options).source.windows()
+    reading = Reading(["-"], Options(live=True, keylogs=(str(growing),)))
+    found = []
+    for number, window in enumerate(segments):
+        if number == 8:
+            with growing.open("a") as file:
+                file.write("\n".join(TlsWriter(0).lines))
+        before = reading.low_watermark()
+        found.append((before, sum(len(each.exchanges) for each in reading.advance([window]))))
+    # The first connection has no packet behind its lines, and needs none.
+    assert found[8][1] == 1
+    assert [before < NEVER for before, _ in found[4:10]] == [True] * 5 + [False]
+    assert sum(count for _, count in found) == 2
