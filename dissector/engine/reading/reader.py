@@ -24,7 +24,12 @@ from dissector.engine.exchanges.exchange_facts import WindowSummary
 from dissector.engine.exchanges.fact_columns import ExchangeSummaries
 from dissector.engine.facts.topic_table import TopicNames
 from dissector.engine.reading.prefetch import map_in_threads, prefetch
-from dissector.engine.reading.segment_source import FileProblems, FileSource, SegmentSource
+from dissector.engine.reading.segment_source import (
+    FileProblems,
+    FileSource,
+    SegmentSource,
+    TlsSecrets,
+)
 from dissector.engine.reading.tls_decryption import TlsDecryption
 from dissector.engine.tables.column_types import Coded
 from dissector.engine.tables.exchange_table import NONE, Exchanges, Ints
@@ -229,8 +234,8 @@ class Reading:
         """Return the first packet whose messages may still come."""
         return min(self.correlator.low_watermark(), self.decryption.low_watermark())
 
-    def _secrets_of_files(self) -> Iterator[bytes]:
-        return read_tls_secrets(self.source.paths)
+    def _secrets_of_files(self) -> TlsSecrets:
+        return list(read_tls_secrets(self.source.paths))
 
     def _take_secrets(self) -> bool:
         """Add the secrets in the files, and of key logs that grow; return whether any came."""

@@ -45,6 +45,10 @@ class SegmentSource(Protocol):
     passed_over: dict[str, int]
     tls_secrets: TlsSecrets
 
+    @property
+    def paths(self) -> Sequence[str]:
+        """Names of the files, as far as they are known."""
+
     def windows(self) -> Iterator[tuple[Segments, FileProblems]]:
         """Yield the segments, and the problems of the files."""
 
