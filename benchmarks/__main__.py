@@ -7,7 +7,7 @@ import platform
 import tempfile
 from pathlib import Path
 
-from benchmarks import batches, captures, damaged, messages, pipeline, records, replay
+from benchmarks import batches, captures, damaged, messages, pipeline, records, replay, tls
 
 
 def main() -> None:
@@ -19,6 +19,7 @@ def main() -> None:
             messages.rows(),
             batches.rows(),
             records.rows(),
+            tls.rows(Path(folder)),
             captures.rows(Path(folder)),
             damaged.rows(Path(folder)),
             replay.rows(Path(folder)),

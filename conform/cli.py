@@ -77,6 +77,7 @@ def conform(
     ] = 1,
     ports: options.Ports = None,
     max_frame_bytes: options.MaxFrame = options.MAX_FRAME,
+    keylogs: options.KeyLogs = None,
     schemas: options.Schemas = None,
     jobs: options.Jobs = None,
     target: Annotated[
@@ -149,7 +150,8 @@ def conform(
         )
     if not captures:
         raise UsageError("nothing to check: CAPTURE..., --target HOST:PORT or --list is missing")
-    source = options.source(captures, None, ports, max_frame_bytes, output, jobs)
+    source = options.source(captures, None, ports, max_frame_bytes, output, jobs, keylogs=keylogs)
+    source.reports_unreadable = True
     verdict = judge_windows(rules, source.capture, source.each_window(), timed=form == "junit")
     subject = captures[0] if len(captures) == 1 else f"{len(captures)} captures"
     return _write_verdict(verdict, subject, output_options, source.capture.reading)

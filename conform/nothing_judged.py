@@ -7,6 +7,7 @@ from collections import Counter
 from conform.registry.verdict import Verdict
 from dissector.engine.reading.reader import Reading
 from dissector.engine.reading.statistics import health
+from dissector.engine.reading.tls_report import unreadable_tls
 
 
 def nothing_judged_reason(verdict: Verdict, reading: Reading | None) -> str:
@@ -39,10 +40,7 @@ def _no_kafka_reason(reading: Reading) -> str:
         return ""
     if not count:
         return "the capture has no TCP connection"
-    if health_report["tls_connections"]:
-        return (
-            f"{health_report['tls_connections']} of {count} TCP connections are encrypted (TLS), "
-            "and no other speaks Kafka"
-        )
+    if message := unreadable_tls(reading):
+        return message
     ports = ", ".join(map(str, sorted(reading.options.ports)))
     return f"none of {count} TCP connections speaks Kafka" + f" on port {ports}" * bool(ports)

@@ -86,6 +86,7 @@ def open_capture(
     max_frame_bytes: int = MAX_FRAME_BYTES,
     stdin: BinaryIO | None = None,
     schemas: Schemas | Iterable[str | Path] | None = None,
+    keylogs: Iterable[str | Path] = (),
 ) -> Capture:
     """
     Return a capture; its files are opened when it is read.
@@ -98,16 +99,19 @@ def open_capture(
         stdin: What `-` reads instead of the process's standard input.
         schemas: Message definitions that override the built-in declarations: `Schemas.of(...)`, or
             names of Kafka's JARs and folders of JSON files.
+        keylogs: Files with the secrets of TLS connections (NSS key log, RFC 9850).
 
     Raises:
-        UsageError: A capture is not a file name, `ports` is not a collection, or `schemas` holds no
-            definitions.
+        UsageError: A capture is not a file name, `ports` or `keylogs` is not a collection, or
+            `schemas` holds no definitions.
     """
     for each in captures:
         if not isinstance(each, str | os.PathLike):
             raise UsageError(_explain_bad_name(each))
     if isinstance(ports, str | int):
         raise UsageError(f"ports takes several numbers: ports=[{ports}]")
+    if isinstance(keylogs, str | os.PathLike):
+        raise UsageError(f"keylogs takes several names: keylogs=[{str(keylogs)!r}]")
     return Capture(
         captures,
         Options(
@@ -115,6 +119,7 @@ def open_capture(
             max_frame_bytes=max_frame_bytes,
             stdin=stdin,
             schemas=Schemas.given(schemas),
+            keylogs=tuple(map(str, keylogs)),
         ),
     )
 
@@ -132,6 +137,7 @@ def dissect(
     *captures: str | Path,
     ports: Iterable[int] = (),
     schemas: Schemas | Iterable[str | Path] | None = None,
+    keylogs: Iterable[str | Path] = (),
 ) -> Iterator[Exchange]:
     """
     Yield the exchanges of a capture in the order in which they end.
@@ -139,4 +145,4 @@ def dissect(
     Raises:
         CaptureError: A file can't be opened, or is not a capture.
     """
-    return iter(open_capture(*captures, ports=ports, schemas=schemas))
+    return iter(open_capture(*captures, ports=ports, schemas=schemas, keylogs=keylogs))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dissector.cli.options import MAX_FRAME, MaxFrame, Ports, Schemas, ShowSecrets
+from dissector.cli.options import MAX_FRAME, KeyLogs, MaxFrame, Ports, Schemas, ShowSecrets
 from dissector.errors import UsageError
 
 if TYPE_CHECKING:
@@ -90,6 +90,7 @@ def pipeline(
     ] = False,
     ports: Ports = None,
     max_frame_bytes: MaxFrame = MAX_FRAME,
+    keylogs: KeyLogs = None,
     schemas: Schemas = None,
     show_secrets: ShowSecrets = False,
 ) -> None:
@@ -103,7 +104,7 @@ def pipeline(
         import pyspark  # noqa: F401  (a missing Spark is a usage error)
     except ImportError:
         raise UsageError("Spark is not installed: pip install 'kafkashark[spark]'") from None
-    options = _table_options(tables, fields, ports, max_frame_bytes, show_secrets)
+    options = _table_options(tables, fields, ports, max_frame_bytes, show_secrets, keylogs)
     from pipeline.jobs.job import Request, check_request, make_tables
     from pipeline.jobs.job_progress import Progress
     from pipeline.jobs.session import has_reader, open_session
@@ -151,8 +152,9 @@ def _table_options(
     ports: list[int] | None,
     max_frame_bytes: int,
     show_secrets: bool,
+    keylogs: list[str] | None,
 ) -> TableOptions:
-    from pipeline.tables.table_builder import TableOptions
+    from pipeline.tables.table_builder import TableOptions, found_keylogs
     from pipeline.tables.table_schemas import SCHEMAS
 
     named = frozenset(tables.split(","))
@@ -164,6 +166,7 @@ def _table_options(
         ports=frozenset(ports or ()),
         max_frame_bytes=max_frame_bytes,
         show_secrets=show_secrets,
+        keylogs=found_keylogs(keylogs or ()),
     )
 
 

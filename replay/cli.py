@@ -183,6 +183,15 @@ def replay(
             "--port", metavar="N", min=1, max=65535, help="A Kafka port, as for the other commands."
         ),
     ] = None,
+    keylogs: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--keylog",
+            metavar="FILE",
+            help="TLS key log of the captured connections. May be given more than once.",
+            show_default=False,
+        ),
+    ] = None,
     schemas: Annotated[
         list[str] | None,
         typer.Option(
@@ -250,7 +259,13 @@ def replay(
         criteria=Criteria.of(fail_on or (), DifferenceBaseline.of(accept, upgrade)),
         show_payloads=show_payloads,
     )
-    with Plan.of(*captures, filter=filter_text, allow=allow or (), ports=ports or ()) as plan:
+    with Plan.of(
+        *captures,
+        filter=filter_text,
+        allow=allow or (),
+        ports=ports or (),
+        keylogs=keylogs or (),
+    ) as plan:
         for problem in plan.problems:
             _warn(problem)
         for topic in (each for each in setting.topic_map if each not in plan.topics):
@@ -320,6 +335,9 @@ def _dry_run(plan: Plan, setting: TargetSettings) -> int:
     from replay.run.dry_run import dry_run_lines, target_lines
 
     _print(dry_run_lines(plan, setting))
+    if plan.unreadable:
+        _warn(plan.unreadable)
+        return EXIT_ERROR
     if setting.to:
         _print(target_lines(plan, setting))
     return 0

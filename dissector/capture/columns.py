@@ -52,6 +52,7 @@ class Packets:
         base: Offset of `data` in the (decompressed) file.
         is_live: Whether the packets come from a pipe that may deliver more at any time.
         file_bytes: Bytes read so far of all files, as stored (compressed or not).
+        tls_secrets: TLS key logs in the files, whose secrets no output shows.
     """
 
     data: Bytes
@@ -66,6 +67,7 @@ class Packets:
     base: int = 0
     is_live: bool = False
     file_bytes: int = 0
+    tls_secrets: list[bytes] = field(default_factory=list, repr=False)
 
     def __len__(self) -> int:
         return len(self.start)

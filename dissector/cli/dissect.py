@@ -57,6 +57,7 @@ def dissect(
     output: options.Output = None,
     ports: options.Ports = None,
     max_frame_bytes: options.MaxFrame = options.MAX_FRAME,
+    keylogs: options.KeyLogs = None,
     schemas: options.Schemas = None,
     jobs: options.Jobs = None,
     show_secrets: options.ShowSecrets = False,
@@ -73,7 +74,9 @@ def dissect(
         raise UsageError("-V and -x go with -T text")
     check_parquet(form, output)
     names = _names(fields or [])
-    source = options.source(captures, filter_text, ports, max_frame_bytes, output, jobs)
+    source = options.source(
+        captures, filter_text, ports, max_frame_bytes, output, jobs, keylogs=keylogs
+    )
     source.explains_no_kafka = True
     if form == "parquet":
         _write_fields(source, output, show_secrets)

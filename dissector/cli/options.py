@@ -23,6 +23,7 @@ from dissector.engine.correlation.framer import MAX_FRAME_BYTES
 from dissector.engine.exchanges.exchange import Exchange
 from dissector.engine.exchanges.exchange_facts import is_bulk_worthwhile
 from dissector.engine.reading.capture import Capture, Options, Window
+from dissector.engine.reading.tls_report import unreadable_tls, without_kafka
 from dissector.engine.tables.column_types import Columns
 from dissector.engine.tables.exchange_table import Exchanges, Ints
 from dissector.engine.tables.frames import Row, RowBatch, TablePart
@@ -128,6 +129,16 @@ Schemas = Annotated[
         show_default=False,
     ),
 ]
+KeyLogs = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--keylog",
+        metavar="FILE",
+        help="TLS key log (NSS key log, RFC 9850). May be given more than once; secrets inside "
+        "pcapng files are used without it.",
+        show_default=False,
+    ),
+]
 MAX_FRAME = MAX_FRAME_BYTES
 
 
@@ -144,6 +155,7 @@ class Source:
         record_filter: Selects records of these exchanges.
         explains_no_kafka: Whether to report on stderr that the capture has no Kafka, for commands
             that would print nothing else.
+        reports_unreadable: Whether the command itself reports that all is encrypted.
     """
 
     capture: Capture
@@ -152,6 +164,7 @@ class Source:
     low_watermark: int = 0
     record_filter: Filter | None = None
     explains_no_kafka: bool = False
+    reports_unreadable: bool = False
     _in_flight: Exchanges | None = None
 
     @cached_property
@@ -294,22 +307,13 @@ class Source:
                 if self.is_live or "-" in self.capture.paths or sys.stdout.isatty():
                     sys.stdout.flush()
                 progress.show()
-        if self.explains_no_kafka and not self.capture.options.stop.is_requested:
-            self._explain_no_kafka()
-
-    def _explain_no_kafka(self) -> None:
-        """Report on stderr why a capture without Kafka produced no output."""
         reading = self.capture.reading
-        if reading is None or not reading.packets:
-            return
-        protocols = [connection.speaks for connection in reading.correlator]
-        if "kafka" in protocols:
-            return
-        message = f"no Kafka in {reading.packets:,} packets and {len(protocols):,} TCP connections"
-        ports = " on the ports of --port" if self.capture.options.ports else ""
-        tls = protocols.count("tls")
-        hint = f"; {tls:,} of these are encrypted (TLS), which is not decrypted" if tls else ""
-        print(f"kafkashark: {message}{ports}{hint}", file=sys.stderr)
+        if reading is not None and not self.capture.options.stop.is_requested:
+            explanation = "" if self.reports_unreadable else unreadable_tls(reading)
+            if not explanation and self.explains_no_kafka:
+                explanation = without_kafka(reading)
+            if explanation:
+                print(f"kafkashark: {explanation}", file=sys.stderr)
 
     def _report_problem(self, name: str, problem: Problem) -> None:
         self.problems += 1
@@ -332,6 +336,7 @@ def source(
     output: str | None = None,
     jobs: int | None = None,
     *,
+    keylogs: list[str] | None = None,
     records: bool = False,
 ) -> Source:
     """
@@ -357,6 +362,7 @@ def source(
         max_frame_bytes=max_frame_bytes,
         jobs=jobs or cores(),
         stop=interrupt.new_stop_signal(),
+        keylogs=tuple(keylogs or ()),
     )
     return Source(Capture(captures, options), exchange_filter, record_filter=record_filter)
 

@@ -51,6 +51,7 @@ def pairs(
     sort: options.Sort = None,
     ports: options.Ports = None,
     max_frame_bytes: options.MaxFrame = options.MAX_FRAME,
+    keylogs: options.KeyLogs = None,
     schemas: options.Schemas = None,
     jobs: options.Jobs = None,
     show_secrets: options.ShowSecrets = False,
@@ -60,7 +61,9 @@ def pairs(
     if bodies and form == "table":
         raise UsageError("--bodies requires -T ndjson, csv or parquet")
     check_parquet(form, output)
-    source = options.source(captures, filter_text, ports, max_frame_bytes, output, jobs)
+    source = options.source(
+        captures, filter_text, ports, max_frame_bytes, output, jobs, keylogs=keylogs
+    )
     source.explains_no_kafka = True
     columns = COLUMNS + BODIES if bodies else COLUMNS
     names = sort_names(sort, columns) if sort is not None else []

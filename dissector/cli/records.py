@@ -57,6 +57,7 @@ def records(
     sort: options.Sort = None,
     ports: options.Ports = None,
     max_frame_bytes: options.MaxFrame = options.MAX_FRAME,
+    keylogs: options.KeyLogs = None,
     schemas: options.Schemas = None,
     jobs: options.Jobs = None,
     show_secrets: options.ShowSecrets = False,
@@ -65,7 +66,7 @@ def records(
     options.check_choice(form, ROW_FORMATS, "-T")
     check_parquet(form, output)
     source = options.source(
-        captures, filter_text, ports, max_frame_bytes, output, jobs, records=True
+        captures, filter_text, ports, max_frame_bytes, output, jobs, keylogs=keylogs, records=True
     )
     shown = {"parquet": _with_bytes, "ndjson": record_json}.get(form, record_text)
     names = sort_names(sort, COLUMNS) if sort is not None else []

@@ -24,12 +24,15 @@ def stats(
     output: options.Output = None,
     ports: options.Ports = None,
     max_frame_bytes: options.MaxFrame = options.MAX_FRAME,
+    keylogs: options.KeyLogs = None,
     schemas: options.Schemas = None,
     jobs: options.Jobs = None,
 ) -> None:
     """Print response times and errors per API, client, topic, broker; and the capture's health."""
     options.check_choice(form, FORMATS, "-T")
-    source = options.source(captures, filter_text, ports, max_frame_bytes, output, jobs)
+    source = options.source(
+        captures, filter_text, ports, max_frame_bytes, output, jobs, keylogs=keylogs
+    )
     report = Statistics()
     for part in source.parts():
         report.add(part)

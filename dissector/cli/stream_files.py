@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from dissector.engine.exchanges.exchange import Exchange
+from dissector.engine.reading.reader import PLAINTEXT_BEGINS
 from dissector.protocol.embedded.masking import secret_ranges
 from dissector.protocol.messages import Message
 
@@ -49,7 +50,10 @@ class StreamFiles:
             self.close(keep=set())
 
     def write(self, connection: int, side: int, data: bytes | None, length: int) -> None:
-        """Write the next bytes of a stream; None is a gap of `length` bytes."""
+        """Write the next bytes of a stream; see `Tap`."""
+        if length == PLAINTEXT_BEGINS:
+            self._drop(connection)
+            return
         key = connection, side
         if data is None:
             gaps = self._gaps.setdefault(key, [])
@@ -58,6 +62,17 @@ class StreamFiles:
         elif data:
             self._file(key).write(data)
         self._sizes[key] = self._sizes.get(key, 0) + length
+
+    def _drop(self, connection: int) -> None:
+        """Drop what came of a connection so far."""
+        for key in ((connection, 0), (connection, 1)):
+            self._sizes.pop(key, None)
+            self._gaps.pop(key, None)
+            if (file := self._open_files.pop(key, None)) is not None:
+                file.close()
+            if key in self._created:
+                self._created.discard(key)
+                self._path(key).unlink()
 
     def add_secrets(self, exchange: Exchange) -> None:
         """Record the ranges of the secrets in an exchange."""

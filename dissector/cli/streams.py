@@ -19,7 +19,8 @@ from dissector.cli.output import (
 )
 from dissector.cli.sorting import sort_names, sorted_rows
 from dissector.engine.exchanges.exchange import Exchange
-from dissector.engine.reading.connection_rows import COLUMNS, connection_rows
+from dissector.engine.reading.connection_rows import COLUMNS, TEXTS, connection_rows
+from dissector.engine.reading.tls_report import COLUMNS as TLS_COLUMNS
 
 SHOWN = (
     "connection",
@@ -42,7 +43,7 @@ SHOWN = (
     "entered_b",
     "ended",
 )
-"""The columns of the table for people."""
+"""The columns of the table for people; those about TLS follow where there is any."""
 
 
 def streams(
@@ -53,23 +54,28 @@ def streams(
     write: Annotated[
         Path | None,
         typer.Option(
-            "--write", metavar="DIR", help="Write the bytes of each side, gaps left out, to files."
+            "--write",
+            metavar="DIR",
+            help="Write the bytes of each side, decrypted if possible, gaps left out, to files.",
         ),
     ] = None,
     sort: options.Sort = None,
     ports: options.Ports = None,
     max_frame_bytes: options.MaxFrame = options.MAX_FRAME,
+    keylogs: options.KeyLogs = None,
     schemas: options.Schemas = None,
     jobs: options.Jobs = None,
     show_secrets: options.ShowSecrets = False,
 ) -> None:
-    """Print a row for each TCP connection: endpoints, traffic, losses and protocol.
+    """Print a row for each TCP connection: endpoints, traffic, losses, protocol and TLS.
 
     With -Y only the connections with an exchange that passes.
     """
     options.check_choice(form, ROW_FORMATS, "-T")
     check_parquet(form, output)
-    source = options.source(captures, filter_text, ports, max_frame_bytes, output, jobs)
+    source = options.source(
+        captures, filter_text, ports, max_frame_bytes, output, jobs, keylogs=keylogs
+    )
     if write is None:
         rows = _rows(source, _passing_connections(source))
     else:
@@ -79,7 +85,8 @@ def streams(
     if form == "parquet":
         write_parquet([rows], _schema(), output)
     else:
-        write_rows([rows], form, output, COLUMNS, SHOWN)
+        has_tls = any(row["tls_version"] for row in rows)
+        write_rows([rows], form, output, COLUMNS, SHOWN + TLS_COLUMNS if has_tls else SHOWN)
 
 
 def _write_streams(source: options.Source, folder: Path, show_secrets: bool) -> list[Row]:
@@ -127,5 +134,4 @@ def _rows(source: options.Source, passed: set[int]) -> list[Row]:
 def _schema() -> dict[str, Any]:
     import polars
 
-    texts = {"network", "a", "b", "speaks", "client", "ended"}
-    return {name: polars.String() if name in texts else polars.Int64() for name in COLUMNS}
+    return {name: polars.String() if name in TEXTS else polars.Int64() for name in COLUMNS}

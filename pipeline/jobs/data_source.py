@@ -55,14 +55,24 @@ from pipeline.split.segment_sources import RangeSource
 from pipeline.tables.dissect_task import dissect_range, dissect_shards
 from pipeline.tables.finalize import RowFinisher
 from pipeline.tables.shared_facts import ID_MARK, has_doubts, merge_facts
-from pipeline.tables.table_builder import FACTS, Batch, TableOptions
+from pipeline.tables.table_builder import FACTS, Batch, TableOptions, found_keylogs
 from pipeline.tables.table_schemas import SCHEMAS
 
 FORMAT = "kafka-capture"
 
 PARTS = 8
 
-OPTIONS = ("path", "paths", "table", "fields", "ports", "rangemb", "schemas", "showsecrets")
+OPTIONS = (
+    "path",
+    "paths",
+    "table",
+    "fields",
+    "ports",
+    "keylogs",
+    "rangemb",
+    "schemas",
+    "showsecrets",
+)
 
 ARROW_COMPARISONS = {
     EqualTo: pc.equal,
@@ -83,8 +93,8 @@ class KafkaCapture(DataSource):
 
     Options: `table`, one of those of the pipeline, by default `exchanges`; `fields`, paths of the
     fields in the table of that name; `ports`, `showSecrets`, as in the commands; `rangeMb`, how
-    much of a file is one task; `schemas`, JARs or folders of message definitions on the driver,
-    separated by commas.
+    much of a file is one task; `keylogs`, TLS key logs that each worker can read, and `schemas`,
+    JARs or folders of message definitions on the driver, both separated by commas.
     """
 
     @classmethod
@@ -109,6 +119,7 @@ class KafkaCapture(DataSource):
                 int(_parse_number("ports", each))
                 for each in _split_list(spark_options.get("ports"))
             ),
+            keylogs=found_keylogs(_split_list(spark_options.get("keylogs"))),
             show_secrets=_parse_bool("showSecrets", spark_options.get("showSecrets", "false")),
             schemas=Schemas.given(_split_list(spark_options.get("schemas"))),
         )

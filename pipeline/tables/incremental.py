@@ -9,7 +9,6 @@ import numpy as np
 import pyarrow as pa
 
 from dissector.capture.tcp.connection_table import ConnectionTable
-from dissector.engine.reading.capture import Window
 from dissector.engine.reading.segment_source import FileNames
 from pipeline.split.segment_sources import ShardSource
 from pipeline.tables.table_builder import Batch, TableBuilder, TableOptions
@@ -78,27 +77,23 @@ class IncrementalDissection:
             closed_since_ns: Closed connections without a packet since then.
         """
         reading = self.tables.reading
-        streams, correlator = reading.streams, reading.correlator
-        columns = streams.connections.columns()
+        columns = reading.streams.connections.columns()
         closed = (columns.ended != 0) & (columns.last_ns < closed_since_ns)
         ended = closed | (columns.last_ns < idle_since_ns)
         numbers = np.flatnonzero(ended)
         # Also called without any: it publishes which endpoints are brokers to other parts.
-        exchanges = correlator.feed(streams.finish(numbers))
-        yield from self.tables.rows_of(Window(exchanges, correlator.low_watermark()))
-        exchanges = correlator.finish(numbers)
-        yield from self.tables.rows_of(Window(exchanges, correlator.low_watermark()))
+        for window in reading.end_connections(numbers):
+            yield from self.tables.rows_of(window)
         if len(numbers):
             yield from self.tables.connections(numbers)
             stay = np.flatnonzero(~ended)
-            streams.retain(stay)
-            correlator.retain(stay)
+            reading.retain(stay)
             self._reported = len(stay)
 
     @property
     def low_watermark(self) -> int:
         """The first packet of which rows may still come; only files from it on are needed."""
-        return self.tables.reading.correlator.low_watermark()
+        return self.tables.reading.low_watermark()
 
     def finish(self) -> Iterator[Batch]:
         """Yield the rows that the end of the collection completes, and those of connections."""

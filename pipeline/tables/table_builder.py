@@ -7,9 +7,10 @@ part stay as marked ids: `finalize` replaces both when all parts are known.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -25,6 +26,7 @@ from dissector.engine.reading.connection_rows import connection_rows
 from dissector.engine.tables.frames import exchange_schema, frame, part_frames, record_schema
 from dissector.protocol.context import current, iterate_under
 from dissector.protocol.definitions.schemas import Schemas
+from dissector.tls.key_log import KeyLog
 from pipeline.tables.message_table import message_frame
 from pipeline.tables.problem_rows import file_problems, limit_problems, message_problems
 from pipeline.tables.shared_facts import DeferredNames, broker_facts
@@ -54,6 +56,7 @@ class TableOptions:
         max_frame_bytes: As in `Options`.
         window_bytes: As in `Options`.
         show_secrets: Leave passwords, tokens and salts as they are.
+        keylogs: Names of TLS key logs, which each task reads.
         schemas: Message definitions over the built-in declarations; they are pickled with the
             tasks.
     """
@@ -64,12 +67,31 @@ class TableOptions:
     max_frame_bytes: int = MAX_FRAME_BYTES
     window_bytes: int = WINDOW_BYTES
     show_secrets: bool = False
+    keylogs: tuple[str, ...] = ()
     schemas: Schemas | None = field(default_factory=current)
 
     @property
     def reading(self) -> Options:
         """How captures are read."""
-        return Options(self.ports, self.max_frame_bytes, self.window_bytes, schemas=self.schemas)
+        return Options(
+            self.ports,
+            self.max_frame_bytes,
+            self.window_bytes,
+            schemas=self.schemas,
+            keylogs=self.keylogs,
+        )
+
+
+def found_keylogs(names: Iterable[str]) -> tuple[str, ...]:
+    """
+    Return the whole paths of key logs, which tasks read: no task gets their secrets from Spark.
+
+    Raises:
+        CaptureError: One can't be read.
+    """
+    paths = tuple(str(Path(name).absolute()) for name in names)
+    KeyLog(paths)
+    return paths
 
 
 class TableBuilder:
@@ -104,11 +126,14 @@ class TableBuilder:
         """The state between two windows."""
         names = self._names.by_id, self._names.published
         facts = self._packet, self._published
-        return self.reading.streams, self.reading.correlator, *names, *facts
+        reading = self.reading
+        return reading.streams, reading.decryption, reading.correlator, *names, *facts
 
     @state.setter
     def state(self, state: tuple[Any, ...]) -> None:
-        self.reading.streams, self.reading.correlator, *rest = state
+        reading = self.reading
+        reading.streams, decryption, reading.correlator, *rest = state
+        reading.resume(decryption)
         self._names.by_id, self._names.published, self._packet, self._published = rest
         self._reported_hits = self._limit_hits
 

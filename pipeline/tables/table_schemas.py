@@ -10,10 +10,8 @@ import pyarrow as pa
 
 from dissector.engine.fields.field_frame import field_schema
 from dissector.engine.reading.connection_rows import COLUMNS as CONNECTION_COLUMNS
+from dissector.engine.reading.connection_rows import TEXTS as CONNECTION_TEXTS
 from dissector.engine.tables.frames import exchange_schema, record_schema
-
-_TEXTS = {"network", "a", "b", "speaks", "client", "ended"}
-"""Text columns of connections; the others are numbers."""
 
 _MESSAGES = (
     "capture",
@@ -70,7 +68,10 @@ _EXCHANGES = _schema(exchange_schema())
 
 SCHEMAS: dict[str, pa.Schema] = {
     "connections": pa.schema(
-        {name: pa.string() if name in _TEXTS else pa.int64() for name in CONNECTION_COLUMNS}
+        {
+            name: pa.string() if name in CONNECTION_TEXTS else pa.int64()
+            for name in CONNECTION_COLUMNS
+        }
     ),
     "messages": pa.schema(
         {

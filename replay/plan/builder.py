@@ -13,6 +13,7 @@ import numpy as np
 from dissector.capture.columns import Int64s
 from dissector.engine.exchanges.exchange import Exchange
 from dissector.engine.reading.capture import Capture, Window
+from dissector.engine.reading.tls_report import unreadable_tls
 from dissector.engine.tables.exchange_table import ANSWERED, Exchanges
 from dissector.filter import Filter
 from dissector.protocol.apis import KEYS
@@ -290,6 +291,7 @@ class PlanBuilder:
     def _record_completeness(self) -> None:
         """Record the completeness of each connection."""
         assert self._capture.reading is not None
+        self._plan.unreadable = unreadable_tls(self._capture.reading)
         for each in completeness(self._capture.reading):
             at = each.connection
             if at in self._plan._by_connection or self._counts[at, "orphan"]:

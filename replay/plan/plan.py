@@ -30,6 +30,7 @@ class Plan(PlannedSteps):
         ports: Iterable[int] = (),
         max_frame_bytes: int = MAX_FRAME_BYTES,
         stdin: BinaryIO | None = None,
+        keylogs: Iterable[str | Path] = (),
     ) -> Self:
         """
         Read captures, spool their exchanges, and plan the replay.
@@ -42,6 +43,7 @@ class Plan(PlannedSteps):
             ports: Treat connections on these ports as Kafka, and no others.
             max_frame_bytes: Larger messages are skipped.
             stdin: What `-` reads instead of the process's standard input.
+            keylogs: Names of TLS key logs.
 
         Raises:
             CaptureError: A file is not a capture.
@@ -49,7 +51,11 @@ class Plan(PlannedSteps):
             UsageError: A name in `allow` is no API that can be allowed.
         """
         options = Options(
-            frozenset(ports), max_frame_bytes, window_bytes=_WINDOW_BYTES, stdin=stdin
+            frozenset(ports),
+            max_frame_bytes,
+            window_bytes=_WINDOW_BYTES,
+            stdin=stdin,
+            keylogs=tuple(map(str, keylogs)),
         )
         capture = Capture(captures, options)
         chosen = parse(filter) if isinstance(filter, str) and filter else filter or None

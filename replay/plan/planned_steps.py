@@ -49,6 +49,7 @@ class PlannedSteps:
         connected: The same from the node ids in clients' requests (ApiVersions v5).
         cluster_id: The captured cluster's id, if Metadata or clients name it.
         problems: Problems in the files.
+        unreadable: Why there is nothing to replay, if the captures have TLS only; else empty.
         group_topics: Group -> topics whose offsets it commits or fetches.
         holes: Gaps in the sequences of producers.
         source: The files, and the choices made for them.
@@ -74,6 +75,7 @@ class PlannedSteps:
         self.connected: dict[str, int] = {}
         self.cluster_id: str | None = None
         self.problems: list[str] = []
+        self.unreadable = ""
         self.group_topics: dict[str, set[str]] = {}
         self.holes: dict[ProducerPartition, SequenceGaps] = {}
         self.source = Source()

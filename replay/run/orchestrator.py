@@ -155,6 +155,8 @@ async def _connect_and_play(
 
 def _why_nothing_sent(plan: Plan) -> str:
     """Return why nothing was sent, as an empty report would look like success."""
+    if plan.unreadable:
+        return f"nothing was sent: {plan.unreadable}"
     if not len(plan):
         return "nothing was sent: no Kafka request was chosen from what was captured (-Y, --port)"
     return f"nothing was sent: none of {len(plan):,} requests can be sent (--dry-run shows why)"

@@ -100,6 +100,11 @@ class Cluster:
         """The PEM certificate that clients of the SSL listener must trust."""
         return self.folder / "broker.pem"
 
+    @property
+    def client_keystore(self) -> Path:
+        """The key and certificate of a client that the SSL listener trusts."""
+        return self.folder / "client.p12"
+
     def bootstrap(self, listener: str = "PLAINTEXT") -> str:
         """Write the addresses of one listener of all nodes, comma-separated."""
         return ",".join(node.address.at(listener) for node in self.nodes)
@@ -226,15 +231,21 @@ def _format(cluster: Cluster, arguments: list[str]) -> None:
 
 
 def _keystore(cluster: Cluster) -> Path:
-    """Make a key and its self-signed certificate, good for 127.0.0.1."""
+    """Make keys with self-signed certificates: the broker's for 127.0.0.1, and a client's."""
     keystore = cluster.folder / "broker.p12"
-    store = ["-keystore", str(keystore), "-storepass", STORE_PASSWORD, "-alias", "broker"]
-    subject = ["-dname", "CN=127.0.0.1", "-ext", "san=ip:127.0.0.1", "-validity", "3650"]
-    key = ["-genkeypair", "-storetype", "PKCS12", "-keyalg", "RSA", "-keysize", "2048"]
-    export = ["-exportcert", "-rfc", "-file", str(cluster.certificate)]
-    for arguments in ([*key, *subject, *store], [*export, *store]):
-        subprocess.run(["keytool", *arguments], check=True, capture_output=True, timeout=180)
+    _make_key(keystore, cluster.certificate, "CN=127.0.0.1", "-ext", "san=ip:127.0.0.1")
+    trusted = keystore.with_name("trusted.pem")
+    _make_key(cluster.client_keystore, trusted, "CN=orders-service,O=Orders")
     return keystore
+
+
+def _make_key(keystore: Path, certificate: Path, subject: str, *more: str) -> None:
+    store = ["-keystore", str(keystore), "-storepass", STORE_PASSWORD, "-alias", "own"]
+    key = ["-genkeypair", "-storetype", "PKCS12", "-keyalg", "RSA", "-keysize", "2048"]
+    about = ["-dname", subject, "-validity", "3650", *more]
+    export = ["-exportcert", "-rfc", "-file", str(certificate)]
+    for arguments in ([*key, *about, *store], [*export, *store]):
+        subprocess.run(["keytool", *arguments], check=True, capture_output=True, timeout=180)
 
 
 def _heap_mb(shape: Shape) -> int:

@@ -20,14 +20,15 @@ class Shape:
     sasl: bool = False
     """A second listener: SASL_PLAINTEXT with PLAIN, SCRAM-SHA-256 and SCRAM-SHA-512."""
     tls: bool = False
-    """A further listener: SSL, with a certificate made for the occasion."""
+    """Further listeners: SSL, with certificates made for it; with `sasl`, SASL_SSL too."""
     properties: tuple[tuple[str, str], ...] = ()
     """More broker settings; they win."""
 
     @property
     def listeners(self) -> tuple[str, ...]:
         """The client listeners; PLAINTEXT is always there."""
-        return ("PLAINTEXT", *["SASL_PLAINTEXT"] * self.sasl, *["SSL"] * self.tls)
+        both = ["SASL_SSL"] * (self.sasl and self.tls)
+        return ("PLAINTEXT", *["SASL_PLAINTEXT"] * self.sasl, *["SSL"] * self.tls, *both)
 
     @property
     def all_listeners(self) -> tuple[str, ...]:
@@ -59,7 +60,7 @@ def server_properties(
         "listeners": _listeners(node, shape.all_listeners),
         "advertised.listeners": _listeners(node, (*shape.listeners, "INTERNAL")),
         "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,INTERNAL:PLAINTEXT,"
-        "PLAINTEXT:PLAINTEXT,SASL_PLAINTEXT:SASL_PLAINTEXT,SSL:SSL",
+        "PLAINTEXT:PLAINTEXT,SASL_PLAINTEXT:SASL_PLAINTEXT,SSL:SSL,SASL_SSL:SASL_SSL",
         "controller.listener.names": "CONTROLLER",
         "inter.broker.listener.name": "INTERNAL",
         "controller.quorum.bootstrap.servers": ",".join(each.at("CONTROLLER") for each in peers),
@@ -101,15 +102,25 @@ def _listeners(node: Address, names: tuple[str, ...]) -> str:
     return ",".join(f"{name}://{node.at(name)}" for name in names)
 
 
+_SASL_LISTENERS = ("listener.name.sasl_plaintext", "listener.name.sasl_ssl")
+
+
 def _sasl() -> dict[str, str]:
-    prefix, module = "listener.name.sasl_plaintext", "org.apache.kafka.common.security"
+    module = "org.apache.kafka.common.security"
     users = f'user_{USER}="{PASSWORD}" user_admin="{PASSWORD}"'
     scram = f"{module}.scram.ScramLoginModule required;"
     return {
         "sasl.enabled.mechanisms": ",".join(("PLAIN", *SCRAM_MECHANISMS)),
-        f"{prefix}.plain.sasl.jaas.config": f"{module}.plain.PlainLoginModule required "
-        f'username="admin" password="{PASSWORD}" {users};',
-        **{f"{prefix}.{each.lower()}.sasl.jaas.config": scram for each in SCRAM_MECHANISMS},
+        **{
+            f"{prefix}.plain.sasl.jaas.config": f"{module}.plain.PlainLoginModule required "
+            f'username="admin" password="{PASSWORD}" {users};'
+            for prefix in _SASL_LISTENERS
+        },
+        **{
+            f"{prefix}.{each.lower()}.sasl.jaas.config": scram
+            for prefix in _SASL_LISTENERS
+            for each in SCRAM_MECHANISMS
+        },
     }
 
 
@@ -119,5 +130,7 @@ def _tls(keystore: Path) -> dict[str, str]:
         "ssl.keystore.type": "PKCS12",
         "ssl.keystore.password": STORE_PASSWORD,
         "ssl.key.password": STORE_PASSWORD,
-        "ssl.client.auth": "none",
+        "ssl.truststore.location": str(keystore.with_name("trusted.pem")),
+        "ssl.truststore.type": "PEM",
+        "ssl.client.auth": "requested",
     }

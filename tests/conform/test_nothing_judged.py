@@ -27,7 +27,7 @@ def test_of_a_broker_the_most_frequent_reason() -> None:
 @pytest.mark.parametrize(
     ("name", "ports", "why"),
     [
-        ("kafka4-aiokafka-tls.pcap", (), "5 of 5 TCP connections are encrypted (TLS)"),
+        ("kafka4-aiokafka-tls.pcap", (), "5 TLS connections, none readable: --keylog"),
         ("demo.pcap", (1, 2), "none of 44 TCP connections speaks Kafka on port 1, 2"),
         ("demo.pcap", (), "the capture contains nothing that the selected rules check"),
     ],

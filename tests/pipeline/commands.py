@@ -23,9 +23,9 @@ COMMANDS = {
 }
 
 
-def tables_of(files: Sequence[str | Path], folder: Path) -> dict[str, list[Row]]:
+def tables_of(files: Sequence[str | Path], folder: Path, *more: str) -> dict[str, list[Row]]:
     """Return the rows of all tables but `problems`; `folder` is for what is written meanwhile."""
-    names = [str(file) for file in files]
+    names = [*(str(file) for file in files), *more]
     out = {}
     for table, words in COMMANDS.items():
         target = folder / f"{table}.parquet"

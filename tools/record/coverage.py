@@ -18,6 +18,7 @@ from dissector import dissect
 from dissector.engine.exchanges.exchange import Exchange
 from dissector.protocol.api import Api
 from dissector.protocol.apis import all_apis
+from tools.record.manifest import keylogs
 
 PAGE = "COVERAGE.md"
 CAPTURES = Path(__file__).parents[2] / "captures"
@@ -68,7 +69,7 @@ def look(captures: Iterable[Path]) -> Seen:
     """Read captures."""
     seen = Seen()
     for path in captures:
-        for exchange in dissect(path):
+        for exchange in dissect(path, keylogs=keylogs(path)):
             seen.add(exchange, "-sweep-" in path.name)
     return seen
 

@@ -21,6 +21,7 @@ def tool(
     send: str = "",
     may_fail: bool = False,
     with_tools: bool = False,
+    jvm_options: tuple[str, ...] = (),
 ) -> str:
     """
     Run a tool and return its standard output.
@@ -34,6 +35,7 @@ def tool(
         send: The tool's standard input.
         may_fail: Accept a failure, for scenarios that capture errors.
         with_tools: Run a source file with the tools' jars, because it needs Streams.
+        jvm_options: Options of Java itself.
 
     Raises:
         ToolError: The tool failed and `may_fail` is not set.
@@ -43,7 +45,8 @@ def tool(
     jars = stage.cluster.jars
     if with_tools or name.startswith(("org.apache.kafka.tools.", "kafka.admin.")):
         jars = jars.tools
-    command = jars.java(name, *arguments, heap_mb=256)
+    java, *rest = jars.java(name, *arguments, heap_mb=256)
+    command = [java, *jvm_options, *rest]
     done = subprocess.run(
         command, input=send, capture_output=True, text=True, timeout=_PATIENCE_S, check=False
     )

@@ -21,6 +21,12 @@ class Entry:
     """Files that belong to the capture, such as a TLS key log."""
 
 
+def keylogs(capture: Path) -> tuple[Path, ...]:
+    """Return the TLS key logs of a capture: none, or the file of the same name beside it."""
+    path = capture.with_name(f"{capture.name.split('.pcap')[0]}.keylog")
+    return (path,) if path.exists() else ()
+
+
 def read(folder: Path) -> dict[str, Entry]:
     """Read the manifest's entries by name; empty if the file does not exist."""
     path = folder / "manifest.json"

@@ -44,7 +44,7 @@ def write(folder: Path) -> None:
             f"| [`{entry.file}`]({entry.file}){beside} | {entry.shows} | {entry.client} "
             f"| {entry.broker} | {count(path)} | {count_here} | {path.stat().st_size / 1000:.1f} |"
         )
-        inside.append(f"- `{entry.file}`: {', '.join(_spans(seen)) or 'nothing in the clear'}")
+        inside.append(f"- `{entry.file}`: {', '.join(_spans(seen)) or 'nothing that can be read'}")
     parts = [
         HEAD,
         f"{len(entries)} captures, {exchanges:,} exchanges, {size_bytes / 1000:,.0f} kB.\n",
@@ -60,7 +60,7 @@ def write(folder: Path) -> None:
 
 def _contents(path: Path) -> tuple[int, Seen]:
     """Count the exchanges of a capture, and collect the APIs and versions with a response."""
-    exchanges = open_capture(str(path)).exchanges()
+    exchanges = open_capture(path, keylogs=manifest.keylogs(path)).exchanges()
     seen: Seen = defaultdict(set)
     columns = ("api", "api_version", "status")
     for api, version, status in exchanges.select(columns).unique().rows():

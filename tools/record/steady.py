@@ -3,6 +3,7 @@ Large captures of long-lived connections, for benchmarks, made on demand of the 
 
     python -m tools.record.steady --packets 1000000 /tmp/steady.pcap
     python -m tools.record.steady --damage lost /tmp/lost.pcap
+    python -m tools.record.steady --keylog /tmp/tls.keylog /tmp/tls.pcap
     python -m tools.record.steady --of "kafka39-kafka-python-as-0.*" /tmp/message-sets.pcap
 
 Where `large` repeats whole short conversations, here some hundred clients stay connected and send
@@ -26,6 +27,7 @@ from pathlib import Path
 
 from dissector import dissect
 from tools.record.large import CAPTURES, ETHERNET, SEED, SNAPLEN, Packet
+from tools.record.tls_writer import TlsWriter
 
 MSS = 1448
 PSH_ACK, ACK, SYN = 0x18, 0x10, 0x02
@@ -89,7 +91,7 @@ def originals(names: str) -> list[Traffic]:
 
 @dataclass(slots=True)
 class Client:
-    """One connection and its clock."""
+    """One connection and its clock; `tls` encrypts it."""
 
     number: int
     traffic: Traffic
@@ -97,6 +99,12 @@ class Client:
     now_ns: int
     sequence: list[int]
     correlation_id: int = 0
+    tls: TlsWriter | None = None
+    _clock: random.Random = field(init=False)
+
+    def __post_init__(self) -> None:
+        # What is sent must not depend on how many packets it takes.
+        self._clock = random.Random(self.order.randrange(1 << 32))
 
     def packets(self) -> Iterator[Packet]:
         """Yield its packets for ever; one in ten was connected before the capture began."""
@@ -123,14 +131,18 @@ class Client:
         yield self._packet(1, SYN | ACK, b"")
         self.sequence[1] += 1
         yield self._packet(0, ACK, b"")
+        for side, flight in () if self.tls is None else self.tls.handshake():
+            yield self._packet(side, PSH_ACK, flight)
 
     def _send(self, side: int, frame: bytes) -> Iterator[Packet]:
         content = struct.pack(">i", len(frame)) + frame
+        if self.tls is not None:
+            content = self.tls.seal(side, content)
         for at in range(0, len(content), MSS):
             yield self._packet(side, PSH_ACK, content[at : at + MSS])
 
     def _packet(self, side: int, flags: int, content: bytes) -> Packet:
-        self.now_ns += self.order.randrange(5_000, 60_000)
+        self.now_ns += self._clock.randrange(5_000, 60_000)
         client = (bytes((10, 1, self.number >> 8, self.number & 0xFF)), 40000 + self.number)
         broker = (bytes((10, 0, 0, 1 + self.number % BROKERS)), 9092)
         (source, sport), (target, dport) = (client, broker) if side == 0 else (broker, client)
@@ -153,8 +165,8 @@ class Client:
         return self.now_ns, b"\x02\0\0\0\0\x02\x02\0\0\0\0\x01\x08\x00" + ip + tcp + content
 
 
-def traffic(connections: int, names: str = "*") -> Iterator[Packet]:
-    """Yield the packets of all clients in order of time."""
+def traffic(connections: int, names: str = "*", *, encrypted: bool = False) -> Iterator[Packet]:
+    """Yield the packets of all clients in order of time; they send the same, encrypted or not."""
     order = random.Random(SEED)
     sources = originals(names)
     weights = [sum(map(_bytes, source.busy)) / len(source.busy) for source in sources]
@@ -164,6 +176,7 @@ def traffic(connections: int, names: str = "*") -> Iterator[Packet]:
         start = [order.randrange(1 << 32), order.randrange(1 << 32)]
         own = random.Random(order.randrange(1 << 32))
         client = Client(number, chosen[number], own, order.randrange(1_000_000_000), start)
+        client.tls = TlsWriter(number) if encrypted else None
         packets = client.packets()
         time_ns, data = next(packets)
         streams.append((time_ns, number, data, packets))
@@ -200,10 +213,22 @@ def damaged(packets: Iterable[Packet], damage: str) -> Iterator[Packet]:
 
 
 def write(
-    path: Path, packets: int, connections: int = 300, names: str = "*", damage: str = ""
+    path: Path,
+    packets: int,
+    connections: int = 300,
+    names: str = "*",
+    damage: str = "",
+    keylog: Path | None = None,
 ) -> None:
-    """Write so many packets, of what is in captures of such names; some of them damaged then."""
-    made = islice(traffic(connections, names), packets)
+    """
+    Write so many packets, of what is in captures of such names; some of them damaged then.
+
+    With `keylog` they are encrypted, and it gets the secrets.
+    """
+    made = islice(traffic(connections, names, encrypted=keylog is not None), packets)
+    if keylog is not None:
+        lines = (line for number in range(connections) for line in TlsWriter(number).lines)
+        keylog.write_text("".join(f"{line}\n" for line in lines))
     save(path, damaged(made, damage) if damage else made)
 
 
@@ -225,8 +250,9 @@ def main() -> None:
     parser.add_argument("--connections", type=int, default=300)
     parser.add_argument("--of", default="*", help="names of captures: a pattern")
     parser.add_argument("--damage", choices=DAMAGES, default="", help="as bad captures have it")
-    options = parser.parse_args()
-    write(options.out, options.packets, options.connections, options.of, options.damage)
+    parser.add_argument("--keylog", type=Path, help="encrypt, and write the key log")
+    each = parser.parse_args()
+    write(each.out, each.packets, each.connections, each.of, each.damage, each.keylog)
 
 
 if __name__ == "__main__":

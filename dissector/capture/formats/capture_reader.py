@@ -70,8 +70,8 @@ def read_packets(
         stop: When requested, the capture ends at the current position.
 
     Yields:
-        Windows; an empty one only to report a problem. Damage ends the reading of its file at the
-        last complete packet before it, and is reported in `problems`.
+        Windows; an empty one only for a problem or TLS secrets. Damage ends the reading of its file
+        at the last complete packet before it, and is reported in `problems`.
 
     Raises:
         CaptureError: A file can't be opened or is no capture. Files on disk are checked before the
@@ -96,6 +96,32 @@ def read_packets(
         finally:
             source.close()
         file_bytes += source.file_bytes
+
+
+def read_tls_secrets(paths: Sequence[str | Path]) -> Iterator[bytes]:
+    """
+    Yield the TLS key logs in pcapng files, wherever they stand.
+
+    A pass of its own over the files, for connections that come before their secrets; standard input
+    and pipes, which can be read once only, are left out.
+    """
+    for path in map(str, paths):
+        if is_file(path) and _is_pcapng(path):
+            for packets in read_packets([path]):
+                yield from packets.tls_secrets
+
+
+def is_file(name: str) -> bool:
+    """Return whether a capture is a file on disk, which can be read more than once."""
+    return name != "-" and Path(name).is_file()
+
+
+def _is_pcapng(name: str) -> bool:
+    source = ByteSource(name)
+    try:
+        return _read_head(source).startswith(MAGIC)
+    finally:
+        source.close()
 
 
 def _check_is_capture(name: str) -> None:
@@ -170,7 +196,7 @@ def _windows(
         base += used
         if source.ended:
             _report_end(source, base, len(carry), rows)
-        if rows.count or rows.problems:
+        if rows.count or rows.problems or rows.tls_secrets:
             packets = _packets(window[:filled], first, rows, number, source.name)
             packets.base = base - used
             packets.is_live = source.is_live and not source.ended
@@ -238,4 +264,5 @@ def _packets(window: Bytes, first: int, rows: PacketRows, number: int, name: str
         link=rows.links[:count],
         file=np.full(count, number, dtype=np.int32),
         problems=[(name, each) for each in rows.problems],
+        tls_secrets=rows.tls_secrets,
     )

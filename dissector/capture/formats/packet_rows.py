@@ -40,6 +40,7 @@ class PacketRows:
         expected_packets: About how many packets this window will have.
         count: Number of columns that are filled.
         problems: Damage found in the window.
+        tls_secrets: TLS key logs found in the window.
     """
 
     numbers: Int64s
@@ -49,6 +50,7 @@ class PacketRows:
         self._buffers = buffers
         self._reported: set[str] = set()
         self.problems: list[Problem] = []
+        self.tls_secrets: list[bytes] = []
         self.start_window(0)
 
     def start_window(self, window_bytes: int) -> None:
@@ -57,6 +59,7 @@ class PacketRows:
         self.expected_packets = window_bytes // _BYTES_A_STEP
         self.count = 0
         self.problems = []
+        self.tls_secrets = []
 
     def grow(self) -> None:
         """Double the room."""

@@ -29,6 +29,7 @@ from dissector.kernel.arrays import I32, I64, U8, I64Table
 MAGIC = b"\x0a\x0d\x0d\x0a"
 
 _SECTION, _INTERFACE, _OBSOLETE, _SIMPLE, _ENHANCED = 0x0A0D0D0A, 1, 2, 3, 6
+_SECRETS, _TLS_KEY_LOG = 10, 0x544C534B
 _BYTE_ORDERS = {b"\x1a\x2b\x3c\x4d": ">", b"\x4d\x3c\x2b\x1a": "<"}
 _BLOCK_MIN_BYTES = 12
 _END_OF_OPTIONS, _TIME_RESOLUTION, _TIME_OFFSET = 0, 9, 14
@@ -158,8 +159,19 @@ class PcapngReader:
             if self._interfaces and self._interfaces[0].snap_bytes:
                 captured = min(captured, self._interfaces[0].snap_bytes)
             self._add_packet(0, None, captured, original, len(block), at + 4, base, rows)
-        elif kind in (_INTERFACE, _ENHANCED, _OBSOLETE, _SIMPLE):
+        elif kind == _SECRETS and room >= 8:
+            self._add_secrets(block, at, base, rows)
+        elif kind in (_INTERFACE, _ENHANCED, _OBSOLETE, _SIMPLE, _SECRETS):
             rows.report("block too short for its type", base + at - 8)
+
+    def _add_secrets(self, block: memoryview, at: int, base: int, rows: PacketRows) -> None:
+        """Keep the content of a Decryption Secrets Block if it is a TLS key log."""
+        kind, length = struct.unpack_from(f"{self._order}II", block, at)
+        if kind != _TLS_KEY_LOG:
+            return
+        if at + 8 + length > len(block):
+            rows.report("secrets longer than their block", base + at)
+        rows.tls_secrets.append(bytes(block[at + 8 : at + 8 + length]))
 
     def _add_interface(self, interface: _Interface) -> None:
         number = len(self._interfaces)
@@ -287,7 +299,7 @@ def _scan(
             links[count] = clocks[number, _LINK]
             state[2] = time_ns
             count += 1
-        elif kind in (_SECTION, _INTERFACE, _OBSOLETE, _SIMPLE):
+        elif kind in (_SECTION, _INTERFACE, _OBSOLETE, _SIMPLE, _SECRETS):
             break
         at = end
         status = _INCOMPLETE

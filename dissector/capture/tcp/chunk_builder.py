@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -77,6 +78,16 @@ class ChunkBuilder:
         self._counts = counts
         self._buffers = BufferPool()
         self._waiting: list[SegmentBytes] = []
+        self._begin(_FIRST_ROWS)
+        self._begin_carry_over()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the state between two windows, without memory of arbitrary content."""
+        left_out = ("wide", "narrow", "barrier", "carry_over")
+        return {name: value for name, value in self.__dict__.items() if name not in left_out}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
         self._begin(_FIRST_ROWS)
         self._begin_carry_over()
 

@@ -94,7 +94,9 @@ class ConnectionTable(Sequence[Connection]):
         return StateArrays._make((*tables, waiting.carried, self.counts))
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "rows": self.rows[: self.size + 1]}
+        rows = self.rows[: self.size + 1].copy()
+        rows[self.size :] = 0  # memory of arbitrary content
+        return {**self.__dict__, "rows": rows}
 
     def __len__(self) -> int:
         return self.size

@@ -182,6 +182,17 @@ class Correlator:
             ended=set(started.tolist()),
         )
 
+    def restart(self, numbers: list[int]) -> None:
+        """Start connections again, between two windows: their bytes so far were encrypted."""
+        self._tables.connections = with_capacity(self._tables.connections, len(self._connections))
+        modes = self._tables.connections[numbers, MODE].tolist()
+        begun = [each for each, mode in zip(numbers, modes, strict=True) if mode != NOT_STARTED]
+        for number in begun:
+            self._slow_path.forget(number)
+        client = self._start_rows(np.array(begun, np.int64))
+        if not self._uses_fast_path:
+            self._start_on_slow_path(begun, client.tolist())
+
     def retain(self, numbers: Ints) -> None:
         """
         Forget all connections but these, in order; each gets its index as its new number.
@@ -271,8 +282,14 @@ class Correlator:
         count = list_started(numbers, tables.connections, self._started, self._started_count)
         started = self._started[self._started_count : count]
         self._started_count = count
-        columns = connections.columns(started)
-        client = np.full(len(started), -1)
+        client = self._start_rows(started)
+        if not self._uses_fast_path:
+            self._start_on_slow_path(started.tolist(), client.tolist())
+
+    def _start_rows(self, started: Ints) -> Ints:
+        """Set the rows of connections to their beginning; return their clients, -1: unknown."""
+        tables, columns = self._tables, self._connections.columns(started)
+        client: Ints = np.full(len(started), -1)
         for side in (0, 1):
             for port in self._ports:
                 client[columns.port[:, side] == port] = 1 - side
@@ -284,8 +301,7 @@ class Correlator:
                 )
         if self._ports:
             tables.connections[started[client < 0], MODE] = OTHER
-        if not self._uses_fast_path:
-            self._start_on_slow_path(started.tolist(), client.tolist())
+        return client
 
     def _start_on_slow_path(self, numbers: list[int], clients: list[int]) -> None:
         for number, client in zip(numbers, clients, strict=True):

@@ -100,6 +100,13 @@ class SlowPath:
         promote(self._tables, number, correlator)
         return correlator
 
+    def forget(self, number: int) -> None:
+        """Drop the state of a connection, here and in the tables."""
+        if number not in self.correlators:
+            self.promote(number)
+        del self.correlators[number]
+        self._doubtful = [each for each in self._doubtful if each != number]
+
     def brokers(self) -> frozenset[tuple[int, Endpoint]]:
         """Return the brokers with emitted exchanges, by network and endpoint."""
         self._update_brokers()

@@ -6,8 +6,13 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from dissector.engine.reading.capture import Reading
+from dissector.engine.reading.tls_report import COLUMNS as TLS_COLUMNS
+from dissector.engine.reading.tls_report import tls_columns
 
 SIDES = ("a", "b")
+
+TEXTS = {"network", "a", "b", "speaks", "client", "ended", *TLS_COLUMNS}
+"""Columns of text; the others are numbers."""
 
 COLUMNS = (
     "connection",
@@ -35,6 +40,7 @@ COLUMNS = (
         )
         for side in SIDES
     ),
+    *TLS_COLUMNS,
 )
 """The columns of `streams`, in order."""
 
@@ -47,7 +53,8 @@ def connection_rows(
 
     `a` is the side that opened the connection, or sent first; `client` says which of the two sends
     requests. `speaks` is `kafka`, `tls`, `other`, or null where nothing was sent. `entered` is the
-    offset in the stream of the first plausible Kafka frame, `skipped` counts bytes without one.
+    offset in the stream of the first plausible Kafka frame, `skipped` counts bytes without one; of
+    decrypted connections both are about the plaintext.
     """
     connections = reading.streams.connections
     for connection in connections if numbers is None else map(connections.__getitem__, numbers):
@@ -78,4 +85,5 @@ def connection_rows(
                 f"skipped_{name}": kafka.skipped[number] if kafka else 0,
                 f"entered_{name}": kafka.entered[number] if kafka else None,
             }
+        row |= tls_columns(reading.decryption.summary_of(connection.id))
         yield {name: row[name] for name in COLUMNS}

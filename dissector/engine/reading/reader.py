@@ -1,7 +1,8 @@
 """
 One pass over the files of a capture: the stages in order.
 
-files -> `Packets` -> layers -> `Segments` -> tcp -> `Chunks` -> correlator -> `Exchanges`.
+files -> `Packets` -> layers -> `Segments` -> tcp -> `Chunks` -> decryption of TLS -> `Chunks` ->
+correlator -> `Exchanges`.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 from dissector.capture.addresses import endpoint_text
 from dissector.capture.columns import DATA, GAP, Chunks, Segments
 from dissector.capture.formats.byte_source import StopSignal
-from dissector.capture.formats.capture_reader import WINDOW_BYTES
+from dissector.capture.formats.capture_reader import WINDOW_BYTES, is_file, read_tls_secrets
 from dissector.capture.tcp.reassembly import Streams
 from dissector.engine.correlation.correlator import Correlator
 from dissector.engine.correlation.exchange_rows import to_exchange_table
@@ -23,16 +24,29 @@ from dissector.engine.exchanges.exchange_facts import WindowSummary
 from dissector.engine.exchanges.fact_columns import ExchangeSummaries
 from dissector.engine.facts.topic_table import TopicNames
 from dissector.engine.reading.prefetch import map_in_threads, prefetch
-from dissector.engine.reading.segment_source import FileProblems, FileSource, SegmentSource
+from dissector.engine.reading.segment_source import (
+    FileProblems,
+    FileSource,
+    SegmentSource,
+    TlsSecrets,
+)
+from dissector.engine.reading.tls_decryption import TlsDecryption
 from dissector.engine.tables.column_types import Coded
 from dissector.engine.tables.exchange_table import NONE, Exchanges, Ints
 from dissector.protocol.context import current, iterate_under, using
+from dissector.tls.key_log import KeyLog
 
 if TYPE_CHECKING:
     from dissector.protocol.definitions.schemas import Schemas
 
 Tap = Callable[[int, int, bytes | None, int], None]
-"""Receives connection, side, the next bytes of that stream (None for a gap), and how many."""
+"""
+Receives connection, side, the next bytes of that stream (None for a gap), and how many.
+
+A gap of `PLAINTEXT_BEGINS` bytes: what came before was encrypted, what follows is decrypted.
+"""
+
+PLAINTEXT_BEGINS = -1
 
 
 MAX_WORKERS = 2
@@ -59,6 +73,7 @@ class Options:
             reading has a thread or two, if more than one. The result is the same.
         schemas: Message definitions over the built-in declarations: `Schemas.of("trunk.jar")`; by
             default those in use where the options are made.
+        keylogs: Names of TLS key logs.
     """
 
     ports: frozenset[int] = frozenset()
@@ -69,6 +84,7 @@ class Options:
     stop: StopSignal = field(default_factory=StopSignal)
     live: bool = False
     schemas: Schemas | None = field(default_factory=current)
+    keylogs: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)
@@ -98,7 +114,9 @@ class Reading:
     Attributes:
         source: The source of the segments.
         streams: All TCP connections.
+        decryption: Decrypts those that are TLS.
         correlator: Frames and correlates their bytes.
+        keys: The TLS secrets of the key logs, and of the files as far as they were read.
     """
 
     def __init__(
@@ -108,11 +126,20 @@ class Reading:
         tap: Tap | None = None,
         source: SegmentSource | None = None,
     ) -> None:
-        """Start to read files, or another source."""
+        """
+        Start to read files, or another source.
+
+        Raises:
+            CaptureError: A key log can't be read.
+        """
         self.options = options
+        self.keys = KeyLog(options.keylogs, follow=options.live or not all(map(is_file, paths)))
         self.source = source or FileSource(paths, options.window_bytes, options.stdin, options.stop)
         self._tap = tap
         self.streams = Streams()
+        self.decryption = TlsDecryption(
+            self.streams.connections, options.ports, self.keys, self._secrets_of_files
+        )
         with using(options.schemas):
             self.correlator = Correlator(
                 self.streams.connections, options.ports, options.max_frame_bytes
@@ -163,6 +190,10 @@ class Reading:
 
     def _advance(self, windows: Iterable[tuple[Segments, FileProblems]]) -> Iterator[Window]:
         for segments, problems in windows:
+            if self._take_secrets() and len(self.decryption):
+                exchanges = self._correlate_plain(self.decryption.try_again())
+                if len(exchanges):
+                    yield self._window(exchanges)
             exchanges = self._correlate(self.streams.feed(segments))
             window = self._window(exchanges, problems)
             if segments.is_live and self.options.live:
@@ -175,14 +206,48 @@ class Reading:
         """Yield the exchanges that end with the capture."""
         return iterate_under(self.options.schemas, self._finish())
 
+    def end_connections(self, numbers: Ints | None = None) -> Iterator[Window]:
+        """Yield the exchanges that end with these connections, all but the last may be empty."""
+        yield self._window(self._correlate(self.streams.finish(numbers)))
+        if len(self.decryption):
+            yield self._window(self._correlate_plain(self.decryption.finish(numbers)))
+        yield self._window(self.correlator.finish(numbers))
+
     def _finish(self) -> Iterator[Window]:
-        exchanges = self._correlate(self.streams.finish())
-        if len(exchanges):
-            yield self._window(exchanges)
-        yield self._window(self.correlator.finish())
+        self.keys.end()
+        *windows, last = self.end_connections()
+        yield from (each for each in windows if len(each.exchanges))
+        yield last
+
+    def resume(self, decryption: TlsDecryption) -> None:
+        """Go on with the decryption of an earlier part of the capture, and the present keys."""
+        decryption.attach(self.keys, self._secrets_of_files)
+        self.decryption = decryption
+
+    def retain(self, numbers: Ints) -> None:
+        """Forget all connections but these; the others must have ended by `end_connections`."""
+        self.streams.retain(numbers)
+        self.decryption.retain(numbers)
+        self.correlator.retain(numbers)
+
+    def low_watermark(self) -> int:
+        """Return the first packet whose messages may still come."""
+        return min(self.correlator.low_watermark(), self.decryption.low_watermark())
+
+    def _secrets_of_files(self) -> TlsSecrets:
+        return list(read_tls_secrets(self.source.paths))
+
+    def _take_secrets(self) -> bool:
+        """Add the secrets in the files, and of key logs that grow; return whether any came."""
+        before = self.keys.generation
+        while self.source.tls_secrets:
+            self.keys.add(self.source.tls_secrets.pop(0))
+        if self.keys.follow:
+            self.keys.refresh()
+        return self.keys.generation != before
 
     def _window(self, exchanges: Exchanges, problems: FileProblems | None = None) -> Window:
-        return Window(exchanges, self.correlator.low_watermark(), problems or [])
+        return Window(exchanges, self.low_watermark(), problems or [])
 
     def files_of(self, packets: Ints) -> Coded:
         """Return the names of the files that hold packets."""
@@ -226,8 +291,17 @@ class Reading:
             )
 
     def _correlate(self, chunks: Chunks) -> Exchanges:
-        """Correlate chunks, after passing them to the tap."""
+        """Decrypt and correlate chunks."""
+        return self._correlate_plain(self.decryption.feed(chunks))
+
+    def _correlate_plain(self, chunks: Chunks) -> Exchanges:
+        """Correlate decrypted chunks, after passing them to the tap."""
+        begun = self.decryption.begun
+        if begun:
+            self.correlator.restart(begun)
         if self._tap is not None:
+            for number in begun:
+                self._tap(number, 0, None, PLAINTEXT_BEGINS)
             self._tap_chunks(chunks, self._tap)
         return self.correlator.feed(chunks)
 

@@ -19,6 +19,9 @@ from dissector.errors import Problem
 FileProblems: TypeAlias = list[tuple[str, Problem]]
 """Names of files, and their problems."""
 
+TlsSecrets: TypeAlias = list[bytes]
+"""Contents of key logs."""
+
 
 class SegmentSource(Protocol):
     """
@@ -31,6 +34,7 @@ class SegmentSource(Protocol):
         begin_ns: When the first packet was captured; 0 before that is known.
         networks: Names of the networks of segments, by number; more may come.
         passed_over: How many packets had no segment, by reason.
+        tls_secrets: TLS key logs found in the files so far.
     """
 
     packets: int
@@ -39,6 +43,11 @@ class SegmentSource(Protocol):
     begin_ns: int
     networks: list[str]
     passed_over: dict[str, int]
+    tls_secrets: TlsSecrets
+
+    @property
+    def paths(self) -> Sequence[str]:
+        """Names of the files, as far as they are known."""
 
     def windows(self) -> Iterator[tuple[Segments, FileProblems]]:
         """Yield the segments, and the problems of the files."""
@@ -57,11 +66,18 @@ class FileNames:
     Attributes:
         starts: The number of the first packet of each file that has any.
         names: Their names.
+        tls_secrets: TLS key logs found in the files so far.
     """
 
     def __init__(self) -> None:
         self.starts: list[int] = []
         self.names: list[str] = []
+        self.tls_secrets: TlsSecrets = []
+
+    @property
+    def paths(self) -> Sequence[str]:
+        """Names of the files, as far as they are known."""
+        return self.names
 
     def add(self, first: int, name: str) -> None:
         """Record that packets from `first` on are of a file."""
@@ -103,6 +119,11 @@ class FileSource(FileNames):
         self.networks = self._layers.networks
         self.passed_over = self._layers.passed_over
 
+    @property
+    def paths(self) -> Sequence[str]:
+        """Names of the files."""
+        return self._paths
+
     def windows(self) -> Iterator[tuple[Segments, FileProblems]]:
         """Read the files: the first stage."""
         for window in read_packets(
@@ -121,5 +142,6 @@ class FileSource(FileNames):
         self.packets += len(packets)
         self.bytes += int(packets.captured.sum())
         self.file_bytes = packets.file_bytes
+        self.tls_secrets += packets.tls_secrets
         if len(packets):
             self.add(packets.first, str(self._paths[int(packets.file[0])]))

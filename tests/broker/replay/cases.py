@@ -139,6 +139,16 @@ def sweeps(prefix: str) -> tuple[Case, ...]:
     )
 
 
+DECRYPTED = (
+    Case("kafka4-java-tls12", parts=(Part(secure=encrypted),)),
+    Case("kafka4-java-tls13", parts=(Part(secure=encrypted),)),
+    Case("kafka4-aiokafka-tls", parts=(Part(secure=encrypted),)),
+    Case("kafka4-franz-go-tls12"),
+    Case("kafka4-kafka-python-tls", leaves_out=LOGS_IN),
+)
+"""Recorded over TLS with a key log."""
+
+
 LINES: tuple[Line, ...] = (
     (
         PLAIN_4,
@@ -227,6 +237,7 @@ LINES: tuple[Line, ...] = (
             ),
         ),
     ),
+    (SECURE_4, DECRYPTED),
     (
         PLAIN_4,
         (
@@ -262,11 +273,8 @@ LINES: tuple[Line, ...] = (
 
 CASES = {case.name: (shape, case) for shape, cases in LINES for case in cases}
 
-_ENCRYPTED = "what its clients say is encrypted, and a replay has no keys"
-
 NOT_PLAYED = {
-    "kafka4-aiokafka-tls": _ENCRYPTED,
-    "kafka4-librdkafka-tls": _ENCRYPTED,
+    "kafka4-librdkafka-tls": "what its clients say is encrypted, and there is no key log",
     "kafka39-sweep-zookeeper": "it is what a controller tells a broker that keeps to ZooKeeper",
 }
 """Scenario -> why nothing of it that asks for anything is sent to any target."""

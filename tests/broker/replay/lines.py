@@ -25,6 +25,7 @@ from tests.broker.kafka import Cluster
 from tests.broker.replay.found import Found, found
 from tests.broker.replay.recording import Play, fresh, record
 from tests.broker.settings import Shape
+from tools.record.manifest import keylogs
 from tools.record.scenario import until
 from tools.record.sweep.client import Speaker
 from tools.record.sweep.data import METADATA
@@ -159,7 +160,7 @@ def _noise(reference: Cluster, capture: Path) -> tuple[str, ...]:
     setting = TargetSettings(
         reference.bootstrap(), prefix="noise-", play_options=PlayOptions(Pace(0))
     )
-    with Plan.of(capture, allow=_ALLOWED) as plan:
+    with Plan.of(capture, allow=_ALLOWED, keylogs=keylogs(capture)) as plan:
         return learn_noise(plan, setting)
 
 
@@ -169,7 +170,8 @@ def _replayed(
     played = Played([], [], before, [])
     for part in case.parts:
         security = part.secure(target)
-        with Plan.of(capture, allow=_ALLOWED, filter=part.chosen or None) as plan:
+        chosen = part.chosen or None
+        with Plan.of(capture, allow=_ALLOWED, filter=chosen, keylogs=keylogs(capture)) as plan:
             report = replay(
                 plan,
                 target.bootstrap(_listener(security)),

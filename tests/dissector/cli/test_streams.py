@@ -56,12 +56,14 @@ def test_gaps_retransmissions_and_where_kafka_was_entered(good: Run, tmp_path: P
     assert (row["retransmissions_a"], row["retransmitted_a"]) == (1, 10)
 
 
-def test_tls_is_named(good: Run, tmp_path: Path) -> None:
+def test_tls_is_named(run: Run, tmp_path: Path) -> None:
     wire = packets.Wire()
     hello = b"\x16\x03\x01\x00\xc8\x01\x00\x00\xc4\x03\x03" + bytes(194)
     wire.talk(broker_port=9093).syn().client(hello).fin()
-    (row,) = good("streams", packets.write(tmp_path / "a.pcap", wire.packets), "-T", "ndjson").rows
+    done = run("streams", packets.write(tmp_path / "a.pcap", wire.packets), "-T", "ndjson")
+    (row,) = done.rows
     assert row["speaks"] == "tls"
+    assert (done.status, done.err.count("\n")) == (0, 1), "all of it is encrypted"
 
 
 def test_formats_agree(good: Run, shop: Path, tmp_path: Path) -> None:

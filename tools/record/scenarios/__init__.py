@@ -18,6 +18,7 @@ _FAMILIES = (
     "inside",
     "secure",
     "other_languages",
+    "tls",
     "sweep",
     "demo",
 )

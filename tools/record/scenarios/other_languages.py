@@ -71,26 +71,26 @@ def _installed() -> Path:
 @scenario("kafka44-franz-go", f"franz-go: {_SHOWS}", client="franz-go", cluster=KAFKA_4)
 @scenario("kafka39-franz-go", f"franz-go: {_SHOWS}", client="franz-go", cluster=KAFKA_39)
 def franz_go(stage: Stage) -> None:
-    _play_go("franz", stage)
+    play_go("franz", stage.bootstrap, stage.topic())
 
 
 @scenario("kafka4-sarama", f"sarama: {_SARAMA}", client="sarama", cluster=KAFKA_4)
 @scenario("kafka39-sarama", f"sarama: {_SARAMA}", client="sarama", cluster=KAFKA_39)
 def sarama(stage: Stage) -> None:
-    _play_go("sarama", stage)
+    play_go("sarama", stage.bootstrap, stage.topic())
 
 
 @scenario("kafka4-kafka-go", f"kafka-go: {_KAFKA_GO}", client="kafka-go", cluster=KAFKA_4)
 @scenario("kafka39-kafka-go", f"kafka-go: {_KAFKA_GO}", client="kafka-go", cluster=KAFKA_39)
 def kafka_go(stage: Stage) -> None:
-    _play_go("kafkago", stage)
+    play_go("kafkago", stage.bootstrap, stage.topic())
 
 
-def _play_go(name: str, stage: Stage) -> None:
+def play_go(name: str, *arguments: str) -> None:
     """Build and run a program in Go."""
     program = str(_PROGRAMS / name)
     _fetch(["go", "-C", program, "mod", "download"])
     with tempfile.TemporaryDirectory() as folder:  # others may build and run it at the same time
         binary = str(Path(folder) / name)
         _run(["go", "build", "-C", program, "-o", binary, "."])
-        _run([binary, stage.bootstrap, stage.topic()])
+        _run([binary, *arguments])

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from dissector.capture.columns import Packets
 from dissector.capture.formats import pcap as pcap_module
 from dissector.capture.formats import pcapng as pcapng_module
-from dissector.capture.formats.capture_reader import read_packets
+from dissector.capture.formats.capture_reader import read_packets, read_tls_secrets
 from dissector.errors import CaptureError, DissectorError
 from tests.dissector.capture.traffic import block, enhanced, interface, pcap, section
 from tests.kernels import MODES, running
@@ -165,6 +165,45 @@ def test_pcap_stops_at_a_record_that_can_not_be() -> None:
     assert problems(windows) == [
         "-: at byte 60: invalid packet length 1,073,741,824: reading stops"
     ]
+
+
+def secrets(content: bytes, kind: int = 0x544C534B, order: str = "<") -> bytes:
+    """Return a Decryption Secrets Block; by default a TLS key log."""
+    head = struct.pack(f"{order}II", kind, len(content))
+    return block(10, head + content + bytes(-len(content) % 4), order)
+
+
+@pytest.mark.parametrize("order", ["<", ">"])
+@pytest.mark.parametrize("window_bytes", [64, 1 << 20])
+def test_tls_secrets_wherever_they_stand(tmp_path: Path, order: str, window_bytes: int) -> None:
+    packet = enhanced(b"x" * 60, 5, order=order)
+    ng = section(order) + secrets(b"first", order=order) + interface(order=order) + packet
+    ng += secrets(b"of WireGuard", 0x57474B4C, order) + secrets(b"second", order=order) + packet
+    ng += secrets(b"at the end", order=order)
+    windows = read(ng, window_bytes)
+    found = [each for window in windows for each in window.tls_secrets]
+    assert found == [b"first", b"second", b"at the end"]
+    assert sum(map(len, windows)) == 2
+    assert not [each for window in windows for each in window.problems]
+    assert "second" not in repr(windows)
+    (tmp_path / "a.pcapng").write_bytes(ng)
+    (tmp_path / "b.pcap").write_bytes(pcap(PACKETS))
+    (tmp_path / "c.pcapng.gz").write_bytes(gzip.compress(ng))
+    names = sorted(tmp_path.iterdir())
+    assert list(read_tls_secrets(["-", *names])) == found * 2
+
+
+@pytest.mark.parametrize(
+    ("bad", "what"),
+    [
+        (block(10, b"1234"), "block too short for its type"),
+        (block(10, struct.pack("<II", 0x544C534B, 99) + b"keys"), "secrets longer than their"),
+    ],
+)
+def test_bad_tls_secrets(bad: bytes, what: str) -> None:
+    windows = read(section() + interface() + bad + enhanced(b"y" * 60, 5))
+    assert sum(map(len, windows)) == 1
+    assert what in windows[0].problems[0][1].what
 
 
 @pytest.mark.parametrize("whole", [pcap(PACKETS), NG], ids=["pcap", "pcapng"])

@@ -3,6 +3,8 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"fmt"
 	"log"
 	"os"
@@ -19,6 +21,28 @@ func check(err error) {
 	}
 }
 
+// encryption is nil without the arguments for TLS: certificate, key log, and perhaps 1.2.
+var encryption = tlsConfig()
+
+func tlsConfig() *tls.Config {
+	if len(os.Args) <= 4 {
+		return nil
+	}
+	certificate, err := os.ReadFile(os.Args[3])
+	check(err)
+	keyLog, err := os.OpenFile(os.Args[4], os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	check(err)
+	trusted := x509.NewCertPool()
+	trusted.AppendCertsFromPEM(certificate)
+	config := &tls.Config{
+		RootCAs: trusted, KeyLogWriter: keyLog, ClientSessionCache: tls.NewLRUClientSessionCache(8),
+	}
+	if len(os.Args) > 5 && os.Args[5] == "1.2" {
+		config.MaxVersion = tls.VersionTLS12
+	}
+	return config
+}
+
 func client(name string, more ...kgo.Opt) *kgo.Client {
 	common := []kgo.Opt{
 		kgo.SeedBrokers(strings.Split(os.Args[1], ",")...),
@@ -26,6 +50,9 @@ func client(name string, more ...kgo.Opt) *kgo.Client {
 		kgo.AllowAutoTopicCreation(),
 		kgo.FetchMaxWait(200 * time.Millisecond),
 		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()),
+	}
+	if encryption != nil {
+		common = append(common, kgo.DialTLSConfig(encryption))
 	}
 	made, err := kgo.NewClient(append(common, more...)...)
 	check(err)
@@ -36,17 +63,20 @@ func main() {
 	ctx, cancel := context.WithTimeout(context.Background(), 60*time.Second)
 	defer cancel()
 	topic := os.Args[2]
-	produce(ctx, topic)
+	if encryption != nil {
+		produce(ctx, topic, map[string]kgo.CompressionCodec{"none": kgo.NoCompression(), "lz4": kgo.Lz4Compression()})
+		return
+	}
+	produce(ctx, topic, map[string]kgo.CompressionCodec{
+		"none": kgo.NoCompression(), "gzip": kgo.GzipCompression(), "snappy": kgo.SnappyCompression(),
+		"lz4": kgo.Lz4Compression(), "zstd": kgo.ZstdCompression(),
+	})
 	consume(ctx, topic)
 	transact(ctx, topic)
 	administer(ctx, topic)
 }
 
-func produce(ctx context.Context, topic string) {
-	codecs := map[string]kgo.CompressionCodec{
-		"none": kgo.NoCompression(), "gzip": kgo.GzipCompression(), "snappy": kgo.SnappyCompression(),
-		"lz4": kgo.Lz4Compression(), "zstd": kgo.ZstdCompression(),
-	}
+func produce(ctx context.Context, topic string, codecs map[string]kgo.CompressionCodec) {
 	for name, codec := range codecs {
 		producer := client("franz-"+name, kgo.ProducerBatchCompression(codec), kgo.ProducerLinger(20*time.Millisecond))
 		var records []*kgo.Record

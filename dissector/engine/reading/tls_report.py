@@ -1,0 +1,61 @@
+"""What is reported about TLS connections, and about captures in which no Kafka was found."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+from dissector.engine.reading.reader import Reading
+from dissector.tls.tls_summary import Reason, TlsSummary
+
+COLUMNS = (
+    "tls_version",
+    "tls_cipher",
+    "tls_server_name",
+    "tls_resumed",
+    "tls_client",
+    "tls_not_decrypted",
+)
+"""The columns of `streams` about TLS; null where a connection is not TLS, or where unknown."""
+
+
+def tls_columns(summary: TlsSummary | None) -> dict[str, Any]:
+    """Return the values of `COLUMNS` of a connection."""
+    if summary is None:
+        return dict.fromkeys(COLUMNS)
+    resumed = None if summary.resumed is None else ("no", "yes")[summary.resumed]
+    values = (
+        summary.version or "TLS",
+        summary.suite or None,
+        summary.server_name or None,
+        resumed,
+        summary.client_subject or None,
+        None if summary.reason is None else summary.reason.value,
+    )
+    return dict(zip(COLUMNS, values, strict=True))
+
+
+def unreadable_tls(reading: Reading) -> str:
+    """Return why no byte of a capture that is all TLS can be read; empty if that is not so."""
+    decryption = reading.decryption
+    if decryption.decrypted_count or not len(decryption):
+        return ""
+    if any(state.speaks == "kafka" for state in reading.correlator):
+        return ""
+    count = len(decryption)
+    reasons = Counter(each.reason for each in decryption.summaries() if each.reason is not None)
+    reason = reasons.most_common(1)[0][0] if reasons else Reason.NO_DATA
+    why = "--keylog" if reason is Reason.NO_KEY_LOG else reason.value
+    plural = "s" * (count != 1)
+    return f"{count:,} TLS connection{plural}, none readable: {why}"
+
+
+def without_kafka(reading: Reading) -> str:
+    """Return what a capture without Kafka has instead; empty if it has some, or no packet."""
+    protocols = [connection.speaks for connection in reading.correlator]
+    if not reading.packets or "kafka" in protocols:
+        return ""
+    message = f"no Kafka in {reading.packets:,} packets and {len(protocols):,} TCP connections"
+    ports = " on the ports of --port" if reading.options.ports else ""
+    tls = protocols.count("tls")
+    return message + ports + (f"; {tls:,} of these are encrypted (TLS)" if tls else "")

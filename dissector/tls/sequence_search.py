@@ -1,0 +1,119 @@
+"""
+Sequence numbers of records of TLS 1.3, when the number of lost records is not known.
+
+The additional data of such a record is its header: the sequence number is in the nonce alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from struct import iter_unpack
+
+import numpy as np
+import numpy.typing as npt
+from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+Bytes = npt.NDArray[np.uint8]
+
+_GCM_TAG_BYTES = 16
+_FIRST_COUNTER = (1).to_bytes(4, "big")
+
+_LAST_BYTES = (0, 21, 22, 23)
+"""
+What the plaintext of a record may end with: padding, or the content type of an alert, a handshake
+message or data.
+"""
+
+_CHUNK = 1 << 16
+"""How many sequence numbers are tried at once."""
+
+_MOST = 1 << 64
+
+
+def gcm_sequence(aead: AESGCM, key: bytes, iv: bytes, header: bytes, body: bytes) -> int | None:
+    """
+    Return the sequence number that AES-GCM's tag implies, in constant time; None with a wrong key.
+
+    The tag is GHASH(header, ciphertext) xor AES(nonce, 1), and GHASH does not depend on the nonce:
+    encryption to the same ciphertext under a nonce that we choose shows it. What is left of the
+    tag, decrypted, is the nonce.
+
+    Source: NIST SP 800-38D section 7.1
+    """
+    ciphertext, tag = body[:-_GCM_TAG_BYTES], body[-_GCM_TAG_BYTES:]
+    size = len(ciphertext)
+    keystream = aead.encrypt(iv, bytes(size), header)[:size]
+    again = aead.encrypt(iv, _xor(ciphertext, keystream), header)
+    block = Cipher(algorithms.AES(key), modes.ECB())
+    masked = _xor(again[size:], block.encryptor().update(iv + _FIRST_COUNTER))
+    first_block = block.decryptor().update(_xor(masked, tag))
+    if first_block[12:] != _FIRST_COUNTER:
+        return None
+    sequence = int.from_bytes(first_block[:12], "big") ^ int.from_bytes(iv, "big")
+    return sequence if sequence < _MOST else None
+
+
+class LastByte:
+    """
+    Finds sequence numbers with which the last byte of a record is a plausible one.
+
+    That costs one block of the key stream for each number, and leaves one of 64 for the tag.
+    """
+
+    def __init__(
+        self, key: bytes, iv: bytes, body: bytes, tag_bytes: int, is_chacha20: bool
+    ) -> None:
+        self._key, self._iv = key, iv
+        last = len(body) - tag_bytes - 1
+        self._block_bytes = 64 if is_chacha20 else 16
+        self._counter = 1 + last // self._block_bytes
+        self._offset = last % self._block_bytes
+        allowed = np.zeros(256, np.bool_)
+        allowed[[each ^ body[last] for each in _LAST_BYTES]] = True
+        self._allowed = allowed
+        self._is_chacha20 = is_chacha20
+
+    def candidates(self, first: int, count: int) -> Iterator[int]:
+        """Yield the plausible numbers among `count` from `first` on, upwards."""
+        end = min(first + count, _MOST - 1)
+        for start in range(first, end, _CHUNK):
+            nonces = self._nonces(start, min(_CHUNK, end - start))
+            stream = self._chacha20(nonces) if self._is_chacha20 else self._ccm(nonces)
+            for hit in np.flatnonzero(self._allowed[stream]).tolist():
+                yield start + hit
+
+    def _nonces(self, start: int, count: int) -> Bytes:
+        """Return the nonces of sequence numbers as rows of 12 bytes."""
+        rows = np.empty((count, 12), np.uint8)
+        rows[:] = np.frombuffer(self._iv, np.uint8)
+        numbers = np.uint64(start) + np.arange(count, dtype=np.uint64)
+        rows[:, 4:] ^= numbers.astype(">u8").view(np.uint8).reshape(count, 8)
+        return rows
+
+    def _ccm(self, nonces: Bytes) -> Bytes:
+        """Return a byte of the key stream of AES-CCM for each nonce (RFC 3610 section 2.3)."""
+        blocks = np.empty((len(nonces), 16), np.uint8)
+        blocks[:, 0] = 2
+        blocks[:, 1:13] = nonces
+        blocks[:, 13:] = np.frombuffer(self._counter.to_bytes(3, "big"), np.uint8)
+        encryptor = Cipher(algorithms.AES(self._key), modes.ECB()).encryptor()
+        stream = np.frombuffer(encryptor.update(blocks.tobytes()), np.uint8)
+        return stream.reshape(len(nonces), 16)[:, self._offset]
+
+    def _chacha20(self, nonces: Bytes) -> Bytes:
+        """Return a byte of the key stream of ChaCha20 for each nonce (RFC 8439 section 2.3)."""
+        blocks = np.empty((len(nonces), 16), np.uint8)
+        blocks[:, :4] = np.frombuffer(self._counter.to_bytes(4, "little"), np.uint8)
+        blocks[:, 4:] = nonces
+        rows = blocks.tobytes()
+        context = Cipher(algorithms.ChaCha20(self._key, rows[:16]), None).encryptor()
+        reset, update, zeros = context.reset_nonce, context.update, bytes(self._offset + 1)
+        # `reset` returns None: one expression for each nonce is the fastest way.
+        last = [update(zeros)[-1] for (row,) in iter_unpack("16s", rows) if not reset(row)]
+        return np.array(last, np.uint8)
+
+
+def _xor(left: bytes, right: bytes) -> bytes:
+    number = int.from_bytes(left, "big") ^ int.from_bytes(right, "big")
+    return number.to_bytes(len(left), "big")

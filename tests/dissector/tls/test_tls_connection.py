@@ -1,0 +1,455 @@
+from __future__ import annotations
+
+import pickle
+import random
+import ssl
+from collections.abc import Callable, Iterable
+from functools import partial
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dissector.tls.key_log import KeyLog
+from dissector.tls.tls_connection import TlsConnection
+from dissector.tls.tls_summary import Reason
+from tests.dissector.tls.endpoints import (
+    CLIENT,
+    SERVER,
+    SERVER_NAME,
+    Flight,
+    Party,
+    content,
+    decrypt,
+    pieces,
+)
+from tests.dissector.tls.maker import (
+    CHANGE_CIPHER_SPEC,
+    DATA,
+    END_OF_EARLY_DATA,
+    FINISHED,
+    HANDSHAKE,
+    Maker,
+    message,
+    record,
+)
+from tests.examples import examples
+
+SOURCE = random.Random(17)
+TALK = [
+    (0, SOURCE.randbytes(40)),
+    (1, SOURCE.randbytes(300)),
+    (0, SOURCE.randbytes(40_000)),
+    (1, b""),
+    (1, SOURCE.randbytes(16_385)),
+    (0, b"the end"),
+]
+
+TLS13_SUITES = ("TLS_AES_256_GCM_SHA384", "TLS_CHACHA20_POLY1305_SHA256", "TLS_AES_128_GCM_SHA256")
+
+
+def openssl_suites(version: str) -> list[str]:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.set_ciphers("ALL:!PSK:!SRP:!aNULL:!aDSS:@SECLEVEL=0")
+    return [
+        each["name"]
+        for each in context.get_ciphers()
+        if (each["protocol"] == "TLSv1.3") == (version == "TLSv1_3")
+    ]
+
+
+TLS12_SUITES = openssl_suites("TLSv1_2")
+UNSUPPORTED = ("ARIA", "CAMELLIA")
+
+
+def every(size: int, data: bytes) -> Iterable[bytes]:
+    return [data[at : at + size] for at in range(0, len(data), size)]
+
+
+def randomly(source: random.Random, data: bytes) -> Iterable[bytes]:
+    while data:
+        size = source.choice((1, 3, 5, 6, 100, 1460, 20_000))
+        yield data[:size]
+        data = data[size:]
+
+
+@pytest.mark.parametrize("name", [each for each in TLS12_SUITES if not any(
+    mark in each for mark in UNSUPPORTED
+)])  # fmt: skip
+def test_each_suite_of_tls12_that_openssl_offers(tmp_path: Path, name: str) -> None:
+    kind = "ec" if "ECDSA" in name else "rsa"
+    party = Party(tmp_path, version="TLSv1_2", ciphers=f"{name}:@SECLEVEL=0", kind=kind)
+    talk = party.talk(TALK)
+    connection, out = decrypt(party.keys(), pieces(talk.flights, partial(every, 1448)))
+    assert content(out, CLIENT) == talk.sent(CLIENT)
+    assert content(out, SERVER) == talk.sent(SERVER)
+    assert not connection.problems
+    summary = connection.summary()
+    assert (summary.version, summary.server_name, summary.reason) == ("TLS 1.2", SERVER_NAME, None)
+    assert summary.resumed is False
+    assert summary.suite.replace("_", "-").removeprefix("TLS-").replace("-WITH", "").replace(
+        "AES-128", "AES128").replace("AES-256", "AES256").replace("RSA-AES", "AES").replace(
+        "-CBC", "").replace("-CCM-8", "-CCM8").replace("-POLY1305-SHA256", "-POLY1305",
+    ) == name.replace("RSA-AES", "AES")  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["ECDHE-RSA-CAMELLIA128-SHA256", "ARIA256-GCM-SHA384"])
+def test_a_suite_that_is_not_supported_is_named_so(tmp_path: Path, name: str) -> None:
+    if name not in TLS12_SUITES:
+        pytest.skip("this OpenSSL has no such suite")
+    party = Party(tmp_path, version="TLSv1_2", ciphers=f"{name}:@SECLEVEL=0")
+    connection, out = decrypt(party.keys(), party.talk(TALK).flights)
+    assert not out
+    assert connection.summary().reason is Reason.UNSUPPORTED_CIPHER
+    assert connection.summary().suite.startswith("0x")
+
+
+@pytest.mark.parametrize("suite", [0x1301, 0x1302, 0x1303, 0x1304, 0x1305])
+def test_each_suite_of_tls13(suite: int) -> None:
+    made = Maker(suite)
+    made.handshake()
+    for number in range(30):
+        made.data(number % 2, bytes([number]) * (number * 37), padding=number % 3 * 100)
+    made.update(CLIENT)
+    made.data(CLIENT, b"with new keys")
+    made.update(CLIENT)
+    made.update(SERVER)
+    made.data(SERVER, b"with new keys here too")
+    made.data(CLIENT, b"and newer ones there")
+    connection, out = decrypt(made.keys(), pieces(made.flights, partial(every, 700)))
+    assert [content(out, side) for side in (0, 1)] == made.plain
+    summary = connection.summary()
+    assert summary.reason is None
+    assert (summary.key_updates, summary.failed, summary.resyncs) == (3, 0, 0)
+    assert not connection.problems
+
+
+def test_tls13_with_openssl_and_a_client_certificate(tmp_path: Path) -> None:
+    party = Party(tmp_path, client_name="alice", alpn="kafka")
+    talk = party.talk(TALK)
+    connection, out = decrypt(party.keys(), talk.flights)
+    assert [content(out, side) for side in (0, 1)] == [talk.sent(0), talk.sent(1)]
+    summary = connection.summary()
+    assert summary.version == "TLS 1.3"
+    assert summary.alpn == "kafka"
+    assert summary.client_subject == "O=Orders,CN=alice"
+    assert summary.suite in TLS13_SUITES
+    again = party.talk(TALK, talk.next_session)
+    connection, out = decrypt(party.keys(), again.flights)
+    assert again.resumed
+    assert connection.summary().resumed is True
+    assert content(out, CLIENT) == again.sent(CLIENT)
+
+
+@pytest.mark.parametrize("tickets", [True, False])
+@pytest.mark.parametrize("ciphers", ["ECDHE-RSA-AES128-SHA", "ECDHE-RSA-AES128-GCM-SHA256"])
+def test_resumption_in_tls12(tmp_path: Path, tickets: bool, ciphers: str) -> None:
+    party = Party(
+        tmp_path, version="TLSv1_2", tickets=tickets, ciphers=ciphers, client_name="alice"
+    )
+    first = party.talk(TALK)
+    lines = party.key_log.read_bytes()
+    again = party.talk(TALK, first.next_session)
+    assert again.resumed
+    connection, out = decrypt(party.keys(), again.flights)
+    assert connection.summary().resumed is True
+    assert content(out, SERVER) == again.sent(SERVER)
+    # Without a line of its own, the resumed connection has the master secret of the first one.
+    keys = KeyLog()
+    keys.add(lines)
+    assert decrypt(keys, first.flights)[0].summary().client_subject == "O=Orders,CN=alice"
+    connection, out = decrypt(keys, again.flights)
+    assert content(out, CLIENT) == again.sent(CLIENT)
+
+
+def test_hello_retry_request(tmp_path: Path) -> None:
+    party = Party(tmp_path, curve="secp521r1")
+    talk = party.talk(TALK)
+    hellos = [data for side, data in talk.flights if side == CLIENT and b"\x16\x03" in data[:2]]
+    assert len(hellos) == 1
+    assert sum(data.count(bytes.fromhex("cf21ad74e59a6111")) for _, data in talk.flights) == 1
+    connection, out = decrypt(party.keys(), pieces(talk.flights, partial(every, 100)))
+    assert [content(out, side) for side in (0, 1)] == [talk.sent(0), talk.sent(1)]
+    assert connection.summary().reason is None
+
+
+@pytest.mark.parametrize("version", ["TLSv1_2", "TLSv1_3"])
+@pytest.mark.parametrize("seed", range(3))
+def test_cut_anywhere(tmp_path: Path, version: str, seed: int) -> None:
+    party = Party(tmp_path, version=version)
+    talk = party.talk(TALK)
+    source = random.Random(seed)
+    _, out = decrypt(party.keys(), pieces(talk.flights, partial(randomly, source)))
+    assert [content(out, side) for side in (0, 1)] == [talk.sent(0), talk.sent(1)]
+
+
+def test_a_record_has_the_time_of_the_packet_that_completes_it() -> None:
+    made = Maker()
+    made.handshake()
+    made.data(CLIENT, b"a" * 100)
+    made.data(CLIENT, b"b" * 100)
+    stream = b"".join(data for side, data in made.flights[-2:])
+    start = made.flights[:-2]
+    cut = [(CLIENT, stream[:50]), (CLIENT, stream[50:130]), (CLIENT, stream[130:])]
+    _, out = decrypt(made.keys(), start + cut)
+    first = len(start)
+    assert [(each.packet, each.time_ns) for each in out] == [
+        (first + 1, 10 * first + 10),
+        (first + 2, 10 * first + 20),
+    ]
+
+
+@pytest.mark.parametrize("version", ["TLSv1_2", "TLSv1_3"])
+def test_directions_may_come_in_any_order(tmp_path: Path, version: str) -> None:
+    party = Party(tmp_path, version=version)
+    talk = party.talk(TALK)
+    for order in ((CLIENT, SERVER), (SERVER, CLIENT)):
+        flights = sorted(talk.flights, key=lambda each: order.index(each[0]))
+        _, out = decrypt(party.keys(), flights)
+        assert [content(out, side) for side in (0, 1)] == [talk.sent(0), talk.sent(1)]
+
+
+@pytest.mark.parametrize("kept", [CLIENT, SERVER])
+def test_one_direction_alone(kept: int) -> None:
+    made = Maker()
+    made.handshake()
+    for number in range(5):
+        made.data(kept, bytes([number]) * 100)
+    flights = [each for each in made.flights if each[0] == kept]
+    _, out = decrypt(made.keys(), flights)
+    assert content(out, kept) == made.plain[kept]
+
+
+def test_the_barrier_of_bytes_that_wait() -> None:
+    made = Maker()
+    made.handshake()
+    made.data(CLIENT, b"early in the capture")
+    connection = TlsConnection(made.keys())
+    client = [data for side, data in made.flights if side == CLIENT]
+    for packet, data in enumerate(client):
+        assert not connection.feed(CLIENT, data, packet, packet)
+    assert connection.barriers() == (1, None)
+    out = []
+    for side, data in made.flights:
+        if side == SERVER:
+            out += connection.feed(SERVER, data, 9, 9)
+    assert [(each.data, each.packet) for each in out] == [(b"early in the capture", 2)]
+    assert connection.barriers() is None
+
+
+def test_sides_may_be_swapped(tmp_path: Path) -> None:
+    party = Party(tmp_path)
+    talk = party.talk(TALK)
+    connection, out = decrypt(party.keys(), [(1 - side, data) for side, data in talk.flights])
+    assert content(out, 1) == talk.sent(CLIENT)
+    assert connection.client == 1
+
+
+@pytest.mark.parametrize("accepted", [True, False])
+def test_early_data(accepted: bool) -> None:
+    made = Maker()
+    made.client_hello(early=True)
+    made.use(CLIENT, "EARLY")
+    made.send_clear(CLIENT, CHANGE_CIPHER_SPEC, b"\1")
+    made.data(CLIENT, b"early")
+    made.server_hello()
+    made.use(SERVER, "HANDSHAKE")
+    extensions = b"\0\4\0\x2a\0\0" if accepted else b"\0\0"
+    made.send(SERVER, HANDSHAKE, message(8, extensions) + message(FINISHED, bytes(32)))
+    made.use(SERVER, "DATA")
+    if accepted:
+        made.send(CLIENT, HANDSHAKE, message(END_OF_EARLY_DATA, b""))
+    made.use(CLIENT, "HANDSHAKE")
+    made.send(CLIENT, HANDSHAKE, message(FINISHED, bytes(32)))
+    made.use(CLIENT, "DATA")
+    made.data(CLIENT, b" and later")
+    connection, out = decrypt(made.keys(), made.flights)
+    assert content(out, CLIENT) == (b"early and later" if accepted else b" and later")
+    assert connection.summary().has_early_data is accepted
+
+
+# Reasons.
+
+
+@pytest.mark.parametrize("version", ["TLSv1_2", "TLSv1_3"])
+def test_reasons(tmp_path: Path, version: str) -> None:
+    party = Party(tmp_path, version=version)
+    talk = party.talk(TALK)
+    other = Maker(seed=9)
+
+    def reason(keys: KeyLog, flights: list[Flight]) -> Reason | None:
+        connection, out = decrypt(keys, flights)
+        assert not out
+        return connection.summary().reason
+
+    wrong = KeyLog()
+    for line in party.key_log.read_text().splitlines():
+        if not line.startswith("#"):
+            label, about, secret = line.split()
+            wrong.add(f"{label} {about} {secret[2:]}00".encode())
+    assert reason(KeyLog(), talk.flights) is Reason.NO_KEY_LOG
+    assert reason(other.keys(), talk.flights) is Reason.NO_LINE
+    assert reason(wrong, talk.flights) is Reason.TAG_MISMATCH
+    first_data = next(n for n, (_, data) in enumerate(talk.flights) if n > 2 and data[0] == DATA)
+    without_hellos = talk.flights[max(first_data, len(talk.flights) - 5) :]
+    assert reason(other.keys(), without_hellos) is Reason.NO_HELLOS
+
+
+def test_an_old_version_is_named() -> None:
+    made = Maker()
+    made.client_hello()
+    body = b"\x03\x01" + b"s" * 32 + b"\0\0\x2f\0"
+    made.send_clear(SERVER, HANDSHAKE, message(2, body))
+    made.send_clear(SERVER, CHANGE_CIPHER_SPEC, b"\1")
+    connection, _ = decrypt(made.keys(), made.flights)
+    assert connection.summary().version == "TLS 1.0"
+    assert connection.summary().reason is Reason.UNSUPPORTED_VERSION
+
+
+def test_half_a_key_log_opens_one_direction() -> None:
+    made = Maker()
+    made.handshake()
+    made.data(CLIENT, b"seen")
+    made.data(SERVER, b"not seen")
+    keys = KeyLog()
+    keys.add("\n".join(line for line in made.lines if "SERVER_TRAFFIC" not in line).encode())
+    connection, out = decrypt(keys, made.flights)
+    assert [content(out, side) for side in (0, 1)] == [b"seen", b""]
+    assert connection.summary().reason is Reason.NO_LINE
+
+
+def test_renegotiation_is_reported(tmp_path: Path) -> None:
+    from dissector.tls.cipher_suites import SUITES
+    from dissector.tls.record_ciphers import Tls12Aead, tls12_ciphers
+
+    party = Party(tmp_path, version="TLSv1_2", ciphers="AES128-GCM-SHA256")
+    talk = party.talk([(0, b"before")])
+    _, random_hex, master = next(
+        line for line in party.key_log.read_text().splitlines() if line[0] == "C"
+    ).split()
+    hello = next(data for side, data in talk.flights if side == SERVER)
+    cipher = tls12_ciphers(
+        SUITES[0x009C], bytes.fromhex(master), bytes.fromhex(random_hex), hello[11:43], True
+    )[CLIENT]
+    assert isinstance(cipher, Tls12Aead)
+    body = message(1, b"again")
+    header = (2).to_bytes(8, "big") + b"\x16\x03\x03" + len(body).to_bytes(2, "big")
+    nonce = b"explicit"
+    sealed = cipher._aead.encrypt(cipher._iv + nonce, body, header)
+    connection, out = decrypt(
+        party.keys(), [*talk.flights, (CLIENT, record(HANDSHAKE, nonce + sealed))]
+    )
+    assert content(out, CLIENT) == b"before"
+    assert connection.summary().renegotiated
+    assert "renegotiation" in connection.problems[0][1].what
+
+
+# Keys.
+
+
+def test_a_key_log_that_grows(tmp_path: Path) -> None:
+    made = Maker()
+    made.handshake()
+    for number in range(10):
+        made.data(number % 2, bytes([number]) * 50)
+    path = tmp_path / "keys.log"
+    path.write_text(Maker(seed=99).lines[0] + "\n")
+    keys = KeyLog([path], follow=True)
+    connection = TlsConnection(keys)
+    out = []
+    for packet, (side, data) in enumerate(made.flights):
+        if packet == 8:
+            assert not out
+            path.write_text("\n".join(made.lines) + "\n")
+            assert keys.refresh()
+        out += connection.feed(side, data, packet, packet)
+    out += connection.finish()
+    assert [content(out, side) for side in (0, 1)] == made.plain
+
+
+def test_a_pickle_goes_on_and_has_no_key(tmp_path: Path) -> None:
+    party = Party(tmp_path, client_name="alice")
+    for version in ("TLSv1_3", "TLSv1_2"):
+        party = Party(tmp_path, version=version, client_name="alice")
+        talk = party.talk(TALK)
+        keys = party.keys()
+        secrets = [
+            bytes.fromhex(line.split()[2])
+            for line in party.key_log.read_text().splitlines()
+            if not line.startswith("#")
+        ]
+        connection = TlsConnection(keys)
+        out = []
+        for packet, (side, data) in enumerate(pieces(talk.flights, partial(every, 3000))):
+            out += connection.feed(side, data, packet, packet)
+            stored = pickle.dumps((connection, keys))
+            assert not any(secret in stored for secret in secrets)
+            assert not any(secret.hex() in repr((connection, keys)) for secret in secrets)
+            connection, keys = pickle.loads(stored)
+            connection.attach(keys)
+        out += connection.finish()
+        assert [content(out, side) for side in (0, 1)] == [talk.sent(0), talk.sent(1)]
+
+
+# Hostile bytes.
+
+
+@given(st.data())
+@settings(max_examples=examples(60), deadline=None)
+def test_hostile_bytes_raise_nothing_and_show_nothing(data: st.DataObject) -> None:
+    made = Maker()
+    made.handshake()
+    made.data(CLIENT, b"x" * 90)
+    made.data(SERVER, b"y" * 90)
+    made.update(CLIENT)
+    made.data(CLIENT, b"z" * 90)
+    keys = data.draw(st.sampled_from([made.keys(), KeyLog(), Maker(seed=3).keys()]))
+    connection = TlsConnection(keys)
+    out = []
+    for packet, (side, sent) in enumerate(made.flights):
+        action = data.draw(st.sampled_from("kkkkkfdigu"))
+        if action == "f":
+            at = data.draw(st.integers(0, len(sent) - 1))
+            sent = sent[:at] + bytes([sent[at] ^ data.draw(st.integers(1, 255))]) + sent[at + 1 :]
+        elif action == "i":
+            sent = data.draw(st.binary(max_size=80)) + sent
+        elif action == "g":
+            length = data.draw(st.sampled_from([None, 1, len(sent), 10**7]))
+            out += connection.gap(side, length, packet, packet)
+        elif action == "u":
+            sent = record(
+                data.draw(st.integers(19, 25)), data.draw(st.binary(max_size=60))
+            ) + sent  # fmt: skip
+        if action != "d":
+            out += connection.feed(side, sent, packet, packet)
+    out += connection.finish()
+    assert content(out, 0).strip(b"xz") == content(out, 1).strip(b"y") == b""
+    connection.summary()
+    pickle.loads(pickle.dumps(connection))
+
+
+@given(st.binary(max_size=400), st.integers(1, 11), st.binary(max_size=400))
+@settings(max_examples=examples(60), deadline=None)
+def test_hostile_handshakes(body: bytes, kind: int, second: bytes) -> None:
+    connection = TlsConnection(Maker().keys())
+    for side, each in ((0, body), (1, second)):
+        for version in (b"\x03\x03", b"\x03\x01"):
+            hello = version + bytes([1]) * 32 + each
+            connection.feed(side, record(HANDSHAKE, message(kind, hello)), 0, 0)
+            connection.feed(side, record(CHANGE_CIPHER_SPEC, b"\1"), 0, 0)
+            connection.feed(side, record(HANDSHAKE, each), 0, 0)
+    connection.finish()
+    connection.summary()
+
+
+def test_memory_is_bounded() -> None:
+    waiting: Callable[[TlsConnection], int] = lambda each: len(pickle.dumps(each))  # noqa: E731
+    made = Maker()
+    made.client_hello()
+    for tail in (record(DATA, bytes(1000)), record(HANDSHAKE, b"\x0b\xff\xff\xff" + bytes(999))):
+        connection = TlsConnection(made.keys())
+        connection.feed(*made.flights[0], 0, 0)
+        for packet in range(2000):
+            connection.feed(CLIENT, tail, packet, packet)
+        assert waiting(connection) < 1 << 20

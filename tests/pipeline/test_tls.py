@@ -1,0 +1,106 @@
+"""TLS in the pipeline: the rows of the commands, and no secret in what is kept or sent."""
+
+from __future__ import annotations
+
+import gzip
+import pickle
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dissector.errors import CaptureError
+from pipeline.jobs.local_job import dissect, plan_ranges
+from pipeline.split.byte_ranges import ranges_of
+from pipeline.split.collection import Collection
+from pipeline.tables.incremental import IncrementalDissection
+from pipeline.tables.table_builder import TableOptions, found_keylogs
+from pipeline.tables.table_schemas import SCHEMAS
+from tests.corpus import FOLDER
+from tests.pipeline.commands import assert_same, tables_of
+from tests.pipeline.tables.test_incremental import finished, parcels_of
+
+NAME = "kafka4-java-tls13"
+KEYLOG = str(FOLDER / f"{NAME}.keylog")
+ALL = TableOptions(tables=frozenset(SCHEMAS), keylogs=(KEYLOG,))
+
+
+@pytest.fixture
+def capture(tmp_path: Path) -> str:
+    path = tmp_path / "a.pcap"
+    path.write_bytes(gzip.decompress((FOLDER / f"{NAME}.pcap.gz").read_bytes()))
+    return str(path)
+
+
+def secrets() -> list[str]:
+    lines = Path(KEYLOG).read_text().splitlines()
+    return [line.split()[2] for line in lines if line and not line.startswith("#")]
+
+
+def is_in(content: bytes, secret: str) -> bool:
+    return secret.lower().encode() in content.lower() or bytes.fromhex(secret) in content
+
+
+@pytest.mark.parametrize("range_bytes", [3_000, 20_000])
+def test_ranges_give_the_rows_of_the_commands(
+    capture: str, tmp_path: Path, range_bytes: int
+) -> None:
+    got = dissect([capture], ALL, range_bytes=range_bytes, parts=2)
+    assert got["exchanges"].num_rows == 19
+    assert_same(got, tables_of([capture], tmp_path, "--keylog", KEYLOG))
+
+
+def test_a_state_has_no_secret_and_goes_on(capture: str, tmp_path: Path) -> None:
+    plan = plan_ranges(ranges_of(Collection.of([capture]), 5_000))
+    state, out = IncrementalDissection(plan.files, ALL).save(), []
+    for parcel in parcels_of(plan):
+        fold = IncrementalDissection.load(state, plan.files, ALL)
+        out += fold.feed([parcel])
+        state = fold.save()
+        assert not any(is_in(state, secret) for secret in secrets())
+    fold = IncrementalDissection.load(state, plan.files, ALL)
+    out += fold.finish()
+    assert_same(finished(out), tables_of([capture], tmp_path, "--keylog", KEYLOG))
+
+
+def test_a_state_has_no_memory_of_arbitrary_content(
+    capture: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Such memory may have held the key log before."""
+    marker, allocate = b"secret!!", np.empty
+
+    def marked(shape: Any, *more: Any, **named: Any) -> Any:
+        array = allocate(shape, *more, **named)
+        content = array.reshape(-1).view(np.uint8)
+        content[:] = np.resize(np.frombuffer(marker, np.uint8), content.shape)
+        return array
+
+    plan = plan_ranges(ranges_of(Collection.of([capture]), 5_000))
+    parcels = parcels_of(plan)
+    monkeypatch.setattr(np, "empty", marked)
+    fold = IncrementalDissection(plan.files, ALL)
+    for parcel in parcels:
+        for _ in fold.feed([parcel]):
+            pass
+        assert marker not in fold.save()
+
+
+def test_connections_that_are_forgotten(capture: str, tmp_path: Path) -> None:
+    plan = plan_ranges(ranges_of(Collection.of([capture]), 5_000))
+    fold, out = IncrementalDissection(plan.files, ALL), []
+    for parcel in parcels_of(plan):
+        out += fold.feed([parcel])
+        out += fold.forget(0, 2**62)
+    out += fold.finish()
+    found, expected = finished(out), tables_of([capture], tmp_path, "--keylog", KEYLOG)
+    assert found["exchanges"].num_rows == len(expected["exchanges"])
+
+
+def test_tasks_get_names_of_key_logs_only() -> None:
+    content = pickle.dumps(replace(ALL, keylogs=found_keylogs([KEYLOG])))
+    assert KEYLOG.encode() in content
+    assert not any(is_in(content, secret) for secret in secrets())
+    with pytest.raises(CaptureError, match="key log"):
+        found_keylogs(["/nowhere/none.log"])
