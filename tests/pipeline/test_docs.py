@@ -21,7 +21,7 @@ QUERIES = re.findall(r"```sql\n(.*?)```", TEXT, re.DOTALL)
 
 def test_every_option_that_it_names_is_there() -> None:
     named = {each.replace("-", "_") for each in re.findall(r"`--([a-z][a-z-]+)", TEXT)}
-    other = {"port": "ports", "no_summaries": "summaries"}
+    other = {"port": "ports", "no_summaries": "summaries", "keylog": "keylogs"}
     assert {other.get(each, each) for each in named} <= {*pipeline.__annotations__}
 
 
