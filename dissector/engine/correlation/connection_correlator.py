@@ -52,8 +52,8 @@ _HANDSHAKE_V0 = SASL_HANDSHAKE.to_bytes(2, "big") + b"\0\0"
 Emit = Callable[[ExchangeRow], None]
 
 
-class _Delayed(NamedTuple):
-    """Bytes of the broker, or a gap, that wait for requests captured before them."""
+class _Piece(NamedTuple):
+    """Bytes of a stream, or a gap."""
 
     data: bytes
     missing: int
@@ -72,8 +72,8 @@ class ConnectionCorrelator:
             if its endpoint is a broker on other connections; else None.
         start_captured: Whether the beginning of the connection was captured.
         streams: The two directions.
-        barriers: How far each side may be read, as `Chunks.barrier`; set before the bytes are
-            added.
+        barriers: How far each side may be read, as `Chunks.barrier`; set before bytes are added.
+        lost_before: Responses to requests before this packet may be in a gap.
         ready_frames: The complete frames of each side that wait for their turn.
     """
 
@@ -88,6 +88,7 @@ class ConnectionCorrelator:
         "client",
         "connection",
         "doubtful_side",
+        "lost_before",
         "ready_frames",
         "speaks",
         "start_captured",
@@ -118,9 +119,10 @@ class ConnectionCorrelator:
         self.streams = (Framer(0, max_frame_bytes), Framer(1, max_frame_bytes))
         self._emit = emit
         self.barriers = (NEVER, NEVER)
+        self.lost_before = 0
         self._requests = OpenRequests()
         self.ready_frames: tuple[deque[Frame], deque[Frame]] = (deque(), deque())
-        self._delayed: deque[_Delayed] = deque()
+        self._delayed: deque[_Piece] = deque()
         self._expects_tokens = False
         # Without the beginning no response counts as early before the first request.
         self._highest_id = -1 if start_captured else NEVER
@@ -155,30 +157,33 @@ class ConnectionCorrelator:
 
     def add_data(self, side: int, data: bytes, packet: int, time_ns: int) -> None:
         """Add the next bytes of one side."""
-        if self.speaks in ("", "kafka"):
-            self._now_ns = max(self._now_ns, time_ns)
-            if data and self._must_wait(side, packet):
-                self._delayed.append(_Delayed(data, 0, packet, time_ns))
-            elif data:
-                self.streams[side].add_data(data, packet, time_ns)
-            self._advance()
-            self._add_delayed()
+        self._add(side, _Piece(data, 0, packet, time_ns))
 
     def add_gap(self, side: int, length: int, packet: int, time_ns: int) -> None:
         """Record bytes of one side that were not captured."""
+        self._add(side, _Piece(b"", length, packet, time_ns))
+
+    def _add(self, side: int, piece: _Piece) -> None:
         if self.speaks in ("", "kafka"):
-            self._now_ns = max(self._now_ns, time_ns)
-            if self._must_wait(side, packet):
-                self._delayed.append(_Delayed(b"", length, packet, time_ns))
+            self._now_ns = max(self._now_ns, piece.time_ns)
+            if (piece.data or piece.missing) and self._must_wait(side, piece.packet):
+                self._delayed.append(piece)
             else:
-                self._pass_gap(side, length, packet, time_ns)
+                self._pass(side, piece)
             self._advance()
             self._add_delayed()
 
-    def _pass_gap(self, side: int, length: int, packet: int, time_ns: int) -> None:
-        within_packet = self.streams[side].last_packet == packet
-        self._advance(resync.StreamBreak(side, within_packet, length))
-        self.streams[side].add_gap(length, packet, time_ns)
+    def _pass(self, side: int, piece: _Piece) -> None:
+        """Add a piece to its stream."""
+        data, missing, packet, time_ns = piece
+        if missing:
+            within_packet = self.streams[side].last_packet == packet
+            self._advance(resync.StreamBreak(side, within_packet, missing))
+            self.streams[side].add_gap(missing, packet, time_ns)
+            if side != self.client:
+                self.lost_before = packet
+        elif data:
+            self.streams[side].add_data(data, packet, time_ns)
 
     def _must_wait(self, side: int, packet: int) -> bool:
         """
@@ -186,21 +191,19 @@ class ConnectionCorrelator:
 
         A gap ends the search for a frame, so the bytes before it must have met all requests.
         """
-        if self.client in (None, side):
-            return False
-        responses = self.streams[side]
-        is_searched = bool(responses.buffer) and not responses.in_sync
-        return bool(self._delayed) or (is_searched and packet >= self.barriers[1 - side])
+        is_broker = self.client not in (None, side)
+        return is_broker and (bool(self._delayed) or self._is_undecided(side, packet))
+
+    def _is_undecided(self, side: int, packet: int) -> bool:
+        """Return whether the search for a frame before these bytes may lack requests."""
+        stream = self.streams[side]
+        return packet >= self.barriers[1 - side] and bool(stream.buffer) and not stream.in_sync
 
     def _add_delayed(self) -> None:
         """Add the bytes of the broker that need wait no longer."""
-        while self._delayed and self._delayed[0].packet < self.barriers[self.client or 0]:
-            data, missing, packet, time_ns = self._delayed.popleft()
-            side = 1 - (self.client or 0)
-            if missing:
-                self._pass_gap(side, missing, packet, time_ns)
-            else:
-                self.streams[side].add_data(data, packet, time_ns)
+        side = 1 - (self.client or 0)
+        while self._delayed and not self._is_undecided(side, self._delayed[0].packet):
+            self._pass(side, self._delayed.popleft())
             self._advance()
 
     def end(self) -> None:
@@ -386,6 +389,8 @@ class ConnectionCorrelator:
             row = ExchangeRow(self.connection, ORPHAN, 1 - frame.side, None, frame)
             self._emit(row._replace(answers_acks_0=self._requests.is_suppressed(frame)))
         else:
+            for lost in self._requests.pop_lost(request, self.lost_before):
+                self._emit_request(UNANSWERED, lost)
             self._emit_request(ANSWERED, request, frame)
 
     def _emit_request(

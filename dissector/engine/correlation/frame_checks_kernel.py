@@ -13,7 +13,7 @@ from dissector.capture.integers import u16, u32
 from dissector.engine.correlation.frame_checks import CLIENT_ID_BYTES, HEADER_BYTES, NEWER_VERSIONS
 from dissector.engine.correlation.state_columns import MAX_FRAME_SIZE, MISSING_API
 from dissector.engine.tables.exchange_table import Ints
-from dissector.kernel import device_function
+from dissector.kernel import Kernel, device_function
 from dissector.kernel.arrays import I64, U8, I64Table
 from dissector.protocol.apis import api, api_keys
 from dissector.protocol.context import per_schemas
@@ -237,3 +237,29 @@ def check_request_start(data: U8, at: int, end: int, counters: I64, api_limits: 
         client_id -= 1
         at += 1
     return FAST_PATH
+
+
+@Kernel
+def find_response(
+    data: U8, start: int, stop: int, max_size: int, lowest_id: int, highest_id: int
+) -> int:
+    """
+    Return the offset of the first frame whose size and correlation id a response may have.
+
+    Args:
+        data: The bytes to search; a frame's size and id are within it.
+        start: The first offset to try.
+        stop: The offset behind the last one to try.
+        max_size: The largest size of a frame.
+        lowest_id: The lowest id of a request in flight.
+        highest_id: The highest one.
+
+    Returns:
+        The offset; -1 if there is none.
+    """
+    for at in range(start, min(stop, len(data) - 7)):
+        if lowest_id <= signed32(data, at + 4) <= highest_id and (
+            MIN_RESPONSE_BYTES <= signed32(data, at) <= max_size
+        ):
+            return at
+    return -1

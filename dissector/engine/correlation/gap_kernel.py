@@ -47,6 +47,7 @@ from dissector.engine.correlation.state_columns import (
     LAST_FRAGMENT,
     LAST_PACKET,
     LENGTH,
+    LOST_BEFORE,
     MAX_FRAME_SIZE,
     MISSING,
     NEXT,
@@ -84,6 +85,8 @@ def add_gap(
         if due == UNDECIDED:
             return SLOW_PATH
     connections[connection, at + MISSING] += length
+    if side != connections[connection, CLIENT]:
+        connections[connection, LOST_BEFORE] = packet
     if begins_damaged:
         begin_damaged(state, connection, side, buffered, due)
     else:

@@ -45,6 +45,7 @@ from dissector.engine.correlation.state_columns import (
     LAST_PACKET,
     LAST_READY,
     LENGTH,
+    LOST_BEFORE,
     MISSING,
     MODE,
     NEWEST_REQUEST,
@@ -110,6 +111,7 @@ def promote(tables: StateTables, number: int, correlator: ConnectionCorrelator) 
         open_requests.restore(
             frames, tables.take_suppressed(number), bool(row[CONNECTION_FLAGS] & TOKENS_SEEN)
         )
+        correlator.lost_before = row[LOST_BEFORE]
         correlator.restore(client, row[HIGHEST_ID], row[NEWEST_TIME], open_requests)
         for stream in correlator.streams:
             side = row[SIDES + stream.side * SIDE_WIDTH :][:SIDE_WIDTH]
@@ -195,6 +197,7 @@ def demote(tables: StateTables, number: int, correlator: ConnectionCorrelator) -
         for frames in correlator.ready_frames
     ]
     values += [len(in_flight), requests.total_bytes, -1, 0, sum(map(len, ready))]
+    values.append(correlator.lost_before)
     for stream in correlator.streams:
         fragments, damaged = _fragments(tables, stream), -1
         if stream.damaged and not stream.damaged.is_emitted:
@@ -277,18 +280,16 @@ def _fits_tables(correlator: ConnectionCorrelator) -> bool:
     """Return whether a connection fits the fast path."""
     if correlator.needs_slow_path:
         return False
+    for stream in correlator.streams:
+        if not _stream_fits_tables(stream, stream.side == correlator.client):
+            return False
     requests = correlator.open_requests.oldest_first()
     ready = (frame for frames in correlator.ready_frames for frame in frames)
     frames = [*(request.frame for request in requests), *ready]
-    if (
-        len(frames) > MAX_DEMOTED_FRAMES
-        or sum(len(frame.data) for frame in frames) > MAX_DEMOTED_FRAME_BYTES
-        or any(frame.token or len(frame.data) < 8 for frame in frames)
-    ):
-        return False
-    return all(
-        _stream_fits_tables(stream, stream.side == correlator.client)
-        for stream in correlator.streams
+    return (
+        len(frames) <= MAX_DEMOTED_FRAMES
+        and sum(len(frame.data) for frame in frames) <= MAX_DEMOTED_FRAME_BYTES
+        and not any(frame.token or len(frame.data) < 8 for frame in frames)
     )
 
 

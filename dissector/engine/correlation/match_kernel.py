@@ -19,6 +19,7 @@ from dissector.engine.correlation.state_columns import (
     HAS_EMITTED,
     HIGHEST_ID,
     LENGTH,
+    LOST_BEFORE,
     MAX_OPEN_REQUEST_BYTES,
     MAX_OPEN_REQUESTS,
     NEWEST_REQUEST,
@@ -27,6 +28,7 @@ from dissector.engine.correlation.state_columns import (
     OLDEST_REQUEST,
     OPEN_BYTES,
     OPEN_COUNT,
+    PACKET,
     RINGS_USED,
     ROW_API_KEY,
     ROW_CLIENT,
@@ -140,6 +142,9 @@ def emit_response(state: CorrelatorArrays, connection: int, entry: int, previous
         request = state.connections[connection, OLDEST_REQUEST]
         if previous != LIST_HEAD:
             request = state.entries[previous, NEXT]
+            emit_lost(state, connection, request)
+            if state.connections[connection, OLDEST_REQUEST] == request:
+                previous = LIST_HEAD
         row = emit(state, connection, ANSWERED, request)
         dequeue(state, connection, request, previous)
     for j in range(FRAME_WIDTH):
@@ -156,6 +161,16 @@ def end_connection(state: CorrelatorArrays, connection: int) -> None:
         emit_oldest(state, connection)
     state.connections[connection, NEWEST_TIME] = 0
     free_ring(state, connection)
+
+
+@device_function
+def emit_lost(state: CorrelatorArrays, connection: int, answered: int) -> None:
+    """Emit the requests before the answered one whose responses are in a gap, as unanswered."""
+    lost_before = state.connections[connection, LOST_BEFORE]
+    oldest = state.connections[connection, OLDEST_REQUEST]
+    while oldest != answered and state.entries[oldest, PACKET] < lost_before:
+        emit_oldest(state, connection)
+        oldest = state.connections[connection, OLDEST_REQUEST]
 
 
 @device_function

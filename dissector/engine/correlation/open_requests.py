@@ -24,6 +24,7 @@ Ids of requests without a response (acks = 0) that are remembered, should one co
 
 
 _NO_IDS: Int32s = np.zeros(0, np.int32)
+_NO_RANGE = 1 << 31, -(1 << 31)
 
 
 class OpenRequest(NamedTuple):
@@ -78,6 +79,7 @@ class OpenRequests:
     Attributes:
         suppressed: The newest ids of requests that expect no response.
         tokens_seen: Whether raw tokens were sent.
+        id_range: Bounds of the correlation ids in flight, both included; they may be wider.
     """
 
     def __init__(self) -> None:
@@ -89,6 +91,7 @@ class OpenRequests:
         self._tokens: deque[OpenRequest] | None = None
         self.suppressed = SuppressedIds()
         self.tokens_seen = False
+        self.id_range = _NO_RANGE
 
     def __len__(self) -> int:
         return len(self._by_age)
@@ -147,6 +150,8 @@ class OpenRequests:
             self._tokens = self._tokens or deque()
             self._tokens.append(request)
         elif len(frame.data) >= 8:
+            lowest, highest = self.id_range if self._by_id else _NO_RANGE
+            self.id_range = min(lowest, correlation_id), max(highest, correlation_id)
             self._by_id.setdefault(correlation_id, deque()).append(request)
         self._bytes += len(frame.data)
         while len(self) > MAX_OPEN or (self._bytes > MAX_OPEN_BYTES and len(self) > 1):
@@ -177,6 +182,20 @@ class OpenRequests:
         if same_id:
             return self._remove(same_id[0])
         return self._remove(self._tokens[0]) if self._tokens else None
+
+    def pop_lost(self, answered: OpenRequest, lost_before: int) -> Iterator[OpenRequest]:
+        """
+        Remove and yield the requests before an answered one that were sent before a gap.
+
+        Responses have the order of their requests, so theirs were in the gap.
+        Source: https://kafka.apache.org/protocol#protocol_network
+        """
+        while self._by_age:
+            oldest = next(iter(self._by_age.values()))
+            is_older = oldest.number < answered.number and not oldest.frame.token
+            if not is_older or oldest.frame.packet >= lost_before:
+                return
+            yield self._remove(oldest)
 
     def pop_all(self) -> list[OpenRequest]:
         """Remove all requests in flight and return them, oldest first; forget suppressed ids."""

@@ -14,9 +14,10 @@ to so many tries for each byte on average (`_may_try`), and searched bytes are n
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import NamedTuple
+
+import numpy as np
 
 from dissector.capture.columns import NEVER
 from dissector.engine.correlation.frame_checks import (
@@ -28,6 +29,7 @@ from dissector.engine.correlation.frame_checks import (
     request_candidates,
     unknown_request_size,
 )
+from dissector.engine.correlation.frame_checks_kernel import find_response
 from dissector.engine.correlation.framer import MAX_FRAME_BYTES, Framer, FrameValidator
 from dissector.engine.correlation.open_requests import OpenRequests
 from dissector.protocol.messages import decode_request, decode_response
@@ -46,11 +48,10 @@ ALWAYS_TRIED_BYTES = 8 << 20
 
 MAX_VARINT_BYTES = 5
 """The longest encoding of a length: an unsigned varint."""
-
 MAX_PADDED_BYTES = 1 << 20
 """The size up to which an incomplete request is padded with zeros to be tried."""
 
-_RESPONSE = re.compile(rb"(?s)(?!\x00{3}[\x00-\x03])(?=[\x00-\x7f]...(....))")
+_U8 = np.dtype(np.uint8)
 
 
 class StreamBreak(NamedTuple):
@@ -230,15 +231,12 @@ def sync_at_response(
 
 def _response_candidates(stream: Framer, requests: OpenRequests, stop: int) -> Iterator[int]:
     """Yield the offsets before `stop` of frames with the correlation id of a request in flight."""
-    start = stream.scanned - stream.base
-    while (match := _RESPONSE.search(stream.buffer, start, stop + 7)) is not None:
-        at = match.start()
-        start = at + 1
-        if (
-            int.from_bytes(match[1], "big", signed=True) in requests
-            and 4 <= int.from_bytes(stream.buffer[at : at + 4], "big") <= stream.limit
-        ):
+    at, limit, bounds = stream.scanned - stream.base, stream.limit, requests.id_range
+    # An array of the buffer is in no variable: it would forbid changes of the buffer.
+    while (at := find_response(np.frombuffer(stream.buffer, _U8), at, stop, limit, *bounds)) >= 0:
+        if int.from_bytes(stream.buffer[at + 4 : at + 8], "big", signed=True) in requests:
             yield at
+        at += 1
 
 
 def _is_response_at(

@@ -24,7 +24,8 @@ NOT_STARTED, UNRECOGNISED, KAFKA, ON_SLOW_PATH, TLS, OTHER = range(6)
 # OPEN_COUNT and OPEN_BYTES their number and size. SUPPRESSED_COUNT requests expected no response
 # (acks = 0); their newest ids are in row SUPPRESSED_RING of a table, which is used as a ring; -1:
 # none.
-# READY_COUNT is the number of ready frames of both sides.
+# READY_COUNT is the number of ready frames of both sides. Responses to requests of packets before
+# LOST_BEFORE may be missing, as the packet revealed a gap.
 (
     MODE,
     CLIENT,
@@ -38,8 +39,9 @@ NOT_STARTED, UNRECOGNISED, KAFKA, ON_SLOW_PATH, TLS, OTHER = range(6)
     SUPPRESSED_RING,
     SUPPRESSED_COUNT,
     READY_COUNT,
-) = range(12)
-SIDES = 12
+    LOST_BEFORE,
+) = range(13)
+SIDES = 13
 SIDE_WIDTH = 17
 CONNECTION_WIDTH = SIDES + 2 * SIDE_WIDTH
 
