@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import fields, replace
 from itertools import chain
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -19,8 +19,10 @@ from dissector.capture.tcp.connection_table import ConnectionTable
 from dissector.engine.reading.tls_recognition import TlsRecognition, bytes_of
 from dissector.engine.tables.exchange_table import Ints
 from dissector.tls.key_log import KeyLog
-from dissector.tls.tls_connection import TlsConnection
 from dissector.tls.tls_summary import Plaintext, TlsSummary
+
+if TYPE_CHECKING:
+    from dissector.tls.tls_connection import TlsConnection
 
 T = TypeVar("T")
 
@@ -146,6 +148,9 @@ class TlsDecryption:
 
     def _start(self, number: int, chunks: Chunks, row: int) -> None:
         """Start a TLS connection whose first row is this one."""
+        # Cryptography takes longer to load than a small capture to read.
+        from dissector.tls.tls_connection import TlsConnection
+
         if self._read_secrets is not None:
             begin = bytes_of(chunks, row, 43)
             is_hello = begin[:1] == b"\x16" and begin[5:6] == b"\x01"
