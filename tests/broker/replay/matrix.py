@@ -42,11 +42,9 @@ def main() -> int:
                     found = beside_releases(report)
                     is_well = not (found or report.ended or report.failures or report.refusals)
                     differ += not is_well
-                    told = "as captured" if is_well else f"{sorted(found)} {report.ended}"
-                    title = Path(capture).stem
-                    print(
-                        f"{title} -> {version}, {nodes} nodes, speed {speed:g}: {told}", flush=True
-                    )
+                    outcome = "as captured" if is_well else f"{sorted(found)} {report.ended}"
+                    title = f"{Path(capture).stem} -> {version}, {nodes} nodes, speed {speed:g}"
+                    print(f"{title}: {outcome}", flush=True)
     return 1 if differ else 0
 
 
@@ -60,7 +58,7 @@ def _recorded(version: str) -> Iterator[Path]:
 
 
 def _played(capture: str | Path, to: str, prefix: str, speed: float) -> Report:
-    # Who asks for all topics is told of those of other runs.
+    # Responses about all topics include those of other runs.
     with Plan.of(capture) as plan:
         noise = ("Metadata.topics",)
         return replay(plan, to, pace=Pace(speed), prefix=prefix, timeout_s=_TIMEOUT_S, noise=noise)

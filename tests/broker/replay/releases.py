@@ -42,6 +42,9 @@ replicas (KIP-966), which is so from 4.1 on. The others came with 4.4. Source: K
 upgrading to 4.0, its page on Eligible Leader Replicas.
 """
 
+NEW_ANSWERS = {"StreamsGroupHeartbeat.task_offset_interval_ms"}
+"""Fields that older releases leave at 0; 4.4 has group.streams.task.offset.interval.ms for it."""
+
 _CONFIG = re.compile(r"(?:CreateTopics|DescribeConfigs)\..*\.configs\[([^]]*)\](?:\.(\w+))?")
 
 
@@ -53,4 +56,4 @@ def beside_releases(report: Report) -> set[str]:
         setting = _CONFIG.fullmatch(path)
         if setting is None or (setting[1], setting[2] or "") not in CONFIGURED:
             found.add(field_pattern(*path.split(".", 1)))
-    return found - OFFERED
+    return found - OFFERED - NEW_ANSWERS
