@@ -146,19 +146,22 @@ def _text_lines(
     source: options.Source, verbose: bool, bytes_too: bool, show_secrets: bool
 ) -> Iterator[str]:
     for each in _messages_in_order(source):
-        yield message_line(_summary(each), source.begin_ns)
+        lines = [message_line(_summary(each), source.begin_ns)]
         if verbose:
             request = each.exchange.request if each.message.kind == "response" else None
-            yield from detail_tree(
+            lines += detail_tree(
                 each.message,
                 request=request,
                 topic_name=each.exchange.known_topic,
                 show_secrets=show_secrets,
             )
         if bytes_too:
+            yield from lines
             yield from hexdump(each.message.frame, masked=_masked_ranges(each, show_secrets))
-        if verbose or bytes_too:
             yield ""
+        else:
+            # One text: each step of this generator passes several others.
+            yield "\n".join([*lines, ""] if verbose else lines)
 
 
 def _masked_ranges(each: OrderedMessage, show_secrets: bool) -> list[tuple[int, int]]:
