@@ -7,6 +7,8 @@ from collections import deque
 from dataclasses import dataclass
 from heapq import heappop, heappush
 
+from dissector.capture.columns import NEVER
+
 
 @dataclass(slots=True)
 class SegmentBytes:
@@ -57,6 +59,7 @@ class ReorderBuffer:
     def __init__(self) -> None:
         self._starts: list[int] = []
         self._ends: list[int] = []
+        self._covered_ns: list[int] = []
         self._heap: list[tuple[int, SegmentBytes]] = []
         self._arrivals: deque[SegmentBytes] = deque()
         self.bytes = 0
@@ -68,6 +71,11 @@ class ReorderBuffer:
     def front(self) -> int:
         """The lowest sequence number that waits; the buffer must not be empty."""
         return self._starts[0]
+
+    @property
+    def front_covered_ns(self) -> int:
+        """When all before `front` was acknowledged; `NEVER` if it was not."""
+        return self._covered_ns[0]
 
     @property
     def lowest(self) -> SegmentBytes:
@@ -85,8 +93,32 @@ class ReorderBuffer:
         """Return the bytes that wait, in the order of their arrival."""
         return [each for each in self._arrivals if not each.released]
 
-    def add(self, segment: SegmentBytes) -> list[SegmentBytes]:
-        """Add the bytes of a segment; return the parts that are new."""
+    def covered_ns(self) -> dict[int, int]:
+        """Return by first sequence number of each run when all before it was acknowledged."""
+        return dict(zip(self._starts, self._covered_ns, strict=True))
+
+    def cover(self, acked: int, time_ns: int) -> None:
+        """Process an acknowledgement and its time."""
+        i = bisect_right(self._starts, acked) - 1
+        while i >= 0 and self._covered_ns[i] == NEVER:
+            self._covered_ns[i] = time_ns
+            i -= 1
+
+    def uncover(self) -> None:
+        """Forget all acknowledgements."""
+        self._covered_ns = [NEVER] * len(self._starts)
+
+    def add(self, segment: SegmentBytes, covered_ns: int = NEVER) -> list[SegmentBytes]:
+        """
+        Add the bytes of a segment.
+
+        Args:
+            segment: The segment.
+            covered_ns: When all before it was acknowledged; `NEVER` if it was not.
+
+        Returns:
+            The parts that are new.
+        """
         starts, ends = self._starts, self._ends
         first = bisect_left(ends, segment.seq)
         last = bisect_right(starts, segment.end)
@@ -100,10 +132,12 @@ class ReorderBuffer:
             added.append(segment.slice(at, segment.end))
         run_start, run_end = segment.seq, segment.end
         if first < last:
-            run_start = min(run_start, starts[first])
+            if starts[first] <= run_start:
+                run_start, covered_ns = starts[first], self._covered_ns[first]
             run_end = max(run_end, ends[last - 1])
         starts[first:last] = [run_start]
         ends[first:last] = [run_end]
+        self._covered_ns[first:last] = [covered_ns]
         for part in added:
             heappush(self._heap, (part.seq, part))
             self._arrivals.append(part)
@@ -113,6 +147,7 @@ class ReorderBuffer:
     def pop_run(self) -> list[SegmentBytes]:
         """Remove the lowest run; return its bytes in order."""
         self._starts.pop(0)
+        self._covered_ns.pop(0)
         end = self._ends.pop(0)
         run: list[SegmentBytes] = []
         while self._heap and self._heap[0][0] < end:

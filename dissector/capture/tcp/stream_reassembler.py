@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
+from dissector.capture.columns import NEVER
 from dissector.capture.tcp.chunk_builder import ChunkBuilder, ReorderState
 from dissector.capture.tcp.connections import Side
 from dissector.capture.tcp.loss_counters import LossCounters
@@ -33,13 +32,6 @@ def is_near(number: int, reference: int) -> bool:
     return -FAR_BYTES <= number - reference <= FAR_BYTES
 
 
-class AckMark(NamedTuple):
-    """An acknowledgement: its number, unwrapped, and its time."""
-
-    seq: int
-    time_ns: int
-
-
 class Stream:
     """
     What one side of a connection sent.
@@ -49,9 +41,7 @@ class Stream:
     *anchored*: its early segments wait, since the first one captured need not be the lowest.
 
     The first bytes captured win. A hole becomes a gap when the other side has acknowledged what
-    lies behind it and some time has passed, or when too much waits, or when the connection ends.
-    For that time one acknowledgement is remembered, and after `WAIT_NS` the newest one: so a hole
-    waits less than twice as long, however many there are.
+    lies behind it and `WAIT_NS` have passed, or when too much waits, or when the connection ends.
 
     Attributes:
         losses: Counts missing, retransmitted and late bytes.
@@ -65,7 +55,6 @@ class Stream:
         fin: The sequence number of its FIN, if that was captured.
         finished: Whether all bytes before the FIN were released.
         buffer: The out-of-order segments; None if there are none.
-        ack_mark: An acknowledgement beyond a hole; None if there was none since segments wait.
     """
 
     __slots__ = (
@@ -73,7 +62,6 @@ class Stream:
         "_fin_packet",
         "_number",
         "_reorder",
-        "ack_mark",
         "acked",
         "acked_ns",
         "acked_packet",
@@ -101,7 +89,6 @@ class Stream:
         self._number = number
         self.acked_ns = 0
         self.acked_packet = 0
-        self.ack_mark: AckMark | None = None
         self._fin_ns = 0
         self._fin_packet = 0
 
@@ -127,10 +114,9 @@ class Stream:
         """Whether any of its bytes were released or wait."""
         return self.buffer is not None or (self.next is not None and self.next != self.first)
 
-    def restore_waiting(self, buffer: ReorderBuffer, ack_mark: AckMark | None) -> None:
+    def restore_waiting(self, buffer: ReorderBuffer) -> None:
         """Continue with segments that wait behind a hole."""
         self.buffer = self._reorder.buffers[self._number] = buffer
-        self.ack_mark = ack_mark
 
     def swap_side(self) -> None:
         """Become the other side's stream; nothing may have been released or wait."""
@@ -147,14 +133,19 @@ class Stream:
         """Start the stream here."""
         self.next = self.first = number
         if self.acked is not None and not is_near(self.acked, number):
-            self.acked = None
+            self._forget_acks()
 
     def open(self, isn: int) -> None:
         """Process a SYN's sequence number; the stream starts behind it."""
         self.isn = isn
         self.anchor(isn + 1)
         if self.acked is not None and self.acked <= isn:
-            self.acked = None
+            self._forget_acks()
+
+    def _forget_acks(self) -> None:
+        self.acked = None
+        if self.buffer is not None:
+            self.buffer.uncover()
 
     def acknowledge(self, raw: int, packet: int, time_ns: int) -> None:
         """Process an acknowledgement that the other side sent."""
@@ -168,6 +159,8 @@ class Stream:
         self.acked = number
         self.acked_ns = time_ns
         self.acked_packet = packet
+        if self.buffer is not None:
+            self.buffer.cover(number, time_ns)
 
     def receive(self, segment: SegmentBytes, out: ChunkBuilder) -> int:
         """
@@ -216,7 +209,7 @@ class Stream:
             while buffer is not None:
                 front = buffer.front
                 if front > self.next:
-                    if not (is_full or self._is_gap(front, now_ns)):
+                    if not (is_full or self._is_gap(front, buffer.front_covered_ns, now_ns)):
                         break
                     self._emit_gap_before_front(out)
                 self._emit_front(out)
@@ -273,7 +266,7 @@ class Stream:
                 min(front, self.acked) if is_acked_near and self.acked is not None else front
             )
 
-    def _is_gap(self, front: int, now_ns: int) -> bool:
+    def _is_gap(self, front: int, covered_ns: int, now_ns: int) -> bool:
         """Return whether what is missing before `front` will not come any more."""
         buffer = self.buffer
         if buffer is not None and (
@@ -286,16 +279,14 @@ class Stream:
             return now_ns - since_ns >= UNACKED_WAIT_NS
         if self.acked < front:
             return False
-        mark = self.ack_mark
-        if mark is None or (mark.seq < front and now_ns - mark.time_ns >= WAIT_NS):
-            mark = self.ack_mark = AckMark(self.acked, self.acked_ns)
-        return front <= mark.seq and now_ns - mark.time_ns >= WAIT_NS
+        return now_ns - covered_ns >= WAIT_NS
 
     def _buffer_segment(self, segment: SegmentBytes, out: ChunkBuilder) -> int:
         buffer = self.buffer
         if buffer is None:
             buffer = self.buffer = self._reorder.buffers[self._number] = ReorderBuffer()
-        added = buffer.add(segment)
+        is_covered = self.acked is not None and segment.seq <= self.acked
+        added = buffer.add(segment, self.acked_ns if is_covered else NEVER)
         more = sum(each.end - each.seq for each in added)
         self.losses.count_retransmitted(segment.end - segment.seq - more)
         for each in added:
@@ -313,7 +304,6 @@ class Stream:
                 self._emit(segment if whole else segment.slice(self.next, segment.end), out)
         if not len(buffer):
             self.buffer = self._reorder.buffers[self._number] = None
-            self.ack_mark = None
 
     def _emit(self, segment: SegmentBytes, out: ChunkBuilder) -> None:
         out.emit_data(self._reorder, self._number, segment)
@@ -344,7 +334,7 @@ class Stream:
         if self.fin is None or self.finished or self.buffer is not None or self.next is None:
             return
         if self.next < self.fin:
-            if not self._is_gap(self.fin, now_ns):
+            if not self._is_gap(self.fin, self.acked_ns, now_ns):
                 return
             self._emit_gap(self.fin, self._fin_packet, self._fin_ns, out)
         self._pass_fin()
@@ -352,6 +342,5 @@ class Stream:
     def _pass_fin(self) -> None:
         if not self.finished:
             self.finished = True
-            self.ack_mark = None
             if self.next == self.fin:
                 self.next += 1  # type: ignore[operator]

@@ -2,28 +2,29 @@
 
 from __future__ import annotations
 
-FIRST, LAST, OLDEST, NEWEST, WAITING_BYTES, WAITING_SEGMENTS, MARK_SEQ, MARK_NS, BARRIER = range(9)
+FIRST, LAST, OLDEST, NEWEST, WAITING_BYTES, WAITING_SEGMENTS, UNACKED, BARRIER = range(8)
 """
 Columns of a side on which segments may wait.
 
 Its segments form a list by sequence number, from `FIRST` to `LAST`, and one by arrival, from
-`OLDEST` to `NEWEST`; -1 if there are none. `MARK_SEQ` and `MARK_NS` are `Stream.ack_mark`; the time
-is `NEVER` if there is none. `BARRIER` is the barrier in the newest row of `Chunks`.
+`OLDEST` to `NEWEST`; -1 if there are none. `UNACKED` is the first by sequence number that begins
+behind the newest acknowledgement. `BARRIER` is the barrier in the newest row of `Chunks`.
 """
 
-WAIT_SIDE = 9
+WAIT_SIDE = 8
 WAIT_WIDTH = 2 * WAIT_SIDE
 
 NEXT_FREE = FIRST
 """In a row that is free: the next free one; 0: none."""
 
-AFTER, BEFORE, LATER, EARLIER, SEQ, END, CAPTURED, PACKET, TIME_NS, START = range(10)
+AFTER, BEFORE, LATER, EARLIER, SEQ, END, CAPTURED, PACKET, TIME_NS, START, COVERED_NS = range(11)
 """
 Columns of a waiting segment: its neighbours by sequence number and by arrival (-1: none), then the
-attributes of `SegmentBytes`. Of a free one, `AFTER` is the next free one and `CAPTURED` is 0.
+attributes of `SegmentBytes`, then the time of the acknowledgement that first covered all before it
+(`NEVER`: none has). Of a free one, `AFTER` is the next free one and `CAPTURED` is 0.
 """
 
-SEGMENT_WIDTH = 10
+SEGMENT_WIDTH = 11
 
 CARRY_OVER_BASE = 1 << 40
 """A `START` from here on lies in the carry-over buffer, else in the window."""

@@ -6,12 +6,11 @@ The rows are those of `Stream` and `ReorderBuffer`, which also have the reasons.
 
 from __future__ import annotations
 
-from dissector.capture.columns import DATA, GAP, IN_CARRY_OVER, IN_WINDOW, NEVER
+from dissector.capture.columns import DATA, GAP, IN_CARRY_OVER, IN_WINDOW
 from dissector.capture.tcp.chunk_builder import LENGTH, ORIGIN
 from dissector.capture.tcp.chunk_builder import START as CHUNK_START
 from dissector.capture.tcp.connection_columns import (
     ACKED,
-    ACKED_NS,
     ANCHORED,
     BYTES,
     CUT_BYTES,
@@ -43,13 +42,12 @@ from dissector.capture.tcp.waiting_columns import (
     AFTER,
     CAPTURED,
     CARRIED_BYTES,
+    COVERED_NS,
     END,
     FIRST,
     FORCED_GAPS,
     GAP_ROWS,
     LOSS_ROWS,
-    MARK_NS,
-    MARK_SEQ,
     MAX_TOTAL_BYTES,
     NEEDED_ROWS,
     OLDEST,
@@ -68,6 +66,7 @@ from dissector.capture.tcp.waiting_columns import (
 from dissector.capture.tcp.waiting_columns import CARRY_OVER_BASE as CARRIED
 from dissector.capture.tcp.waiting_lists import (
     add_segment,
+    cover,
     free_wait,
     new_wait,
     predecessor,
@@ -173,7 +172,7 @@ def add(
         return
     if wait == 0:
         wait = new_wait(state, number)
-    added = add_parts(state, wait, side, before, seq, end, start, captured, packet, time_ns)
+    added = add_parts(state, number, side, before, seq, end, start, captured, packet, time_ns)
     if added < end - seq:
         row = loss_row(state, number, side)
         state.losses[row, RETRANSMITTED_SEGMENTS] += 1
@@ -183,7 +182,7 @@ def add(
 @device_function
 def add_parts(
     state: StateArrays,
-    wait: int,
+    number: int,
     side: int,
     before: int,
     seq: int,
@@ -194,7 +193,7 @@ def add_parts(
     time_ns: int,
 ) -> int:
     """Add the parts of a segment between those that wait; return how many bytes these are."""
-    waiting, added, at = state.waiting, 0, seq
+    waiting, added, at, wait = state.waiting, 0, seq, state.connections[number, WAITS]
     if before >= 0:
         at = max(at, waiting[before, END])
     while at < end:
@@ -204,7 +203,7 @@ def add_parts(
         part_end = end if after < 0 else min(end, waiting[after, SEQ])
         if at < part_end:
             part_captured = min(max(captured - (at - seq), 0), part_end - at)
-            before = add_segment(state, wait, side, before, at, part_end)
+            before = add_segment(state, number, side, before, at, part_end)
             waiting[before, CAPTURED] = part_captured
             waiting[before, PACKET] = packet
             waiting[before, TIME_NS] = time_ns
@@ -227,6 +226,7 @@ def advance(
     waits, waiting, counts = state.waits, state.waiting, state.counts
     if waits[wait, own + FIRST] < 0:
         return
+    cover(state, number, side)
     is_full = counts[TOTAL_BYTES] > counts[MAX_TOTAL_BYTES]
     if is_full:
         counts[FORCED_GAPS] += 1
@@ -238,7 +238,6 @@ def advance(
                 return
             emit_gap_before(state, out, number, side, first, packet)
         release_run(state, out, number, side, packet)
-    waits[wait, own + MARK_NS] = NEVER
 
 
 @device_function
@@ -257,11 +256,8 @@ def is_gap(state: StateArrays, number: int, side: int, front: int, now_ns: int) 
         return bool(now_ns - oldest_ns >= UNACKED_WAIT_NS)
     if connections[number, at + ACKED] < front:
         return False
-    mark_seq, mark_ns = waits[wait, own + MARK_SEQ], waits[wait, own + MARK_NS]
-    if mark_ns == NEVER or (mark_seq < front and now_ns - mark_ns >= WAIT_NS):
-        mark_seq, mark_ns = connections[number, at + ACKED], connections[number, at + ACKED_NS]
-        waits[wait, own + MARK_SEQ], waits[wait, own + MARK_NS] = mark_seq, mark_ns
-    return bool(front <= mark_seq and now_ns - mark_ns >= WAIT_NS)
+    covered_ns = state.waiting[waits[wait, own + FIRST], COVERED_NS]
+    return bool(now_ns - covered_ns >= WAIT_NS)
 
 
 @device_function

@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 from dissector.capture.columns import NEVER
-from dissector.capture.tcp.connection_columns import WAITS
+from dissector.capture.tcp.connection_columns import (
+    ACKED,
+    ACKED_NS,
+    HAS_ACKED,
+    SIDE,
+    SIDE_FLAGS,
+    SIDES,
+    WAITS,
+)
 from dissector.capture.tcp.tcp_arrays import StateArrays
 from dissector.capture.tcp.waiting_columns import (
     AFTER,
     BARRIER,
     BEFORE,
     CAPTURED,
+    COVERED_NS,
     EARLIER,
     END,
     FIRST,
@@ -17,7 +26,6 @@ from dissector.capture.tcp.waiting_columns import (
     FREE_WAIT,
     LAST,
     LATER,
-    MARK_NS,
     NEWEST,
     NEXT_FREE,
     OLDEST,
@@ -25,6 +33,7 @@ from dissector.capture.tcp.waiting_columns import (
     SEGMENTS_USED,
     SEQ,
     TOTAL_BYTES,
+    UNACKED,
     WAIT_SIDE,
     WAIT_WIDTH,
     WAITING_BYTES,
@@ -53,9 +62,8 @@ def new_wait(state: StateArrays, number: int) -> int:
     for column in range(WAIT_WIDTH):
         waits[wait, column] = 0
     for own in (0, WAIT_SIDE):
-        for column in (FIRST, LAST, OLDEST, NEWEST):
+        for column in (FIRST, LAST, OLDEST, NEWEST, UNACKED):
             waits[wait, own + column] = -1
-        waits[wait, own + MARK_NS] = NEVER
         waits[wait, own + BARRIER] = NEVER
     state.connections[number, WAITS] = wait
     return int(wait)
@@ -82,9 +90,10 @@ def predecessor(state: StateArrays, wait: int, side: int, seq: int) -> int:
 
 
 @device_function
-def add_segment(state: StateArrays, wait: int, side: int, before: int, seq: int, end: int) -> int:
+def add_segment(state: StateArrays, number: int, side: int, before: int, seq: int, end: int) -> int:
     """Add a segment behind another one, or as the first, and as the newest; return it."""
     waits, waiting, counts = state.waits, state.waiting, state.counts
+    wait = state.connections[number, WAITS]
     segment = counts[FREE_SEGMENT]
     if segment >= 0:
         counts[FREE_SEGMENT] = waiting[segment, AFTER]
@@ -114,7 +123,37 @@ def add_segment(state: StateArrays, wait: int, side: int, before: int, seq: int,
     waits[wait, own + WAITING_SEGMENTS] += 1
     waits[wait, own + WAITING_BYTES] += end - seq
     counts[TOTAL_BYTES] += end - seq
+    set_covered(state, number, side, segment)
     return int(segment)
+
+
+@device_function
+def set_covered(state: StateArrays, number: int, side: int, segment: int) -> None:
+    """Note whether what lies before a new segment is acknowledged."""
+    connections, waits, waiting = state.connections, state.waits, state.waiting
+    at, unacked_at = SIDES + SIDE * side, WAIT_SIDE * side + UNACKED
+    wait, seq = connections[number, WAITS], waiting[segment, SEQ]
+    if connections[number, at + SIDE_FLAGS] & HAS_ACKED and seq <= connections[number, at + ACKED]:
+        waiting[segment, COVERED_NS] = connections[number, at + ACKED_NS]
+        return
+    waiting[segment, COVERED_NS] = NEVER
+    unacked = waits[wait, unacked_at]
+    if unacked < 0 or seq < waiting[unacked, SEQ]:
+        waits[wait, unacked_at] = segment
+
+
+@device_function
+def cover(state: StateArrays, number: int, side: int) -> None:
+    """Note which segments the newest acknowledgement covers all before of."""
+    connections, waits, waiting = state.connections, state.waits, state.waiting
+    at, unacked_at = SIDES + SIDE * side, WAIT_SIDE * side + UNACKED
+    if connections[number, at + SIDE_FLAGS] & HAS_ACKED:
+        wait, acked = connections[number, WAITS], connections[number, at + ACKED]
+        segment = waits[wait, unacked_at]
+        while segment >= 0 and waiting[segment, SEQ] <= acked:
+            waiting[segment, COVERED_NS] = connections[number, at + ACKED_NS]
+            segment = waiting[segment, AFTER]
+        waits[wait, unacked_at] = segment
 
 
 @device_function
@@ -129,6 +168,8 @@ def remove_first(state: StateArrays, wait: int, side: int) -> None:
         waiting[segment, EARLIER],
     )
     waits[wait, own + FIRST] = after
+    if waits[wait, own + UNACKED] == segment:
+        waits[wait, own + UNACKED] = after
     if after >= 0:
         waiting[after, BEFORE] = -1
     else:

@@ -6,21 +6,20 @@ from typing import Any
 
 import numpy as np
 
-from dissector.capture.columns import NEVER, Bytes, Int64s
+from dissector.capture.columns import Bytes, Int64s
 from dissector.capture.tcp.chunk_builder import ReorderState
 from dissector.capture.tcp.reorder_buffer import ReorderBuffer, SegmentBytes
-from dissector.capture.tcp.stream_reassembler import AckMark, Stream
+from dissector.capture.tcp.stream_reassembler import Stream
 from dissector.capture.tcp.tcp_arrays import StateArrays
 from dissector.capture.tcp.waiting_columns import (
     BARRIER,
     CAPTURED,
     CARRY_OVER_BASE,
+    COVERED_NS,
     END,
     FIRST,
     FREE_SEGMENT,
     LATER,
-    MARK_NS,
-    MARK_SEQ,
     OLDEST,
     PACKET,
     SEGMENT_WIDTH,
@@ -141,10 +140,9 @@ class WaitingTable:
             at = row[OLDEST]
             while at >= 0:
                 segment = self.waiting[at].tolist()
-                buffer.add(self._segment(segment))
+                buffer.add(self._segment(segment), segment[COVERED_NS])
                 at = segment[LATER]
-            mark = None if row[MARK_NS] == NEVER else AckMark(row[MARK_SEQ], row[MARK_NS])
-            stream.restore_waiting(buffer, mark)
+            stream.restore_waiting(buffer)
         first, second = self.waits[wait, BARRIER::WAIT_SIDE].tolist()
         reorder.emitted = first, second
 
@@ -155,19 +153,18 @@ class WaitingTable:
         total = state.counts[TOTAL_BYTES]
         wait = new_wait(state, number)
         for side, stream in enumerate(streams):
-            own = WAIT_SIDE * side
             if stream.buffer is not None:
+                covered_ns = stream.buffer.covered_ns()
                 for segment in stream.buffer.arrivals():
                     before = predecessor(state, wait, side, segment.seq)
-                    at = add_segment(state, wait, side, before, segment.seq, segment.end)
+                    at = add_segment(state, number, side, before, segment.seq, segment.end)
                     state.waiting[at, CAPTURED] = segment.captured
                     state.waiting[at, PACKET] = segment.packet
                     state.waiting[at, TIME_NS] = segment.time_ns
                     state.waiting[at, START] = self._start(segment)
-                if stream.ack_mark is not None:
-                    state.waits[wait, own + MARK_SEQ] = stream.ack_mark.seq
-                    state.waits[wait, own + MARK_NS] = stream.ack_mark.time_ns
-            state.waits[wait, own + BARRIER] = reorder.emitted[side]
+                    if segment.seq in covered_ns:
+                        state.waiting[at, COVERED_NS] = covered_ns[segment.seq]
+            state.waits[wait, WAIT_SIDE * side + BARRIER] = reorder.emitted[side]
         state.counts[TOTAL_BYTES] = total
 
     def remove(self, state: StateArrays, number: int, wait: int) -> None:

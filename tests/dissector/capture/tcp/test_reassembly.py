@@ -283,6 +283,22 @@ def test_a_hole_is_a_gap_50_ms_after_its_acknowledgement() -> None:
     assert releases([*start, Sent(0, b"ab", ms=149)]) == [(5, 0, b"ab"), (5, 0, b"cd")]
 
 
+def test_each_hole_is_a_gap_50_ms_after_its_own_acknowledgement() -> None:
+    packets = [*HELLO, Sent(0, b"cd", 3), Sent(1, ack=5, ms=100)]
+    packets += [Sent(0, b"gh", 7, ms=120), Sent(1, ack=9, ms=130)]
+    packets += [Sent(1, b"x", 1, 9, ms=150)]
+    packets += [Sent(1, b"y", 2, 9, ms=179), Sent(1, b"z", 3, 9, ms=180)]
+    assert releases(packets) == [
+        (7, 0, 2),
+        (7, 0, b"cd"),
+        (7, 1, b"x"),
+        (8, 1, b"y"),
+        (9, 0, 2),
+        (9, 0, b"gh"),
+        (9, 1, b"z"),
+    ]
+
+
 def test_a_hole_that_is_not_acknowledged_stays_open() -> None:
     packets = [*HELLO, Sent(0, b"cd", 3), Sent(1, ack=1, ms=60_000), Sent(0, b"ab", ms=120_000)]
     assert releases(packets) == [(5, 0, b"ab"), (5, 0, b"cd")]
