@@ -10,6 +10,7 @@ from pathlib import Path
 
 from replay import Pace, Plan, replay
 from replay.report.report import Report
+from replay.report.text_report import text_lines
 from tests.broker.kafka import running
 from tests.broker.replay.releases import beside_releases
 from tests.broker.settings import Shape
@@ -45,6 +46,8 @@ def main() -> int:
                     outcome = "as captured" if is_well else f"{sorted(found)} {report.ended}"
                     title = f"{Path(capture).stem} -> {version}, {nodes} nodes, speed {speed:g}"
                     print(f"{title}: {outcome}", flush=True)
+                    if not is_well:
+                        print(*text_lines(report), sep="\n", file=sys.stderr, flush=True)
     return 1 if differ else 0
 
 
