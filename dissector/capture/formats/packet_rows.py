@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from dissector.capture.columns import Bytes, Int32s, Int64s
 from dissector.capture.formats.window_buffers import BufferPool
 from dissector.errors import Problem
+from dissector.kernel.arrays import I32, I64Table
 
 MAX_RECORD_BYTES = 256 << 20
 """No packet or block is longer; a greater length is damage."""
@@ -28,6 +29,13 @@ _BYTES_A_STEP = 100
 """About the average space of a packet in a capture of small packets."""
 
 _MIN_ROWS = 16
+
+
+class PacketColumns(NamedTuple):
+    """The columns of `PacketRows`, for kernels."""
+
+    numbers: I64Table
+    links: I32
 
 
 class PacketRows:
@@ -60,6 +68,10 @@ class PacketRows:
         self.count = 0
         self.problems = []
         self.tls_secrets = []
+
+    def columns(self) -> PacketColumns:
+        """Return the columns as they are now."""
+        return PacketColumns(self.numbers, self.links)
 
     def grow(self) -> None:
         """Double the room."""

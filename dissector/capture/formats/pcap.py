@@ -18,11 +18,12 @@ from dissector.capture.formats.packet_rows import (
     ORIGINAL,
     START,
     TIME,
+    PacketColumns,
     PacketRows,
 )
 from dissector.capture.integers import u32_of
 from dissector.kernel import Kernel
-from dissector.kernel.arrays import I32, I64, U8, I64Table
+from dissector.kernel.arrays import I64, U8
 
 HEADER_BYTES = 24
 
@@ -87,8 +88,7 @@ class PcapReader:
                 self._unit_ns,
                 self._lengths,
                 self._link,
-                rows.numbers,
-                rows.links,
+                rows.columns(),
                 state,
             )
             at, rows.count, captured = state.tolist()
@@ -110,8 +110,7 @@ def _scan(
     unit_ns: int,
     lengths: int,
     link: int,
-    numbers: I64Table,
-    links: I32,
+    columns: PacketColumns,
     state: I64,
 ) -> int:
     """
@@ -124,8 +123,7 @@ def _scan(
         unit_ns: Nanoseconds per unit of the fraction of a second.
         lengths: Order of the two lengths.
         link: The link type of all packets.
-        numbers: As in `PacketRows.numbers`.
-        links: As in `PacketRows.links`.
+        columns: Gets the columns.
         state: Input and output: the offset of the next record and the number of filled columns.
             Output only: the captured length of the record that stopped the scan, 0 if its header is
             incomplete.
@@ -144,15 +142,15 @@ def _scan(
             break
         if start + captured > len(data):
             break
-        if count == len(links):
+        if count == len(columns.links):
             status = _FULL
             break
         seconds, fraction = u32_of(data, at, big), u32_of(data, at + 4, big)
-        numbers[TIME, count] = seconds * 1_000_000_000 + fraction * unit_ns
-        numbers[START, count] = start
-        numbers[CAPTURED, count] = captured
-        numbers[ORIGINAL, count] = original
-        links[count] = link
+        columns.numbers[TIME, count] = seconds * 1_000_000_000 + fraction * unit_ns
+        columns.numbers[START, count] = start
+        columns.numbers[CAPTURED, count] = captured
+        columns.numbers[ORIGINAL, count] = original
+        columns.links[count] = link
         count += 1
         at = start + captured
         captured = 0

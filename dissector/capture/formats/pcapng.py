@@ -20,11 +20,12 @@ from dissector.capture.formats.packet_rows import (
     TIME,
     TIME_MAX,
     TIME_MIN,
+    PacketColumns,
     PacketRows,
 )
 from dissector.capture.integers import u32_of
 from dissector.kernel import Kernel
-from dissector.kernel.arrays import I32, I64, U8, I64Table
+from dissector.kernel.arrays import I64, U8, I64Table
 
 MAGIC = b"\x0a\x0d\x0d\x0a"
 
@@ -89,8 +90,7 @@ class PcapngReader:
                 int(self._order == ">"),
                 self._clocks,
                 len(self._interfaces),
-                rows.numbers,
-                rows.links,
+                rows.columns(),
                 state,
             )
             at, rows.count, self._time_ns = state.tolist()
@@ -244,7 +244,7 @@ def _set_resolution(interface: _Interface, value: int) -> None:
 
 @Kernel
 def _scan(
-    data: U8, big: int, clocks: I64Table, interfaces: int, numbers: I64Table, links: I32, state: I64
+    data: U8, big: int, clocks: I64Table, interfaces: int, columns: PacketColumns, state: I64
 ) -> int:
     """
     Write a column for each packet in valid enhanced packet blocks; return why scanning stopped.
@@ -254,8 +254,7 @@ def _scan(
         big: Whether integers are big-endian.
         clocks: `_Interface.clock_row` of each interface.
         interfaces: Number of interfaces.
-        numbers: As in `PacketRows.numbers`.
-        links: As in `PacketRows.links`.
+        columns: Gets the columns.
         state: Input and output: the offset of the next block, the number of filled columns, and the
             time of the last packet.
     """
@@ -282,7 +281,7 @@ def _scan(
             ticks = high << 32 | u32_of(data, at + 16, big)
             if ticks > clocks[number, _MAX_TICKS]:
                 break
-            if count == len(links):
+            if count == len(columns.links):
                 status = _FULL
                 break
             numerator, denominator = clocks[number, _NUMERATOR], clocks[number, _DENOMINATOR]
@@ -292,11 +291,11 @@ def _scan(
                 remainder = ticks % denominator
                 time_ns = ticks // denominator * numerator + remainder * numerator // denominator
             time_ns += clocks[number, _OFFSET]
-            numbers[TIME, count] = time_ns
-            numbers[START, count] = start
-            numbers[CAPTURED, count] = captured
-            numbers[ORIGINAL, count] = u32_of(data, at + 24, big)
-            links[count] = clocks[number, _LINK]
+            columns.numbers[TIME, count] = time_ns
+            columns.numbers[START, count] = start
+            columns.numbers[CAPTURED, count] = captured
+            columns.numbers[ORIGINAL, count] = u32_of(data, at + 24, big)
+            columns.links[count] = clocks[number, _LINK]
             state[2] = time_ns
             count += 1
         elif kind in (_SECTION, _INTERFACE, _OBSOLETE, _SIMPLE, _SECRETS):

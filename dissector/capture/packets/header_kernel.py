@@ -8,6 +8,8 @@ a row reserved for each.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from dissector.capture.iana_numbers import (
     IPV4,
     IPV6,
@@ -47,6 +49,45 @@ NEXT, ROWS, DEFERRED_COUNT, MALFORMED_COUNT, NOT_IP_COUNT, NOT_TCP_COUNT, NEW_TA
     8
 )
 STATE = 8
+
+
+class PacketArrays(NamedTuple):
+    """
+    The packets of a window.
+
+    Attributes:
+        data: The window.
+        time_ns: Capture times.
+        start: Offsets of packets.
+        captured: Captured lengths.
+        original: Lengths on the wire.
+        link: Link types.
+    """
+
+    data: U8
+    time_ns: I64
+    start: I64
+    captured: I64
+    original: I64
+    link: I32
+
+
+class SegmentTable(NamedTuple):
+    """
+    The columns of segments.
+
+    Attributes:
+        wide: Columns of 64 bits.
+        narrow: Columns of 32 bits.
+        addresses: [2, n, 2] of 64 bits: source and destination, high and low.
+        deferred: The list of deferred packets.
+    """
+
+    wide: I64Table
+    narrow: I32Table
+    addresses: I64Cube
+    deferred: I64Table
+
 
 # How many packets are prefetched into the processor's cache at once, and how much of each.
 _PREFETCH_PACKETS = 64
@@ -98,51 +139,37 @@ def _prefetch(data: U8, start: I64, captured: I64, first: int) -> int:
 
 @Kernel
 def read_headers(
-    data: U8,
+    packets: PacketArrays,
     first: int,
-    time_ns: I64,
-    start: I64,
-    captured: I64,
-    original: I64,
-    link: I32,
     networks: I64Table,
     secret: I64,
-    wide: I64Table,
-    narrow: I32Table,
-    addresses: I64Cube,
-    deferred: I64Table,
+    table: SegmentTable,
     state: I64,
 ) -> None:
     """
     Write a row for each segment, until the packets end or one has unknown VLAN tags.
 
     Args:
-        data: The window.
+        packets: Of the window.
         first: Number of its first packet.
-        time_ns: Capture times.
-        start: Offsets of packets.
-        captured: Captured lengths.
-        original: Lengths on the wire.
-        link: Link types.
         networks: [n, 2], a hash table: VLAN tags, or 0, and the number of their network.
         secret: Key of its hash.
-        wide: 64-bit columns of the segments.
-        narrow: 32-bit columns of the segments.
-        addresses: [2, n, 2] of 64 bits: source and destination, high and low.
-        deferred: The list of deferred packets.
+        table: Gets the rows.
         state: Where to begin; where the kernel stopped.
     """
+    data, start, deferred = packets.data, packets.start, table.deferred
     rows, deferred_count = state[ROWS], state[DEFERRED_COUNT]
     malformed, not_ip, not_tcp = 0, 0, 0
     state[NEW_TAGS] = 0
     packet = prefetched = state[NEXT]
     while packet < len(start):
         if packet == prefetched:
-            state[TOUCHED] = _prefetch(data, start, captured, packet)
+            state[TOUCHED] = _prefetch(data, start, packets.captured, packet)
             prefetched += _PREFETCH_PACKETS
-        end = start[packet] + captured[packet]
-        sent_end = start[packet] + original[packet] if original[packet] > 0 else end
-        ip_at, kind = read_link_header(data, link[packet], start[packet], end)
+        end = start[packet] + packets.captured[packet]
+        original = packets.original[packet]
+        sent_end = start[packet] + original if original > 0 else end
+        ip_at, kind = read_link_header(data, packets.link[packet], start[packet], end)
         tags = 0
         if kind in VLAN_TYPES:
             ip_at, kind, tags = read_vlan_tags(data, kind, ip_at, end)
@@ -172,11 +199,13 @@ def read_headers(
             deferred[deferred_count, DEFERRED_TAGS] = tags
             deferred_count += 1
             rows += 1
-        elif protocol == TCP and read_tcp_header(data, at, end, sent_end, wide, narrow, rows):
-            wide[PACKET, rows] = first + packet
-            wide[TIME, rows] = time_ns[packet]
-            narrow[NETWORK, rows] = network
-            copy_addresses(data, kind, ip_at, addresses, rows)
+        elif protocol == TCP and read_tcp_header(
+            data, at, end, sent_end, table.wide, table.narrow, rows
+        ):
+            table.wide[PACKET, rows] = first + packet
+            table.wide[TIME, rows] = packets.time_ns[packet]
+            table.narrow[NETWORK, rows] = network
+            copy_addresses(data, kind, ip_at, table.addresses, rows)
             rows += 1
         elif protocol in (TCP, MALFORMED):
             malformed += 1

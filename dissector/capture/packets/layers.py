@@ -91,23 +91,20 @@ class Layers:
     def _read_headers(self, packets: Packets, table: _SegmentTable) -> None:
         """Fill the table; networks of new VLAN tags are created on the way."""
         state = np.zeros(header_kernel.STATE, np.int64)
+        columns = header_kernel.PacketArrays(
+            packets.data,
+            packets.time_ns,
+            packets.start,
+            packets.captured,
+            packets.original,
+            packets.link,
+        )
+        rows = header_kernel.SegmentTable(
+            table.wide, table.narrow, table.addresses, table.deferred_buffer
+        )
         while True:
-            read_headers(
-                packets.data,
-                packets.first,
-                packets.time_ns,
-                packets.start,
-                packets.captured,
-                packets.original,
-                packets.link,
-                self._networks.by_tags,
-                SECRET,
-                table.wide,
-                table.narrow,
-                table.addresses,
-                table.deferred_buffer,
-                state,
-            )
+            networks = self._networks.by_tags
+            read_headers(columns, packets.first, networks, SECRET, rows, state)
             if not state[header_kernel.NEW_TAGS]:
                 break
             self._networks.add_tags(int(state[header_kernel.NEW_TAGS]))

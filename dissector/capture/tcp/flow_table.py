@@ -9,6 +9,7 @@ from dissector.capture.hashing import SECRET, hash_endpoints
 from dissector.capture.tcp.connection_columns import A_HIGH, A_LOW, B_HIGH, B_LOW, PORTS
 from dissector.capture.tcp.connection_state import FlowKey
 from dissector.capture.tcp.connection_table import ConnectionTable
+from dissector.capture.tcp.tcp_arrays import FlowArrays
 from dissector.kernel import Kernel, device_function
 from dissector.kernel.arrays import I32, I64, I32Table, I64Table
 
@@ -33,9 +34,7 @@ def any_network_key(key: FlowKey) -> FlowKey:
 @device_function
 def find_flow(
     connections: I64Table,
-    flows: I32Table,
-    slots: I32,
-    secret: I64,
+    flows: FlowArrays,
     network: int,
     source: I64Table,
     source_port: I32,
@@ -46,12 +45,12 @@ def find_flow(
     """Return the flow of segment `i`; if there is none, `-1 -` the slot where it belongs."""
     high, low, port = source[i, 0], source[i, 1], source_port[i]
     to_high, to_low, to_port = target[i, 0], target[i, 1], target_port[i]
-    last = len(slots) - 1
-    slot = hash_endpoints(secret, network, high, low, port, to_high, to_low, to_port) & last
-    while slots[slot] != 0:
-        flow: int = slots[slot] - 1
-        if flows[flow, NETWORK] == network:
-            owner = flows[flow, OWNER]
+    last = len(flows.slots) - 1
+    slot = hash_endpoints(flows.secret, network, high, low, port, to_high, to_low, to_port) & last
+    while flows.slots[slot] != 0:
+        flow: int = flows.slots[slot] - 1
+        if flows.rows[flow, NETWORK] == network:
+            owner = flows.rows[flow, OWNER]
             if owner < 0:
                 owner = -1 - owner
             number = owner >> 1
@@ -152,15 +151,14 @@ class FlowTable:
     def _allocate(self, slots: int) -> None:
         self.rows: Int32s = np.empty((slots // 4 * 3, 2), dtype=np.int32)
         self.slots: Int32s = np.zeros(slots, dtype=np.int32)
+        self._views = FlowArrays(self.rows.data, self.slots.data, SECRET.data)
 
     def find(self, key: FlowKey) -> int:
         """Return a flow; negative if there is none."""
         self._endpoints[:] = key[1:]
         return find_flow(
             self._connections.rows.data,
-            self.rows.data,
-            self.slots.data,
-            SECRET.data,
+            self._views,
             key[0],
             self._source,
             self._source_port,

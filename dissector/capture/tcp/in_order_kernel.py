@@ -125,18 +125,7 @@ def flow_of(
     """Return the flow of a segment in a network, as `find_flow`."""
     source, source_port = segments.source, segments.source_port
     target, target_port = segments.target, segments.target_port
-    return find_flow(
-        state.connections,
-        flows.rows,
-        flows.slots,
-        flows.secret,
-        network,
-        source,
-        source_port,
-        target,
-        target_port,
-        i,
-    )
+    return find_flow(state.connections, flows, network, source, source_port, target, target_port, i)
 
 
 @device_function
@@ -146,18 +135,7 @@ def flow_back(
     """Return the flow of the replies to a segment in a network, as `find_flow`."""
     source, source_port = segments.source, segments.source_port
     target, target_port = segments.target, segments.target_port
-    return find_flow(
-        state.connections,
-        flows.rows,
-        flows.slots,
-        flows.secret,
-        network,
-        target,
-        target_port,
-        source,
-        source_port,
-        i,
-    )
+    return find_flow(state.connections, flows, network, target, target_port, source, source_port, i)
 
 
 @device_function

@@ -26,6 +26,9 @@ attributes of `SegmentBytes`, then the time of the acknowledgement that first co
 
 SEGMENT_WIDTH = 11
 
+RELEASED = 0
+"""The row of the segment that is released; it waits no more."""
+
 CARRY_OVER_BASE = 1 << 40
 """A `START` from here on lies in the carry-over buffer, else in the window."""
 

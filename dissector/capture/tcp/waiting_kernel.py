@@ -52,6 +52,7 @@ from dissector.capture.tcp.waiting_columns import (
     NEEDED_ROWS,
     OLDEST,
     PACKET,
+    RELEASED,
     ROWS,
     SEGMENTS_LIVE,
     SEQ,
@@ -133,7 +134,7 @@ def has_room(state: StateArrays, out: ChunkArrays, wait: int) -> bool:
     counts[NEEDED_ROWS] = 2 * rows  # the next segments need more
     is_enough = (
         counts[ROWS] + rows <= len(out.barrier)
-        and counts[SEGMENTS_LIVE] + MAX_PARTS <= len(state.waiting)
+        and counts[SEGMENTS_LIVE] + MAX_PARTS < len(state.waiting)
         and counts[WAITS_USED] < len(state.waits)
         and counts[LOSS_ROWS] + 2 <= len(state.losses)
         and counts[GAP_ROWS] + 2 <= len(state.gaps)
@@ -156,23 +157,22 @@ def add(
 ) -> None:
     """Release the bytes of a segment if they are next, else let what is new of them wait."""
     connections, own = state.connections, SIDES + SIDE * side
-    packet, time_ns = segments.packet[i], segments.time_ns[i]
-    start, length, captured = segments.start[i], segments.length[i], segments.captured[i]
-    end, position = seq + length, connections[number, own + NEXT]
+    end, position, old = seq + segments.length[i], connections[number, own + NEXT], 0
     if seq < position:
         count_old(state, number, side, seq, end)
         if end <= position:
             return
-        captured = max(captured - (position - seq), 0)
-        start += position - seq
+        old = position - seq
         seq = position
     wait = connections[number, WAITS]
     if seq == position and (wait == 0 or state.waits[wait, WAIT_SIDE * side + FIRST] < 0):
-        emit_bytes(state, out, number, side, end, start, captured, packet, time_ns, packet)
+        set_segment(segments, state, RELEASED, i, old)
+        state.waiting[RELEASED, END] = end
+        emit_released(state, out, number, side, segments.packet[i])
         return
     if wait == 0:
         wait = new_wait(state, number)
-    added = add_parts(state, number, side, before, seq, end, start, captured, packet, time_ns)
+    added = add_parts(segments, state, number, side, i, before, seq, old)
     if added < end - seq:
         row = loss_row(state, number, side)
         state.losses[row, RETRANSMITTED_SEGMENTS] += 1
@@ -181,19 +181,30 @@ def add(
 
 @device_function
 def add_parts(
+    segments: SegmentArrays,
     state: StateArrays,
     number: int,
     side: int,
+    i: int,
     before: int,
     seq: int,
-    end: int,
-    start: int,
-    captured: int,
-    packet: int,
-    time_ns: int,
+    old: int,
 ) -> int:
-    """Add the parts of a segment between those that wait; return how many bytes these are."""
+    """
+    Add the parts of a segment between those that wait; return how many bytes these are.
+
+    Args:
+        segments: Of the window.
+        state: Of all connections.
+        number: The connection.
+        side: Who sent the segment.
+        i: The segment.
+        before: The last waiting segment that begins at or before it; -1 if there is none.
+        seq: The sequence number of its first new byte.
+        old: How many bytes come before that one.
+    """
     waiting, added, at, wait = state.waiting, 0, seq, state.connections[number, WAITS]
+    end = seq + segments.length[i] - old
     if before >= 0:
         at = max(at, waiting[before, END])
     while at < end:
@@ -202,18 +213,24 @@ def add_parts(
         )
         part_end = end if after < 0 else min(end, waiting[after, SEQ])
         if at < part_end:
-            part_captured = min(max(captured - (at - seq), 0), part_end - at)
             before = add_segment(state, number, side, before, at, part_end)
-            waiting[before, CAPTURED] = part_captured
-            waiting[before, PACKET] = packet
-            waiting[before, TIME_NS] = time_ns
-            waiting[before, START] = start + (at - seq)
+            set_segment(segments, state, before, i, old + at - seq)
+            waiting[before, CAPTURED] = min(waiting[before, CAPTURED], part_end - at)
             added += part_end - at
         if after < 0:
             break
         at = max(part_end, waiting[after, END])
         before = after
     return added
+
+
+@device_function
+def set_segment(segments: SegmentArrays, state: StateArrays, at: int, i: int, skipped: int) -> None:
+    """Fill a row of waiting segments from a segment, without its first bytes."""
+    state.waiting[at, CAPTURED] = max(segments.captured[i] - skipped, 0)
+    state.waiting[at, PACKET] = segments.packet[i]
+    state.waiting[at, TIME_NS] = segments.time_ns[i]
+    state.waiting[at, START] = segments.start[i] + skipped
 
 
 @device_function
@@ -267,28 +284,26 @@ def release_run(state: StateArrays, out: ChunkArrays, number: int, side: int, re
     wait = connections[number, WAITS]
     first = state.waits[wait, WAIT_SIDE * side + FIRST]
     while first >= 0 and waiting[first, SEQ] == connections[number, own + NEXT]:
-        end, start, captured = waiting[first, END], waiting[first, START], waiting[first, CAPTURED]
-        packet, time_ns = waiting[first, PACKET], waiting[first, TIME_NS]
+        for column in (END, START, CAPTURED, PACKET, TIME_NS):
+            waiting[RELEASED, column] = waiting[first, column]
         remove_first(state, wait, side)
-        emit_bytes(state, out, number, side, end, start, captured, packet, time_ns, release)
+        emit_released(state, out, number, side, release)
         first = state.waits[wait, WAIT_SIDE * side + FIRST]
 
 
 @device_function
-def emit_bytes(
-    state: StateArrays,
-    out: ChunkArrays,
-    number: int,
-    side: int,
-    end: int,
-    start: int,
-    captured: int,
-    packet: int,
-    time_ns: int,
-    release: int,
+def emit_released(
+    state: StateArrays, out: ChunkArrays, number: int, side: int, release: int
 ) -> None:
-    """Emit the next bytes of a stream up to `end`, and those that the capture cut off."""
+    """Emit the segment in row `RELEASED`, and the bytes that the capture cut off."""
     connections, own = state.connections, SIDES + SIDE * side
+    end, start, captured = (
+        state.waiting[RELEASED, END],
+        state.waiting[RELEASED, START],
+        state.waiting[RELEASED, CAPTURED],
+    )
+    packet, time_ns = state.waiting[RELEASED, PACKET], state.waiting[RELEASED, TIME_NS]
+    state.waiting[RELEASED, CAPTURED] = 0
     cut = end - connections[number, own + NEXT] - captured
     connections[number, own + NEXT] = end
     connections[number, own + BYTES] += captured

@@ -22,6 +22,7 @@ from dissector.capture.tcp.waiting_columns import (
     LATER,
     OLDEST,
     PACKET,
+    RELEASED,
     SEGMENT_WIDTH,
     SEGMENTS_LIVE,
     SEGMENTS_USED,
@@ -90,6 +91,7 @@ class WaitingTable:
         self.waiting: Int64s = np.zeros((2 * MAX_PARTS, SEGMENT_WIDTH), np.int64)
         self.carried: Bytes = _NO_BYTES
         counts[WAITS_USED], counts[FREE_SEGMENT] = 1, -1
+        counts[SEGMENTS_USED] = RELEASED + 1
 
     def __getstate__(self) -> dict[str, Any]:
         waits, waiting = int(self._counts[WAITS_USED]), int(self._counts[SEGMENTS_USED])
@@ -104,7 +106,7 @@ class WaitingTable:
         """Make room for segments of a connection; by default for all that one may add."""
         if self._counts[WAITS_USED] == len(self.waits):
             self.waits = _with_rows(self.waits, 2 * len(self.waits))
-        if self._counts[SEGMENTS_LIVE] + segments > len(self.waiting):
+        if self._counts[SEGMENTS_LIVE] + segments >= len(self.waiting):
             self.waiting = _with_rows(self.waiting, 2 * len(self.waiting) + segments)
 
     def carry(self, data: Bytes) -> None:

@@ -65,7 +65,7 @@ from dissector.engine.correlation.state_columns import (
     UNRECOGNISED,
 )
 from dissector.kernel import device_function
-from dissector.kernel.arrays import I64, U8, I64Table
+from dissector.kernel.arrays import U8
 from dissector.kernel.memcpy import copy_bytes
 from dissector.protocol.headers import PRODUCE
 
@@ -97,17 +97,7 @@ def frame_chunk(
     length -= skipped
     if length > 0 and (buffered < HEADER_BYTES or buffered + length >= 4 + size):
         ends = gather_head(state, source, start, length, connection, at, buffered)
-        outcome = check_frames(
-            source,
-            start,
-            length,
-            buffered,
-            state.frame_head,
-            ends,
-            is_request,
-            state.counters,
-            state.api_limits,
-        )
+        outcome = check_frames(state, source, start, length, buffered, ends, is_request)
         if outcome != FAST_PATH:
             return outcome
     if is_unrecognised:
@@ -118,9 +108,7 @@ def frame_chunk(
     if skipped > 0:
         skip_damaged(state, connection, side, skipped, packet, time_ns)
     if length > 0:
-        outcome = frame_bytes(
-            state, connection, side, source, start, address_base, length, skipped, packet, time_ns
-        )
+        outcome = frame_bytes(state, chunks, i, source, start, address_base, skipped)
         if outcome != FAST_PATH:
             return outcome
     else:
@@ -156,17 +144,20 @@ def check_state(
 @device_function
 def frame_bytes(
     state: CorrelatorArrays,
-    connection: int,
-    side: int,
+    chunks: ChunkColumns,
+    i: int,
     source: U8,
     start: int,
     address_base: int,
-    length: int,
     skipped: int,
-    packet: int,
-    time_ns: int,
 ) -> int:
-    """Queue or match all frames that a chunk completes, and retain the beginning of the next."""
+    """
+    Queue or match all frames that a chunk completes, and retain the beginning of the next.
+
+    `start` is behind the first `skipped` bytes of the chunk, the rest of a damaged frame.
+    """
+    connection, side, length = chunks.connection[i], chunks.side[i], chunks.length[i] - skipped
+    packet, time_ns = chunks.packet[i], chunks.time_ns[i]
     connections, at = state.connections, SIDES + side * SIDE_WIDTH
     is_request = side == connections[connection, CLIENT]
     buffered = connections[connection, at + BUFFERED_BYTES]
@@ -269,25 +260,23 @@ def gather_head(
 
 @device_function
 def check_frames(
+    state: CorrelatorArrays,
     source: U8,
     start: int,
     length: int,
     buffered: int,
-    frame_head: U8,
     ends: int,
     is_request: int,
-    counters: I64,
-    api_limits: I64Table,
 ) -> int:
     """Check all frames that a chunk completes, continues or begins."""
-    offset = -buffered
+    offset, counters, api_limits = -buffered, state.counters, state.api_limits
     if offset < 0 and length - offset >= 4:
         outcome = check_frame(
-            frame_head, 0, length - offset, is_request, ends, counters, api_limits
+            state.frame_head, 0, length - offset, is_request, ends, counters, api_limits
         )
         if outcome != FAST_PATH:
             return outcome
-        offset += 4 + u32(frame_head, 0)
+        offset += 4 + u32(state.frame_head, 0)
     while length - offset >= 4 and offset >= 0:
         here = start + offset
         outcome = check_frame(
