@@ -71,7 +71,7 @@ class PacketRows:
 
     def columns(self) -> PacketColumns:
         """Return the columns as they are now."""
-        return PacketColumns(self.numbers, self.links)
+        return PacketColumns._make((self.numbers, self.links))
 
     def grow(self) -> None:
         """Double the room."""

@@ -91,17 +91,10 @@ class Layers:
     def _read_headers(self, packets: Packets, table: _SegmentTable) -> None:
         """Fill the table; networks of new VLAN tags are created on the way."""
         state = np.zeros(header_kernel.STATE, np.int64)
-        columns = header_kernel.PacketArrays(
-            packets.data,
-            packets.time_ns,
-            packets.start,
-            packets.captured,
-            packets.original,
-            packets.link,
-        )
-        rows = header_kernel.SegmentTable(
-            table.wide, table.narrow, table.addresses, table.deferred_buffer
-        )
+        arrays = header_kernel.PacketArrays
+        columns = arrays._make(getattr(packets, name) for name in arrays._fields)
+        filled = (table.wide, table.narrow, table.addresses, table.deferred_buffer)
+        rows = header_kernel.SegmentTable._make(filled)
         while True:
             networks = self._networks.by_tags
             read_headers(columns, packets.first, networks, SECRET, rows, state)
