@@ -7,6 +7,7 @@ import os
 import ssl
 from collections.abc import Callable
 from struct import Struct
+from weakref import WeakSet
 
 from dissector.engine.correlation.framer import MAX_FRAME_BYTES
 from dissector.errors import ReplayError
@@ -15,6 +16,10 @@ _SIZE = Struct(">i")
 
 _TLS_RECORDS = (b"\x15\x03", b"\x16\x03")
 """First bytes of TLS alerts and handshakes, with which a TLS listener responds to plain text."""
+
+
+_closing: WeakSet[FrameProtocol] = WeakSet()
+"""Closed connections with unsent bytes."""
 
 
 class FrameProtocol(asyncio.Protocol):
@@ -46,6 +51,7 @@ class FrameProtocol(asyncio.Protocol):
         self._unsent: list[bytes] = []
         self._drained: asyncio.Future[None] | None = None
         self._is_lost = False
+        self._is_sent = self._loop.create_future()
 
     def send(self, frame: bytes) -> None:
         """Write a frame, in the order of the calls; does nothing if the connection is lost."""
@@ -73,18 +79,21 @@ class FrameProtocol(asyncio.Protocol):
             self._transport.write_eof()
 
     def close(self) -> None:
-        """Flush and close; `on_lost` is not called any more."""
+        """Close once all is sent, see `flush_closing`; `on_lost` is not called any more."""
         self._is_lost = True
         self._flush()
         self._release_writers()
         if self._transport is None:
             return
         is_tls = self._transport.get_extra_info("ssl_object") is not None
-        if is_tls and not self._transport.get_write_buffer_size():
+        has_unsent = self._transport.get_write_buffer_size() > 0
+        if is_tls and not has_unsent:
             # A TLS close_notify would wait for the peer's.
             self._transport.abort()
         else:
             self._transport.close()
+        if has_unsent:
+            _closing.add(self)
 
     def abort(self) -> None:
         """Drop the connection at once; `on_lost` is not called any more."""
@@ -102,6 +111,9 @@ class FrameProtocol(asyncio.Protocol):
 
     def connection_lost(self, error: Exception | None) -> None:
         """Report the loss of the connection; asyncio calls this."""
+        _closing.discard(self)
+        if not self._is_sent.done():
+            self._is_sent.set_result(None)
         if isinstance(error, ConnectionResetError | BrokenPipeError):
             self._report_loss("reset the connection")
         elif error is not None:
@@ -166,6 +178,17 @@ class FrameProtocol(asyncio.Protocol):
         if not self._is_lost:
             self.abort()
             self._on_lost(reason, advice)
+
+
+async def flush_closing(timeout_s: float) -> None:
+    """Wait until the connections closed in this event loop have sent all; abort slower ones."""
+    loop = asyncio.get_running_loop()
+    waiting = [connection for connection in _closing if connection._loop is loop]
+    if waiting:
+        await asyncio.wait([connection._is_sent for connection in waiting], timeout=timeout_s)
+    for connection in waiting:
+        if not connection._is_sent.done():
+            connection.abort()
 
 
 def format_address(host: str, port: int) -> str:

@@ -13,6 +13,7 @@ from dataclasses import replace
 from dissector.errors import ReplayError
 from replay.client.cluster import Cluster
 from replay.client.topic_admin import EARLIEST, LATEST, create_topics, offsets
+from replay.client.transport import flush_closing
 from replay.compare.ignore_rules import NO_RESPONSE, Noise
 from replay.compare.step_verdict import compare_outcome
 from replay.mapping.id_map import IdMap
@@ -34,6 +35,9 @@ END_SIGNALS = {INTERRUPTED: signal.SIGINT, TERMINATED: signal.SIGTERM}
 
 _PROGRESS_INTERVAL_S = 0.2
 _MAX_BROKERS = 16
+
+_FLUSH_S = 2
+"""How long the end of a replay waits for the target to take what is written."""
 
 
 def run_replay(
@@ -93,6 +97,8 @@ async def _run_until_ended(
         )
         ending.stop = work.cancel
         await asyncio.wait([work])
+        # The last requests without a response (acks = 0) may not be sent yet.
+        await flush_closing(_FLUSH_S)
     if not work.cancelled():
         work.result()
     return report

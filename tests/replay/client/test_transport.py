@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dissector.errors import ReplayError
-from replay.client.transport import FrameProtocol, connect, format_address
+from replay.client.transport import FrameProtocol, connect, flush_closing, format_address
 
 
 class Transport(asyncio.Transport):
@@ -27,6 +27,9 @@ class Transport(asyncio.Transport):
 
     def is_closing(self) -> bool:
         return bool(self.end)
+
+    def get_write_buffer_size(self) -> int:
+        return 0
 
     def close(self) -> None:
         self.end = "closed"
@@ -173,3 +176,54 @@ def test_a_name_that_is_none() -> None:
 def test_addresses_are_written() -> None:
     assert format_address("a", 1) == "a:1"
     assert format_address("fd00::1", 9092) == "[fd00::1]:9092"
+
+
+class SlowReader(asyncio.Protocol):
+    """A listener that reads nothing until it is allowed to."""
+
+    def __init__(self) -> None:
+        self.size = 0
+        self.transport: asyncio.Transport
+        self.ended: asyncio.Future[Exception | None] = asyncio.get_running_loop().create_future()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self.transport = transport
+        transport.pause_reading()
+
+    def data_received(self, data: bytes) -> None:
+        self.size += len(data)
+
+    def connection_lost(self, error: Exception | None) -> None:
+        self.ended.set_result(error)
+
+
+@pytest.mark.parametrize("reads", [True, False])
+def test_what_is_unsent_when_a_connection_is_closed(reads: bool) -> None:
+    async def main() -> None:
+        accepted = asyncio.Queue[SlowReader]()
+
+        def accept() -> SlowReader:
+            reader = SlowReader()
+            accepted.put_nowait(reader)
+            return reader
+
+        loop = asyncio.get_running_loop()
+        server = await loop.create_server(accept, "127.0.0.1", 0)
+        port = server.sockets[0].getsockname()[1]
+        frame = bytes(32 << 20)
+        connection = FrameProtocol(lambda _: None, lambda what, advice: None)
+        await connect(connection, "127.0.0.1", port, None, 5)
+        reader = await accepted.get()
+        connection.send(frame)
+        connection.close()
+        if reads:
+            reader.transport.resume_reading()
+        await flush_closing(60 if reads else 0.01)
+        if not reads:
+            reader.transport.resume_reading()
+        await reader.ended
+        assert (reader.size == 4 + len(frame)) is reads
+        server.close()
+
+    asyncio.run(main())
