@@ -6,9 +6,9 @@ Parquet output is a table with a row for each field: see `engine.fields.field_fr
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import partial
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -17,7 +17,7 @@ from dissector.cli.output import check_parquet, write_frames, write_lines, write
 from dissector.engine.reading.live_requests import LiveRequests
 from dissector.engine.reading.packet_order import OrderedMessage, PacketOrder
 from dissector.engine.tables.exchange_table import NONE
-from dissector.engine.tables.frames import TablePart
+from dissector.engine.tables.frames import TablePart, split_mixed
 from dissector.errors import FilterError, UsageError
 from dissector.filter import UnknownName, resolve, values_of
 from dissector.filter.names import Name
@@ -26,8 +26,12 @@ from dissector.view.json.body import body_json
 from dissector.view.text.detail_tree import detail_tree
 from dissector.view.text.escape import escaped
 from dissector.view.text.hexdump import hexdump
-from dissector.view.text.summary_line import MessageSummary, message_line
+from dissector.view.text.summary_line import NOTES, MessageSummary, message_line
 from dissector.view.text.value_text import json_text
+
+if TYPE_CHECKING:
+    from dissector.engine.reading.packet_order_buffer import OrderedBatch
+    from dissector.view.json.message_rows import AnyWindow
 
 FORMATS = ("text", "ndjson", "fields", "parquet")
 
@@ -85,10 +89,13 @@ def dissect(
     if form == "ndjson":
         write_rows(_json_parts(source, show_secrets), "ndjson", output, (), ())
         return
+    if form == "text" and not (verbose or bytes_too):
+        write_lines(_summary_lines(source), output)
+        return
     if form == "fields":
         lines = _field_lines(_messages_in_order(source), names, show_secrets)
     else:
-        lines = _text_lines(source, verbose, bytes_too, show_secrets)
+        lines = _detailed_lines(source, verbose, bytes_too, show_secrets)
     write_lines(lines, output)
 
 
@@ -101,14 +108,38 @@ def _write_fields(source: options.Source, output: str | None, show_secrets: bool
 
 def _json_parts(source: options.Source, show_secrets: bool) -> Iterator[TablePart]:
     """Yield the rows of messages in the order of the capture's packets."""
-    from dissector.engine.reading.packet_order_buffer import OrderedBatch, PacketOrderBuffer
-    from dissector.view.json.message_rows import AnyWindow, ObjectWindow, TableWindow, message_rows
+    from dissector.view.json.bulk_bodies import with_bodies
+    from dissector.view.json.message_rows import message_rows
 
-    def rows(batches: Iterator[OrderedBatch[AnyWindow]]) -> Iterator[TablePart]:
-        return (
-            message_rows(batch, lambda message: _row(message, show_secrets), show_secrets)
-            for batch in batches
+    for batch in _ordered_batches(source):
+        yield message_rows(
+            batch,
+            lambda message: _row(message, show_secrets),
+            partial(with_bodies, show_secrets=show_secrets),
         )
+
+
+def _summary_lines(source: options.Source) -> Iterator[str]:
+    """Yield the lines of messages in the order of the capture's packets, some at a time."""
+    from dissector.view.json.message_rows import message_rows
+    from dissector.view.text.bulk_lines import message_lines
+
+    def row(message: OrderedMessage) -> dict[str, Any]:
+        return {"line": message_line(_summary(message), source.begin_ns)}
+
+    for batch in _ordered_batches(source):
+        part = message_rows(batch, row, lambda _, columns: [columns])
+        for rows in split_mixed([part]):
+            if isinstance(rows, Mapping):
+                yield "\n".join(message_lines(rows, source.begin_ns))
+            else:
+                yield "\n".join(each["line"] for each in rows)
+
+
+def _ordered_batches(source: options.Source) -> Iterator[OrderedBatch[AnyWindow]]:
+    """Yield the messages of a capture in the order of its packets, in batches."""
+    from dissector.engine.reading.packet_order_buffer import PacketOrderBuffer
+    from dissector.view.json.message_rows import AnyWindow, ObjectWindow, TableWindow
 
     names, order = source.capture.names, PacketOrderBuffer[AnyWindow]()
     live_requests = LiveRequests(source.passes)
@@ -122,11 +153,11 @@ def _json_parts(source: options.Source, show_secrets: bool) -> Iterator[TablePar
             window = ObjectWindow(list(each))
         if live_requests:
             window.packets[window.already_shown(live_requests), REQUEST] = NONE
-        yield from rows(order.add(window, window.packets))
+        yield from order.add(window, window.packets)
         requests = ObjectWindow(list(live_requests.to_show(source.in_flight())))
-        yield from rows(order.add(requests, requests.packets))
-        yield from rows(order.ready(source.low_watermark))
-    yield from rows(order.drain())
+        yield from order.add(requests, requests.packets)
+        yield from order.ready(source.low_watermark)
+    yield from order.drain()
 
 
 def _messages_in_order(source: options.Source) -> Iterator[OrderedMessage]:
@@ -142,7 +173,7 @@ def _messages_in_order(source: options.Source) -> Iterator[OrderedMessage]:
     yield from order.drain()
 
 
-def _text_lines(
+def _detailed_lines(
     source: options.Source, verbose: bool, bytes_too: bool, show_secrets: bool
 ) -> Iterator[str]:
     for each in _messages_in_order(source):
@@ -177,7 +208,6 @@ def _summary(each: OrderedMessage) -> MessageSummary:
     exchange, message = each.exchange, each.message
     ends = exchange.client, exchange.broker
     is_request = message.kind == "request"
-    notes = {"no_response": "no response is due", "unanswered": "unanswered", "orphan": "orphan"}
     return MessageSummary(
         message=message,
         packet=each.packet,
@@ -189,7 +219,7 @@ def _summary(each: OrderedMessage) -> MessageSummary:
         topics=exchange.topics if is_request else [],
         errors=[] if is_request else exchange.errors,
         latency_ms=None if is_request else exchange.latency_ms,
-        note=notes.get(exchange.status, ""),
+        note=NOTES.get(exchange.status, ""),
         problems=len(exchange.problems_of(message)),
     )
 

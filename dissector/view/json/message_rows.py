@@ -1,13 +1,13 @@
 """
-Rows of messages in columns, as `dissect -T ndjson` prints them.
+Rows of messages in columns, as `dissect` prints them.
 
-They are derived in bulk from the columns of `pairs` and from the texts of bodies. Messages of
-unusual exchanges are decoded as objects, and inserted at their positions.
+They are derived in bulk from the columns of `pairs`, and for JSON from the texts of bodies.
+Messages of unusual exchanges are decoded as objects, and inserted at their positions.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
@@ -32,7 +32,7 @@ from dissector.engine.tables.exchange_table import NONE, Exchanges, Ints
 from dissector.engine.tables.frames import MixedRows, Row, TablePart
 from dissector.protocol.headers import API_VERSIONS
 from dissector.protocol.messages import UNSUPPORTED_VERSION
-from dissector.view.json.bulk_bodies import KINDS, with_bodies
+from dissector.view.json.bulk_bodies import KINDS
 
 Bools: TypeAlias = NDArray[np.bool_]
 
@@ -100,7 +100,7 @@ AnyWindow: TypeAlias = TableWindow | ObjectWindow
 def message_rows(
     batch: OrderedBatch[AnyWindow],
     row_of_message: Callable[[OrderedMessage], Row],
-    show_secrets: bool,
+    with_details: Callable[[Exchanges, Columns], Iterable[Columns]],
 ) -> TablePart:
     """
     Return the rows of messages.
@@ -108,7 +108,7 @@ def message_rows(
     Args:
         batch: The messages, in order.
         row_of_message: Returns the row of a message that is decoded as an object.
-        show_secrets: Whether secret fields are shown.
+        with_details: Returns exchanges with more columns, such as `with_bodies`.
     """
     concatenator, total = ColumnConcatenator(), 0
     row_of = np.full(len(batch.row), -1, np.int64)
@@ -125,7 +125,7 @@ def message_rows(
         row_of[in_columns] = total + row_numbers
         total += len(rows)
         table = window.table.rows(rows)
-        for part in with_bodies(table, select_rows(window.columns, rows), show_secrets):
+        for part in with_details(table, select_rows(window.columns, rows)):
             concatenator.add(part)
         numbers.append(np.stack([_sides(table, name) for name in ("time_ns", "size")]))
     object_messages = np.flatnonzero(row_of < 0)
@@ -196,6 +196,7 @@ def _message_columns(
     is_request = side == 0
     latency = columns["latency_ms"]
     assert isinstance(latency, Milliseconds)
+    body = {"body": _body_column(is_request, columns)} if KINDS[0] in columns else {}
     return {
         "capture": columns["capture"],
         "packet": Integers(packet + 1),
@@ -215,7 +216,7 @@ def _message_columns(
         "errors": _value_where(~is_request, columns["errors"], []),
         "topics": _value_where(is_request, columns["topics"], []),
         "problems": Coded(np.zeros_like(side), [[]]),
-        "body": _body_column(is_request, columns),
+        **body,
     }
 
 

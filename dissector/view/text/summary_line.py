@@ -11,6 +11,9 @@ from dissector.view.text.escape import escaped
 _MAX_TOPICS = 3
 """Topics that are named in a line; of the others only the number is shown."""
 
+NOTES = {"no_response": "no response is due", "unanswered": "unanswered", "orphan": "orphan"}
+"""Remarks by status of an exchange."""
+
 
 @dataclass(frozen=True, slots=True)
 class MessageSummary:
@@ -57,8 +60,13 @@ def message_line(summary: MessageSummary, start_ns: int) -> str:
 def _title(summary: MessageSummary) -> str:
     message = summary.message
     name = message.api or summary.api or "unknown"
-    version = "" if message.shown_version is None else f" v{message.shown_version}"
+    version = "" if message.shown_version is None else version_text(message.shown_version)
     return f"{name}{version} {message.kind}"
+
+
+def version_text(version: int) -> str:
+    """Return a version as it follows the name of its API."""
+    return f" v{version}"
 
 
 def _details(summary: MessageSummary) -> list[str]:
@@ -66,16 +74,27 @@ def _details(summary: MessageSummary) -> list[str]:
     details = [] if message.correlation_id is None else [f"id {message.correlation_id}"]
     if message.client_id is not None:
         details.append(escaped(message.client_id))
-    details += [_topic_list(summary.topics)] if summary.topics else []
-    details += [", ".join(map(escaped, summary.errors))] if summary.errors else []
-    details += [] if summary.latency_ms is None else [f"{summary.latency_ms:.3f} ms"]
+    details += [topic_names(summary.topics)] if summary.topics else []
+    details += [error_names(summary.errors)] if summary.errors else []
+    details += [] if summary.latency_ms is None else [latency_text(summary.latency_ms)]
     details += [summary.note] if summary.note else []
     if summary.problems:
         details.append(f"[{summary.problems} problem{'s' * (summary.problems != 1)}]")
     return details
 
 
-def _topic_list(topics: Sequence[str]) -> str:
+def latency_text(latency_ms: float) -> str:
+    """Return a latency with its unit."""
+    return f"{latency_ms:.3f} ms"
+
+
+def error_names(errors: Sequence[str]) -> str:
+    """Return the names of errors."""
+    return ", ".join(map(escaped, errors))
+
+
+def topic_names(topics: Sequence[str]) -> str:
+    """Return the names of topics, or of the first of many."""
     names = ", ".join(map(escaped, topics[:_MAX_TOPICS]))
     more = len(topics) - _MAX_TOPICS
     return f"{names} and {more} more" if more > 0 else names

@@ -25,8 +25,10 @@ __all__ = ["good", "run", "shop"]
 Texts = Callable[..., tuple[str, str]]
 
 
-@pytest.fixture
-def pairs_of_texts(run: Run, monkeypatch: pytest.MonkeyPatch) -> Texts:
+@pytest.fixture(params=["ndjson", "text"])
+def pairs_of_texts(
+    request: pytest.FixtureRequest, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> Texts:
     """Return what is printed with windows as objects, and with windows in columns."""
 
     def texts(*words: str | Path) -> tuple[str, str]:
@@ -37,7 +39,7 @@ def pairs_of_texts(run: Run, monkeypatch: pytest.MonkeyPatch) -> Texts:
         for in_columns in (False, True):
             monkeypatch.setattr(options, "is_bulk_worthwhile", lambda _, it=in_columns: it)
             assert not joined
-            out.append(run("dissect", *words, "-T", "ndjson").out)
+            out.append(run("dissect", *words, "-T", request.param).out)
         assert bool(joined) == bool(out[0])
         return out[0], out[1]
 
