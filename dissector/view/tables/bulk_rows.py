@@ -24,9 +24,11 @@ from dissector.engine.tables.column_types import (
     SliceBuffers,
     Slices,
 )
+from dissector.kernel.arrays import Buffers
 from dissector.view.tables import row_kernel as loop
 from dissector.view.tables.cell_layout import FragmentPool, ItemCells, RowItem, lay_out
 from dissector.view.tables.row_formats import COLUMN_GAP, Table, csv_cell
+from dissector.view.tables.text_arrays import RowArrays, TextArrays
 from dissector.view.tables.text_kernel import UNSAFE
 from dissector.view.text.value_text import bytes_text, header_texts, json_text
 
@@ -164,12 +166,14 @@ def render_rows(
     row_end_fragment = pool.add([row_end])
     item_cells = lay_out(items, pool, overrides)
     texts, offsets = pool.arrays()
-    buffers, headers = _buffers(items), _headers(items)
+    slices, headers = _buffers(items), _headers(items)
+    bytes_of_window: tuple[Any, ...] = slices.data, slices.carry_over, slices.arena
+    buffers = Buffers(*bytes_of_window)
     places = np.cumsum([0, *(len(each.cells) for each in item_cells)])
     total = len(items[0].column)
     out = np.empty(OUT_BYTES, np.uint8)
     used = np.zeros(1, np.int64)
-    constants = [
+    constants: list[Any] = [
         np.array(values, np.int64)
         for values in (
             [each.kind for each in item_cells],
@@ -184,21 +188,10 @@ def render_rows(
         )
         row = 0
         while row < len(cells):
+            rows = RowArrays(*constants, cells, headers)
+            text: tuple[Any, ...] = texts, offsets, UNSAFE, out
             next_row = loop.write_rows(
-                *constants,
-                row_end_fragment,
-                int(strip_spaces),
-                cells,
-                texts,
-                offsets,
-                buffers.data,
-                buffers.carry_over,
-                buffers.arena,
-                headers,
-                UNSAFE,
-                row,
-                out,
-                used,
+                rows, buffers, TextArrays(*text), row_end_fragment, int(strip_spaces), row, used
             )
             if next_row == row:
                 out = np.empty(2 * len(out), np.uint8)
