@@ -7,7 +7,7 @@ must not be split. Connections that collide are merely dissected together.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -152,14 +152,14 @@ def _assign_parts(
 
 def _endpoint_columns(segments: Segments) -> EndpointArrays:
     """Return the columns of the endpoints and the captured length."""
-    columns: tuple[Any, ...] = (
+    columns = (
         np.ascontiguousarray(segments.source).view(np.int64),
         np.ascontiguousarray(segments.source_port),
         np.ascontiguousarray(segments.target).view(np.int64),
         np.ascontiguousarray(segments.target_port),
         np.ascontiguousarray(segments.captured),
     )
-    return EndpointArrays(*columns)
+    return EndpointArrays._make(columns)
 
 
 class ConnectionCounts:

@@ -171,14 +171,14 @@ class EndpointTable:
         rows = np.empty((int(total[0]), ROW_COLUMNS), np.int64)
         payload = np.empty(int(total[1]), np.uint8)
         positions = np.ascontiguousarray(np.cumsum(sums, axis=0) - sums)
-        arrays: tuple[Any, ...] = into, segments.data, *_columns(segments)
-        columns = _SegmentArrays(*arrays)
-        tables: tuple[Any, ...] = positions, rows, payload
-        packed = _PackedArrays(*tables)
+        arrays = into, segments.data, *_columns(segments)
+        columns = _SegmentArrays._make(arrays)
+        tables = positions, rows, payload
+        packed = _PackedArrays._make(tables)
         state = np.array([self._count, 0], np.int64)
         while True:
-            pairs: tuple[Any, ...] = self.rows, self._slots, SECRET
-            at: int = _pack(columns, _PairArrays(*pairs), packed, state)
+            pairs = self.rows, self._slots, SECRET
+            at: int = _pack(columns, _PairArrays._make(pairs), packed, state)
             self._count = int(state[0])
             if at == len(into):
                 return rows, payload

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Sequence
 from itertools import accumulate
 from struct import Struct
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -129,16 +129,16 @@ class RequestWriter:
         request_rows = arrays.table(MAX_REQUESTS, RECORD_COUNT + PER_PARTITION * len(self._places))
         while True:
             parts = self._template, self._partitions, self._literals, crc32c_table()
-            template: tuple[Any, ...] = parts
-            written: tuple[Any, ...] = a.buffer, request_rows, state
+            template = parts
+            written = a.buffer, request_rows, state
             count = write_requests(
                 a.columns,
                 now_ns,
                 steps,
                 first,
                 correlation_id,
-                TemplateArrays(*template),
-                WrittenArrays(*written),
+                TemplateArrays._make(template),
+                WrittenArrays._make(written),
             )
             if count:
                 break

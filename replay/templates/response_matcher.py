@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from functools import cache
-from typing import Any
 
 import numpy as np
 
@@ -210,17 +209,17 @@ class ResponseMatcher:
         """
         stretches = arrays.table(MAX_REQUESTS * len(self._order), _STRETCH)
         came: Bytes = np.frombuffer(data, np.uint8)
-        expected: tuple[Any, ...] = self._parts, self._literals, self._order
-        found: tuple[Any, ...] = request_rows, stretches, self._latest, self._state
+        expected = self._parts, self._literals, self._order
+        found = request_rows, stretches, self._latest, self._state
         count = match_responses(
             came,
             start,
             correlation_id,
-            ResponseArrays(*expected),
+            ResponseArrays._make(expected),
             arrays.columns,
             first,
             latency_ns,
-            MatchArrays(*found),
+            MatchArrays._make(found),
         )
         end, rows, _ = self._state.tolist()
         for row in stretches[:rows].tolist():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import mmap
 from array import array
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -58,11 +58,11 @@ class StepArrays:
     @property
     def columns(self) -> StepColumns:
         """The arrays of steps, as kernels take them."""
-        arrays: tuple[Any, ...] = (
+        arrays = (
             *(self.frames, self.positions, self.sizes, self.shapes),
             *(self.dependencies, self.dependency_ends, self.is_done, self.due_ns),
         )
-        return StepColumns(*arrays)
+        return StepColumns._make(arrays)
 
     def table(self, rows: int, columns: int) -> Int64s:
         """Return a table for the output of a kernel; the next call reuses its memory."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from threading import Lock
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -75,13 +75,13 @@ def extract_facts(table: Exchanges, *, records: bool = True) -> WindowFacts:
     seen, current_errors = np.zeros(ERROR_CODES, np.int64), np.zeros(ERROR_CODES, np.int64)
     current_topics = np.zeros(1024, np.int64)
     while True:
-        arrays: tuple[Any, ...] = (
+        arrays = (
             *(facts.texts.pool, facts.lists.pool, facts.topic_names, facts.fields, facts.state),
             *(facts.clients, facts.errors, facts.topics),
             *(seen, current_errors, current_topics, counters),
         )
         indexes = facts.texts.index, facts.lists.index
-        found = FactArrays(*arrays)
+        found = FactArrays._make(arrays)
         if not read_facts(table.data, table.carry_over, exchanges, program, rows, *indexes, found):
             break
         match int(counters[SHORT_OF]):
@@ -121,14 +121,14 @@ def _exchange_arrays(table: Exchanges) -> tuple[ExchangeArrays, ProgramArrays]:
         first_steps = _first_steps(table, programs)
         program = instructions.of(programs.code), tags.of(programs.tags)
     request, response = table.request, table.response
-    columns: tuple[Any, ...] = (
+    columns = (
         *(table.token, table.answers_acks_0, table.api_key, table.api_version),
         *(request.start, request.captured_bytes, request.size),
         *(response.start, response.captured_bytes, response.size),
         first_steps,
     )
     is_wanted = np.arange(ROLES) != NO_FACT
-    return ExchangeArrays(*columns), program_arrays(*program, is_wanted)
+    return ExchangeArrays._make(columns), program_arrays(*program, is_wanted)
 
 
 @per_schemas

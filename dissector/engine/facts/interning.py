@@ -72,8 +72,8 @@ class InternTable:
     @property
     def index(self) -> InternIndex:
         """The arrays that kernels take, beside the pool."""
-        arrays: tuple[Any, ...] = self.slots, self.entries, self.used
-        return InternIndex(*arrays)
+        arrays = self.slots, self.entries, self.used
+        return InternIndex._make(arrays)
 
     def grow(self) -> None:
         """Double the pool, and the space for entries where that is short."""

@@ -8,7 +8,7 @@ are written to a third buffer, the arena.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -93,15 +93,15 @@ def tape_columns(
     suspects = np.empty(0 if display.show_secrets else count, np.int64)
     counts = np.zeros(4, np.int64)
     arena_at = len(table.data) + len(table.carry_over)
-    columns: tuple[Any, ...] = (
+    columns = (
         *(tape.message, tape.field, tape.start, tape.value),
         *(frame_starts, display.kinds, display.sizes),
     )
-    results: tuple[Any, ...] = (
+    results = (
         *(offset, length, has_value, text_start, text_length),
         *(hex_rows, python_rows, suspects, counts),
     )
-    rows, found = _RowArrays(*columns), _ColumnArrays(*results)
+    rows, found = _RowArrays._make(columns), _ColumnArrays._make(results)
     _fill_columns(table.data, table.carry_over, rows, found)
     python_rows = python_rows[: int(counts[_PYTHON_ROWS])]
     arena = np.empty(int(counts[_ARENA_BYTES]), np.uint8)

@@ -11,7 +11,6 @@ there.
 from __future__ import annotations
 
 import zlib
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -132,11 +131,11 @@ def find_batches(
     cut_flags = np.ascontiguousarray(may_be_cut).view(np.uint8)
     record_limit = np.minimum(max_records(length), MAX_RECORDS)
     limits = np.array([0, MAX_RECORDS, 0 if message_sets else 2], np.int64)
-    columns: tuple[Any, ...] = start, length, cut_flags, state, record_limit, limits
+    columns = start, length, cut_flags, state, record_limit, limits
     while int(done[0]) < len(start):
         limits[CAPACITY] = capacity
         out = np.empty((COLUMN_COUNT, capacity), np.int64)
-        _scan_fields(data, carry_over, FieldArrays(*columns), out, done)
+        _scan_fields(data, carry_over, FieldArrays._make(columns), out, done)
         tables.append(out[:, : int(done[1])])
         # A field that did not fit is read again into the next table, larger if none fitted.
         capacity = capacity if done[1] else capacity * 4

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -120,8 +120,8 @@ class _KernelRun:
             batches,
             payloads,
         )
-        buffers: tuple[Any, ...] = data, carry_over, payloads.arena
-        self._buffers = Buffers(*buffers)
+        buffers = data, carry_over, payloads.arena
+        self._buffers = Buffers._make(buffers)
         self._is_message = batches.magic[payloads.batch] < 2
         if self._is_message.any():
             self._count_messages()
@@ -132,11 +132,11 @@ class _KernelRun:
     def _arrays(self, first: Ints) -> PayloadArrays:
         """Return the payloads; `first` has the row of the first record of each."""
         batches, payloads = self._batches, self._payloads
-        arrays: tuple[Any, ...] = (
+        arrays = (
             *(batches.table, batches.state),
             *(payloads.batch, payloads.start, payloads.end, first),
         )
-        return PayloadArrays(*arrays)
+        return PayloadArrays._make(arrays)
 
     def _count_messages(self) -> None:
         """Count the messages of wrappers; uncompiled, their fields are UNDECIDED."""
@@ -159,8 +159,8 @@ class _KernelRun:
         for until in self._verify_blocks():
             while int(done[0]) < until:
                 header_capacity = out.headers.shape[1] if write else -1
-                columns: tuple[Any, ...] = out.table, out.headers
-                found = RecordArrays(*columns)
+                columns = out.table, out.headers
+                found = RecordArrays._make(columns)
                 read_batches(self._buffers, arrays, found, header_capacity, until, done)
                 if int(done[0]) < until:
                     out.headers = _grow(out.headers)

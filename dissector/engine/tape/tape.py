@@ -137,16 +137,18 @@ def read_in_batches(
         batch = slice(first, first + 1 if capacity > max_rows else None)
         out = new_rows(capacity)
         done = np.zeros(2, np.int64)
-        columns: list[Any] = [each[batch] for each in (starts, ends, steps, state, stopped)]
-        run(data, carry_over, MessageArrays(*columns), program, out, done)
+        messages = MessageArrays._make(
+            each[batch] for each in (starts, ends, steps, state, stopped)
+        )
+        run(data, carry_over, messages, program, out, done)
         count, rows = done.tolist()
         # A message that lacks room is read again: first in its own batch, then alone with more
         # room.
         capacity = max_rows if count else 2 * capacity
         if count:
             finished = slice(first, first + count)
-            columns = [each[:rows] for each in out]
-            yield Tape(*columns, state[finished], stopped[finished])
+            columns: list[Any] = [each[:rows] for each in out]
+            yield Tape(*[*columns, state[finished], stopped[finished]])
             first += count
 
 

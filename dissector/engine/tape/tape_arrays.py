@@ -68,12 +68,11 @@ class TapeRows(NamedTuple):
 
 def program_arrays(code: Any, tags: Any, wanted: Any) -> ProgramArrays:
     """Return programs with a stack of their own."""
-    stack: Any = np.zeros((DEPTH, STACK_WIDTH), np.int64)
-    return ProgramArrays(code, tags, wanted, stack)
+    stack = np.zeros((DEPTH, STACK_WIDTH), np.int64)
+    return ProgramArrays._make((code, tags, wanted, stack))
 
 
 def new_rows(capacity: int) -> TapeRows:
     """Return room for so many rows."""
-    kinds: tuple[Any, ...] = np.int32, np.int32, np.int32, np.int32, np.int64, np.int64
-    columns: list[Any] = [np.empty(capacity, kind) for kind in kinds]
-    return TapeRows(*columns)
+    kinds = np.int32, np.int32, np.int32, np.int32, np.int64, np.int64
+    return TapeRows._make(np.empty(capacity, kind) for kind in kinds)

@@ -162,8 +162,8 @@ class _BodyWriter:
         """Write as many bodies as fit; if none fit, the output buffer grows for the next call."""
         table, records, programs = self._table, self.records, self._programs
         first, used = self.row, np.zeros(1, np.int64)
-        buffers: tuple[Any, ...] = table.data, table.carry_over, arena
-        bodies: tuple[Any, ...] = (
+        window = table.data, table.carry_over, arena
+        bodies = (
             *(self._messages, records.first_field, records.fields, records.state),
             *(records.batches, _HEADER_FIELDS),
         )
@@ -171,13 +171,13 @@ class _BodyWriter:
             np.zeros((loop.DEPTH, 2), np.int64),
             np.zeros((loop.MAX_TAG_SLOTS, 2), np.int64),
         )
-        code: tuple[Any, ...] = programs.code, programs.tags, stack, tag_slots
-        text: tuple[Any, ...] = programs.pool, programs.offsets, UNSAFE, self._out
+        code = programs.code, programs.tags, stack, tag_slots
+        text = programs.pool, programs.offsets, UNSAFE, self._out
         self.row = loop.write_bodies(
-            BodyArrays(*bodies),
-            Buffers(*buffers),
-            JsonProgramArrays(*code),
-            TextArrays(*text),
+            BodyArrays._make(bodies),
+            Buffers._make(window),
+            JsonProgramArrays._make(code),
+            TextArrays._make(text),
             first,
             until,
             self._texts,

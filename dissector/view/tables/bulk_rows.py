@@ -167,13 +167,13 @@ def render_rows(
     item_cells = lay_out(items, pool, overrides)
     texts, offsets = pool.arrays()
     slices, headers = _buffers(items), _headers(items)
-    bytes_of_window: tuple[Any, ...] = slices.data, slices.carry_over, slices.arena
-    buffers = Buffers(*bytes_of_window)
+    bytes_of_window = slices.data, slices.carry_over, slices.arena
+    buffers = Buffers._make(bytes_of_window)
     places = np.cumsum([0, *(len(each.cells) for each in item_cells)])
     total = len(items[0].column)
     out = np.empty(OUT_BYTES, np.uint8)
     used = np.zeros(1, np.int64)
-    constants: list[Any] = [
+    constants = [
         np.array(values, np.int64)
         for values in (
             [each.kind for each in item_cells],
@@ -188,10 +188,16 @@ def render_rows(
         )
         row = 0
         while row < len(cells):
-            rows = RowArrays(*constants, cells, headers)
-            text: tuple[Any, ...] = texts, offsets, UNSAFE, out
+            rows = RowArrays._make((*constants, cells, headers))
+            text = texts, offsets, UNSAFE, out
             next_row = loop.write_rows(
-                rows, buffers, TextArrays(*text), row_end_fragment, int(strip_spaces), row, used
+                rows,
+                buffers,
+                TextArrays._make(text),
+                row_end_fragment,
+                int(strip_spaces),
+                row,
+                used,
             )
             if next_row == row:
                 out = np.empty(2 * len(out), np.uint8)
