@@ -44,6 +44,8 @@ SAME_NAMES = {
 MOST_FILES = 20
 MAX_LINES = 400
 
+MAX_KERNEL_PARAMETERS = 8
+
 PLACES = re.compile(r"(?<![\w.\-])/(home|Users|root|work|mnt)/\w|\b[A-Z]:\\\w")
 """Paths that only one machine has."""
 
@@ -55,6 +57,41 @@ def test_every_room_has_its_tests() -> None:
         if not room.startswith(HELD_ABOVE) and not list((ROOT / "tests" / room).glob("test_*.py"))
     ]
     assert not bare, f"without tests of their own: {', '.join(bare)}"
+
+
+def test_functions_of_kernels_have_few_parameters() -> None:
+    """Arrays that belong together are the fields of a NamedTuple."""
+    many = [
+        f"{path.as_posix()}: {function.name}"
+        for path in MODULES
+        for function in _kernel_functions(ast.parse((ROOT / path).read_text(encoding="utf-8")))
+        if len(function.args.args) > MAX_KERNEL_PARAMETERS
+    ]
+    assert not many
+
+
+def test_functions_of_kernels_know_their_types() -> None:
+    found = [
+        (path, function)
+        for path in MODULES
+        for function in _kernel_functions(ast.parse((ROOT / path).read_text(encoding="utf-8")))
+    ]
+    for path, function in found:
+        types = [each.annotation for each in function.args.args] + [function.returns]
+        assert all(types), f"{path}: {function.name}"
+        words = {word for each in types if each for word in re.findall(r"\w+", ast.unparse(each))}
+        assert not words & {"Any", "object"}, f"{path}: {function.name}"
+
+
+def _kernel_functions(tree: ast.Module) -> list[ast.FunctionDef]:
+    """Return the functions of a module that are compiled."""
+    return [
+        each
+        for each in tree.body
+        if isinstance(each, ast.FunctionDef)
+        and {ast.unparse(decorator) for decorator in each.decorator_list}
+        & {"Kernel", "device_function"}
+    ]
 
 
 def test_rooms_are_small() -> None:

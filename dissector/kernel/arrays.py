@@ -6,7 +6,7 @@ In kernels that run as Python they are memoryviews, whose items are Python integ
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 U8: TypeAlias = "memoryview[int]"
 """Bytes, or flags: uint8 or bool."""
@@ -34,3 +34,18 @@ I64Cube: TypeAlias = "memoryview[int]"
 
 AnyColumn: TypeAlias = "memoryview[int]"
 """One dimension; a device function is compiled for each item type that it is called with."""
+
+
+class Buffers(NamedTuple):
+    """
+    The bytes of a window, with one address for each.
+
+    Attributes:
+        data: The bytes as captured.
+        carry_over: Bytes carried over from earlier windows: addresses from the end of `data` on.
+        arena: Decompressed or rendered bytes: addresses from the end of `carry_over` on.
+    """
+
+    data: U8
+    carry_over: U8
+    arena: U8

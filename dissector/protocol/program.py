@@ -37,8 +37,6 @@ NEXT, TAG_END, END = 7, 8, 9
 NULLABLE = 10
 # A tag section: `b` declared tags in the rows of the table of tags from `a` on.
 TAGS = 11
-# A count, and so many items of exactly `a` bytes that are skipped.
-ITEMS32, ITEMS_COMPACT = 12, 13
 
 Instruction: TypeAlias = tuple[int, int, int, int]
 

@@ -7,7 +7,7 @@ must not be split. Connections that collide are merely dissected together.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 
@@ -68,13 +68,27 @@ def part_of(key: int, parts: int) -> int:
     return key % _PRIME % parts
 
 
+class EndpointArrays(NamedTuple):
+    """Endpoints and captured lengths of segments, as in `Segments`; addresses are signed."""
+
+    source: I64Table
+    source_port: I32
+    target: I64Table
+    target_port: I32
+    captured: I64
+
+
+@device_function
+def _key_of_segment(segments: EndpointArrays, i: int) -> int:
+    """Return the key of a segment's connection."""
+    source, target = segments.source, segments.target
+    port, to_port = segments.source_port[i], segments.target_port[i]
+    return key_of(source[i, 0], source[i, 1], port, target[i, 0], target[i, 1], to_port)
+
+
 @Kernel
 def _count(
-    source: I64Table,
-    source_port: I32,
-    target: I64Table,
-    target_port: I32,
-    captured: I64,
+    segments: EndpointArrays,
     table: I64Table,
     secret: I64,
     used: int,
@@ -83,16 +97,14 @@ def _count(
 ) -> int:
     """Count segments from `at` on; return where the table is full, or their number."""
     i = at
-    while i < len(captured) and 2 * used < len(table):
-        key = key_of(
-            source[i, 0], source[i, 1], source_port[i], target[i, 0], target[i, 1], target_port[i]
-        )
+    while i < len(segments.captured) and 2 * used < len(table):
+        key = _key_of_segment(segments, i)
         slot = find_slot(table, secret, key)
         if table[slot, KEY] == 0:
             table[slot, KEY] = key
             used += 1
         table[slot, SEGMENTS] += 1
-        table[slot, BYTES] += captured[i]
+        table[slot, BYTES] += segments.captured[i]
         i += 1
     state[0] = used
     return i
@@ -109,11 +121,7 @@ def _insert_rows(rows: I64Table, columns: int, table: I64Table, secret: I64) -> 
 
 @Kernel
 def _assign_parts(
-    source: I64Table,
-    source_port: I32,
-    target: I64Table,
-    target_port: I32,
-    captured: I64,
+    segments: EndpointArrays,
     table: I64Table,
     secret: I64,
     into: I64,
@@ -123,40 +131,35 @@ def _assign_parts(
     Determine the part of each segment whose key is in a table; return how many there are.
 
     Args:
-        source: As in `Segments`, and so are the next.
-        source_port: Likewise.
-        target: Likewise.
-        target_port: Likewise.
-        captured: Likewise.
+        segments: The segments.
         table: The keys.
         secret: Key of their hash.
         into: Output: the part; -1 for segments whose key is not in the table.
         sums: Output: [parts, 2], the number of segments and bytes of each part.
     """
     found = 0
-    for i in range(len(captured)):
-        key = key_of(
-            source[i, 0], source[i, 1], source_port[i], target[i, 0], target[i, 1], target_port[i]
-        )
+    for i in range(len(segments.captured)):
+        key = _key_of_segment(segments, i)
         into[i] = -1
         if table[find_slot(table, secret, key), KEY] == key:
             to = part_of(key, len(sums))
             into[i] = to
             sums[to, 0] += 1
-            sums[to, 1] += captured[i]
+            sums[to, 1] += segments.captured[i]
             found += 1
     return found
 
 
-def _endpoint_columns(segments: Segments) -> tuple[Any, ...]:
+def _endpoint_columns(segments: Segments) -> EndpointArrays:
     """Return the columns of the endpoints and the captured length."""
-    return (
+    columns = (
         np.ascontiguousarray(segments.source).view(np.int64),
         np.ascontiguousarray(segments.source_port),
         np.ascontiguousarray(segments.target).view(np.int64),
         np.ascontiguousarray(segments.target_port),
         np.ascontiguousarray(segments.captured),
     )
+    return EndpointArrays._make(columns)
 
 
 class ConnectionCounts:
@@ -171,7 +174,7 @@ class ConnectionCounts:
         columns, state = _endpoint_columns(segments), np.zeros(1, np.int64)
         at = 0
         while at < len(segments):
-            at = _count(*columns, self._table, SECRET, self._used, at, state)
+            at = _count(columns, self._table, SECRET, self._used, at, state)
             self._used = int(state[0])
             if at < len(segments):
                 rows = self.rows()
@@ -210,7 +213,7 @@ class KeySet:
         into, sums = np.full(len(segments), -1, np.int64), np.zeros((parts, 2), np.int64)
         if self._count:
             _assign_parts(
-                *_endpoint_columns(segments),
+                _endpoint_columns(segments),
                 self._table,
                 SECRET,
                 into,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -28,20 +28,56 @@ FLAGS also holds the number of the endpoint pair, 8 bits higher; LENGTHS is the 
 ROW_COLUMNS = 7
 
 
+class _SegmentArrays(NamedTuple):
+    """The segments, as in `Segments`, and the part of each, or -1; addresses are signed."""
+
+    into: I64
+    data: U8
+    packet: I64
+    time_ns: I64
+    network: I32
+    source: I64Table
+    target: I64Table
+    source_port: I32
+    target_port: I32
+    seq: I64
+    ack: I64
+    flags: I32
+    start: I64
+    length: I64
+    captured: I64
+    clock_ns: I64
+
+
+class _PairArrays(NamedTuple):
+    """The table of endpoint pairs: its rows, a hash table of these, and the secret of its hash."""
+
+    ends: I64Table
+    slots: I64
+    secret: I64
+
+
+class _PackedArrays(NamedTuple):
+    """
+    Receives the rows.
+
+    Attributes:
+        positions: The next row and byte of each part.
+        rows: The rows of all parts.
+        payload: Their bytes.
+    """
+
+    positions: I64Table
+    rows: I64Table
+    payload: U8
+
+
 @device_function
-def _endpoints_of(
-    ends: I64Table,
-    slots: I64,
-    secret: I64,
-    count: int,
-    network: int,
-    source: I64Table,
-    source_port: int,
-    target: I64Table,
-    target_port: int,
-    i: int,
-) -> int:
+def _endpoints_of(pairs: _PairArrays, count: int, segments: _SegmentArrays, i: int) -> int:
     """Return the number of the endpoint pair of segment `i`; a new pair gets the number `count`."""
+    ends, slots, secret = pairs.ends, pairs.slots, pairs.secret
+    source, target, network = segments.source, segments.target, segments.network[i]
+    source_port, target_port = segments.source_port[i], segments.target_port[i]
     last = len(slots) - 1
     high, low, to_high, to_low = source[i, 0], source[i, 1], target[i, 0], target[i, 1]
     slot = last & hash_endpoints(
@@ -69,70 +105,40 @@ def _endpoints_of(
 
 
 @Kernel
-def _pack(
-    into: I64,
-    data: U8,
-    packet: I64,
-    time_ns: I64,
-    network: I32,
-    source: I64Table,
-    target: I64Table,
-    source_port: I32,
-    target_port: I32,
-    seq: I64,
-    ack: I64,
-    flags: I32,
-    start: I64,
-    length: I64,
-    captured: I64,
-    clock_ns: I64,
-    ends: I64Table,
-    slots: I64,
-    secret: I64,
-    state: I64,
-    positions: I64Table,
-    rows: I64Table,
-    payload: U8,
-) -> int:
+def _pack(segments: _SegmentArrays, pairs: _PairArrays, packed: _PackedArrays, state: I64) -> int:
     """
     Write a row for each segment that has a part, and its payload, behind those of its part.
 
+    Args:
+        segments: The segments.
+        pairs: The endpoint pairs.
+        packed: Receives the rows.
+        state: The number of pairs, and the segment to begin with.
+
     Returns:
-        The first segment whose endpoint pair finds no room, or the number of segments. `state`
-            holds
-        the number of pairs and the segment to begin with, `positions` the next row and byte of each
-        part.
+        The first segment whose endpoint pair finds no room, or the number of segments.
     """
+    positions, rows, captured = packed.positions, packed.rows, segments.captured
     count = state[0]
     i: int = state[1]
-    while i < len(into) and count < len(ends):
-        part = into[i]
+    while i < len(segments.into) and count < len(pairs.ends):
+        part = segments.into[i]
         if part >= 0:
-            pair = _endpoints_of(
-                ends,
-                slots,
-                secret,
-                count,
-                network[i],
-                source,
-                source_port[i],
-                target,
-                target_port[i],
-                i,
-            )
+            pair = _endpoints_of(pairs, count, segments, i)
             if pair == count:
                 count += 1
             row = positions[part, 0]
-            rows[row, PACKET] = packet[i]
-            rows[row, TIME] = time_ns[i]
-            rows[row, FLAGS] = pair * 256 + flags[i]
-            rows[row, SEQ] = seq[i]
-            rows[row, ACK] = ack[i]
-            rows[row, LENGTHS] = length[i] * 0x100000000 + captured[i]
-            rows[row, CLOCK] = clock_ns[i]
+            rows[row, PACKET] = segments.packet[i]
+            rows[row, TIME] = segments.time_ns[i]
+            rows[row, FLAGS] = pair * 256 + segments.flags[i]
+            rows[row, SEQ] = segments.seq[i]
+            rows[row, ACK] = segments.ack[i]
+            rows[row, LENGTHS] = segments.length[i] * 0x100000000 + captured[i]
+            rows[row, CLOCK] = segments.clock_ns[i]
             positions[part, 0] += 1
             if captured[i] > 0:
-                copy_bytes(payload, positions[part, 1], data, start[i], captured[i])
+                at = positions[part, 1]
+                copy_bytes(packed.payload, at, segments.data, segments.start[i], captured[i])
                 positions[part, 1] += captured[i]
         i += 1
     state[0], state[1] = count, i
@@ -165,11 +171,14 @@ class EndpointTable:
         rows = np.empty((int(total[0]), ROW_COLUMNS), np.int64)
         payload = np.empty(int(total[1]), np.uint8)
         positions = np.ascontiguousarray(np.cumsum(sums, axis=0) - sums)
-        columns = _columns(segments)
+        arrays = into, segments.data, *_columns(segments)
+        columns = _SegmentArrays._make(arrays)
+        tables = positions, rows, payload
+        packed = _PackedArrays._make(tables)
         state = np.array([self._count, 0], np.int64)
         while True:
-            tables = self.rows, self._slots, SECRET, state, positions, rows, payload
-            at: int = _pack(into, segments.data, *columns, *tables)
+            pairs = self.rows, self._slots, SECRET
+            at: int = _pack(columns, _PairArrays._make(pairs), packed, state)
             self._count = int(state[0])
             if at == len(into):
                 return rows, payload
@@ -204,7 +213,7 @@ def _rehash(ends: I64Table, slots: I64, secret: I64, count: int) -> None:
 
 
 def _columns(segments: Segments) -> tuple[Any, ...]:
-    """Return the columns in the order of the kernel's parameters."""
+    """Return the columns in the order of `_SegmentArrays`."""
     addresses = (
         np.ascontiguousarray(column).view(np.int64) for column in (segments.source, segments.target)
     )

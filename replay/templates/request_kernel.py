@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from dissector.engine.records.checksum import SMALL_BYTES, crc_by_table
 from dissector.kernel import Kernel, device_function
-from dissector.kernel.arrays import I32, I64, U8, I64Table
+from dissector.kernel.arrays import I32, U8
 from dissector.kernel.memcpy import copy_bytes
 from replay.client.pending_request import LAST_CORRELATION_ID
 from replay.templates.step_arrays import number_at, put_number
+from replay.templates.template_arrays import StepColumns, TemplateArrays, WrittenArrays
 
 NONE, BUFFER_FULL, PRODUCER_UNKNOWN, UNUSUAL = range(4)
 """
@@ -82,33 +83,23 @@ def _bounds(frames: U8, at: int, is_compact: int) -> tuple[int, int]:
 
 
 @device_function
-def _is_ready(
-    n: int, dependencies: I32, dependency_ends: I64, is_done: U8, due_ns: I64, now_ns: int
-) -> bool:
+def _is_ready(arrays: StepColumns, n: int, now_ns: int) -> bool:
     """Return whether a step is due and has the responses that it depends on."""
-    if len(due_ns) and due_ns[n] > now_ns:
+    if len(arrays.due_ns) and arrays.due_ns[n] > now_ns:
         return False
-    at, end = dependency_ends[n], dependency_ends[n + 1]
-    while at < end and is_done[dependencies[at]]:
+    at, end = arrays.dependency_ends[n], arrays.dependency_ends[n + 1]
+    while at < end and arrays.is_done[arrays.dependencies[at]]:
         at += 1
     return bool(at == end)
 
 
 @device_function
 def _write_body(
-    frames: U8,
-    at: int,
-    template: I64,
-    partitions: I64Table,
-    literals: U8,
-    out: U8,
-    to: int,
-    request_rows: I64Table,
-    row: int,
-    table: I64,
-    state: I64,
+    frames: U8, at: int, request: TemplateArrays, written: WrittenArrays, to: int, row: int
 ) -> int:
     """Write a request after its correlation id; return its end, or -1 if it can't be written."""
+    template, partitions, literals = request.fields, request.partitions, request.literals
+    out, request_rows, state = written.out, written.request_rows, written.state
     for h in range(len(partitions)):
         copy_bytes(out, to, literals, partitions[h, LITERAL], partitions[h, LITERAL_BYTES])
         to += partitions[h, LITERAL_BYTES]
@@ -154,7 +145,9 @@ def _write_body(
             if changed and end - begin > _LARGE_BYTES:
                 state[STALE_CRCS] += 1
             elif changed:
-                put_number(out, batch + CRC_AT, crc_by_table(out, batch + CRC_FROM, to, table), 4)
+                put_number(
+                    out, batch + CRC_AT, crc_by_table(out, batch + CRC_FROM, to, request.crcs), 4
+                )
         request_rows[row, h * PER_PARTITION + RECORD_COUNT] = number_at(
             frames, begin + _COUNT_AT, 4
         )
@@ -168,79 +161,43 @@ def _write_body(
 
 @Kernel
 def write_requests(
-    frames: U8,
-    positions: I64,
-    sizes: I32,
-    shapes: I32,
-    dependencies: I32,
-    dependency_ends: I64,
-    is_done: U8,
-    due_ns: I64,
+    arrays: StepColumns,
     now_ns: int,
     steps: I32,
     first: int,
     correlation_id: int,
-    template: I64,
-    partitions: I64Table,
-    literals: U8,
-    out: U8,
-    request_rows: I64Table,
-    table: I64,
-    state: I64,
+    request: TemplateArrays,
+    written: WrittenArrays,
 ) -> int:
     """
     Write requests for as long as steps have the shape and are ready; return their number.
 
     Args:
-        frames: As in `StepArrays`.
-        positions: As in `StepArrays`.
-        sizes: As in `StepArrays`.
-        shapes: As in `StepArrays`.
-        dependencies: As in `StepArrays`.
-        dependency_ends: As in `StepArrays`.
-        is_done: As in `StepArrays`.
-        due_ns: As in `StepArrays`.
+        arrays: The arrays of all steps.
         now_ns: Time since the start of the pass.
         steps: Numbers of the steps of a connection.
         first: Index of the first of them to be sent.
         correlation_id: The correlation id of the first request.
-        template: The fields of the template.
-        partitions: The partitions that the requests write to.
-        literals: The constant bytes around the records.
-        out: Receives the requests, each with its size.
-        request_rows: Receives a row for each request.
-        table: The table for CRCs.
-        state: Receives why the kernel stopped, and the number of bytes.
+        request: The template.
+        written: Receives the requests.
     """
+    template, due_ns = request.fields, arrays.due_ns
+    out, request_rows, state = written.out, written.request_rows, written.state
     count, at = 0, 0
     state[STOP_REASON], state[STALE_CRCS] = NONE, 0
     while count < len(request_rows) and first + count < len(steps):
         n = steps[first + count]
-        if shapes[n] != template[SHAPE] or not _is_ready(
-            n, dependencies, dependency_ends, is_done, due_ns, now_ns
-        ):
+        if arrays.shapes[n] != template[SHAPE] or not _is_ready(arrays, n, now_ns):
             break
-        size = sizes[n] + template[GROWTH_BYTES]
+        size = arrays.sizes[n] + template[GROWTH_BYTES]
         if at + 4 + size > len(out):
             state[STOP_REASON] = BUFFER_FULL
             break
         put_number(out, at, size, 4)
         put_number(out, at + 4, template[API_AND_VERSION], 4)
         put_number(out, at + 8, correlation_id, 4)
-        begin, to = positions[n] + 8, at + 12
-        end = _write_body(
-            frames,
-            begin,
-            template,
-            partitions,
-            literals,
-            out,
-            to,
-            request_rows,
-            count,
-            table,
-            state,
-        )
+        begin, to = arrays.positions[n] + 8, at + 12
+        end = _write_body(arrays.frames, begin, request, written, to, count)
         if end < 0:
             break
         at = end

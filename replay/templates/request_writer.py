@@ -41,6 +41,7 @@ from replay.templates.request_kernel import (
     write_requests,
 )
 from replay.templates.step_arrays import Bytes, Int32s, StepArrays
+from replay.templates.template_arrays import TemplateArrays, WrittenArrays
 
 MAX_REQUESTS = 64
 """Maximum number of requests written by one call of the kernel."""
@@ -127,19 +128,17 @@ class RequestWriter:
         a, state = arrays, self._state
         request_rows = arrays.table(MAX_REQUESTS, RECORD_COUNT + PER_PARTITION * len(self._places))
         while True:
+            parts = self._template, self._partitions, self._literals, crc32c_table()
+            template = parts
+            written = a.buffer, request_rows, state
             count = write_requests(
-                *(
-                    a.frames,
-                    a.positions,
-                    a.sizes,
-                    a.shapes,
-                    a.dependencies,
-                    a.dependency_ends,
-                    a.is_done,
-                ),
-                *(a.due_ns, now_ns, steps, first, correlation_id),
-                *(self._template, self._partitions, self._literals, a.buffer, request_rows),
-                *(crc32c_table(), state),
+                a.columns,
+                now_ns,
+                steps,
+                first,
+                correlation_id,
+                TemplateArrays._make(template),
+                WrittenArrays._make(written),
             )
             if count:
                 break

@@ -14,13 +14,14 @@ import numpy as np
 
 from dissector.capture.columns import Int64s
 from dissector.kernel import Kernel, device_function
-from dissector.kernel.arrays import I32, I64, U8, I64Table
+from dissector.kernel.arrays import I64, U8, I64Table
 from replay.client.pending_request import LAST_CORRELATION_ID
 from replay.mapping.offset_map import PartitionOffsets
 from replay.plan.request_shapes import ResponseShape
 from replay.templates.request_kernel import LATENCY, PER_PARTITION, RECORD_COUNT, STEP
 from replay.templates.request_writer import MAX_REQUESTS
 from replay.templates.step_arrays import Bytes, StepArrays, number_at
+from replay.templates.template_arrays import MatchArrays, ResponseArrays, StepColumns
 
 _LITERAL, _OFFSET, _START, _TIME = range(4)
 """Kinds of parts of a response: constant bytes, offset of the records, log start offset, time."""
@@ -31,8 +32,11 @@ Columns of a part: its kind; its size; its position among the literals, for an o
 in the captured response, for a time whether it is set.
 """
 
-_END, _STRETCHES = range(2)
-"""State returned by the kernel: the end of the matched responses, the number of stretches."""
+_END, _STRETCHES, _RESPONSE_BYTES = range(3)
+"""
+State of the kernel: the end of the matched responses, the number of stretches; the size of each
+response.
+"""
 
 _PARTITION, _CAPTURED, _LIVE, _LENGTH, _FROM, _STRETCH = range(6)
 """
@@ -44,11 +48,12 @@ the first of them.
 
 @device_function
 def _is_as_expected(
-    data: U8, at: int, size: int, correlation_id: int, parts: I64Table, literals: U8
+    data: U8, at: int, size: int, correlation_id: int, expected: ResponseArrays
 ) -> bool:
     """Return whether a complete response differs only in offsets and times."""
     if number_at(data, at, 4) != size or number_at(data, at + 4, 4) != correlation_id:
         return False
+    parts, literals = expected.parts, expected.literals
     at += 8
     for i in range(len(parts)):
         kind, length = parts[i, _KIND], parts[i, _SIZE]
@@ -95,21 +100,12 @@ def _learn_offsets(
 def match_responses(
     data: U8,
     start: int,
-    size: int,
     correlation_id: int,
-    parts: I64Table,
-    literals: U8,
-    order: I64,
-    frames: U8,
-    positions: I64,
-    sizes: I32,
-    is_done: U8,
-    request_rows: I64Table,
+    expected: ResponseArrays,
+    steps: StepColumns,
     first: int,
     latency_ns: int,
-    stretches: I64Table,
-    latest: I64,
-    state: I64,
+    found: MatchArrays,
 ) -> int:
     """
     Match responses for as long as they are as expected; return their number.
@@ -117,46 +113,40 @@ def match_responses(
     Args:
         data: The received bytes.
         start: Where the first response begins, with its size.
-        size: The size of each response.
         correlation_id: The correlation id of the first response.
-        parts: The parts of a response.
-        literals: Its constant bytes.
-        order: For each partition of the response its index in the request.
-        frames: As in `StepArrays`.
-        positions: As in `StepArrays`.
-        sizes: As in `StepArrays`.
-        is_done: As in `StepArrays`; answered steps are marked.
-        request_rows: A row for each request, as the request writer returns it.
+        expected: The expected response.
+        steps: The arrays of all steps; answered steps are marked.
         first: The row of the first response's request.
         latency_ns: The latency of the responses.
-        stretches: Receives the stretches of records.
-        latest: Scratch space: for each partition its last stretch.
-        state: Receives the end of the responses and the number of stretches.
+        found: The requests; receives the stretches of records.
     """
+    parts, order, request_rows = expected.parts, expected.order, found.request_rows
+    stretches, latest = found.stretches, found.latest
+    size = found.state[_RESPONSE_BYTES]
     row, at = first, start
     count = 0
     for i in range(len(latest)):
         latest[i] = -1
     while row < len(request_rows) and at + 4 + size <= len(data):
-        if not _is_as_expected(data, at, size, correlation_id, parts, literals):
+        if not _is_as_expected(data, at, size, correlation_id, expected):
             break
         n = request_rows[row, STEP]
         request_rows[row, LATENCY] = latency_ns
-        captured = positions[n] + sizes[n]
+        captured = steps.positions[n] + steps.sizes[n]
         here, partition = at + 8, 0
         for i in range(len(parts)):
             if parts[i, _KIND] == _OFFSET:
-                old = number_at(frames, captured + parts[i, _FIRST], 8)
+                old = number_at(steps.frames, captured + parts[i, _FIRST], 8)
                 new = number_at(data, here, 8)
                 records = request_rows[row, order[partition] * PER_PARTITION + RECORD_COUNT]
                 count = _learn_offsets(partition, old, new, records, row, count, stretches, latest)
                 partition += 1
             here += parts[i, _SIZE]
-        is_done[n] = 1
+        steps.is_done[n] = 1
         correlation_id = correlation_id % LAST_CORRELATION_ID + 1
         at += 4 + size
         row += 1
-    state[_END], state[_STRETCHES] = at, count
+    found.state[_END], found.state[_STRETCHES] = at, count
     return row - first
 
 
@@ -179,7 +169,6 @@ class ResponseMatcher:
         orders: tuple[Sequence[int], Sequence[int]],
         logs: Sequence[PartitionOffsets],
     ) -> None:
-        self._size = live.layout.size
         before, order = orders
         found = [at for at, (kind, *_) in _parts(captured) if kind == _OFFSET]
         places = [found[before.index(each)] for each in order]
@@ -191,7 +180,7 @@ class ResponseMatcher:
         self._logs = logs
         self._order: Int64s = np.array(order, np.int64)
         self._latest: Int64s = np.empty(len(order), np.int64)
-        self._state: Int64s = np.zeros(2, np.int64)
+        self._state: Int64s = np.array([0, 0, live.layout.size], np.int64)
 
     def match(
         self,
@@ -220,12 +209,19 @@ class ResponseMatcher:
         """
         stretches = arrays.table(MAX_REQUESTS * len(self._order), _STRETCH)
         came: Bytes = np.frombuffer(data, np.uint8)
+        expected = self._parts, self._literals, self._order
+        found = request_rows, stretches, self._latest, self._state
         count = match_responses(
-            *(came, start, self._size, correlation_id, self._parts, self._literals, self._order),
-            *(arrays.frames, arrays.positions, arrays.sizes, arrays.is_done, request_rows, first),
-            *(latency_ns, stretches, self._latest, self._state),
+            came,
+            start,
+            correlation_id,
+            ResponseArrays._make(expected),
+            arrays.columns,
+            first,
+            latency_ns,
+            MatchArrays._make(found),
         )
-        end, rows = self._state.tolist()
+        end, rows, _ = self._state.tolist()
         for row in stretches[:rows].tolist():
             self._learn_stretch(request_rows, *row)
         return count, end

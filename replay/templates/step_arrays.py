@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from dissector.capture.columns import Int64s
 from dissector.kernel import device_function
 from dissector.kernel.arrays import U8
+from replay.templates.template_arrays import StepColumns
 
 if TYPE_CHECKING:
     from replay.plan.plan import Plan
@@ -53,6 +54,15 @@ class StepArrays:
         self.due_ns: Int64s = np.frombuffer(due_ns, np.int64)
         self.buffer: Bytes = np.empty(_BUFFER_BYTES, np.uint8)
         self._scratch: Int64s = np.empty(0, np.int64)
+
+    @property
+    def columns(self) -> StepColumns:
+        """The arrays of steps, as kernels take them."""
+        arrays = (
+            *(self.frames, self.positions, self.sizes, self.shapes),
+            *(self.dependencies, self.dependency_ends, self.is_done, self.due_ns),
+        )
+        return StepColumns._make(arrays)
 
     def table(self, rows: int, columns: int) -> Int64s:
         """Return a table for the output of a kernel; the next call reuses its memory."""

@@ -77,10 +77,6 @@ cdef extern from *:
     void kk_reset() noexcept nogil
 
 
-ctypedef int (*Decompressor)(const void*, void*, int, int) noexcept nogil
-ctypedef size_t (*ContextDecompressor)(void*, void*, size_t, const void*, size_t) noexcept nogil
-
-
 cdef int kk_fill(Py_buffer* view, object array, bint writes, str codes, int ndim, str where) except -1:
     """Take the buffer of an argument, if it is an array of the right type."""
     cdef int flags = PyBUF_C_CONTIGUOUS | PyBUF_FORMAT | (PyBUF_WRITABLE if writes else 0)

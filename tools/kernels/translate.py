@@ -28,18 +28,6 @@ INTRINSICS = {
     "dissector.kernel.crc32c.update_crc_by_instruction": (
         "    return kk_crc_native(v_crc, &v_source.p[kk_at(v_at, v_source.n0 - 7, LINE)])\n"
     ),
-    "dissector.kernel.native_call.call_decompressor": (
-        "    return (<Decompressor><void*><size_t>v_function)("
-        "&v_source.p[v_start], &v_target.p[v_at],"
-        " <int>kk_range(v_start, v_length, v_source.n0, LINE),"
-        " <int>kk_range(v_at, v_room, v_target.n0, LINE))\n"
-    ),
-    "dissector.kernel.native_call.call_decompressor_with_context": (
-        "    return <long long>(<ContextDecompressor><void*><size_t>v_function)("
-        "<void*><size_t>v_context, &v_target.p[v_at],"
-        " <size_t>kk_range(v_at, v_room, v_target.n0, LINE), &v_source.p[v_start],"
-        " <size_t>kk_range(v_start, v_length, v_source.n0, LINE))\n"
-    ),
 }
 """Bodies of functions that are more than their Python says, by place."""
 

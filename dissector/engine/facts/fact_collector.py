@@ -2,35 +2,38 @@
 
 from __future__ import annotations
 
-from dissector.engine.facts.fact_interpreter import FALLBACK, OUT_OF_ROOM
-from dissector.engine.facts.interning import LAST, SEEN, TOO_MANY_COLLISIONS, hash_bytes, intern
+from dissector.engine.facts.fact_arrays import (
+    ATTEMPT,
+    CLIENT_ENTRY,
+    ERROR_COUNT,
+    FALLBACK,
+    FIELD_COUNT,
+    NAME_COUNT,
+    OUT_OF_ROOM,
+    ROW_COUNT,
+    SHORT_OF,
+    SHORT_OF_FIELDS,
+    SHORT_OF_NAMES,
+    SHORT_OF_TEXTS,
+    TOPIC_COUNT,
+    FactArrays,
+)
+from dissector.engine.facts.interning import (
+    LAST,
+    SEEN,
+    TOO_MANY_COLLISIONS,
+    InternIndex,
+    hash_bytes,
+    intern,
+)
+from dissector.engine.tape.tape_arrays import TapeRows
 from dissector.kernel import device_function
-from dissector.kernel.arrays import I64, U8, I64Table
+from dissector.kernel.arrays import U8, I64Table
 from dissector.protocol.fact_program import CLIENT_ID, RECORDS, RECORDS_CUT
 from dissector.protocol.facts import ERROR, PAIR_ID, PAIR_NAME, TOPIC_ID
 
 CLIENT, NAME, ID = range(3)
 """Kinds of texts."""
-
-(
-    NOTE_COUNT,
-    CLIENT_ENTRY,
-    ERROR_COUNT,
-    TOPIC_COUNT,
-    NAME_COUNT,
-    FIELD_COUNT,
-    ATTEMPT,
-    ROW,
-    SHORT_OF,
-) = range(9)
-"""
-The counters of a run. Of the current exchange: its notes; the entry + 1 of its client id; its
-errors and topics. Of all: rows of `topic_names` and of `fields`; exchanges begun, also in vain; the
-next exchange; which array was too short.
-"""
-COUNTER_COUNT = 9
-
-SHORT_OF_NOTES, SHORT_OF_TEXTS, SHORT_OF_LISTS, SHORT_OF_NAMES, SHORT_OF_FIELDS = range(5)
 
 
 @device_function
@@ -40,10 +43,8 @@ def intern_text(
     start: int,
     length: int,
     role: int,
-    slots: I64,
-    texts: I64Table,
+    texts: InternIndex,
     pool: U8,
-    usage: I64,
 ) -> int:
     """Return the entry of a text or an id; TOO_MANY_COLLISIONS or FULL where it gets none."""
     src = data
@@ -56,7 +57,7 @@ def intern_text(
     elif role in (TOPIC_ID, PAIR_ID):
         kind = ID
     key = hash_bytes(src, start, length, kind)
-    return intern(src, start, length, kind, key, slots, texts, pool, usage)
+    return intern(src, start, length, kind, key, texts, pool)
 
 
 @device_function
@@ -76,25 +77,19 @@ def is_zero_id(data: U8, carry_over: U8, start: int) -> bool:
 def collect_facts(
     data: U8,
     carry_over: U8,
-    row: int,
-    notes: I64Table,
-    slots: I64,
-    texts: I64Table,
-    pool: U8,
-    usage: I64,
-    seen: I64,
-    errors: I64,
-    topics: I64,
-    topic_names: I64Table,
-    fields: I64Table,
-    counters: I64,
+    exchange: int,
+    rows: TapeRows,
+    texts: InternIndex,
+    found: FactArrays,
 ) -> int:
     """
-    Collect distinct errors and topics, in order, and names of topic ids from an exchange's notes.
+    Collect distinct errors and topics, in order, and names of topic ids from an exchange's rows.
 
     Returns:
         0; FALLBACK or OUT_OF_ROOM.
     """
+    counters, topic_names, fields = found.counters, found.topic_names, found.fields
+    seen = found.seen
     attempt = counters[ATTEMPT]
     name_rows, field_rows = counters[NAME_COUNT], counters[FIELD_COUNT]
     client = 0
@@ -102,12 +97,12 @@ def collect_facts(
     topic_count = 0
     pair_parts = 0
     first_part = TOO_MANY_COLLISIONS
-    for i in range(counters[NOTE_COUNT]):
-        role, start, length = notes[i, 0], notes[i, 1], notes[i, 2]
+    for i in range(counters[ROW_COUNT]):
+        role, start, length = rows.field[i], rows.start[i], rows.value[i]
         if role == ERROR:
-            if seen[length & 0xFFFF] != attempt:
+            if length and seen[length & 0xFFFF] != attempt:
                 seen[length & 0xFFFF] = attempt
-                errors[error_count] = length
+                found.current_errors[error_count] = length
                 error_count += 1
             continue
         if role >= RECORDS:
@@ -115,7 +110,7 @@ def collect_facts(
                 if field_rows >= len(fields):
                     counters[SHORT_OF] = SHORT_OF_FIELDS
                     return OUT_OF_ROOM
-                fields[field_rows, 0] = row
+                fields[field_rows, 0] = exchange
                 fields[field_rows, 1] = start
                 fields[field_rows, 2] = length
                 fields[field_rows, 3] = 1 if role == RECORDS_CUT else 0
@@ -126,7 +121,7 @@ def collect_facts(
             has_content = not is_zero_id(data, carry_over, start)
         entry = TOO_MANY_COLLISIONS
         if has_content:
-            entry = intern_text(data, carry_over, start, length, role, slots, texts, pool, usage)
+            entry = intern_text(data, carry_over, start, length, role, texts, found.text_pool)
             if entry < 0:
                 counters[SHORT_OF] = SHORT_OF_TEXTS
                 return FALLBACK if entry == TOO_MANY_COLLISIONS else OUT_OF_ROOM
@@ -146,13 +141,13 @@ def collect_facts(
                 if name_rows >= len(topic_names):
                     counters[SHORT_OF] = SHORT_OF_NAMES
                     return OUT_OF_ROOM
-                topic_names[name_rows, 0] = row
+                topic_names[name_rows, 0] = exchange
                 topic_names[name_rows, 1] = topic_id
                 topic_names[name_rows, 2] = name
                 name_rows += 1
-        if entry >= 0 and texts[entry, SEEN] != attempt:
-            texts[entry, SEEN] = attempt
-            topics[topic_count] = entry
+        if entry >= 0 and texts.entries[entry, SEEN] != attempt:
+            texts.entries[entry, SEEN] = attempt
+            found.current_topics[topic_count] = entry
             topic_count += 1
     counters[CLIENT_ENTRY] = client
     counters[ERROR_COUNT] = error_count
@@ -163,8 +158,9 @@ def collect_facts(
 
 
 @device_function
-def drop_repeated_names(topic_names: I64Table, first: int, texts: I64Table, counters: I64) -> None:
+def drop_repeated_names(found: FactArrays, first: int, texts: I64Table) -> None:
     """Drop names of an exchange that repeat the last known name of their id."""
+    topic_names, counters = found.topic_names, found.counters
     kept = first
     for i in range(first, counters[NAME_COUNT]):
         topic_id, name = topic_names[i, 1], topic_names[i, 2]

@@ -7,26 +7,30 @@ does not match its program to the last byte is left to the codecs, which know wh
 
 from __future__ import annotations
 
-from dissector.engine.facts.fact_collector import (
+from dissector.engine.facts.fact_arrays import (
     ATTEMPT,
     CLIENT_ENTRY,
     ERROR_COUNT,
+    EXCHANGE,
+    FALLBACK,
     FIELD_COUNT,
     NAME_COUNT,
-    NOTE_COUNT,
-    ROW,
+    OUT_OF_ROOM,
+    ROW_COUNT,
     SHORT_OF,
     SHORT_OF_LISTS,
-    SHORT_OF_NOTES,
+    SHORT_OF_ROWS,
     TOPIC_COUNT,
-    collect_facts,
-    drop_repeated_names,
+    ExchangeArrays,
+    FactArrays,
 )
-from dissector.engine.facts.fact_interpreter import FALLBACK, OUT_OF_ROOM, extract_message
-from dissector.engine.facts.interning import FULL, hash_integers, intern
+from dissector.engine.facts.fact_collector import collect_facts, drop_repeated_names
+from dissector.engine.facts.interning import FULL, InternIndex, hash_integers, intern
 from dissector.engine.tables.exchange_table import NONE
+from dissector.engine.tape.tape_arrays import ProgramArrays, TapeRows
+from dissector.engine.tape.tape_interpreter import FITS, read_message
 from dissector.kernel import Kernel, device_function
-from dissector.kernel.arrays import I64, U8, I64Table
+from dissector.kernel.arrays import I64, U8
 from dissector.protocol.headers import API_VERSIONS
 from dissector.protocol.messages import UNSUPPORTED_VERSION
 
@@ -41,14 +45,12 @@ NEEDS_CODEC, EXTRACTED = range(2)
 
 
 @device_function
-def _intern_list(
-    content: I64, count: int, kind: int, slots: I64, lists: I64Table, pool: I64, usage: I64
-) -> int:
+def _intern_list(content: I64, count: int, kind: int, lists: InternIndex, pool: I64) -> int:
     """Return the entry + 1 of a list, 0 for the empty one; or TOO_MANY_COLLISIONS or FULL."""
     if count == 0:
         return 0
     key = hash_integers(content, count, kind)
-    entry = intern(content, 0, count, kind, key, slots, lists, pool, usage)
+    entry = intern(content, 0, count, kind, key, lists, pool)
     return entry if entry < 0 else entry + 1
 
 
@@ -64,160 +66,135 @@ def _is_unsupported_version(data: U8, carry_over: U8, start: int, size: int) -> 
 
 
 @device_function
-def _extract(
+def _read(
     data: U8,
     carry_over: U8,
     start: int,
     size: int,
     step: int,
-    code: I64Table,
-    tags: I64Table,
-    stack: I64Table,
-    notes: I64Table,
-    count: int,
+    program: ProgramArrays,
+    rows: TapeRows,
+    row: int,
 ) -> int:
-    """Extract the notes of one message, in `data` or, beyond its end, in `carry_over`."""
+    """Read one message; return the next row of the tape, FALLBACK or OUT_OF_ROOM."""
     if step < 0:
         return FALLBACK
-    src = data
+    source = data
     base = 0
     if start >= len(data):
-        src = carry_over
+        source = carry_over
         base = len(data)
     at = start - base
-    return extract_message(src, base, at, at + size, step, code, tags, stack, notes, count)
+    state, _, next_row = read_message(source, at, at + size, base, step, program, rows, row)
+    if next_row < 0:
+        return OUT_OF_ROOM
+    return next_row if state == FITS else FALLBACK
+
+
+@device_function
+def _read_exchange(
+    data: U8,
+    carry_over: U8,
+    exchanges: ExchangeArrays,
+    exchange: int,
+    program: ProgramArrays,
+    rows: TapeRows,
+) -> int:
+    """Read request and response; return the number of rows, FALLBACK or OUT_OF_ROOM."""
+    if exchanges.token[exchange]:
+        return 0
+    start, captured = exchanges.response_start[exchange], exchanges.response_captured[exchange]
+    if exchanges.request_start[exchange] == NONE:
+        # An orphan has no facts but its correlation id.
+        return 0 if captured >= 4 and not exchanges.answers_acks_0[exchange] else FALLBACK
+    size = exchanges.request_size[exchange]
+    if exchanges.request_captured[exchange] != size or exchanges.answers_acks_0[exchange]:
+        return FALLBACK
+    key, version = exchanges.api_key[exchange], exchanges.api_version[exchange]
+    if key < 0 or key >= KEYS or version < 0 or version >= VERSIONS:
+        return FALLBACK
+    kind = key * VERSIONS + version
+    first_steps = exchanges.first_steps
+    begin, step = exchanges.request_start[exchange], first_steps[kind, 0]
+    count = _read(data, carry_over, begin, size, step, program, rows, 0)
+    if count < 0 or start == NONE:
+        return count
+    size = exchanges.response_size[exchange]
+    step = first_steps[kind, 1]
+    if captured != size:
+        step = -1
+    elif key == API_VERSIONS and _is_unsupported_version(data, carry_over, start, size):
+        step = first_steps[kind, 2]
+    return _read(data, carry_over, start, size, step, program, rows, count)
+
+
+@device_function
+def _collect(
+    data: U8,
+    carry_over: U8,
+    exchange: int,
+    rows: TapeRows,
+    texts: InternIndex,
+    lists: InternIndex,
+    found: FactArrays,
+) -> int:
+    """Write the facts of an exchange, from its rows; return 0, FALLBACK or OUT_OF_ROOM."""
+    counters = found.counters
+    names_before, fields_before = counters[NAME_COUNT], counters[FIELD_COUNT]
+    outcome = collect_facts(data, carry_over, exchange, rows, texts, found)
+    error_list = 0
+    topic_list = 0
+    if outcome == 0:
+        pool = found.list_pool
+        error_list = _intern_list(found.current_errors, counters[ERROR_COUNT], ERRORS, lists, pool)
+        topic_list = _intern_list(found.current_topics, counters[TOPIC_COUNT], TOPICS, lists, pool)
+        if error_list == FULL or topic_list == FULL:
+            counters[SHORT_OF] = SHORT_OF_LISTS
+            outcome = OUT_OF_ROOM
+        elif error_list < 0 or topic_list < 0:
+            outcome = FALLBACK
+        if outcome == 0:
+            found.clients[exchange] = counters[CLIENT_ENTRY]
+            found.errors[exchange] = error_list
+            found.topics[exchange] = topic_list
+            drop_repeated_names(found, names_before, texts.entries)
+        else:
+            counters[NAME_COUNT], counters[FIELD_COUNT] = names_before, fields_before
+    return outcome
 
 
 @Kernel
 def read_facts(
     data: U8,
     carry_over: U8,
-    token: U8,
-    answers_acks_0: U8,
-    api_key: I64,
-    api_version: I64,
-    request_start: I64,
-    request_captured: I64,
-    request_size: I64,
-    response_start: I64,
-    response_captured: I64,
-    response_size: I64,
-    starts: I64Table,
-    code: I64Table,
-    tags: I64Table,
-    stack: I64Table,
-    notes: I64Table,
-    text_slots: I64,
-    texts: I64Table,
-    text_pool: U8,
-    texts_usage: I64,
-    list_slots: I64,
-    lists: I64Table,
-    list_pool: I64,
-    lists_usage: I64,
-    seen: I64,
-    current_errors: I64,
-    current_topics: I64,
-    topic_names: I64Table,
-    fields: I64Table,
-    counters: I64,
-    state: U8,
-    clients: I64,
-    errors: I64,
-    topics: I64,
+    exchanges: ExchangeArrays,
+    program: ProgramArrays,
+    rows: TapeRows,
+    texts: InternIndex,
+    lists: InternIndex,
+    found: FactArrays,
 ) -> int:
     """
-    Read exchanges from `counters[ROW]` on.
+    Read exchanges from `counters[EXCHANGE]` on.
 
     Returns:
         How many remain when an array is full: `counters[SHORT_OF]` says which.
     """
-    row = counters[ROW]
-    while row < len(state):
-        count = FALLBACK
-        if token[row]:
-            count = 0
-        elif request_start[row] == NONE:
-            # An orphan has no facts but its correlation id.
-            if response_captured[row] >= 4 and not answers_acks_0[row]:
-                count = 0
-        elif request_captured[row] == request_size[row] and not answers_acks_0[row]:
-            key, version = api_key[row], api_version[row]
-            kind = key * VERSIONS + version
-            if 0 <= key < KEYS and 0 <= version < VERSIONS:
-                start, size = request_start[row], request_size[row]
-                step = starts[kind, 0]
-                count = _extract(data, carry_over, start, size, step, code, tags, stack, notes, 0)
-            start, size = response_start[row], response_size[row]
-            if count >= 0 and start != NONE:
-                step = starts[kind, 1]
-                if response_captured[row] != size:
-                    step = -1
-                elif key == API_VERSIONS and _is_unsupported_version(data, carry_over, start, size):
-                    step = starts[kind, 2]
-                count = _extract(
-                    data, carry_over, start, size, step, code, tags, stack, notes, count
-                )
+    counters, state = found.counters, found.state
+    exchange = counters[EXCHANGE]
+    while exchange < len(state):
+        count = _read_exchange(data, carry_over, exchanges, exchange, program, rows)
         outcome = 0 if count >= 0 else count
         if count == OUT_OF_ROOM:
-            counters[SHORT_OF] = SHORT_OF_NOTES
-        names_before, fields_before = counters[NAME_COUNT], counters[FIELD_COUNT]
-        error_list = 0
-        topic_list = 0
+            counters[SHORT_OF] = SHORT_OF_ROWS
         if count > 0:
             counters[ATTEMPT] += 1
-            counters[NOTE_COUNT] = count
-            outcome = collect_facts(
-                data,
-                carry_over,
-                row,
-                notes,
-                text_slots,
-                texts,
-                text_pool,
-                texts_usage,
-                seen,
-                current_errors,
-                current_topics,
-                topic_names,
-                fields,
-                counters,
-            )
-        if count > 0 and outcome == 0:
-            error_list = _intern_list(
-                current_errors,
-                counters[ERROR_COUNT],
-                ERRORS,
-                list_slots,
-                lists,
-                list_pool,
-                lists_usage,
-            )
-            topic_list = _intern_list(
-                current_topics,
-                counters[TOPIC_COUNT],
-                TOPICS,
-                list_slots,
-                lists,
-                list_pool,
-                lists_usage,
-            )
-            if error_list == FULL or topic_list == FULL:
-                counters[SHORT_OF] = SHORT_OF_LISTS
-                outcome = OUT_OF_ROOM
-            elif error_list < 0 or topic_list < 0:
-                outcome = FALLBACK
-            if outcome == 0:
-                clients[row] = counters[CLIENT_ENTRY]
-                errors[row] = error_list
-                topics[row] = topic_list
-                drop_repeated_names(topic_names, names_before, texts, counters)
-            else:
-                counters[NAME_COUNT], counters[FIELD_COUNT] = names_before, fields_before
+            counters[ROW_COUNT] = count
+            outcome = _collect(data, carry_over, exchange, rows, texts, lists, found)
         if outcome == OUT_OF_ROOM:
             break  # the exchange is read again, with more room
-        state[row] = EXTRACTED if outcome == 0 else NEEDS_CODEC
-        row += 1
-    counters[ROW] = row
-    remaining: int = len(state) - row
+        state[exchange] = EXTRACTED if outcome == 0 else NEEDS_CODEC
+        exchange += 1
+    counters[EXCHANGE] = exchange
+    remaining: int = len(state) - exchange
     return remaining

@@ -10,23 +10,26 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from dissector.engine.facts.fact_collector import (
+from dissector.engine.facts.fact_arrays import (
     COUNTER_COUNT,
     FIELD_COUNT,
     NAME_COUNT,
     SHORT_OF,
     SHORT_OF_LISTS,
     SHORT_OF_NAMES,
-    SHORT_OF_NOTES,
+    SHORT_OF_ROWS,
     SHORT_OF_TEXTS,
+    ExchangeArrays,
+    FactArrays,
 )
 from dissector.engine.facts.fact_kernel import KEYS, VERSIONS, read_facts
 from dissector.engine.facts.interning import InternTable
 from dissector.engine.tables.column_types import with_capacity
 from dissector.engine.tables.exchange_table import Exchanges
-from dissector.engine.tape.tape import DEPTH
+from dissector.engine.tape.tape_arrays import ProgramArrays, new_rows, program_arrays
 from dissector.protocol.context import per_schemas
-from dissector.protocol.fact_program import FactProgramTable, fact_programs
+from dissector.protocol.fact_program import ROLES, FactProgramTable, fact_programs
+from dissector.protocol.facts import NO_FACT
 from dissector.protocol.headers import API_VERSIONS
 
 Ints: TypeAlias = NDArray[np.int64]
@@ -67,58 +70,28 @@ def extract_facts(table: Exchanges, *, records: bool = True) -> WindowFacts:
     facts = WindowFacts(np.zeros(count, np.uint8), clients, errors, topics)
     if not records:
         facts.fields = facts.fields[:0]
-    starts, code, tags = _programs(table)
-    notes = np.zeros((1024, 3), np.int64)
-    counters = np.zeros(COUNTER_COUNT, np.int64)
-    stack = np.zeros((DEPTH, 3), np.int64)
-    current_topics = np.zeros(len(notes), np.int64)
+    exchanges, program = _exchange_arrays(table)
+    rows, counters = new_rows(1024), np.zeros(COUNTER_COUNT, np.int64)
     seen, current_errors = np.zeros(ERROR_CODES, np.int64), np.zeros(ERROR_CODES, np.int64)
-    request, response = table.request, table.response
-    while read_facts(
-        table.data,
-        table.carry_over,
-        table.token.view(np.uint8),
-        table.answers_acks_0.view(np.uint8),
-        table.api_key,
-        table.api_version,
-        request.start,
-        request.captured_bytes,
-        request.size,
-        response.start,
-        response.captured_bytes,
-        response.size,
-        starts,
-        code,
-        tags,
-        stack,
-        notes,
-        facts.texts.slots,
-        facts.texts.entries,
-        facts.texts.pool,
-        facts.texts.used,
-        facts.lists.slots,
-        facts.lists.entries,
-        facts.lists.pool,
-        facts.lists.used,
-        seen,
-        current_errors,
-        current_topics,
-        facts.topic_names,
-        facts.fields,
-        counters,
-        facts.state,
-        facts.clients,
-        facts.errors,
-        facts.topics,
-    ):
+    current_topics = np.zeros(1024, np.int64)
+    while True:
+        arrays = (
+            *(facts.texts.pool, facts.lists.pool, facts.topic_names, facts.fields, facts.state),
+            *(facts.clients, facts.errors, facts.topics),
+            *(seen, current_errors, current_topics, counters),
+        )
+        indexes = facts.texts.index, facts.lists.index
+        found = FactArrays._make(arrays)
+        if not read_facts(table.data, table.carry_over, exchanges, program, rows, *indexes, found):
+            break
         match int(counters[SHORT_OF]):
             case short_of if short_of == SHORT_OF_TEXTS:
                 facts.texts.grow()
             case short_of if short_of == SHORT_OF_LISTS:
                 facts.lists.grow()
-            case short_of if short_of == SHORT_OF_NOTES:
-                notes = np.concatenate((notes, notes))
-                current_topics = np.zeros(len(notes), np.int64)
+            case short_of if short_of == SHORT_OF_ROWS:
+                rows = new_rows(2 * len(current_topics))
+                current_topics = np.zeros(2 * len(current_topics), np.int64)
             case short_of if short_of == SHORT_OF_NAMES:
                 facts.topic_names = np.concatenate((facts.topic_names, facts.topic_names))
             case _:
@@ -141,11 +114,21 @@ def distinct_kinds(kinds: Ints) -> list[int]:
     return distinct
 
 
-def _programs(table: Exchanges) -> tuple[Ints, Ints, Ints]:
-    """Return the first instructions of all messages, the instructions, and the tags."""
+def _exchange_arrays(table: Exchanges) -> tuple[ExchangeArrays, ProgramArrays]:
+    """Return a window's exchanges, and the programs of their messages."""
     programs, instructions, tags = _shared_programs()
     with _programs_lock:
-        return _first_steps(table, programs), instructions.of(programs.code), tags.of(programs.tags)
+        first_steps = _first_steps(table, programs)
+        program = instructions.of(programs.code), tags.of(programs.tags)
+    request, response = table.request, table.response
+    columns = (
+        *(table.token, table.answers_acks_0, table.api_key, table.api_version),
+        *(request.start, request.captured_bytes, request.size),
+        *(response.start, response.captured_bytes, response.size),
+        first_steps,
+    )
+    is_wanted = np.arange(ROLES) != NO_FACT
+    return ExchangeArrays._make(columns), program_arrays(*program, is_wanted)
 
 
 @per_schemas

@@ -9,7 +9,7 @@ the caller grows the table (`grow`) and runs it again.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +32,14 @@ Instead of an entry: no space for a new one; too many collisions, which only cra
 """
 
 MAX_PROBES = 256
+
+
+class InternIndex(NamedTuple):
+    """The arrays of an `InternTable`, but for its pool."""
+
+    slots: I64
+    entries: I64Table
+    used: I64
 
 
 @dataclass(slots=True)
@@ -60,6 +68,12 @@ class InternTable:
             pool=np.zeros(pool, kind),
             used=np.zeros(2, np.int64),
         )
+
+    @property
+    def index(self) -> InternIndex:
+        """The arrays that kernels take, beside the pool."""
+        arrays = self.slots, self.entries, self.used
+        return InternIndex._make(arrays)
 
     def grow(self) -> None:
         """Double the pool, and the space for entries where that is short."""
@@ -130,12 +144,11 @@ def intern(
     length: int,
     kind: int,
     key: int,
-    slots: I64,
-    entries: I64Table,
+    index: InternIndex,
     pool: AnyColumn,
-    used: I64,
 ) -> int:
     """Return the entry of a content with its hash; a new one if it has none."""
+    slots, entries, used = index.slots, index.entries, index.used
     mask = len(slots) - 1
     slot = key & mask
     for _ in range(MAX_PROBES):

@@ -8,7 +8,7 @@ are written to a third buffer, the arena.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -93,44 +93,20 @@ def tape_columns(
     suspects = np.empty(0 if display.show_secrets else count, np.int64)
     counts = np.zeros(4, np.int64)
     arena_at = len(table.data) + len(table.carry_over)
-    _fill_columns(
-        table.data,
-        table.carry_over,
-        arena_at,
-        tape.message,
-        tape.field,
-        tape.start,
-        tape.value,
-        frame_starts,
-        display.kinds,
-        display.sizes,
-        offset,
-        length,
-        has_value,
-        text_start,
-        text_length,
-        hex_rows,
-        python_rows,
-        suspects,
-        counts,
+    columns = (
+        *(tape.message, tape.field, tape.start, tape.value),
+        *(frame_starts, display.kinds, display.sizes),
     )
-    hex_rows, python_rows = (
-        hex_rows[: int(counts[_HEX_ROWS])],
-        python_rows[: int(counts[_PYTHON_ROWS])],
+    results = (
+        *(offset, length, has_value, text_start, text_length),
+        *(hex_rows, python_rows, suspects, counts),
     )
+    rows, found = _RowArrays._make(columns), _ColumnArrays._make(results)
+    _fill_columns(table.data, table.carry_over, rows, found)
+    python_rows = python_rows[: int(counts[_PYTHON_ROWS])]
     arena = np.empty(int(counts[_ARENA_BYTES]), np.uint8)
     arena[: len(MASK)] = np.frombuffer(MASK.encode(), np.uint8)
-    _render_hex(
-        table.data,
-        table.carry_over,
-        arena_at,
-        hex_rows,
-        tape.start,
-        tape.value,
-        text_start,
-        text_length,
-        arena,
-    )
+    _render_hex(table.data, table.carry_over, rows, found, arena)
     text = Slices(text_start, text_length, SliceBuffers(table.data, table.carry_over, arena))
     set_texts(
         text,
@@ -190,46 +166,67 @@ Python, bytes of the arena, number of rows that may hold a credential.
 _MASK_CHARS = len(MASK)
 
 
+class _RowArrays(NamedTuple):
+    """Rows of the tape, where the frame of each message begins, and how fields are displayed."""
+
+    message: I32
+    field: I32
+    start: I64
+    value: I64
+    frame_start: I64
+    kinds: U8
+    sizes: I64
+
+
+class _ColumnArrays(NamedTuple):
+    """
+    The columns to fill, see `FieldColumns`.
+
+    Attributes:
+        offset: As there, and so are the next.
+        length: Likewise.
+        has_value: Likewise.
+        text_start: Address of the text.
+        text_length: Its bytes.
+        hex_rows: Receives the rows to render as hex or uuid.
+        python_rows: Receives those to render in Python.
+        suspects: Receives those that may hold a credential.
+        counts: Receives their numbers; see above.
+    """
+
+    offset: I32
+    length: I32
+    has_value: U8
+    text_start: I64
+    text_length: I64
+    hex_rows: I64
+    python_rows: I64
+    suspects: I64
+    counts: I64
+
+
 @Kernel
-def _fill_columns(
-    data: U8,
-    carry_over: U8,
-    arena_at: int,
-    messages: I32,
-    fields: I32,
-    starts: I64,
-    values: I64,
-    frame_starts: I64,
-    kinds: U8,
-    sizes: I64,
-    offsets: I32,
-    lengths: I32,
-    has_value: U8,
-    text_starts: I64,
-    text_lengths: I64,
-    hex_rows: I64,
-    python_rows: I64,
-    suspects: I64,
-    counts: I64,
-) -> None:
+def _fill_columns(data: U8, carry_over: U8, rows: _RowArrays, found: _ColumnArrays) -> None:
     """Fill the columns, and list the rows whose texts are rendered later."""
+    hex_rows, python_rows, suspects = found.hex_rows, found.python_rows, found.suspects
+    data_end = len(data)
+    arena_at = data_end + len(carry_over)
     hex_count = 0
     python_count = 0
     suspect_count = 0
-    data_end = arena_at - len(carry_over)
     filled = _MASK_CHARS
-    for row in range(len(fields)):
-        field = fields[row]
-        kind = kinds[field]
-        at = starts[row]
-        value = values[row]
+    for row in range(len(rows.field)):
+        field = rows.field[row]
+        kind = rows.kinds[field]
+        at = rows.start[row]
+        value = rows.value[row]
         length = ABSENT
         has_number = 0
         text_at = NONE
         text_length = 0
-        offsets[row] = at - frame_starts[messages[row]]
+        found.offset[row] = at - rows.frame_start[rows.message[row]]
         if kind == NUMBER:
-            length = sizes[field]
+            length = rows.sizes[field]
             has_number = 1
         elif kind == COUNT:
             has_number = 1 if value >= 0 else 0
@@ -272,36 +269,30 @@ def _fill_columns(
                 if may_hold:
                     suspects[suspect_count] = row
                     suspect_count += 1
-        lengths[row] = length
-        has_value[row] = has_number
-        text_starts[row] = text_at
-        text_lengths[row] = text_length
-    counts[_HEX_ROWS] = hex_count
-    counts[_PYTHON_ROWS] = python_count
-    counts[_ARENA_BYTES] = filled
-    counts[_SUSPECTS] = suspect_count
+        found.length[row] = length
+        found.has_value[row] = has_number
+        found.text_start[row] = text_at
+        found.text_length[row] = text_length
+    found.counts[_HEX_ROWS] = hex_count
+    found.counts[_PYTHON_ROWS] = python_count
+    found.counts[_ARENA_BYTES] = filled
+    found.counts[_SUSPECTS] = suspect_count
 
 
 @Kernel
 def _render_hex(
-    data: U8,
-    carry_over: U8,
-    arena_at: int,
-    hex_rows: I64,
-    starts: I64,
-    values: I64,
-    text_starts: I64,
-    text_lengths: I64,
-    arena: U8,
+    data: U8, carry_over: U8, rows: _RowArrays, found: _ColumnArrays, arena: U8
 ) -> None:
     """Write bytes as hex, and uuids with their dashes."""
-    data_end = arena_at - len(carry_over)
-    for i in range(len(hex_rows)):
-        row = hex_rows[i]
-        out = text_starts[row] - arena_at
-        dashes = text_lengths[row] != 2 * values[row]
-        for j in range(values[row]):
-            at = starts[row] + j
+    data_end = len(data)
+    arena_at = data_end + len(carry_over)
+    for i in range(found.counts[_HEX_ROWS]):
+        row = found.hex_rows[i]
+        out = found.text_start[row] - arena_at
+        size = rows.value[row]
+        dashes = found.text_length[row] != 2 * size
+        for j in range(size):
+            at = rows.start[row] + j
             byte = data[at] if at < data_end else carry_over[at - data_end]
             if dashes and (j == 4 or j == 6 or j == 8 or j == 10):
                 arena[out] = 45

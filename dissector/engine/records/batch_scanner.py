@@ -49,6 +49,12 @@ from dissector.engine.records.checksum import (
     crc32c_table,
     crc_by_table,
 )
+from dissector.engine.records.record_arrays import (
+    CAPACITY,
+    MIN_MAGIC,
+    WRAPPED_LIMIT,
+    FieldArrays,
+)
 from dissector.engine.tape.number_kernels import signed
 from dissector.kernel import Kernel, device_function
 from dissector.kernel.arrays import I64, U8, I64Table
@@ -123,14 +129,13 @@ def find_batches(
     total = int(length.sum())
     capacity = len(start) + total // 256 + 16
     cut_flags = np.ascontiguousarray(may_be_cut).view(np.uint8)
-    fields, min_magic = (
-        (data, carry_over, start, length, cut_flags, state),
-        0 if message_sets else 2,
-    )
-    record_limits = np.minimum(max_records(length), MAX_RECORDS)
+    record_limit = np.minimum(max_records(length), MAX_RECORDS)
+    limits = np.array([0, MAX_RECORDS, 0 if message_sets else 2], np.int64)
+    columns = start, length, cut_flags, state, record_limit, limits
     while int(done[0]) < len(start):
+        limits[CAPACITY] = capacity
         out = np.empty((COLUMN_COUNT, capacity), np.int64)
-        _scan_fields(*fields, out, capacity, record_limits, MAX_RECORDS, min_magic, done)
+        _scan_fields(data, carry_over, FieldArrays._make(columns), out, done)
         tables.append(out[:, : int(done[1])])
         # A field that did not fit is read again into the next table, larger if none fitted.
         capacity = capacity if done[1] else capacity * 4
@@ -247,18 +252,7 @@ def _add_message(
 
 @device_function
 def _scan_field(
-    source: U8,
-    at: int,
-    end: int,
-    base: int,
-    field: int,
-    may_be_cut: int,
-    out: I64Table,
-    capacity: int,
-    record_limit: int,
-    wrapped_limit: int,
-    min_magic: int,
-    row: int,
+    source: U8, base: int, field: int, fields: FieldArrays, out: I64Table, row: int
 ) -> tuple[int, int]:
     """
     Find the batches of one field; `base` is the address of the first byte of `source`.
@@ -266,12 +260,16 @@ def _scan_field(
     Returns:
         The next row, or -1 if `out` is full; and the state of the field.
     """
+    at = fields.start[field] - base
+    end = at + fields.length[field]
+    capacity, wrapped_limit = fields.limits[CAPACITY], fields.limits[WRAPPED_LIMIT]
+    min_magic, record_limit = fields.limits[MIN_MAGIC], fields.record_limit[field]
     records = 0
     has_wrapper = 0
     while at < end:
         length = signed(source, at + 8, 4) if end - at >= LENGTH_END else end - at
         if length + LENGTH_END > end - at:
-            return row, VALID if may_be_cut else INVALID
+            return row, VALID if fields.may_be_cut[field] else INVALID
         if length < MIN_MESSAGE_SIZE:
             return row, INVALID
         magic = 0 | source[at + MAGIC_AT]
@@ -326,49 +324,22 @@ def _scan_field(
 
 
 @Kernel
-def _scan_fields(
-    data: U8,
-    carry_over: U8,
-    start: I64,
-    length: I64,
-    may_be_cut: U8,
-    state: U8,
-    out: I64Table,
-    capacity: int,
-    record_limits: I64,
-    wrapped_limit: int,
-    min_magic: int,
-    done: I64,
-) -> None:
+def _scan_fields(data: U8, carry_over: U8, fields: FieldArrays, out: I64Table, done: I64) -> None:
     """Read fields from `done[0]` on until `out` is full; `done[1]` is set to its number of rows."""
-    data_end = len(data)
     row = 0
     field = done[0]
-    while field < len(start):
-        at, size, is_cut_allowed = start[field], length[field], may_be_cut[field]
-        if size > 0:
-            source, base = data, 0
-            if at >= data_end:
-                source, base = carry_over, data_end
-            at -= base
-            next_row, field_state = _scan_field(
-                source,
-                at,
-                at + size,
-                base,
-                field,
-                is_cut_allowed,
-                out,
-                capacity,
-                record_limits[field],
-                wrapped_limit,
-                min_magic,
-                row,
-            )
+    while field < len(fields.start):
+        if fields.length[field] > 0:
+            source = data
+            base = 0
+            if fields.start[field] >= len(data):
+                source = carry_over
+                base = len(data)
+            next_row, field_state = _scan_field(source, base, field, fields, out, row)
             if next_row < 0:
                 break
             row = next_row
-            state[field] = field_state
+            fields.state[field] = field_state
         field += 1
     done[0] = field
     done[1] = row

@@ -24,6 +24,7 @@ from dissector.engine.records.batch_table import (
     VALID,
 )
 from dissector.engine.records.checksum import crc_by_table
+from dissector.engine.records.record_arrays import PayloadArrays
 from dissector.engine.records.record_kernel import (
     HEADERS,
     KEY,
@@ -36,7 +37,7 @@ from dissector.engine.records.record_kernel import (
 from dissector.engine.tables.exchange_table import NONE
 from dissector.engine.tape.number_kernels import signed, wrapped_sum
 from dissector.kernel import Kernel, device_function
-from dissector.kernel.arrays import I64, U8, I64Table
+from dissector.kernel.arrays import I64, U8, Buffers, I64Table
 from dissector.protocol.records.compression import CODEC_MASK
 from dissector.protocol.records.layout import (
     LENGTH_END,
@@ -87,50 +88,42 @@ def _count_wrapped(source: U8, at: int, end: int, table: I64Table, batch: int) -
 
 
 @Kernel
-def count_messages(
-    data: U8,
-    carry_over: U8,
-    arena: U8,
-    table: I64Table,
-    batches: I64,
-    begins: I64,
-    ends: I64,
-    state: U8,
-) -> None:
+def count_messages(buffers: Buffers, payloads: PayloadArrays) -> None:
     """Count the messages of decompressed wrappers."""
-    carry_over_at = len(data)
-    arena_at = carry_over_at + len(carry_over)
-    for i in range(len(batches)):
-        batch = batches[i]
+    table = payloads.table
+    carry_over_at = len(buffers.data)
+    arena_at = carry_over_at + len(buffers.carry_over)
+    for i in range(len(payloads.batch)):
+        batch = payloads.batch[i]
         field = table[FIELD, batch]
         is_wrapper = table[PAYLOAD_START, batch] != table[START, batch]
-        if table[MAGIC, batch] < 2 and is_wrapper and state[field] == VALID:
-            begin, end = begins[i], ends[i]
-            if begin < carry_over_at:
-                found = _count_wrapped(data, begin, end, table, batch)
-            elif begin < arena_at:
-                found = _count_wrapped(
-                    carry_over, begin - carry_over_at, end - carry_over_at, table, batch
-                )
-            else:
-                found = _count_wrapped(arena, begin - arena_at, end - arena_at, table, batch)
-            state[field] = found
+        if table[MAGIC, batch] < 2 and is_wrapper and payloads.state[field] == VALID:
+            begin, end = payloads.start[i], payloads.end[i]
+            source = buffers.data
+            base = 0
+            if begin >= arena_at:
+                source = buffers.arena
+                base = arena_at
+            elif begin >= carry_over_at:
+                source = buffers.carry_over
+                base = carry_over_at
+            payloads.state[field] = _count_wrapped(source, begin - base, end - base, table, batch)
 
 
 @device_function
 def _read_messages(
     source: U8,
-    at: int,
-    end: int,
     base: int,
-    table: I64Table,
-    batch: int,
+    number: int,
+    payloads: PayloadArrays,
     crcs: I64,
     out: I64Table,
-    row: int,
     write: int,
 ) -> int:
     """Read one message, or the messages of a wrapper; return the state of their field."""
+    table = payloads.table
+    batch, row = payloads.batch[number], payloads.first[number]
+    at, end = payloads.start[number] - base, payloads.end[number] - base
     magic = table[MAGIC, batch]
     is_wrapper = table[PAYLOAD_START, batch] != table[START, batch]
     has_append_time = is_wrapper and magic and table[ATTRIBUTES, batch] & TIMESTAMP_TYPE
@@ -162,36 +155,21 @@ def _read_messages(
 
 @Kernel
 def read_messages(
-    data: U8,
-    carry_over: U8,
-    arena: U8,
-    table: I64Table,
-    batches: I64,
-    begins: I64,
-    ends: I64,
-    first: I64,
-    crcs: I64,
-    state: U8,
-    out: I64Table,
-    write: int,
+    buffers: Buffers, payloads: PayloadArrays, crcs: I64, out: I64Table, write: int
 ) -> None:
     """Read the messages of message sets; `read_batches` reads the batches of magic 2."""
-    carry_over_at = len(data)
-    arena_at = carry_over_at + len(carry_over)
-    for i in range(len(batches)):
-        batch, at, end, row = batches[i], begins[i], ends[i], first[i]
-        field = table[FIELD, batch]
-        if table[MAGIC, batch] < 2 and state[field] == VALID:
-            if at < carry_over_at:
-                found = _read_messages(data, at, end, 0, table, batch, crcs, out, row, write)
-            elif at < arena_at:
-                at, end = at - carry_over_at, end - carry_over_at
-                found = _read_messages(
-                    carry_over, at, end, carry_over_at, table, batch, crcs, out, row, write
-                )
-            else:
-                at, end = at - arena_at, end - arena_at
-                found = _read_messages(
-                    arena, at, end, arena_at, table, batch, crcs, out, row, write
-                )
-            state[field] = found
+    carry_over_at = len(buffers.data)
+    arena_at = carry_over_at + len(buffers.carry_over)
+    for i in range(len(payloads.batch)):
+        batch, begin = payloads.batch[i], payloads.start[i]
+        field = payloads.table[FIELD, batch]
+        if payloads.table[MAGIC, batch] < 2 and payloads.state[field] == VALID:
+            source = buffers.data
+            base = 0
+            if begin >= arena_at:
+                source = buffers.arena
+                base = arena_at
+            elif begin >= carry_over_at:
+                source = buffers.carry_over
+                base = carry_over_at
+            payloads.state[field] = _read_messages(source, base, i, payloads, crcs, out, write)

@@ -18,6 +18,7 @@ from dissector.engine.records.batch_table import UNDECIDED, VALID, Batches
 from dissector.engine.records.checksum import SMALL_BYTES, crc32_table
 from dissector.engine.records.decompressor import Payloads
 from dissector.engine.records.legacy_decoder import count_messages, read_messages
+from dissector.engine.records.record_arrays import PayloadArrays, RecordArrays
 from dissector.engine.records.record_kernel import (
     COLUMN_COUNT,
     HEADERS,
@@ -29,6 +30,7 @@ from dissector.engine.records.record_kernel import (
     VALUE_LENGTH,
     read_batches,
 )
+from dissector.kernel.arrays import Buffers
 
 __all__ = [
     "HEADERS",
@@ -118,15 +120,8 @@ class _KernelRun:
             batches,
             payloads,
         )
-        self._inputs = (
-            data,
-            carry_over,
-            payloads.arena,
-            batches.table,
-            payloads.batch,
-            payloads.start,
-            payloads.end,
-        )
+        buffers = data, carry_over, payloads.arena
+        self._buffers = Buffers._make(buffers)
         self._is_message = batches.magic[payloads.batch] < 2
         if self._is_message.any():
             self._count_messages()
@@ -134,11 +129,20 @@ class _KernelRun:
         is_valid = batches.state[batches.field[payloads.batch]] == VALID
         self.counts = np.where(is_valid, counts, 0)
 
+    def _arrays(self, first: Ints) -> PayloadArrays:
+        """Return the payloads; `first` has the row of the first record of each."""
+        batches, payloads = self._batches, self._payloads
+        arrays = (
+            *(batches.table, batches.state),
+            *(payloads.batch, payloads.start, payloads.end, first),
+        )
+        return PayloadArrays._make(arrays)
+
     def _count_messages(self) -> None:
         """Count the messages of wrappers; uncompiled, their fields are UNDECIDED."""
         state = self._batches.state
         if count_messages.is_compiled:
-            count_messages(*self._inputs, state)
+            count_messages(self._buffers, self._arrays(_ZERO))
         else:
             fields = self._batches.field[self._payloads.batch[self._is_message]]
             state[fields[state[fields] == VALID]] = UNDECIDED
@@ -148,24 +152,16 @@ class _KernelRun:
         first = np.concatenate([_ZERO, np.cumsum(self.counts)])
         if not write:
             first[:] = 0
+        arrays = self._arrays(first)
         if self._is_message.any():
-            state, table = self._batches.state, crc32_table()
-            outputs = table, state, out.table, int(write)
-            read_messages(*self._inputs, first, *outputs)
+            read_messages(self._buffers, arrays, crc32_table(), out.table, int(write))
         done = np.zeros(2, np.int64)
         for until in self._verify_blocks():
             while int(done[0]) < until:
                 header_capacity = out.headers.shape[1] if write else -1
-                read_batches(
-                    *self._inputs,
-                    first,
-                    self._batches.state,
-                    out.table,
-                    out.headers,
-                    header_capacity,
-                    until,
-                    done,
-                )
+                columns = out.table, out.headers
+                found = RecordArrays._make(columns)
+                read_batches(self._buffers, arrays, found, header_capacity, until, done)
                 if int(done[0]) < until:
                     out.headers = _grow(out.headers)
         out.headers = out.headers[:, : int(done[1])]

@@ -21,10 +21,11 @@ from dissector.engine.records.batch_table import (
     MIN_RECORD_BYTES,
     VALID,
 )
+from dissector.engine.records.record_arrays import PayloadArrays, RecordArrays
 from dissector.engine.tables.exchange_table import NONE
 from dissector.engine.tape.number_kernels import wrapped_sum
 from dissector.kernel import Kernel, device_function
-from dissector.kernel.arrays import I64, U8, I64Table
+from dissector.kernel.arrays import I64, U8, Buffers, I64Table
 from dissector.protocol.records.layout import CONTROL, TIMESTAMP_TYPE
 
 NULL = -1
@@ -131,14 +132,10 @@ def _read_headers(
 @device_function
 def _read_batch(
     source: U8,
-    begin: int,
-    total: int,
     base: int,
-    table: I64Table,
-    batch: int,
-    row: int,
-    out: I64Table,
-    headers: I64Table,
+    number: int,
+    payloads: PayloadArrays,
+    found: RecordArrays,
     capacity: int,
     header: int,
 ) -> int:
@@ -147,29 +144,27 @@ def _read_batch(
 
     Args:
         source: The bytes.
-        begin: Address of the records.
-        total: Address behind them.
         base: Address of the first byte of `source`.
-        table: The columns of the batches.
-        batch: Number of this batch.
-        row: Row of its first record in `out`.
-        out: The columns of records.
-        headers: The columns of headers.
-        capacity: Number of columns in `headers`; negative: records are only validated.
+        number: Number of the batch among those to read.
+        payloads: These.
+        found: The columns of records and headers.
+        capacity: Number of columns for headers; negative: records are only validated.
         header: Column of its first header.
 
     Returns:
         The next header, -1 if the batch is invalid, or NO_ROOM.
     """
+    table, out, headers = payloads.table, found.records, found.headers
+    batch, row = payloads.batch[number], payloads.first[number]
     attributes = table[ATTRIBUTES, batch]
     min_key_length = CONTROL_KEY_BYTES if attributes & CONTROL else NULL
     has_append_time = attributes & TIMESTAMP_TYPE
     base_offset = table[BASE_OFFSET, batch]
     time = table[MAX_TIMESTAMP, batch] if has_append_time else table[BASE_TIMESTAMP, batch]
-    total -= base
+    total = payloads.end[number] - base
     # A record begins after the length of the one before, not where reading that one ended; so the
     # CPU can begin before the earlier record is read.
-    end = begin - base
+    end = payloads.start[number] - base
     for i in range(row, row + table[COUNT, batch]):
         at, size = _read_length(source, end, total)
         if at < 0 or size < MIN_RECORD_BYTES - 1:
@@ -206,56 +201,36 @@ def _read_batch(
 
 @Kernel
 def read_batches(
-    data: U8,
-    carry_over: U8,
-    arena: U8,
-    table: I64Table,
-    batches: I64,
-    begins: I64,
-    ends: I64,
-    first: I64,
-    state: U8,
-    out: I64Table,
-    headers: I64Table,
+    buffers: Buffers,
+    payloads: PayloadArrays,
+    found: RecordArrays,
     capacity: int,
     until: int,
     done: I64,
 ) -> None:
     """
-    Read batches from `done[0]` to `until`, or until `headers` is full.
+    Read batches from `done[0]` to `until`, or until the columns of headers are full.
 
     `done` is set to the next batch and the number of headers. Message sets are skipped.
     """
-    carry_over_at = len(data)
-    arena_at = carry_over_at + len(carry_over)
+    state, out = payloads.state, found.records
+    carry_over_at = len(buffers.data)
+    arena_at = carry_over_at + len(buffers.carry_over)
     at = done[1]
     i = done[0]
     while i < until:
-        batch, begin, end, row = batches[i], begins[i], ends[i], first[i]
-        field = table[FIELD, batch]
-        if state[field] == VALID and table[MAGIC, batch] == 2:
-            if begin < carry_over_at:
-                result = _read_batch(
-                    data, begin, end, 0, table, batch, row, out, headers, capacity, at
-                )
-            elif begin < arena_at:
-                result = _read_batch(
-                    carry_over,
-                    begin,
-                    end,
-                    carry_over_at,
-                    table,
-                    batch,
-                    row,
-                    out,
-                    headers,
-                    capacity,
-                    at,
-                )
-            else:
-                result = _read_batch(
-                    arena, begin, end, arena_at, table, batch, row, out, headers, capacity, at
-                )
+        batch, begin = payloads.batch[i], payloads.start[i]
+        field = payloads.table[FIELD, batch]
+        if state[field] == VALID and payloads.table[MAGIC, batch] == 2:
+            source = buffers.data
+            base = 0
+            if begin >= arena_at:
+                source = buffers.arena
+                base = arena_at
+            elif begin >= carry_over_at:
+                source = buffers.carry_over
+                base = carry_over_at
+            result = _read_batch(source, base, i, payloads, found, capacity, at)
             if result == NO_ROOM:
                 break
             if result < 0:
@@ -263,7 +238,7 @@ def read_batches(
             else:
                 at = result
         if state[field] != VALID:
-            for empty in range(row, first[i + 1]):
+            for empty in range(payloads.first[i], payloads.first[i + 1]):
                 out[HEADERS, empty] = 0
         i += 1
     done[0] = i

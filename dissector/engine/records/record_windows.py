@@ -80,8 +80,7 @@ def record_parts(
     Yield the records of a window.
 
     The caller decodes the object exchanges of a part, which also learns topic names
-    (`Exchange.learn`), before it requests the next part. Then the columns of the part are
-    overwritten.
+    (`Exchange.learn`), before it requests the next part.
 
     Args:
         table: The exchanges.

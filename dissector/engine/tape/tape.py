@@ -17,14 +17,13 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from dissector.engine.tape.tape_arrays import MessageArrays, new_rows, program_arrays
 from dissector.engine.tape.tape_interpreter import (
     BROKEN,
-    DEPTH,
     FITS,
     LEFT_OVER,
     NO_ITEM,
     NULL,
-    STACK_WIDTH,
     UNKNOWN,
     run,
 )
@@ -32,7 +31,6 @@ from dissector.protocol.program import ProgramTable
 
 __all__ = [
     "BROKEN",
-    "DEPTH",
     "FITS",
     "LEFT_OVER",
     "NO_ITEM",
@@ -133,43 +131,28 @@ def read_in_batches(
     stopped = np.array(starts, np.int64)
     selected = np.zeros(len(programs.field_refs), np.uint8)
     selected[: min(len(wanted), len(selected))] = wanted[: len(selected)]
-    stack = np.zeros((DEPTH, STACK_WIDTH), np.int64)
+    program = program_arrays(code, tags, selected)
     first, capacity = 0, max_rows
     while first < len(starts):
         batch = slice(first, first + 1 if capacity > max_rows else None)
-        out = [np.empty(capacity, kind) for kind in _KINDS]
+        out = new_rows(capacity)
         done = np.zeros(2, np.int64)
-        run(
-            data,
-            carry_over,
-            starts[batch],
-            ends[batch],
-            steps[batch],
-            code,
-            tags,
-            selected,
-            stack,
-            state[batch],
-            stopped[batch],
-            *out,
-            done,
+        messages = MessageArrays._make(
+            each[batch] for each in (starts, ends, steps, state, stopped)
         )
+        run(data, carry_over, messages, program, out, done)
         count, rows = done.tolist()
         # A message that lacks room is read again: first in its own batch, then alone with more
         # room.
         capacity = max_rows if count else 2 * capacity
         if count:
             finished = slice(first, first + count)
-            columns: list[NDArray[Any]] = [each[:rows] for each in out]
+            columns: list[Any] = [each[:rows] for each in out]
             yield Tape(*[*columns, state[finished], stopped[finished]])
             first += count
 
 
 def _empty() -> Tape:
     """Return the tape of no messages."""
-    columns: list[NDArray[Any]] = [np.empty(0, kind) for kind in (*_KINDS, np.int64, np.int64)]
+    columns: list[Any] = [*new_rows(0), np.empty(0, np.int64), np.empty(0, np.int64)]
     return Tape(*columns)
-
-
-_KINDS = np.int32, np.int32, np.int32, np.int32, np.int64, np.int64
-"""The types of the columns."""

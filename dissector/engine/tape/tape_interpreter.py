@@ -3,8 +3,18 @@
 from __future__ import annotations
 
 from dissector.engine.tape.primitive_kernels import find_tag, length_at, number_at, varint_at
+from dissector.engine.tape.tape_arrays import (
+    AROUND,
+    BEHIND,
+    ITEM,
+    LEFT,
+    STEP,
+    MessageArrays,
+    ProgramArrays,
+    TapeRows,
+)
 from dissector.kernel import Kernel, device_function
-from dissector.kernel.arrays import I32, I64, U8, I64Table
+from dissector.kernel.arrays import I64, U8
 from dissector.protocol.program import (
     ARRAY_COMPACT,
     BYTES_COMPACT,
@@ -22,74 +32,53 @@ NULL = -1
 FITS, LEFT_OVER, BROKEN, UNKNOWN = range(4)
 """State of a message: read to its last byte; bytes left over; malformed; without a program."""
 
-DEPTH = 24
-"""Depth of nested arrays and tag sections; declarations have nine at most."""
-
 NO_ITEM = -1
 """The parent of the message itself."""
-
-_STEP, _LEFT, _BEHIND, _ITEM, _AROUND = range(5)
-"""
-Of an array that is being read: its first instruction, its remaining items, the instruction behind
-it; the item that holds the array, and the one around that.
-"""
-STACK_WIDTH = 5
 
 
 @device_function
 def _write(
-    row: int,
-    message: int,
-    field: int,
-    item: int,
-    around: int,
-    at: int,
-    value: int,
-    messages: I32,
-    fields: I32,
-    items: I32,
-    arounds: I32,
-    places: I64,
-    values: I64,
+    rows: TapeRows, row: int, field: int, item: int, around: int, at: int, value: int
 ) -> int:
     """Write a row; return the next one, -1 if there is no room."""
-    if row >= len(messages):
+    if row >= len(rows.field):
         return -1
-    messages[row] = message
-    fields[row] = field
-    items[row] = item
-    arounds[row] = around
-    places[row] = at
-    values[row] = value
+    rows.field[row] = field
+    rows.item[row] = item
+    rows.around[row] = around
+    rows.start[row] = at
+    rows.value[row] = value
     return row + 1
 
 
 @device_function
-def _read_message(
+def read_message(
     data: U8,
     at: int,
     end: int,
     base: int,
     step: int,
-    message: int,
-    code: I64Table,
-    tags: I64Table,
-    wanted: U8,
-    stack: I64Table,
-    messages: I32,
-    fields: I32,
-    items: I32,
-    arounds: I32,
-    places: I64,
-    values: I64,
+    program: ProgramArrays,
+    rows: TapeRows,
     row: int,
 ) -> tuple[int, int, int]:
     """
-    Run one message through its program; `base` is the offset of `data` among all bytes.
+    Run one message through its program, and write its rows, all columns but the first.
+
+    Args:
+        data: Bytes.
+        at: Where the message begins in them.
+        end: Where it ends.
+        base: The offset of `data` among all bytes.
+        step: The first instruction.
+        program: The programs.
+        rows: Receives the rows,
+        row: from this one on.
 
     Returns:
         Its state, where it ended, and the next row; the row is -1 where the columns are full.
     """
+    code, tags, wanted, stack = program.code, program.tags, program.wanted, program.stack
     depth = 0
     item = 0
     around = NO_ITEM
@@ -103,21 +92,7 @@ def _read_message(
                 return BROKEN, at, row
             if wanted[field]:
                 value = number_at(data, at, size, code[step, 2])
-                row = _write(
-                    row,
-                    message,
-                    field,
-                    item,
-                    around,
-                    base + at,
-                    value,
-                    messages,
-                    fields,
-                    items,
-                    arounds,
-                    places,
-                    values,
-                )
+                row = _write(rows, row, field, item, around, base + at, value)
             at += size
             step += 1
         elif op <= BYTES_COMPACT:
@@ -127,21 +102,7 @@ def _read_message(
             if at < 0 or length < NULL or length > end - at:
                 return BROKEN, at, row
             if wanted[field]:
-                row = _write(
-                    row,
-                    message,
-                    field,
-                    item,
-                    around,
-                    base + at,
-                    length,
-                    messages,
-                    fields,
-                    items,
-                    arounds,
-                    places,
-                    values,
-                )
+                row = _write(rows, row, field, item, around, base + at, length)
             at += max(length, 0)
             step += 1
         elif op <= ARRAY_COMPACT:
@@ -149,27 +110,13 @@ def _read_message(
             if at < 0 or length < NULL or length * code[step, 2] > end - at:
                 return BROKEN, at, row
             if wanted[field]:
-                row = _write(
-                    row,
-                    message,
-                    field,
-                    item,
-                    around,
-                    base + at,
-                    length,
-                    messages,
-                    fields,
-                    items,
-                    arounds,
-                    places,
-                    values,
-                )
+                row = _write(rows, row, field, item, around, base + at, length)
             if length > 0:
-                stack[depth, _STEP] = step + 1
-                stack[depth, _LEFT] = length
-                stack[depth, _BEHIND] = code[step, 1]
-                stack[depth, _ITEM] = item
-                stack[depth, _AROUND] = around
+                stack[depth, STEP] = step + 1
+                stack[depth, LEFT] = length
+                stack[depth, BEHIND] = code[step, 1]
+                stack[depth, ITEM] = item
+                stack[depth, AROUND] = around
                 depth += 1
                 step += 1
                 last_item += 1
@@ -178,36 +125,22 @@ def _read_message(
             else:
                 step = code[step, 1]
         elif op == NEXT:
-            stack[depth - 1, _LEFT] -= 1
-            if stack[depth - 1, _LEFT] > 0:
-                step = stack[depth - 1, _STEP]
+            stack[depth - 1, LEFT] -= 1
+            if stack[depth - 1, LEFT] > 0:
+                step = stack[depth - 1, STEP]
                 last_item += 1
                 item = last_item
             else:
                 depth -= 1
-                step = stack[depth, _BEHIND]
-                item = stack[depth, _ITEM]
-                around = stack[depth, _AROUND]
+                step = stack[depth, BEHIND]
+                item = stack[depth, ITEM]
+                around = stack[depth, AROUND]
         elif op == NULLABLE:
             if at >= end:
                 return BROKEN, at, row
             null = data[at] >= 128
             if null and wanted[field]:
-                row = _write(
-                    row,
-                    message,
-                    field,
-                    item,
-                    around,
-                    base + at,
-                    NULL,
-                    messages,
-                    fields,
-                    items,
-                    arounds,
-                    places,
-                    values,
-                )
+                row = _write(rows, row, field, item, around, base + at, NULL)
             at += 1
             step = code[step, 1] if null else step + 1
         elif op == END:
@@ -245,21 +178,7 @@ def _read_message(
                     step = inside
                     break
                 if wanted[UNKNOWN_TAG]:
-                    row = _write(
-                        row,
-                        message,
-                        UNKNOWN_TAG,
-                        item,
-                        around,
-                        base + at,
-                        size,
-                        messages,
-                        fields,
-                        items,
-                        arounds,
-                        places,
-                        values,
-                    )
+                    row = _write(rows, row, UNKNOWN_TAG, item, around, base + at, size)
                     if row < 0:
                         return BROKEN, at, row
                 at += size
@@ -271,59 +190,33 @@ def _read_message(
 def run(
     data: U8,
     carry_over: U8,
-    starts: I64,
-    ends: I64,
-    steps: I64,
-    code: I64Table,
-    tags: I64Table,
-    wanted: U8,
-    stack: I64Table,
-    state: I64,
-    stopped: I64,
-    messages: I32,
-    fields: I32,
-    items: I32,
-    arounds: I32,
-    places: I64,
-    values: I64,
+    messages: MessageArrays,
+    program: ProgramArrays,
+    rows: TapeRows,
     done: I64,
 ) -> None:
     """Read messages from `done[0]` on until the columns are full, up to row `done[1]`."""
     row = 0
     message = done[0]
-    while message < len(starts):
-        step = steps[message]
+    while message < len(messages.start):
+        step = messages.step[message]
         if step >= 0:
-            begin, end = starts[message], ends[message]
+            begin, end = messages.start[message], messages.end[message]
             source = data
             base = 0
             if begin >= len(data):
                 source = carry_over
                 base = len(data)
-            result, at, next_row = _read_message(
-                source,
-                begin - base,
-                end - base,
-                base,
-                step,
-                message,
-                code,
-                tags,
-                wanted,
-                stack,
-                messages,
-                fields,
-                items,
-                arounds,
-                places,
-                values,
-                row,
+            result, at, next_row = read_message(
+                source, begin - base, end - base, base, step, program, rows, row
             )
             if next_row < 0:
                 break  # the message is read again, with more room
-            state[message] = result
-            stopped[message] = base + at if at >= 0 else begin
+            messages.state[message] = result
+            messages.stopped[message] = base + at if at >= 0 else begin
             if result != BROKEN:
+                for each in range(row, next_row):
+                    rows.message[each] = message
                 row = next_row
         message += 1
     done[0] = message

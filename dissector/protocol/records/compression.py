@@ -1,8 +1,9 @@
 """
 The codecs of record batches and message sets.
 
-Each codec is a generator of chunks of bounded size, so that output is counted while it is produced
-and a declared length is never trusted. Libraries are imported at first use.
+`unpack` decompresses ordinary payloads. For all others each codec is a generator of chunks of
+bounded size, so that output is counted while it is produced and a declared length is never trusted.
+Libraries are imported at first use.
 
 Source: KIP-57 (lz4 frames), KIP-110 (zstd), https://kafka.apache.org/documentation/#recordbatch
 (codec bits); xerial's snappy framing as in snappy-java, SnappyCodec and SnappyOutputStream.
@@ -21,17 +22,16 @@ from dissector.protocol.records.lz4_header import (
     corrected_header,
     with_legacy_checksum,
 )
+from dissector.protocol.records.unpack import GZIP_WBITS, XERIAL_MAGIC, snappy_size, unpack
 
 CODEC_MASK = 0x07
 _MAX_CHUNK_BYTES = 1 << 20
 """The largest chunk that a decoder returns, where it takes a limit."""
 _FIRST_WINDOW = 256
 _LAST_WINDOW = 1 << 16
-_GZIP_WBITS = 31
 _ZSTD_MAX_RATIO = 32768
 """A zstd block of one repeated byte is 4 bytes for 128 KiB: the highest possible ratio."""
-_XERIAL_MAGIC = b"\x82SNAPPY\x00"
-_XERIAL_HEADER = _XERIAL_MAGIC + b"\x00\x00\x00\x01" * 2
+_XERIAL_HEADER = XERIAL_MAGIC + b"\x00\x00\x00\x01" * 2
 _XERIAL_BLOCK = 32 * 1024
 
 
@@ -78,7 +78,7 @@ def _gzip_chunks(data: memoryview, allowed: int, magic: int) -> Iterator[bytes]:
     # each member: many small members in one field then still cost linear time.
     at = 0
     while at < len(data):
-        decoder = zlib.decompressobj(_GZIP_WBITS)
+        decoder = zlib.decompressobj(GZIP_WBITS)
         window = _FIRST_WINDOW
         while not decoder.eof:
             chunk: bytes | memoryview = data[at : at + window]
@@ -97,7 +97,7 @@ def _gzip_chunks(data: memoryview, allowed: int, magic: int) -> Iterator[bytes]:
 
 
 def _gzip_compress(data: bytes, magic: int) -> bytes:
-    encoder = zlib.compressobj(wbits=_GZIP_WBITS)
+    encoder = zlib.compressobj(wbits=GZIP_WBITS)
     return encoder.compress(data) + encoder.flush()
 
 
@@ -106,7 +106,9 @@ def _snappy_chunks(data: memoryview, allowed: int, magic: int) -> Iterator[bytes
 
     try:
         for block in _snappy_blocks(data):
-            size = _snappy_size(block)
+            size = snappy_size(block)
+            if size < 0:
+                raise DecodeError("snappy block has no size")
             # The longest copy is 64 bytes for 3: a block can't hold more.
             if size > allowed or size * 3 > len(block) * 64:
                 raise DecodeError(f"snappy block of {len(block)} bytes declares a size of {size}")
@@ -117,12 +119,12 @@ def _snappy_chunks(data: memoryview, allowed: int, magic: int) -> Iterator[bytes
 
 def _snappy_blocks(data: memoryview) -> Iterator[memoryview]:
     """Yield the raw blocks of xerial's framing; without framing all data is one block."""
-    if data[:8] != _XERIAL_MAGIC:
+    if data[:8] != XERIAL_MAGIC:
         yield data
         return
     at = 0
     while at < len(data):
-        if data[at : at + 8] == _XERIAL_MAGIC:  # also where two streams were put together
+        if data[at : at + 8] == XERIAL_MAGIC:  # also where two streams were put together
             at += len(_XERIAL_HEADER)
             continue
         size = int.from_bytes(data[at : at + 4], "big")
@@ -134,16 +136,6 @@ def _snappy_blocks(data: memoryview) -> Iterator[memoryview]:
         at += size
     if at > len(data):
         raise DecodeError("snappy header ends early", position=len(data))
-
-
-def _snappy_size(block: memoryview) -> int:
-    """Read the declared size of a raw snappy block: a varint of 32 bits."""
-    size = 0
-    for index, byte in enumerate(block[:5]):
-        size |= (byte & 0x7F) << 7 * index
-        if byte < 0x80:
-            return size
-    raise DecodeError("snappy block has no size")
 
 
 def _snappy_compress(data: bytes, magic: int) -> bytes:
@@ -244,7 +236,7 @@ def codec_name(attributes: int) -> str:
 
 
 def decompress(
-    number: int, data: bytes, budget: Budget | None = None, *, magic: int = 2
+    number: int, data: bytes | memoryview, budget: Budget | None = None, *, magic: int = 2
 ) -> Decompressed:
     """
     Decompress the payload of a batch, or the value of a wrapper message.
@@ -263,6 +255,10 @@ def decompress(
         return Decompressed(b"", f"no {codec.name} data")
     budget = budget or Budget(DEFAULT)
     allowed = budget.output_for(len(data))
+    whole = unpack(number, memoryview(data), allowed)
+    if whole is not None:
+        budget.output_bytes -= len(whole)
+        return Decompressed(whole, None)
     chunks: list[bytes] = []
     size = 0
     problem = None

@@ -96,5 +96,7 @@ class Budget:
 
     def output_for(self, compressed_bytes: int) -> int:
         """Return how many bytes the compressed input may be decompressed to now."""
+        if self.output_bytes <= self.limits.free_bytes:
+            return self.output_bytes
         by_ratio = max(self.limits.free_bytes, self.limits.max_ratio * compressed_bytes)
         return min(self.output_bytes, by_ratio)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dissector.engine.records.batch_table import HEADER_BYTES, VALID
+from dissector.engine.tables.exchange_table import NONE
 from dissector.engine.tape.primitive_kernels import int16_at, int32_at, number_at
 from dissector.kernel import device_function
-from dissector.kernel.arrays import I64, U8, I64Table
+from dissector.kernel.arrays import U8, Buffers
 from dissector.protocol.records.layout import (
     BATCH_CRC_FROM,
     DELETE_HORIZON,
@@ -14,6 +15,7 @@ from dissector.protocol.records.layout import (
     MESSAGE_0,
     TIMESTAMP_TYPE,
 )
+from dissector.view.json.body_arrays import BodyArrays
 from dissector.view.json.json_constants import (
     ATTRIBUTES_PER_MAGIC,
     BATCH_ATTRIBUTES,
@@ -37,6 +39,7 @@ from dissector.view.json.record_json_kernel import (
     write_record,
 )
 from dissector.view.json.scalar_json_kernel import write_integer
+from dissector.view.tables.text_arrays import TextArrays
 from dissector.view.tables.text_kernel import write_fragment, write_hex
 
 _BATCH_OVERHEAD_BYTES = 1024
@@ -53,88 +56,81 @@ def _write_records(
     source: U8,
     begin: int,
     end: int,
-    count: int,
     base_offset: int,
     base_time: int,
     attributes: int,
-    pool: U8,
-    offsets: I64,
-    unsafe: U8,
-    out: U8,
+    text: TextArrays,
     to: int,
-) -> tuple[int, int]:
-    """Write the records of a batch; return the result, and where the text ends."""
-    if (
-        base_offset > _MAX_BASE
-        or base_offset < -_MAX_BASE
-        or base_time > _MAX_BASE
-        or base_time < -_MAX_BASE
-    ):
-        return SLOW_PATH, to
-    for i in range(count):
+) -> tuple[int, int, int]:
+    """Write the records of a batch; return the result, their number, and where the text ends."""
+    out = text.out
+    count = 0
+    while begin < end:
         size, begin = read_nullable_length(source, begin, end)
         if begin < 0 or size < 0:
-            return SLOW_PATH, to
-        if i > 0:
+            return SLOW_PATH, count, to
+        if count > 0:
             out[to] = 44
             out[to + 1] = 32
             to += 2
         result, to = write_record(
-            source,
-            begin,
-            begin + size,
-            base_offset,
-            base_time,
-            attributes,
-            pool,
-            offsets,
-            unsafe,
-            out,
-            to,
+            source, begin, begin + size, base_offset, base_time, attributes, text, to
         )
         if result != WRITTEN:
-            return result, to
+            return result, count, to
         begin += size
-    return WRITTEN if begin == end else SLOW_PATH, to
+        count += 1
+    return WRITTEN, count, to
+
+
+@device_function
+def _is_large(value: int) -> bool:
+    """Return whether a base offset or time is left to Python."""
+    return value > _MAX_BASE or value < -_MAX_BASE
 
 
 @device_function
 def _write_batch(
     source: U8,
     start: int,
-    begin: int,
-    end: int,
-    base_offset: int,
-    is_wrapper: int,
-    data: U8,
-    carry_over: U8,
-    arena: U8,
-    pool: U8,
-    offsets: I64,
-    numbers: I64Table,
-    unsafe: U8,
-    out: U8,
+    base: int,
+    batch: int,
+    bodies: BodyArrays,
+    buffers: Buffers,
+    text: TextArrays,
     to: int,
 ) -> tuple[int, int]:
     """
-    Write a batch, or message, whose header begins at `start`.
+    Write a batch, or message.
 
-    The other arguments are those of `write_records_field`.
+    Args:
+        source: The bytes of the message.
+        start: Where the batch begins in them.
+        base: Address of the first byte of `source`.
+        batch: Number of the batch.
+        bodies: The batches.
+        buffers: The bytes of payloads.
+        text: The output.
+        to: Where the output begins in it.
 
     Returns:
         The result, and where the text ends.
     """
+    out, header_fields = text.out, bodies.header_fields
     if to + _BATCH_OVERHEAD_BYTES > len(out):
         return NO_ROOM, to
-    payload = data
-    if begin >= len(data) + len(carry_over):
-        begin -= len(data) + len(carry_over)
-        end -= len(data) + len(carry_over)
-        payload = arena
-    elif begin >= len(data):
-        begin -= len(data)
-        end -= len(data)
-        payload = carry_over
+    begin, end = bodies.batches[0, batch], bodies.batches[1, batch]
+    base_offset = bodies.batches[2, batch]
+    is_wrapper = begin != base + start
+    payload = buffers.data
+    if begin >= len(buffers.data) + len(buffers.carry_over):
+        begin -= len(buffers.data) + len(buffers.carry_over)
+        end -= len(buffers.data) + len(buffers.carry_over)
+        payload = buffers.arena
+    elif begin >= len(buffers.data):
+        begin -= len(buffers.data)
+        end -= len(buffers.data)
+        payload = buffers.carry_over
     magic = 0 | source[start + MAGIC_AT]
     if magic < 2:
         attributes = 0 | source[start + MAGIC_AT + 1]
@@ -153,42 +149,27 @@ def _write_batch(
     time = number_at(source, time_at, 8, 1)
     at = start
     for i in range(first, until):
-        to = write_fragment(HEADER_FIELD_NAMES + i, pool, offsets, out, to)
-        to = write_integer(number_at(source, at, numbers[i, 0], numbers[i, 1]), out, to)
-        at += numbers[i, 0]
-    to = write_fragment(meaning, pool, offsets, out, to)
+        to = write_fragment(HEADER_FIELD_NAMES + i, text, to)
+        to = write_integer(number_at(source, at, header_fields[i, 0], header_fields[i, 1]), out, to)
+        at += header_fields[i, 0]
+    to = write_fragment(meaning, text, to)
     if magic < 2:
-        has_append_time = is_wrapper and attributes & TIMESTAMP_TYPE
+        append_time = NONE
+        if is_wrapper and attributes & TIMESTAMP_TYPE:
+            append_time = time
+            if time == NONE:
+                return SLOW_PATH, to
         result, to = write_messages(
-            payload,
-            begin,
-            end,
-            magic,
-            base_offset,
-            has_append_time,
-            time,
-            pool,
-            offsets,
-            numbers,
-            out,
-            to,
+            payload, begin, end, base_offset, append_time, header_fields, text, to
         )
     else:
-        count = int32_at(source, start + HEADER_BYTES - 4)
-        result, to = _write_records(
-            payload,
-            begin,
-            end,
-            count,
-            base_offset,
-            time,
-            attributes,
-            pool,
-            offsets,
-            unsafe,
-            out,
-            to,
+        if _is_large(base_offset) or _is_large(time):
+            return SLOW_PATH, to
+        result, count, to = _write_records(
+            payload, begin, end, base_offset, time, attributes, text, to
         )
+        if result == WRITTEN and count != int32_at(source, start + HEADER_BYTES - 4):
+            return SLOW_PATH, to
     if result != WRITTEN or to + 2 > len(out):
         return NO_ROOM if result == WRITTEN else result, to
     out[to] = 93
@@ -198,9 +179,10 @@ def _write_batch(
 
 @device_function
 def _write_partial_batch(
-    source: U8, at: int, end: int, pool: U8, offsets: I64, out: U8, to: int
+    source: U8, at: int, end: int, text: TextArrays, to: int
 ) -> tuple[int, int]:
     """Write the bytes of a batch that is cut off; see `_write_batch`."""
+    out = text.out
     if to + 2 * (end - at) + _BATCH_OVERHEAD_BYTES > len(out):
         return NO_ROOM, to
     for i in range(3):
@@ -213,70 +195,58 @@ def _write_partial_batch(
             size = 1
             number = at + MAGIC_AT
         name = PARTIAL_OFFSET if i == 0 else PARTIAL_LENGTH if i == 1 else PARTIAL_MAGIC
-        to = write_fragment(name, pool, offsets, out, to)
+        to = write_fragment(name, text, to)
         if number + size > end:
-            to = write_fragment(NULL, pool, offsets, out, to)
+            to = write_fragment(NULL, text, to)
         else:
             to = write_integer(number_at(source, number, size, 1), out, to)
-    to = write_fragment(PARTIAL_BYTES, pool, offsets, out, to)
+    to = write_fragment(PARTIAL_BYTES, text, to)
     to = write_hex(source, at, end - at, out, to)
-    return WRITTEN, write_fragment(PARTIAL_END, pool, offsets, out, to)
+    return WRITTEN, write_fragment(PARTIAL_END, text, to)
 
 
 @device_function
 def write_records_field(
-    source: U8,
-    at: int,
+    address: int,
     length: int,
-    base: int,
     number: int,
     last: int,
-    fields: I64Table,
-    state: U8,
-    batches: I64Table,
-    data: U8,
-    carry_over: U8,
-    arena: U8,
-    pool: U8,
-    offsets: I64,
-    numbers: I64Table,
-    unsafe: U8,
-    out: U8,
+    bodies: BodyArrays,
+    buffers: Buffers,
+    text: TextArrays,
     to: int,
 ) -> tuple[int, int]:
     """
     Write a `records` field that is not null.
 
     Args:
-        source: The bytes of the message.
-        at: Where the content begins.
+        address: Where the content begins.
         length: Its bytes.
-        base: Address of the first byte of `source`.
         number: Number of the field among the non-empty ones of the window.
         last: Number of the next exchange's first field.
-        fields: [2, fields + 1]: address of each field, and its first batch.
-        state: State of each field.
-        batches: [3, batches]: start and end address of each payload, and its base offset.
-        data: The bytes of a window.
-        carry_over: Bytes carried over from earlier windows.
-        arena: The decompressed bytes.
-        pool: The bytes of all fragments.
-        offsets: Offset of each fragment.
-        numbers: `HEADER_FIELDS`.
-        unsafe: See `write_json_string`.
-        out: The output buffer.
+        bodies: The fields and batches.
+        buffers: The bytes of the window, and of payloads.
+        text: The output.
         to: Where the output begins in it.
 
     Returns:
         The result, and where the text ends.
     """
+    out = text.out
     if to + 2 > len(out):
         return NO_ROOM, to
     out[to] = 91
     to += 1
     if length > 0:
-        if number >= last or fields[0, number] != base + at or state[number] != VALID:
+        fields = bodies.fields
+        if number >= last or fields[0, number] != address or bodies.state[number] != VALID:
             return SLOW_PATH, to
+        source = buffers.data
+        base = 0
+        if address >= len(buffers.data):
+            source = buffers.carry_over
+            base = len(buffers.data)
+        at = address - base
         end = at + length
         first = fields[1, number]
         for batch in range(first, fields[1, number + 1]):
@@ -286,23 +256,7 @@ def write_records_field(
                 out[to] = 44
                 out[to + 1] = 32
                 to += 2
-            result, to = _write_batch(
-                source,
-                at,
-                batches[0, batch],
-                batches[1, batch],
-                batches[2, batch],
-                1 if batches[0, batch] != base + at else 0,
-                data,
-                carry_over,
-                arena,
-                pool,
-                offsets,
-                numbers,
-                unsafe,
-                out,
-                to,
-            )
+            result, to = _write_batch(source, at, base, batch, bodies, buffers, text, to)
             if result != WRITTEN:
                 return result, to
             at += LENGTH_END + int32_at(source, at + 8)
@@ -313,7 +267,7 @@ def write_records_field(
                 out[to] = 44
                 out[to + 1] = 32
                 to += 2
-            result, to = _write_partial_batch(source, at, end, pool, offsets, out, to)
+            result, to = _write_partial_batch(source, at, end, text, to)
             if result != WRITTEN:
                 return result, to
     if to + 1 > len(out):

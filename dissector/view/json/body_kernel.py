@@ -11,9 +11,10 @@ from __future__ import annotations
 from dissector.engine.facts.credential_kernel import may_hold_credential
 from dissector.engine.tape.primitive_kernels import int16_at, length_at, number_at, varint_at
 from dissector.kernel import Kernel, device_function
-from dissector.kernel.arrays import I64, U8, I64Table
+from dissector.kernel.arrays import I64, U8, Buffers, I64Table
 from dissector.protocol.messages import UNSUPPORTED_VERSION
 from dissector.view.json.batch_json_kernel import write_records_field
+from dissector.view.json.body_arrays import BodyArrays, JsonProgramArrays
 from dissector.view.json.json_constants import NULL
 from dissector.view.json.json_program import (
     ARRAY,
@@ -43,6 +44,7 @@ from dissector.view.json.scalar_json_kernel import (
     write_uuid,
 )
 from dissector.view.tables.row_kernel import MAX_ESCAPE_BYTES
+from dissector.view.tables.text_arrays import TextArrays
 from dissector.view.tables.text_kernel import write_fragment, write_json_string
 
 DEPTH = 24
@@ -89,31 +91,30 @@ def _read_section(
 
 @device_function
 def _write_body(
-    source: U8,
-    at: int,
-    end: int,
-    base: int,
-    step: int,
-    field: int,
-    last_field: int,
-    fields: I64Table,
-    state: U8,
-    batches: I64Table,
-    data: U8,
-    carry_over: U8,
-    arena: U8,
-    code: I64Table,
-    tags: I64,
-    pool: U8,
-    offsets: I64,
-    numbers: I64Table,
-    unsafe: U8,
-    stack: I64Table,
-    tag_slots: I64Table,
-    out: U8,
+    number: int,
+    bodies: BodyArrays,
+    buffers: Buffers,
+    programs: JsonProgramArrays,
+    text: TextArrays,
     to: int,
 ) -> tuple[int, int]:
-    """Write one body; return the result, and where the text ends."""
+    """Write the body of a message; return the result, and where the text ends."""
+    code, tags, stack, tag_slots = programs.code, programs.tags, programs.stack, programs.tag_slots
+    out, offsets, unsafe = text.out, text.offsets, text.unsafe
+    at, end, step = (
+        bodies.messages[number, 0],
+        bodies.messages[number, 1],
+        bodies.messages[number, 2],
+    )
+    field = bodies.first_field[number >> 1]
+    last_field = bodies.first_field[(number >> 1) + 1]
+    source = buffers.data
+    base = 0
+    if at >= len(buffers.data):
+        source = buffers.carry_over
+        base = len(buffers.data)
+    at -= base
+    end -= base
     depth = 0
     top = 0
     while True:
@@ -122,7 +123,7 @@ def _write_body(
         if to + offsets[prefix + 1] - offsets[prefix] + _STEP_OVERHEAD_BYTES > len(out):
             return NO_ROOM, to
         if prefix > 0:
-            to = write_fragment(prefix, pool, offsets, out, to)
+            to = write_fragment(prefix, text, to)
         if op == NUMBER:
             size = code[step, 2]
             if end - at < size:
@@ -137,7 +138,7 @@ def _write_body(
             if op != RECORDS and code[step, 2] != 0 and may_hold_credential(source, at, length):
                 return SLOW_PATH, to
             if length < 0:
-                to = write_fragment(NULL, pool, offsets, out, to)
+                to = write_fragment(NULL, text, to)
             elif op == TEXT:
                 if to + MAX_ESCAPE_BYTES * length + _STEP_OVERHEAD_BYTES > len(out):
                     return NO_ROOM, to
@@ -145,27 +146,10 @@ def _write_body(
             elif op == BYTES:
                 if to + 2 * length + _STEP_OVERHEAD_BYTES > len(out):
                     return NO_ROOM, to
-                to = write_quoted_hex(source, at, length, pool, offsets, out, to)
+                to = write_quoted_hex(source, at, length, text, to)
             else:
                 result, to = write_records_field(
-                    source,
-                    at,
-                    length,
-                    base,
-                    field,
-                    last_field,
-                    fields,
-                    state,
-                    batches,
-                    data,
-                    carry_over,
-                    arena,
-                    pool,
-                    offsets,
-                    numbers,
-                    unsafe,
-                    out,
-                    to,
+                    base + at, length, field, last_field, bodies, buffers, text, to
                 )
                 if result != WRITTEN:
                     return result, to
@@ -178,7 +162,7 @@ def _write_body(
             if at < 0 or length < -1 or length * code[step, 3] > end - at:
                 return SLOW_PATH, to
             if length < 0:
-                to = write_fragment(NULL, pool, offsets, out, to)
+                to = write_fragment(NULL, text, to)
                 step = code[step, 2]
             else:
                 out[to] = 91
@@ -207,7 +191,7 @@ def _write_body(
         elif op == BOOLEAN:
             if at >= end:
                 return SLOW_PATH, to
-            to = write_boolean(source[at], pool, offsets, out, to)
+            to = write_boolean(source[at], text, to)
             at += 1
             step += 1
         elif op == TAGS:
@@ -226,7 +210,7 @@ def _write_body(
                 default = code[step, 1]
                 if to + offsets[default + 1] - offsets[default] + _STEP_OVERHEAD_BYTES > len(out):
                     return NO_ROOM, to
-                to = write_fragment(default, pool, offsets, out, to)
+                to = write_fragment(default, text, to)
                 step = code[step, 2]
             else:
                 step += 1
@@ -249,7 +233,7 @@ def _write_body(
             if at >= end:
                 return SLOW_PATH, to
             if source[at] >= 128:
-                to = write_fragment(NULL, pool, offsets, out, to)
+                to = write_fragment(NULL, text, to)
                 step = code[step, 2]
             else:
                 step += 1
@@ -279,54 +263,26 @@ def _write_body(
 
 @Kernel
 def write_bodies(
-    data: U8,
-    carry_over: U8,
-    arena: U8,
-    messages: I64Table,
-    first_field: I64,
-    fields: I64Table,
-    state: U8,
-    batches: I64Table,
-    code: I64Table,
-    tags: I64,
-    pool: U8,
-    offsets: I64,
-    numbers: I64Table,
-    unsafe: U8,
-    stack: I64Table,
-    tag_slots: I64Table,
+    bodies: BodyArrays,
+    buffers: Buffers,
+    programs: JsonProgramArrays,
+    text: TextArrays,
     first: int,
     until: int,
-    out: U8,
-    texts: I64Table,
+    places: I64Table,
     used: I64,
 ) -> int:
     """
     Write the bodies of exchanges until all are written, or no more fit; return the next exchange.
 
     Args:
-        data: The bytes of a window.
-        carry_over: Bytes carried over from earlier windows; their addresses continue those of
-            `data`.
-        arena: The decompressed bytes; their addresses continue those of `carry_over`.
-        messages: [2 * exchanges, 3]: address, end and first step of request and response; the step
-            is negative where there is no body.
-        first_field: The number of each exchange's first `records` field.
-        fields: See `write_records_field`.
-        state: See `write_records_field`.
-        batches: See `write_records_field`.
-        code: The steps of all programs.
-        tags: The known tags of all programs.
-        pool: The bytes of all fragments.
-        offsets: Offset of each fragment in `pool`, with the end of the last.
-        numbers: `HEADER_FIELDS`.
-        unsafe: For each byte, whether JSON or terminals need it escaped.
-        stack: [DEPTH, 2]: the open arrays.
-        tag_slots: [MAX_TAG_SLOTS, 2]: offset and length of tagged values.
+        bodies: The messages.
+        buffers: Their bytes.
+        programs: Their programs.
+        text: The output.
         first: The first exchange.
         until: The exchange after the last.
-        out: The output buffer.
-        texts: [2 * exchanges, 2]: set to offset and length of each message's text.
+        places: [2 * exchanges, 2]: set to offset and length of each message's text.
         used: Its first item is set to the number of bytes written.
     """
     to = 0
@@ -335,44 +291,13 @@ def write_bodies(
         begin = to
         result = WRITTEN
         for number in range(2 * row, 2 * row + 2):
-            step = messages[number, 2]
-            texts[number, 1] = NO_BODY
-            if step >= 0:
-                at = messages[number, 0]
-                source = data
-                base = 0
-                if at >= len(data):
-                    source = carry_over
-                    base = len(data)
-                result, stop = _write_body(
-                    source,
-                    at - base,
-                    messages[number, 1] - base,
-                    base,
-                    step,
-                    first_field[row],
-                    first_field[row + 1],
-                    fields,
-                    state,
-                    batches,
-                    data,
-                    carry_over,
-                    arena,
-                    code,
-                    tags,
-                    pool,
-                    offsets,
-                    numbers,
-                    unsafe,
-                    stack,
-                    tag_slots,
-                    out,
-                    to,
-                )
+            places[number, 1] = NO_BODY
+            if bodies.messages[number, 2] >= 0:
+                result, stop = _write_body(number, bodies, buffers, programs, text, to)
                 if result == NO_ROOM:
                     break
-                texts[number, 0] = to
-                texts[number, 1] = stop - to if result == WRITTEN else SLOW_PATH_BODY
+                places[number, 0] = to
+                places[number, 1] = stop - to if result == WRITTEN else SLOW_PATH_BODY
                 if result == WRITTEN:
                     to = stop
         if result == NO_ROOM:

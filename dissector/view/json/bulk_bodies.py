@@ -24,13 +24,16 @@ from dissector.engine.records.record_decoder import check_records
 from dissector.engine.records.record_locator import RecordFields, locate_records
 from dissector.engine.tables.column_types import Columns, JsonTexts, SliceBuffers, slice_columns
 from dissector.engine.tables.exchange_table import NONE, Exchanges, Frames, Ints
+from dissector.kernel.arrays import Buffers
 from dissector.protocol.api import Kind
 from dissector.protocol.embedded.masking import is_secret_topic
 from dissector.protocol.records.compression import CODEC_MASK
 from dissector.view.json import body_kernel as loop
 from dissector.view.json.body import body_text
+from dissector.view.json.body_arrays import BodyArrays, JsonProgramArrays
 from dissector.view.json.json_constants import HEADER_FIELDS
 from dissector.view.json.json_program import BodyPrograms, body_programs
+from dissector.view.tables.text_arrays import TextArrays
 from dissector.view.tables.text_kernel import UNSAFE
 
 Bytes: TypeAlias = NDArray[np.uint8]
@@ -159,26 +162,24 @@ class _BodyWriter:
         """Write as many bodies as fit; if none fit, the output buffer grows for the next call."""
         table, records, programs = self._table, self.records, self._programs
         first, used = self.row, np.zeros(1, np.int64)
-        self.row = loop.write_bodies(
-            table.data,
-            table.carry_over,
-            arena,
-            self._messages,
-            records.first_field,
-            records.fields,
-            records.state,
-            records.batches,
-            programs.code,
-            programs.tags,
-            programs.pool,
-            programs.offsets,
-            _HEADER_FIELDS,
-            UNSAFE,
+        window = table.data, table.carry_over, arena
+        bodies = (
+            *(self._messages, records.first_field, records.fields, records.state),
+            *(records.batches, _HEADER_FIELDS),
+        )
+        stack, tag_slots = (
             np.zeros((loop.DEPTH, 2), np.int64),
             np.zeros((loop.MAX_TAG_SLOTS, 2), np.int64),
+        )
+        code = programs.code, programs.tags, stack, tag_slots
+        text = programs.pool, programs.offsets, UNSAFE, self._out
+        self.row = loop.write_bodies(
+            BodyArrays._make(bodies),
+            Buffers._make(window),
+            JsonProgramArrays._make(code),
+            TextArrays._make(text),
             first,
             until,
-            self._out,
             self._texts,
             used,
         )

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dissector.engine.tables.exchange_table import NONE
 from dissector.engine.tape.number_kernels import wrapped_sum
 from dissector.engine.tape.primitive_kernels import int32_at, number_at
 from dissector.kernel import device_function
-from dissector.kernel.arrays import I64, U8, I64Table
-from dissector.protocol.records.layout import LENGTH_END
+from dissector.kernel.arrays import U8, I64Table
+from dissector.protocol.records.layout import LENGTH_END, MAGIC_AT
 from dissector.view.json.json_constants import (
     HEADER_FIELD_NAMES,
     LEGACY_RECORD_FIELDS_END,
@@ -16,6 +17,7 @@ from dissector.view.json.json_constants import (
 )
 from dissector.view.json.record_json_kernel import NO_ROOM, WRITTEN
 from dissector.view.json.scalar_json_kernel import write_integer, write_quoted_hex
+from dissector.view.tables.text_arrays import TextArrays
 from dissector.view.tables.text_kernel import write_fragment
 
 _MESSAGE_OVERHEAD_BYTES = 512
@@ -29,14 +31,10 @@ def write_messages(
     source: U8,
     at: int,
     end: int,
-    magic: int,
     base_offset: int,
-    appended: int,
-    time: int,
-    pool: U8,
-    offsets: I64,
-    numbers: I64Table,
-    out: U8,
+    append_time: int,
+    header_fields: I64Table,
+    text: TextArrays,
     to: int,
 ) -> tuple[int, int]:
     """
@@ -46,21 +44,19 @@ def write_messages(
         source: The bytes.
         at: Where the first begins.
         end: Where the last ends.
-        magic: Magic of all messages.
         base_offset: Base of their offsets.
-        appended: Whether they have the append time of their wrapper.
-        time: The append time of the wrapper.
-        pool: The bytes of all fragments.
-        offsets: Offset of each fragment.
-        numbers: `HEADER_FIELDS`.
-        out: The output buffer.
+        append_time: The append time of their wrapper; NONE where each has its own time.
+        header_fields: `HEADER_FIELDS`.
+        text: The output.
         to: Where the output begins in it.
 
     Returns:
         The result, and where the text ends.
     """
+    out = text.out
     first = at
     while at < end:
+        magic = source[at + MAGIC_AT]
         stop = at + LENGTH_END + int32_at(source, at + 8)
         if to + 2 * (stop - at) + _MESSAGE_OVERHEAD_BYTES > len(out):
             return NO_ROOM, to
@@ -69,22 +65,22 @@ def write_messages(
             out[to + 1] = 32
             to += 2
         for i in range(MESSAGE_FIELDS_END, LEGACY_RECORD_FIELDS_END):
-            to = write_fragment(HEADER_FIELD_NAMES + i, pool, offsets, out, to)
+            to = write_fragment(HEADER_FIELD_NAMES + i, text, to)
             if i == _TIMESTAMP and magic == 0:
-                to = write_fragment(NULL, pool, offsets, out, to)
+                to = write_fragment(NULL, text, to)
             else:
-                value = number_at(source, at, numbers[i, 0], numbers[i, 1])
+                value = number_at(source, at, header_fields[i, 0], header_fields[i, 1])
                 if i == MESSAGE_FIELDS_END:  # `inner_offset` is next: the same bytes, as stored
                     value = wrapped_sum(value, base_offset)
                 else:
-                    at += numbers[i, 0]
-                if i == _TIMESTAMP and appended:
-                    value = time
+                    at += header_fields[i, 0]
+                if i == _TIMESTAMP and append_time != NONE:
+                    value = append_time
                 to = write_integer(value, out, to)
         for i in range(RECORD_KEY, RECORD_KEY + 2):
             length = int32_at(source, at)
-            to = write_fragment(i, pool, offsets, out, to)
-            to = write_quoted_hex(source, at + 4, length, pool, offsets, out, to)
+            to = write_fragment(i, text, to)
+            to = write_quoted_hex(source, at + 4, length, text, to)
             at += 4 + max(length, 0)
         out[to] = 125
         to += 1

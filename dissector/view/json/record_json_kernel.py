@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dissector.engine.tape.primitive_kernels import int16_at, number_at, varint_at
 from dissector.kernel import device_function
-from dissector.kernel.arrays import I64, U8
+from dissector.kernel.arrays import U8
 from dissector.protocol.records.layout import CONTROL as IS_CONTROL
 from dissector.protocol.records.layout import TIMESTAMP_TYPE
 from dissector.view.json.json_constants import (
@@ -23,6 +23,7 @@ from dissector.view.json.json_constants import (
 )
 from dissector.view.json.scalar_json_kernel import write_integer, write_quoted_hex
 from dissector.view.tables.row_kernel import MAX_ESCAPE_BYTES
+from dissector.view.tables.text_arrays import TextArrays
 from dissector.view.tables.text_kernel import write_fragment, write_json_string
 
 WRITTEN, SLOW_PATH, NO_ROOM = range(3)
@@ -63,17 +64,10 @@ def read_nullable_length(source: U8, at: int, end: int) -> tuple[int, int]:
 
 @device_function
 def _write_headers(
-    source: U8,
-    at: int,
-    end: int,
-    count: int,
-    pool: U8,
-    offsets: I64,
-    unsafe: U8,
-    out: U8,
-    to: int,
+    source: U8, at: int, end: int, count: int, text: TextArrays, to: int
 ) -> tuple[int, int, int]:
     """Write the headers of a record; return the result, their end, and the end of the text."""
+    out = text.out
     for i in range(count):
         key_length, key = read_nullable_length(source, at, end)
         if key < 0 or key_length < 0:
@@ -90,10 +84,10 @@ def _write_headers(
             out[to] = 44
             out[to + 1] = 32
             to += 2
-        to = write_fragment(RECORD_HEADER_KEY, pool, offsets, out, to)
-        to = write_json_string(source, key, key_length, 1, unsafe, out, to)
-        to = write_fragment(RECORD_HEADER_VALUE, pool, offsets, out, to)
-        to = write_quoted_hex(source, value, value_length, pool, offsets, out, to)
+        to = write_fragment(RECORD_HEADER_KEY, text, to)
+        to = write_json_string(source, key, key_length, 1, text.unsafe, out, to)
+        to = write_fragment(RECORD_HEADER_VALUE, text, to)
+        to = write_quoted_hex(source, value, value_length, text, to)
         out[to] = 125
         to += 1
     return WRITTEN, at, to
@@ -107,10 +101,7 @@ def write_record(
     base_offset: int,
     base_time: int,
     attributes: int,
-    pool: U8,
-    offsets: I64,
-    unsafe: U8,
-    out: U8,
+    text: TextArrays,
     to: int,
 ) -> tuple[int, int]:
     """
@@ -123,20 +114,18 @@ def write_record(
         base_offset: Base offset of the batch.
         base_time: Base timestamp of the batch, or its append time, which is then the record's.
         attributes: Attributes of the batch.
-        pool: The bytes of all fragments.
-        offsets: Offset of each fragment.
-        unsafe: See `write_json_string`.
-        out: The output buffer.
+        text: The output.
         to: Where the output begins in it.
 
     Returns:
         The result, and where the text ends.
     """
+    out = text.out
     if end - at < _MIN_RECORD_BYTES:
         return SLOW_PATH, to
     if to + 2 * (end - at) + _RECORD_OVERHEAD_BYTES > len(out):
         return NO_ROOM, to
-    to = write_fragment(RECORD_ATTRIBUTES, pool, offsets, out, to)
+    to = write_fragment(RECORD_ATTRIBUTES, text, to)
     to = write_integer(number_at(source, at, 1, 1), out, to)
     zigzag, at = _read_varlong(source, at + 1, end)
     time_delta = zigzag >> 1 ^ -(zigzag & 1)
@@ -145,46 +134,40 @@ def write_record(
     if at < 0:
         return SLOW_PATH, to
     offset_delta = zigzag >> 1 ^ -(zigzag & 1)
-    to = write_integer(
-        time_delta, out, write_fragment(RECORD_TIMESTAMP_DELTA, pool, offsets, out, to)
-    )
-    to = write_integer(
-        offset_delta, out, write_fragment(RECORD_OFFSET_DELTA, pool, offsets, out, to)
-    )
+    to = write_integer(time_delta, out, write_fragment(RECORD_TIMESTAMP_DELTA, text, to))
+    to = write_integer(offset_delta, out, write_fragment(RECORD_OFFSET_DELTA, text, to))
     key_length, key = read_nullable_length(source, at, end)
     if key < 0:
         return SLOW_PATH, to
-    to = write_fragment(RECORD_KEY, pool, offsets, out, to)
-    to = write_quoted_hex(source, key, key_length, pool, offsets, out, to)
+    to = write_fragment(RECORD_KEY, text, to)
+    to = write_quoted_hex(source, key, key_length, text, to)
     length, at = read_nullable_length(source, key + max(key_length, 0), end)
     if at < 0:
         return SLOW_PATH, to
-    to = write_fragment(RECORD_VALUE, pool, offsets, out, to)
-    to = write_quoted_hex(source, at, length, pool, offsets, out, to)
+    to = write_fragment(RECORD_VALUE, text, to)
+    to = write_quoted_hex(source, at, length, text, to)
     count, at = read_nullable_length(source, at + max(length, 0), end)
     if at < 0 or count < 0 or 2 * count > end - at:
         return SLOW_PATH, to
-    to = write_fragment(RECORD_HEADERS, pool, offsets, out, to)
+    to = write_fragment(RECORD_HEADERS, text, to)
     if count > 0:
-        result, at, to = _write_headers(source, at, end, count, pool, offsets, unsafe, out, to)
+        result, at, to = _write_headers(source, at, end, count, text, to)
         if result != WRITTEN:
             return result, to
         if to + _RECORD_OVERHEAD_BYTES > len(out):
             return NO_ROOM, to
     if at != end:
         return SLOW_PATH, to
-    to = write_integer(
-        base_offset + offset_delta, out, write_fragment(RECORD_OFFSET, pool, offsets, out, to)
-    )
+    to = write_integer(base_offset + offset_delta, out, write_fragment(RECORD_OFFSET, text, to))
     if not attributes & TIMESTAMP_TYPE:
         base_time += time_delta
-    to = write_integer(base_time, out, write_fragment(RECORD_TIMESTAMP, pool, offsets, out, to))
+    to = write_integer(base_time, out, write_fragment(RECORD_TIMESTAMP, text, to))
     if attributes & IS_CONTROL:
         if key_length < _CONTROL_KEY_BYTES:
             return SLOW_PATH, to
         number = int16_at(source, key + 2)
         if number < 0 or number >= _CONTROL_TYPE_COUNT:
             return SLOW_PATH, to
-        to = write_fragment(CONTROL + number, pool, offsets, out, to)
+        to = write_fragment(CONTROL + number, text, to)
     out[to] = 125
     return WRITTEN, to + 1

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dissector.kernel import device_function
-from dissector.kernel.arrays import I64, U8
+from dissector.kernel.arrays import U8
 from dissector.view.json.json_constants import FALSE, NULL
+from dissector.view.tables.text_arrays import TextArrays
 from dissector.view.tables.text_kernel import write_digits, write_fragment, write_hex, write_padded
 
 _MAX_NEGATED = 9_000_000_000_000_000_000
@@ -24,12 +25,11 @@ def write_integer(value: int, out: U8, at: int) -> int:
 
 
 @device_function
-def write_quoted_hex(
-    source: U8, start: int, length: int, pool: U8, offsets: I64, out: U8, at: int
-) -> int:
+def write_quoted_hex(source: U8, start: int, length: int, text: TextArrays, at: int) -> int:
     """Write bytes as a hex string, null for a negative length; return where that ends."""
     if length < 0:
-        return write_fragment(NULL, pool, offsets, out, at)
+        return write_fragment(NULL, text, at)
+    out = text.out
     out[at] = 34
     at = write_hex(source, start, length, out, at + 1)
     out[at] = 34
@@ -37,11 +37,11 @@ def write_quoted_hex(
 
 
 @device_function
-def write_boolean(byte: int, pool: U8, offsets: I64, out: U8, at: int) -> int:
+def write_boolean(byte: int, text: TextArrays, at: int) -> int:
     """Write a boolean, or the number of a byte that is neither 0 nor 1; return where it ends."""
     if byte > 1:
-        return write_digits(0 | byte, out, at)
-    return write_fragment(FALSE + byte, pool, offsets, out, at)
+        return write_digits(0 | byte, text.out, at)
+    return write_fragment(FALSE + byte, text, at)
 
 
 @device_function

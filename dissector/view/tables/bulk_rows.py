@@ -24,9 +24,11 @@ from dissector.engine.tables.column_types import (
     SliceBuffers,
     Slices,
 )
+from dissector.kernel.arrays import Buffers
 from dissector.view.tables import row_kernel as loop
 from dissector.view.tables.cell_layout import FragmentPool, ItemCells, RowItem, lay_out
 from dissector.view.tables.row_formats import COLUMN_GAP, Table, csv_cell
+from dissector.view.tables.text_arrays import RowArrays, TextArrays
 from dissector.view.tables.text_kernel import UNSAFE
 from dissector.view.text.value_text import bytes_text, header_texts, json_text
 
@@ -164,7 +166,9 @@ def render_rows(
     row_end_fragment = pool.add([row_end])
     item_cells = lay_out(items, pool, overrides)
     texts, offsets = pool.arrays()
-    buffers, headers = _buffers(items), _headers(items)
+    slices, headers = _buffers(items), _headers(items)
+    bytes_of_window = slices.data, slices.carry_over, slices.arena
+    buffers = Buffers._make(bytes_of_window)
     places = np.cumsum([0, *(len(each.cells) for each in item_cells)])
     total = len(items[0].column)
     out = np.empty(OUT_BYTES, np.uint8)
@@ -184,20 +188,15 @@ def render_rows(
         )
         row = 0
         while row < len(cells):
+            rows = RowArrays._make((*constants, cells, headers))
+            text = texts, offsets, UNSAFE, out
             next_row = loop.write_rows(
-                *constants,
+                rows,
+                buffers,
+                TextArrays._make(text),
                 row_end_fragment,
                 int(strip_spaces),
-                cells,
-                texts,
-                offsets,
-                buffers.data,
-                buffers.carry_over,
-                buffers.arena,
-                headers,
-                UNSAFE,
                 row,
-                out,
                 used,
             )
             if next_row == row:

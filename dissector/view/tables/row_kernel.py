@@ -11,8 +11,9 @@ from __future__ import annotations
 
 from dissector.engine.tables.exchange_table import NONE
 from dissector.kernel import Kernel, device_function
-from dissector.kernel.arrays import I64, U8, I64Table
+from dissector.kernel.arrays import I64, U8, Buffers
 from dissector.kernel.memcpy import copy_bytes
+from dissector.view.tables.text_arrays import RowArrays, TextArrays
 from dissector.view.tables.text_kernel import (
     write_csv_cell,
     write_digits,
@@ -56,46 +57,28 @@ MAX_ESCAPE_BYTES = 6
 
 @Kernel
 def write_rows(
-    kinds: I64,
-    places: I64,
-    prefixes: I64,
-    widths: I64,
+    rows: RowArrays,
+    buffers: Buffers,
+    text: TextArrays,
     row_end: int,
     strip_spaces: int,
-    cells: I64Table,
-    pool: U8,
-    offsets: I64,
-    data: U8,
-    carry_over: U8,
-    arena: U8,
-    headers: I64Table,
-    unsafe: U8,
     first: int,
-    out: U8,
     used: I64,
 ) -> int:
     """
     Write rows until all are written, or no more fit; return the number of the next row.
 
     Args:
-        kinds: Kind of each item.
-        places: Column of each item's cell.
-        prefixes: Fragment with the constant bytes of each item; not written before a fragment.
-        widths: Minimal width of each item that is a number; it is right-aligned.
+        rows: The rows.
+        buffers: The bytes that slices refer to.
+        text: The output.
         row_end: The fragment at the end of each row.
         strip_spaces: Whether spaces at the end of a row are stripped.
-        cells: [rows, columns].
-        pool: The bytes of all fragments.
-        offsets: Offset of each fragment in `pool`, with the end of the last.
-        data: The bytes that slices refer to, continued by `carry_over` and `arena`.
-        carry_over: See `data`.
-        arena: See `data`.
-        headers: [n, 4]: start and length of key and value of each header.
-        unsafe: For each byte, whether JSON or terminals need it escaped.
         first: The first row to write.
-        out: The output buffer.
         used: Its first item is set to the number of bytes written.
     """
+    kinds, places, cells, headers = rows.kinds, rows.places, rows.cells, rows.headers
+    out, offsets = text.out, text.offsets
     at = 0
     used[0] = 0
     for row in range(first, len(cells)):
@@ -106,11 +89,11 @@ def write_rows(
                 number = cell - FIRST_FRAGMENT
                 if at + offsets[number + 1] - offsets[number] > len(out):
                     return row
-                at = write_fragment(number, pool, offsets, out, at)
+                at = write_fragment(number, text, at)
                 continue
-            prefix = prefixes[item]
+            prefix = rows.prefixes[item]
             kind = kinds[item]
-            needed_bytes = offsets[prefix + 1] - offsets[prefix] + _NUMBER_BYTES + widths[item]
+            needed_bytes = offsets[prefix + 1] - offsets[prefix] + _NUMBER_BYTES + rows.widths[item]
             extra = 0
             if kind >= JSON_TEXT:
                 extra = cells[row, places[item] + 1]
@@ -125,13 +108,11 @@ def write_rows(
                     )
             if at + needed_bytes > len(out):
                 return row
-            at = write_fragment(prefix, pool, offsets, out, at)
+            at = write_fragment(prefix, text, at)
             if kind in (JSON_TEXT, CSV_TEXT):
-                at = _write_bytes(
-                    kind, data, carry_over, arena, cell, extra, pool, offsets, unsafe, out, at
-                )
+                at = _write_bytes(kind, buffers, cell, extra, text, at)
             elif kind == JSON_BYTES:
-                at = _copy_slice(data, carry_over, arena, cell, extra, out, at)
+                at = _copy_slice(buffers, cell, extra, out, at)
             elif kind == JSON_HEADERS:
                 out[at] = 91
                 at += 1
@@ -140,38 +121,14 @@ def write_rows(
                         out[at] = 44
                         out[at + 1] = 32
                         at += 2
-                    at = write_fragment(KEY, pool, offsets, out, at)
+                    at = write_fragment(KEY, text, at)
                     start = headers[header, 0]
                     length = headers[header, 1]
-                    at = _write_bytes(
-                        HEADER_KEY,
-                        data,
-                        carry_over,
-                        arena,
-                        start,
-                        length,
-                        pool,
-                        offsets,
-                        unsafe,
-                        out,
-                        at,
-                    )
-                    at = write_fragment(VALUE, pool, offsets, out, at)
+                    at = _write_bytes(HEADER_KEY, buffers, start, length, text, at)
+                    at = write_fragment(VALUE, text, at)
                     start = headers[header, 2]
                     length = headers[header, 3]
-                    at = _write_bytes(
-                        JSON_TEXT,
-                        data,
-                        carry_over,
-                        arena,
-                        start,
-                        length,
-                        pool,
-                        offsets,
-                        unsafe,
-                        out,
-                        at,
-                    )
+                    at = _write_bytes(JSON_TEXT, buffers, start, length, text, at)
                     out[at] = 125
                     at += 1
                 out[at] = 93
@@ -180,13 +137,13 @@ def write_rows(
                 at = _write_time(cell, out, at)
             else:
                 end = _write_number(kind, cell, out, at)
-                at = _right_align(out, at, end, widths[item])
+                at = _right_align(out, at, end, rows.widths[item])
         if strip_spaces:
             while at > begin and out[at - 1] == 32:
                 at -= 1
         if at + offsets[row_end + 1] - offsets[row_end] > len(out):
             return row
-        at = write_fragment(row_end, pool, offsets, out, at)
+        at = write_fragment(row_end, text, at)
         used[0] = at
     return len(cells)
 
@@ -262,56 +219,36 @@ def _write_time(time_ns: int, out: U8, at: int) -> int:
 
 @device_function
 def _write_bytes(
-    kind: int,
-    data: U8,
-    carry_over: U8,
-    arena: U8,
-    start: int,
-    length: int,
-    pool: U8,
-    offsets: I64,
-    unsafe: U8,
-    out: U8,
-    at: int,
+    kind: int, buffers: Buffers, start: int, length: int, text: TextArrays, at: int
 ) -> int:
     """Write bytes from any of the three buffers, and return where they end."""
     if start < 0:
-        return write_fragment(NULL, pool, offsets, out, at)
-    if start < len(data):
-        return _write_text(kind, data, start, length, pool, offsets, unsafe, out, at)
-    start -= len(data)
-    if start < len(carry_over):
-        return _write_text(kind, carry_over, start, length, pool, offsets, unsafe, out, at)
-    return _write_text(kind, arena, start - len(carry_over), length, pool, offsets, unsafe, out, at)
+        return write_fragment(NULL, text, at)
+    if start < len(buffers.data):
+        return _write_text(kind, buffers.data, start, length, text, at)
+    start -= len(buffers.data)
+    if start < len(buffers.carry_over):
+        return _write_text(kind, buffers.carry_over, start, length, text, at)
+    return _write_text(kind, buffers.arena, start - len(buffers.carry_over), length, text, at)
 
 
 @device_function
-def _copy_slice(
-    data: U8, carry_over: U8, arena: U8, start: int, length: int, out: U8, at: int
-) -> int:
+def _copy_slice(buffers: Buffers, start: int, length: int, out: U8, at: int) -> int:
     """Copy bytes from any of the three buffers, and return where they end."""
+    data, carry_over = buffers.data, buffers.carry_over
     if start < len(data):
         copy_bytes(out, at, data, start, length)
     elif start - len(data) < len(carry_over):
         copy_bytes(out, at, carry_over, start - len(data), length)
     else:
-        copy_bytes(out, at, arena, start - len(data) - len(carry_over), length)
+        copy_bytes(out, at, buffers.arena, start - len(data) - len(carry_over), length)
     return at + length
 
 
 @device_function
-def _write_text(
-    kind: int,
-    source: U8,
-    start: int,
-    length: int,
-    pool: U8,
-    offsets: I64,
-    unsafe: U8,
-    out: U8,
-    at: int,
-) -> int:
+def _write_text(kind: int, source: U8, start: int, length: int, text: TextArrays, at: int) -> int:
     """Write bytes as text if they are valid as such, else as hex; return where they end."""
+    out = text.out
     if kind == CSV_TEXT:
         end = write_csv_cell(source, start, length, out, at)
         if end >= 0:
@@ -320,10 +257,10 @@ def _write_text(
         out[at + 1] = 120
         return write_hex(source, start, length, out, at + 2)
     lenient = 1 if kind == HEADER_KEY else 0
-    end = write_json_string(source, start, length, lenient, unsafe, out, at)
+    end = write_json_string(source, start, length, lenient, text.unsafe, out, at)
     if end >= 0:
         return end
-    at = write_hex(source, start, length, out, write_fragment(HEX, pool, offsets, out, at))
+    at = write_hex(source, start, length, out, write_fragment(HEX, text, at))
     out[at] = 34
     out[at + 1] = 125
     return at + 2

@@ -7,17 +7,18 @@ import numpy as np
 from dissector.kernel import Kernel, device_function
 from dissector.kernel.arrays import I64, U8
 from dissector.kernel.memcpy import copy_bytes
+from dissector.view.tables.text_arrays import TextArrays
 
 UNSAFE = np.array([not 0x20 <= byte < 0x7F or byte in b'"\\' for byte in range(256)], np.uint8)
 """For each byte, whether JSON may need an escape for it, or for the sequence that it begins."""
 
 
 @device_function
-def write_fragment(number: int, pool: U8, offsets: I64, out: U8, at: int) -> int:
+def write_fragment(number: int, text: TextArrays, at: int) -> int:
     """Copy a fragment and return where it ends."""
-    start: int = offsets[number]
-    length: int = offsets[number + 1] - start
-    copy_bytes(out, at, pool, start, length)
+    start: int = text.offsets[number]
+    length: int = text.offsets[number + 1] - start
+    copy_bytes(text.out, at, text.pool, start, length)
     return at + length
 
 

@@ -9,7 +9,6 @@ from dissector.kernel import Kernel, device_function
 from dissector.kernel.arrays import I32, I64, U8, AnyColumn, I8Table, I64Cube, I64Table
 from dissector.kernel.crc32c import update_crc, update_crc_by_table
 from dissector.kernel.memcpy import copy_bytes
-from dissector.kernel.native_call import call_decompressor
 
 
 class Colour(IntEnum):
@@ -161,14 +160,6 @@ def advance_by_table(source: U8, at: int, end: int, table: I64) -> int:
         value = update_crc_by_table(value, source, at, table)
         at += 8
     return value ^ 0xFFFFFFFF
-
-
-@Kernel
-def unpack(
-    function: int, source: U8, start: int, length: int, target: U8, at: int, room: int
-) -> int:
-    """Call a function of a library."""
-    return call_decompressor(function, source, start, length, target, at, room)
 
 
 @Kernel

@@ -1,4 +1,4 @@
-"""Programs that read nothing but facts: what they keep, and what they pass over at once."""
+"""Programs whose instructions have the roles of facts."""
 
 from __future__ import annotations
 
@@ -7,7 +7,13 @@ import pytest
 from dissector.engine.facts.fact_kernel import KEYS, VERSIONS
 from dissector.protocol.api import Kind
 from dissector.protocol.apis import all_apis
-from dissector.protocol.fact_program import CLIENT_ID, RECORDS, RECORDS_CUT, FactProgramTable
+from dissector.protocol.fact_program import (
+    CLIENT_ID,
+    RECORDS,
+    RECORDS_CUT,
+    ROLES,
+    FactProgramTable,
+)
 from dissector.protocol.facts import ERROR, NO_FACT, PAIR_ID, PAIR_NAME, TOPIC, TOPIC_ID, fact_role
 from dissector.protocol.program import (
     ARRAY32,
@@ -15,14 +21,9 @@ from dissector.protocol.program import (
     BYTES32,
     BYTES_COMPACT,
     END,
-    FIXED,
-    ITEMS32,
-    ITEMS_COMPACT,
     NEXT,
     NULLABLE,
     NUMBER,
-    TAG_END,
-    TAGS,
     Instruction,
 )
 from dissector.protocol.schema import Field, split_tagged
@@ -41,32 +42,33 @@ def roles(key: int, version: int, kind: Kind) -> list[int]:
 
 
 def test_a_program() -> None:
-    # Key, version and correlation id at once; client id; transactional id; acks and timeout.
     assert steps(0, 3, "request") == [
-        (BYTES16, 0, 8, CLIENT_ID),
-        (BYTES16, 6, 0, NO_FACT),
-        (ARRAY32, 8, 6, NO_FACT),
+        (NUMBER, 2, 1, NO_FACT),
+        (NUMBER, 2, 1, NO_FACT),
+        (NUMBER, 4, 1, NO_FACT),
+        (BYTES16, 0, 0, CLIENT_ID),
+        (BYTES16, 0, 0, NO_FACT),
+        (NUMBER, 2, 1, NO_FACT),
+        (NUMBER, 4, 1, NO_FACT),
+        (ARRAY32, 14, 6, NO_FACT),
         (BYTES16, 0, 0, TOPIC),
-        (ARRAY32, 7, 8, NO_FACT),
-        (BYTES32, 0, 4, RECORDS),
+        (ARRAY32, 13, 8, NO_FACT),
+        (NUMBER, 4, 1, NO_FACT),
+        (BYTES32, 0, 0, RECORDS),
         (NEXT, 0, 0, 0),
         (NEXT, 0, 0, 0),
         (END, 0, 0, 0),
     ]
 
 
-def test_neighbours_are_passed_over() -> None:
-    # Of a partition of Produce: the index in front of the error, the offset behind it.
-    assert (FIXED, 14, 4, ERROR) in steps(0, 1, "response")
-    # Of one of Metadata: error, index and leader; the replicas.
-    assert (FIXED, 10, 0, ERROR) in steps(3, 1, "response")
-    # Of one of UpdateMetadata: the replicas in step, and a number behind them.
-    assert (ITEMS32, 4, 4, NO_FACT) in steps(6, 1, "request")
-
-
-def test_plain_items_are_passed_over_at_once() -> None:
-    assert (ITEMS32, 4, 0, NO_FACT) in steps(3, 1, "response")
-    assert (ITEMS_COMPACT, 4, 0, NO_FACT) in steps(3, 12, "response")
+def test_the_items_of_an_array_have_roles_not_the_array() -> None:
+    """Topics of Metadata requests before v4."""
+    assert steps(3, 0, "request")[-4:] == [
+        (ARRAY32, 7, 2, NO_FACT),
+        (BYTES16, 0, 0, TOPIC),
+        (NEXT, 0, 0, 0),
+        (END, 0, 0, 0),
+    ]
 
 
 @pytest.mark.parametrize(
@@ -85,20 +87,17 @@ def test_roles(key: int, version: int, kind: Kind, expected: list[int]) -> None:
     assert roles(key, version, kind) == expected
 
 
-def test_nothing_is_passed_over_up_to_where_a_step_leads() -> None:
-    """No program has a jump into the middle of what was put together."""
+def test_only_fields_with_content_have_roles() -> None:
     table = FactProgramTable()
     for found in all_apis():
         for kind in KINDS:
             for version in found.schema(kind).versions:
                 table.start(found.key, version, kind)
-    behind = {step[1] for step in table.code if step[0] in (ARRAY32, NULLABLE)}
-    assert all(table.code[at - 1][0] in (NEXT, TAGS, TAG_END) for at in behind)
-    assert all(step[0] != NUMBER for step in table.code)
-    assert {step[3] for step in table.code if step[0] <= BYTES_COMPACT} == {
-        *(NO_FACT, ERROR, TOPIC, TOPIC_ID, PAIR_NAME, PAIR_ID),
-        *(CLIENT_ID, RECORDS, RECORDS_CUT),
-    }
+    assert {step[3] for step in table.code if step[0] <= BYTES_COMPACT} == set(range(ROLES))
+    arrays_and_structs = [step for step in table.code if step[0] in (ARRAY32, NULLABLE)]
+    assert {step[3] for step in arrays_and_structs} == {NO_FACT}
+    errors = [step for step in table.code if step[0] == NUMBER and step[3] == ERROR]
+    assert {step[:3] for step in errors} == {(NUMBER, 2, True)}
 
 
 def test_keys_and_versions_fit_the_table_of_the_loop() -> None:

@@ -78,8 +78,8 @@ def test_what_is_counted_compiled_is_what_is_counted_as_python() -> None:
     assert {key: counts for key, *counts in rows.tolist()} == expected
     compiled = np.zeros((1 << 14, connection_keys.COUNTS), np.int64)
     state = np.zeros(1, np.int64)
-    columns = connection_keys._endpoint_columns(some)
-    at = connection_keys._count(*columns, compiled, SECRET, 0, 0, state)
+    endpoints = connection_keys._endpoint_columns(some)
+    at = connection_keys._count(endpoints, compiled, SECRET, 0, 0, state)
     assert (at, state[0]) == (5000, len(rows))
     found = compiled[compiled[:, KEY] != 0]
     assert sorted(found.tolist()) == rows.tolist()

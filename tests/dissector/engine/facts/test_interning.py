@@ -12,6 +12,7 @@ from dissector.engine.facts.interning import (
     FULL,
     TOO_MANY_COLLISIONS,
     USED,
+    InternIndex,
     InternTable,
     hash_bytes,
     hash_integers,
@@ -23,12 +24,12 @@ def number(table: InternTable, content: bytes | list[int], kind: int = 0) -> int
     """Return the entry of some content, in Python."""
     pool = table.pool.data
     values = np.array(list(content), table.pool.dtype).data
-    slots, entries, used = table.slots.data, table.entries.data, table.used.data
+    index = InternIndex(table.slots.data, table.entries.data, table.used.data)
     if table.pool.dtype == np.uint8:
         key = hash_bytes(values, 0, len(content), kind)
     else:
         key = hash_integers(values, len(content), kind)
-    return intern(values, 0, len(content), kind, key, slots, entries, pool, used)
+    return intern(values, 0, len(content), kind, key, index, pool)
 
 
 def entry(table: InternTable, content: bytes | list[int], kind: int = 0) -> int:

@@ -13,6 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from dissector.engine.tape import tape, tape_interpreter
+from dissector.engine.tape.tape_arrays import DEPTH
 from dissector.protocol.api import Api
 from dissector.protocol.messages import Message, decode_request, decode_response
 from dissector.protocol.program import UNKNOWN_TAG, FieldRef, ProgramTable, programs
@@ -263,6 +264,6 @@ def test_declarations_are_no_deeper_than_the_stack() -> None:
     for place in table.field_refs:
         if place is not None:
             deepest = max(deepest, place.path.count(".") + 1)
-    assert 2 * deepest < tape.DEPTH
+    assert 2 * deepest < DEPTH
     assert isinstance(table.field_refs[1], FieldRef)
     assert table.field_refs[UNKNOWN_TAG] is None

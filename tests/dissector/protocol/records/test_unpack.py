@@ -1,23 +1,29 @@
-"""Payloads decompressed in one call."""
+"""Payloads decompressed in one call: the same output as chunk by chunk."""
 
 from __future__ import annotations
 
+import lz4.frame
 import pytest
+import snappy
 import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dissector.protocol.records import compression
 from dissector.protocol.records.compression import CODEC_IDS, compress, decompress
 from dissector.protocol.records.limits import Budget, Limits
-from dissector.protocol.records.unpack import INVALID, NO_ROOM, InlineDecompressor
+from dissector.protocol.records.unpack import unpack
 
-ROOM = memoryview(bytearray(9 << 20))
+GZIP, SNAPPY, LZ4, ZSTD = 1, 2, 3, 4
+ALLOWED = 9 << 20
 
 
-def unpack(unpacker: InlineDecompressor, number: int, data: bytes, budget: Budget) -> bytes | int:
-    """Return the output, or why there is none."""
-    end = unpacker.decompress_into(number, memoryview(data), budget, ROOM, 5)
-    return end if end < 0 else bytes(ROOM[5:end])
+def by_chunks(number: int, payload: bytes, budget: Budget) -> bytes | None:
+    """Return what the reader in chunks gives; None for a problem."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(compression, "unpack", lambda *arguments: None)
+        out, problem, _ = decompress(number, payload, budget)
+    return None if problem else out
 
 
 TEXT = st.binary(max_size=60).flatmap(lambda piece: st.integers(0, 90).map(lambda n: piece * n))
@@ -36,48 +42,68 @@ def payloads(draw: st.DrawFn) -> tuple[int, bytes]:
 
 
 @given(st.lists(payloads(), max_size=6), st.integers(1, 3000))
-def test_it_is_what_decompress_gives(these: list[tuple[int, bytes]], most: int) -> None:
-    limits = Limits(max_decompressed_bytes=most, free_bytes=most)
-    unpacker = InlineDecompressor()
+def test_the_same_as_chunk_by_chunk(these: list[tuple[int, bytes]], allowed: int) -> None:
+    limits = Limits(max_decompressed_bytes=allowed, free_bytes=allowed)
     for number, data in these:
+        expected = by_chunks(number, data, Budget(limits))
+        assert unpack(number, memoryview(data), allowed) in (expected, None)
         ours, theirs = Budget(limits), Budget(limits)
-        out = unpack(unpacker, number, data, ours)
-        expected = decompress(number, data, theirs)
-        assert out == (INVALID if expected.problem else expected.data)
+        out, problem, _ = decompress(number, data, ours)
+        assert (None if problem else out) == by_chunks(number, data, theirs)
         assert ours.output_bytes == theirs.output_bytes
 
 
 @pytest.mark.parametrize("codec", ["gzip", "snappy", "lz4", "zstd"])
 def test_large_and_very_small(codec: str) -> None:
     number = CODEC_IDS[codec]
-    for content in (b"", b"a", bytes(8 << 20), bytes(range(256)) * 4096):
-        payload = compress(number, content)
-        assert unpack(InlineDecompressor(), number, payload, Budget(Limits())) == content
-    payload = compress(number, bytes(9 << 20))
-    assert unpack(InlineDecompressor(), number, payload, Budget(Limits())) == NO_ROOM
+    for content in (b"a", bytes(30 << 10), bytes(range(256)) * 100, bytes(8 << 20)):
+        payload = memoryview(compress(number, content))
+        is_one_block = codec != "snappy" or len(content) < 1 << 15
+        assert unpack(number, payload, ALLOWED) == (content if is_one_block else None)
+        assert unpack(number, payload, len(content)) == (content if is_one_block else None)
+        assert unpack(number, payload, len(content) - 1) is None
+        assert unpack(number, memoryview(bytes(payload) * 2), ALLOWED) is None
+        assert unpack(number, payload[:-1], ALLOWED) is None
+    assert unpack(number, memoryview(b""), ALLOWED) is None
+
+
+@pytest.mark.parametrize(
+    ("codec", "payload"),
+    [
+        ("snappy", snappy.compress(b"abc" * 900)),
+        ("lz4", lz4.frame.compress(b"abc" * 900)),
+        ("lz4", lz4.frame.compress(b"abc" * 900, content_checksum=True, block_checksum=True)),
+        ("zstd", zstandard.ZstdCompressor(write_checksum=True).compress(b"abc" * 900)),
+    ],
+)
+def test_what_other_writers_write(codec: str, payload: bytes) -> None:
+    assert unpack(CODEC_IDS[codec], memoryview(payload), ALLOWED) == b"abc" * 900
 
 
 def test_bombs_are_stopped_at_the_limit() -> None:
     bomb = zstandard.ZstdCompressor(write_content_size=False).compress(bytes(50 << 20))
-    assert unpack(InlineDecompressor(), 4, bomb, Budget(Limits())) == INVALID
+    assert unpack(ZSTD, memoryview(bomb), ALLOWED) is None
     declared = zstandard.ZstdCompressor().compress(bytes(50 << 20))
-    assert unpack(InlineDecompressor(), 4, declared, Budget(Limits())) == INVALID
+    assert unpack(ZSTD, memoryview(declared), ALLOWED) is None
+    for number in (GZIP, SNAPPY, LZ4):
+        assert unpack(number, memoryview(compress(number, bytes(50 << 20))), ALLOWED) is None
 
 
 def test_declared_sizes_and_windows_are_not_believed() -> None:
     payload = bytearray(zstandard.ZstdCompressor(write_content_size=False).compress(b"a" * 100))
     payload[5] = 31 << 3  # a window of 2 GiB
-    assert unpack(InlineDecompressor(), 4, bytes(payload), Budget(Limits())) == INVALID
-    assert decompress(4, bytes(payload)).problem
+    assert unpack(ZSTD, memoryview(payload), ALLOWED) is None
+    assert decompress(ZSTD, bytes(payload)).problem
+    block = b"\xff\xff\x7f" + b"x" * 1000
+    assert unpack(SNAPPY, memoryview(block), ALLOWED) is None
 
 
 @given(st.integers(0, 10**9), st.integers(1, 255), st.booleans())
 def test_lz4_frames_of_many_blocks_are_right_to_the_last(at: int, flip: int, cut: bool) -> None:
     """Wherever they are damaged or end."""
-    whole = compress(3, b"".join(b"%d" % number for number in range(40_000)))
+    whole = compress(LZ4, b"".join(b"%d" % number for number in range(40_000)))
     damaged = bytearray(whole)
     damaged[at % len(whole)] ^= flip
     payload = whole[: at % len(whole)] if cut else bytes(damaged)
-    expected = decompress(3, payload, Budget(Limits()))
-    out = unpack(InlineDecompressor(), 3, payload, Budget(Limits()))
-    assert out == (INVALID if expected.problem else expected.data)
+    expected = by_chunks(LZ4, payload, Budget(Limits()))
+    assert unpack(LZ4, memoryview(payload), 512 << 20) == expected
