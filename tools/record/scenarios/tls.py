@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import ssl
 import subprocess
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from kafka import KafkaProducer
 
 from tests.broker.artifacts import cache_folder
-from tests.broker.settings import PASSWORD, STORE_PASSWORD, USER
+from tests.broker.settings import PASSWORD, STORE_PASSWORD, USER, Shape
 from tools.record.java import tool
 from tools.record.scenario import PATIENCE_S, Stage, scenario
 from tools.record.scenarios.errors import SECURE_4
 from tools.record.scenarios.kafka_python import send
 from tools.record.scenarios.other_languages import play_go, play_node
+
+ONE_CONTEXT = Shape("4.x", sasl=True, tls=True, properties=(("num.network.threads", "1"),))
+"""Each network thread of a broker resumes only sessions of its own."""
 
 AGENT = "extract-tls-secrets-4.0.0.jar"
 _ENCRYPTED = str(Path(__file__).parents[1] / "programs" / "Encrypted.java")
@@ -153,6 +157,12 @@ class ResumingSocket(ssl.SSLSocket):
         self.context.last_session = self.session  # type: ignore[attr-defined]
         return data
 
+    def close(self) -> None:
+        """Say goodbye: otherwise the broker forgets the session id."""
+        with suppress(OSError, ValueError):
+            self.unwrap()
+        super().close()
+
 
 class ResumingContext(ssl.SSLContext):
     """Resumes the session of its last connection."""
@@ -169,7 +179,7 @@ class ResumingContext(ssl.SSLContext):
     "kafka4-kafka-python-resumption",
     "Resumption, with key logs: in TLS 1.3, in TLS 1.2 by ticket and by session id",
     client="kafka-python",
-    cluster=SECURE_4,
+    cluster=ONE_CONTEXT,
     form="gz",
 )
 def kafka_python_resumption(stage: Stage) -> None:
