@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from os import PathLike
 from pathlib import Path
 
 from conform.judge import Judge
@@ -24,6 +25,7 @@ def conform(
     select: str | Iterable[str] = (),
     ignore: str | Iterable[str] = (),
     ports: Iterable[int] = (),
+    keylogs: Iterable[str | Path] = (),
     baseline: str | Path | None = None,
     fail_on: Severity | str = Severity.ERROR,
     require_judged: int = 1,
@@ -44,6 +46,7 @@ def conform(
         select: Ids of rules (`B01`) or letters of families (`F`), also with commas; empty: all.
         ignore: Likewise, the rules to omit; the id of a rule takes precedence over its family.
         ports: Treat connections on these ports as Kafka, and ignore all others.
+        keylogs: Files with the secrets of TLS connections (NSS key log, RFC 9850).
         baseline: A file of known findings, which do not fail; `--write-baseline` writes one.
         fail_on: The mildest severity that fails: `error`, `warning` or `note`.
         require_judged: The least number of judged rules for the verdict to pass.
@@ -58,7 +61,7 @@ def conform(
     rules = select_rules_by_name(select, ignore)
     baseline_lines = None if baseline is None else read_baseline(Path(baseline))
     severity = _severity(fail_on)
-    capture = _capture(captures, ports)
+    capture = _capture(captures, ports, keylogs)
     with using(capture.options.schemas):
         verdict = judge_windows(rules, capture, capture.windows())
     verdict.fail_on, verdict.require_judged = severity, require_judged
@@ -96,18 +99,23 @@ def judge_windows(
     return judge.finish()
 
 
-def _capture(captures: tuple[str | Path | Capture, ...], ports: Iterable[int]) -> Capture:
+def _capture(
+    captures: tuple[str | Path | Capture, ...],
+    ports: Iterable[int],
+    keylogs: Iterable[str | Path],
+) -> Capture:
     if not captures:
         raise UsageError("conform needs a capture: the name of a file, or a Capture")
     paths = [each for each in captures if not isinstance(each, Capture)]
     if len(paths) == len(captures):
-        return open_capture(*paths, ports=ports)
+        return open_capture(*paths, ports=ports, keylogs=keylogs)
     first = captures[0]
     if len(captures) > 1 or not isinstance(first, Capture):
         raise UsageError("conform expects one Capture, or names of files; open_capture joins files")
-    if not isinstance(ports, str | int) and not list(ports):
-        return first
-    raise UsageError("a Capture has its own ports: open_capture(..., ports=[...])")
+    for name, values in (("ports", ports), ("keylogs", keylogs)):
+        if isinstance(values, str | int | PathLike) or list(values):
+            raise UsageError(f"a Capture has its own {name}: open_capture(..., {name}=[...])")
+    return first
 
 
 def _severity(name: str) -> Severity:

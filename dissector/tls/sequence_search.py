@@ -7,7 +7,6 @@ The additional data of such a record is its header: the sequence number is in th
 from __future__ import annotations
 
 from collections.abc import Iterator
-from struct import iter_unpack
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +14,7 @@ from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 Bytes = npt.NDArray[np.uint8]
+Words = npt.NDArray[np.uint32]
 
 _GCM_TAG_BYTES = 16
 _FIRST_COUNTER = (1).to_bytes(4, "big")
@@ -25,8 +25,10 @@ What the plaintext of a record may end with: padding, or the content type of an 
 message or data.
 """
 
-_CHUNK = 1 << 16
-"""How many sequence numbers are tried at once."""
+_CHUNK = 1 << 12
+"""How many sequence numbers are tried at once: what is computed of them fits into the cache."""
+
+_SIGMA = np.frombuffer(b"expand 32-byte k", "<u4")
 
 _MOST = 1 << 64
 
@@ -103,15 +105,45 @@ class LastByte:
 
     def _chacha20(self, nonces: Bytes) -> Bytes:
         """Return a byte of the key stream of ChaCha20 for each nonce (RFC 8439 section 2.3)."""
-        blocks = np.empty((len(nonces), 16), np.uint8)
-        blocks[:, :4] = np.frombuffer(self._counter.to_bytes(4, "little"), np.uint8)
-        blocks[:, 4:] = nonces
-        rows = blocks.tobytes()
-        context = Cipher(algorithms.ChaCha20(self._key, rows[:16]), None).encryptor()
-        reset, update, zeros = context.reset_nonce, context.update, bytes(self._offset + 1)
-        # `reset` returns None: one expression for each nonce is the fastest way.
-        last = [update(zeros)[-1] for (row,) in iter_unpack("16s", rows) if not reset(row)]
-        return np.array(last, np.uint8)
+        words = np.empty((16, len(nonces)), np.uint32)
+        words[:4] = _SIGMA[:, np.newaxis]
+        words[4:12] = np.frombuffer(self._key, "<u4")[:, np.newaxis]
+        words[12] = self._counter
+        words[13:] = nonces.view("<u4").T
+        word, byte = divmod(self._offset, 4)
+        last: Bytes = (_chacha20_word(words, word) >> np.uint32(8 * byte)).astype(np.uint8)
+        return last
+
+
+def _chacha20_word(words: Words, chosen: int) -> Words:
+    """
+    Return one word of ChaCha20 blocks, of many at once.
+
+    A call of `cryptography` for each block takes eight times as long. What this finds only selects
+    the sequence numbers with which `cryptography` opens the record.
+
+    Args:
+        words: The 16 words of each block's initial state, as rows.
+        chosen: Which word.
+    """
+    a, b, c, d = words.reshape(4, 4, -1).copy()
+    spare = np.empty_like(a)
+    for half in range(20):
+        for target, source, changed, bits in (
+            (a, b, d, 16),
+            (c, d, b, 12),
+            (a, b, d, 8),
+            (c, d, b, 7),
+        ):
+            target += source
+            changed ^= target
+            np.left_shift(changed, bits, out=spare)
+            changed >>= 32 - bits
+            changed |= spare
+        turn = 1 if half % 2 == 0 else -1
+        b, c, d = np.roll(b, -turn, 0), np.roll(c, 2, 0), np.roll(d, turn, 0)
+    mixed: Words = (a, b, c, d)[chosen // 4][chosen % 4] + words[chosen]
+    return mixed
 
 
 def _xor(left: bytes, right: bytes) -> bytes:

@@ -17,6 +17,7 @@ MOCK = CAPTURES / "librdkafka-acks.pcap"
 """Recorded at the mock cluster, which breaks rules."""
 GOOD = CAPTURES / "kafka4-java-clients.pcap"
 TLS = CAPTURES / "kafka4-aiokafka-tls.pcap"
+KEYLOG = TLS.with_suffix(".keylog")
 
 
 def _counts(verdict: Verdict) -> list[tuple[str, int]]:
@@ -36,6 +37,13 @@ def test_it_finds_what_the_command_finds(capsys: pytest.CaptureFixture[str]) -> 
     assert {(finding.rule.id, finding.packet) for finding in found} == packets
     main(["conform", str(MOCK)])
     assert capsys.readouterr().out.splitlines()[-1] == f"{MOCK}: {verdict}"
+
+
+def test_it_reads_tls_with_a_key_log() -> None:
+    assert not conform(TLS).passed
+    verdict = conform(TLS, keylogs=[KEYLOG])
+    assert verdict.passed
+    assert verdict.rules_judged == conform(open_capture(TLS, keylogs=[KEYLOG])).rules_judged > 20
 
 
 def test_findings_say_where() -> None:
@@ -104,6 +112,8 @@ def test_damage_of_the_file_is_a_problem(tmp_path: Path) -> None:
         ((GOOD,), {"fail_on": "bad"}, "fail_on takes error, warning, note, not 'bad'"),
         ((GOOD,), {"baseline": GOOD / "none"}, "none: "),
         ((open_capture(GOOD),), {"ports": [9092]}, "a Capture has its own ports"),
+        ((open_capture(GOOD),), {"keylogs": ["a"]}, "a Capture has its own keylogs"),
+        ((TLS,), {"keylogs": KEYLOG}, "keylogs takes several names"),
         ((open_capture(GOOD), GOOD), {}, "conform expects one Capture"),
         (([GOOD],), {}, "give \\*names"),
     ],

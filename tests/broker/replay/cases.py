@@ -144,6 +144,9 @@ DECRYPTED = (
     Case("kafka4-java-tls13", parts=(Part(secure=encrypted),)),
     Case("kafka4-aiokafka-tls", parts=(Part(secure=encrypted),)),
     Case("kafka4-franz-go-tls12"),
+    Case("kafka4-sarama-tls"),
+    Case("kafka4-kafkajs-tls"),
+    Case("kafka4-kafka-python-resumption"),
     Case("kafka4-kafka-python-tls", leaves_out=LOGS_IN),
 )
 """Recorded over TLS with a key log."""

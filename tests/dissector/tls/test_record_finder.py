@@ -1,11 +1,14 @@
 from __future__ import annotations
 
 import random
+import struct
 from pathlib import Path
 
 import pytest
+from cryptography.hazmat.primitives.ciphers.aead import AESCCM, ChaCha20Poly1305
 
 from dissector.tls.key_log import KeyLog
+from dissector.tls.sequence_search import LastByte
 from dissector.tls.tls_connection import TlsConnection
 from dissector.tls.tls_summary import Plaintext, Reason
 from tests.dissector.tls.endpoints import CLIENT, SERVER, Flight, Party, content, decrypt
@@ -160,6 +163,22 @@ def test_a_connection_entered_in_its_middle(suite: int) -> None:
     summary = connection.summary()
     assert (summary.version, summary.reason) == ("TLS 1.3", None)
     assert [each.length for each in out if each.data is None] == [None, None]
+
+
+@pytest.mark.parametrize("is_chacha20", [True, False])
+@pytest.mark.parametrize("size", [1, 15, 63, 64, 65, 200, 4097])
+def test_the_right_number_is_always_a_candidate(is_chacha20: bool, size: int) -> None:
+    source = random.Random(size)
+    key, iv = source.randbytes(32), source.randbytes(12)
+    aead = ChaCha20Poly1305(key) if is_chacha20 else AESCCM(key)
+    first, sequence = (1 << 32) - 3000, (1 << 32) + 2999
+    nonce = (int.from_bytes(iv, "big") ^ sequence).to_bytes(12, "big")
+    inner = source.randbytes(size) + b"\x17"
+    body = aead.encrypt(nonce, inner, struct.pack(">BHH", 23, 0x0303, size + 17))
+    found = list(LastByte(key, iv, body, 16, is_chacha20).candidates(first, 6000))
+    assert found == sorted(found)
+    assert sequence in found
+    assert len(found) < 6000 / 64 * 2
 
 
 def test_lines_of_other_connections_do_not_open_it() -> None:

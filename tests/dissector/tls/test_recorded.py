@@ -113,6 +113,18 @@ def test_what_the_captures_show() -> None:
     assert max(each.key_updates for each in shown) > 4
 
 
+def test_resumed_connections_are_decrypted() -> None:
+    name = "kafka4-kafka-python-resumption"
+    keys = keys_of(name)
+    shown = [plain(keys, chunks) for chunks in connections(name).values()]
+    assert [(each.version, each.resumed) for _, each in shown] == [
+        (version, resumed)
+        for version in ("TLS 1.3", "TLS 1.2", "TLS 1.2")
+        for resumed in (False, True)
+    ]
+    assert all(client and broker for (client, broker), _ in shown)
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_lost_chunks_cost_little_else(name: str) -> None:
     source = random.Random(name)
@@ -130,7 +142,9 @@ def test_lost_chunks_cost_little_else(name: str) -> None:
 
 
 @pytest.mark.skipif(shutil.which("tshark") is None, reason="needs tshark")
-@pytest.mark.parametrize("name", ["kafka4-java-tls13", "kafka4-kafka-python-tls"])
+@pytest.mark.parametrize(
+    "name", ["kafka4-java-tls13", "kafka4-kafka-python-tls", "kafka4-kafka-python-resumption"]
+)
 def test_tshark_decrypts_the_same(name: str) -> None:
     keys, found = keys_of(name), connections(name)
     expected = tshark(name, len(found))

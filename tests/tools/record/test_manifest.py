@@ -30,4 +30,4 @@ def test_every_capture_has_its_scenario_and_every_file_its_entry() -> None:
 def test_captures_stay_small(limit_bytes: int) -> None:
     sizes = {path.name: path.stat().st_size for path in CAPTURES.iterdir()}
     assert {name for name, size in sizes.items() if size > limit_bytes} == set()
-    assert sum(sizes.values()) < 8_000_000
+    assert sum(sizes.values()) < 8_100_000  # TLS does not compress

@@ -1,8 +1,10 @@
-// kafkajs: producers, a group, a transaction, admin calls.
+// kafkajs: producers, a group, a transaction, admin calls; over TLS, with the certificate named: a producer.
+const { readFileSync } = require('fs');
 const { Kafka, CompressionTypes, logLevel } = require('kafkajs');
 
-const [bootstrap, topic] = process.argv.slice(2);
-const kafka = new Kafka({ clientId: 'kafkajs', brokers: bootstrap.split(','), logLevel: logLevel.NOTHING });
+const [bootstrap, topic, certificate] = process.argv.slice(2);
+const ssl = certificate ? { ca: [readFileSync(certificate)] } : undefined;
+const kafka = new Kafka({ clientId: 'kafkajs', brokers: bootstrap.split(','), ssl, logLevel: logLevel.NOTHING });
 
 async function produce() {
   const producer = kafka.producer();
@@ -75,7 +77,7 @@ async function administer() {
   await admin.disconnect();
 }
 
-produce().then(consume).then(transaction).then(administer).catch((error) => {
+(certificate ? produce() : produce().then(consume).then(transaction).then(administer)).catch((error) => {
   console.error(error);
   process.exit(1);
 });

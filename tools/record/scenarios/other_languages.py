@@ -46,9 +46,14 @@ def _fetch(command: list[str]) -> None:
 @scenario("kafka4-kafkajs", f"kafkajs: {_SHOWS}", client="kafkajs", cluster=KAFKA_4)
 @scenario("kafka39-kafkajs", f"kafkajs: {_SHOWS}", client="kafkajs", cluster=KAFKA_39)
 def kafkajs(stage: Stage) -> None:
+    play_node([], stage.bootstrap, stage.topic())
+
+
+def play_node(options: list[str], *arguments: str) -> None:
+    """Run the program of kafkajs with these options of Node."""
     modules = str(_installed() / "node_modules")
     program = str(_PROGRAMS / "kafkajs.js")
-    _run(["node", program, stage.bootstrap, stage.topic()], NODE_PATH=modules)
+    _run(["node", *options, program, *arguments], NODE_PATH=modules)
 
 
 def _installed() -> Path:

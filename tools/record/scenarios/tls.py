@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import ssl
 import subprocess
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 from kafka import KafkaProducer
 
 from tests.broker.artifacts import cache_folder
-from tests.broker.settings import PASSWORD, STORE_PASSWORD, USER
+from tests.broker.settings import PASSWORD, STORE_PASSWORD, USER, Shape
 from tools.record.java import tool
 from tools.record.scenario import PATIENCE_S, Stage, scenario
 from tools.record.scenarios.errors import SECURE_4
 from tools.record.scenarios.kafka_python import send
-from tools.record.scenarios.other_languages import play_go
+from tools.record.scenarios.other_languages import play_go, play_node
+
+ONE_CONTEXT = Shape("4.x", sasl=True, tls=True, properties=(("num.network.threads", "1"),))
+"""Each network thread of a broker resumes only sessions of its own."""
 
 AGENT = "extract-tls-secrets-4.0.0.jar"
 _ENCRYPTED = str(Path(__file__).parents[1] / "programs" / "Encrypted.java")
@@ -141,3 +146,82 @@ def kafka_python_tls(stage: Stage) -> None:
 def franz_go_tls12(stage: Stage) -> None:
     bootstrap, certificate = stage.cluster.bootstrap("SSL"), str(stage.cluster.certificate)
     play_go("franz", bootstrap, stage.topic(), certificate, str(key_log(stage)), "1.2")
+
+
+class ResumingSocket(ssl.SSLSocket):
+    """Hands its session to the next connection of its context."""
+
+    def recv(self, *arguments: Any) -> bytes:
+        """Receive data; tickets of TLS 1.3 come before it."""
+        data = super().recv(*arguments)
+        self.context.last_session = self.session  # type: ignore[attr-defined]
+        return data
+
+    def close(self) -> None:
+        """Say goodbye: otherwise the broker forgets the session id."""
+        with suppress(OSError, ValueError):
+            self.unwrap()
+        super().close()
+
+
+class ResumingContext(ssl.SSLContext):
+    """Resumes the session of its last connection."""
+
+    sslsocket_class = ResumingSocket
+    last_session: ssl.SSLSession | None = None
+
+    def wrap_socket(self, *arguments: Any, **options: Any) -> ssl.SSLSocket:
+        """Wrap a socket, as the clients do."""
+        return super().wrap_socket(*arguments, **options, session=self.last_session)
+
+
+@scenario(
+    "kafka4-kafka-python-resumption",
+    "Resumption, with key logs: in TLS 1.3, in TLS 1.2 by ticket and by session id",
+    client="kafka-python",
+    cluster=ONE_CONTEXT,
+    form="gz",
+)
+def kafka_python_resumption(stage: Stage) -> None:
+    for name, version, without in (
+        ("tls13", ssl.TLSVersion.TLSv1_3, 0),
+        ("ticket", ssl.TLSVersion.TLSv1_2, 0),
+        ("id", ssl.TLSVersion.TLSv1_2, ssl.OP_NO_TICKET),
+    ):
+        context = ResumingContext(ssl.PROTOCOL_TLS_CLIENT)
+        context.load_verify_locations(stage.cluster.certificate)
+        context.keylog_filename = str(key_log(stage))
+        context.minimum_version = context.maximum_version = version
+        context.options |= without
+        sender = KafkaProducer(
+            bootstrap_servers=stage.cluster.bootstrap("SSL").split(","),
+            security_protocol="SSL",
+            ssl_context=context,
+            client_id=f"kp-{name}",
+        )
+        send(stage, sender, records=2)
+        sender.close(PATIENCE_S)
+
+
+@scenario(
+    "kafka4-sarama-tls",
+    "sarama over TLS 1.3 with its key log: two producers",
+    client="sarama",
+    cluster=SECURE_4,
+    form="gz",
+)
+def sarama_tls(stage: Stage) -> None:
+    bootstrap, certificate = stage.cluster.bootstrap("SSL"), str(stage.cluster.certificate)
+    play_go("sarama", bootstrap, stage.topic(), certificate, str(key_log(stage)))
+
+
+@scenario(
+    "kafka4-kafkajs-tls",
+    "kafkajs over TLS 1.3 with the key log of Node",
+    client="kafkajs",
+    cluster=SECURE_4,
+    form="gz",
+)
+def kafkajs_tls(stage: Stage) -> None:
+    bootstrap, certificate = stage.cluster.bootstrap("SSL"), str(stage.cluster.certificate)
+    play_node([f"--tls-keylog={key_log(stage)}"], bootstrap, stage.topic(), certificate)

@@ -1,8 +1,11 @@
 // sarama: a synchronous and an idempotent producer, a transaction, a group of two, the ends of partitions.
+// Over TLS: two producers.
 package main
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"fmt"
 	"log"
 	"os"
@@ -21,10 +24,31 @@ func check(err error) {
 	}
 }
 
+// encryption is nil without the arguments for TLS: certificate and key log.
+var encryption = tlsConfig()
+
+func tlsConfig() *tls.Config {
+	if len(os.Args) <= 4 {
+		return nil
+	}
+	certificate, err := os.ReadFile(os.Args[3])
+	check(err)
+	keyLog, err := os.OpenFile(os.Args[4], os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	check(err)
+	trusted := x509.NewCertPool()
+	trusted.AppendCertsFromPEM(certificate)
+	return &tls.Config{
+		RootCAs: trusted, KeyLogWriter: keyLog, ClientSessionCache: tls.NewLRUClientSessionCache(8),
+	}
+}
+
 func config(name string) *sarama.Config {
 	made := sarama.NewConfig()
 	made.ClientID = name
 	made.Version = sarama.V3_6_0_0
+	if encryption != nil {
+		made.Net.TLS.Enable, made.Net.TLS.Config = true, encryption
+	}
 	made.Producer.Return.Successes = true
 	made.Producer.RequiredAcks = sarama.WaitForAll
 	made.Consumer.Offsets.Initial = sarama.OffsetOldest
@@ -78,6 +102,11 @@ func produce(brokers []string, topic string, name string, options *sarama.Config
 
 func main() {
 	brokers, topic := strings.Split(os.Args[1], ","), os.Args[2]
+	if encryption != nil {
+		produce(brokers, topic, "first", config("sarama-first"))
+		produce(brokers, topic, "second", config("sarama-second"))
+		return
+	}
 	admin, err := sarama.NewClusterAdmin(brokers, config("sarama-admin"))
 	check(err)
 	check(admin.CreateTopic(topic, &sarama.TopicDetail{NumPartitions: partitions, ReplicationFactor: 1}, false))

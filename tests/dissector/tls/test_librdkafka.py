@@ -1,0 +1,43 @@
+"""What librdkafka does with SSLKEYLOGFILE."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.dissector.tls.endpoints import Party
+
+PROGRAM = """
+import sys
+from confluent_kafka import Producer
+
+producer = Producer({
+    "bootstrap.servers": sys.argv[1],
+    "security.protocol": "SSL",
+    "enable.ssl.certificate.verification": False,
+})
+sys.stdin.read()
+"""
+
+
+def test_the_file_appears_and_stays_empty(tmp_path: Path) -> None:
+    keylog = tmp_path / "trap.keylog"
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        listener.settimeout(30)
+        address = f"127.0.0.1:{listener.getsockname()[1]}"
+        with subprocess.Popen(
+            [sys.executable, "-c", PROGRAM, address],
+            stdin=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            env={**os.environ, "SSLKEYLOGFILE": str(keylog)},
+        ) as program:
+            accepted, _ = listener.accept()
+            accepted.settimeout(30)
+            with Party(tmp_path).server.wrap_socket(accepted, server_side=True) as connection:
+                assert connection.version() == "TLSv1.3"
+                assert connection.read(4)  # a request of Kafka
+            program.communicate()
+    assert keylog.read_bytes() == b""
