@@ -130,7 +130,7 @@ def accused(verdict: Verdict) -> set[str]:
 
 
 def key_of(finding: Finding) -> str:
-    """Return what tells a finding from others, without the software, which may not be known."""
+    """Return the key of a finding, without the software, which may not be known."""
     return finding_key(finding.rule, finding.side, "", finding.api, finding.path, finding.found)
 
 
@@ -157,7 +157,7 @@ def spoken_in(path: Path) -> tuple[Spoken, ...]:
 
 
 def with_odd_fields(path: Path, random: Random) -> bytes:
-    """Return a capture in which the same is said, but for some fields that have odd values."""
+    """Return the capture with unusual values in some fields."""
     spoken = spoken_in(path)
     odd = set(random.sample(range(len(spoken)), min(len(spoken), random.choice((1, 5, 40)))))
     wire = packets.Wire()

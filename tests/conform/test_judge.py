@@ -25,14 +25,14 @@ METADATA, API_VERSIONS = 3, 18
 
 def _out_of_order(*, syn: bool = True, software: str = "shop") -> Scene:
     scene = Scene()
-    talk = scene.talk(syn=syn)
-    talk.asks(
+    connection = scene.connect(syn=syn)
+    connection.request(
         API_VERSIONS, 3, 0, client_software_name=software, client_software_version="1.2"
-    ).tells(API_VERSIONS, 3, 0, api_keys=[{"api_key": k, "max_version": 13} for k in (3, 18)])
+    ).response(API_VERSIONS, 3, 0, api_keys=[{"api_key": k, "max_version": 13} for k in (3, 18)])
     for number in (1, 2, 3):
-        talk.asks(METADATA, 9, number, topics=None)
+        connection.request(METADATA, 9, number, topics=None)
     for number in (2, 3, 1):
-        talk.tells(METADATA, 9, number)
+        connection.response(METADATA, 9, number)
     return scene
 
 
@@ -74,10 +74,10 @@ def test_a_packet_is_cut() -> None:
 
 def test_connections_do_not_mix() -> None:
     scene = Scene()
-    first, second = scene.talk(), scene.talk()
-    first.asks(METADATA, 9, 1, topics=None)
-    second.asks(METADATA, 9, 1, topics=None).tells(METADATA, 9, 1)
-    first.tells(METADATA, 9, 1)
+    first, second = scene.connect(), scene.connect()
+    first.request(METADATA, 9, 1, topics=None)
+    second.request(METADATA, 9, 1, topics=None).response(METADATA, 9, 1)
+    first.response(METADATA, 9, 1)
     assert broken(scene.judge()) == []
 
 
@@ -88,7 +88,7 @@ def test_what_is_not_selected_is_not_asked() -> None:
     assert not verdict.kinds
 
 
-def _told(path: Path, window_bytes: int) -> list[str]:
+def _findings(path: Path, window_bytes: int) -> list[str]:
     options = Options(window_bytes=window_bytes)
     verdict = Judge(capture_rules()).judge_capture(Capture([path], options))
     return [*text_lines(verdict, "it"), *_tallies(verdict)]
@@ -100,13 +100,13 @@ def _tallies(verdict: Verdict) -> list[str]:
 
 @pytest.mark.parametrize("name", ["demo.pcap", "librdkafka-acks.pcap", "kafka4-throttled.pcap"])
 def test_windows_make_no_difference(name: str) -> None:
-    assert _told(CAPTURES / name, 4096) == _told(CAPTURES / name, 1 << 28)
+    assert _findings(CAPTURES / name, 4096) == _findings(CAPTURES / name, 1 << 28)
 
 
 def test_what_a_talk_knew_is_forgotten_at_its_end() -> None:
     scene = Scene()
-    scene.talk().asks(METADATA, 9, 1, topics=None).tells(METADATA, 9, 1).fin()
-    scene.talk().asks(METADATA, 9, 1, topics=None).tells(METADATA, 9, 1)
+    scene.connect().request(METADATA, 9, 1, topics=None).response(METADATA, 9, 1).fin()
+    scene.connect().request(METADATA, 9, 1, topics=None).response(METADATA, 9, 1)
     judge = Judge(capture_rules())
     file = io.BytesIO(packets.pcap_file(scene.wire.packets))
     capture = Capture(["-"], Options(stdin=file))

@@ -1,4 +1,4 @@
-"""Which rules are asked."""
+"""Selection of rules."""
 
 from __future__ import annotations
 

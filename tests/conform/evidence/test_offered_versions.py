@@ -22,11 +22,11 @@ def _offers(*answers: list[dict[str, int]], error_code: int = 0) -> list[Offered
     def call(turn: Observation, say: Reporter) -> None:
         seen.append(offered_versions_of(turn))
 
-    talk = Scene().talk()
+    connection = Scene().connect()
     for number, keys in enumerate(answers):
-        talk.asks(API_VERSIONS, 2, number)
-        talk.tells(API_VERSIONS, 2, number, api_keys=keys, error_code=error_code)
-    talk.scene.judge([Rule("F99", "t", Severity.NOTE, "s", "a.", "e", "exchange", (), call)])
+        connection.request(API_VERSIONS, 2, number)
+        connection.response(API_VERSIONS, 2, number, api_keys=keys, error_code=error_code)
+    connection.scene.judge([Rule("F99", "t", Severity.NOTE, "s", "a.", "e", "exchange", (), call)])
     return seen
 
 

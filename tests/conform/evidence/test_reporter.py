@@ -22,8 +22,8 @@ def _finding(scene: Scene, call: object) -> Finding:
 
 
 def _metadata() -> Scene:
-    talk = Scene().talk().asks(METADATA, 9, 1, topics=[{"name": "orders"}])
-    return talk.tells(METADATA, 9, 1, cluster_id="abc").scene
+    connection = Scene().connect().request(METADATA, 9, 1, topics=[{"name": "orders"}])
+    return connection.response(METADATA, 9, 1, cluster_id="abc").scene
 
 
 def test_the_message_is_that_of_the_side() -> None:
@@ -66,8 +66,8 @@ def test_secrets_are_masked() -> None:
         found = f"the token is '{turn.request_body.auth_bytes.decode()}'"
         say.report_violation(Side.CLIENT, found, path="auth_bytes")
 
-    talk = Scene().talk().asks(AUTHENTICATE, 2, 1, auth_bytes=b"made-up secret")
-    verdict = _said(talk.tells(AUTHENTICATE, 2, 1).scene, call)
+    connection = Scene().connect().request(AUTHENTICATE, 2, 1, auth_bytes=b"made-up secret")
+    verdict = _said(connection.response(AUTHENTICATE, 2, 1).scene, call)
     (finding,) = findings(verdict)
     assert finding.found == "the token is ***"
     assert not any("made-up" in key for key in verdict.kinds)

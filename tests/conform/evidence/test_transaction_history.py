@@ -55,7 +55,7 @@ def test_what_is_lost_is_not_known() -> None:
     assert [open_one for open_one, _ in known(till)] == [None]
 
 
-def test_what_was_produced_is_told_by_partition() -> None:
+def test_produced_partitions_of_a_transaction() -> None:
     seen: list[dict[object, object]] = []
 
     def look(turn: Observation, say: Reporter) -> None:

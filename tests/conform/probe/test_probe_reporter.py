@@ -7,7 +7,7 @@ from conform.probe.raw_exchange import RawExchange, encode_request
 from conform.registry.rank import Severity
 from conform.registry.verdict import Verdict
 from tests.conform.probe.scripts import LIVE
-from tests.dissector.cli.plays import told
+from tests.dissector.cli.plays import response_frame
 
 RULE = LIVE["P12"]
 HEARTBEAT = 12
@@ -19,9 +19,9 @@ def _say() -> tuple[ProbeReporter, Verdict]:
 
 
 def _said(**values: int) -> RawExchange:
-    said = encode_request("Heartbeat", 3, {}, 7)
-    said.set_response(told(HEARTBEAT, 3, 7, **values)[4:])
-    return said
+    exchange = encode_request("Heartbeat", 3, {}, 7)
+    exchange.set_response(response_frame(HEARTBEAT, 3, 7, **values)[4:])
+    return exchange
 
 
 def test_an_error_that_is_wanted_keeps_the_rule() -> None:
@@ -48,21 +48,21 @@ def test_a_severity_of_its_own() -> None:
 
 def test_no_answer_breaks_the_rule() -> None:
     say, verdict = _say()
-    said = encode_request("Heartbeat", 3, {}, 7)
-    said.failure = "closed the connection"
-    assert not say.check_error(said, "error_code", "NONE")
+    exchange = encode_request("Heartbeat", 3, {}, 7)
+    exchange.failure = "closed the connection"
+    assert not say.check_error(exchange, "error_code", "NONE")
     (kind,) = verdict
     assert kind.first.found == "Heartbeat v3: closed the connection"
 
 
 def test_an_answer_that_cannot_be_read_is_shown() -> None:
     say, verdict = _say()
-    said = encode_request("Heartbeat", 3, {}, 7)
-    said.set_response(b"\0\0\0\7\0")
-    assert not say.check_readable(said)
+    exchange = encode_request("Heartbeat", 3, {}, 7)
+    exchange.set_response(b"\0\0\0\7\0")
+    assert not say.check_readable(exchange)
     (kind,) = verdict
     assert "'00 00 00 07 00' can't be read" in kind.first.found
-    assert response_prefix(said) == "'00 00 00 07 00'"
+    assert response_prefix(exchange) == "'00 00 00 07 00'"
 
 
 def test_a_field_that_is_not_there() -> None:

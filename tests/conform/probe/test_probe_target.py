@@ -1,4 +1,4 @@
-"""What is known of a target, and how it is asked."""
+"""State of a target, and requests to it."""
 
 from __future__ import annotations
 
@@ -45,12 +45,12 @@ def test_it_asks_what_is_offered_and_who_is_there() -> None:
 
 
 def test_an_old_broker_is_asked_again() -> None:
-    told = offers(ApiVersions=(0, 0))
+    offered = offers(ApiVersions=(0, 0))
     versions: list[int | None] = []
 
     def only_v0(message: Message) -> Answer:
         versions.append(message.api_version)
-        return HANG_UP if message.api_version else told(message)
+        return HANG_UP if message.api_version else offered(message)
 
     async def do(target: Target) -> None:
         assert target.offered == {18: (0, 0)}
@@ -63,17 +63,17 @@ def test_it_asks_again_where_the_broker_is_not_ready() -> None:
     errors = iter([NOT_COORDINATOR, NOT_COORDINATOR, 0])
 
     async def do(target: Target) -> None:
-        said = await target.request("Heartbeat", {"group_id": "g"})
-        assert said.field("error_code") == 0
-        assert error_names(said) == set()
+        exchange = await target.request("Heartbeat", {"group_id": "g"})
+        assert exchange.field("error_code") == 0
+        assert error_names(exchange) == set()
 
     with_target({"Heartbeat": lambda _: {"error_code": next(errors)}}, do)
 
 
 def test_or_not_where_any_answer_is_fine() -> None:
     async def do(target: Target) -> None:
-        said = await target.request("Heartbeat", {"group_id": "g"}, retry=False)
-        assert error_names(said) == {"NOT_COORDINATOR"}
+        exchange = await target.request("Heartbeat", {"group_id": "g"}, retry=False)
+        assert error_names(exchange) == {"NOT_COORDINATOR"}
 
     with_target({"Heartbeat": lambda _: {"error_code": NOT_COORDINATOR}}, do)
 

@@ -1,4 +1,4 @@
-"""Every API is asked something harmless, or not at all."""
+"""Every API gets a harmless request, or none."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ def test_each_api_is_of_one_kind() -> None:
 
 
 def test_all_versions_can_be_written() -> None:
-    asked = {
+    requests = {
         name: (lambda _, fields=fields: fields) for name, fields in read_requests("no-such").items()
     }
-    for name, fields in {**asked, **WRITES}.items():
+    for name, fields in {**requests, **WRITES}.items():
         found = api(KEYS[name])
         assert found is not None
         for version in found.request.versions:

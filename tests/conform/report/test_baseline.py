@@ -28,7 +28,7 @@ def test_lines_outlive_numbers_and_versions() -> None:
     assert baseline_line(kind) == "V03|client|shop|Metadata|client_software_name|the name is #"
 
 
-def test_what_was_found_no_more_is_told() -> None:
+def test_findings_that_vanished_are_reported() -> None:
     some = verdict()
     lines = {baseline_line(kind) for kind in some}
     gone = "X01|broker||Fetch||gone"
@@ -52,8 +52,10 @@ def test_another_version_of_the_api_is_not_known() -> None:
             found = f"version {version} is asked"
             kind = out.kind(finding_key(F03, Side.CLIENT, "", "Fetch", "", found), version)
             assert kind is not None
-            told = finding(F03, Side.CLIENT, found, Severity.ERROR, api="Fetch", version=version)
-            kind.findings.append(told)
+            repeated = finding(
+                F03, Side.CLIENT, found, Severity.ERROR, api="Fetch", version=version
+            )
+            kind.findings.append(repeated)
     lines = set(baseline_lines(first))
     assert "F03|client||Fetch v1||version # is asked" in lines
     assert apply_baseline(first, lines) <= lines

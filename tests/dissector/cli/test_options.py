@@ -30,7 +30,7 @@ def test_all_exchanges_and_those_that_pass(shop: Path) -> None:
     assert (len(passed), passed.count(True)) == (9, 6)
 
 
-def test_damage_is_told_once_and_counted(
+def test_damage_is_reported_once_and_counted(
     shop: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "evil\x1b[2J.pcap"
@@ -119,15 +119,15 @@ def test_a_filter_gives_the_same_from_columns_and_one_by_one(
     command: list[str],
     text: str,
 ) -> None:
-    told = []
+    outputs = []
     for number, worthwhile in enumerate((1, 10**9)):
         monkeypatch.setattr(exchange_facts, "MIN_BULK_EXCHANGES", worthwhile)
         file = tmp_path / f"{number}.parquet"
         to_file = ["-o", file] if "parquet" in command else []
         out = good(*command, shop, "-Y", text, *to_file).out
-        told.append(polars.read_parquet(file).rows() if to_file else out)
-    assert told[0] == told[1]
-    assert told[0]
+        outputs.append(polars.read_parquet(file).rows() if to_file else out)
+    assert outputs[0] == outputs[1]
+    assert outputs[0]
 
 
 @pytest.mark.parametrize("command", ["pairs", "dissect", "records"])

@@ -10,9 +10,9 @@ import pytest
 from dissector.cli import stream_files
 from dissector.cli.stream_files import StreamFiles
 from dissector.protocol.messages import Message, decode_request
-from tests.dissector.cli.plays import asked
+from tests.dissector.cli.plays import request_frame
 
-LOGIN = asked(36, 2, 1, auth_bytes=b"open sesame")
+LOGIN = request_frame(36, 2, 1, auth_bytes=b"open sesame")
 
 
 def exchange(message: Message, offset: int, side: int = 0, token: bool = False) -> Any:

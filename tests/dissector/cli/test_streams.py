@@ -19,11 +19,11 @@ from tests.dissector.cli.conftest import Run
 def test_a_row_for_each_connection_kafka_or_not(good: Run, shop: Path) -> None:
     rows = good("streams", shop, "-T", "ndjson").rows
     assert all(list(row) == list(COLUMNS) for row in rows)
-    told = [
+    columns = [
         (r["connection"], r["network"], r["a"], r["b"], r["speaks"], r["client"], r["ended"])
         for r in rows
     ]
-    assert told == [
+    assert columns == [
         (0, "", "10.0.0.1:50000", "10.0.0.2:9092", "kafka", "a", None),
         (1, "", "10.0.0.1:40000", "10.0.0.2:80", "other", None, "fin"),
         (2, "vlan 7", "[fd00::1]:50001", "[fd00::2]:9092", "kafka", "a", "fin"),
@@ -40,7 +40,7 @@ def test_counts(good: Run, shop: Path) -> None:
 def test_gaps_retransmissions_and_where_kafka_was_entered(good: Run, tmp_path: Path) -> None:
     wire = packets.Wire()
     talk = wire.talk()
-    beats = [plays.asked(plays.HEARTBEAT, 4, n, group_id="g" * 50) for n in range(6)]
+    beats = [plays.request_frame(plays.HEARTBEAT, 4, n, group_id="g" * 50) for n in range(6)]
     # The capture begins in the middle of the first request; the third was lost.
     talk.client(beats[0][20:], beats[1])
     talk.again(0, 0, 10)
@@ -67,13 +67,13 @@ def test_tls_is_named(run: Run, tmp_path: Path) -> None:
 
 
 def test_formats_agree(good: Run, shop: Path, tmp_path: Path) -> None:
-    told = good("streams", shop, "-T", "ndjson").rows
+    expected = good("streams", shop, "-T", "ndjson").rows
     header, *rows = csv.reader(io.StringIO(good("streams", shop, "-T", "csv").out, newline=""))
     assert header == list(COLUMNS)
-    assert rows == [["" if v is None else str(v) for v in row.values()] for row in told]
+    assert rows == [["" if v is None else str(v) for v in row.values()] for row in expected]
     file = tmp_path / "out.parquet"
     good("streams", shop, "-T", "parquet", "-o", file)
-    assert polars.read_parquet(file).to_dicts() == told
+    assert polars.read_parquet(file).to_dicts() == expected
     assert len(good("streams", shop).lines) == 4
 
 
