@@ -25,9 +25,9 @@ NAMES = ("one", "two", "three")
 
 def three(folder: Path, order: Sequence[str], *, one_by_one: bool = False) -> Path:
     """
-    Capture three that form one generation; in that order they are told so, and ask for parts.
+    Capture three that form one generation: their joins are answered in that order, then they sync.
 
-    One by one, the leader is first, and who asks has seen what those before were told.
+    One by one, the leader is first, and each sync follows the joins before it.
     """
     wire = Wire()
     talks = {name: wire.talk(50000 + at).syn() for at, name in enumerate(NAMES)}
@@ -53,31 +53,31 @@ def asks_for_part(name: str, parts: list[dict[str, Any]]) -> bytes:
 
 
 def is_as_captured(played: Played, group: Coordinator) -> bool:
-    """Tell whether three ended up as in the capture."""
+    """Return whether three ended up as in the capture."""
     assert not played.failures
     found = {verdict(played, each) for each in played.outcomes}
     is_well = found <= {Verdict.SAME, Verdict.EQUIVALENT}
-    return is_well and group.is_told and group.parts == {name: name.encode() for name in NAMES}
+    return is_well and group.is_assigned and group.parts == {name: name.encode() for name in NAMES}
 
 
 def test_who_asks_for_its_part_is_heard_again_when_one_more_joins(tmp_path: Path) -> None:
     """The leader must not wait for the second, which waits for the group to rebalance."""
-    group, begun, told_again = Coordinator(), asyncio.Event(), asyncio.Event()
+    group, begun, repeated = Coordinator(), asyncio.Event(), asyncio.Event()
 
     async def join(message: Message) -> Answer:
         name = message.client_id
         if name == "two":
             await begun.wait()
         if name == "three":
-            await told_again.wait()
+            await repeated.wait()
         is_again = name == "one" and group.generation == 2
         answer = await group.join(message)
         if name == "one":
             begun.set()
             if group.generation == 2:
-                await group.until_parked()  # the second is told before the leader
+                await group.until_parked()  # the second is answered before the leader
             if is_again:
-                told_again.set()
+                repeated.set()
         return answer
 
     script: Answers = {"JoinGroup": join, "SyncGroup": group.sync, "Heartbeat": group.beat}

@@ -29,7 +29,7 @@ def _capture(folder: Path) -> str:
 def test_a_thousand_connections_are_played_together(tmp_path: Path) -> None:
     played = at_script(_capture(tmp_path), {"Heartbeat": lambda _: beat(0)})
     assert not played.failures
-    assert len(played.asked) == len(played.outcomes) == CONNECTIONS * REQUESTS
+    assert len(played.requests) == len(played.outcomes) == CONNECTIONS * REQUESTS
     by_connection: dict[int, list[int]] = {}
     for each in played.outcomes:
         captured = each.step.captured

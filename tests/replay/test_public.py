@@ -99,7 +99,7 @@ def test_a_report_has_in_python_what_it_has_in_files(tmp_path: Path) -> None:
         assert {"section": "difference", **row} in rows
 
 
-def test_a_bad_word_is_told_before_anything_is_sent(tmp_path: Path) -> None:
+def test_a_bad_option_is_an_error_before_anything_is_sent(tmp_path: Path) -> None:
     with Plan.of(PRODUCED) as plan:
         with pytest.raises(UsageError, match="--fail-on"):
             replay(plan, "nowhere:1", fail_on=["everything"])

@@ -38,7 +38,7 @@ def differences(report: Report) -> set[tuple[str, str, str]]:
     }
 
 
-def test_an_error_that_the_mock_was_told_to_answer_is_named() -> None:
+def test_an_error_injected_into_the_mock_is_named() -> None:
     with Plan.of(CAPTURES / "librdkafka-idempotent.pcap") as plan:
         with MockCluster(1, plan.topics) as mock:
             sound = replay(plan, mock.addresses[0], timeout_s=PATIENCE_S)

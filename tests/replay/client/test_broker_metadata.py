@@ -32,7 +32,7 @@ def test_an_answer_is_taken_over() -> None:
     assert known.any_node == 1
 
 
-def test_old_versions_tell_less() -> None:
+def test_old_versions_have_fewer_fields() -> None:
     known = Topology()
     answer = metadata(0)
     del answer["controller_id"]

@@ -41,8 +41,8 @@ class World:
         assert message.body is not None
         assert not message.body.allow_auto_topic_creation
         ports = self.advertised or [broker.port for broker in self.brokers]
-        asked = message.body.topics
-        names = self.leaders if asked is None else [topic.name for topic in asked]
+        topics = message.body.topics
+        names = self.leaders if topics is None else [topic.name for topic in topics]
         return {
             "throttle_time_ms": 0,
             "brokers": [
@@ -130,7 +130,7 @@ def with_cluster(
     asyncio.run(main())
 
 
-def test_one_target_tells_of_all() -> None:
+def test_one_broker_names_all_brokers() -> None:
     async def do(cluster: Cluster) -> None:
         assert [broker.port for broker in cluster.brokers.values()] == [
             broker.port for broker in world.brokers
@@ -139,7 +139,7 @@ def test_one_target_tells_of_all() -> None:
         assert leader is not None
         link = await cluster.open(leader.node, "me")
         assert link.address == f"127.0.0.1:{world.brokers[1].port}"
-        assert world.brokers[1].asked[-1].client_id == "me"
+        assert world.brokers[1].requests[-1].client_id == "me"
         link.close()
         with pytest.raises(ReplayError, match="there is no broker 9"):
             await cluster.open(9)
@@ -175,12 +175,12 @@ def test_a_first_target_that_says_nothing_is_passed_over() -> None:
             cluster = await Cluster.connect(targets, timeout_s=1)
             cluster.close()
             assert cluster.silence is None
-            assert first.asked
+            assert first.requests
 
     asyncio.run(main())
 
 
-def test_a_target_without_brokers_is_told() -> None:
+def test_a_target_without_brokers_is_an_error() -> None:
     with pytest.raises(ReplayError, match="reported no brokers"):
         with_cluster(World(), lambda _: asyncio.sleep(0), answers={"Metadata": lambda _: {}})
 
@@ -191,11 +191,11 @@ def test_a_target_that_hangs_up_when_it_is_asked_may_want_sasl() -> None:
 
 
 def test_a_target_is_silent_when_not_even_a_new_connection_is_answered() -> None:
-    offer, told = offers(), list[str]()
+    offer, errors = offers(), list[str]()
     says_nothing = [False, False]
 
     async def do(cluster: Cluster) -> None:
-        cluster.on_silent = lambda error: told.append(str(error))
+        cluster.on_silent = lambda error: errors.append(str(error))
         cluster.timeout_s = 0.2
         says_nothing[0] = True
         answering = await cluster.open(2)
@@ -212,7 +212,7 @@ def test_a_target_is_silent_when_not_even_a_new_connection_is_answered() -> None
         for _ in range(2):
             with pytest.raises(ReplayError, match="did not respond to ApiVersions"):
                 await cluster.open(1)
-        assert len(told) == 1
+        assert len(errors) == 1
         with pytest.raises(ReplayError, match="did not respond to ApiVersions"):
             await cluster.open(2)
 
@@ -251,9 +251,9 @@ def test_when_a_broker_goes_another_is_asked() -> None:
 
 def test_refreshes_at_the_same_time_are_one() -> None:
     async def do(cluster: Cluster) -> None:
-        before = len(world.brokers[0].asked)
+        before = len(world.brokers[0].requests)
         await asyncio.gather(*(cluster.refresh() for _ in range(10)))
-        assert len(world.brokers[0].asked) == before + 1
+        assert len(world.brokers[0].requests) == before + 1
 
     world = World()
     with_cluster(world, do)
@@ -264,11 +264,11 @@ def test_a_coordinator_is_asked_for_once() -> None:
         find = [cluster.coordinator(CoordinatorType.GROUP, "readers") for _ in range(5)]
         assert await asyncio.gather(*find) == [2] * 5
         assert await cluster.coordinator(CoordinatorType.GROUP, "readers") == 2
-        assert len(asked(world, "FindCoordinator")) == 3
+        assert len(requests_of(world, "FindCoordinator")) == 3
         cluster.forget_coordinator(CoordinatorType.GROUP, "readers")
         await cluster.coordinator(CoordinatorType.GROUP, "readers")
         await cluster.coordinator(CoordinatorType.TRANSACTION, "readers")
-        found = asked(world, "FindCoordinator")
+        found = requests_of(world, "FindCoordinator")
         assert [message.body.key_type for message in found if message.body] == [0, 0, 0, 0, 1]
 
     world = World()
@@ -278,8 +278,8 @@ def test_a_coordinator_is_asked_for_once() -> None:
     )
 
 
-def asked(world: World, api: str) -> list[Message]:
-    return [each for broker in world.brokers for each in broker.asked if each.api == api]
+def requests_of(world: World, api: str) -> list[Message]:
+    return [each for broker in world.brokers for each in broker.requests if each.api == api]
 
 
 @pytest.mark.parametrize("code", [24, 30, 42])
@@ -301,7 +301,7 @@ def test_an_empty_list_of_coordinators_names_none() -> None:
     with_cluster(world, do)
 
 
-def test_a_coordinator_that_never_comes_is_told() -> None:
+def test_a_coordinator_that_never_loads_is_an_error() -> None:
     async def do(cluster: Cluster) -> None:
         cluster.timeout_s = 0.1
         with pytest.raises(ReplayError, match=r"found no coordinator of group 'g' in 0\.1 s"):
@@ -325,7 +325,7 @@ def test_a_coordinator_is_never_sought_outside_the_cluster() -> None:
     with_cluster(world, do)
 
 
-def test_what_a_broker_does_not_offer_is_told() -> None:
+def test_an_api_that_a_broker_does_not_offer_is_an_error() -> None:
     async def do(cluster: Cluster) -> None:
         with pytest.raises(ReplayError, match="offers no version of CreateTopics that we know"):
             await create_topics(cluster, {"new": 1})

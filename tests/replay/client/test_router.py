@@ -177,7 +177,7 @@ def test_one_broker_is_asked(name: str, version: int, field: str, key: Any, node
     assert body[field] == key
 
 
-def test_a_controller_that_is_not_told_is_home() -> None:
+def test_an_unknown_controller_is_the_home_broker() -> None:
     cluster = Known()
     cluster.controller = -1
     assert [node for node, _ in routed("CreateTopics", 5, {}, cluster)] == [2]
@@ -283,10 +283,12 @@ def test_merged_answers_answer_the_whole_request(
     schema = declared(name).response
     merged = merge(schema, version, [answered(name, version, part) for _, part in parts])
     schema.codec(version).build(merged)
-    assert told(name, version, merged) == told(name, version, answered(name, version, whole))
+    assert partition_values(name, version, merged) == partition_values(
+        name, version, answered(name, version, whole)
+    )
 
 
-def told(name: str, version: int, answer: Container) -> list[Any]:
+def partition_values(name: str, version: int, answer: Container) -> list[Any]:
     wanted = frozenset({Role.PARTITION})
     places = list(walk(declared(name).response, version, answer, wanted))
     assert len({place.path for place in places}) == len(places)

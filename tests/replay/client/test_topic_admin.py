@@ -25,7 +25,7 @@ def test_topics_are_created_where_they_lack() -> None:
     with_cluster(world, do)
 
 
-def test_old_brokers_are_told_how_many_replicas() -> None:
+def test_old_brokers_get_an_explicit_replication_factor() -> None:
     async def do(cluster: Cluster) -> None:
         await create_topics(cluster, {"new": 1})
         assert world.created == {"new": 1}
@@ -40,7 +40,7 @@ def test_offsets_are_asked_of_the_leaders() -> None:
         assert await offsets(cluster, wanted, EARLIEST) == {("orders", 1): 8}
         assert await offsets(cluster, wanted, LATEST) == {("orders", 1): 9}
         asked_of = [
-            [message.api for message in broker.asked].count("ListOffsets")
+            [message.api for message in broker.requests].count("ListOffsets")
             for broker in world.brokers
         ]
         assert asked_of == [2, 2]

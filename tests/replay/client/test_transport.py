@@ -126,7 +126,7 @@ def test_who_has_said_all_still_hears() -> None:
         (OSError("no route"), "the connection broke: no route"),
     ],
 )
-def test_a_loss_is_told_once(error: Exception | None, said: str) -> None:
+def test_a_lost_connection_is_reported_once(error: Exception | None, said: str) -> None:
     async def main() -> None:
         connection, _, _, losses = made()
         connection.connection_lost(error)

@@ -146,7 +146,7 @@ def test_records_that_both_have_are_compared() -> None:
     )
 
 
-def test_records_that_lack_between_others_are_told() -> None:
+def test_records_missing_between_others_are_differences() -> None:
     captured = fetched(_batch("a") + _batch("b", base_offset=1) + _batch("c", base_offset=2))
     path = "responses[orders].partitions[0].records"
     for lost, live in (("0", (1, 2)), ("1", (0, 2))):
@@ -157,7 +157,7 @@ def test_records_that_lack_between_others_are_told() -> None:
     assert found("Fetch", 11, captured, fewer) == (Verdict.EQUIVALENT, [])
 
 
-def test_records_that_are_given_twice_are_told() -> None:
+def test_records_returned_twice_are_differences() -> None:
     world = IdMap()
     log = world.offsets.log("orders", 0)
     log.learn_appended(0, 0, 1, step=0)
@@ -215,8 +215,8 @@ def test_records_are_found_by_translated_offsets() -> None:
 
 def test_records_that_do_not_come_are_owed() -> None:
     world = IdMap()
-    told = found("Fetch", 11, fetched(_batch("a", "b")), fetched(None), world)
-    assert told == (Verdict.EQUIVALENT, [])
+    compared = found("Fetch", 11, fetched(_batch("a", "b")), fetched(None), world)
+    assert compared == (Verdict.EQUIVALENT, [])
     (account,) = world.readers.with_missing()
     assert (account.log, list(account.missing)) == (("orders", 0), [(0, 2)])
     assert found("Fetch", 11, fetched(None), fetched(_batch("a")), world)[0] is Verdict.EQUIVALENT
@@ -241,16 +241,23 @@ def test_what_an_assignor_keeps_is_compared_by_meaning() -> None:
     def joined(generation: int, partition: int) -> dict[str, Any]:
         had = [{"topic": "t", "partitions": [partition]}]
         kept = StickyUserData.codec(1).build({"previous_assignment": had, "generation": generation})
-        told = ConsumerProtocolSubscription.codec(0).build({"topics": ["t"], "user_data": kept})
-        member = {"member_id": "m", "metadata": b"\0\0" + told}
+        subscription = ConsumerProtocolSubscription.codec(0).build(
+            {"topics": ["t"], "user_data": kept}
+        )
+        member = {"member_id": "m", "metadata": b"\0\0" + subscription}
         named = {"protocol_type": "consumer", "protocol_name": "sticky", "leader": "m"}
         return named | {"member_id": "m", "generation_id": generation, "members": [member]}
 
     world = IdMap()
     world.members.learn_generation("g", "m", 1, 4)
-    asked = {"group_id": "g", "member_id": "m"}
-    assert found("JoinGroup", 7, joined(1, 0), joined(4, 0), world, asked=asked)[0] is Verdict.SAME
-    verdict, differences = found("JoinGroup", 7, joined(1, 0), joined(4, 2), world, asked=asked)
+    request_body = {"group_id": "g", "member_id": "m"}
+    assert (
+        found("JoinGroup", 7, joined(1, 0), joined(4, 0), world, request=request_body)[0]
+        is Verdict.SAME
+    )
+    verdict, differences = found(
+        "JoinGroup", 7, joined(1, 0), joined(4, 2), world, request=request_body
+    )
     at = "members[m].metadata.user_data.previous_assignment[t].partitions"
     assert (verdict, differences) == (Verdict.DIFFERS, [(at, [0], [2])])
 

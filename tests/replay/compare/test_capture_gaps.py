@@ -18,16 +18,16 @@ LIST, COMMITTED, FETCH = KEYS["ListOffsets"], KEYS["OffsetFetch"], KEYS["Fetch"]
 DIFFERS = Difference("topics[t].partitions[0].offset", 6, 3)
 
 
-def asked() -> CapturedExchange:
+def listed_offset() -> CapturedExchange:
     topics = [{"name": "t", "partitions": [{"partition_index": 0, "timestamp": -1}]}]
     at = {"partition_index": 0, "error_code": 0, "offset": 6, "timestamp": -1}
-    told = [{"name": "t", "partitions": [at]}]
-    frames = request(LIST, 1, 1, topics=topics)[4:], response(LIST, 1, 1, topics=told)[4:]
+    topics_listed = [{"name": "t", "partitions": [at]}]
+    frames = request(LIST, 1, 1, topics=topics)[4:], response(LIST, 1, 1, topics=topics_listed)[4:]
     return CapturedExchange(0, "", "", LIST, 1, 1, None, *frames, True, 0, 1)
 
 
 def follows(world: IdMap, *differences: Difference) -> bool:
-    return of(asked(), world, *differences)
+    return of(listed_offset(), world, *differences)
 
 
 def of(captured: CapturedExchange, world: IdMap, *differences: Difference) -> bool:
@@ -42,13 +42,18 @@ def committed(version: int) -> CapturedExchange:
     topics = [{"name": "t", "partitions": [partition]}]
     wanted = [{"name": "t", "partition_indexes": [0]}]
     if version >= 8:
-        asks: dict[str, Any] = {"groups": [{"group_id": "g", "topics": wanted}]}
-        told: dict[str, Any] = {"groups": [{"group_id": "g", "topics": topics, "error_code": 0}]}
+        request_body: dict[str, Any] = {"groups": [{"group_id": "g", "topics": wanted}]}
+        response_body: dict[str, Any] = {
+            "groups": [{"group_id": "g", "topics": topics, "error_code": 0}]
+        }
     else:
-        asks, told = {"group_id": "g", "topics": wanted}, {"topics": topics, "error_code": 0}
+        request_body, response_body = (
+            {"group_id": "g", "topics": wanted},
+            {"topics": topics, "error_code": 0},
+        )
     frames = (
-        request(COMMITTED, version, 1, **asks)[4:],
-        response(COMMITTED, version, 1, **told)[4:],
+        request(COMMITTED, version, 1, **request_body)[4:],
+        response(COMMITTED, version, 1, **response_body)[4:],
     )
     return CapturedExchange(0, "", "", COMMITTED, version, 1, None, *frames, True, 0, 1)
 
@@ -65,7 +70,7 @@ def test_an_offset_that_was_committed_before_the_capture(version: int, path: str
 
 
 @pytest.mark.parametrize(("error", "expected"), [(1, True), (6, False)])
-def test_a_session_tells_of_a_position_beyond_the_log(error: int, expected: bool) -> None:
+def test_an_out_of_range_error_in_a_fetch_session(error: int, expected: bool) -> None:
     world = IdMap()
     world.is_partial = True
     frames = request(FETCH, 11, 1)[4:], response(FETCH, 11, 1, responses=[])[4:]

@@ -84,7 +84,7 @@ def gave(world: IdMap, step: int, captured: Range, live: Range, bound: int = 0) 
     return world
 
 
-def told(found: Balance) -> list[tuple[int, str]]:
+def findings_of(found: Balance) -> list[tuple[int, str]]:
     assert not found.left_open
     return [(each.step, str(each.difference.replayed)) for each in found.findings]
 
@@ -97,48 +97,48 @@ def test_a_log_that_has_what_was_acknowledged_is_balanced() -> None:
 
 def test_acknowledged_records_that_are_not_in_the_log() -> None:
     found = balanced(wrote((0, 0, 5), (5, 5, 5)), Log(range(8)))
-    assert told(found) == [(0, "not in the log, which ends at offset 8 of the target")]
+    assert findings_of(found) == [(0, "not in the log, which ends at offset 8 of the target")]
 
 
 def test_records_that_no_request_wrote() -> None:
     found = balanced(wrote((0, 0, 5)), Log(range(7)))
     more = "2 records more than were written, from offset 5 of the target"
-    assert told(found) == [(0, more)]
+    assert findings_of(found) == [(0, more)]
 
 
 def test_records_that_a_reader_lacks_and_the_log_too() -> None:
     world = gave(wrote((0, 0, 10)), 7, Range(0, 10), Range(0, 6))
     found = balanced(world, Log(range(6)))
-    assert (7, "not returned, and not in the target's log") in told(found)
+    assert (7, "not returned, and not in the target's log") in findings_of(found)
 
 
 def test_a_poll_that_ended_before_the_records_were_there_lacks_nothing() -> None:
     world = gave(wrote((0, 0, 10)), 7, Range(0, 10), Range(0, 6), bound=6)
-    assert told(balanced(world, Log(range(10)))) == []
+    assert findings_of(balanced(world, Log(range(10)))) == []
 
 
 def test_a_poll_lacks_what_it_brings_when_it_is_asked_again() -> None:
     world = gave(wrote((0, 0, 10)), 7, Range(0, 10), Range(0, 6), bound=10)
     withheld = "not returned, although the target reported them as readable"
     found = balanced(world, Log(range(10)))
-    assert told(found) == [(7, withheld)]
+    assert findings_of(found) == [(7, withheld)]
     assert found.findings[0].difference.captured == "4 missing records, the first at offset 6"
 
 
 def test_a_poll_that_ends_with_a_segment_lacks_nothing() -> None:
     world = gave(wrote((0, 0, 10)), 7, Range(0, 10), Range(0, 6), bound=10)
-    assert told(balanced(world, Log(range(10), most=6))) == []
+    assert findings_of(balanced(world, Log(range(10), most=6))) == []
 
 
 def test_what_another_poll_brings_does_not_lack() -> None:
     world = gave(wrote((0, 0, 10)), 7, Range(0, 10), Range(0, 6), bound=10)
     gave(world, 8, Range(0, 0), Range(6, 10))
     log = Log(range(10))
-    assert told(balanced(world, log)) == []
+    assert findings_of(balanced(world, log)) == []
     assert not log.fetches
 
 
-def test_a_log_whose_end_is_not_told_is_left_open() -> None:
+def test_a_log_of_unknown_end_is_left_open() -> None:
     found = balanced(wrote((0, 0, 5)), Log(range(5), end_error=29))
     assert found == Balance([], [UnbalancedLog(*ORDERS, "ListOffsets: TOPIC_AUTHORIZATION_FAILED")])
 

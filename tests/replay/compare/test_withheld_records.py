@@ -27,8 +27,10 @@ def fetched(records: bytes, high: int = 4, stable: int = -1) -> dict[str, Any]:
 def account(live: dict[str, Any], max_bytes: int = 1 << 20) -> ReaderAccount:
     """What a reader of four records is owed after an answer."""
     world = IdMap()
-    asked = {"max_bytes": max_bytes}
-    compare_outcome(outcome("Fetch", 11, fetched(batches(0, 1, 2, 3)), live, asked=asked), world)
+    request_body = {"max_bytes": max_bytes}
+    compare_outcome(
+        outcome("Fetch", 11, fetched(batches(0, 1, 2, 3)), live, request=request_body), world
+    )
     (found,) = world.readers.with_missing()
     return found
 

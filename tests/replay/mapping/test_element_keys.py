@@ -29,7 +29,7 @@ def test_keys_of_the_target_are_in_terms_of_the_capture() -> None:
     assert live["b",] == {"group_id": "p-b"}
 
 
-def test_ids_of_topics_are_names_where_somebody_tells_them() -> None:
+def test_topic_ids_are_keyed_by_name_if_it_is_known() -> None:
     topics, world = (
         node("Fetch", 13, "responses"),
         IdMap(topology({"p-t": 7}), NameMap(prefix="p-")),

@@ -100,7 +100,7 @@ def test_every_way_there_has_a_way_back() -> None:
     assert ways[0] <= ways[1]
 
 
-def test_leader_epochs_that_nobody_told_are_the_present_one_or_none() -> None:
+def test_unknown_leader_epochs_become_the_current_one_or_none() -> None:
     world = _world()
     assert world.live(Role.LEADER_EPOCH, 8, SCOPE) == (5, "")
     assert world.live(Role.FETCHED_EPOCH, 8, SCOPE) == (-1, "")

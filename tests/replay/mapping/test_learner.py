@@ -1,4 +1,4 @@
-"""What answers tell of the target."""
+"""Learning the target's ids from responses."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def _produce(topics: Mapping[str, tuple[int, int]]) -> dict[str, Any]:
     }
 
 
-def test_answers_to_produce_tell_where_records_lie() -> None:
+def test_offsets_are_learned_from_produce_responses() -> None:
     world = IdMap(topology({}), NameMap(prefix="p-"))
     sent = _produce({"p-a": (0, 3), "p-b": (1, 2)})
     live = _produced({"p-b": (1, 5), "p-a": (0, 7)})
@@ -91,7 +91,7 @@ def test_answers_to_produce_tell_where_records_lie() -> None:
     assert world.offsets.captured("a", 0, 8) == 101
 
 
-def test_errors_tell_nothing() -> None:
+def test_nothing_is_learned_from_errors() -> None:
     world = IdMap(topology({}))
     sent = _produce({"a": (0, 3)})
     _learn(world, "Produce", 8, sent, _produced({"a": (0, 1)}), _produced({"a": (0, -1)}, 3))
@@ -120,7 +120,7 @@ def _fetched(records: bytes) -> dict[str, Any]:
 FETCH = {"max_wait_ms": 1, "min_bytes": 1, "topics": [], "forgotten_topics_data": []}
 
 
-def test_answers_to_fetch_tell_which_record_is_which() -> None:
+def test_records_are_mapped_by_fetch_responses() -> None:
     world = IdMap(topology({}))
     captured = _fetched(_batch([b"a", b"b", b"c"], 100))
     _learn(world, "Fetch", 11, FETCH, captured, _fetched(_batch([b"b", b"c"], 7)))
@@ -169,19 +169,19 @@ def test_what_was_committed_is_known_and_no_answer_changes_it(name: str) -> None
         return {"topics": [{"name": topic, "partitions": [partition]}]}
 
     world = IdMap(topology({}), NameMap(prefix="p-"))
-    made = outcome(name, 2, {}, {}, asked={"group_id": "g", **position("a", 7)})
+    made = outcome(name, 2, {}, {}, request={"group_id": "g", **position("a", 7)})
     sent = whole(name, 2, {"group_id": "p-g", **position("p-a", 107)})
     answers = made.step.captured.response_message(), made.response or Container()
     learn(made.step, sent, *answers, 2, world)
     for live, verdict in ((108, Verdict.DIFFERS), (107, Verdict.SAME)):
-        asked = whole("OffsetFetch", 5, {"group_id": "p-g"})
+        request_body = whole("OffsetFetch", 5, {"group_id": "p-g"})
         answers = (
             response("OffsetFetch", 5, position("a", 7)),
             whole("OffsetFetch", 5, position("p-a", live), "response"),
         )
-        learn(step("OffsetFetch", 5), asked, *answers, 5, world)
+        learn(step("OffsetFetch", 5), request_body, *answers, 5, world)
         bodies = position("a", 7), position("p-a", live)
-        assert compared("OffsetFetch", 5, *bodies, world, asked={"group_id": "g"})[0] is verdict
+        assert compared("OffsetFetch", 5, *bodies, world, request={"group_id": "g"})[0] is verdict
 
 
 def _joined(member: str, generation: int, error: int = 0) -> dict[str, Any]:
@@ -281,11 +281,13 @@ def test_sessions_and_tokens_are_handed_back() -> None:
 
 
 def test_directories_are_those_of_the_target() -> None:
-    def told(*paths: str) -> dict[str, Any]:
+    def log_dirs(*paths: str) -> dict[str, Any]:
         return {"results": [{"log_dir": path, "topics": []} for path in paths]}
 
     world = IdMap(topology({}))
-    _learn(world, "DescribeLogDirs", 1, {"topics": None}, told("/a", "/b"), told("/x", "/y"))
+    _learn(
+        world, "DescribeLogDirs", 1, {"topics": None}, log_dirs("/a", "/b"), log_dirs("/x", "/y")
+    )
     moved = {"dirs": [{"path": "/b", "topics": []}, {"path": "/elsewhere", "topics": []}]}
     sent = rewrite(request("AlterReplicaLogDirs", 1, moved), 1, world).body
     assert [each.path for each in sent.dirs] == ["/y", "/elsewhere"]

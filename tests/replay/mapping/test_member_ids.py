@@ -33,7 +33,7 @@ def test_turns_go_both_ways() -> None:
     assert [members.captured_generation("g", "m", turn) for turn in (1, 3)] == [4, 5]
 
 
-def test_a_turn_that_nobody_told_is_the_newest() -> None:
+def test_an_unknown_generation_becomes_the_newest() -> None:
     members = MemberMap()
     members.learn_generation("g", "m", 4, 1)
     members.learn_generation("g", "m", 5, 3)

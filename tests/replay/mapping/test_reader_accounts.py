@@ -28,7 +28,7 @@ def test_what_one_answer_lacks_another_brings() -> None:
     assert owed(found) == []
 
 
-def test_readers_and_logs_are_told_apart() -> None:
+def test_readers_and_logs_are_distinguished() -> None:
     found = ReaderAccounts()
     found.record(1, 0, ReturnedRecords("orders", 0, Ranges([Range(0, 1)]), Ranges()))
     found.record(2, 1, ReturnedRecords("orders", 0, Ranges(), Ranges([Range(0, 1)])))

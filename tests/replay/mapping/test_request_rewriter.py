@@ -43,12 +43,12 @@ APIS = all_apis()
 PREFIXED = NameMap(topic_map={"old": "new"}, prefix="p-")
 
 
-def _unchanged(asked: Version, source: Source) -> None:
-    codec = asked.schema.codec(asked.version)
-    frame = codec.build(source.value(asked.schema, asked.version))
+def _unchanged(version: Version, source: Source) -> None:
+    codec = version.schema.codec(version.version)
+    frame = codec.build(source.value(version.schema, version.version))
     body = codec.parse(frame)
-    message = Message("request", frame, len(frame), asked.key, asked.version, body=body)
-    out = rewrite(message, asked.version, IdMap())
+    message = Message("request", frame, len(frame), version.key, version.version, body=body)
+    out = rewrite(message, version.version, IdMap())
     assert not out.refusal
     assert codec.build(out.body) == frame
     assert all(change.captured == change.sent and change.why for change in out.changes)
@@ -155,7 +155,7 @@ def test_topic_ids_go_by_their_names() -> None:
     assert Change("topic_data[0].topic_id", "topic_id", uuid(7), uuid(70)) in out.changes
 
 
-def test_a_topic_id_that_nothing_names_is_refused_and_one_without_a_topic_is_told() -> None:
+def test_an_unnamed_topic_id_is_refused_and_an_unmapped_one_reported() -> None:
     world = IdMap(topology({"other": 70}))
     assert "no name for topic id" in rewrite(_produce(13, b"", topic_id=uuid(7)), 13, world).refusal
     world.captured_topics.learn({uuid(7): "t"})
@@ -261,7 +261,7 @@ def test_assignments_inside_name_the_topics_of_the_target() -> None:
     assert built.assigned_partitions[0].topic == "p-t"
 
 
-def test_fetches_are_translated_and_what_was_guessed_is_told() -> None:
+def test_fetches_are_translated_and_guesses_reported() -> None:
     partitions = [
         {
             "partition": 0,
@@ -327,8 +327,8 @@ def test_what_an_assignor_keeps_is_rewritten(assignor: str, kept: bytes, expecte
     codec = ConsumerProtocolSubscription.codec(0)
     metadata = b"\0\0" + codec.build({"topics": ["t"], "user_data": kept})
     out = rewrite(_joins(assignor, metadata), 5, _in_generation(4, 7))
-    told = codec.parse(out.body.protocols[0].metadata[2:])
-    assert (told.topics, told.user_data) == (["p-t"], expected)
+    subscription = codec.parse(out.body.protocols[0].metadata[2:])
+    assert (subscription.topics, subscription.user_data) == (["p-t"], expected)
 
 
 def test_the_leader_that_a_connect_worker_remembers_is_rewritten() -> None:
@@ -339,9 +339,9 @@ def test_the_leader_that_a_connect_worker_remembers_is_rewritten() -> None:
     knows = {"url": "u", "config_offset": 3, "allocation": allocation}
     world = _in_generation(4, 7)
     joins = _joins("compatible", b"\0\1" + worker.build(knows), "connect")
-    told = worker.parse(rewrite(joins, 5, world).body.protocols[0].metadata[2:])
-    assert told.allocation[:2] == b"\0\1"
-    assert assigned.parse(told.allocation[2:]).leader == "live-m"
+    metadata = worker.parse(rewrite(joins, 5, world).body.protocols[0].metadata[2:])
+    assert metadata.allocation[:2] == b"\0\1"
+    assert assigned.parse(metadata.allocation[2:]).leader == "live-m"
     gives = {"member_id": "m", "assignment": allocation}
     body = {"group_id": "g", "generation_id": 4, "member_id": "m", "assignments": [gives]}
     sync = rewrite(request("SyncGroup", 5, body | {"protocol_type": "connect"}), 5, world)

@@ -141,14 +141,14 @@ def test_a_value_that_must_not_be_lost_is_refused_and_a_default_is_not() -> None
 
 
 @pytest.mark.parametrize("stable", [True, False])
-def test_what_consumers_do_without_is_dropped_and_told(stable: bool) -> None:
+def test_require_stable_is_dropped_for_old_versions_and_reported(stable: bool) -> None:
     topics = [{"name": "t", "partition_indexes": [0]}]
     groups = [{"group_id": "g", "member_id": None, "member_epoch": -1, "topics": topics}]
     changes: list[Change] = []
     body = {"groups": groups, "require_stable": stable}
     assert _converted("OffsetFetch", 9, 6, body, changes).group_id == "g"
-    told = [Change("require_stable", "plain", True, None, "dropped")]
-    assert changes == (told if stable else [])
+    expected = [Change("require_stable", "plain", True, None, "dropped")]
+    assert changes == (expected if stable else [])
 
 
 def test_an_empty_pattern_may_be_lost() -> None:

@@ -84,7 +84,7 @@ def test_it_is_gone_at_the_end() -> None:
         asyncio.run(Cluster.connect(addresses))
 
 
-def test_what_it_can_not_do_is_told() -> None:
+def test_errors_of_the_mock() -> None:
     with pytest.raises(ReplayError, match="with 0 brokers"), MockCluster(0):
         pass
     with (

@@ -39,7 +39,7 @@ def test_a_request_without_an_answer_is_accepted_by_its_api(tmp_path: Path) -> N
     assert made(MISSING, criteria=criteria).passed
 
 
-def test_what_is_accepted_and_not_found_is_told(tmp_path: Path) -> None:
+def test_accepted_differences_that_do_not_occur_are_reported(tmp_path: Path) -> None:
     criteria = _accepting(tmp_path / "accepted", DIFFERS, MISSING)
     report = made(DIFFERS, criteria=criteria)
     assert report.stale_rows() == [{"stale": "Produce: no answer"}]

@@ -122,7 +122,7 @@ def wrote(producer: int, offset: int) -> ReadWriteSets:
 
 @pytest.mark.parametrize("last", [0, 1])
 def test_reading_what_a_transaction_wrote_or_behind_it_waits_for_its_end(last: int) -> None:
-    """No answer has the marker: the last record that it gives, or a position, tells it."""
+    """No response holds the marker: the last record returned, or a position, shows it."""
     it = Exchanges()
     it.add(0, 0, 1, wrote(7, 0))
     it.add(0, 2, 9, ReadWriteSets(ended_transaction=7))
@@ -194,7 +194,7 @@ def test_the_end_of_a_transaction_changes_what_it_wrote_to() -> None:
     assert it.after() == [(), (0,), (1,), (1,), (1, 2)]
 
 
-def test_generations_tell_the_order_of_what_overlapped() -> None:
+def test_generations_order_overlapping_exchanges() -> None:
     it = Exchanges()
     stays = GroupEvent("g", "a", GroupAction.STAYS, 1, True)
     it.add(

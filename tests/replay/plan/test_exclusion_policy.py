@@ -45,19 +45,21 @@ def test_what_destroys_wants_to_be_named() -> None:
 
 
 def test_what_was_changed() -> None:
-    asked = request("CreateAcls", 2, {})
+    create_acls = request("CreateAcls", 2, {})
     done, denied = {"error_code": 0, "error_message": None}, {"error_code": 31}
-    assert provided_prerequisites(asked, None) == {"CreateAcls"}
-    assert provided_prerequisites(asked, response("CreateAcls", 2, {"results": [denied, done]}))
-    assert not provided_prerequisites(asked, response("CreateAcls", 2, {"results": [denied]}))
+    assert provided_prerequisites(create_acls, None) == {"CreateAcls"}
+    assert provided_prerequisites(
+        create_acls, response("CreateAcls", 2, {"results": [denied, done]})
+    )
+    assert not provided_prerequisites(create_acls, response("CreateAcls", 2, {"results": [denied]}))
     assert not provided_prerequisites(request("CreateTopics", 4, {}), None)
 
 
 def test_which_settings_were_changed() -> None:
     configs = [{"name": "retention.ms", "value": "1"}, {"name": "cleanup.policy", "value": "x"}]
     body = {"resources": [{"resource_type": 2, "resource_name": "t", "configs": configs}]}
-    told = provided_prerequisites(request("AlterConfigs", 1, body), None)
-    assert told == {"AlterConfigs of retention.ms", "AlterConfigs of cleanup.policy"}
+    provided = provided_prerequisites(request("AlterConfigs", 1, body), None)
+    assert provided == {"AlterConfigs of retention.ms", "AlterConfigs of cleanup.policy"}
     assert not provided_prerequisites(
         request("AlterConfigs", 1, body | {"validate_only": True}), None
     )

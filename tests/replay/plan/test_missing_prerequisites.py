@@ -28,8 +28,8 @@ def found(exchanges: list[Touched], changing: dict[int, str], *unsent: int) -> l
         causes.add(ReadWriteSets(set(reads), set(writes)))
     order = range(len(exchanges))
     changes = {number: frozenset({api}) for number, api in changing.items()}
-    told = find_missing_prerequisites(order, changes, unsent, causes, {uuid(1): "orders"}.get)
-    return [set(told.of(step)) for step in order]
+    missing = find_missing_prerequisites(order, changes, unsent, causes, {uuid(1): "orders"}.get)
+    return [set(missing.of(step)) for step in order]
 
 
 def topic(name: object) -> Resource:
@@ -73,8 +73,8 @@ def test_a_list_is_lacked_by_those_who_ask_for_it_and_not_by_those_who_add_to_it
         ([topic("b"), CLUSTER], []),
         ([TOPICS], []),
     ]
-    told = found(exchanges, {0: "DeleteTopics"}, 0)
-    assert told == [set(), set(), set(), {"DeleteTopics"}]
+    missing = found(exchanges, {0: "DeleteTopics"}, 0)
+    assert missing == [set(), set(), set(), {"DeleteTopics"}]
 
 
 def test_by_default_nothing_is_lacked() -> None:
@@ -88,4 +88,4 @@ def test_what_can_not_come_is_not_waited_for(tmp_path: Path) -> None:
     resource = {"resource_type": 2, "resource_name": "orders", "pattern_type": 3, "acls": []}
     exchange(talk, request(describe, 2, 2), response(describe, 2, 2, resources=[resource]))
     answers: Answers = {"DescribeAcls": lambda _: {"resources": []}}
-    assert len(at_script(saved(tmp_path, wire), answers).asked) == 1
+    assert len(at_script(saved(tmp_path, wire), answers).requests) == 1

@@ -15,7 +15,7 @@ from replay.plan.request_shapes import ShapeIndex
 from tests.frames import request, response, sized
 from tests.packets import Wire
 from tests.replay.support.captures import SHIPPED, exchange, saved
-from tests.replay.support.produced import Written, asked, told
+from tests.replay.support.produced import Written, produce_request, produce_response
 
 HEARTBEAT, FETCH, METADATA, VERSIONS = (
     KEYS[name] for name in ("Heartbeat", "Fetch", "Metadata", "ApiVersions")
@@ -51,9 +51,9 @@ def test_steps_come_in_the_order_of_their_requests(tmp_path: Path) -> None:
 def test_what_goes_to_controllers_is_left_out(name: str) -> None:
     with Plan.of(SHIPPED / f"{name}.pcap") as plan:
         steps = list(plan)
-    told = {step.captured.broker for step in steps if step.left_out == TO_CONTROLLER}
-    assert told == {step.captured.broker for step in steps if step.captured.api == "Vote"}
-    assert all(step.left_out for step in steps if step.captured.broker in told)
+    brokers = {step.captured.broker for step in steps if step.left_out == TO_CONTROLLER}
+    assert brokers == {step.captured.broker for step in steps if step.captured.api == "Vote"}
+    assert all(step.left_out for step in steps if step.captured.broker in brokers)
     assert not all(step.left_out for step in steps)
 
 
@@ -152,8 +152,8 @@ def test_sessions_that_began_before_the_capture_are_left_out(tmp_path: Path) -> 
     began = request(FETCH, 11, 1, session_id=0, session_epoch=0)
     exchange(talk, began, response(FETCH, 11, 1, session_id=7))
     for number, session in ((2, 7), (3, 8)):
-        asked = request(FETCH, 11, number, session_id=session, session_epoch=1)
-        exchange(talk, asked, response(FETCH, 11, number, session_id=session))
+        fetch = request(FETCH, 11, number, session_id=session, session_epoch=1)
+        exchange(talk, fetch, response(FETCH, 11, number, session_id=session))
     with Plan.of(saved(tmp_path, wire)) as plan:
         assert ["before" in step.left_out for step in plan] == [False, False, True]
 
@@ -163,8 +163,8 @@ def test_share_sessions_are_their_members_on_whatever_connection(tmp_path: Path)
     said = [("ShareFetch", "m", 0), ("ShareAcknowledge", "m", 1), ("ShareAcknowledge", "other", 1)]
     for port, (name, member, epoch) in enumerate(said, 50000):
         body = {"group_id": "g", "member_id": member, "share_session_epoch": epoch, "topics": []}
-        asked = request(KEYS[name], 1, 1, **body)
-        exchange(wire.talk(port).syn(), asked, response(KEYS[name], 1, 1))
+        frame = request(KEYS[name], 1, 1, **body)
+        exchange(wire.talk(port).syn(), frame, response(KEYS[name], 1, 1))
     with Plan.of(saved(tmp_path, wire)) as plan:
         assert ["before" in step.left_out for step in plan] == [False, False, True]
 
@@ -208,9 +208,9 @@ def test_topics_brokers_and_orphans(tmp_path: Path) -> None:
 def test_leaders_assignments_are_found(tmp_path: Path) -> None:
     wire = Wire()
     key = KEYS["SyncGroup"]
-    told = [{"member_id": "m", "assignment": b"a"}]
-    asked = request(key, 3, 1, group_id="g", generation_id=5, assignments=told)
-    exchange(wire.talk().syn(), asked, response(key, 3, 1))
+    assignments = [{"member_id": "m", "assignment": b"a"}]
+    sync = request(key, 3, 1, group_id="g", generation_id=5, assignments=assignments)
+    exchange(wire.talk().syn(), sync, response(key, 3, 1))
     with Plan.of(saved(tmp_path, wire)) as plan:
         assert plan.assignments == {("g", 5): 0}
 
@@ -248,13 +248,13 @@ def producers(folder: Path) -> str:
             producer = (7, 0, turn) if number == 1 else (-1, -1, -1)
             places = [("orders", turn % 2)] if number else [("orders", 0), ("orders", 1)]
             written = [Written(*place, (b"v",) * (turn + 1), producer) for place in places]
-            talk.client(sized(asked(9, written, turn)))
+            talk.client(sized(produce_request(9, written, turn)))
         for number, talk in enumerate(talks[:3]):
             places = [("orders", turn % 2)] if number else [("orders", 0), ("orders", 1)]
             error = 6 if (turn, number) == (4, 2) else 0
             base = -1 if error else offset
             answered = [(*place, base) for place in places]
-            talk.broker(sized(told(9, answered, turn, error_code=error)))
+            talk.broker(sized(produce_response(9, answered, turn, error_code=error)))
             offset += turn + 1
         fetch = {"topic": "orders", "partitions": [_position(offset)]}
         exchange(talks[3], request(FETCH, 4, turn, topics=[fetch]), response(FETCH, 4, turn))
@@ -265,7 +265,7 @@ def _position(offset: int) -> dict[str, int]:
     return {"partition": 0, "fetch_offset": offset, "partition_max_bytes": 9}
 
 
-def test_what_is_told_by_its_shape_is_planned_as_what_is_decoded(
+def test_plans_by_shape_equal_plans_by_decoded_bodies(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = producers(tmp_path)

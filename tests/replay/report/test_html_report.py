@@ -58,7 +58,7 @@ def test_needs_nothing_beside_it() -> None:
     assert not re.search(r"(src|href)=|url\(|@import|<script", text)
 
 
-def test_tells_the_first_differences_only() -> None:
+def test_the_page_shows_the_first_differences_only() -> None:
     page = _page(made(), shown=1)
     assert page.tags.count("details") == 1
     assert "the first 1 of 3" in page.text

@@ -73,7 +73,7 @@ def test_a_log_that_could_not_be_balanced_is_skipped_or_fails() -> None:
     assert failure.get("message") == "1 not balanced (orders-0): ListOffsets: why"
 
 
-def test_what_was_left_behind_is_told() -> None:
+def test_leftovers_on_the_target_are_reported() -> None:
     assert _suite(made()).findtext("system-err") == REMAINS
     report = made()
     report.remains.clear()

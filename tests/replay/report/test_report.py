@@ -36,7 +36,7 @@ def test_one_that_ended_early_has_not_passed() -> None:
     assert not made(outcomes()[0], ended="interrupted").passed
 
 
-def test_differences_are_told_with_their_requests() -> None:
+def test_differences_are_listed_with_their_requests() -> None:
     report = made()
     offset, error, missing = report.differences()
     assert (offset["step"], offset["verdict"]) == (1, "differs")
@@ -57,7 +57,7 @@ def _differing(number: int):  # type: ignore[no-untyped-def]
     return differing, *compare_outcome(differing, IdMap())
 
 
-def test_what_may_follow_from_what_was_left_out_is_told() -> None:
+def test_differences_that_may_follow_from_omitted_requests_are_marked() -> None:
     lacking = outcomes()
     for each in lacking:
         each.step.missing_prerequisites = frozenset({"IncrementalAlterConfigs", "AlterConfigs"})
@@ -153,7 +153,7 @@ def test_passes_count_each() -> None:
     assert made(outcomes()[0], captured=20, play_options=manner).summary()["never_reached"] == 59
 
 
-def test_why_answers_are_equivalent_is_counted_and_told_of_each() -> None:
+def test_reasons_of_equivalence_are_counted_and_listed() -> None:
     report = full()
     (reason,) = report.reason_rows()
     assert reason["reason"] == "answered in another version"

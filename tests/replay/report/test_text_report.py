@@ -47,7 +47,7 @@ def test_what_may_follow_from_what_was_left_out() -> None:
     assert heading.endswith("d and 1 more, left out")
 
 
-def test_only_the_first_differences_are_told() -> None:
+def test_only_the_first_differences_are_listed() -> None:
     lines = list(text_lines(made(), shown=1))
     assert "1 of 3 differences" in lines
     assert "Differences" in list(text_lines(made()))

@@ -56,8 +56,8 @@ def at_mock(path: str, chosen: str | None = None) -> Report:
 def test_who_sends_nothing_has_not_passed(tmp_path: Path) -> None:
     """Else a filter that matches nothing would be a target that does all."""
     wire = Wire()
-    asked = request(DELETE_TOPICS, 1, 1, topic_names=["t"])
-    exchange(wire.talk().syn(), asked, response(DELETE_TOPICS, 1, 1))
+    delete_topics = request(DELETE_TOPICS, 1, 1, topic_names=["t"])
+    exchange(wire.talk().syn(), delete_topics, response(DELETE_TOPICS, 1, 1))
     path = saved(tmp_path, wire)
     for chosen, why in (("api == Produce", "no Kafka request was"), (None, "none of 1 requests")):
         report = at_mock(path, chosen)
@@ -69,15 +69,15 @@ def test_a_target_that_falls_silent_ends_the_run(tmp_path: Path) -> None:
     wire = Wire()
     talk = wire.talk().syn()
     for number in range(20):
-        asked = request(HEARTBEAT, 3, number, group_id="g", member_id="m")
-        exchange(talk, asked, response(HEARTBEAT, 3, number))
+        heartbeat = request(HEARTBEAT, 3, number, group_id="g", member_id="m")
+        exchange(talk, heartbeat, response(HEARTBEAT, 3, number))
     offer, beats = offers(), list[Message]()
 
-    def beat(asked: Message) -> None:
-        beats.append(asked)
+    def beat(message: Message) -> None:
+        beats.append(message)
 
     silent: Answers = {
-        "ApiVersions": lambda asked: None if beats else offer(asked),
+        "ApiVersions": lambda heartbeat: None if beats else offer(heartbeat),
         "Heartbeat": beat,
     }
     report = at_script(saved(tmp_path, wire), silent, timeout_s=0.2)

@@ -42,7 +42,7 @@ HEARTBEAT = KEYS["Heartbeat"]
 class Played:
     outcomes: list[Outcome] = field(default_factory=list)
     run: ReplayRun | None = None
-    asked: list[Message] = field(default_factory=list)
+    requests: list[Message] = field(default_factory=list)
 
     @property
     def failures(self) -> dict[int, str]:
@@ -182,8 +182,8 @@ def test_what_is_under_way_when_it_ends_has_its_outcome(tmp_path: Path) -> None:
 
     wire = Wire()
     talk = wire.talk().syn()
-    asked = [request(HEARTBEAT, 3, number, group_id="g", member_id="m") for number in range(3)]
-    for each in asked:
+    heartbeats = [request(HEARTBEAT, 3, number, group_id="g", member_id="m") for number in range(3)]
+    for each in heartbeats:
         talk.client(each)
     for number in range(3):
         talk.broker(response(HEARTBEAT, 3, number))
@@ -211,7 +211,7 @@ def at_script(
             ports.append(broker.port)
             with Plan.of(path) as plan:
                 played = await play(plan, [f"127.0.0.1:{broker.port}"], manner, each)
-            played.asked = [message for message in broker.asked if message.api in answers]
+            played.requests = [message for message in broker.requests if message.api in answers]
             return played
 
     return asyncio.run(main())
@@ -226,8 +226,8 @@ def beats(folder: Path, *errors: int) -> str:
     wire = Wire()
     talk = wire.talk().syn()
     for number, error in enumerate(errors):
-        asked = request(HEARTBEAT, 3, number, group_id="g", member_id="m")
-        exchange(talk, asked, response(HEARTBEAT, 3, number, error_code=error))
+        heartbeat = request(HEARTBEAT, 3, number, group_id="g", member_id="m")
+        exchange(talk, heartbeat, response(HEARTBEAT, 3, number, error_code=error))
     return saved(folder, wire)
 
 
@@ -241,20 +241,20 @@ def test_a_rebalance_that_was_captured_is_waited_for(tmp_path: Path) -> None:
     (outcome,) = played.outcomes
     assert outcome.response is not None
     assert outcome.response.error_code == 27
-    assert len(played.asked) == 3
+    assert len(played.requests) == 3
 
 
 def test_a_new_member_takes_the_id_that_it_is_given(tmp_path: Path) -> None:
     wire = Wire()
     key = KEYS["JoinGroup"]
-    asked = request(key, 3, 1, group_id="g", protocol_type="consumer")
-    exchange(wire.talk().syn(), asked, response(key, 3, 1, member_id="captured"))
+    join = request(key, 3, 1, group_id="g", protocol_type="consumer")
+    exchange(wire.talk().syn(), join, response(key, 3, 1, member_id="captured"))
     joined = {"throttle_time_ms": 0, "generation_id": 1, "protocol_name": "", "leader": "live"}
     joined |= {"member_id": "live", "members": [], "error_code": 0}
     answers = one_after_another(joined | {"error_code": 79}, joined)
     played = at_script(saved(tmp_path, wire), {"JoinGroup": answers})
     assert not played.failures
-    assert [each.body.member_id for each in played.asked if each.body] == ["", "live"]
+    assert [each.body.member_id for each in played.requests if each.body] == ["", "live"]
     assert played.run is not None
     assert played.run.ids is not None
     assert played.run.ids.members.live("g", "captured") == "live"
@@ -264,24 +264,24 @@ def test_a_member_that_is_to_be_assigned_asks_as_the_one_that_it_became(tmp_path
     wire = Wire()
     key = KEYS["ConsumerGroupHeartbeat"]
     joins: dict[str, Any] = {"group_id": "g", "member_id": "", "member_epoch": 0}
-    told: dict[str, Any] = {"member_epoch": 1, "heartbeat_interval_ms": 60_000}
+    fields: dict[str, Any] = {"member_epoch": 1, "heartbeat_interval_ms": 60_000}
     some = {"topic_partitions": [{"topic_id": UUID(int=1), "partitions": [0]}]}
-    captured = response(key, 0, 1, member_id="captured", assignment=some, **told)
+    captured = response(key, 0, 1, member_id="captured", assignment=some, **fields)
     exchange(wire.talk().syn(), request(key, 0, 1, **joins), captured)
-    live = told | {"member_id": "live", "error_code": 0}
+    live = fields | {"member_id": "live", "error_code": 0}
     none: dict[str, Any] = {"topic_partitions": []}
     answers = one_after_another(live | {"assignment": none}, live | {"assignment": some})
     played = at_script(saved(tmp_path, wire), {"ConsumerGroupHeartbeat": answers})
     assert not played.failures
-    assert [each.body.member_id for each in played.asked if each.body] == ["", "live"]
+    assert [each.body.member_id for each in played.requests if each.body] == ["", "live"]
 
 
 def test_a_connection_stays_as_long_as_the_captured_one(tmp_path: Path) -> None:
     wire = Wire()
     first, second = wire.talk(50000).syn(), wire.talk(50001).syn()
     for number, talk in enumerate([first, *[second] * 5]):
-        asked = request(HEARTBEAT, 3, number, group_id="g", member_id="m")
-        exchange(talk, asked, response(HEARTBEAT, 3, number))
+        heartbeat = request(HEARTBEAT, 3, number, group_id="g", member_id="m")
+        exchange(talk, heartbeat, response(HEARTBEAT, 3, number))
     first.fin()
     open_then: list[int] = []
 
@@ -306,22 +306,22 @@ def test_a_connection_stays_as_long_as_the_captured_one(tmp_path: Path) -> None:
 def test_sessions_live_while_time_is_stretched(tmp_path: Path) -> None:
     wire = Wire()
     join = KEYS["JoinGroup"]
-    asked = request(join, 3, 1, group_id="g", protocol_type="consumer", session_timeout_ms=60)
-    talk = exchange(wire.talk().syn(), asked, response(join, 3, 1, member_id="m", generation_id=1))
-    asked = request(HEARTBEAT, 3, 2, group_id="g", member_id="m", generation_id=1)
-    exchange(talk, asked, response(HEARTBEAT, 3, 2))
+    frame = request(join, 3, 1, group_id="g", protocol_type="consumer", session_timeout_ms=60)
+    talk = exchange(wire.talk().syn(), frame, response(join, 3, 1, member_id="m", generation_id=1))
+    frame = request(HEARTBEAT, 3, 2, group_id="g", member_id="m", generation_id=1)
+    exchange(talk, frame, response(HEARTBEAT, 3, 2))
     joined = {"generation_id": 5, "protocol_name": "", "leader": "live", "member_id": "live"}
     answers: Answers = {"JoinGroup": lambda _: joined, "Heartbeat": lambda _: beat(0)}
     played = at_script(saved(tmp_path, wire), answers, PlayOptions(Pace(0.01), timeout_s=60))
     assert not played.failures
-    _, *beats, last = played.asked
+    _, *beats, last = played.requests
     assert beats
     bodies = [each.body for each in (*beats, last) if each.body]
     assert {(each.member_id, each.generation_id) for each in bodies} == {("live", 5)}
     assert len(played.outcomes) == 2
 
 
-def test_a_broker_that_hangs_up_is_told_and_the_rest_is_played(tmp_path: Path) -> None:
+def test_a_closed_connection_is_reported_and_the_rest_is_played(tmp_path: Path) -> None:
     answers = one_after_another(HANG_UP, beat(0))
     played = at_script(beats(tmp_path, 0, 0), {"Heartbeat": answers})
     assert "closed the connection" in played.failures[0]
@@ -335,7 +335,7 @@ def test_a_broker_that_says_nothing_ends_no_run(tmp_path: Path) -> None:
     assert "did not respond to Heartbeat" in played.failures[0]
 
 
-def test_garbage_is_told(tmp_path: Path) -> None:
+def test_garbage_is_an_error(tmp_path: Path) -> None:
     played = at_script(beats(tmp_path, 0), {"Heartbeat": lambda _: b"GET / HTTP/1.1\r\n\r\n"})
     assert list(played.failures) == [0]
 
@@ -385,13 +385,13 @@ def test_an_open_transaction_is_aborted_in_the_end(tmp_path: Path) -> None:
     }
     played = at_script(left_open(tmp_path), answers)
     assert not played.failures
-    assert [each.api for each in played.asked] == [
+    assert [each.api for each in played.requests] == [
         "InitProducerId",
         "AddPartitionsToTxn",
         "DescribeTransactions",
         "InitProducerId",
     ]
-    body = played.asked[1].body
+    body = played.requests[1].body
     assert body is not None
     assert body.v3_and_below_producer_id == 9
 

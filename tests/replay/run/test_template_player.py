@@ -1,4 +1,4 @@
-"""By stencils or without: the target is asked the same, and the report says the same."""
+"""With templates or without: the same requests are sent, and the report is the same."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from replay.templates import step_arrays
 from tests.frames import request, response, sized
 from tests.packets import Wire
 from tests.replay.support.captures import exchange, saved
-from tests.replay.support.produced import PRODUCE, Written, asked, told
+from tests.replay.support.produced import PRODUCE, Written, produce_request, produce_response
 from tests.replay.support.scripted import HANG_UP, Answer, Answers, alone, scripted
 
 VERSION, REQUESTS, AT_ONCE = 9, 40, 4
@@ -53,9 +53,9 @@ def capture(folder: Path, since: int = 0) -> str:
         for number in numbers:
             producer = (4, 2, 100 + number) if number >= since else (-1, -1, -1)
             written = Written("orders", 0, (b"%d" % number,), producer)
-            talk.client(sized(asked(VERSION, [written], number + 2)))
+            talk.client(sized(produce_request(VERSION, [written], number + 2)))
         for number in numbers:
-            talk.broker(sized(told(VERSION, [("orders", 0, 500 + number)], number + 2)))
+            talk.broker(sized(produce_response(VERSION, [("orders", 0, 500 + number)], number + 2)))
     return saved(folder, wire)
 
 
@@ -86,7 +86,7 @@ def played(
             setting = TargetSettings(f"127.0.0.1:{broker.port}", play_options=manner)
             with Plan.of(path) as plan:
                 report = await _run_until_ended(plan, setting, [setting.to], None)
-            bodies = [each.frame[8:] for each in broker.asked if each.api_key == PRODUCE]
+            bodies = [each.frame[8:] for each in broker.requests if each.api_key == PRODUCE]
             return report, bodies
 
     return asyncio.run(main())
@@ -204,9 +204,9 @@ def test_so_many_bytes_are_sent_together_and_no_more(
     sizes: list[int] = []
     really = BrokerConnection.send_batch
 
-    def trace(its: BrokerConnection, asked: PendingRequest, count: int, data: bytes) -> None:
+    def trace(its: BrokerConnection, pending: PendingRequest, count: int, data: bytes) -> None:
         sizes.append(count)
-        really(its, asked, count, data)
+        really(its, pending, count, data)
 
     monkeypatch.setattr(BrokerConnection, "send_batch", trace)
     path = capture(tmp_path)
@@ -220,7 +220,7 @@ def test_so_many_bytes_are_sent_together_and_no_more(
     assert set(sizes) == {1}
 
 
-def test_a_target_that_hangs_up_is_told_and_the_rest_is_played(
+def test_a_closed_connection_is_reported_and_the_rest_is_played(
     tmp_path: Path, traced: Counter[bool]
 ) -> None:
     report, _ = played(capture(tmp_path), lambda number: HANG_UP if number == 20 else 0)

@@ -67,8 +67,8 @@ def test_the_same_leader_assigns_as_captured() -> None:
 def test_another_leader_takes_over() -> None:
     was, now = sync("one", ASSIGNED), sync("two", [])
     found = groups("two")
-    (told,) = found.assign(was)
-    assert (told.path, told.captured, told.sent) == ("assignments", 2, 0)
+    (change,) = found.assign(was)
+    assert (change.path, change.captured, change.sent) == ("assignments", 2, 0)
     assert len(found.assign(now)) == 1
     assert (assigned(was), assigned(now)) == ([], ["one", "two"])
 

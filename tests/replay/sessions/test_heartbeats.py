@@ -29,11 +29,11 @@ ASSIGNED: dict[str, Any] = {"topic_partitions": []}
 
 
 @dataclass
-class Asked:
+class RecordingCluster:
     """A target that notes what it is asked."""
 
     answers: list[Any] = field(default_factory=list)
-    asked: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
+    requests: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
     signed: list[str | None] = field(default_factory=list)
     forgotten: int = 0
     _more: asyncio.Event = field(default_factory=asyncio.Event)
@@ -49,7 +49,7 @@ class Asked:
     ) -> Container:
         assert node == 7
         self.signed.append(client_id)
-        self.asked.append((name, dict(body)))
+        self.requests.append((name, dict(body)))
         self._more.set()
         answer = self.answers.pop(0) if self.answers else {"error_code": 0}
         if isinstance(answer, Exception):
@@ -59,7 +59,7 @@ class Asked:
 
     async def until(self, count: int) -> None:
         async with asyncio.timeout(20):
-            while len(self.asked) < count:
+            while len(self.requests) < count:
                 self._more.clear()
                 await self._more.wait()
 
@@ -78,21 +78,21 @@ def at(name: str, at_ms: int = 0, is_unassigned: bool = False) -> Step:
 
 
 def joined(beats: Heartbeats, session_ms: int = SOON_MS, at_ms: int = 0) -> None:
-    asked = whole("JoinGroup", 5, {"group_id": "x-g", "session_timeout_ms": session_ms})
+    join = whole("JoinGroup", 5, {"group_id": "x-g", "session_timeout_ms": session_ms})
     answer = whole("JoinGroup", 5, {"generation_id": 6, "member_id": "m"}, "response")
-    beats.record_request("JoinGroup", asked)
-    beats.record_response(at("JoinGroup", at_ms), None, asked, answer)
+    beats.record_request("JoinGroup", join)
+    beats.record_response(at("JoinGroup", at_ms), None, join, answer)
 
 
 def said(beats: Heartbeats, name: str, at_ms: int = 0, **answer: Any) -> Container:
     body = whole(name, 1, {"group_id": "x-g", "member_id": "m"})
     beats.record_request(name, body)
-    told = whole(name, 1, answer, "response")
-    beats.record_response(at(name, at_ms), None, body, told)
-    return told
+    response = whole(name, 1, answer, "response")
+    beats.record_response(at(name, at_ms), None, body, response)
+    return response
 
 
-Play = Callable[[Heartbeats, Asked, IdMap], Awaitable[None]]
+Play = Callable[[Heartbeats, RecordingCluster, IdMap], Awaitable[None]]
 Rebalances = Callable[[str, str], Awaitable[bool]]
 
 
@@ -100,9 +100,9 @@ async def goes_on(group: str, member: str) -> bool:
     return True
 
 
-def run(play: Play, *answers: Any, rebalances: Rebalances = goes_on) -> Asked:
-    async def main() -> Asked:
-        target = Asked(list(answers))
+def run(play: Play, *answers: Any, rebalances: Rebalances = goes_on) -> RecordingCluster:
+    async def main() -> RecordingCluster:
+        target = RecordingCluster(list(answers))
         known = world()
         beats = Heartbeats(cast(Cluster, target), known, rebalances)
         try:
@@ -116,12 +116,12 @@ def run(play: Play, *answers: Any, rebalances: Rebalances = goes_on) -> Asked:
 
 
 def test_a_member_that_is_silent_is_spoken_for() -> None:
-    async def play(beats: Heartbeats, target: Asked, known: IdMap) -> None:
+    async def play(beats: Heartbeats, target: RecordingCluster, known: IdMap) -> None:
         joined(beats)
         await target.until(3)
 
     target = run(play, {"error_code": 0}, {"error_code": 27})
-    name, body = target.asked[2]
+    name, body = target.requests[2]
     assert name == "Heartbeat"
     assert set(target.signed) == {"me"}
     assert body == {
@@ -134,35 +134,35 @@ def test_a_member_that_is_silent_is_spoken_for() -> None:
 
 @pytest.mark.parametrize("error", ["UNKNOWN_MEMBER_ID", "ILLEGAL_GENERATION"])
 def test_one_that_is_out_is_not(error: str) -> None:
-    async def play(beats: Heartbeats, target: Asked, known: IdMap) -> None:
+    async def play(beats: Heartbeats, target: RecordingCluster, known: IdMap) -> None:
         joined(beats)
         await target.until(1)
         await asyncio.gather(*beats._tasks)
         assert not beats._members
 
-    assert len(run(play, {"error_code": error_code(error)}).asked) == 1
+    assert len(run(play, {"error_code": error_code(error)}).requests) == 1
 
 
 @pytest.mark.parametrize("is_member", [True, False])
-def test_a_rebalance_that_only_we_are_told_of_is_passed_on(is_member: bool) -> None:
-    told: list[tuple[str, str]] = []
+def test_a_rebalance_error_in_our_heartbeat_is_passed_on(is_member: bool) -> None:
+    rebalanced: list[tuple[str, str]] = []
 
     async def rebalances(group: str, member: str) -> bool:
-        told.append((group, member))
+        rebalanced.append((group, member))
         return is_member
 
-    async def play(beats: Heartbeats, target: Asked, known: IdMap) -> None:
+    async def play(beats: Heartbeats, target: RecordingCluster, known: IdMap) -> None:
         joined(beats)
         await target.until(1)
         await asyncio.gather(*beats._tasks)
         assert bool(beats._members) is is_member
 
     run(play, {"error_code": error_code("REBALANCE_IN_PROGRESS")}, rebalances=rebalances)
-    assert told == [("g", "captured")]
+    assert rebalanced == [("g", "captured")]
 
 
 def test_a_coordinator_that_moved_is_looked_for() -> None:
-    async def play(beats: Heartbeats, target: Asked, known: IdMap) -> None:
+    async def play(beats: Heartbeats, target: RecordingCluster, known: IdMap) -> None:
         joined(beats)
         await target.until(3)
 
@@ -171,7 +171,7 @@ def test_a_coordinator_that_moved_is_looked_for() -> None:
 
 
 def test_nobody_speaks_for_a_member_while_it_speaks_itself_or_when_it_has_left() -> None:
-    async def play(beats: Heartbeats, target: Asked, known: IdMap) -> None:
+    async def play(beats: Heartbeats, target: RecordingCluster, known: IdMap) -> None:
         joined(beats)
         (member,) = beats._members.values()
         beats.record_request(
@@ -186,11 +186,11 @@ def test_nobody_speaks_for_a_member_while_it_speaks_itself_or_when_it_has_left()
         assert member.timer.cancelled()
         assert not beats._members
 
-    assert not run(play).asked
+    assert not run(play).requests
 
 
 def test_members_of_a_group_may_be_urged_to_speak() -> None:
-    async def play(beats: Heartbeats, target: Asked, known: IdMap) -> None:
+    async def play(beats: Heartbeats, target: RecordingCluster, known: IdMap) -> None:
         joined(beats, session_ms=60_000)
         beats.send_now({"others"})
         assert not beats._tasks
@@ -204,18 +204,18 @@ def test_members_of_a_group_may_be_urged_to_speak() -> None:
         )
         beats.send_now({"x-g"})
 
-    assert len(run(play).asked) == 1
+    assert len(run(play).requests) == 1
 
 
 def test_members_are_spoken_for_soon_while_another_waits_to_join() -> None:
-    """Else it waits until they are told, at the end of a third of their sessions."""
+    """Else it waits until they get the error, at the end of a third of their sessions."""
 
     def due(beats: Heartbeats) -> float:
         ((_, member),) = beats._members.items()
         assert member.timer is not None
         return member.timer.when() - asyncio.get_running_loop().time()
 
-    async def play(beats: Heartbeats, target: Asked, known: IdMap) -> None:
+    async def play(beats: Heartbeats, target: RecordingCluster, known: IdMap) -> None:
         joined(beats, session_ms=600_000)
         elsewhere = whole("JoinGroup", 5, {"group_id": "x-h"})
         beats.record_request("JoinGroup", elsewhere)
@@ -224,16 +224,18 @@ def test_members_are_spoken_for_soon_while_another_waits_to_join() -> None:
         beats.record_request("JoinGroup", asks)
         assert due(beats) < 1
         await target.until(2)
-        told = whole("JoinGroup", 5, {"error_code": error_code("MEMBER_ID_REQUIRED")}, "response")
-        beats.record_response(at("JoinGroup"), None, asks, told)
+        response = whole(
+            "JoinGroup", 5, {"error_code": error_code("MEMBER_ID_REQUIRED")}, "response"
+        )
+        beats.record_response(at("JoinGroup"), None, asks, response)
         said(beats, "Heartbeat")
         assert due(beats) > 100
 
-    assert {name for name, _ in run(play).asked} == {"Heartbeat"}
+    assert {name for name, _ in run(play).requests} == {"Heartbeat"}
 
 
 def test_a_member_that_the_capture_lets_go_is_let_go() -> None:
-    async def play(beats: Heartbeats, target: Asked, known: IdMap) -> None:
+    async def play(beats: Heartbeats, target: RecordingCluster, known: IdMap) -> None:
         joined(beats, at_ms=100)
         (member,) = beats._members.values()
         beats.expect_request(0, 102 * MS)
@@ -244,26 +246,26 @@ def test_a_member_that_the_capture_lets_go_is_let_go() -> None:
         beats._send_or_expire(member)
         assert not beats._members
 
-    assert run(play).asked
+    assert run(play).requests
 
 
 def test_a_member_that_its_own_connection_keeps_waiting_too_long_is_let_go() -> None:
-    async def play(beats: Heartbeats, target: Asked, known: IdMap) -> None:
+    async def play(beats: Heartbeats, target: RecordingCluster, known: IdMap) -> None:
         joined(beats)
         (member,) = beats._members.values()
         beats.expect_request(0, SOON_MS * MS)
         beats._send_or_expire(member)
         assert not beats._members
 
-    assert not run(play).asked
+    assert not run(play).requests
 
 
-def test_what_only_we_are_told_the_member_is_told_later() -> None:
+def test_an_assignment_in_our_heartbeat_is_passed_on_later() -> None:
     news = {"member_epoch": 2, "heartbeat_interval_ms": 60_000, "assignment": ASSIGNED}
     name = "ConsumerGroupHeartbeat"
-    told: list[Container] = []
+    responses: list[Container] = []
 
-    async def play(beats: Heartbeats, target: Asked, known: IdMap) -> None:
+    async def play(beats: Heartbeats, target: RecordingCluster, known: IdMap) -> None:
         said(beats, name, member_id="m", member_epoch=1, heartbeat_interval_ms=1)
         await target.until(1)
         await asyncio.gather(*beats._tasks)
@@ -272,39 +274,39 @@ def test_what_only_we_are_told_the_member_is_told_later() -> None:
             before = response(name, 1, {"assignment": assignment})
             body = whole(name, 1, {"group_id": "x-g", "member_id": "m", "member_epoch": 2})
             live = {"member_epoch": 2, "heartbeat_interval_ms": 60_000}
-            told.append(whole(name, 1, live, "response"))
-            beats.record_response(at(name), before, body, told[-1])
+            responses.append(whole(name, 1, live, "response"))
+            beats.record_response(at(name), before, body, responses[-1])
 
-    (_, body), *_ = run(play, news).asked
+    (_, body), *_ = run(play, news).requests
     assert (body["member_epoch"], body["rebalance_timeout_ms"]) == (1, -1)
     assert body["topic_partitions"] is body["subscribed_topic_names"] is None
-    assert [each.assignment is not None for each in told] == [False, True, False]
+    assert [each.assignment is not None for each in responses] == [False, True, False]
 
 
-def test_what_is_told_sooner_than_captured_the_member_is_told_later_too() -> None:
+def test_an_assignment_earlier_than_captured_is_repeated_later() -> None:
     name = "ConsumerGroupHeartbeat"
     some = {"topic_partitions": [{"topic_id": UUID(int=1), "partitions": [0]}]}
-    told: list[Container] = []
+    responses: list[Container] = []
 
-    async def play(beats: Heartbeats, target: Asked, known: IdMap) -> None:
+    async def play(beats: Heartbeats, target: RecordingCluster, known: IdMap) -> None:
         steps = [(None, some, True), (ASSIGNED, None, True), (some, None, False)]
         for before, now, is_unassigned in steps:
             body = whole(name, 1, {"group_id": "x-g", "member_id": "m", "member_epoch": 2})
             live = {"member_epoch": 2, "heartbeat_interval_ms": 60_000, "assignment": now}
-            told.append(whole(name, 1, live, "response"))
+            responses.append(whole(name, 1, live, "response"))
             shown = response(name, 1, {"assignment": before})
-            beats.record_response(at(name, is_unassigned=is_unassigned), shown, body, told[-1])
+            beats.record_response(at(name, is_unassigned=is_unassigned), shown, body, responses[-1])
 
-    assert not run(play).asked
-    assert [has_partitions(each) for each in told] == [True, False, True]
+    assert not run(play).requests
+    assert [has_partitions(each) for each in responses] == [True, False, True]
 
 
 def test_who_leaves_by_its_epoch_has_left() -> None:
-    async def play(beats: Heartbeats, target: Asked, known: IdMap) -> None:
+    async def play(beats: Heartbeats, target: RecordingCluster, known: IdMap) -> None:
         name = "ConsumerGroupHeartbeat"
         said(beats, name, member_id="m", member_epoch=1, heartbeat_interval_ms=60_000)
         body = {"group_id": "x-g", "member_id": "m", "member_epoch": -1}
         beats.record_request(name, whole(name, 1, body))
         assert not beats._members
 
-    assert not run(play).asked
+    assert not run(play).requests

@@ -56,8 +56,8 @@ class Client:
         answer = whole("Fetch", V, {"error_code": error, "session_id": live}, "response")
         self.sessions.record_response(use, parts, answer)
         body = parts[0][1]
-        asked = [each.partition for topic in body.topics for each in topic.partitions]
-        return body.session_id, body.session_epoch, asked
+        partitions = [each.partition for topic in body.topics for each in topic.partitions]
+        return body.session_id, body.session_epoch, partitions
 
 
 def test_a_session_is_begun_and_goes_on_with_the_ids_of_the_target() -> None:
@@ -95,8 +95,8 @@ def test_what_a_session_holds_stays_as_captured_when_requests_are_rewritten() ->
         first = fetch(CAPTURED, 1 + number)
         client.ask(first, error=70)
         assert [topic.topic for topic in first.body.topics] == ["orders"]
-        asked = [each.fetch_offset for topic in first.body.topics for each in topic.partitions]
-        assert asked == [0, 0]
+        offsets = [each.fetch_offset for topic in first.body.topics for each in topic.partitions]
+        assert offsets == [0, 0]
 
 
 def test_fetches_without_a_session_stay_so() -> None:

@@ -55,9 +55,9 @@ def notices(played: Played) -> list[str]:
 def test_a_missing_topic_is_waited_for_once_on_all_connections(tmp_path: Path) -> None:
     path = writing(tmp_path, 4, talks=3)
     played = at_script(path, {"Produce": refusing(UNKNOWN)}, SOON)
-    asked = Counter(each.api for each in played.asked)
+    sent = Counter(each.api for each in played.requests)
     # Those that wait when the time is over may ask once more; all others ask once.
-    waited = asked["Produce"] - 12
+    waited = sent["Produce"] - 12
     assert waited > 0
     assert notices(played) == [
         "the target lacks topic 't' (--create-topics creates it); "
@@ -74,7 +74,7 @@ def test_a_missing_topic_is_waited_for_once_on_all_connections(tmp_path: Path) -
 def test_a_right_that_is_lacking_is_not_waited_for(tmp_path: Path) -> None:
     denied = error_code("TOPIC_AUTHORIZATION_FAILED")
     played = at_script(writing(tmp_path, 3), {"Produce": refusing(denied)}, SOON)
-    assert [each.api for each in played.asked] == ["Produce"] * 3
+    assert [each.api for each in played.requests] == ["Produce"] * 3
     assert notices(played) == [
         "the target refuses 't': TOPIC_AUTHORIZATION_FAILED; "
         "requests for it are not retried any more"
@@ -84,4 +84,4 @@ def test_a_right_that_is_lacking_is_not_waited_for(tmp_path: Path) -> None:
 def test_what_comes_in_time_is_not_reported(tmp_path: Path) -> None:
     played = at_script(writing(tmp_path, 3), {"Produce": refusing(UNKNOWN, UNKNOWN, 0)})
     assert not notices(played)
-    assert len(played.asked) == 5
+    assert len(played.requests) == 5

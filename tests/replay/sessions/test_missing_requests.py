@@ -31,8 +31,10 @@ def test_what_would_be_sent_before(
 ) -> None:
     with Plan.of(midway(tmp_path, *steps)) as plan:
         lines = list(dry_run_lines(plan, TargetSettings("")))
-    told = [line.partition("; after ")[2].partition(", which the capture")[0] for line in lines]
-    assert told[: len(steps)] == [", ".join(each) for each in before]
+    expected_before = [
+        line.partition("; after ")[2].partition(", which the capture")[0] for line in lines
+    ]
+    assert expected_before[: len(steps)] == [", ".join(each) for each in before]
     assert lines[len(steps) + 1] == f"{len(steps)} requests would be sent, 0 left out"
 
 

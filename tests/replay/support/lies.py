@@ -19,7 +19,7 @@ from tests.frames import request, response, sized
 from tests.packets import Wire
 from tests.replay.support.captures import exchange, saved
 from tests.replay.support.liar import Lie
-from tests.replay.support.produced import Written, asked, told
+from tests.replay.support.produced import Written, produce_request, produce_response
 
 WRITES, RECORDS, AT_ONCE = 24, 5, 4
 POLLS = 4
@@ -49,9 +49,9 @@ def capture(folder: Path, polls: int = POLLS, aborted: list[Any] | None = None) 
                 values = [b"%s %d %d" % (topic.encode(), number, at) for at in range(RECORDS)]
                 batch = Written(topic, 0, values)
                 written[topic].append(_at(batch.records(), number * RECORDS))
-                talk.client(sized(asked(_PRODUCE, [batch], number + 2, timeout_ms=5000)))
+                talk.client(sized(produce_request(_PRODUCE, [batch], number + 2, timeout_ms=5000)))
             for number in numbers:
-                answer = told(
+                answer = produce_response(
                     _PRODUCE,
                     [(topic, 0, number * RECORDS)],
                     number + 2,
@@ -148,8 +148,8 @@ class OfRecords(Lie):
 
     change: Callable[[Batches], Batches]
 
-    def change_answer(self, asked: Message, body: Container) -> None:
-        for each in _partitions(asked, body, "Fetch", "partitions"):
+    def change_answer(self, request: Message, body: Container) -> None:
+        for each in _partitions(request, body, "Fetch", "partitions"):
             batches = [b for b in parse_records(each.records or b"") if isinstance(b, RecordBatch)]
             if batches:
                 each.records = build_records(self.change(batches), fix_crc=True)
@@ -161,11 +161,11 @@ class OfLastBatch(Lie):
 
     answers: int | None = None
 
-    def change_answer(self, asked: Message, body: Container) -> None:
-        is_told = asked.client_id == CLIENT_ID if self.answers is None else not self.answers
-        if is_told:
+    def change_answer(self, request: Message, body: Container) -> None:
+        is_refused = request.client_id == CLIENT_ID if self.answers is None else not self.answers
+        if is_refused:
             return
-        for each in _partitions(asked, body, "Fetch", "partitions"):
+        for each in _partitions(request, body, "Fetch", "partitions"):
             batches = [b for b in parse_records(each.records or b"") if isinstance(b, RecordBatch)]
             kept = [b for b in batches if b.base_offset < (WRITES - 1) * RECORDS]
             if len(kept) < len(batches):
@@ -183,9 +183,9 @@ class OfField(Lie):
     which: Iterator[int] = field(default_factory=count)
     turn: int | None = None
 
-    def change_answer(self, asked: Message, body: Container) -> None:
-        if asked.api == self.api and (self.turn is None or next(self.which) == self.turn):
-            for each in _partitions(asked, body, self.api, self.array):
+    def change_answer(self, request: Message, body: Container) -> None:
+        if request.api == self.api and (self.turn is None or next(self.which) == self.turn):
+            for each in _partitions(request, body, self.api, self.array):
                 self.change(each)
 
 
@@ -199,14 +199,14 @@ class OfWrites(Lie):
     seen: int = 0
     ends: dict[str, int] = field(default_factory=dict)
 
-    def copies(self, asked: Message) -> int:
-        if asked.api != "Produce" or not self._title(asked).endswith(self.topic):
+    def copies(self, request: Message) -> int:
+        if request.api != "Produce" or not self._title(request).endswith(self.topic):
             return 1
         self.seen += 1
         return self.times if self.seen - 1 == self.turn else 1
 
-    def invented(self, asked: Message) -> dict[str, Any]:
-        title = self._title(asked)
+    def invented(self, request: Message) -> dict[str, Any]:
+        title = self._title(request)
         given = {
             "index": 0,
             "error_code": 0,
@@ -221,9 +221,9 @@ class OfWrites(Lie):
             "throttle_time_ms": 0,
         }
 
-    def _title(self, asked: Message) -> str:
-        assert asked.body is not None
-        return str(asked.body.topic_data[0].name)
+    def _title(self, request: Message) -> str:
+        assert request.body is not None
+        return str(request.body.topic_data[0].name)
 
 
 @dataclass
@@ -233,13 +233,13 @@ class Swapped(Lie):
     turn: int
     seen: int = 0
 
-    def holds(self, asked: Message) -> bool:
-        self.seen += asked.api == "Produce"
-        return asked.api == "Produce" and self.seen >= self.turn
+    def holds(self, request: Message) -> bool:
+        self.seen += request.api == "Produce"
+        return request.api == "Produce" and self.seen >= self.turn
 
 
-def _partitions(asked: Message, body: Container, name: str, array: str) -> Iterator[Container]:
-    if asked.api == name:
+def _partitions(request: Message, body: Container, name: str, array: str) -> Iterator[Container]:
+    if request.api == name:
         for topic in body.get("responses") or body.get("topics") or ():
             yield from topic[array]
 

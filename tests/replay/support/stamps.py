@@ -18,9 +18,9 @@ PLACE = ("orders", 1)
 NOBODY = (-1, -1, -1)
 
 
-def asked(*producers: tuple[int, int, int], value: bytes = b"v") -> list[bytes]:
+def produce_requests(*producers: tuple[int, int, int], value: bytes = b"v") -> list[bytes]:
     return [
-        produced.asked(VERSION, [produced.Written(*PLACE, (value,), each)], number)
+        produced.produce_request(VERSION, [produced.Written(*PLACE, (value,), each)], number)
         for number, each in enumerate(producers)
     ]
 

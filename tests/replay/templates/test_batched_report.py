@@ -32,7 +32,7 @@ def stencil(replaced: frozenset[str] = frozenset()) -> RequestTemplate:
     )
 
 
-def told(first: int, changed: tuple[int, ...]) -> Any:
+def outcome_rows(first: int, changed: tuple[int, ...]) -> Any:
     rows = np.zeros((len(changed), RECORD_COUNT + PER_PARTITION), np.int64)
     rows[:, STEP] = first + np.arange(len(changed))
     rows[:, LAG], rows[:, LATENCY], rows[:, REPLACED_ROLES] = 5, 7, changed
@@ -43,10 +43,10 @@ def test_all_is_reported_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(unreported_module, "_FLUSH_COUNT", 4)
     reports: list[BatchedOutcome] = []
     waiting = BatchedReporter(reports.append)
-    waiting.add(told(0, (0, 0, 0)), 3, stencil())
+    waiting.add(outcome_rows(0, (0, 0, 0)), 3, stencil())
     assert not reports
-    waiting.add(told(3, (0, 0)), 2, stencil())
-    waiting.add(told(5, (0,)), 1, stencil())
+    waiting.add(outcome_rows(3, (0, 0)), 2, stencil())
+    waiting.add(outcome_rows(5, (0,)), 1, stencil())
     waiting.flush()
     waiting.flush()
     assert [each.step_numbers.tolist() for each in reports] == [[0, 1, 2, 3, 4], [5]]
@@ -58,7 +58,7 @@ def test_all_is_reported_once(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_what_was_given_up_is_reported_by_others() -> None:
     reports: list[BatchedOutcome] = []
     waiting = BatchedReporter(reports.append)
-    rows = told(0, (1, 5, 4))
+    rows = outcome_rows(0, (1, 5, 4))
     rows[1, LATENCY] = ON_SLOW_PATH
     waiting.add(rows, 2, stencil(frozenset({"producer_id", "sequence"})))
     waiting.flush()

@@ -15,7 +15,7 @@ from replay.templates.step_arrays import StepArrays
 from tests.frames import sized
 from tests.kernels import MODES, running
 from tests.replay.support.produced import arrays_of, plan_of
-from tests.replay.support.stamps import NOBODY, asked, count, stamp, write
+from tests.replay.support.stamps import NOBODY, count, produce_requests, stamp, write
 
 
 @pytest.fixture(scope="module", params=MODES, autouse=True)
@@ -25,7 +25,7 @@ def mode(request: pytest.FixtureRequest) -> Iterator[None]:
 
 
 def test_all_that_are_ready_are_written() -> None:
-    frames = asked(*[NOBODY] * 3)
+    frames = produce_requests(*[NOBODY] * 3)
     found = write(stamp(frames[0]), arrays_of([(each, b"") for each in frames]), 1)
     assert found is not None
     expected = [
@@ -39,8 +39,8 @@ def test_all_that_are_ready_are_written() -> None:
     assert found.request_rows[:, LAG].tolist() == [0, 0]
 
 
-def test_what_is_told_stays_when_others_are_written() -> None:
-    frames = asked(*[NOBODY] * 2)
+def test_written_requests_stay_valid_when_others_are_written() -> None:
+    frames = produce_requests(*[NOBODY] * 2)
     arrays = arrays_of([(each, b"") for each in frames])
     first = write(stamp(frames[0]), arrays)
     assert count(write(stamp(frames[0]), arrays, 1)) == 1
@@ -49,14 +49,14 @@ def test_what_is_told_stays_when_others_are_written() -> None:
 
 
 def test_it_ends_before_another_shape() -> None:
-    frames = asked(*[NOBODY] * 3)
+    frames = produce_requests(*[NOBODY] * 3)
     arrays = arrays_of([(each, b"") for each in frames], (0, 0, 1))
     assert count(write(stamp(frames[0]), arrays)) == 2
     assert count(write(stamp(frames[0]), arrays, 2)) == 0
 
 
 def test_it_ends_before_what_must_wait() -> None:
-    frames = asked(*[NOBODY] * 3)
+    frames = produce_requests(*[NOBODY] * 3)
     plan = plan_of([(each, b"") for each in frames])
     plan.causes.append(0)
     plan.cause_ends = array("q", [0, 0, 0, 1])
@@ -67,7 +67,7 @@ def test_it_ends_before_what_must_wait() -> None:
 
 
 def test_it_ends_before_what_is_not_due() -> None:
-    frames = asked(*[NOBODY] * 3)
+    frames = produce_requests(*[NOBODY] * 3)
     plan = plan_of([(each, b"") for each in frames])
     arrays = StepArrays(plan, bytearray(3), array("q", [0, 5, 9]))
     found = write(stamp(frames[0]), arrays, now_ns=8)
@@ -76,13 +76,13 @@ def test_it_ends_before_what_is_not_due() -> None:
 
 
 def test_so_many_at_once_and_no_more() -> None:
-    frames = asked(*[NOBODY] * (MAX_REQUESTS + 1))
+    frames = produce_requests(*[NOBODY] * (MAX_REQUESTS + 1))
     arrays = arrays_of([(each, b"") for each in frames])
     assert count(write(stamp(frames[0]), arrays)) == MAX_REQUESTS
 
 
 def test_correlation_ids_begin_again() -> None:
-    frames = asked(*[NOBODY] * 2)
+    frames = produce_requests(*[NOBODY] * 2)
     arrays = arrays_of([(each, b"") for each in frames])
     found = write(stamp(frames[0]), arrays, correlation_id=LAST_CORRELATION_ID)
     assert found is not None
