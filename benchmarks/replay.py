@@ -85,7 +85,7 @@ def written(partition: int, offset: int, records: bytes, version: int = VERSION)
     found = api(KEYS["Produce"])
     assert found is not None
     partitions = [{"index": partition, "records": records}]
-    asked = {
+    produce = {
         "acks": 1,
         "timeout_ms": 1000,
         "topic_data": [{"name": TOPIC, "partition_data": partitions}],
@@ -95,7 +95,7 @@ def written(partition: int, offset: int, records: bytes, version: int = VERSION)
     said = {"responses": [{"name": TOPIC, "partition_responses": answers}]}
     number = offset.to_bytes(4, "big")
     begin = found.key.to_bytes(2, "big") + version.to_bytes(2, "big") + number
-    request = filled(found.request.fields, version, asked)
+    request = filled(found.request.fields, version, produce)
     response = filled(found.response.fields, version, said)
     head = number + b"\0" * response_header_version(found.key, version)
     return (
@@ -127,7 +127,7 @@ def fetched(partition: int, offset: int, batch: bytes) -> Exchange:
         "log_start_offset": -1,
         "partition_max_bytes": len(batch),
     }
-    asked = {
+    fetch = {
         "replica_id": -1,
         "max_wait_ms": 1000,
         "min_bytes": 1,
@@ -148,7 +148,7 @@ def fetched(partition: int, offset: int, batch: bytes) -> Exchange:
     said = {"responses": [{"topic": TOPIC, "partitions": [given]}]}
     number = offset.to_bytes(4, "big")
     begin = found.key.to_bytes(2, "big") + FETCH_VERSION.to_bytes(2, "big") + number
-    request = filled(found.request.fields, FETCH_VERSION, asked)
+    request = filled(found.request.fields, FETCH_VERSION, fetch)
     response = filled(found.response.fields, FETCH_VERSION, said)
     return (
         begin + b"\0\x05bench" + found.request.codec(FETCH_VERSION).build(request),

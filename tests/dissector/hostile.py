@@ -45,24 +45,24 @@ def _beats(ids: range) -> bytes:
     return b"".join(request(HEARTBEAT, 0, n, "", group_id="", member_id="") for n in ids)
 
 
-def _told(ids: range) -> bytes:
+def _responses(ids: range) -> bytes:
     return b"".join(response(HEARTBEAT, 0, n) for n in ids)
 
 
 def orphans(n: int) -> bytes:
     """Return answers that nobody asked for, while requests wait."""
-    return _talk((0, _beats(range(n, 2 * n))), (1, _told(range(n))))
+    return _talk((0, _beats(range(n, 2 * n))), (1, _responses(range(n))))
 
 
 def open_requests(n: int) -> bytes:
     """Return requests that are answered from the last on."""
-    return _talk((0, _beats(range(n))), (1, _told(range(n - 1, -1, -1))))
+    return _talk((0, _beats(range(n))), (1, _responses(range(n - 1, -1, -1))))
 
 
 def waived(n: int) -> bytes:
     """Return requests that are due no answer, and answers of other ids."""
-    asked = b"".join(request(PRODUCE, 3, i, "", acks=0) for i in range(n // 4))
-    return _talk((0, asked), (1, _told(range(n, 2 * n))), segment=60)
+    requests = b"".join(request(PRODUCE, 3, i, "", acks=0) for i in range(n // 4))
+    return _talk((0, requests), (1, _responses(range(n, 2 * n))), segment=60)
 
 
 def connections(n: int) -> bytes:
@@ -82,8 +82,8 @@ def fragments(n: int) -> bytes:
 
 def tiny_messages(n: int) -> bytes:
     """Return the smallest of messages, and their answers."""
-    asked = b"".join(sized(struct.pack(">hhih", LIST_GROUPS, 0, i, -1)) for i in range(n))
-    return _talk((0, asked), (1, b"".join(response(LIST_GROUPS, 0, i) for i in range(n))))
+    requests = b"".join(sized(struct.pack(">hhih", LIST_GROUPS, 0, i, -1)) for i in range(n))
+    return _talk((0, requests), (1, b"".join(response(LIST_GROUPS, 0, i) for i in range(n))))
 
 
 def gaps(n: int) -> bytes:

@@ -56,7 +56,7 @@ def test_one_response_of_a_broker_that_shows_elsewhere(
     assert speaks == (["kafka", "other", "kafka", "kafka"] if known else ["other"] * 3)
     assert_same(dissect(files, ALL), expected)
     for each in plan_ranges(ranges_of(Collection.of(files))).ranges:
-        # Rows that are in doubt come behind what tells of the doubt.
+        # Rows in doubt come after the problem that explains it.
         doubts = False
         for name, batch in dissect_range(each, np.zeros(0, np.int64), 1, ALL):
             doubts |= name == FACTS and has_doubts(batch)

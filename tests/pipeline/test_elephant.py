@@ -43,12 +43,12 @@ def _peak_bytes(path: str, work: str) -> tuple[int, int, int]:
     plan = plan_ranges(ranges_of(Collection.of([path]), RANGE_BYTES))
     job = Job(plan.ranges, WANTED, work, work)
     keys = RangeKeys(0, plan.crossing, plan.crossing)
-    told: list[TaskReport] = []
+    reports: list[TaskReport] = []
     for each in plan.ranges:
-        told += job.dissect(each.number, [(0, keys)])
+        reports += job.dissect(each.number, [(0, keys)])
         # As Spark does after each task: what refers to itself is gone then.
         gc.collect()
-    places = [(job.part_of(note), note) for note in told if isinstance(note, BlockLocation)]
+    places = [(job.part_of(note), note) for note in reports if isinstance(note, BlockLocation)]
     assert any(note.tables for note in job.gather(0, places) if isinstance(note, TaskOutput))
     peak = next(line for line in STATUS.read_text().splitlines() if line.startswith("VmHWM"))
     return int(peak.split()[1]) << 10, len(places), sum(lies.length for _, lies in places)

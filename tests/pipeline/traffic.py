@@ -29,8 +29,8 @@ def messy(seed: int, talks: int = 6, rounds: int = 12, port: int = 50000) -> lis
     for number in range(rounds * talks):
         place = order.randrange(talks)
         talk = open_talks[place]
-        asked = heartbeat(number, group_instance_id="i" * order.choice([1, 50, 900]))
-        talk.client(*pieces(asked, [order.randrange(len(asked))]))
+        frame = heartbeat(number, group_instance_id="i" * order.choice([1, 50, 900]))
+        talk.client(*pieces(frame, [order.randrange(len(frame))]))
         if order.random() < 0.9:
             talk.broker(*pieces(beat(number), [order.randrange(12)]))
         if order.random() < 0.08:

@@ -62,7 +62,7 @@ def conversations(draw: st.DrawFn, reuse: bool = False, shake: bool = True) -> l
 
 def _turn(draw: st.DrawFn, sent: Sent, turn: int, reuse: bool) -> None:
     """Let a client ask up to three things and the broker answer them."""
-    asked, told, talk = b"", b"", sent.talk
+    request_bytes, response_bytes, talk = b"", b"", sent.talk
     for number in range(draw(st.integers(1, 3))):
         n = 7 if reuse else turn * 3 + number
         mark = f"{talk.number}-{turn}-{number}"
@@ -71,18 +71,18 @@ def _turn(draw: st.DrawFn, sent: Sent, turn: int, reuse: bool) -> None:
             frame = fire_and_forget(n, mark)
         else:
             frame = ask(n, mark, size)
-            sent.responses.append((len(talk.sent[1]) + len(told), answer(n, mark, size)))
-            told += sent.responses[-1][1]
-        sent.requests.append((len(talk.sent[0]) + len(asked), frame))
-        asked += frame
+            sent.responses.append((len(talk.sent[1]) + len(response_bytes), answer(n, mark, size)))
+            response_bytes += sent.responses[-1][1]
+        sent.requests.append((len(talk.sent[0]) + len(request_bytes), frame))
+        request_bytes += frame
     cuts = st.lists(st.integers(1, 500), max_size=3)
-    talk.client(*pieces(asked, draw(cuts)))
-    if told:
-        talk.broker(*pieces(told, draw(cuts)))
+    talk.client(*pieces(request_bytes, draw(cuts)))
+    if response_bytes:
+        talk.broker(*pieces(response_bytes, draw(cuts)))
 
 
 def read(packets: Sequence[Packet], window_bytes: int = 1 << 20) -> list[tuple]:
-    """Read packets; tell what can be told of each row but when it was."""
+    """Read packets; return each row without its times."""
     options = Options(window_bytes=window_bytes, stdin=io.BytesIO(pcap_file(packets)))
     return [
         (
@@ -111,12 +111,12 @@ def true_rows(sent: Sequence[Sent]) -> Counter:
     """Return (client, status, request, response) of every exchange, from what was sent alone."""
     rows: Counter = Counter()
     for each in sent:
-        told = [frame for _, frame in each.responses]
-        for _, asked in each.requests:
-            if asked[4:6] == b"\0\0":
-                rows[name(each), "no_response", asked[4:], None] += 1
+        responses = [frame for _, frame in each.responses]
+        for _, request_frame in each.requests:
+            if request_frame[4:6] == b"\0\0":
+                rows[name(each), "no_response", request_frame[4:], None] += 1
             else:
-                rows[name(each), "answered", asked[4:], told.pop(0)[4:]] += 1
+                rows[name(each), "answered", request_frame[4:], responses.pop(0)[4:]] += 1
     return rows
 
 
@@ -186,17 +186,19 @@ def survivors(
 def check_nothing_invented(sent: Sequence[Sent], rows: Sequence[tuple]) -> None:
     """Every frame is one that was sent, or the beginning of one; every pair is a true one."""
     for each in sent:
-        asked = {identity(frame[4:]): frame[4:] for _, frame in each.requests}
-        told = {int.from_bytes(frame[4:8], "big"): frame[4:] for _, frame in each.responses}
+        request_frames = {identity(frame[4:]): frame[4:] for _, frame in each.requests}
+        response_frames = {
+            int.from_bytes(frame[4:8], "big"): frame[4:] for _, frame in each.responses
+        }
         seen: Counter = Counter()
         for client, status, _, _, request_frame, _, response_frame, _ in rows:
             if client != name(each):
                 continue
             if request_frame is not None and len(request_frame) >= 8:
-                assert asked[identity(request_frame)].startswith(request_frame)
+                assert request_frames[identity(request_frame)].startswith(request_frame)
             if response_frame is not None and len(response_frame) >= 4:
                 n = int.from_bytes(response_frame[:4], "big")
-                assert told[n].startswith(response_frame)
+                assert response_frames[n].startswith(response_frame)
                 if status == "answered":
                     assert identity(request_frame)[1] == n
             seen[request_frame, response_frame] += 1
@@ -209,18 +211,18 @@ def identity(request_frame: bytes) -> tuple[int, int]:
 
 
 def check_survivors(sent: Sequence[Sent], rows: Sequence[tuple], kept: Sequence[Packet]) -> None:
-    """Each request that is there is told, and with its response if that is there too."""
+    """Each request that survives is an exchange, with its response if that survives too."""
     for each in sent:
-        asked = survivors(each.requests, 0, each, kept)
-        told = {
+        request_frames = survivors(each.requests, 0, each, kept)
+        response_frames = {
             int.from_bytes(frame[4:8], "big"): frame
             for frame in survivors(each.responses, 1, each, kept)
         }
-        for frame in asked:
+        for frame in request_frames:
             statuses = [row[1] for row in rows if row[0] == name(each) and row[4] == frame[4:]]
             due = frame[4:6] != b"\0\0"
             _, n = identity(frame[4:])
-            if due and n in told:
+            if due and n in response_frames:
                 assert statuses == ["answered"]
             else:
                 assert len(statuses) == 1
@@ -240,16 +242,16 @@ def test_lost_packets(sent: list[Sent], data: st.DataObject) -> None:
 @given(conversations(shake=False), st.data())
 @ANY
 def test_capture_begins_in_the_middle(sent: list[Sent], data: st.DataObject) -> None:
-    """What is left is paired; responses to earlier requests are orphans, where they can be told."""
+    """What is left is correlated; responses to earlier requests are orphans."""
     packets = sent[0].talk.wire.packets
     kept = packets[data.draw(st.integers(0, len(packets))) :]
     rows = read(kept)
     check_nothing_invented(sent, rows)
     check_survivors(sent, rows, kept)
     for each in sent:
-        asked = {identity(f[4:])[1] for f in survivors(each.requests, 0, each, kept)}
-        told = survivors(each.responses, 1, each, kept)
-        strays = {f[4:] for f in told if int.from_bytes(f[4:8], "big") not in asked}
+        request_ids = {identity(f[4:])[1] for f in survivors(each.requests, 0, each, kept)}
+        responses = survivors(each.responses, 1, each, kept)
+        strays = {f[4:] for f in responses if int.from_bytes(f[4:8], "big") not in request_ids}
         mine = [row for row in rows if row[0] == name(each)]
         assert {row[6] for row in mine if row[1] == "orphan"} <= strays
 
@@ -281,12 +283,12 @@ def test_snaplen(kinds: list[int], snap: int, whole: bool) -> None:
         talk.client(*pieces(long, [len(long) // 2] if size else []))
         talk.broker(answer(3 * n, f"group-{n}", size))
     cut = [packet.cut(HEADERS_BYTES + snap) for packet in wire.packets]
-    assert told(cut) == told(wire.packets)
-    assert len(told(cut)) == len(kinds)
+    assert rows_of(cut) == rows_of(wire.packets)
+    assert len(rows_of(cut)) == len(kinds)
 
 
-def told(packets: Sequence[Packet]) -> list[tuple]:
-    """Tell of each row what the sizes and headers of frames say, and when they were captured."""
+def rows_of(packets: Sequence[Packet]) -> list[tuple]:
+    """List for each row sizes and headers of its frames, and their times."""
     options = Options(stdin=io.BytesIO(pcap_file(packets)))
     return [
         tuple(e.column(name) for name in COLUMNS if name not in ("errors", "topics", "problems"))

@@ -104,7 +104,7 @@ def test_a_connection_over_three_files_of_different_kinds(tmp_path: Path) -> Non
     assert set(got["exchanges"]["capture"].to_pylist()) == set(files)
 
 
-def test_captures_that_overlap_tell_everything_once(tmp_path: Path) -> None:
+def test_rows_of_overlapping_captures_come_once(tmp_path: Path) -> None:
     packets = crossing()
     files = [write(tmp_path / "a.pcap", packets[:50]), write(tmp_path / "b.pcap", packets[30:])]
     got = dissect(files, ALL, range_bytes=900)
@@ -117,7 +117,7 @@ def test_captures_that_overlap_tell_everything_once(tmp_path: Path) -> None:
     assert sum(got["connections"]["retransmitted_a"].to_pylist()) > 0
 
 
-def test_damage_costs_the_rest_of_its_file_and_is_told(tmp_path: Path) -> None:
+def test_damage_costs_the_rest_of_its_file_and_is_reported(tmp_path: Path) -> None:
     packets = crossing()
     path = tmp_path / "b.pcap"
     files = [
@@ -135,8 +135,8 @@ def test_damage_costs_the_rest_of_its_file_and_is_told(tmp_path: Path) -> None:
     for range_bytes in (100, 700, 1 << 20):
         got = dissect([*files, str(none)], ALL, range_bytes=range_bytes)
         assert_same(got, expected)
-        told = [row for row in got["problems"].to_pylist() if row["kind"] == "file"]
-        assert {(row["capture"], row["position"]) for row in told} == {
+        problems = [row for row in got["problems"].to_pylist() if row["kind"] == "file"]
+        assert {(row["capture"], row["position"]) for row in problems} == {
             (str(path), broken),
             (str(none), None),
         }
@@ -175,7 +175,7 @@ def test_what_stays_within_a_range_does_not_travel(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("size", fast_and_long([700, 1 << 20], [100]))
 def test_a_closed_connection_that_waits_for_what_is_missing(size: int, tmp_path: Path) -> None:
-    """Only packets of others tell that time has passed."""
+    """Only packets of other connections show the time."""
     wire = Wire()
     talk = wire.talk(50000).syn()
     talk.client(heartbeat(1)).client(heartbeat(2)).broker(beat(1)).fin()

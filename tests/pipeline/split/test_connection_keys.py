@@ -1,4 +1,4 @@
-"""Keys tell connections apart, whichever side sends, compiled and as Python."""
+"""Keys distinguish connections, whichever side sends, compiled and as Python."""
 
 from __future__ import annotations
 

@@ -103,7 +103,7 @@ def _two_with_holes(tmp_path: Path) -> list[str]:
     return [write(tmp_path / f"{number}.pcap", part) for number, part in enumerate(files)]
 
 
-def test_below_limits_nothing_differs_and_what_is_hit_is_told(
+def test_below_limits_nothing_differs_and_limits_hit_are_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A task counts for itself what one process counts over all connections."""
@@ -123,18 +123,18 @@ def test_below_limits_nothing_differs_and_what_is_hit_is_told(
 
 
 @pytest.mark.parametrize(
-    ("limit", "told"),
+    ("limit", "reported"),
     [
         ("dissector.engine.correlation.slow_path.MAX_DOUBTFUL_BYTES", LIMITS[1]),
         ("dissector.capture.packets.ip_fragments.MAX_INCOMPLETE", LIMITS[2]),
     ],
 )
-def test_other_limits_are_told_too(
-    limit: str, told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_each_limit_hit_is_reported(
+    limit: str, reported: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     packets = lonely(known=True, closed=True).packets
     packets += later(fragmented(random.Random(2), messy(2, talks=2)), len(packets))
     name = write(tmp_path / "a.pcap", packets)
     assert _limits(dissect([name], ALL)) == set()
     monkeypatch.setattr(limit, 1)
-    assert _limits(dissect([name], ALL)) == {told}
+    assert _limits(dissect([name], ALL)) == {reported}

@@ -21,8 +21,8 @@ ROOT = Path(__file__).parents[3]
 HEARTBEAT = "HeartbeatRequest"
 
 
-def told(folder: Path, capsys: pytest.CaptureFixture[str]) -> list[str]:
-    """Return the lines that tell of differences."""
+def differences(folder: Path, capsys: pytest.CaptureFixture[str]) -> list[str]:
+    """Return the lines of differences."""
     assert main([str(folder)]) == 1
     *lines, count = capsys.readouterr().out.splitlines()
     assert count.startswith(f"differences: {len(lines)}, in ")
@@ -119,17 +119,17 @@ DIFFERENCES: dict[str, tuple[Callable[[Spec], None], list[str]]] = {
 
 
 @pytest.mark.parametrize("what", DIFFERENCES)
-def test_each_difference_is_told(
+def test_each_difference_is_listed(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], what: str
 ) -> None:
     change, lines = DIFFERENCES[what]
     request, response = specs("Heartbeat")
     change(request)
     save(tmp_path, request, response)
-    assert told(tmp_path, capsys) == [f"{HEARTBEAT}{line}" for line in lines]
+    assert differences(tmp_path, capsys) == [f"{HEARTBEAT}{line}" for line in lines]
 
 
-def test_new_apis_and_keys_of_others_are_told(
+def test_new_apis_and_conflicting_keys_are_listed(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     request, _ = specs("Heartbeat")
@@ -138,7 +138,7 @@ def test_new_apis_and_keys_of_others_are_told(
         request | {"name": "PulseRequest"},
         request | {"name": "AbcRequest", "apiKey": 999},
     )
-    assert told(tmp_path, capsys) == [
+    assert differences(tmp_path, capsys) == [
         "AbcRequest: new, versions 0-4, key 999",
         "PulseRequest: new, versions 0-4, key 12",
         "PulseRequest: key 12 is declared as Heartbeat",

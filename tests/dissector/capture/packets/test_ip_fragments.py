@@ -46,7 +46,7 @@ def test_any_order_with_repeats_and_overlaps_gives_the_first_bytes(data: st.Data
     assert fragments.abandoned == 0
 
 
-def test_datagrams_are_told_apart_by_key() -> None:
+def test_datagrams_are_distinguished_by_key() -> None:
     fragments = FragmentReassembler()
     assert add(fragments, 0, b"a" * 8, True, key=1) is None
     assert add(fragments, 8, b"b", False, key=2) is None

@@ -439,12 +439,12 @@ def test_hostile_packets_are_passed_over(whole: bytes) -> None:
 
 @given(hostile())
 def test_python_and_compiled_agree(whole: bytes) -> None:
-    told = []
+    reads = []
     for way in MODES:
         with running(way, layers_module):
             layers, (segments,) = read(whole)
-        told.append((layers.networks, layers.passed_over, columns_of(layers, segments)))
-    assert told[0] == told[1]
+        reads.append((layers.networks, layers.passed_over, columns_of(layers, segments)))
+    assert reads[0] == reads[1]
 
 
 TSHARK = which("tshark")

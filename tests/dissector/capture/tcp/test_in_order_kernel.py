@@ -182,7 +182,7 @@ def soups(draw: st.DrawFn) -> bytes:
 
 @given(soups(), st.integers(1, 2000))
 @settings(max_examples=examples(150))
-def test_the_loop_tells_what_the_objects_tell(data: bytes, window_bytes: int) -> None:
+def test_the_kernel_equals_the_objects(data: bytes, window_bytes: int) -> None:
     one_by_one = Reading(data, one_by_one=True)
     known = list(one_by_one.tcp.connections)
     moving = Reading(data, window_bytes, streams=Moving())

@@ -72,7 +72,7 @@ def bye(a: int, b: int) -> list[Sent]:
 
 
 def read(packets: Sequence[Sent], isn: tuple[int, int] = ISN) -> Reading:
-    """Read a conversation; windows of one packet and objects must tell the same as one window."""
+    """Read a conversation; windows of one packet, and objects, give the same as one window."""
     data = capture(packets, isn)
     reading = Reading(data)
     assert Reading(data, 1).rows == reading.rows
@@ -135,7 +135,9 @@ def test_a_conversation_from_syn_to_fin() -> None:
         ([Sent(0), Sent(1, seq=0, flags=SYN | ACK), Sent(1, b"x")], 1),
     ],
 )
-def test_the_handshake_tells_who_opened_else_the_first_packet(first: list[Sent], side: int) -> None:
+def test_the_client_is_known_by_the_handshake_or_the_first_packet(
+    first: list[Sent], side: int
+) -> None:
     reading = read(first)
     connection, *_ = only(reading)
     if not any(packet.flags & SYN for packet in first):
@@ -436,7 +438,7 @@ def test_holes_of_a_closed_connection_are_gaps_when_time_passes_elsewhere() -> N
     assert reading.tcp.connections[0].ended == "fin"
 
 
-def test_the_horizon_tells_what_the_other_side_must_wait_for() -> None:
+def test_the_reordering_barrier_holds_back_the_other_side() -> None:
     packets = [
         *HELLO,
         Sent(0, b"cd", 3),
@@ -452,7 +454,7 @@ def test_the_horizon_tells_what_the_other_side_must_wait_for() -> None:
     ]
 
 
-def test_a_horizon_that_moves_without_bytes_is_told() -> None:
+def test_a_barrier_that_moves_without_bytes_is_reported() -> None:
     # Data before the SYN's own number waits at the start, and is dropped once the SYN comes.
     packets = [
         Sent(0, b"junk", seq=(1 << 32) - 50, ack=1),

@@ -45,9 +45,9 @@ class Play:
 
     def end(self) -> list[tuple[str, int | None]]:
         self.talk.end()
-        return self.told()
+        return self.statuses()
 
-    def told(self) -> list[tuple[str, int | None]]:
+    def statuses(self) -> list[tuple[str, int | None]]:
         """List (status, correlation id) of the exchanges so far."""
         return [(STATUS[row.status], _correlation(row)) for row in self.rows]
 
@@ -70,7 +70,7 @@ def beat(n: int) -> bytes:
 
 def test_one_exchange() -> None:
     play = Play().client(heartbeat(1)).broker(beat(1))
-    assert play.told() == [("answered", 1)]
+    assert play.statuses() == [("answered", 1)]
     row = play.rows[0]
     assert (row.connection, row.client, row.request.packet, row.response.packet) == (7, 0, 0, 1)
     assert (row.request.time_ns, row.response.time_ns) == (0, 1000)
@@ -82,11 +82,11 @@ def test_pipelined_requests_are_paired_by_their_ids() -> None:
     play = (
         Play().client(heartbeat(1) + heartbeat(2) + heartbeat(3)).broker(beat(1) + beat(2), beat(3))
     )
-    assert play.told() == [("answered", 1), ("answered", 2), ("answered", 3)]
+    assert play.statuses() == [("answered", 1), ("answered", 2), ("answered", 3)]
 
 
 def test_answers_out_of_order_are_paired_all_the_same() -> None:
-    assert Play().client(heartbeat(1), heartbeat(2)).broker(beat(2), beat(1)).told() == [
+    assert Play().client(heartbeat(1), heartbeat(2)).broker(beat(2), beat(1)).statuses() == [
         ("answered", 2),
         ("answered", 1),
     ]
@@ -99,7 +99,9 @@ def test_same_id_in_flight_twice_is_paired_in_order_of_sending() -> None:
 
 def test_produce_with_acks_0_has_no_response() -> None:
     produce = request(PRODUCE, 9, 4, acks=0, timeout_ms=1)
-    assert Play().client(heartbeat(3), produce, heartbeat(5)).broker(beat(3), beat(5)).told() == [
+    assert Play().client(heartbeat(3), produce, heartbeat(5)).broker(
+        beat(3), beat(5)
+    ).statuses() == [
         ("no_response", 4),
         ("answered", 3),
         ("answered", 5),
@@ -124,7 +126,7 @@ def test_sasl_tokens_after_handshake_v0() -> None:
     token = sized(b"\0alice\0secret")
     play = Play().client(handshake).broker(shaken).client(token).broker(sized(b""))
     play.client(heartbeat(2)).broker(beat(2))
-    assert play.told() == [("answered", 1), ("answered", None), ("answered", 2)]
+    assert play.statuses() == [("answered", 1), ("answered", None), ("answered", 2)]
     assert play.rows[1].token
     assert play.rows[1].request.data == b"\0alice\0secret"
     assert play.rows[1].response.data == b""
@@ -137,7 +139,12 @@ def test_two_sasl_tokens_sent_at_once() -> None:
     tokens = [sized(b"first token"), sized(b"second")]
     play = Play().client(handshake + tokens[0] + tokens[1] + heartbeat(0))
     play.broker(shaken + sized(b"\0\0\0\0reply") + sized(b"two") + beat(0))
-    assert play.told() == [("answered", 1), ("answered", None), ("answered", None), ("answered", 0)]
+    assert play.statuses() == [
+        ("answered", 1),
+        ("answered", None),
+        ("answered", None),
+        ("answered", 0),
+    ]
     assert [row.response.data for row in play.rows[1:3]] == [b"\0\0\0\0reply", b"two"]
 
 
@@ -145,7 +152,7 @@ def test_handshake_v1_is_followed_by_kafka_only() -> None:
     handshake = request(HANDSHAKE, 1, 1, mechanism="PLAIN")
     authenticate = request(36, 2, 2, auth_bytes=b"\0a\0b")
     play = Play().client(handshake).broker(response(HANDSHAKE, 1, 1)).client(authenticate)
-    assert play.broker(response(36, 2, 2)).told() == [("answered", 1), ("answered", 2)]
+    assert play.broker(response(36, 2, 2)).statuses() == [("answered", 1), ("answered", 2)]
     assert not any(row.token for row in play.rows)
 
 
@@ -153,8 +160,8 @@ def test_handshake_v1_is_followed_by_kafka_only() -> None:
 def test_unknown_api_and_version_are_paired(known: bool) -> None:
     strange = request(HEARTBEAT, 4, 8, group_id="g")
     strange = strange[:4] + (b"\x03\xe7\0\0" if not known else b"\0\x0c\0\x63") + strange[8:]
-    assert Play().client(strange).broker(beat(8)).told() == [("answered", 8)]
-    assert Play().client(heartbeat(1), strange).broker(beat(1), beat(8)).told()[1] == (
+    assert Play().client(strange).broker(beat(8)).statuses() == [("answered", 8)]
+    assert Play().client(heartbeat(1), strange).broker(beat(1), beat(8)).statuses()[1] == (
         "answered",
         8,
     )
@@ -192,7 +199,7 @@ def test_gap_inside_a_frame_damages_only_that_frame() -> None:
         .client(long[400:])
     )
     play.client(heartbeat(3)).broker(beat(2), beat(3))
-    assert play.told() == [("answered", 1), ("answered", 2), ("answered", 3)]
+    assert play.statuses() == [("answered", 1), ("answered", 2), ("answered", 3)]
     damaged = play.rows[1].request
     assert damaged.data == long[4:100]
     assert damaged.size == len(long) - 4
@@ -203,7 +210,7 @@ def test_gap_that_ends_with_a_frame_keeps_step() -> None:
     long = request(HEARTBEAT, 4, 2, group_id="g" * 500)
     play = Play().client(heartbeat(1), long[:100]).gap(0, len(long) - 100).client(heartbeat(3))
     play.broker(beat(1), beat(2), beat(3))
-    assert play.told() == [("answered", 1), ("answered", 2), ("answered", 3)]
+    assert play.statuses() == [("answered", 1), ("answered", 2), ("answered", 3)]
 
 
 def test_gap_over_the_end_of_a_frame_is_entered_again() -> None:
@@ -260,7 +267,7 @@ def test_starts_in_the_middle_of_an_answer() -> None:
 
 def test_client_may_be_the_second_side() -> None:
     play = Play(whole=False).say(1, heartbeat(1)).say(0, beat(1))
-    assert play.told() == [("answered", 1)]
+    assert play.statuses() == [("answered", 1)]
     assert play.rows[0].client == 1
 
 
@@ -288,7 +295,7 @@ def test_bytes_after_the_end_go_on() -> None:
     play = Play().client(heartbeat(1), heartbeat(2)[:20])
     play.talk.end()
     play.client(heartbeat(2)[20:], heartbeat(3)).broker(beat(3))
-    assert play.told()[-1] == ("answered", 3)
+    assert play.statuses()[-1] == ("answered", 3)
 
 
 def test_frame_above_the_limit_is_passed_over() -> None:
@@ -329,9 +336,9 @@ def test_any_cut_gives_the_same_exchanges(
     cuts: list[int], answers: list[int], data: st.DataObject
 ) -> None:
     """Frames may lie in the packets in any way; the pairs don't change."""
-    asked = b"".join(heartbeat(n) for n in range(8))
-    told = b"".join(beat(n) for n in range(8))
-    play = Play().client(*_cut(asked, cuts)).broker(*_cut(told, answers))
+    requests = b"".join(heartbeat(n) for n in range(8))
+    responses = b"".join(beat(n) for n in range(8))
+    play = Play().client(*_cut(requests, cuts)).broker(*_cut(responses, answers))
     assert play.end() == [("answered", n) for n in range(8)]
 
 
@@ -365,13 +372,13 @@ def test_garbage_never_raises(lines: list[tuple[int, bytes, int]], whole: bool) 
 
 def test_one_response_is_enough_from_a_known_broker() -> None:
     """An endpoint that is a broker on other connections needs no three responses to be believed."""
-    for believed, told in ((False, []), (True, [("orphan", 8)])):
+    for believed, expected in ((False, []), (True, [("orphan", 8)])):
         play = Play(whole=False).broker(beat(8))
         assert play.end() == []
         assert (play.talk.doubtful_side, play.talk.speaks) == (1, DOUBTFUL)
         play.talk.add_data(1, beat(9), 99, 99)  # it has ended
         play.talk.resolve_doubt(believed)
-        assert play.end() == told
+        assert play.end() == expected
         assert play.talk.speaks == ("kafka" if believed else "other")
 
 

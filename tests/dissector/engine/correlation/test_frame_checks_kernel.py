@@ -82,7 +82,9 @@ def test_whether_a_response_is_due(
 
 
 @given(st.integers(0, 14), st.data())
-def test_a_damaged_request_is_told_right_or_left_alone(version: int, data: st.DataObject) -> None:
+def test_a_damaged_request_is_validated_right_or_left_undecided(
+    version: int, data: st.DataObject
+) -> None:
     values = {"acks": 0, "timeout_ms": 1} if version < 14 else {}
     frame = bytearray(request(PRODUCE, min(version, 13), 1, "client", **values))
     frame[7] = version

@@ -1,4 +1,4 @@
-"""Topic ids and their names, told by messages before or after."""
+"""Topic ids and their names, from messages before or after."""
 
 from __future__ import annotations
 
@@ -103,27 +103,27 @@ def test_produce_v13_names_topics_too(tmp_path: Path) -> None:
 
 
 def test_rest_of_the_capture_is_asked_once_and_only_for_what_is_not_known() -> None:
-    asked = []
+    requested = []
 
     def ask() -> dict[UUID, str]:
-        asked.append(1)
+        requested.append(1)
         return {ORDERS: "orders"}
 
     names = TopicNames(ask)
     names.learn({NAMELESS: "known"})
-    assert (names.name(NAMELESS), names.name("text"), len(asked)) == ("known", "text", 0)
-    assert (names.name(ORDERS), names.find_name(UUID(int=3)), len(asked)) == ("orders", None, 1)
-    assert (names.name(UUID(int=3)), len(asked)) == (str(UUID(int=3)), 1)
+    assert (names.name(NAMELESS), names.name("text"), len(requested)) == ("known", "text", 0)
+    assert (names.name(ORDERS), names.find_name(UUID(int=3)), len(requested)) == ("orders", None, 1)
+    assert (names.name(UUID(int=3)), len(requested)) == (str(UUID(int=3)), 1)
 
 
-def test_the_log_of_kraft_has_its_name_without_being_told() -> None:
+def test_the_topic_id_of_the_kraft_log_is_known() -> None:
     names = TopicNames()
     assert names.name(UUID(int=1)) == "__cluster_metadata"
 
 
-def test_which_messages_can_tell_names() -> None:
-    told = [v for v in range(20) if may_define_names(METADATA, v)]
-    assert told[0] == 10, "KIP-516: since Metadata v10"
+def test_messages_that_may_define_topic_names() -> None:
+    versions = [v for v in range(20) if may_define_names(METADATA, v)]
+    assert versions[0] == 10, "KIP-516: since Metadata v10"
     assert not any(may_define_names(FETCH, v) for v in range(20))
     assert not may_define_names(999, 0)
     assert may_define_names(METADATA, 99), "read as the newest that is known"

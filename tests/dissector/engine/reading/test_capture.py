@@ -156,8 +156,8 @@ def test_rows_come_as_exchanges_end_and_the_unanswered_with_their_connection() -
     second.client(heartbeat(3), heartbeat(4))
     first.broker(beat(2), beat(99)).fin()
     second.client(request(PRODUCE, 7, 5, acks=0)).broker(beat(4))
-    told = [(e.status, e.correlation_id) for e in stdin(wire.packets)]
-    assert told == [
+    statuses = [(e.status, e.correlation_id) for e in stdin(wire.packets)]
+    assert statuses == [
         ("answered", 2),
         ("orphan", 99),
         ("unanswered", 1),
@@ -170,8 +170,8 @@ def test_rows_come_as_exchanges_end_and_the_unanswered_with_their_connection() -
 def test_times_are_those_of_the_packets_that_completed_the_frames() -> None:
     wire = Wire()
     talk = wire.talk().syn()
-    asked, told = heartbeat(1), beat(1)
-    talk.say(0, asked[:3], asked[3:20], asked[20:]).say(1, told[:5], told[5:])
+    request, response = heartbeat(1), beat(1)
+    talk.say(0, request[:3], request[3:20], request[20:]).say(1, response[:5], response[5:])
     (exchange,) = stdin(wire.packets)
     assert (exchange.request_packet, exchange.response_packet) == (6, 9)
     assert exchange.request_time_ns == START_NS + 5 * STEP_NS
@@ -213,7 +213,7 @@ def test_text_that_is_no_utf8_survives() -> None:
     assert stdin(wire.packets).exchanges()["client_id"].to_list() == ["caf\\xe9", "test"]
 
 
-def test_damaged_file_tells_what_is_wrong_and_gives_what_came_before(tmp_path: Path) -> None:
+def test_a_damaged_file_gives_its_problem_and_the_exchanges_before_it(tmp_path: Path) -> None:
     file = tmp_path / "a.pcap"
     file.write_bytes(pcap_file(crossing())[:-30])
     windows = list(open_capture(file).windows())
@@ -240,9 +240,9 @@ def test_doubt_waits_for_all_brokers_as_far_as_there_is_room(
     wire.talk(50002).broker(beat(8)).fin()
     file = write(tmp_path / "a.pcap", wire.packets)
     monkeypatch.setattr("dissector.engine.correlation.slow_path.MAX_DOUBTFUL_BYTES", room)
-    told = [(row.correlation_id, row.status) for row in open_capture(file)]
+    statuses = [(row.correlation_id, row.status) for row in open_capture(file)]
     orphans = [(8, "orphan")] if room == 0 else [(7, "orphan"), (8, "orphan")]
-    assert told == [(1, "answered"), *orphans]
+    assert statuses == [(1, "answered"), *orphans]
 
 
 @pytest.mark.parametrize("came", [2, -2], ids=["in the header", "in the body"])

@@ -20,9 +20,9 @@ Message = tuple[int, str, int, int]
 """Packet, window, row and side."""
 
 
-def flat(told: Iterator[OrderedBatch[str]]) -> list[Message]:
+def flat(batches: Iterator[OrderedBatch[str]]) -> list[Message]:
     out = []
-    for each in told:
+    for each in batches:
         columns = each.packet, each.window, each.row, each.side
         for packet, window, row, side in zip(*(one.tolist() for one in columns), strict=True):
             out.append((packet, each.windows[window], row, side))

@@ -84,13 +84,17 @@ def test_capture_without_kafka_has_empty_sections() -> None:
 def test_health() -> None:
     it = capture()
     list(it)
-    told = health(it.reading, problems=3)
-    assert (told["packets"], told["connections"], told["kafka_connections"]) == (50, 2, 2)
-    assert (told["tls_connections"], told["gaps"], told["skipped_bytes"]) == (0, 0, 0)
-    assert told["problems"] == 3
+    counters = health(it.reading, problems=3)
+    assert (counters["packets"], counters["connections"], counters["kafka_connections"]) == (
+        50,
+        2,
+        2,
+    )
+    assert (counters["tls_connections"], counters["gaps"], counters["skipped_bytes"]) == (0, 0, 0)
+    assert counters["problems"] == 3
 
 
-def test_health_tells_what_was_passed_over() -> None:
+def test_health_counts_packets_passed_over() -> None:
     wire = Wire()
     wire.talk().syn()
     arp = wire.packets[0].data[:12] + b"\x08\x06" + bytes(28)

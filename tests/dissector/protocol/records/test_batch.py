@@ -192,7 +192,7 @@ def test_a_cut_off_payload_gives_the_records_that_are_there() -> None:
     ]
 
 
-def test_a_wrong_crc_is_told_kept_and_fixed_when_asked() -> None:
+def test_a_wrong_crc_is_reported_kept_and_fixed_on_request() -> None:
     good = batch_bytes(ONE)
     bad = good[:17] + b"\x12\x34\x56\x78" + good[21:]
     batch = only(bad)

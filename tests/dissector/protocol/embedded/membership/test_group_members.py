@@ -114,7 +114,7 @@ def test_a_newer_version_is_read_as_the_newest_known() -> None:
     assert read_member("m", b"\0\7" + v3 + b"more", "metadata", None) is None
 
 
-def test_what_does_not_fit_is_a_problem_when_the_type_is_told() -> None:
+def test_a_mismatch_is_a_problem_if_the_type_is_known() -> None:
     left = read_member("m", SUBSCRIPTION_V0 + b"xy", "metadata", "consumer")
     assert left is not None
     assert left.value == {"topics": ["t"], "user_data": None}
