@@ -62,7 +62,7 @@ class Silent(Lie):
 
 def test_a_log_without_an_end_offset_is_left_open(tmp_path: Path) -> None:
     report = played(tmp_path, Silent("ListOffsets", "partitions"))
-    (row,) = report.left_open_rows()
+    (row,) = report.unbalanced_rows()
     assert row == {
         "count": 2,
         "logs": [f"{lies.UNREAD}-0", f"{lies.READ}-0"],
@@ -74,7 +74,7 @@ def test_a_log_without_an_end_offset_is_left_open(tmp_path: Path) -> None:
 
 def test_what_a_reader_lacks_and_the_target_does_not_give_is_left_open(tmp_path: Path) -> None:
     report = played(tmp_path, Silent("Fetch", "partitions", lies.OfLastBatch()))
-    (row,) = report.left_open_rows()
+    (row,) = report.unbalanced_rows()
     assert row["logs"] == [f"{lies.READ}-0"]
     assert "Fetch: TOPIC_AUTHORIZATION_FAILED" in row["reason"]
 

@@ -93,7 +93,7 @@ def test_a_report_has_in_python_what_it_has_in_files(tmp_path: Path) -> None:
     assert about["options"]["filter"] == "api != Metadata"
     assert about["options"]["fail-on"] == "error"
     assert rows[0]["accepted"] == report.summary()["accepted"]
-    accepted = [row["place"] for row in rows if row["section"] == "accepted"]
+    accepted = [row["field"] for row in rows if row["section"] == "accepted"]
     assert accepted == ["ApiVersions.error_code"]
     for row in report.differences():
         assert {"section": "difference", **row} in rows

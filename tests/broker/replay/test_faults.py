@@ -33,7 +33,7 @@ def differences(report: Report) -> set[tuple[str, str, str]]:
     """Return field, captured and live value of all that differs."""
     return {
         (place, example["captured"], example["replayed"])
-        for place, seen in report.places.items()
+        for place, seen in report.fields.items()
         for example in seen.examples
     }
 

@@ -52,7 +52,7 @@ async def played(plan: Plan, target: str, prefix: str) -> list[Outcome]:
         run = ReplayRun(plan, cluster, lambda _: IdMap(cluster, names), seen, PlayOptions(Pace(0)))
         async with asyncio.timeout(120):
             await run.play()
-        assert not run.remains
+        assert not run.left_behind
         return outcomes
     finally:
         cluster.close()

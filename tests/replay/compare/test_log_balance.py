@@ -85,7 +85,7 @@ def gave(world: IdMap, step: int, captured: Range, live: Range, bound: int = 0) 
 
 
 def findings_of(found: Balance) -> list[tuple[int, str]]:
-    assert not found.left_open
+    assert not found.unbalanced
     return [(each.step, str(each.difference.replayed)) for each in found.findings]
 
 
@@ -145,7 +145,7 @@ def test_a_log_of_unknown_end_is_left_open() -> None:
 
 def test_a_log_whose_records_are_not_given_is_left_open() -> None:
     world = gave(wrote((0, 0, 10)), 7, Range(0, 10), Range(0, 6))
-    (left,) = balanced(world, Log(range(10), error=29)).left_open
+    (left,) = balanced(world, Log(range(10), error=29)).unbalanced
     assert left[:2] == ORDERS
     assert left.why.endswith("Fetch: TOPIC_AUTHORIZATION_FAILED")
 
@@ -153,7 +153,7 @@ def test_a_log_whose_records_are_not_given_is_left_open() -> None:
 def test_a_topic_that_is_gone_is_left_open() -> None:
     world = IdMap()
     world.offsets.log("gone", 0).learn_appended(0, 0, 5, 0)
-    (left,) = balanced(world, Log()).left_open
+    (left,) = balanced(world, Log()).unbalanced
     assert left[:2] == ("gone", 0)
     assert left.why.startswith("the target has no such topic")
 
@@ -163,4 +163,4 @@ def test_all_is_left_open_where_the_pass_ended_early() -> None:
     world.readers.record(READER, 8, ReturnedRecords("audit", 1, Ranges([Range(0, 1)]), Ranges()))
     found = not_balanced(world)
     assert not found.findings
-    assert [each[:2] for each in found.left_open] == [("audit", 1), ORDERS]
+    assert [each[:2] for each in found.unbalanced] == [("audit", 1), ORDERS]

@@ -94,7 +94,7 @@ def test_each_setting_is_accepted_by_its_name(tmp_path: Path) -> None:
     criteria = _accepting(tmp_path / "accepted", changed)
     setting = "CreateTopics.topics[*].configs[min.insync.replicas].value"
     assert criteria.accepted.lines == (setting,)
-    assert list(made(changed).places) == ["CreateTopics.topics[*].configs[*].value"]
+    assert list(made(changed).fields) == ["CreateTopics.topics[*].configs[*].value"]
 
 
 def test_an_upgrade_is_not_in_the_file(tmp_path: Path) -> None:

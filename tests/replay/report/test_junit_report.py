@@ -64,7 +64,7 @@ def test_what_is_accepted_fails_no_case_and_latencies_do() -> None:
 def test_a_log_that_could_not_be_balanced_is_skipped_or_fails() -> None:
     assert "balance of records" in _names(_suite(full()), "skipped")
     report = made(outcomes()[0], criteria=Criteria.of(["unbalanced"]))
-    report.left_open = [UnbalancedLog("orders", 0, "ListOffsets: why")]
+    report.unbalanced_logs = [UnbalancedLog("orders", 0, "ListOffsets: why")]
     suite = _suite(report)
     assert _names(suite, "failure") == ["balance of records"]
     assert suite.get("failures") == "1"
@@ -76,7 +76,7 @@ def test_a_log_that_could_not_be_balanced_is_skipped_or_fails() -> None:
 def test_leftovers_on_the_target_are_reported() -> None:
     assert _suite(made()).findtext("system-err") == REMAINS
     report = made()
-    report.remains.clear()
+    report.left_behind.clear()
     assert _suite(report).find("system-err") is None
 
 

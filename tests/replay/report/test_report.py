@@ -62,18 +62,23 @@ def test_differences_that_may_follow_from_omitted_requests_are_marked() -> None:
     for each in lacking:
         each.step.missing_prerequisites = frozenset({"IncrementalAlterConfigs", "AlterConfigs"})
     report = made(*lacking)
-    assert report.lacking == report.failing == report.summary()["lacking"] == 3
-    (named,) = {tuple(row["lacks"]) for row in report.differences()}
+    assert (
+        report.missing_prerequisites
+        == report.failing
+        == report.summary()["missing_prerequisites"]
+        == 3
+    )
+    (named,) = {tuple(row["missing_prerequisites"]) for row in report.differences()}
     assert named == ("AlterConfigs", "IncrementalAlterConfigs")
-    assert made().lacking == 0
+    assert made().missing_prerequisites == 0
 
 
 def test_differences_are_counted_by_field() -> None:
     report = made()
     for number in range(10, 14):
         report.add(*_differing(number))
-    first = report.place_rows()[0]
-    assert (first["place"], first["count"]) == (OFFSET, 5)
+    first = report.field_rows()[0]
+    assert (first["field"], first["count"]) == (OFFSET, 5)
     assert [row["step"] for row in first["examples"]] == [1, 10]
 
 
@@ -89,7 +94,7 @@ def test_what_was_sent_counts_also_where_nobody_waited_for_the_answer() -> None:
         "Produce", 7, produced(), None, failure="ended", is_refused=True, latency_ns=None
     )
     report = made(stopped)
-    assert report.verdicts[Verdict.NOT_JUDGED] == report.answers == report.sent == 1
+    assert report.verdicts[Verdict.NOT_JUDGED] == report.replayed == report.sent == 1
     assert report.passed
     assert report.not_judged_rows() == [{"reason": "ended", "count": 1, "apis": {"Produce": 1}}]
     assert not report.left_out_rows()

@@ -22,8 +22,8 @@ def test_ndjson_has_everything() -> None:
 
 def test_text_says_the_verdict_first() -> None:
     lines = list(text_lines(made()))
-    assert lines[0] == "target:9092: 3 of 4 answers differ from what was captured"
-    assert "answers   1 same, 0 equivalent, 1 differs, 1 error changed, 1 missing, 0 extra" in lines
+    assert lines[0] == "target:9092: 3 of 4 responses differ from the capture"
+    assert "responses 1 same, 0 equivalent, 1 differs, 1 error changed, 1 missing, 0 extra" in lines
     assert any("MESSAGE_TOO_LARGE" in line for line in lines)
     assert "  step 2: Produce v7 sent as v6 of tester, connection 3, id 7" in lines
     assert [line for line in lines if "is telemetry" in line]
@@ -35,7 +35,7 @@ def test_what_may_follow_from_what_was_left_out() -> None:
     lacking = outcomes()[1]
     lacking.step.missing_prerequisites = frozenset({"CreateAcls"})
     lines = list(text_lines(made(lacking)))
-    assert "lacking   1 of those that fail may follow from what was left out" in lines
+    assert "missing   prerequisites of 1 failing responses were left out" in lines
     (heading,) = (line for line in lines if line.startswith("  step 1:"))
     assert heading.endswith("; may follow from CreateAcls, left out")
     assert not any("left out" in line for line in text_lines(made()) if "step" in line)

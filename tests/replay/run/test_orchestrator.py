@@ -42,7 +42,7 @@ def test_what_is_left_behind_is_in_the_report(tmp_path: Path) -> None:
         left_open(tmp_path),
         {"InitProducerId": lambda _: given.pop(0), "AddPartitionsToTxn": lambda _: {}},
     )
-    (left,) = report.remains
+    (left,) = report.left_behind
     assert "'t'" in left
     assert "TRANSACTIONAL_ID_AUTHORIZATION_FAILED" in left
     assert not report.ended

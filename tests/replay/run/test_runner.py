@@ -127,9 +127,9 @@ def test_groups_that_the_broker_assigns() -> None:
 def test_passes_have_names_of_their_own() -> None:
     chosen = "api == Produce or api == ApiVersions or api == Metadata"
     played = at_mock("librdkafka-acks.pcap", PlayOptions(Pace(0), loop=3), filter=chosen)
-    assert {each.copy for each in played.outcomes} == {0, 1, 2}
+    assert {each.pass_number for each in played.outcomes} == {0, 1, 2}
     named = {
-        (each.copy, topic.name)
+        (each.pass_number, topic.name)
         for each in played.outcomes
         if each.step.captured.api == "Produce"
         for topic in each.parts[0].request.topic_data

@@ -117,7 +117,7 @@ def outcome(report: Report) -> dict[str, Any]:
     times = {name for name in row if name.endswith(("_s", "_ms", "_per_s")) or name == "target"}
     numbers = {name: value for name, value in row.items() if name not in times}
     changes = {key: seen.count for key, seen in report.changes.items()}
-    places = {place: seen.count for place, seen in report.places.items()}
+    places = {place: seen.count for place, seen in report.fields.items()}
     failures = {why.partition(": ")[2]: count for why, count in report.failures.items()}
     return numbers | {"changes": changes, "places": places, "failures": failures}
 

@@ -143,7 +143,7 @@ def test_partitions_are_added_once_per_transaction(tmp_path: Path) -> None:
     rules = [change.why for each in played.outcomes for change in each.changes]
     assert rules.count(ADDED) == 2
     assert played.run is not None
-    assert not played.run.remains
+    assert not played.run.left_behind
 
 
 def test_the_next_transaction_goes_on_with_the_sequence(tmp_path: Path) -> None:
