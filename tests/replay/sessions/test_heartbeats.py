@@ -30,12 +30,13 @@ ASSIGNED: dict[str, Any] = {"topic_partitions": []}
 
 @dataclass
 class RecordingCluster:
-    """A target that notes what it is asked."""
+    """A target that records requests to it, and the timers of the loop."""
 
     answers: list[Any] = field(default_factory=list)
     requests: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
     signed: list[str | None] = field(default_factory=list)
     forgotten: int = 0
+    timers: list[asyncio.TimerHandle] = field(default_factory=list)
     _more: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def coordinator(self, kind: Any, key: str) -> int:
@@ -62,6 +63,36 @@ class RecordingCluster:
             while len(self.requests) < count:
                 self._more.clear()
                 await self._more.wait()
+
+    def record_timers(self) -> None:
+        """Record the timers that are set from now on."""
+        loop = asyncio.get_running_loop()
+        call_later = loop.call_later
+
+        def recorded(delay_s: float, call: Callable[..., Any], *args: Any) -> asyncio.TimerHandle:
+            self.timers.append(call_later(delay_s, call, *args))
+            return self.timers[-1]
+
+        loop.call_later = recorded  # type: ignore[method-assign, assignment]
+
+    def due_s(self) -> list[float]:
+        """Return the times until the timers that are set."""
+        now_s = asyncio.get_running_loop().time()
+        return [each.when() - now_s for each in self.timers if not each.cancelled()]
+
+
+async def sent() -> None:
+    """Wait for the heartbeats in flight."""
+    await asyncio.gather(*(asyncio.all_tasks() - {asyncio.current_task()}), return_exceptions=True)
+
+
+async def is_member(beats: Heartbeats, target: RecordingCluster) -> bool:
+    """Send a heartbeat at once; return whether there is a member to send it for."""
+    await sent()
+    before = len(target.requests)
+    beats.send_now({"x-g"})
+    await sent()
+    return len(target.requests) > before
 
 
 def world() -> IdMap:
@@ -103,13 +134,14 @@ async def goes_on(group: str, member: str) -> bool:
 def run(play: Play, *answers: Any, rebalances: Rebalances = goes_on) -> RecordingCluster:
     async def main() -> RecordingCluster:
         target = RecordingCluster(list(answers))
+        target.record_timers()
         known = world()
         beats = Heartbeats(cast(Cluster, target), known, rebalances)
         try:
             await play(beats, target, known)
         finally:
             beats.stop()
-        assert not beats._members
+        assert not await is_member(beats, target)
         return target
 
     return asyncio.run(main())
@@ -137,25 +169,23 @@ def test_one_that_is_out_is_not(error: str) -> None:
     async def play(beats: Heartbeats, target: RecordingCluster, known: IdMap) -> None:
         joined(beats)
         await target.until(1)
-        await asyncio.gather(*beats._tasks)
-        assert not beats._members
+        assert not await is_member(beats, target)
 
     assert len(run(play, {"error_code": error_code(error)}).requests) == 1
 
 
-@pytest.mark.parametrize("is_member", [True, False])
-def test_a_rebalance_error_in_our_heartbeat_is_passed_on(is_member: bool) -> None:
+@pytest.mark.parametrize("stays", [True, False])
+def test_a_rebalance_error_in_our_heartbeat_is_passed_on(stays: bool) -> None:
     rebalanced: list[tuple[str, str]] = []
 
     async def rebalances(group: str, member: str) -> bool:
         rebalanced.append((group, member))
-        return is_member
+        return stays
 
     async def play(beats: Heartbeats, target: RecordingCluster, known: IdMap) -> None:
         joined(beats)
         await target.until(1)
-        await asyncio.gather(*beats._tasks)
-        assert bool(beats._members) is is_member
+        assert await is_member(beats, target) is stays
 
     run(play, {"error_code": error_code("REBALANCE_IN_PROGRESS")}, rebalances=rebalances)
     assert rebalanced == [("g", "captured")]
@@ -172,19 +202,19 @@ def test_a_coordinator_that_moved_is_looked_for() -> None:
 
 def test_nobody_speaks_for_a_member_while_it_speaks_itself_or_when_it_has_left() -> None:
     async def play(beats: Heartbeats, target: RecordingCluster, known: IdMap) -> None:
-        joined(beats)
-        (member,) = beats._members.values()
+        joined(beats, session_ms=60_000)
+        assert len(target.due_s()) == 1
         beats.record_request(
             "SyncGroup", whole("SyncGroup", 1, {"group_id": "x-g", "member_id": "m"})
         )
-        assert member.timer is None
+        assert not target.due_s()
         said(beats, "Heartbeat")
-        assert member.timer is not None
+        assert len(target.due_s()) == 1
         beats.record_request(
             "LeaveGroup", whole("LeaveGroup", 1, {"group_id": "x-g", "member_id": "m"})
         )
-        assert member.timer.cancelled()
-        assert not beats._members
+        assert not target.due_s()
+        assert not await is_member(beats, target)
 
     assert not run(play).requests
 
@@ -193,12 +223,12 @@ def test_members_of_a_group_may_be_urged_to_speak() -> None:
     async def play(beats: Heartbeats, target: RecordingCluster, known: IdMap) -> None:
         joined(beats, session_ms=60_000)
         beats.send_now({"others"})
-        assert not beats._tasks
+        await sent()
+        assert not target.requests
         beats.send_now({"x-g"})
         await target.until(1)
-        await asyncio.gather(*beats._tasks)
-        (member,) = beats._members.values()
-        assert member.timer is not None
+        await sent()
+        assert len(target.due_s()) == 1
         beats.record_request(
             "SyncGroup", whole("SyncGroup", 1, {"group_id": "x-g", "member_id": "m"})
         )
@@ -210,26 +240,21 @@ def test_members_of_a_group_may_be_urged_to_speak() -> None:
 def test_members_are_spoken_for_soon_while_another_waits_to_join() -> None:
     """Else it waits until they get the error, at the end of a third of their sessions."""
 
-    def due(beats: Heartbeats) -> float:
-        ((_, member),) = beats._members.items()
-        assert member.timer is not None
-        return member.timer.when() - asyncio.get_running_loop().time()
-
     async def play(beats: Heartbeats, target: RecordingCluster, known: IdMap) -> None:
         joined(beats, session_ms=600_000)
         elsewhere = whole("JoinGroup", 5, {"group_id": "x-h"})
         beats.record_request("JoinGroup", elsewhere)
-        assert due(beats) > 100
+        assert target.due_s()[-1] > 100
         asks = whole("JoinGroup", 5, {"group_id": "x-g"})
         beats.record_request("JoinGroup", asks)
-        assert due(beats) < 1
+        assert target.due_s()[-1] < 1
         await target.until(2)
         response = whole(
             "JoinGroup", 5, {"error_code": error_code("MEMBER_ID_REQUIRED")}, "response"
         )
         beats.record_response(at("JoinGroup"), None, asks, response)
         said(beats, "Heartbeat")
-        assert due(beats) > 100
+        assert target.due_s()[-1] > 100
 
     assert {name for name, _ in run(play).requests} == {"Heartbeat"}
 
@@ -237,14 +262,10 @@ def test_members_are_spoken_for_soon_while_another_waits_to_join() -> None:
 def test_a_member_that_the_capture_lets_go_is_let_go() -> None:
     async def play(beats: Heartbeats, target: RecordingCluster, known: IdMap) -> None:
         joined(beats, at_ms=100)
-        (member,) = beats._members.values()
         beats.expect_request(0, 102 * MS)
-        beats._send_or_expire(member)
-        await target.until(1)
-        assert beats._members
+        assert await is_member(beats, target)
         beats.advance_to(103 * MS)
-        beats._send_or_expire(member)
-        assert not beats._members
+        assert not await is_member(beats, target)
 
     assert run(play).requests
 
@@ -252,10 +273,8 @@ def test_a_member_that_the_capture_lets_go_is_let_go() -> None:
 def test_a_member_that_its_own_connection_keeps_waiting_too_long_is_let_go() -> None:
     async def play(beats: Heartbeats, target: RecordingCluster, known: IdMap) -> None:
         joined(beats)
-        (member,) = beats._members.values()
         beats.expect_request(0, SOON_MS * MS)
-        beats._send_or_expire(member)
-        assert not beats._members
+        assert not await is_member(beats, target)
 
     assert not run(play).requests
 
@@ -268,7 +287,7 @@ def test_an_assignment_in_our_heartbeat_is_passed_on_later() -> None:
     async def play(beats: Heartbeats, target: RecordingCluster, known: IdMap) -> None:
         said(beats, name, member_id="m", member_epoch=1, heartbeat_interval_ms=1)
         await target.until(1)
-        await asyncio.gather(*beats._tasks)
+        await sent()
         assert known.members.live_generation("g", "captured", 4) == 2
         for assignment in (None, ASSIGNED, ASSIGNED):
             before = response(name, 1, {"assignment": assignment})
@@ -306,7 +325,11 @@ def test_who_leaves_by_its_epoch_has_left() -> None:
         name = "ConsumerGroupHeartbeat"
         said(beats, name, member_id="m", member_epoch=1, heartbeat_interval_ms=60_000)
         body = {"group_id": "x-g", "member_id": "m", "member_epoch": -1}
-        beats.record_request(name, whole(name, 1, body))
-        assert not beats._members
+        leaves = whole(name, 1, body)
+        beats.record_request(name, leaves)
+        beats.record_response(
+            at(name), None, leaves, whole(name, 1, {"member_epoch": -1}, "response")
+        )
+        assert not await is_member(beats, target)
 
     assert not run(play).requests
