@@ -23,7 +23,7 @@ from tests.replay.support.worlds import response, step, topology, whole
 
 MS = 1_000_000
 SOON_MS = 3
-"""A session so short that we speak at once."""
+"""A session so short that a heartbeat is due at once."""
 
 ASSIGNED: dict[str, Any] = {"topic_partitions": []}
 
@@ -115,7 +115,7 @@ def joined(beats: Heartbeats, session_ms: int = SOON_MS, at_ms: int = 0) -> None
     beats.record_response(at("JoinGroup", at_ms), None, join, answer)
 
 
-def said(beats: Heartbeats, name: str, at_ms: int = 0, **answer: Any) -> Container:
+def responded(beats: Heartbeats, name: str, at_ms: int = 0, **answer: Any) -> Container:
     body = whole(name, 1, {"group_id": "x-g", "member_id": "m"})
     beats.record_request(name, body)
     response = whole(name, 1, answer, "response")
@@ -147,7 +147,7 @@ def run(play: Play, *answers: Any, rebalances: Rebalances = goes_on) -> Recordin
     return asyncio.run(main())
 
 
-def test_a_member_that_is_silent_is_spoken_for() -> None:
+def test_heartbeats_are_sent_for_a_silent_member() -> None:
     async def play(beats: Heartbeats, target: RecordingCluster, known: IdMap) -> None:
         joined(beats)
         await target.until(3)
@@ -165,7 +165,7 @@ def test_a_member_that_is_silent_is_spoken_for() -> None:
 
 
 @pytest.mark.parametrize("error", ["UNKNOWN_MEMBER_ID", "ILLEGAL_GENERATION"])
-def test_one_that_is_out_is_not(error: str) -> None:
+def test_no_heartbeats_for_a_member_that_is_out(error: str) -> None:
     async def play(beats: Heartbeats, target: RecordingCluster, known: IdMap) -> None:
         joined(beats)
         await target.until(1)
@@ -191,7 +191,7 @@ def test_a_rebalance_error_in_our_heartbeat_is_passed_on(stays: bool) -> None:
     assert rebalanced == [("g", "captured")]
 
 
-def test_a_coordinator_that_moved_is_looked_for() -> None:
+def test_a_coordinator_that_moved_is_found_again() -> None:
     async def play(beats: Heartbeats, target: RecordingCluster, known: IdMap) -> None:
         joined(beats)
         await target.until(3)
@@ -200,7 +200,7 @@ def test_a_coordinator_that_moved_is_looked_for() -> None:
     assert run(play, moved, ReplayError("a:1", "is gone")).forgotten == 1
 
 
-def test_nobody_speaks_for_a_member_while_it_speaks_itself_or_when_it_has_left() -> None:
+def test_no_heartbeats_while_a_request_is_in_flight_or_after_a_leave() -> None:
     async def play(beats: Heartbeats, target: RecordingCluster, known: IdMap) -> None:
         joined(beats, session_ms=60_000)
         assert len(target.due_s()) == 1
@@ -208,7 +208,7 @@ def test_nobody_speaks_for_a_member_while_it_speaks_itself_or_when_it_has_left()
             "SyncGroup", whole("SyncGroup", 1, {"group_id": "x-g", "member_id": "m"})
         )
         assert not target.due_s()
-        said(beats, "Heartbeat")
+        responded(beats, "Heartbeat")
         assert len(target.due_s()) == 1
         beats.record_request(
             "LeaveGroup", whole("LeaveGroup", 1, {"group_id": "x-g", "member_id": "m"})
@@ -219,7 +219,7 @@ def test_nobody_speaks_for_a_member_while_it_speaks_itself_or_when_it_has_left()
     assert not run(play).requests
 
 
-def test_members_of_a_group_may_be_urged_to_speak() -> None:
+def test_heartbeats_of_a_group_are_sent_at_once_on_demand() -> None:
     async def play(beats: Heartbeats, target: RecordingCluster, known: IdMap) -> None:
         joined(beats, session_ms=60_000)
         beats.send_now({"others"})
@@ -237,7 +237,7 @@ def test_members_of_a_group_may_be_urged_to_speak() -> None:
     assert len(run(play).requests) == 1
 
 
-def test_members_are_spoken_for_soon_while_another_waits_to_join() -> None:
+def test_heartbeats_are_frequent_while_another_member_joins() -> None:
     """Else it waits until they get the error, at the end of a third of their sessions."""
 
     async def play(beats: Heartbeats, target: RecordingCluster, known: IdMap) -> None:
@@ -253,28 +253,32 @@ def test_members_are_spoken_for_soon_while_another_waits_to_join() -> None:
             "JoinGroup", 5, {"error_code": error_code("MEMBER_ID_REQUIRED")}, "response"
         )
         beats.record_response(at("JoinGroup"), None, asks, response)
-        said(beats, "Heartbeat")
+        responded(beats, "Heartbeat")
         assert target.due_s()[-1] > 100
 
     assert {name for name, _ in run(play).requests} == {"Heartbeat"}
 
 
-def test_a_member_that_the_capture_lets_go_is_let_go() -> None:
+def test_a_member_silent_beyond_its_session_expires() -> None:
     async def play(beats: Heartbeats, target: RecordingCluster, known: IdMap) -> None:
         joined(beats, at_ms=100)
         beats.expect_request(0, 102 * MS)
         assert await is_member(beats, target)
         beats.advance_to(103 * MS)
         assert not await is_member(beats, target)
+        responded(beats, "Heartbeat", at_ms=103)
+        assert not await is_member(beats, target), "until it joins again"
 
     assert run(play).requests
 
 
-def test_a_member_that_its_own_connection_keeps_waiting_too_long_is_let_go() -> None:
+def test_a_member_whose_next_request_is_too_late_expires() -> None:
     async def play(beats: Heartbeats, target: RecordingCluster, known: IdMap) -> None:
         joined(beats)
         beats.expect_request(0, SOON_MS * MS)
         assert not await is_member(beats, target)
+        responded(beats, "Heartbeat", at_ms=SOON_MS)
+        assert not await is_member(beats, target), "until it joins again"
 
     assert not run(play).requests
 
@@ -285,7 +289,7 @@ def test_an_assignment_in_our_heartbeat_is_passed_on_later() -> None:
     responses: list[Container] = []
 
     async def play(beats: Heartbeats, target: RecordingCluster, known: IdMap) -> None:
-        said(beats, name, member_id="m", member_epoch=1, heartbeat_interval_ms=1)
+        responded(beats, name, member_id="m", member_epoch=1, heartbeat_interval_ms=1)
         await target.until(1)
         await sent()
         assert known.members.live_generation("g", "captured", 4) == 2
@@ -320,10 +324,10 @@ def test_an_assignment_earlier_than_captured_is_repeated_later() -> None:
     assert [has_partitions(each) for each in responses] == [True, False, True]
 
 
-def test_who_leaves_by_its_epoch_has_left() -> None:
+def test_a_leave_by_epoch_ends_the_heartbeats() -> None:
     async def play(beats: Heartbeats, target: RecordingCluster, known: IdMap) -> None:
         name = "ConsumerGroupHeartbeat"
-        said(beats, name, member_id="m", member_epoch=1, heartbeat_interval_ms=60_000)
+        responded(beats, name, member_id="m", member_epoch=1, heartbeat_interval_ms=60_000)
         body = {"group_id": "x-g", "member_id": "m", "member_epoch": -1}
         leaves = whole(name, 1, body)
         beats.record_request(name, leaves)
