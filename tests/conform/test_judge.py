@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import gc
 import io
+import weakref
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from conform.evidence.observation import Observation
+from conform.evidence.observation import ConnectionState, Observation
+from conform.evidence.reporter import Reporter
 from conform.judge import Judge
+from conform.registry.rank import Severity
+from conform.registry.rule import Rule
 from conform.registry.verdict import Verdict
 from conform.report.report_formats import FORMATTERS
 from conform.report.verdict_text import count_text, text_lines
@@ -103,18 +107,30 @@ def test_windows_make_no_difference(name: str) -> None:
     assert _findings(CAPTURES / name, 4096) == _findings(CAPTURES / name, 1 << 28)
 
 
-def test_what_a_talk_knew_is_forgotten_at_its_end() -> None:
+def test_the_state_of_a_connection_is_released_at_its_end() -> None:
+    """But for that of the newest observation."""
     scene = Scene()
-    scene.connect().request(METADATA, 9, 1, topics=None).response(METADATA, 9, 1).fin()
+    for _ in range(4):
+        scene.connect().request(METADATA, 9, 1, topics=None).response(METADATA, 9, 1).fin()
     scene.connect().request(METADATA, 9, 1, topics=None).response(METADATA, 9, 1)
-    judge = Judge(capture_rules())
+    states: list[weakref.ref[ConnectionState]] = []
+
+    def watch(observation: Observation, _: Reporter) -> None:
+        states.append(weakref.ref(observation.connection))
+
+    seen = Rule("Z01", "", Severity.NOTE, "", "", "", "exchange", ("Metadata",), watch)
+    judge = Judge([*capture_rules(), seen])
     file = io.BytesIO(packets.pcap_file(scene.wire.packets))
     capture = Capture(["-"], Options(stdin=file))
     for window in capture.windows():
         judge.judge_window(capture, window)
-    assert list(judge._connections) == [1]
+    del window
+    gc.collect()
+    assert [each() is None for each in states[:3]] == [True] * 3
+    assert states[-1]() is not None
     judge.finish()
-    assert not judge._connections
+    gc.collect()
+    assert [each() for each in states[:4]] == [None] * 4
 
 
 @pytest.mark.parametrize("name", ["demo.pcap", "kafka4-librdkafka-transactions.pcap"])
