@@ -161,13 +161,13 @@ def with_odd_fields(path: Path, random: Random) -> bytes:
     spoken = spoken_in(path)
     odd = set(random.sample(range(len(spoken)), min(len(spoken), random.choice((1, 5, 40)))))
     wire = packets.Wire()
-    talks: dict[int, packets.Talk] = {}
+    connections: dict[int, packets.WireConnection] = {}
     for at, each in enumerate(spoken):
         frame = _odd_frame(each.message, random) if at in odd else each.message.frame
-        if each.connection not in talks:
-            talks[each.connection] = wire.talk(50000 + each.connection).syn()
-        talk = talks[each.connection]
-        say = talk.broker if each.side else talk.client
+        if each.connection not in connections:
+            connections[each.connection] = wire.connect(50000 + each.connection).syn()
+        connection = connections[each.connection]
+        say = connection.broker if each.side else connection.client
         say(len(frame).to_bytes(4, "big") + frame)
     return packets.pcap_file(wire.packets)
 

@@ -44,7 +44,7 @@ class Scene:
     def connect(self, *, syn: bool = True, broker: str = "10.0.0.2") -> SceneConnection:
         """Begin a connection; without `syn` as if the capture began in its middle."""
         self._ports += 1
-        connection = self.wire.talk(self._ports, hosts=("10.0.0.1", broker))
+        connection = self.wire.connect(self._ports, hosts=("10.0.0.1", broker))
         return SceneConnection(self, connection.syn() if syn else connection)
 
     def wait_ms(self, milliseconds: int) -> None:
@@ -80,7 +80,7 @@ class Scene:
 class SceneConnection:
     """One connection of a scene."""
 
-    def __init__(self, scene: Scene, connection: packets.Talk) -> None:
+    def __init__(self, scene: Scene, connection: packets.WireConnection) -> None:
         self.scene = scene
         self._connection = connection
 

@@ -140,9 +140,9 @@ def exchange_of(table: Any) -> Exchange:
 
 def _file(folder: Path, *said: tuple[bytes, bytes]) -> Path:
     wire = Wire()
-    talk = wire.talk().syn()
+    connection = wire.connect().syn()
     for request_frame, response_frame in said:
-        talk.client(request_frame).broker(response_frame)
+        connection.client(request_frame).broker(response_frame)
     return Path(write(folder / "newer.pcap", wire.packets))
 
 

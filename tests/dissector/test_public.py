@@ -88,7 +88,7 @@ def test_several_files(tmp_path: Path) -> None:
 def test_larger_frames_are_passed_over(tmp_path: Path) -> None:
     wire = packets.Wire()
     long = plays.request_frame(plays.HEARTBEAT, 4, 1, group_id="g" * 200_000)
-    wire.talk().syn().client(*packets.pieces(long, range(0, 210_000, 60_000)))
+    wire.connect().syn().client(*packets.pieces(long, range(0, 210_000, 60_000)))
     path = packets.write(tmp_path / "a.pcap", wire.packets)
     (exchange,) = open_capture(path, max_frame_bytes=1000)
     assert exchange.request is not None

@@ -26,14 +26,14 @@ def lonely(*, known: bool, closed: bool) -> Wire:
     """Three connections with one response each, the second to another broker; then exchanges."""
     wire = Wire()
     for port, broker_port in ((50000, 9092), (50001, 9999), (50002, 9092)):
-        talk = wire.talk(port, broker_port=broker_port)
-        talk.broker(beat(port))
+        connection = wire.connect(port, broker_port=broker_port)
+        connection.broker(beat(port))
         if closed:
-            talk.fin()
+            connection.fin()
     if known:
-        talk = wire.talk(50010).syn()
+        connection = wire.connect(50010).syn()
         for number in range(3):
-            talk.client(heartbeat(number)).broker(beat(number))
+            connection.client(heartbeat(number)).broker(beat(number))
     return wire
 
 

@@ -28,12 +28,12 @@ WANTED = TableOptions(tables=frozenset(("exchanges",)), window_bytes=1 << 20)
 def _capture(path: Path, megabytes: int) -> str:
     """Write a capture of one connection that goes on, and as many bytes of short ones."""
     wire = Wire()
-    elephant = wire.talk(40000).syn()
+    elephant = wire.connect(40000).syn()
     request = heartbeat(1, group_instance_id="i" * 30_000)
     pieces = [request[at : at + 1448] for at in range(0, len(request), 1448)]
     for number in range(megabytes * (1 << 20) // 60_000):
         elephant.client(*pieces).broker(beat(1))
-        wire.talk(50000 + number).syn().client(*pieces).broker(beat(1)).fin()
+        wire.connect(50000 + number).syn().client(*pieces).broker(beat(1)).fin()
     save(path, ((each.time_ns - START_NS, each.data) for each in wire.packets))
     return str(path)
 

@@ -166,10 +166,10 @@ def test_captured_is_sent_and_left_out_and_never_reached(
 def test_ctrl_c_in_the_middle_counts_what_was_never_reached(tmp_path: Path) -> None:
     wire = Wire()
     key = KEYS["Heartbeat"]
-    talk = wire.talk().syn()
+    connection = wire.connect().syn()
     for number in range(20):
         heartbeat = request(key, 3, number, group_id="g", member_id="m")
-        exchange(talk, heartbeat, response(key, 3, number))
+        exchange(connection, heartbeat, response(key, 3, number))
     path, file = saved(tmp_path, wire), tmp_path / "report.ndjson"
 
     async def main() -> tuple[int | None, bytes]:

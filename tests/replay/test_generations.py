@@ -30,21 +30,21 @@ def three(folder: Path, order: Sequence[str], *, one_by_one: bool = False) -> Pa
     One by one, the leader is first, and each sync follows the joins before it.
     """
     wire = Wire()
-    talks = {name: wire.talk(50000 + at).syn() for at, name in enumerate(NAMES)}
-    for name, talk in talks.items():
-        talk.client(joins(1, name))
+    connections = {name: wire.connect(50000 + at).syn() for at, name in enumerate(NAMES)}
+    for name, connection in connections.items():
+        connection.client(joins(1, name))
     parts = [{"member_id": each, "assignment": each.encode()} for each in NAMES]
     for name in order:
         leads = name == "one"
-        talks[name].broker(response(JOIN, 3, 1, **joined(1, name, *(NAMES if leads else ()))))
+        connections[name].broker(response(JOIN, 3, 1, **joined(1, name, *(NAMES if leads else ()))))
         if not one_by_one:
-            talks[name].client(asks_for_part(name, parts if leads else []))
-    for name, talk in talks.items():
+            connections[name].client(asks_for_part(name, parts if leads else []))
+    for name, connection in connections.items():
         if one_by_one:
-            talk.client(asks_for_part(name, parts if name == "one" else []))
-        talk.broker(response(SYNC, 3, 2, assignment=name.encode()))
-    for name, talk in talks.items():
-        exchange(talk, beats(3, name, 1), response(BEAT, 3, 3))
+            connection.client(asks_for_part(name, parts if name == "one" else []))
+        connection.broker(response(SYNC, 3, 2, assignment=name.encode()))
+    for name, connection in connections.items():
+        exchange(connection, beats(3, name, 1), response(BEAT, 3, 3))
     return saved(folder, wire)
 
 

@@ -16,7 +16,7 @@ from replay.model.outcome import REJOINED, Outcome, Verdict
 from replay.options.pacing import Pace
 from replay.options.play_options import PlayOptions
 from tests.frames import request, response
-from tests.packets import Talk, Wire
+from tests.packets import Wire, WireConnection
 from tests.replay.run.test_runner import Played, at_script, one_after_another
 from tests.replay.support.captures import exchange, saved
 from tests.replay.support.coordinator import Coordinator
@@ -49,9 +49,9 @@ def syncs(number: int, client: str, generation: int) -> bytes:
     return request(SYNC, 3, number, client, **of_group(client, generation))
 
 
-def both() -> tuple[Wire, Talk, Talk]:
+def both() -> tuple[Wire, WireConnection, WireConnection]:
     wire = Wire()
-    return wire, wire.talk().syn(), wire.talk(50001).syn()
+    return wire, wire.connect().syn(), wire.connect(50001).syn()
 
 
 def clients_of(played: Played, api: str) -> list[str | None]:
@@ -116,7 +116,7 @@ def test_who_comes_too_early_joins_again(tmp_path: Path) -> None:
 
 def test_a_rebalance_that_a_leader_saw_is_waited_for(tmp_path: Path) -> None:
     wire = Wire()
-    exchange(wire.talk().syn(), syncs(1, "one", 1), response(SYNC, 3, 1, error_code=REBALANCES))
+    exchange(wire.connect().syn(), syncs(1, "one", 1), response(SYNC, 3, 1, error_code=REBALANCES))
     replies = one_after_another({"error_code": 0}, {"error_code": REBALANCES})
     played = at_script(saved(tmp_path, wire), {"SyncGroup": replies})
     assert list(answers(played.outcomes, "one")) == [("SyncGroup", REBALANCES)]
@@ -164,11 +164,11 @@ def test_a_member_rejoins_after_a_rebalance_that_was_not_captured(
 ) -> None:
     key, version, says = SAYS[name]
     wire = Wire()
-    talk = wire.talk().syn()
-    exchange(talk, joins(1, "one"), response(JOIN, 3, 1, **joined(1, "one", "one")))
-    exchange(talk, syncs(2, "one", 1), response(SYNC, 3, 2))
-    exchange(talk, says(3, "one", 1), response(key, version, 3, **done()))
-    exchange(talk, beats(4, "one", 1), response(BEAT, 3, 4))
+    connection = wire.connect().syn()
+    exchange(connection, joins(1, "one"), response(JOIN, 3, 1, **joined(1, "one", "one")))
+    exchange(connection, syncs(2, "one", 1), response(SYNC, 3, 2))
+    exchange(connection, says(3, "one", 1), response(key, version, 3, **done()))
+    exchange(connection, beats(4, "one", 1), response(BEAT, 3, 4))
     replies = one_after_another(joined(5, "live", "live"), joined(6, "live", "live"))
     script = {api: lambda _: done() for api in SAYS} | {"JoinGroup": replies}
     before = [done()] if name == "SyncGroup" else []
@@ -194,12 +194,12 @@ def test_an_idle_member_rejoins_if_later_requests_were_captured(
     tmp_path: Path, is_shown: bool
 ) -> None:
     wire = Wire()
-    talk, other = wire.talk().syn(), wire.talk(50001).syn()
+    connection, other = wire.connect().syn(), wire.connect(50001).syn()
     first = {"group_id": "g", "protocol_type": "consumer", "session_timeout_ms": 60}
     asks = request(JOIN, 3, 1, "one", **first)
-    exchange(talk, asks, response(JOIN, 3, 1, **joined(1, "one", "one")))
-    exchange(talk, syncs(2, "one", 1), response(SYNC, 3, 2))
-    exchange(talk if is_shown else other, beats(3, "one" if is_shown else "two", 1))
+    exchange(connection, asks, response(JOIN, 3, 1, **joined(1, "one", "one")))
+    exchange(connection, syncs(2, "one", 1), response(SYNC, 3, 2))
+    exchange(connection if is_shown else other, beats(3, "one" if is_shown else "two", 1))
     generations, synced = iter((5, 6)), [4]
 
     def join(message: Message) -> Answer:
@@ -226,7 +226,7 @@ def test_an_idle_member_rejoins_if_later_requests_were_captured(
 def test_who_commits_without_being_a_member_has_nothing_to_join(tmp_path: Path) -> None:
     wire = Wire()
     commit = request(COMMIT, 0, 1, "one", group_id="g", topics=COMMITTED)
-    exchange(wire.talk().syn(), commit, response(COMMIT, 0, 1, **done()))
+    exchange(wire.connect().syn(), commit, response(COMMIT, 0, 1, **done()))
     replies = one_after_another(done(REBALANCES))
     played = at_script(saved(tmp_path, wire), {"OffsetCommit": replies})
     assert not played.failures
@@ -236,10 +236,10 @@ def test_who_commits_without_being_a_member_has_nothing_to_join(tmp_path: Path) 
 
 def test_a_rebalance_that_the_capture_shows_next_is_left_to_it(tmp_path: Path) -> None:
     wire = Wire()
-    talk = wire.talk().syn()
-    exchange(talk, joins(1, "one"), response(JOIN, 3, 1, **joined(1, "one", "one")))
-    exchange(talk, beats(2, "one", 1), response(BEAT, 3, 2))
-    exchange(talk, beats(3, "one", 1), response(BEAT, 3, 3, error_code=REBALANCES))
+    connection = wire.connect().syn()
+    exchange(connection, joins(1, "one"), response(JOIN, 3, 1, **joined(1, "one", "one")))
+    exchange(connection, beats(2, "one", 1), response(BEAT, 3, 2))
+    exchange(connection, beats(3, "one", 1), response(BEAT, 3, 3, error_code=REBALANCES))
     script = {
         "JoinGroup": one_after_another(joined(5, "one", "one")),
         "Heartbeat": lambda _: {"error_code": REBALANCES},
@@ -252,12 +252,12 @@ def test_a_rebalance_that_the_capture_shows_next_is_left_to_it(tmp_path: Path) -
 def test_who_has_joined_joins_again_with_its_leader(tmp_path: Path) -> None:
     wire = Wire()
     names = ("one", "two", "three")
-    talks = {name: wire.talk(50000 + at).syn() for at, name in enumerate(names)}
-    for name, talk in talks.items():
-        talk.client(joins(1, name))
-    for name, talk in talks.items():
+    connections = {name: wire.connect(50000 + at).syn() for at, name in enumerate(names)}
+    for name, connection in connections.items():
+        connection.client(joins(1, name))
+    for name, connection in connections.items():
         members = names if name == "one" else ()
-        talk.broker(response(JOIN, 3, 1, **joined(1, name, *members)))
+        connection.broker(response(JOIN, 3, 1, **joined(1, name, *members)))
     generations = dict.fromkeys(names, 4)
 
     def join(message: Message) -> Answer:

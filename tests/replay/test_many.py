@@ -16,13 +16,13 @@ HEARTBEAT = KEYS["Heartbeat"]
 
 def _capture(folder: Path) -> str:
     wire = Wire()
-    talks = [wire.talk(10_000 + number).syn() for number in range(CONNECTIONS)]
+    connections = [wire.connect(10_000 + number).syn() for number in range(CONNECTIONS)]
     for number in range(REQUESTS):
-        for talk in talks:
-            talk.client(request(HEARTBEAT, 3, number, group_id="g", member_id=f"m{number}"))
+        for connection in connections:
+            connection.client(request(HEARTBEAT, 3, number, group_id="g", member_id=f"m{number}"))
     for number in range(REQUESTS):
-        for talk in talks:
-            talk.broker(response(HEARTBEAT, 3, number))
+        for connection in connections:
+            connection.broker(response(HEARTBEAT, 3, number))
     return saved(folder, wire)
 
 

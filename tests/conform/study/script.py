@@ -83,10 +83,10 @@ class Script(NamedTuple):
             wire.now_ns = max(wire.now_ns, each.time_ns)
             if each.connection not in connections:
                 hosts, ports = _hosts(self.addresses[each.connection])
-                connection = wire.talk(ports[0], hosts=hosts, broker_port=ports[1])
+                connection = wire.connect(ports[0], hosts=hosts, broker_port=ports[1])
                 connections[each.connection] = connection.syn()
             frame = each.frame if each.packet < 0 else sized(each.frame)
-            connections[each.connection].say(int(each.side is Side.BROKER), frame)
+            connections[each.connection].send(int(each.side is Side.BROKER), frame)
         for connection in connections.values():
             connection.fin()
         return packets.pcap_file(wire.packets)

@@ -63,39 +63,41 @@ def shop() -> Wire:
     unanswered. 1 speaks HTTP. 2 speaks Kafka over IPv6 in a VLAN.
     """
     wire = Wire()
-    talk = wire.talk().syn()
-    talk.client(request_frame(API_VERSIONS, 3, 1, client_software_name="test"))
-    talk.broker(response_frame(API_VERSIONS, 3, 1, api_keys=[{"api_key": 0, "max_version": 9}]))
+    connection = wire.connect().syn()
+    connection.client(request_frame(API_VERSIONS, 3, 1, client_software_name="test"))
+    connection.broker(
+        response_frame(API_VERSIONS, 3, 1, api_keys=[{"api_key": 0, "max_version": 9}])
+    )
     data = [{"name": "orders", "partition_data": [{"index": 3, "records": PRODUCED}]}]
-    talk.client(request_frame(PRODUCE, 9, 2, acks=-1, timeout_ms=1500, topic_data=data))
+    connection.client(request_frame(PRODUCE, 9, 2, acks=-1, timeout_ms=1500, topic_data=data))
     refused = [{"index": 3, "error_code": 6, "base_offset": -1}]
-    talk.broker(
+    connection.broker(
         response_frame(
             PRODUCE, 9, 2, responses=[{"name": "orders", "partition_responses": refused}]
         )
     )
-    talk.client(request_frame(PRODUCE, 9, 3, acks=0, topic_data=data))
+    connection.client(request_frame(PRODUCE, 9, 3, acks=0, topic_data=data))
     partition = [{"partition": 3, "fetch_offset": 12}]
-    talk.client(
+    connection.client(
         request_frame(FETCH, 13, 4, topics=[{"topic_id": ORDERS_ID, "partitions": partition}])
     )
     got = [{"partition_index": 3, "high_watermark": 13, "records": FETCHED}]
-    talk.broker(
+    connection.broker(
         response_frame(FETCH, 13, 4, responses=[{"topic_id": ORDERS_ID, "partitions": got}])
     )
-    talk.broker(response_frame(HEARTBEAT, 4, 77))
+    connection.broker(response_frame(HEARTBEAT, 4, 77))
     # The id of the topic gets its name only here.
     topics = [{"name": "orders", "topic_id": ORDERS_ID, "partitions": [{"partition_index": 3}]}]
-    talk.client(request_frame(METADATA, 12, 5, topics=None))
-    talk.broker(response_frame(METADATA, 12, 5, topics=topics))
-    talk.client(misfit(6)).broker(response_frame(HEARTBEAT, 4, 6))
-    talk.client(request_frame(HEARTBEAT, 4, 7, group_id="g", member_id="m"))
+    connection.client(request_frame(METADATA, 12, 5, topics=None))
+    connection.broker(response_frame(METADATA, 12, 5, topics=topics))
+    connection.client(misfit(6)).broker(response_frame(HEARTBEAT, 4, 6))
+    connection.client(request_frame(HEARTBEAT, 4, 7, group_id="g", member_id="m"))
 
-    other = wire.talk(port=40000, broker_port=80).syn()
+    other = wire.connect(port=40000, broker_port=80).syn()
     other.client(HTTP[0]).broker(HTTP[1]).fin()
 
     hosts = "fd00::1", "fd00::2"
-    third = wire.talk(port=50001, hosts=hosts, vlan=7).syn()
+    third = wire.connect(port=50001, hosts=hosts, vlan=7).syn()
     data = [{"name": "old", "partition_data": [{"index": 0, "records": OLD}]}]
     third.client(request_frame(PRODUCE, 2, 1, client_id=None, acks=1, topic_data=data))
     third.broker(

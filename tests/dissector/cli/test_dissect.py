@@ -53,7 +53,7 @@ def test_a_line_for_each_message_in_the_order_of_the_packets(good: Run, shop: Pa
 
 def test_order_holds_where_a_request_waits_long(good: Run, tmp_path: Path) -> None:
     wire = packets.Wire()
-    slow, quick = wire.talk().syn(), wire.talk(50001).syn()
+    slow, quick = wire.connect().syn(), wire.connect(50001).syn()
     slow.client(plays.request_frame(plays.HEARTBEAT, 4, 1))
     for number in range(20):
         quick.client(plays.request_frame(plays.HEARTBEAT, 4, number))
@@ -153,8 +153,8 @@ def test_fields(good: Run, shop: Path) -> None:
 def test_fields_of_arrays_are_joined(good: Run, tmp_path: Path) -> None:
     wire = packets.Wire()
     keys = [{"api_key": key} for key in (3, 1, 2)]
-    talk = wire.talk().syn().client(plays.request_frame(plays.API_VERSIONS, 3, 1))
-    talk.broker(plays.response_frame(plays.API_VERSIONS, 3, 1, api_keys=keys))
+    connection = wire.connect().syn().client(plays.request_frame(plays.API_VERSIONS, 3, 1))
+    connection.broker(plays.response_frame(plays.API_VERSIONS, 3, 1, api_keys=keys))
     path = packets.write(tmp_path / "a.pcap", wire.packets)
     done = good("dissect", path, "-T", "fields", "-e", "response.api_keys.api_key")
     assert done.lines == ["", "3,1,2"]
@@ -164,8 +164,10 @@ def test_fields_of_arrays_are_joined(good: Run, tmp_path: Path) -> None:
 def test_fields_stay_in_their_line(good: Run, tmp_path: Path, name: str) -> None:
     wire = packets.Wire()
     evil = "a\tb\nc\x1b[2J\x9b1m\u202e"
-    talk = wire.talk().syn().client(plays.request_frame(plays.HEARTBEAT, 4, 1, group_id="g"))
-    talk.client(plays.request_frame(plays.HEARTBEAT, 4, 2, client_id=evil, group_id=evil))
+    connection = (
+        wire.connect().syn().client(plays.request_frame(plays.HEARTBEAT, 4, 1, group_id="g"))
+    )
+    connection.client(plays.request_frame(plays.HEARTBEAT, 4, 2, client_id=evil, group_id=evil))
     path = packets.write(tmp_path / "a.pcap", wire.packets)
     done = good("dissect", path, "-T", "fields", "-e", name)
     assert done.lines[1:] == [r"a\x09b\x0ac\x1b[2J\u009b1m\u202e"]
@@ -204,9 +206,9 @@ def test_filter(good: Run, shop: Path) -> None:
 
 def test_raw_tokens_are_messages_too(good: Run, tmp_path: Path) -> None:
     wire = packets.Wire()
-    talk = wire.talk().syn().client(plays.request_frame(17, 0, 1, mechanism="GSSAPI"))
-    talk.broker(plays.response_frame(17, 0, 1, mechanisms=["GSSAPI"]))
-    talk.client(b"\0\0\0\x03abc").broker(b"\0\0\0\0")
+    connection = wire.connect().syn().client(plays.request_frame(17, 0, 1, mechanism="GSSAPI"))
+    connection.broker(plays.response_frame(17, 0, 1, mechanisms=["GSSAPI"]))
+    connection.client(b"\0\0\0\x03abc").broker(b"\0\0\0\0")
     path = packets.write(tmp_path / "a.pcap", wire.packets)
     lines = good("dissect", path).lines
     assert [line.split()[6:] for line in lines[2:]] == [

@@ -133,8 +133,8 @@ def test_a_filter_gives_the_same_from_columns_and_one_by_one(
 @pytest.mark.parametrize("command", ["pairs", "dissect", "records"])
 def test_a_capture_without_kafka_says_so(run: Run, tmp_path: Path, command: str) -> None:
     wire = packets.Wire()
-    wire.talk().syn().client(plays.HTTP[0]).broker(plays.HTTP[1])
-    wire.talk(port=40001).syn().client(b"\x16\x03\x01\x00\x05\x01\x00\x00\x01\x00")
+    wire.connect().syn().client(plays.HTTP[0]).broker(plays.HTTP[1])
+    wire.connect(port=40001).syn().client(b"\x16\x03\x01\x00\x05\x01\x00\x00\x01\x00")
     done = run(command, packets.write(tmp_path / "a.pcap", wire.packets))
     assert done.status == 0
     assert done.err == "kafkashark: 1 TLS connection, none readable: --keylog\n"

@@ -136,7 +136,7 @@ def test_a_topic_id_has_the_name_that_comes_later(good: Run, shop: Path) -> None
 def test_rows_come_as_exchanges_end(good: Run, tmp_path: Path) -> None:
     """One without a response at its request; an unanswered one when its connection ends."""
     wire = packets.Wire()
-    left, right = wire.talk().syn(), wire.talk(50001).syn()
+    left, right = wire.connect().syn(), wire.connect(50001).syn()
     left.client(
         plays.request_frame(plays.HEARTBEAT, 4, 1), plays.request_frame(plays.HEARTBEAT, 4, 2)
     )
@@ -319,8 +319,8 @@ def test_port_takes_those_and_no_others(good: Run, run: Run, shop: Path, tmp_pat
     assert none.err.startswith("kafkashark: no Kafka in ")
     wire = packets.Wire()
     for broker_port in (7000, 7001, 7002):
-        talk = wire.talk(broker_port=broker_port).syn()
-        talk.client(plays.request_frame(plays.HEARTBEAT, 4, 1)).broker(
+        connection = wire.connect(broker_port=broker_port).syn()
+        connection.client(plays.request_frame(plays.HEARTBEAT, 4, 1)).broker(
             plays.response_frame(plays.HEARTBEAT, 4, 1)
         )
     path = packets.write(tmp_path / "a.pcap", wire.packets)
@@ -334,7 +334,7 @@ def test_kafka_on_a_port_that_content_alone_does_not_prove(good: Run, tmp_path: 
     wire = packets.Wire()
     strange = bytearray(plays.request_frame(plays.HEARTBEAT, 4, 1))
     strange[4:8] = b"\x03\xe7\x00\x01"
-    wire.talk(broker_port=7000).syn().client(bytes(strange)).broker(
+    wire.connect(broker_port=7000).syn().client(bytes(strange)).broker(
         plays.response_frame(plays.HEARTBEAT, 4, 1)
     )
     path = packets.write(tmp_path / "a.pcap", wire.packets)
@@ -366,8 +366,8 @@ def test_several_files_are_one_capture(good: Run, tmp_path: Path) -> None:
 def test_a_frame_above_the_limit_is_a_problem(good: Run, tmp_path: Path) -> None:
     wire = packets.Wire()
     long = plays.request_frame(plays.HEARTBEAT, 4, 1, group_id="g" * 200_000)
-    talk = wire.talk().syn().client(*packets.pieces(long, range(0, 210_000, 60_000)))
-    talk.broker(plays.response_frame(plays.HEARTBEAT, 4, 1))
+    connection = wire.connect().syn().client(*packets.pieces(long, range(0, 210_000, 60_000)))
+    connection.broker(plays.response_frame(plays.HEARTBEAT, 4, 1))
     path = packets.write(tmp_path / "a.pcap", wire.packets)
     words = "pairs", path, "-T", "ndjson", "--bodies"
     (row,) = good(*words).rows

@@ -64,10 +64,10 @@ def test_utf8_whatever_the_locale(shop: Path) -> None:
 def many(path: Path) -> Path:
     """Write a capture whose rows fill every pipe."""
     wire = packets.Wire()
-    talk = wire.talk().syn()
+    connection = wire.connect().syn()
     for number in range(4000):
-        talk.client(plays.request_frame(plays.HEARTBEAT, 4, number, group_id="g" * 200))
-        talk.broker(plays.response_frame(plays.HEARTBEAT, 4, number))
+        connection.client(plays.request_frame(plays.HEARTBEAT, 4, number, group_id="g" * 200))
+        connection.broker(plays.response_frame(plays.HEARTBEAT, 4, number))
     packets.write(path, wire.packets)
     return path
 
@@ -117,7 +117,7 @@ def test_ctrl_c_leaves_no_streams_with_secrets(tmp_path: Path) -> None:
     process = started("streams", fifo, "--write", folder)
     writer = fifo.open("wb")
     wire = packets.Wire()
-    wire.talk().syn().client(plays.request_frame(plays.HEARTBEAT, 4, 1))
+    wire.connect().syn().client(plays.request_frame(plays.HEARTBEAT, 4, 1))
     writer.write(packets.pcap_file(wire.packets))
     writer.flush()
     waiting = threading.Event()

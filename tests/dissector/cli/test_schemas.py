@@ -135,10 +135,10 @@ def test_conform_accuses_nobody_of_what_a_definition_reads(
 
 def test_what_does_not_fit_a_definition_is_masked(good: Run, tmp_path: Path, vendor: str) -> None:
     wire = packets.Wire()
-    talk = wire.talk().syn()
-    talk.client(frames.request(3, 9, 1, "vendor")).broker(frames.response(3, 9, 1))
+    connection = wire.connect().syn()
+    connection.client(frames.request(3, 9, 1, "vendor")).broker(frames.response(3, 9, 1))
     head = bytes.fromhex("0258 0000 00000002 0006") + b"vendor"
-    talk.client(frames.sized(head + bytes.fromhex("00000000 7fff") + b"hush"))
+    connection.client(frames.sized(head + bytes.fromhex("00000000 7fff") + b"hush"))
     path = packets.write(tmp_path / "bad.pcap", wire.packets)
     out = good("dissect", "-x", "--schemas", vendor, path).out
     assert "VendorPing" in out

@@ -25,8 +25,8 @@ def response_frame(n: int) -> bytes:
     return response(HEARTBEAT, 4, n)
 
 
-def talk(lines: list[tuple[int, bytes, int]], whole: bool = True) -> list[tuple[str, int]]:
-    """Say (side, data, millisecond) lines; return status and id of the rows."""
+def statuses(lines: list[tuple[int, bytes, int]], whole: bool = True) -> list[tuple[str, int]]:
+    """Correlate (side, data, millisecond) lines; return status and id of the rows."""
     rows: list[ExchangeRow] = []
     it = ConnectionCorrelator(0, whole, rows.append)
     for packet, (side, data, ms) in enumerate(lines):
@@ -50,11 +50,11 @@ def test_response_captured_before_its_request_waits_for_it(whole: bool) -> None:
         (0, beat(2), 3),
         (1, response_frame(3), 4),
     ]
-    assert talk(lines, whole) == [("answered", 1), ("answered", 2), ("orphan at the end", 3)]
+    assert statuses(lines, whole) == [("answered", 1), ("answered", 2), ("orphan at the end", 3)]
 
 
 def test_response_before_the_first_request_of_a_whole_connection() -> None:
-    assert talk([(1, response_frame(0), 0), (0, beat(0), 1)]) == [("answered", 0)]
+    assert statuses([(1, response_frame(0), 0), (0, beat(0), 1)]) == [("answered", 0)]
 
 
 def test_response_waits_only_so_long() -> None:
@@ -65,7 +65,7 @@ def test_response_waits_only_so_long() -> None:
         (0, beat(3), 1 + late),
         (1, response_frame(3), 2 + late),
     ]
-    assert talk(lines) == [("orphan", 2), ("answered", 3), ("unanswered at the end", 1)]
+    assert statuses(lines) == [("orphan", 2), ("answered", 3), ("unanswered at the end", 1)]
 
 
 def test_response_with_an_id_of_the_past_does_not_wait() -> None:
@@ -77,7 +77,7 @@ def test_response_with_an_id_of_the_past_does_not_wait() -> None:
         (0, beat(5), 3),
         (1, response_frame(5), 4),
     ]
-    assert talk(lines) == [("answered", 5), ("orphan", 5), ("answered", 5)]
+    assert statuses(lines) == [("answered", 5), ("orphan", 5), ("answered", 5)]
 
 
 @pytest.mark.parametrize("whole", [True, False])

@@ -158,9 +158,9 @@ def test_rows_and_payload_stay_with_the_workers(spark: SparkSession, tmp_path: P
     found = []
     for rounds in (10, 300):
         wire = Wire()
-        talk = wire.talk().syn()
+        connection = wire.connect().syn()
         for number in range(rounds):
-            talk.client(heartbeat(number, group_instance_id="i" * 1400)).broker(beat(number))
+            connection.client(heartbeat(number, group_instance_id="i" * 1400)).broker(beat(number))
         third = len(wire.packets) // 3
         bounds = [0, third, 2 * third, len(wire.packets)]
         files = [

@@ -84,8 +84,8 @@ def test_by_default_nothing_is_lacked() -> None:
 def test_what_can_not_come_is_not_waited_for(tmp_path: Path) -> None:
     wire = Wire()
     create, describe = KEYS["CreateAcls"], KEYS["DescribeAcls"]
-    talk = exchange(wire.talk().syn(), request(create, 2, 1), response(create, 2, 1))
+    connection = exchange(wire.connect().syn(), request(create, 2, 1), response(create, 2, 1))
     resource = {"resource_type": 2, "resource_name": "orders", "pattern_type": 3, "acls": []}
-    exchange(talk, request(describe, 2, 2), response(describe, 2, 2, resources=[resource]))
+    exchange(connection, request(describe, 2, 2), response(describe, 2, 2, resources=[resource]))
     answers: Answers = {"DescribeAcls": lambda _: {"resources": []}}
     assert len(at_script(saved(tmp_path, wire), answers).requests) == 1

@@ -57,7 +57,7 @@ def test_who_sends_nothing_has_not_passed(tmp_path: Path) -> None:
     """Else a filter that matches nothing would be a target that does all."""
     wire = Wire()
     delete_topics = request(DELETE_TOPICS, 1, 1, topic_names=["t"])
-    exchange(wire.talk().syn(), delete_topics, response(DELETE_TOPICS, 1, 1))
+    exchange(wire.connect().syn(), delete_topics, response(DELETE_TOPICS, 1, 1))
     path = saved(tmp_path, wire)
     for chosen, why in (("api == Produce", "no Kafka request was"), (None, "none of 1 requests")):
         report = at_mock(path, chosen)
@@ -67,10 +67,10 @@ def test_who_sends_nothing_has_not_passed(tmp_path: Path) -> None:
 
 def test_a_target_that_falls_silent_ends_the_run(tmp_path: Path) -> None:
     wire = Wire()
-    talk = wire.talk().syn()
+    connection = wire.connect().syn()
     for number in range(20):
         heartbeat = request(HEARTBEAT, 3, number, group_id="g", member_id="m")
-        exchange(talk, heartbeat, response(HEARTBEAT, 3, number))
+        exchange(connection, heartbeat, response(HEARTBEAT, 3, number))
     offer, beats = offers(), list[Message]()
 
     def beat(message: Message) -> None:

@@ -181,12 +181,12 @@ def test_what_is_under_way_when_it_ends_has_its_outcome(tmp_path: Path) -> None:
         run.stop()
 
     wire = Wire()
-    talk = wire.talk().syn()
+    connection = wire.connect().syn()
     heartbeats = [request(HEARTBEAT, 3, number, group_id="g", member_id="m") for number in range(3)]
     for each in heartbeats:
-        talk.client(each)
+        connection.client(each)
     for number in range(3):
-        talk.broker(response(HEARTBEAT, 3, number))
+        connection.broker(response(HEARTBEAT, 3, number))
     answers = one_after_another(beat(0), None, None)
     path = saved(tmp_path, wire)
     played = at_script(path, {"Heartbeat": answers}, each=stops_at_first)
@@ -224,10 +224,10 @@ def one_after_another(*answers: Answer) -> Callable[[Message], Answer]:
 
 def beats(folder: Path, *errors: int) -> str:
     wire = Wire()
-    talk = wire.talk().syn()
+    connection = wire.connect().syn()
     for number, error in enumerate(errors):
         heartbeat = request(HEARTBEAT, 3, number, group_id="g", member_id="m")
-        exchange(talk, heartbeat, response(HEARTBEAT, 3, number, error_code=error))
+        exchange(connection, heartbeat, response(HEARTBEAT, 3, number, error_code=error))
     return saved(folder, wire)
 
 
@@ -248,7 +248,7 @@ def test_a_new_member_takes_the_id_that_it_is_given(tmp_path: Path) -> None:
     wire = Wire()
     key = KEYS["JoinGroup"]
     join = request(key, 3, 1, group_id="g", protocol_type="consumer")
-    exchange(wire.talk().syn(), join, response(key, 3, 1, member_id="captured"))
+    exchange(wire.connect().syn(), join, response(key, 3, 1, member_id="captured"))
     joined = {"throttle_time_ms": 0, "generation_id": 1, "protocol_name": "", "leader": "live"}
     joined |= {"member_id": "live", "members": [], "error_code": 0}
     answers = one_after_another(joined | {"error_code": 79}, joined)
@@ -267,7 +267,7 @@ def test_a_member_that_is_to_be_assigned_asks_as_the_one_that_it_became(tmp_path
     fields: dict[str, Any] = {"member_epoch": 1, "heartbeat_interval_ms": 60_000}
     some = {"topic_partitions": [{"topic_id": UUID(int=1), "partitions": [0]}]}
     captured = response(key, 0, 1, member_id="captured", assignment=some, **fields)
-    exchange(wire.talk().syn(), request(key, 0, 1, **joins), captured)
+    exchange(wire.connect().syn(), request(key, 0, 1, **joins), captured)
     live = fields | {"member_id": "live", "error_code": 0}
     none: dict[str, Any] = {"topic_partitions": []}
     answers = one_after_another(live | {"assignment": none}, live | {"assignment": some})
@@ -278,10 +278,10 @@ def test_a_member_that_is_to_be_assigned_asks_as_the_one_that_it_became(tmp_path
 
 def test_a_connection_stays_as_long_as_the_captured_one(tmp_path: Path) -> None:
     wire = Wire()
-    first, second = wire.talk(50000).syn(), wire.talk(50001).syn()
-    for number, talk in enumerate([first, *[second] * 5]):
+    first, second = wire.connect(50000).syn(), wire.connect(50001).syn()
+    for number, connection in enumerate([first, *[second] * 5]):
         heartbeat = request(HEARTBEAT, 3, number, group_id="g", member_id="m")
-        exchange(talk, heartbeat, response(HEARTBEAT, 3, number))
+        exchange(connection, heartbeat, response(HEARTBEAT, 3, number))
     first.fin()
     open_then: list[int] = []
 
@@ -307,9 +307,11 @@ def test_sessions_live_while_time_is_stretched(tmp_path: Path) -> None:
     wire = Wire()
     join = KEYS["JoinGroup"]
     frame = request(join, 3, 1, group_id="g", protocol_type="consumer", session_timeout_ms=60)
-    talk = exchange(wire.talk().syn(), frame, response(join, 3, 1, member_id="m", generation_id=1))
+    connection = exchange(
+        wire.connect().syn(), frame, response(join, 3, 1, member_id="m", generation_id=1)
+    )
     frame = request(HEARTBEAT, 3, 2, group_id="g", member_id="m", generation_id=1)
-    exchange(talk, frame, response(HEARTBEAT, 3, 2))
+    exchange(connection, frame, response(HEARTBEAT, 3, 2))
     joined = {"generation_id": 5, "protocol_name": "", "leader": "live", "member_id": "live"}
     answers: Answers = {"JoinGroup": lambda _: joined, "Heartbeat": lambda _: beat(0)}
     played = at_script(saved(tmp_path, wire), answers, PlayOptions(Pace(0.01), timeout_s=60))
@@ -398,7 +400,7 @@ def test_an_open_transaction_is_aborted_in_the_end(tmp_path: Path) -> None:
 
 def test_records_follow_those_of_another_connection_that_get_no_response(tmp_path: Path) -> None:
     wire, key = Wire(), KEYS["Produce"]
-    unanswered, answered = wire.talk(50000).syn(), wire.talk(50001).syn()
+    unanswered, answered = wire.connect(50000).syn(), wire.connect(50001).syn()
     asks = [{"name": "orders", "partition_data": [{"index": 0, "records": b""}]}]
     gives = {"index": 0, "error_code": 0, "base_offset": 1, "log_append_time_ms": -1}
     topics = [{"name": "orders", "partition_responses": [gives]}]

@@ -44,18 +44,20 @@ the answer.
 def capture(folder: Path, since: int = 0) -> str:
     """A producer that writes to a partition, some requests at once; idempotent since so many."""
     wire = Wire()
-    talk = wire.talk().syn()
+    connection = wire.connect().syn()
     init = KEYS["InitProducerId"]
     given = response(init, 3, 1, producer_id=4, producer_epoch=2)
-    exchange(talk, request(init, 3, 1, transaction_timeout_ms=1000), given)
+    exchange(connection, request(init, 3, 1, transaction_timeout_ms=1000), given)
     for start in range(0, REQUESTS, AT_ONCE):
         numbers = range(start, start + AT_ONCE)
         for number in numbers:
             producer = (4, 2, 100 + number) if number >= since else (-1, -1, -1)
             written = Written("orders", 0, (b"%d" % number,), producer)
-            talk.client(sized(produce_request(VERSION, [written], number + 2)))
+            connection.client(sized(produce_request(VERSION, [written], number + 2)))
         for number in numbers:
-            talk.broker(sized(produce_response(VERSION, [("orders", 0, 500 + number)], number + 2)))
+            connection.broker(
+                sized(produce_response(VERSION, [("orders", 0, 500 + number)], number + 2))
+            )
     return saved(folder, wire)
 
 

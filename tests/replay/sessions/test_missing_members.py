@@ -19,10 +19,10 @@ HEARTBEAT = KEYS["Heartbeat"]
 
 def beating(folder: Path, *members: str) -> str:
     wire = Wire()
-    talk = wire.talk()
+    connection = wire.connect()
     for number, name in enumerate(members):
         heartbeat = request(HEARTBEAT, 3, number, group_id="g", generation_id=7, member_id=name)
-        exchange(talk, heartbeat, response(HEARTBEAT, 3, number))
+        exchange(connection, heartbeat, response(HEARTBEAT, 3, number))
     return saved(folder, wire)
 
 

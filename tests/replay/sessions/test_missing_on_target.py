@@ -21,13 +21,15 @@ UNKNOWN = error_code("UNKNOWN_TOPIC_OR_PARTITION")
 SOON = PlayOptions(timeout_s=0.3)
 
 
-def writing(folder: Path, times: int, talks: int = 1) -> str:
+def writing(folder: Path, times: int, connections: int = 1) -> str:
     wire = Wire()
-    for port in range(talks):
-        talk = wire.talk(50000 + port).syn()
+    for port in range(connections):
+        connection = wire.connect(50000 + port).syn()
         for number in range(times):
             answer = answered_in(9, number, {"index": 0, "base_offset": number})
-            exchange(talk, request(PRODUCE, 9, number, **produce(None, records()), acks=1), answer)
+            exchange(
+                connection, request(PRODUCE, 9, number, **produce(None, records()), acks=1), answer
+            )
     return saved(folder, wire)
 
 
@@ -53,7 +55,7 @@ def notices(played: Played) -> list[str]:
 
 
 def test_a_missing_topic_is_waited_for_once_on_all_connections(tmp_path: Path) -> None:
-    path = writing(tmp_path, 4, talks=3)
+    path = writing(tmp_path, 4, connections=3)
     played = at_script(path, {"Produce": refusing(UNKNOWN)}, SOON)
     sent = Counter(each.api for each in played.requests)
     # Those that wait when the time is over may ask once more; all others ask once.

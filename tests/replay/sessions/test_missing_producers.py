@@ -20,7 +20,7 @@ PRODUCE, END, ADD = (KEYS[name] for name in ("Produce", "EndTxn", "AddPartitions
 def midway(folder: Path, *steps: str) -> str:
     """Requests of a producer that goes on: `add`, `write`, `end`."""
     wire = Wire()
-    talk = wire.talk()
+    connection = wire.connect()
     sequence = 40
     for number, step in enumerate(steps):
         if step == "add":
@@ -33,16 +33,16 @@ def midway(folder: Path, *steps: str) -> str:
             results = [{"partition_index": 0, "partition_error_code": 0}]
             topics = [{"name": "t", "results_by_partition": results}]
             answer = response(ADD, 3, number, results_by_topic_v3_and_below=topics)
-            exchange(talk, request(ADD, 3, number, **named), answer)
+            exchange(connection, request(ADD, 3, number, **named), answer)
         elif step == "write":
             body = produce("x", batch(3, 1, sequence))
             answer = answered_in(9, number, {"index": 0, "base_offset": 500 + number})
-            exchange(talk, request(PRODUCE, 9, number, **body, acks=-1), answer)
+            exchange(connection, request(PRODUCE, 9, number, **body, acks=-1), answer)
             sequence += 1
         else:
             named = {"transactional_id": "x", "producer_id": 9, "producer_epoch": 3}
             end_txn = request(END, 3, number, **named, committed=True)
-            exchange(talk, end_txn, response(END, 3, number))
+            exchange(connection, end_txn, response(END, 3, number))
     return saved(folder, wire)
 
 

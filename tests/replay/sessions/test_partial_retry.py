@@ -38,7 +38,7 @@ def played(folder: Path, version: int, *answers: dict[str, Any]) -> Played:
     topics = [{"name": "orders", "partition_data": written}]
     taken = answered(version, (0, 0, 0), (1, 0, 10))
     exchange(
-        wire.talk().syn(),
+        wire.connect().syn(),
         sized(produce_request(version, [], 1, topic_data=topics)),
         sized(produce_response(version, [], 1, **taken)),
     )

@@ -79,19 +79,19 @@ def test_offsets_are_added_with_their_group() -> None:
 def two_transactions(folder: Path) -> str:
     """Two batches in a transaction and one in the next, by a client that adds nothing."""
     wire = Wire()
-    talk = wire.talk().syn()
+    connection = wire.connect().syn()
     began = response(INIT, 3, 1, producer_id=9, producer_epoch=0)
-    exchange(talk, request(INIT, 3, 1, transactional_id="x", transaction_timeout_ms=9), began)
+    exchange(connection, request(INIT, 3, 1, transactional_id="x", transaction_timeout_ms=9), began)
     named = {"transactional_id": "x", "producer_id": 9}
     ended = response(END, 5, 4, producer_id=9, producer_epoch=1)
     steps = [(2, batch(0, 2)), (3, batch(0, 1, 2)), (4, None), (5, batch(1))]
     for number, records in steps:
         if records is None:
-            exchange(talk, request(END, 5, number, **named, committed=True), ended)
+            exchange(connection, request(END, 5, number, **named, committed=True), ended)
             continue
         partition = {"index": 0, "base_offset": number}
         answer = answered_in(12, number, partition)
-        exchange(talk, request(PRODUCE, 12, number, **produce("x", records), acks=-1), answer)
+        exchange(connection, request(PRODUCE, 12, number, **produce("x", records), acks=-1), answer)
     return saved(folder, wire)
 
 

@@ -99,12 +99,12 @@ class Liar:
     async def _talk(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, host: str, port: int
     ) -> None:
-        talk = _Talk()
+        connection = _Talk()
         there, back = await asyncio.open_connection(host, port)
         try:
             async with asyncio.TaskGroup() as both:
-                both.create_task(self._ask(talk, reader, writer, back))
-                both.create_task(self._answer(talk, there, writer))
+                both.create_task(self._ask(connection, reader, writer, back))
+                both.create_task(self._answer(connection, there, writer))
         except* (OSError, asyncio.IncompleteReadError):
             pass  # one of both has hung up
         finally:
@@ -113,7 +113,7 @@ class Liar:
 
     async def _ask(
         self,
-        talk: _Talk,
+        connection: _Talk,
         reader: asyncio.StreamReader,
         writer: asyncio.StreamWriter,
         back: asyncio.StreamWriter,
@@ -124,7 +124,7 @@ class Liar:
             assert message.correlation_id is not None
             copies = self._lie.copies(message)
             if copies:
-                talk.requests[message.correlation_id] = message
+                connection.requests[message.correlation_id] = message
                 back.write(_sized(frame))
             else:
                 writer.write(_written(message, self._lie.invented(message)))
@@ -133,11 +133,11 @@ class Liar:
                 back.write(_sized(frame[:4] + again + frame[8:]))
 
     async def _answer(
-        self, talk: _Talk, there: asyncio.StreamReader, writer: asyncio.StreamWriter
+        self, connection: _Talk, there: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> None:
         while True:
             frame = await _frame(there)
-            request = talk.requests.pop(int.from_bytes(frame[:4], "big"), None)
+            request = connection.requests.pop(int.from_bytes(frame[:4], "big"), None)
             if request is None:
                 continue  # to what was asked twice
             assert request.api_key is not None
@@ -152,12 +152,12 @@ class Liar:
                     if each.log_append_time_ms == MOCK_TIME:
                         each.log_append_time_ms = -1
             self._lie.change_answer(request, answered.body)
-            if talk.held is not None:
-                other, body = talk.held
+            if connection.held is not None:
+                other, body = connection.held
                 writer.write(_written(other, answered.body) + _written(request, body))
-                talk.held = None
-            elif talk.requests and self._lie.holds(request):
-                talk.held = request, answered.body
+                connection.held = None
+            elif connection.requests and self._lie.holds(request):
+                connection.held = request, answered.body
             else:
                 writer.write(_written(request, answered.body))
 

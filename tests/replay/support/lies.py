@@ -42,14 +42,16 @@ def capture(folder: Path, polls: int = POLLS, aborted: list[Any] | None = None) 
     wire = Wire()
     written: dict[str, list[bytes]] = {READ: [], UNREAD: []}
     for topic in (READ, UNREAD):
-        talk = wire.talk(50000 + wire.talks).syn()
+        connection = wire.connect(50000 + wire.connections).syn()
         for start in range(0, WRITES, AT_ONCE):
             numbers = range(start, start + AT_ONCE)
             for number in numbers:
                 values = [b"%s %d %d" % (topic.encode(), number, at) for at in range(RECORDS)]
                 batch = Written(topic, 0, values)
                 written[topic].append(_at(batch.records(), number * RECORDS))
-                talk.client(sized(produce_request(_PRODUCE, [batch], number + 2, timeout_ms=5000)))
+                connection.client(
+                    sized(produce_request(_PRODUCE, [batch], number + 2, timeout_ms=5000))
+                )
             for number in numbers:
                 answer = produce_response(
                     _PRODUCE,
@@ -58,7 +60,7 @@ def capture(folder: Path, polls: int = POLLS, aborted: list[Any] | None = None) 
                     log_append_time_ms=-1,
                     log_start_offset=0,
                 )
-                talk.broker(sized(answer))
+                connection.broker(sized(answer))
     _read(wire, written[READ], polls, aborted)
     commit(wire)
     return saved(folder, wire)
@@ -69,7 +71,11 @@ def _at(records: bytes, offset: int) -> bytes:
 
 
 def _read(wire: Wire, batches: list[bytes], polls: int, aborted: list[Any] | None) -> None:
-    talk, key, each = wire.talk(50000 + wire.talks).syn(), KEYS["Fetch"], WRITES // polls
+    connection, key, each = (
+        wire.connect(50000 + wire.connections).syn(),
+        KEYS["Fetch"],
+        WRITES // polls,
+    )
     for poll in range(polls):
         first = poll * each * RECORDS
         wanted = {
@@ -100,7 +106,7 @@ def _read(wire: Wire, batches: list[bytes], polls: int, aborted: list[Any] | Non
         }
         gives = {"responses": [{"topic": READ, "partitions": [given]}]}
         exchange(
-            talk,
+            connection,
             request(key, _FETCH, poll + 2, **asks),
             response(key, _FETCH, poll + 2, **gives),
         )
@@ -108,7 +114,7 @@ def _read(wire: Wire, batches: list[bytes], polls: int, aborted: list[Any] | Non
 
 def commit(wire: Wire) -> None:
     """Have a group commit an offset, and read it again."""
-    talk = wire.talk(50000 + wire.talks).syn()
+    connection = wire.connect(50000 + wire.connections).syn()
     commit, fetch = KEYS["OffsetCommit"], KEYS["OffsetFetch"]
     sent = {
         "partition_index": 0,
@@ -120,7 +126,7 @@ def commit(wire: Wire) -> None:
     asks = {"group_id": GROUP, "generation_id_or_member_epoch": -1, "member_id": ""}
     done = [{"name": READ, "partitions": [{"partition_index": 0, "error_code": 0}]}]
     exchange(
-        talk,
+        connection,
         request(commit, 6, 2, **asks, topics=topics),
         response(commit, 6, 2, topics=done),
     )
@@ -133,7 +139,7 @@ def commit(wire: Wire) -> None:
     }
     wanted = [{"name": READ, "partition_indexes": [0]}]
     exchange(
-        talk,
+        connection,
         request(fetch, 5, 3, group_id=GROUP, topics=wanted),
         response(fetch, 5, 3, topics=[{"name": READ, "partitions": [found]}], error_code=0),
     )

@@ -474,7 +474,7 @@ def test_one_direction_tagged_and_the_other_not_is_one_connection() -> None:
 
 
 def test_the_same_ports_in_another_network_are_another_connection() -> None:
-    def talk(vlan: int, isn: int) -> list[Sent]:
+    def segments_of(vlan: int, isn: int) -> list[Sent]:
         return [
             Sent(0, seq=isn, flags=SYN, vlan=vlan),
             Sent(1, seq=isn, ack=isn + 1, flags=SYN | ACK, vlan=vlan),
@@ -482,7 +482,11 @@ def test_the_same_ports_in_another_network_are_another_connection() -> None:
             Sent(1, b"from %d" % vlan, isn + 1, isn + 5, vlan=vlan),
         ]
 
-    both = [packet for pair in zip(talk(5, 0), talk(6, 999_999), strict=True) for packet in pair]
+    both = [
+        packet
+        for pair in zip(segments_of(5, 0), segments_of(6, 999_999), strict=True)
+        for packet in pair
+    ]
     reading = read(both)
     assert reading.streams == {
         (0, 0): [b"to 5"],

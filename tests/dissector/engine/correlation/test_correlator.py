@@ -51,7 +51,7 @@ def correlate(
     windows: Sequence[int] = (),
     **options: Any,
 ) -> tuple[list[tuple[Any, ...]], list[ConnectionState], int]:
-    """Return the rows, what is known of the talks, and the low water before the end."""
+    """Return the rows, the states of the connections, and the low watermark before the end."""
     fold = Correlator(connections(whole), **options)
     ends = sorted({0, len(chunks), *(at for at in windows if at < len(chunks))})
     windows_of_rows = [list(rows_of(fold.feed(columns(chunks[a:b])))) for a, b in pairwise(ends)]

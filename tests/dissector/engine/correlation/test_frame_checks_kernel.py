@@ -129,9 +129,13 @@ def test_what_is_plain_is_believed_by_objects_too(
         assert is_plausible_version(key, version)
     data = frame + frame * again
     if opens(data) == FAST_PATH:
-        talk = ConnectionCorrelator(0, True, lambda row: None, 10_000)
-        talk.add_data(0, data, 0, 0)
-        assert (talk.speaks, talk.client, talk.streams[0].entered) == ("kafka", 0, 0)
+        connection = ConnectionCorrelator(0, True, lambda row: None, 10_000)
+        connection.add_data(0, data, 0, 0)
+        assert (connection.speaks, connection.client, connection.streams[0].entered) == (
+            "kafka",
+            0,
+            0,
+        )
 
 
 def test_where_kafka_begins() -> None:

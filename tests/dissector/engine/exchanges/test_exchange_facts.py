@@ -354,12 +354,14 @@ def test_names_that_contradict_give_the_same_rows_on_both_paths(
 ) -> None:
     monkeypatch.setattr(module, "MIN_BULK_EXCHANGES", worthwhile)
     wire = Wire()
-    talk = wire.talk().syn()
+    connection = wire.connect().syn()
     for number, each in enumerate(NAMING):
         for side, frame in enumerate((each.request, each.response)):
             if frame is not None:
                 at = 4 - 4 * side  # of the correlation id
-                talk.say(side, sized(frame.data[:at] + number.to_bytes(4) + frame.data[at + 4 :]))
+                connection.send(
+                    side, sized(frame.data[:at] + number.to_bytes(4) + frame.data[at + 4 :])
+                )
     path = tmp_path / "named.pcap"
     write(path, wire.packets)
     rows = [exchange.row() for exchange in open_capture(path)]

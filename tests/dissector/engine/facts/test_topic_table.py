@@ -11,7 +11,7 @@ from dissector import Capture, open_capture
 from dissector.engine.facts.topic_table import TopicNames, may_define_names
 from dissector.protocol.records import Record, new_batch
 from tests.frames import request, response
-from tests.packets import Packet, Talk, Wire, pcap_file, write
+from tests.packets import Packet, Wire, WireConnection, pcap_file, write
 
 PRODUCE, FETCH, METADATA = 0, 1, 3
 ORDERS, NAMELESS = UUID(int=5), UUID(int=2)
@@ -27,16 +27,16 @@ PARTITION = {
 }
 
 
-def fetched(talk: Talk, n: int, topic_id: UUID) -> Talk:
+def fetched(connection: WireConnection, n: int, topic_id: UUID) -> WireConnection:
     """Fetch one record of a topic that is named by its id alone."""
     batch = new_batch([Record(0, 0, 0, b"key", b"value", (), 7, 1000)], base_offset=7)
     partition = PARTITION | {"records": batch.to_bytes(fix_crc=True)}
     topic = {"topic_id": topic_id, "partitions": [partition]}
-    talk.client(request(FETCH, 13, n, topics=[{"topic_id": topic_id, "partitions": []}]))
-    return talk.broker(response(FETCH, 13, n, responses=[topic]))
+    connection.client(request(FETCH, 13, n, topics=[{"topic_id": topic_id, "partitions": []}]))
+    return connection.broker(response(FETCH, 13, n, responses=[topic]))
 
 
-def named(talk: Talk, n: int) -> Talk:
+def named(connection: WireConnection, n: int) -> WireConnection:
     """Ask for the names of topics."""
     topic = {
         "error_code": 0,
@@ -46,8 +46,8 @@ def named(talk: Talk, n: int) -> Talk:
         "partitions": [],
         "topic_authorized_operations": 0,
     }
-    talk.client(request(METADATA, 12, n, topics=[]))
-    return talk.broker(response(METADATA, 12, n, topics=[topic]))
+    connection.client(request(METADATA, 12, n, topics=[]))
+    return connection.broker(response(METADATA, 12, n, topics=[topic]))
 
 
 def stdin(packets: list[Packet]) -> Capture:
@@ -56,11 +56,11 @@ def stdin(packets: list[Packet]) -> Capture:
 
 def test_topic_id_is_named_by_metadata_before_after_and_in_a_later_file(tmp_path: Path) -> None:
     early, late, first, second = Wire(), Wire(), Wire(), Wire()
-    fetched(named(early.talk().syn(), 1), 2, ORDERS)
-    named(fetched(late.talk().syn(), 1, ORDERS), 2)
-    fetched(first.talk().syn(), 1, ORDERS)
+    fetched(named(early.connect().syn(), 1), 2, ORDERS)
+    named(fetched(late.connect().syn(), 1, ORDERS), 2)
+    fetched(first.connect().syn(), 1, ORDERS)
     second.now_ns += 10**9
-    named(second.talk(50001).syn(), 1)
+    named(second.connect(50001).syn(), 1)
     captures = [
         open_capture(write(tmp_path / "early.pcap", early.packets)),
         open_capture(write(tmp_path / "late.pcap", late.packets)),
@@ -78,7 +78,7 @@ def test_topic_id_is_named_by_metadata_before_after_and_in_a_later_file(tmp_path
 
 def test_topic_id_without_a_name_shows_as_its_text(tmp_path: Path) -> None:
     wire = Wire()
-    named(fetched(wire.talk().syn(), 1, NAMELESS), 2)
+    named(fetched(wire.connect().syn(), 1, NAMELESS), 2)
     capture = open_capture(write(tmp_path / "a.pcap", wire.packets))
     assert [e.topics for e in capture] == [[str(NAMELESS)], ["orders"]]
     (record,) = capture.records().to_dicts()
@@ -87,8 +87,8 @@ def test_topic_id_without_a_name_shows_as_its_text(tmp_path: Path) -> None:
 
 def test_standard_input_names_topics_by_what_came_before() -> None:
     wire = Wire()
-    talk = fetched(wire.talk().syn(), 1, ORDERS)
-    fetched(named(talk, 2), 3, ORDERS)
+    connection = fetched(wire.connect().syn(), 1, ORDERS)
+    fetched(named(connection, 2), 3, ORDERS)
     assert [e.topics for e in stdin(wire.packets)] == [[str(ORDERS)], ["orders"], ["orders"]]
     assert stdin(wire.packets).records()["topic"].to_list() == [None, "orders"]
 
@@ -96,8 +96,8 @@ def test_standard_input_names_topics_by_what_came_before() -> None:
 def test_produce_v13_names_topics_too(tmp_path: Path) -> None:
     wire = Wire()
     data: list[dict[str, Any]] = [{"topic_id": ORDERS, "partition_data": []}]
-    talk = wire.talk().syn().client(request(PRODUCE, 13, 1, acks=1, topic_data=data))
-    named(talk.broker(response(PRODUCE, 13, 1)), 2)
+    connection = wire.connect().syn().client(request(PRODUCE, 13, 1, acks=1, topic_data=data))
+    named(connection.broker(response(PRODUCE, 13, 1)), 2)
     (produce, _) = open_capture(write(tmp_path / "a.pcap", wire.packets))
     assert produce.topics == ["orders"]
 

@@ -26,10 +26,10 @@ def response_frame(n: int) -> bytes:
 
 def test_one_connection_of_each_kind() -> None:
     wire = Wire()
-    wire.talk(50000, vlan=5).syn().client(beat(1)).broker(response_frame(1)).fin()
-    wire.talk(50001).syn().client(b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03").rst()
-    wire.talk(50002).syn().client(b"GET / HTTP/1.1\r\nHost: example.org\r\n\r\n")
-    wire.talk(50003).syn()
+    wire.connect(50000, vlan=5).syn().client(beat(1)).broker(response_frame(1)).fin()
+    wire.connect(50001).syn().client(b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03").rst()
+    wire.connect(50002).syn().client(b"GET / HTTP/1.1\r\nHost: example.org\r\n\r\n")
+    wire.connect(50003).syn()
     kafka, tls, other, silent = rows(wire.packets)
     assert tuple(kafka) == COLUMNS
     assert (kafka["network"], kafka["a"], kafka["b"]) == (
@@ -46,9 +46,9 @@ def test_one_connection_of_each_kind() -> None:
 
 def test_what_was_skipped_missing_and_cut_is_counted() -> None:
     wire = Wire()
-    talk = wire.talk()
-    talk.client(beat(1)[30:], beat(2)).broker(response_frame(2))
-    talk.client(beat(3), beat(4)).broker(response_frame(4))
+    connection = wire.connect()
+    connection.client(beat(1)[30:], beat(2)).broker(response_frame(2))
+    connection.client(beat(3), beat(4)).broker(response_frame(4))
     packets = [p for p in wire.packets if p.payload != beat(3)]
     last = max(i for i, p in enumerate(packets) if p.payload == response_frame(4))
     packets[last] = packets[last].cut(HEADERS_BYTES + 10)
@@ -61,6 +61,6 @@ def test_what_was_skipped_missing_and_cut_is_counted() -> None:
 
 def test_side_a_may_be_the_broker() -> None:
     wire = Wire()
-    wire.talk().broker(response_frame(1)).client(beat(2)).broker(response_frame(2))
+    wire.connect().broker(response_frame(1)).client(beat(2)).broker(response_frame(2))
     (row,) = rows(wire.packets)
     assert (row["a"], row["client"]) == ("10.0.0.2:9092", "b")

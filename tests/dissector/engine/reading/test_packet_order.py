@@ -26,7 +26,7 @@ def response_frame(n: int) -> bytes:
 def capture() -> bytes:
     """Return a capture in which requests wait long, on several connections."""
     wire = Wire()
-    first, second = wire.talk(50000).syn(), wire.talk(50001).syn()
+    first, second = wire.connect(50000).syn(), wire.connect(50001).syn()
     first.client(beat(1), beat(2))
     second.client(beat(3)).broker(response_frame(3)).client(beat(4))
     first.broker(response_frame(2))

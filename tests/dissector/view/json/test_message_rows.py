@@ -72,7 +72,7 @@ def test_names_that_come_late_on_standard_input(run: Run, monkeypatch: pytest.Mo
     """Deferred messages, as objects or columns, have the names defined before them."""
     topic_id = UUID(int=5)
     wire = Wire()
-    slow, quick = wire.talk(50000).syn(), wire.talk(50001).syn()
+    slow, quick = wire.connect(50000).syn(), wire.connect(50001).syn()
     slow.client(request(12, 4, 1, group_id="g"))
     topic_request = {"topic_id": topic_id, "partitions": []}
     quick.client(request(1, 13, 2, topics=[topic_request])).broker(response(1, 13, 2))
