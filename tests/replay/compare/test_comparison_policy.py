@@ -102,17 +102,17 @@ def _within(*partitions: dict[str, Any], session_id: int = 7) -> dict[str, Any]:
 
 
 def test_responses_of_a_fetch_session_hold_changed_partitions_only() -> None:
-    world = IdMap()
+    ids = IdMap()
     still, moved = {"partition_index": 0}, {"partition_index": 1, "high_watermark": 9}
     broken = {"partition_index": 1, "error_code": 3}
-    more = found("Fetch", 11, _within(still), _within(still, moved), world)
+    more = found("Fetch", 11, _within(still), _within(still, moved), ids)
     assert more == (Verdict.EQUIVALENT, [])
-    assert found("Fetch", 11, _within(), _within(moved), world)[0] is Verdict.EQUIVALENT
-    assert found("Fetch", 11, _within(moved), _within(), world)[0] is Verdict.EQUIVALENT
-    assert found("Fetch", 11, _within(), _within(broken), world)[0] is Verdict.DIFFERS
-    assert found("Fetch", 11, _within(broken), _within(), world)[0] is Verdict.DIFFERS
+    assert found("Fetch", 11, _within(), _within(moved), ids)[0] is Verdict.EQUIVALENT
+    assert found("Fetch", 11, _within(moved), _within(), ids)[0] is Verdict.EQUIVALENT
+    assert found("Fetch", 11, _within(), _within(broken), ids)[0] is Verdict.DIFFERS
+    assert found("Fetch", 11, _within(broken), _within(), ids)[0] is Verdict.DIFFERS
     without = _within(session_id=0), _within(moved, session_id=0)
-    assert found("Fetch", 11, *without, world)[0] is Verdict.DIFFERS
+    assert found("Fetch", 11, *without, ids)[0] is Verdict.DIFFERS
 
 
 def test_throttling_and_times_do_not_count() -> None:
@@ -162,12 +162,12 @@ def test_a_log_may_end_behind_the_end_of_a_transaction_already() -> None:
         partition = {"partition_index": 0, "offset": offset}
         return {"topics": [{"name": "orders", "partitions": [partition]}]}
 
-    world = IdMap()
-    world.offsets.learn("orders", 0, 0, 0, 8)
-    assert found("ListOffsets", 3, ends(8), ends(9), world)[0] is Verdict.DIFFERS
-    world.ended_transactions = 1
-    assert found("ListOffsets", 3, ends(8), ends(9), world)[0] is Verdict.EQUIVALENT
-    assert found("ListOffsets", 3, ends(7), ends(8), world)[0] is Verdict.DIFFERS
+    ids = IdMap()
+    ids.offsets.learn("orders", 0, 0, 0, 8)
+    assert found("ListOffsets", 3, ends(8), ends(9), ids)[0] is Verdict.DIFFERS
+    ids.ended_transactions = 1
+    assert found("ListOffsets", 3, ends(8), ends(9), ids)[0] is Verdict.EQUIVALENT
+    assert found("ListOffsets", 3, ends(7), ends(8), ids)[0] is Verdict.DIFFERS
 
 
 def test_a_broker_makes_its_own_topics_when_it_needs_them() -> None:

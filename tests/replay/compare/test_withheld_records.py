@@ -26,12 +26,12 @@ def fetched(records: bytes, high: int = 4, stable: int = -1) -> dict[str, Any]:
 
 def account(live: dict[str, Any], max_bytes: int = 1 << 20) -> ReaderAccount:
     """What a reader of four records is owed after an answer."""
-    world = IdMap()
+    ids = IdMap()
     request_body = {"max_bytes": max_bytes}
     compare_outcome(
-        outcome("Fetch", 11, fetched(batches(0, 1, 2, 3)), live, request=request_body), world
+        outcome("Fetch", 11, fetched(batches(0, 1, 2, 3)), live, request=request_body), ids
     )
-    (found,) = world.readers.with_missing()
+    (found,) = ids.readers.with_missing()
     return found
 
 

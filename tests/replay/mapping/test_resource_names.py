@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from replay.mapping.resource_names import NO_ID, NameMap, TopicIds, share_key
 from replay.model.kafka_enums import INTERNAL_TOPICS
-from tests.replay.support.worlds import topology, uuid
+from tests.replay.support.builders import topology, uuid
 
 WORDS = st.text("abz.-_", min_size=1, max_size=5)
 

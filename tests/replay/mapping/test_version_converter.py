@@ -22,7 +22,7 @@ from replay.mapping.version_converter import (
 )
 from replay.model.outcome import Change
 from replay.model.refusal import RewriteError
-from tests.replay.support.worlds import uuid, whole
+from tests.replay.support.builders import uuid, whole
 from tests.strategies import values
 
 

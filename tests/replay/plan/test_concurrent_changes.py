@@ -10,8 +10,8 @@ from replay.model.outcome import Verdict
 from replay.plan.concurrent_changes import overlaps
 from replay.plan.read_write_sets import ReadWriteSets, Resource
 from tests.replay.plan.test_dependencies import Exchanges
+from tests.replay.support.builders import uuid
 from tests.replay.support.compared import found
-from tests.replay.support.worlds import uuid
 
 PARTITION: Resource = ("partition", "orders", 0)
 GROUP: Resource = ("group", "g")

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from replay.plan.dependencies import Dependencies
 from replay.plan.group_order import GroupAction, GroupEvent
 from replay.plan.read_write_sets import GROUPS, TOPICS, UNKNOWN_OFFSET, ReadWriteSets
-from tests.replay.support.worlds import uuid
+from tests.replay.support.builders import uuid
 
 LOG = ("orders", 0)
 

@@ -17,7 +17,7 @@ from replay.plan.exclusion_policy import (
     why_partition_was_new,
 )
 from tests import frames
-from tests.replay.support.worlds import request, response
+from tests.replay.support.builders import request, response
 
 
 def test_the_table_names_apis_once() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from dissector.protocol.messages import Message
 from replay.plan.group_order import REBALANCES, GroupAction, GroupEvent, GroupOrder, group_event_of
-from tests.replay.support.worlds import request, response
+from tests.replay.support.builders import request, response
 
 GROUP = {"group_id": "g", "member_id": "m"}
 

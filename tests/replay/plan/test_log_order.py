@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from replay.plan.log_order import LogOrder
 from replay.plan.read_write_sets import UNKNOWN_OFFSET
-from tests.replay.support.worlds import uuid
+from tests.replay.support.builders import uuid
 
 LOGS = (("orders", 0), (uuid(1), 0), ("orders", 1))
 NAMES = {uuid(1): "orders"}

@@ -12,9 +12,9 @@ from replay.plan.read_write_sets import CLUSTER, TOPICS, ReadWriteSets, Resource
 from tests.frames import request, response
 from tests.packets import Wire
 from tests.replay.run.test_runner import at_script
+from tests.replay.support.builders import uuid
 from tests.replay.support.captures import exchange, saved
 from tests.replay.support.scripted import Answers
-from tests.replay.support.worlds import uuid
 
 Touched = tuple[Sequence[Resource], Sequence[Resource]]
 """What an exchange reads, and what it writes."""

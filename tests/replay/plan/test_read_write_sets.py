@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from replay.plan.read_write_sets import CLUSTER, GROUPS, TOPICS, TRANSACTIONS, read_write_sets_of
+from tests.replay.support.builders import request, response, uuid
 from tests.replay.support.produced import batches
-from tests.replay.support.worlds import request, response, uuid
 
 
 def test_produce_writes_where_its_answer_says() -> None:

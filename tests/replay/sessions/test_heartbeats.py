@@ -19,7 +19,7 @@ from replay.mapping.resource_names import NameMap
 from replay.model.step import Step
 from replay.plan.group_order import has_partitions
 from replay.sessions.heartbeats import Heartbeats
-from tests.replay.support.worlds import response, step, topology, whole
+from tests.replay.support.builders import response, step, topology, whole
 
 MS = 1_000_000
 SOON_MS = 3
@@ -95,7 +95,7 @@ async def is_member(beats: Heartbeats, target: RecordingCluster) -> bool:
     return len(target.requests) > before
 
 
-def world() -> IdMap:
+def id_map() -> IdMap:
     found = IdMap(topology({}), NameMap(prefix="x-"))
     found.members.learn("g", "captured", "m")
     found.members.learn_generation("g", "captured", 4, 1)
@@ -135,7 +135,7 @@ def run(play: Play, *answers: Any, rebalances: Rebalances = goes_on) -> Recordin
     async def main() -> RecordingCluster:
         target = RecordingCluster(list(answers))
         target.record_timers()
-        known = world()
+        known = id_map()
         beats = Heartbeats(cast(Cluster, target), known, rebalances)
         try:
             await play(beats, target, known)

@@ -14,7 +14,7 @@ from replay.model.outcome import Change
 from replay.model.step import CapturedExchange, Step
 from replay.sessions.live_fetch_sessions import FetchSessions, SessionUse
 from tests.frames import response as frame
-from tests.replay.support.worlds import request, topology, whole
+from tests.replay.support.builders import request, topology, whole
 
 FETCH, V = KEYS["Fetch"], 11
 CAPTURED, LIVE = 77, 500

@@ -5,7 +5,7 @@ from __future__ import annotations
 from construct import Container
 
 from replay.sessions.live_share_sessions import ShareSessions, make_repeatable
-from tests.replay.support.worlds import request, uuid, whole
+from tests.replay.support.builders import request, uuid, whole
 
 
 def share_fetch(epoch: int, node: int = 1, *, sessions: ShareSessions, error: int = 0) -> Container:

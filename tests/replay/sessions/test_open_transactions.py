@@ -12,7 +12,7 @@ from dissector.errors import ReplayError
 from dissector.protocol.apis import KEYS
 from replay.client.cluster import Cluster
 from replay.sessions.open_transactions import OpenTransactions
-from tests.replay.support.worlds import whole
+from tests.replay.support.builders import whole
 
 
 class Coordinator:

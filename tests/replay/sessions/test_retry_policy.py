@@ -11,8 +11,8 @@ from dissector.protocol.apis import KEYS
 from dissector.protocol.records.layout import CONTROL
 from replay.mapping.id_map import IdMap
 from replay.sessions.retry_policy import RetryReason, is_in_vain, retry_reason
+from tests.replay.support.builders import response, whole
 from tests.replay.support.produced import batches
-from tests.replay.support.worlds import response, whole
 
 
 def why(

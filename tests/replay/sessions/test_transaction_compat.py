@@ -14,9 +14,9 @@ from replay.sessions.transaction_compat import ADDED, addition_for
 from tests.frames import request, response
 from tests.packets import Wire
 from tests.replay.run.test_runner import Played, at_script, one_after_another
+from tests.replay.support.builders import whole
 from tests.replay.support.captures import exchange, saved
 from tests.replay.support.scripted import Answer, Answers, offers
-from tests.replay.support.worlds import whole
 
 INIT, PRODUCE, COMMIT, END = (
     KEYS[name] for name in ("InitProducerId", "Produce", "TxnOffsetCommit", "EndTxn")

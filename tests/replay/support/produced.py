@@ -12,8 +12,8 @@ from replay.model.step import CapturedExchange
 from replay.plan.plan import Plan
 from replay.templates.step_arrays import StepArrays
 from tests import frames
+from tests.replay.support.builders import uuid
 from tests.replay.support.outcomes import filled
-from tests.replay.support.worlds import uuid
 
 PRODUCE = KEYS["Produce"]
 ID_OF = {"orders": 1, "p-orders": 11, "audit": 2, "p-audit": 12}

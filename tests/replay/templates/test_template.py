@@ -25,6 +25,7 @@ from replay.templates.request_kernel import PER_PARTITION, RECORD_COUNT, REPLACE
 from replay.templates.template import RequestTemplate, template_of
 from tests.frames import sized
 from tests.kernels import MODES, running
+from tests.replay.support.builders import topology, uuid
 from tests.replay.support.produced import (
     ID_OF,
     PRODUCE,
@@ -33,7 +34,6 @@ from tests.replay.support.produced import (
     produce_request,
     produce_response,
 )
-from tests.replay.support.worlds import topology, uuid
 
 HEADER = b"\0\x03own"
 NO_TIME = {"log_append_time_ms": -1}
@@ -46,7 +46,7 @@ def mode(request: pytest.FixtureRequest) -> Iterator[None]:
         yield
 
 
-def world(names: NameMap) -> IdMap:
+def id_map(names: NameMap) -> IdMap:
     known = IdMap(topology({name: number for name, number in ID_OF.items() if number > 10}), names)
     known.captured_topics.learn({uuid(ID_OF[name]): name for name in ("orders", "audit")})
     known.producers.learn((4, 2), (9, 0))
@@ -97,7 +97,7 @@ def test_its_bytes_are_those_of_the_general_way(
     names = data.draw(
         st.sampled_from([NameMap(prefix="p-"), NameMap({"orders": "p-orders"}, "p-")])
     )
-    known, more = world(names), data.draw(st.sampled_from([{}, {"transactional_id": "t"}]))
+    known, more = id_map(names), data.draw(st.sampled_from([{}, {"transactional_id": "t"}]))
 
     def drawn() -> list[Written]:
         return [
@@ -155,7 +155,7 @@ def test_it_knows_whom_to_ask_and_what_answers_look_like() -> None:
         produce_request(9, [Written("orders", 1)]),
         produce_response(9, [("orders", 1, 0)]),
     )
-    known = world(NameMap(prefix="p-"))
+    known = id_map(NameMap(prefix="p-"))
     made = stencil(request, captured, 9, known, produce_response(9, [("p-orders", 1, 40)]))
     assert made is not None
     assert (made.node, made.cluster_revision, made.version, made.patience_s) == (1, 3, 9, 0.1)
@@ -173,7 +173,7 @@ def test_what_is_no_model() -> None:
         produce_request(13, [Written("orders", 1)]),
         produce_response(13, [("orders", 1, 0)]),
     )
-    known = world(NameMap(prefix="p-"))
+    known = id_map(NameMap(prefix="p-"))
     assert (
         stencil(request, captured, 13, known, produce_response(13, [("p-orders", 1, 0)]))
         is not None
@@ -189,7 +189,7 @@ def test_partitions_of_answers_may_stand_in_another_order(version: int) -> None:
     at = [("orders", 1), ("audit", 0)]
     request = produce_request(version, [Written(*place, [b"v"] * 2) for place in at])
     captured = produce_response(version, [("orders", 1, 10), ("audit", 0, 20)])
-    known = world(NameMap(prefix="p-"))
+    known = id_map(NameMap(prefix="p-"))
     known.live_topics.learn({uuid(ID_OF[name]): name for name in ("p-orders", "p-audit")})
     turned = [("p-audit", 0, 60), ("p-orders", 1, 50)]
     made = stencil(request, captured, version, known, produce_response(version, turned))
@@ -208,7 +208,7 @@ def test_a_time_that_is_set_once_and_once_not_is_noticed() -> None:
         produce_request(9, [Written("orders", 1)]),
         produce_response(9, [("orders", 1, 0)], **NO_TIME),
     )
-    known = world(NameMap(prefix="p-"))
+    known = id_map(NameMap(prefix="p-"))
     made = stencil(
         request, captured, 9, known, produce_response(9, [("p-orders", 1, 40)], **NO_TIME)
     )
