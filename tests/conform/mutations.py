@@ -167,8 +167,8 @@ def with_odd_fields(path: Path, random: Random) -> bytes:
         if each.connection not in connections:
             connections[each.connection] = wire.connect(50000 + each.connection).syn()
         connection = connections[each.connection]
-        say = connection.broker if each.side else connection.client
-        say(len(frame).to_bytes(4, "big") + frame)
+        send = connection.broker if each.side else connection.client
+        send(len(frame).to_bytes(4, "big") + frame)
     return packets.pcap_file(wire.packets)
 
 

@@ -150,7 +150,7 @@ def test_rules_do_not_hold_what_they_have_seen(name: str) -> None:
     judge.finish()
 
 
-def _fails(turn: object, say: object) -> None:
+def _fails(observation: object, reporter: object) -> None:
     raise ZeroDivisionError("quotes what may be secret")
 
 
@@ -171,7 +171,7 @@ def test_a_rule_that_fails_does_not_end_it() -> None:
 
 
 def test_a_glance_that_fails_leaves_its_rules_to_look() -> None:
-    def fails(turn: object) -> int:
+    def fails(observation: object) -> int:
         raise ZeroDivisionError
 
     order = replace(REGISTRY["F03"], fast_check=fails)

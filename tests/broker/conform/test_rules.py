@@ -37,7 +37,7 @@ class Line:
         host, port = address.split(":")
         self.socket = socket.create_connection((host, int(port)), PATIENCE_S)
 
-    def say(self, frame: bytes) -> bytes | None:
+    def send(self, frame: bytes) -> bytes | None:
         """Send a frame with its size; return what answers it, None where the broker hangs up."""
         try:
             self.socket.sendall(frame)
@@ -47,7 +47,7 @@ class Line:
             return None
 
     def ask(self, key: int, version: int, **values: Any) -> Message | None:
-        answer = self.say(request_frame(key, version, 1, **values))
+        answer = self.send(request_frame(key, version, 1, **values))
         return None if answer is None else decode_response(answer, key, version)
 
     def _read(self, count: int) -> bytes | None:
@@ -95,7 +95,7 @@ class TestBroker:
     ) -> None:
         with line(kafka, shape, "PLAINTEXT") as it:
             assert it.ask(METADATA, 9, topics=[]) is not None
-            assert it.say((0xFFFFFFFE).to_bytes(4, "big")) is None
+            assert it.send((0xFFFFFFFE).to_bytes(4, "big")) is None
 
     def test_f14_versions_that_are_not_offered_end_the_connection(
         self, kafka: StartCluster, shape: Shape
@@ -103,7 +103,7 @@ class TestBroker:
         with line(kafka, shape, "PLAINTEXT") as it:
             frame = bytearray(request_frame(METADATA, 12, 1, topics=None))
             frame[6:8] = (99).to_bytes(2, "big")
-            assert it.say(bytes(frame)) is None
+            assert it.send(bytes(frame)) is None
 
     def test_v06_nothing_goes_on_after_what_was_asked_before_the_login(
         self, kafka: StartCluster, shape: Shape
@@ -116,7 +116,7 @@ class TestBroker:
     def test_s01_raw_tokens_follow_version_0(self, kafka: StartCluster, shape: Shape) -> None:
         with line(kafka, shape) as it:
             assert it.ask(HANDSHAKE, 0, mechanism="PLAIN").body.error_code == 0
-            assert it.say(sized(TOKEN)) == b""
+            assert it.send(sized(TOKEN)) == b""
             assert it.ask(METADATA, 9, topics=None).body.brokers
         with line(kafka, shape) as it:
             assert it.ask(HANDSHAKE, 0, mechanism="PLAIN").body.error_code == 0

@@ -96,7 +96,7 @@ def _is_refused(broker: str, exchanges: list[Exchange]) -> bool:
             if not expects_response(frame):
                 line.socket.sendall(sized(frame))
                 continue
-            answer = line.say(sized(frame))
+            answer = line.send(sized(frame))
             if answer is None:
                 return True
             response = decode_response(answer, each.api_key, each.api_version)

@@ -96,9 +96,9 @@ def test_a_broker_that_stops_in_the_middle_is_named() -> None:
             if run.progress.done > 20 and node.process is not None:
                 cluster.stop_node(node, kill=True)
 
-        manner = PlayOptions(Pace(speed=1), timeout_s=TIMEOUT_S)
+        play_options = PlayOptions(Pace(speed=1), timeout_s=TIMEOUT_S)
         begin = time.monotonic()
-        report = run_replay(plan, TargetSettings(address, play_options=manner), stop)
+        report = run_replay(plan, TargetSettings(address, play_options=play_options), stop)
         took_s = time.monotonic() - begin
     assert node.process is None
     assert not report.passed

@@ -23,8 +23,10 @@ def _software(name: str, keys: list[dict[str, int]], **values: int) -> list[tupl
     """Return what is known of client and broker after ApiVersions."""
     seen = []
 
-    def call(turn: Observation, say: Reporter) -> None:
-        seen.append((turn.connection.client.software, turn.connection.broker.software))
+    def call(observation: Observation, reporter: Reporter) -> None:
+        seen.append(
+            (observation.connection.client.software, observation.connection.broker.software)
+        )
 
     connection = Scene().connect()
     connection.request(

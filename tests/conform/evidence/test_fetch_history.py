@@ -26,10 +26,10 @@ def seen(scene: Scene) -> list[Seen]:
     """Return what is known of each Fetch of a scene."""
     found: list[Seen] = []
 
-    def look(turn: Observation, say: Reporter) -> None:
-        fetching = fetch_request_of(turn)
+    def look(observation: Observation, reporter: Reporter) -> None:
+        fetching = fetch_request_of(observation)
         assert fetching is not None
-        assert fetch_request_of(turn) is fetching
+        assert fetch_request_of(observation) is fetching
         offsets = [fetching.offset_of(("orders", number)) for number in (0, 1, 2)]
         epoch = None if fetching.session is None else fetching.session.epoch
         found.append(Seen(offsets, fetching.is_full, epoch))
@@ -101,16 +101,16 @@ def test_no_exchange_is_kept() -> None:
     fetch_request(connection, 2, {1: 25}, session=(SESSION, 1))
     fetch_response(connection, 2, {}, session_id=SESSION)
     connections: list[ConnectionState] = []
-    turns: list[ref[Observation]] = []
+    observations: list[ref[Observation]] = []
 
-    def look(turn: Observation, say: Reporter) -> None:
-        fetch_request_of(turn)
-        connections.append(turn.connection)
-        turns.append(ref(turn))
+    def look(observation: Observation, reporter: Reporter) -> None:
+        fetch_request_of(observation)
+        connections.append(observation.connection)
+        observations.append(ref(observation))
 
     scene.judge([Rule("Z01", "", Severity.NOTE, "", "", "", "exchange", ("Fetch",), look)])
     assert len(connections) == 2
-    assert [turn() for turn in turns] == [None, None]
+    assert [observation() for observation in observations] == [None, None]
 
 
 def test_a_session_of_two_connections_is_not_known() -> None:

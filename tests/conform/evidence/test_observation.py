@@ -27,11 +27,19 @@ RECORDS = build_records(
 )
 
 
-def _turns(scene: Scene, on: str = "exchange") -> list:
+def _observations(scene: Scene, on: str = "exchange") -> list:
     """Return what a rule is called with."""
     seen: list = []
     rule = Rule(
-        "F99", "t", Severity.NOTE, "s", "a.", "e", on, (), lambda turn, say: seen.append(turn)
+        "F99",
+        "t",
+        Severity.NOTE,
+        "s",
+        "a.",
+        "e",
+        on,
+        (),
+        lambda observation, reporter: seen.append(observation),
     )
     scene.judge([rule])
     return seen
@@ -48,7 +56,7 @@ def test_bodies_are_there_when_they_can_be_trusted() -> None:
         sized(request_frame(HEARTBEAT, 4, 2, group_id="g", member_id="m")[4:] + b"\1")
     )
     connection.response(HEARTBEAT, 4, 2).request(HEARTBEAT, 4, 3, group_id="g", member_id="m")
-    good, odd, lonely = _turns(scene)
+    good, odd, lonely = _observations(scene)
     assert (
         good.request_body.group_id,
         good.response_body.error_code,
@@ -68,10 +76,10 @@ def test_a_cut_request_lacks_bytes() -> None:
     scene = Scene()
     scene.connect().request(METADATA, 9, 1, topics=[{"name": "orders"}]).response(METADATA, 9, 1)
     scene.cut(0, 20)
-    (turn,) = _turns(scene)
-    assert turn.unreadable_reason() == "some bytes of the request were not captured"
-    assert turn.connection.incomplete_reason == "packets of the connection are truncated"
-    assert not turn.is_complete
+    (observation,) = _observations(scene)
+    assert observation.unreadable_reason() == "some bytes of the request were not captured"
+    assert observation.connection.incomplete_reason == "packets of the connection are truncated"
+    assert not observation.is_complete
 
 
 def test_a_message_that_the_connection_ended_within_is_said_as_that() -> None:
@@ -84,8 +92,8 @@ def test_a_message_that_the_connection_ended_within_is_said_as_that() -> None:
     connection.client(
         sized(request_frame(METADATA, 9, 2, topics=[{"name": "orders"}])[4:])[:-5]
     ).rst()
-    turns = list(_turns(scene))
-    assert turns[-1].unreadable_reason() == "the connection ended within the request"
+    observations = list(_observations(scene))
+    assert observations[-1].unreadable_reason() == "the connection ended within the request"
 
 
 def _produced(**topic: object) -> Scene:
@@ -101,7 +109,7 @@ def _produced(**topic: object) -> Scene:
 
 
 def test_batches_have_their_place() -> None:
-    first, second = _turns(_produced(name="orders"), "batch")
+    first, second = _observations(_produced(name="orders"), "batch")
     assert isinstance(first, BatchObservation)
     assert (first.topic, first.partition, len(second.batch.records)) == ("orders", 3, 2)
     assert second.path == "topic_data[0].partition_data[0].records[1]"
@@ -117,8 +125,8 @@ def test_a_topic_without_a_name_is_its_id() -> None:
     topic_id = UUID(int=7)
     topics = []
 
-    def call(turn: BatchObservation, say: Reporter) -> None:
-        topics.append(turn.topic)
+    def call(observation: BatchObservation, reporter: Reporter) -> None:
+        topics.append(observation.topic)
 
     rule = Rule("F99", "t", Severity.NOTE, "s", "a.", "e", "batch", (), call)
     _produced(topic_id=topic_id).judge([rule])
@@ -144,7 +152,7 @@ def test_the_end_of_a_connection(fin: bool, ended: str) -> None:
     connection.response(METADATA, 9, 2)
     if fin:
         connection.fin()
-    (closing,) = _turns(scene, "close")
+    (closing,) = _observations(scene, "close")
     assert isinstance(closing, ConnectionObservation)
     assert not isinstance(closing, Observation)
     assert closing.connection.ended == ended
@@ -155,7 +163,7 @@ def test_the_end_of_a_connection(fin: bool, ended: str) -> None:
 def test_what_is_kept_does_not_hold_the_window() -> None:
     scene = Scene()
     scene.connect().request(METADATA, 9, 1, topics=[{"name": "orders"}])
-    (closing,) = _turns(scene, "close")
-    (turn,) = closing.connection.unanswered
-    assert turn.request_body.topics[0].name == "orders"
-    assert len(turn.exchange._table.data) == 0
+    (closing,) = _observations(scene, "close")
+    (observation,) = closing.connection.unanswered
+    assert observation.request_body.topics[0].name == "orders"
+    assert len(observation.exchange._table.data) == 0

@@ -19,8 +19,8 @@ def _offers(*answers: list[dict[str, int]], error_code: int = 0) -> list[Offered
     """Return what the answers of a broker offer, one after the other."""
     seen = []
 
-    def call(turn: Observation, say: Reporter) -> None:
-        seen.append(offered_versions_of(turn))
+    def call(observation: Observation, reporter: Reporter) -> None:
+        seen.append(offered_versions_of(observation))
 
     connection = Scene().connect()
     for number, keys in enumerate(answers):

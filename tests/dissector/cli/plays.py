@@ -90,7 +90,7 @@ def shop() -> Wire:
     topics = [{"name": "orders", "topic_id": ORDERS_ID, "partitions": [{"partition_index": 3}]}]
     connection.client(request_frame(METADATA, 12, 5, topics=None))
     connection.broker(response_frame(METADATA, 12, 5, topics=topics))
-    connection.client(misfit(6)).broker(response_frame(HEARTBEAT, 4, 6))
+    connection.client(malformed_heartbeat(6)).broker(response_frame(HEARTBEAT, 4, 6))
     connection.client(request_frame(HEARTBEAT, 4, 7, group_id="g", member_id="m"))
 
     other = wire.connect(port=40000, broker_port=80).syn()
@@ -109,7 +109,7 @@ def shop() -> Wire:
     return wire
 
 
-def misfit(number: int) -> bytes:
+def malformed_heartbeat(number: int) -> bytes:
     """Return a Heartbeat whose group id claims to be longer than the message."""
     good = request_frame(HEARTBEAT, 4, number, group_id="g")
     at = good.index(b"\x02g")

@@ -245,7 +245,7 @@ def test_a_body_that_does_not_fit_is_null_and_said_why(good: Run, shop: Path) ->
     assert row["request"] is None
     assert row["response"] == {"throttle_time_ms": 0, "error_code": 0}
     (problem,) = row["problems"]
-    at = plays.misfit(6)[4:].index(b"\x7fg")
+    at = plays.malformed_heartbeat(6)[4:].index(b"\x7fg")
     assert problem.startswith(f"request.group_id at byte {at}: Heartbeat v4: length 126")
 
 

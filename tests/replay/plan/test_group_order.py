@@ -14,13 +14,13 @@ from tests.replay.support.builders import request, response
 GROUP = {"group_id": "g", "member_id": "m"}
 
 
-def joins(turn: int, member: str = "m", *members: str) -> GroupEvent:
-    return GroupEvent("g", member, GroupAction.JOINS, turn, turn > 0, members=members)
+def joins(generation: int, member: str = "m", *members: str) -> GroupEvent:
+    return GroupEvent("g", member, GroupAction.JOINS, generation, generation > 0, members=members)
 
 
-def stays(turn: int = -1, member: str = "m", error: int = 0) -> GroupEvent:
+def stays(generation: int = -1, member: str = "m", error: int = 0) -> GroupEvent:
     return GroupEvent(
-        "g", member, GroupAction.STAYS, turn, not error, reports_rebalance=error == REBALANCES
+        "g", member, GroupAction.STAYS, generation, not error, reports_rebalance=error == REBALANCES
     )
 
 
@@ -32,14 +32,14 @@ def leaves(member: str = "m") -> GroupEvent:
     return GroupEvent("g", "", GroupAction.LEAVES, 0, False, members=(member,))
 
 
-def given(turn: GroupEvent, some: bool = False) -> GroupEvent:
-    return turn._replace(has_assignment=some)
+def given(event: GroupEvent, some: bool = False) -> GroupEvent:
+    return event._replace(has_assignment=some)
 
 
-def turns(*events: GroupEvent) -> GroupOrder:
+def group_order(*events: GroupEvent) -> GroupOrder:
     found = GroupOrder()
-    for number, turn in enumerate(events):
-        found.add(number, turn)
+    for number, event in enumerate(events):
+        found.add(number, event)
     return found
 
 
@@ -49,7 +49,7 @@ def waits(
     """Return whether a request sent at 10 waits for one sent at 0."""
     times = [(0, done), (10, 30)]
     steps, connections = np.arange(2, dtype=np.int32), np.array([0, connection], np.int32)
-    causes = list(turns(earlier, later).dependencies(steps, connections, times.__getitem__))
+    causes = list(group_order(earlier, later).dependencies(steps, connections, times.__getitem__))
     assert causes in ([], [(1, 0)])
     return bool(causes)
 
@@ -93,13 +93,13 @@ def test_what_was_answered_before_is_left_to_others() -> None:
 
 
 def test_only_what_is_sent_counts() -> None:
-    found = turns(joins(1, "a"), joins(2, "b"))
+    found = group_order(joins(1, "a"), joins(2, "b"))
     steps, times = np.array([-1, 0], np.int32), [(0, 20), (10, 30)]
     assert not list(found.dependencies(steps, np.zeros(1, np.int32), times.__getitem__))
 
 
 def test_the_size_of_a_generation_is_that_of_those_who_are_seen_to_join() -> None:
-    found = turns(joins(1, "a", "a"), joins(2, "b"), joins(2, "a", "a", "b", "never seen"))
+    found = group_order(joins(1, "a", "a"), joins(2, "b"), joins(2, "a", "a", "b", "never seen"))
     assert found.history(np.arange(3, dtype=np.int32)).generation_sizes == {
         ("g", 1): 1,
         ("g", 2): 2,
@@ -112,7 +112,7 @@ def test_the_size_of_a_generation_is_that_of_those_who_are_seen_to_join() -> Non
 
 def test_steps_before_a_rebalance_are_listed() -> None:
     error = REBALANCES or 0
-    found = turns(
+    found = group_order(
         stays(), stays(member="other"), stays(), stays(error=error), stays(error=error), stays()
     )
     assert found.history(np.arange(6, dtype=np.int32)).before_rebalance == {2}
@@ -120,27 +120,33 @@ def test_steps_before_a_rebalance_are_listed() -> None:
 
 
 def test_steps_before_a_rebalance_include_a_join_meanwhile() -> None:
-    found = turns(stays(), joins(2), stays(error=REBALANCES or 0))
+    found = group_order(stays(), joins(2), stays(error=REBALANCES or 0))
     assert found.history(np.arange(3, dtype=np.int32)).before_rebalance == {0, 1}
 
 
 def test_offsets_are_committed_while_a_group_rebalances() -> None:
     rebalance = stays(error=REBALANCES or 0)
-    found = turns(stays(), commits(), stays(), commits(), rebalance, commits(), joins(2), commits())
+    found = group_order(
+        stays(), commits(), stays(), commits(), rebalance, commits(), joins(2), commits()
+    )
     assert found.history(np.arange(8, dtype=np.int32)).before_rebalance == {2, 3, 5}
-    found = turns(stays(), commits(), commits()._replace(reports_rebalance=True, is_stable=False))
+    found = group_order(
+        stays(), commits(), commits()._replace(reports_rebalance=True, is_stable=False)
+    )
     assert found.history(np.arange(3, dtype=np.int32)).before_rebalance == {0, 1}
 
 
 def test_sync_steps_are_listed() -> None:
-    found = turns(joins(1, "a"), stays(1, "a"), stays(-1, "a"), stays(2, "a"), stays(2, "b"))
+    found = group_order(joins(1, "a"), stays(1, "a"), stays(-1, "a"), stays(2, "a"), stays(2, "b"))
     steps = np.array([0, 1, 2, 3, -1], np.int32)
     assert found.history(steps).sync_steps == {("g", "a", 1): 1, ("g", "a", 2): 3}
-    assert not turns(given(stays(2))).history(np.arange(1, dtype=np.int32)).sync_steps
+    assert not group_order(given(stays(2))).history(np.arange(1, dtype=np.int32)).sync_steps
 
 
 def test_the_last_step_of_a_member_is_where_it_joins_speaks_or_leaves() -> None:
-    found = turns(joins(1, "a"), stays(member="b"), joins(2, "a"), leaves("b"), stays(member="c"))
+    found = group_order(
+        joins(1, "a"), stays(member="b"), joins(2, "a"), leaves("b"), stays(member="c")
+    )
     steps = np.array([0, 1, 2, 3, -1], np.int32)
     assert found.history(steps).last_steps == {("g", "a"): 2, ("g", "b"): 3}
 
@@ -151,7 +157,7 @@ def beats(member: str, assigns: bool, joins: bool = False) -> GroupEvent:
 
 
 def test_who_joins_has_nothing_until_it_is_given_partitions() -> None:
-    found = turns(
+    found = group_order(
         beats("a", False, joins=True),
         beats("b", False, joins=True),
         beats("a", False),

@@ -154,8 +154,8 @@ def test_captured_is_sent_and_left_out_and_never_reached() -> None:
 
 
 def test_passes_count_each() -> None:
-    manner = PlayOptions(loop=3)
-    assert made(outcomes()[0], captured=20, play_options=manner).summary()["never_reached"] == 59
+    options = PlayOptions(loop=3)
+    assert made(outcomes()[0], captured=20, play_options=options).summary()["never_reached"] == 59
 
 
 def test_reasons_of_equivalence_are_counted_and_listed() -> None:

@@ -52,10 +52,10 @@ class Played:
 async def play(
     plan: Plan,
     addresses: list[str],
-    manner: PlayOptions = FAST,
+    play_options: PlayOptions = FAST,
     each: Watch = lambda run, outcome: None,
 ) -> Played:
-    cluster = await Cluster.connect(addresses, timeout_s=manner.timeout_s)
+    cluster = await Cluster.connect(addresses, timeout_s=play_options.timeout_s)
     try:
 
         def take(outcome: Outcome) -> None:
@@ -63,7 +63,7 @@ async def play(
             each(run, outcome)
 
         run = ReplayRun(
-            plan, cluster, lambda copy: IdMap(cluster, NameMap(copy=copy)), Seen(take), manner
+            plan, cluster, lambda copy: IdMap(cluster, NameMap(copy=copy)), Seen(take), play_options
         )
         played = Played(run=run)
         async with asyncio.timeout(60):
@@ -78,12 +78,14 @@ def answer(outcome: Outcome) -> Container:
     return outcome.response
 
 
-def at_mock(name: str, manner: PlayOptions = FAST, brokers: int = 1, **options: Any) -> Played:
+def at_mock(
+    name: str, play_options: PlayOptions = FAST, brokers: int = 1, **options: Any
+) -> Played:
     with Plan.of(SHIPPED / name, **options) as plan:
-        names = [NameMap(copy=copy) for copy in range(manner.loop)]
+        names = [NameMap(copy=copy) for copy in range(play_options.loop)]
         topics = {each.topic(name): count for each in names for name, count in plan.topics.items()}
         with MockCluster(brokers, topics) as mock:
-            return asyncio.run(play(plan, mock.addresses, manner))
+            return asyncio.run(play(plan, mock.addresses, play_options))
 
 
 @pytest.mark.parametrize("brokers", [1, 3])
@@ -167,13 +169,13 @@ def test_it_may_be_stopped() -> None:
 
 
 def test_it_takes_no_longer_than_allowed() -> None:
-    manner = PlayOptions(Pace(0.001), duration_s=0.2)
-    assert len(at_mock("librdkafka-consume-assigned.pcap", manner).outcomes) < 27
+    play_options = PlayOptions(Pace(0.001), duration_s=0.2)
+    assert len(at_mock("librdkafka-consume-assigned.pcap", play_options).outcomes) < 27
 
 
 def test_the_time_runs_from_when_the_first_request_is_due() -> None:
-    manner = PlayOptions(Pace(0.001), duration_s=CONNECT_AHEAD_NS / SECOND_NS / 2)
-    assert at_mock("librdkafka-consume-assigned.pcap", manner).outcomes
+    play_options = PlayOptions(Pace(0.001), duration_s=CONNECT_AHEAD_NS / SECOND_NS / 2)
+    assert at_mock("librdkafka-consume-assigned.pcap", play_options).outcomes
 
 
 def test_what_is_under_way_when_it_ends_has_its_outcome(tmp_path: Path) -> None:
@@ -201,7 +203,10 @@ def test_what_is_under_way_when_it_ends_has_its_outcome(tmp_path: Path) -> None:
 
 
 def at_script(
-    path: str, answers: Answers, manner: PlayOptions = FAST, each: Watch = lambda run, outcome: None
+    path: str,
+    answers: Answers,
+    play_options: PlayOptions = FAST,
+    each: Watch = lambda run, outcome: None,
 ) -> Played:
     """Play at one broker, which leads all and coordinates all."""
 
@@ -210,7 +215,7 @@ def at_script(
         async with scripted({**alone(ports), **answers}) as broker:
             ports.append(broker.port)
             with Plan.of(path) as plan:
-                played = await play(plan, [f"127.0.0.1:{broker.port}"], manner, each)
+                played = await play(plan, [f"127.0.0.1:{broker.port}"], play_options, each)
             played.requests = [message for message in broker.requests if message.api in answers]
             return played
 
@@ -332,8 +337,8 @@ def test_a_closed_connection_is_reported_and_the_rest_is_played(tmp_path: Path) 
 
 
 def test_a_broker_that_says_nothing_ends_no_run(tmp_path: Path) -> None:
-    manner = PlayOptions(Pace(0), timeout_s=0.1)
-    played = at_script(beats(tmp_path, 0), {"Heartbeat": lambda _: None}, manner)
+    play_options = PlayOptions(Pace(0), timeout_s=0.1)
+    played = at_script(beats(tmp_path, 0), {"Heartbeat": lambda _: None}, play_options)
     assert "did not respond to Heartbeat" in played.failures[0]
 
 

@@ -84,8 +84,8 @@ def played(
         ports: list[int] = []
         async with scripted({**alone(ports), **script(turn)}) as broker:
             ports.append(broker.port)
-            manner = PlayOptions(pace, timeout_s=timeout_s)
-            setting = TargetSettings(f"127.0.0.1:{broker.port}", play_options=manner)
+            options = PlayOptions(pace, timeout_s=timeout_s)
+            setting = TargetSettings(f"127.0.0.1:{broker.port}", play_options=options)
             with Plan.of(path) as plan:
                 report = await _run_until_ended(plan, setting, [setting.to], None)
             bodies = [each.frame[8:] for each in broker.requests if each.api_key == PRODUCE]

@@ -22,7 +22,7 @@ from replay.templates.request_kernel import (
 from replay.templates.template import RequestTemplate
 
 
-def stencil(replaced: frozenset[str] = frozenset()) -> RequestTemplate:
+def template(replaced: frozenset[str] = frozenset()) -> RequestTemplate:
     parts: dict[str, Any] = dict.fromkeys(RequestTemplate._fields)
     return cast(
         RequestTemplate,
@@ -43,10 +43,10 @@ def test_all_is_reported_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(unreported_module, "_FLUSH_COUNT", 4)
     reports: list[BatchedOutcome] = []
     waiting = BatchedReporter(reports.append)
-    waiting.add(outcome_rows(0, (0, 0, 0)), 3, stencil())
+    waiting.add(outcome_rows(0, (0, 0, 0)), 3, template())
     assert not reports
-    waiting.add(outcome_rows(3, (0, 0)), 2, stencil())
-    waiting.add(outcome_rows(5, (0,)), 1, stencil())
+    waiting.add(outcome_rows(3, (0, 0)), 2, template())
+    waiting.add(outcome_rows(5, (0,)), 1, template())
     waiting.flush()
     waiting.flush()
     assert [each.step_numbers.tolist() for each in reports] == [[0, 1, 2, 3, 4], [5]]
@@ -60,7 +60,7 @@ def test_what_was_given_up_is_reported_by_others() -> None:
     waiting = BatchedReporter(reports.append)
     rows = outcome_rows(0, (1, 5, 4))
     rows[1, LATENCY] = ON_SLOW_PATH
-    waiting.add(rows, 2, stencil(frozenset({"producer_id", "sequence"})))
+    waiting.add(rows, 2, template(frozenset({"producer_id", "sequence"})))
     waiting.flush()
     (report,) = reports
     assert report.step_numbers.tolist() == [0, 2]

@@ -1,4 +1,4 @@
-"""A stencil writes the bytes that the general way writes."""
+"""A request template writes the same bytes as the general encoder."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from replay.mapping.resource_names import NameMap
 from replay.model.outcome import Outcome, RequestPart
 from replay.model.step import CapturedExchange, Step
 from replay.plan.request_shapes import shape_of
-from replay.templates import request_writer as stamp_module
+from replay.templates import request_writer as writer_module
 from replay.templates import response_matcher as match_module
 from replay.templates.request_kernel import PER_PARTITION, RECORD_COUNT, REPLACED_ROLES
 from replay.templates.template import RequestTemplate, template_of
@@ -42,7 +42,7 @@ NO_TIME = {"log_append_time_ms": -1}
 @pytest.fixture(scope="module", params=MODES, autouse=True)
 def mode(request: pytest.FixtureRequest) -> Iterator[None]:
     how = request.param
-    with running(how, stamp_module, match_module):
+    with running(how, writer_module, match_module):
         yield
 
 
@@ -63,7 +63,7 @@ def general(frame: bytes, version: int, known: IdMap) -> tuple[Rewritten, bytes]
     return out, header(version) + written_as(PRODUCE, version).request.build(out.body)
 
 
-def stencil(
+def made_template(
     frame: bytes, answer: bytes, version: int, known: IdMap, live: bytes
 ) -> RequestTemplate | None:
     decoded_request, decoded_response = (
@@ -112,7 +112,7 @@ def test_its_bytes_are_those_of_the_general_way(
 
     captured = produce_response(version, [(*place, 5) for place in at])
     live = produce_response(version, [("p-" + topic, number, 8) for topic, number in at])
-    made = stencil(produce_request(version, drawn(), **more), captured, version, known, live)
+    made = made_template(produce_request(version, drawn(), **more), captured, version, known, live)
     assert made is not None
     assert made.transactional_id == ("p-t" if more else "")
     written = [drawn() for _ in range(3)]
@@ -156,7 +156,7 @@ def test_it_knows_whom_to_ask_and_what_answers_look_like() -> None:
         produce_response(9, [("orders", 1, 0)]),
     )
     known = id_map(NameMap(prefix="p-"))
-    made = stencil(request, captured, 9, known, produce_response(9, [("p-orders", 1, 40)]))
+    made = made_template(request, captured, 9, known, produce_response(9, [("p-orders", 1, 40)]))
     assert made is not None
     assert (made.node, made.cluster_revision, made.version, made.patience_s) == (1, 3, 9, 0.1)
     answer = sized(produce_response(9, [("p-orders", 1, 50)]))
@@ -175,13 +175,13 @@ def test_what_is_no_model() -> None:
     )
     known = id_map(NameMap(prefix="p-"))
     assert (
-        stencil(request, captured, 13, known, produce_response(13, [("p-orders", 1, 0)]))
+        made_template(request, captured, 13, known, produce_response(13, [("p-orders", 1, 0)]))
         is not None
     )
     refused = produce_response(13, [("p-orders", 1, 0)], error_code=3)
-    assert stencil(request, captured, 13, known, refused) is None
+    assert made_template(request, captured, 13, known, refused) is None
     throttled = produce_response(13, [("p-orders", 1, 0)], throttle_time_ms=3)
-    assert stencil(request, captured, 13, known, throttled) is None
+    assert made_template(request, captured, 13, known, throttled) is None
 
 
 @pytest.mark.parametrize("version", [9, 13])
@@ -192,7 +192,7 @@ def test_partitions_of_answers_may_stand_in_another_order(version: int) -> None:
     known = id_map(NameMap(prefix="p-"))
     known.live_topics.learn({uuid(ID_OF[name]): name for name in ("p-orders", "p-audit")})
     turned = [("p-audit", 0, 60), ("p-orders", 1, 50)]
-    made = stencil(request, captured, version, known, produce_response(version, turned))
+    made = made_template(request, captured, version, known, produce_response(version, turned))
     assert made is not None
     arrays = arrays_of([(request, captured)])
     rows = made.writer.write(arrays, np.zeros(1, np.int32), 0, 0, 0, known.producers)
@@ -209,7 +209,7 @@ def test_a_time_that_is_set_once_and_once_not_is_noticed() -> None:
         produce_response(9, [("orders", 1, 0)], **NO_TIME),
     )
     known = id_map(NameMap(prefix="p-"))
-    made = stencil(
+    made = made_template(
         request, captured, 9, known, produce_response(9, [("p-orders", 1, 40)], **NO_TIME)
     )
     assert made is not None

@@ -31,7 +31,9 @@ def request(frame: bytes) -> RequestShape:
     return found
 
 
-def stamp(frame: bytes, replaced: frozenset[str] = frozenset(PRODUCER_ROLES)) -> RequestWriter:
+def request_writer(
+    frame: bytes, replaced: frozenset[str] = frozenset(PRODUCER_ROLES)
+) -> RequestWriter:
     return RequestWriter(0, request(frame), request(frame), [PLACE], replaced)
 
 
