@@ -52,7 +52,7 @@ def test_a_command_prints_what_readme_shows(
     assert skips or at == len(out), "more lines follow, without ..."
 
 
-def test_there_are_such_commands() -> None:
+def test_readme_has_commands_with_output() -> None:
     assert sum(1 for each in COMMANDS if printed(each)) >= 2
 
 
@@ -103,5 +103,5 @@ def test_its_count_of_rules() -> None:
     )
 
 
-def test_it_is_short() -> None:
+def test_readme_is_under_250_lines() -> None:
     assert len(README.splitlines()) < 250

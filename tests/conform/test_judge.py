@@ -85,7 +85,7 @@ def test_connections_do_not_mix() -> None:
     assert broken(scene.judge()) == []
 
 
-def test_what_is_not_selected_is_not_asked() -> None:
+def test_rules_not_selected_are_not_called() -> None:
     rules = [rule for rule in capture_rules() if rule.id == "F04"]
     verdict = _out_of_order().judge(rules)
     assert list(verdict.tallies) == ["F04"]

@@ -49,7 +49,7 @@ def newer(found: Api, source: Source, more: bytes = b"") -> tuple[bytes, bytes]:
 
 
 @every_api
-def test_it_is_read_as_the_newest(found: Api) -> None:
+def test_a_newer_version_is_read_as_the_newest_known(found: Api) -> None:
     newest = found.request.versions.high
 
     def check(more: bytes, source: Source) -> None:
@@ -75,7 +75,7 @@ def test_it_is_read_as_the_newest(found: Api) -> None:
 
 
 @every_api
-def test_what_does_not_fit_is_of_an_unknown_version(found: Api) -> None:
+def test_an_undecodable_newer_message_is_of_an_unknown_version(found: Api) -> None:
     newest = found.request.versions.high
     header = of_version(request(found.key, newest, 7, "me"), newest + 1)[4:]
     flexible = newest in found.request.flexible

@@ -101,7 +101,7 @@ def test_no_capture(tmp_path: Path) -> None:
         list(dissect(tmp_path / "missing"))
 
 
-def test_what_is_shown_of_an_exchange_and_a_capture(shop: str) -> None:
+def test_repr_of_exchanges_and_captures(shop: str) -> None:
     capture = open_capture(shop)
     assert repr(capture) == f"<Capture {shop}>"
     produce = list(capture)[1]

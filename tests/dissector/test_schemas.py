@@ -187,7 +187,7 @@ def test_a_message_that_does_not_fit_its_definition(tmp_path: Path, vendor: str)
     ]
 
 
-def test_what_is_no_list_of_names(vendor: str) -> None:
+def test_an_invalid_list_of_schemas_is_an_error(vendor: str) -> None:
     with pytest.raises(UsageError, match="schemas takes several names"):
         open_capture("a.pcap", schemas=vendor)
     with pytest.raises(UsageError, match=r"absent: No such file"):

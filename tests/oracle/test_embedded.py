@@ -123,7 +123,7 @@ def test_other_bytes_are_other(oracles: list[Oracle], line: str, name: str) -> N
                 subject(oracle, name, 0).agrees(oracle, 0, body, data)
 
 
-def test_all_that_kafka_generates_is_declared(oracles: list[Oracle]) -> None:
+def test_every_generated_message_is_declared(oracles: list[Oracle]) -> None:
     for oracle in oracles:
         generated = {
             name

@@ -34,7 +34,7 @@ def _run(*arguments: str) -> int:
 
 
 @pytest.mark.parametrize("speed", ["max", "100"])
-def test_what_the_mock_answered_it_answers_again(
+def test_a_capture_of_the_mock_replays_without_difference(
     speed: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert _run(PRODUCED, "--to", "mock", "--speed", speed) == 0

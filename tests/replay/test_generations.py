@@ -60,7 +60,7 @@ def is_as_captured(played: Played, group: Coordinator) -> bool:
     return is_well and group.is_assigned and group.parts == {name: name.encode() for name in NAMES}
 
 
-def test_who_asks_for_its_part_is_heard_again_when_one_more_joins(tmp_path: Path) -> None:
+def test_a_sync_is_repeated_after_one_more_join(tmp_path: Path) -> None:
     """The leader must not wait for the second, which waits for the group to rebalance."""
     group, begun, repeated = Coordinator(), asyncio.Event(), asyncio.Event()
 

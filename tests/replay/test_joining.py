@@ -64,7 +64,7 @@ def answers(outcomes: list[Outcome], client: str) -> Iterator[tuple[str, int]]:
             yield each.step.captured.api, each.response.error_code
 
 
-def test_who_joins_a_later_generation_waits_for_the_earlier(tmp_path: Path) -> None:
+def test_a_join_of_a_later_generation_waits_for_the_earlier(tmp_path: Path) -> None:
     wire, one, other = both()
     one.client(joins(1, "one"))
     other.client(joins(1, "other"))
@@ -90,7 +90,7 @@ def test_a_join_waits_for_requests_before_the_rebalance(tmp_path: Path) -> None:
     assert [each.client_id for each in played.requests] == ["one", "one", "other"]
 
 
-def test_who_comes_too_early_joins_again(tmp_path: Path) -> None:
+def test_a_member_that_joins_too_early_rejoins(tmp_path: Path) -> None:
     wire, one, other = both()
     one.client(joins(1, "one"))
     other.client(joins(1, "other"))
@@ -223,7 +223,7 @@ def test_an_idle_member_rejoins_if_later_requests_were_captured(
         assert last.parts[0].request.generation_id == 6
 
 
-def test_who_commits_without_being_a_member_has_nothing_to_join(tmp_path: Path) -> None:
+def test_commits_without_a_member_do_not_join(tmp_path: Path) -> None:
     wire = Wire()
     commit = request(COMMIT, 0, 1, "one", group_id="g", topics=COMMITTED)
     exchange(wire.connect().syn(), commit, response(COMMIT, 0, 1, **done()))
@@ -249,7 +249,7 @@ def test_a_rebalance_that_the_capture_shows_next_is_left_to_it(tmp_path: Path) -
     assert clients_of(played, "Heartbeat") == ["one", "one"]
 
 
-def test_who_has_joined_joins_again_with_its_leader(tmp_path: Path) -> None:
+def test_members_rejoin_with_their_leader(tmp_path: Path) -> None:
     wire = Wire()
     names = ("one", "two", "three")
     connections = {name: wire.connect(50000 + at).syn() for at, name in enumerate(names)}

@@ -72,7 +72,7 @@ def test_a_log_without_an_end_offset_is_left_open(tmp_path: Path) -> None:
     assert "2 logs could not be balanced" in verdict_line(report)
 
 
-def test_what_a_reader_lacks_and_the_target_does_not_give_is_left_open(tmp_path: Path) -> None:
+def test_records_that_the_target_withholds_leave_the_log_unbalanced(tmp_path: Path) -> None:
     report = played(tmp_path, Silent("Fetch", "partitions", lies.OfLastBatch()))
     (row,) = report.unbalanced_rows()
     assert row["logs"] == [f"{lies.READ}-0"]

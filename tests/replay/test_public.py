@@ -46,7 +46,7 @@ def test_a_capture_is_replayed(tmp_path: Path) -> None:
     assert str(report).startswith("mock: answers as captured")
 
 
-def test_it_runs_where_an_event_loop_runs_as_in_a_notebook() -> None:
+def test_replay_runs_inside_an_event_loop() -> None:
     async def cell() -> Report:
         with Plan.of(PRODUCED) as plan:
             return replay(plan, "mock")

@@ -48,7 +48,9 @@ def test_spans(versions: list[int], text: str) -> None:
         (None, False, "real"),
     ],
 )
-def test_who_said_it(client_id: str | None, swept: bool, by: str) -> None:
+def test_requests_of_clients_and_sweeps_are_distinguished(
+    client_id: str | None, swept: bool, by: str
+) -> None:
     seen = Seen()
     seen.add(exchange(client_id=client_id), swept)
     other = {"real": "sweep", "sweep": "real"}[by]

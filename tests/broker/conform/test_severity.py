@@ -66,7 +66,7 @@ def broker(kafka: StartCluster, request: pytest.FixtureRequest) -> str:
                 return address
 
 
-def test_what_is_a_client_s_error_is_refused(broker: str) -> None:
+def test_errors_of_clients_are_refused(broker: str) -> None:
     errors = [
         (rule, case)
         for rule in BREAKS.keys() - NOT_REFUSED.keys()

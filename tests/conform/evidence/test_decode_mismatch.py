@@ -9,7 +9,7 @@ from tests.dissector.cli.plays import request_frame, response_frame
 METADATA, HEARTBEAT = 3, 12
 
 
-def test_what_fits_is_no_misfit() -> None:
+def test_a_decodable_message_is_no_mismatch() -> None:
     assert (
         decode_mismatch_of(decode_request(request_frame(HEARTBEAT, 4, 1, group_id="g")[4:])) is None
     )
@@ -19,7 +19,7 @@ def test_what_fits_is_no_misfit() -> None:
     )
 
 
-def test_what_is_not_known_is_not_judged() -> None:
+def test_unknown_apis_are_no_mismatch() -> None:
     frame = request_frame(HEARTBEAT, 4, 1, group_id="g")[4:]
     assert decode_mismatch_of(decode_request(b"\x7f\x00" + frame[2:])) is None
     assert (
@@ -35,7 +35,7 @@ def test_bytes_left_over_are_tolerated() -> None:
     assert (found.rule, found.is_tolerated) == ("F02", True)
 
 
-def test_what_can_not_be_read_has_its_field() -> None:
+def test_a_mismatch_names_its_field() -> None:
     frame = request_frame(HEARTBEAT, 4, 1, group_id="g")[4:]
     at = frame.index(b"\2g")
     found = decode_mismatch_of(decode_request(frame[:at] + b"\x7f" + frame[at + 1 :]))

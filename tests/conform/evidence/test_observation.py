@@ -160,7 +160,7 @@ def test_the_end_of_a_connection(fin: bool, ended: str) -> None:
     assert closing.connection.last_answered[1] == 2
 
 
-def test_what_is_kept_does_not_hold_the_window() -> None:
+def test_retained_observations_do_not_hold_the_window() -> None:
     scene = Scene()
     scene.connect().request(METADATA, 9, 1, topics=[{"name": "orders"}])
     (closing,) = _observations(scene, "close")

@@ -37,7 +37,7 @@ def test_ranges() -> None:
     assert offer.is_canonical
 
 
-def test_what_is_odd() -> None:
+def test_non_canonical_offers() -> None:
     for keys in ([GOOD, ODD], [GOOD, GOOD], [ODD | {"min_version": 0}], []):
         (offer,) = _offers(keys)
         assert offer is not None

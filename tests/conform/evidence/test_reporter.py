@@ -73,7 +73,7 @@ def test_secrets_are_masked() -> None:
     assert not any("made-up" in key for key in verdict.kinds)
 
 
-def test_what_is_no_secret_is_not_masked() -> None:
+def test_values_that_are_no_secret_are_not_masked() -> None:
     def call(observation: Observation, reporter: Reporter) -> None:
         reporter.report_violation(Side.CLIENT, "the name is 'orders'", path="topics[0].name")
 

@@ -51,7 +51,7 @@ def test_a_refused_end_leaves_it_open() -> None:
     assert known(till) == [(Transaction(is_begun=True), True)] * 2
 
 
-def test_what_is_lost_is_not_known() -> None:
+def test_a_transaction_with_a_lost_packet_is_unknown() -> None:
     till = Till().init().adds(0).ends()
     till.scene.lose(2)
     assert [open_one for open_one, _ in known(till)] == [None]

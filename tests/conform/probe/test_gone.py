@@ -83,7 +83,7 @@ def deaths(outcome: ProbeResult) -> list[str]:
     return [found for found in broken(outcome) if "went away" in found]
 
 
-def test_what_a_broker_dies_of_is_found_and_the_rest_is_asked_when_it_is_back() -> None:
+def test_a_crash_is_a_finding_and_other_rules_are_probed_after_the_restart() -> None:
     outcome = mortal("F12", "P09", dies_of="api 999", returns=True)
     (kind,) = outcome.verdict
     assert kind.first.found.startswith("the broker went away when it was sent API key 999 v0: ")
@@ -227,7 +227,7 @@ def test_a_controller_that_is_none_any_more_names_the_other() -> None:
     assert asked_of_two([1, 2]) == (0, 1, 1)
 
 
-def test_who_is_named_and_refuses_is_asked_once() -> None:
+def test_a_named_broker_that_refuses_is_asked_once() -> None:
     assert asked_of_two([1]) == (NOT_CONTROLLER, 1, 0)
 
 

@@ -63,7 +63,7 @@ def test_a_leader_that_does_not_know_yet_is_waited_for() -> None:
     with_target({"CreateTopics": _created, "Metadata": _metadata, "ListOffsets": listed}, do)
 
 
-def test_what_is_refused_leaves_things_unjudged() -> None:
+def test_refused_fixtures_leave_rules_unjudged() -> None:
     async def do(target: Target) -> None:
         with pytest.raises(NotJudged, match="POLICY_VIOLATION"):
             await Fixtures(target).topic("t")
@@ -73,7 +73,7 @@ def test_what_is_refused_leaves_things_unjudged() -> None:
     )
 
 
-def test_where_nothing_can_be_created_asking_may_make_it() -> None:
+def test_without_create_topics_metadata_may_create_the_topic() -> None:
     bodies: list[Any] = []
 
     def after_a_refusal(message: Message) -> Answer:
@@ -120,7 +120,7 @@ def test_fixtures_are_removed_and_those_left_are_reported() -> None:
     with_target({"DeleteTopics": topics, "DeleteGroups": groups}, do)
 
 
-def test_what_cannot_be_removed_at_all_is_left() -> None:
+def test_fixtures_that_can_not_be_deleted_are_left() -> None:
     async def do(target: Target) -> None:
         own = Fixtures(target)
         topic = own.topic_name("t")

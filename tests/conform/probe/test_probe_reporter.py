@@ -72,7 +72,7 @@ def test_a_field_that_is_not_there() -> None:
     assert "no topics[0].error_code" in kind.first.found
 
 
-def test_what_cannot_be_judged_is_counted() -> None:
+def test_unjudged_rules_are_counted() -> None:
     reporter, verdict = _reporter()
     reporter.count_unjudged("there is none")
     assert verdict.tallies["P12"].unjudged == {"there is none": 1}

@@ -44,20 +44,20 @@ def test_a_response_before_authentication_is_reported() -> None:
     assert token.endswith("as the first request: was answered")
 
 
-def test_what_writes_wants_leave() -> None:
+def test_probes_that_write_need_allow_writes() -> None:
     outcome, broker = probed({}, "P20")
     assert outcome.verdict.tallies["P20"].unjudged == {WRITES_NOT_ALLOWED: 1}
     assert {each.api for each in broker.requests} == {"ApiVersions", "Metadata"}
 
 
-def test_what_is_not_offered_is_not_judged() -> None:
+def test_rules_of_apis_not_offered_are_not_judged() -> None:
     versions = offers(ApiVersions=(0, 4), Metadata=(0, 12))
     outcome, _ = probed({"ApiVersions": versions}, "P30", allow_writes=True)
     (why,) = outcome.verdict.tallies["P30"].unjudged
     assert "no leader" in why or "offers no" in why
 
 
-def test_what_was_made_is_removed_whatever_happens() -> None:
+def test_fixtures_are_removed_after_any_failure() -> None:
     removed, warned = [], []
 
     def record_progress(text: str) -> None:

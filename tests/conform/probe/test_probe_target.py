@@ -31,7 +31,7 @@ def with_target(answers: Answers, do: Callable[[Target], Awaitable[None]]) -> No
     asyncio.run(main())
 
 
-def test_it_asks_what_is_offered_and_who_is_there() -> None:
+def test_a_target_is_asked_for_versions_and_brokers() -> None:
     async def do(target: Target) -> None:
         assert target.offered == {18: (0, 3), 3: (2, 20)}
         assert list(target.versions("Metadata")) == list(range(2, 14))
@@ -59,7 +59,7 @@ def test_an_old_broker_is_asked_again() -> None:
     with_target({"ApiVersions": only_v0}, do)
 
 
-def test_it_asks_again_where_the_broker_is_not_ready() -> None:
+def test_requests_are_retried_until_the_broker_is_ready() -> None:
     errors = iter([NOT_COORDINATOR, NOT_COORDINATOR, 0])
 
     async def do(target: Target) -> None:
@@ -105,7 +105,7 @@ def test_a_coordinator_that_nobody_names_leaves_things_unjudged() -> None:
     with_target({"FindCoordinator": lambda _: refused}, do)
 
 
-def test_what_is_no_broker_is_said() -> None:
+def test_a_target_that_is_no_broker_is_an_error() -> None:
     async def main() -> None:
         async with scripted({"ApiVersions": lambda _: {"error_code": 41}}) as broker:
             await Target.connect(f"127.0.0.1:{broker.port}", Security(), 20.0, False)

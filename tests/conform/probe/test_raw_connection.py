@@ -31,7 +31,7 @@ def with_line(
     asyncio.run(main())
 
 
-def test_it_asks_and_hears() -> None:
+def test_requests_and_responses() -> None:
     async def do(line: RawConnection) -> None:
         first, second = (
             line.send_request("ApiVersions", 3, {}),
@@ -74,7 +74,7 @@ def test_silence_is_no_answer_either() -> None:
     with_line({"Metadata": lambda _: None}, do)
 
 
-def test_what_is_no_frame_ends_it() -> None:
+def test_an_invalid_frame_size_ends_the_connection() -> None:
     async def do(line: RawConnection) -> None:
         exchange = await line.request("Metadata", 0, {})
         assert "sent a frame of -2 bytes" in exchange.failure
@@ -82,7 +82,7 @@ def test_what_is_no_frame_ends_it() -> None:
     with_line({"Metadata": lambda _: b"\xff\xff\xff\xfe"}, do)
 
 
-def test_it_logs_in() -> None:
+def test_a_connection_authenticates() -> None:
     async def main() -> list[str | None]:
         async with scripted({"SaslHandshake": lambda _: {}, "SaslAuthenticate": lambda _: {}}) as b:
             security = Security(mechanism="PLAIN", username="alice", password="made-up")
@@ -93,6 +93,6 @@ def test_it_logs_in() -> None:
     assert asyncio.run(main()) == ["SaslHandshake", "SaslAuthenticate"]
 
 
-def test_nobody_there() -> None:
+def test_no_listener_is_an_error() -> None:
     with pytest.raises(ReplayError, match="refused"):
         asyncio.run(RawConnection.open("127.0.0.1", 1, Security(), 5.0))

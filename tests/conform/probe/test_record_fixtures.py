@@ -49,7 +49,7 @@ def test_options_go_where_they_belong() -> None:
     assert fields["topics"][0]["partitions"][0]["partition_max_bytes"] == 1
 
 
-def test_what_was_fetched() -> None:
+def test_fetched_batches_and_values() -> None:
     exchange = encode_request("Fetch", 4, fetch_fields(TOPIC, 0), 1)
     partitions = [{"partition_index": 0, "records": encode_batch(b"a", b"b", base_offset=5)}]
     exchange.set_response(

@@ -46,7 +46,7 @@ def test_only_what_is_ours_is_named() -> None:
                 assert after.startswith((OWN.prefix, "range'")), (name, after[:40])
 
 
-def test_what_may_come_to_be_is_remembered() -> None:
+def test_resources_that_a_request_may_create_are_recorded() -> None:
     for version in (0, 7):
         WRITES["CreateTopics"](version)
         assert f"{OWN.prefix}made-{version}" in OWN.topics

@@ -38,7 +38,7 @@ def test_text() -> None:
     ]
 
 
-def test_what_is_known_is_only_counted() -> None:
+def test_baseline_findings_are_only_counted() -> None:
     known = verdict()
     next(iter(known)).known = True
     lines = list(text_lines(known, "a.pcap"))

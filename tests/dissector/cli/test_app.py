@@ -108,7 +108,7 @@ def test_a_bad_filter_has_a_caret_under_the_place(
         (bytes.fromhex("a1b2c3d4 0002"), "pcap file cut off in its header at byte 6"),
     ],
 )
-def test_what_is_no_capture(
+def test_a_file_that_is_no_capture_is_an_error(
     run: Run, tmp_path: Path, command: str, content: bytes, said: str
 ) -> None:
     path = tmp_path / "x.pcap"
@@ -117,7 +117,7 @@ def test_what_is_no_capture(
 
 
 @pytest.mark.parametrize("command", READERS)
-def test_what_can_not_be_read(run: Run, tmp_path: Path, command: str) -> None:
+def test_unreadable_files_are_errors(run: Run, tmp_path: Path, command: str) -> None:
     missing = tmp_path / "missing.pcap"
     assert run(command, missing) == (2, "", f"kafkashark: {missing}: no such file\n")
     assert run(command, tmp_path) == (2, "", f"kafkashark: {tmp_path}: is a directory\n")

@@ -83,13 +83,13 @@ def test_bytes_count_the_frame_without_its_size(good: Run, shop: Path) -> None:
     assert row["request_bytes"] == frame(request)
 
 
-def test_what_is_due_no_response(good: Run, shop: Path) -> None:
+def test_requests_that_expect_no_response(good: Run, shop: Path) -> None:
     (row,) = good("pairs", shop, "-T", "ndjson", "-Y", "status == no_response").rows
     assert (row["correlation_id"], row["request_bytes"], row["topics"]) == (3, 162, ["orders"])
     assert [row[k] for k in ("response_time_ns", "latency_ms", "response_bytes")] == [None] * 3
 
 
-def test_what_was_not_answered(good: Run, shop: Path) -> None:
+def test_unanswered_requests(good: Run, shop: Path) -> None:
     (row,) = good("pairs", shop, "-T", "ndjson", "-Y", "status == unanswered").rows
     assert (row["api"], row["correlation_id"], row["request_time_ns"]) == (
         "Heartbeat",

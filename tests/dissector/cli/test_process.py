@@ -73,7 +73,7 @@ def many(path: Path) -> Path:
 
 
 @pytest.mark.parametrize("form", ["table", "ndjson"])
-def test_nobody_reads_on(tmp_path: Path, form: str) -> None:
+def test_a_closed_pipe_ends_the_command(tmp_path: Path, form: str) -> None:
     """As with `| head -1`: the first line comes, then the command stops without a word."""
     process = started("pairs", many(tmp_path / "a.pcap"), "-T", form)
     assert process.stdout is not None

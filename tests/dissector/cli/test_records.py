@@ -176,7 +176,7 @@ def batch(value: str, base_offset: int = 0) -> bytes:
     return build_records([new_batch(records, base_offset=base_offset)])
 
 
-def test_what_was_produced_has_offsets_of_the_log_or_an_error(good: Run, mixed: Path) -> None:
+def test_produced_records_have_log_offsets_or_an_error(good: Run, mixed: Path) -> None:
     rows = good("records", mixed, "-T", "ndjson").rows
     assert [(row["topic"], row["offset"], row["error"]) for row in rows] == [
         ("audit", 2841, "NONE"),

@@ -394,7 +394,7 @@ def test_no_command_shows_them(
 
 
 @pytest.mark.parametrize("play", PLAYS)
-def test_they_are_shown_when_asked_for(
+def test_secrets_are_shown_on_request(
     good: Run, tmp_path: Path, play: Callable[[WireConnection], None]
 ) -> None:
     path = capture(play, tmp_path / "a.pcap")

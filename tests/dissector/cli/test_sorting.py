@@ -36,7 +36,7 @@ def test_sorted_by_several() -> None:
 
 
 @pytest.mark.parametrize("text", ["nope", "a,nope", "", "a,", "A"])
-def test_what_is_no_column(text: str) -> None:
+def test_an_unknown_column_is_an_error(text: str) -> None:
     assert sort_names("b,a", ["a", "b"]) == ["b", "a"]
     with pytest.raises(UsageError, match=r"--sort: no column '.*'; columns are a, b"):
         sort_names(text, ["a", "b"])

@@ -47,7 +47,7 @@ def test_java_home_comes_before_the_path(tmp_path: Path, monkeypatch: pytest.Mon
     assert find_java() == Java(tmp_path / "home", 21, False)
 
 
-def test_one_that_is_too_old_or_does_not_run_is_passed_over(
+def test_a_java_that_is_too_old_or_does_not_run_is_skipped(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("JAVA_HOME", str(_java(tmp_path / "old", "1.8.0_392")))

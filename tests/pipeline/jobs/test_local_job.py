@@ -161,7 +161,7 @@ def test_processes_side_by_side(tmp_path: Path) -> None:
     assert_same(got, tables_of(files, tmp_path))
 
 
-def test_what_stays_within_a_range_does_not_travel(tmp_path: Path) -> None:
+def test_connections_within_a_range_are_not_shuffled(tmp_path: Path) -> None:
     connections = [[each for each in crossing() if each.connection == number] for number in (0, 1)]
     parts = [connections[0], later(connections[1], 1000), later(connections[0], 2000)]
     files = [write(tmp_path / f"{number}.pcap", part) for number, part in enumerate(parts)]

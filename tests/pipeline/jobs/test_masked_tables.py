@@ -58,7 +58,7 @@ def test_no_table_shows_them(tmp_path: Path, play: Callable[[WireConnection], No
     assert not tables_with(SECRET[-8:], path)
 
 
-def test_they_are_shown_when_asked_for(tmp_path: Path) -> None:
+def test_secrets_are_shown_on_request(tmp_path: Path) -> None:
     path = capture(plain, tmp_path / "a.pcap")
     assert tables_with(SECRET, path, show_secrets=True) == {"fields"}
 

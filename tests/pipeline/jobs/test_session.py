@@ -82,7 +82,7 @@ def test_one_line_says_what_failed(text: str, line: str) -> None:
     assert error_summary(text) == line
 
 
-def test_what_a_killed_session_left_is_removed_but_for_its_log(
+def test_files_of_a_killed_session_are_removed_but_its_log(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
@@ -168,7 +168,7 @@ def test_a_wrong_setting_is_an_error_of_one_line(alone: None, setting: str, said
     shutil.rmtree(Path(error.value.log).parent)
 
 
-def test_how_often_a_task_is_tried_is_a_number() -> None:
+def test_the_limit_of_task_failures_is_a_number() -> None:
     wrong = {"spark.task.maxFailures": "x"}
     with (
         pytest.raises(UsageError, match=r"^spark.task.maxFailures takes a number, not 'x'$"),

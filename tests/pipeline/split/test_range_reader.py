@@ -128,7 +128,7 @@ def test_an_unreadable_header_is_a_problem(
     assert got["exchanges"].num_rows == 0
 
 
-def test_what_may_be_tried_again_is_asked_for_once(
+def test_a_failed_read_before_and_on_the_last_try(
     capture: tuple[str, list[Packet], list[int]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(

@@ -92,7 +92,7 @@ def test_an_unreachable_store_is_an_error_of_one_line(
 
 
 @pytest.mark.parametrize("form", ["{}", "file://{}"])
-def test_what_is_not_there_is_said(form: str, tmp_path: Path) -> None:
+def test_a_missing_file_is_an_error(form: str, tmp_path: Path) -> None:
     name = form.format(tmp_path / "none.pcap")
     for look in (open_file, size_of, lambda name: expand_paths([name])):
         with pytest.raises(CaptureError, match=r"no such file|does not exist") as error:

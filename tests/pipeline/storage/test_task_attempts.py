@@ -71,7 +71,7 @@ def test_a_file_that_stays_unreadable_is_a_problem(tmp_path: Path) -> None:
     assert (found.packets, found.damaged) == (0, True)
 
 
-def test_what_was_not_counted_is_not_read_later(
+def test_a_file_not_counted_is_not_read_later(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Else its packets had the numbers of others."""

@@ -41,7 +41,7 @@ def test_secrets_are_in_no_table(play: Callable[[WireConnection], None], tmp_pat
                 assert secret not in text
 
 
-def test_what_is_wrong_has_a_row_each(tmp_path: Path) -> None:
+def test_each_problem_has_a_row(tmp_path: Path) -> None:
     name = write(tmp_path / "a.pcap", messy(3))
     got = dissect([name], ALL, range_bytes=5000)
     said = got["problems"].to_pylist()

@@ -144,7 +144,7 @@ def out(
         yield f"s3://{BUCKET}/out"
 
 
-def test_what_was_there_stays_until_all_is_written(out: str) -> None:
+def test_old_files_stay_until_all_new_ones_are_written(out: str) -> None:
     path = _nameless_row(out)
     for finish, topics in ((_Full, [[ID]]), (RowFinisher, [["orders"]])):
         with suppress(PipelineError) if finish is _Full else nullcontext():

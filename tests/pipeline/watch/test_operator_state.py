@@ -59,7 +59,7 @@ def _rows(left: list[IngestRow], table: str) -> list[pa.RecordBatch]:
 
 
 @pytest.mark.parametrize("together", fast_and_long([4], [1]))
-def test_it_does_not_matter_which_files_come_together(
+def test_rows_do_not_depend_on_the_batches_of_files(
     together: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """And what is kept does not grow with the number of files."""

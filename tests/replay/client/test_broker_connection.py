@@ -105,7 +105,7 @@ def test_the_correlation_ids_of_sasl_are_left_alone() -> None:
     with_link({"Heartbeat": throttled}, do)
 
 
-def test_what_is_not_answered_is_not_waited_for() -> None:
+def test_requests_without_a_response_are_not_awaited() -> None:
     async def do(link: BrokerConnection, broker: Scripted) -> None:
         assert await link.request(KEYS["Produce"], 9, produce([]), expects_response=False) is None
         answer = await link.request(HEARTBEAT, 4, beat(5))
@@ -198,7 +198,7 @@ def test_an_answer_that_can_not_be_read_leaves_the_link_alone() -> None:
     with_link({"Heartbeat": first_short}, do)
 
 
-def test_nobody_listens() -> None:
+def test_a_closed_port_is_an_error() -> None:
     async def main() -> None:
         async with scripted({}) as broker:
             pass
@@ -241,7 +241,7 @@ def test_a_broker_that_refuses_all_versions_is_an_error() -> None:
     asyncio.run(main())
 
 
-def test_what_we_closed_is_closed() -> None:
+def test_a_connection_closed_by_us_is_closed() -> None:
     async def do(link: BrokerConnection, broker: Scripted) -> None:
         pending = link.send(HEARTBEAT, 4, beat(1))
         link.close()

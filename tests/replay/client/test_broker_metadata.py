@@ -43,7 +43,7 @@ def test_old_versions_have_fewer_fields() -> None:
     assert known.controller == -1
 
 
-def test_what_is_not_there_is_not_known() -> None:
+def test_missing_topics_are_unknown() -> None:
     known = Topology()
     known.update(metadata(controller_id=9))
     assert known.controller == -1

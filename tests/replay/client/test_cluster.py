@@ -351,6 +351,6 @@ def test_addresses(text: str, read: tuple[str, int]) -> None:
 
 
 @pytest.mark.parametrize("text", ["", ":9092", "host:", "host:0", "host:65536", "host:http"])
-def test_what_is_no_address(text: str) -> None:
+def test_invalid_addresses_are_errors(text: str) -> None:
     with pytest.raises(UsageError, match="is not an address: expected host:port"):
         parse_address(text)

@@ -80,7 +80,7 @@ def test_only_the_answer_that_is_next_is_taken() -> None:
     with_waiting(do)
 
 
-def test_what_waits_by_nature_is_given_its_time() -> None:
+def test_requests_with_a_wait_time_get_a_longer_timeout() -> None:
     async def do(waiting: InFlightRequests, failures: list[str]) -> None:
         waiting.add(Noting(patience_s=3600))
         waiting._check_timeout()
@@ -93,7 +93,7 @@ def test_what_waits_by_nature_is_given_its_time() -> None:
     with_waiting(do, timeout_s=0)
 
 
-def test_who_has_less_time_is_looked_after_sooner() -> None:
+def test_the_timer_follows_the_shortest_timeout() -> None:
     async def do(waiting: InFlightRequests, failures: list[str]) -> None:
         loop = asyncio.get_running_loop()
 

@@ -20,7 +20,7 @@ from tests.replay.support.outcomes import outcome
 from tests.replay.support.produced import batches
 
 
-def test_where_the_log_begins_says_nothing_beside_an_error() -> None:
+def test_log_start_offsets_are_not_compared_beside_an_error() -> None:
     captured, live = produced(error_code=47), produced(error_code=47)
     _partition(live)["log_start_offset"] = -1
     assert found("Produce", 7, captured, live) == (Verdict.EQUIVALENT, [])
@@ -237,7 +237,7 @@ def test_members_with_other_ids_stand_in_their_order() -> None:
     assert [each[1:] for each in differences] == [("32", "33")]
 
 
-def test_what_an_assignor_keeps_is_compared_by_meaning() -> None:
+def test_user_data_of_assignors_is_compared_decoded() -> None:
     def joined(generation: int, partition: int) -> dict[str, Any]:
         had = [{"topic": "t", "partitions": [partition]}]
         kept = StickyUserData.codec(1).build({"previous_assignment": had, "generation": generation})

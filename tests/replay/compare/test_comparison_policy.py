@@ -120,7 +120,7 @@ def test_throttling_and_times_do_not_count() -> None:
     assert found("Produce", 7, captured, produced()) == (Verdict.SAME, [])
 
 
-def test_what_a_broker_gives_counts_only_as_given_or_not() -> None:
+def test_broker_generated_values_are_compared_by_presence() -> None:
     captured, live = {"producer_id": 1, "producer_epoch": 0}, {"producer_id": 9}
     assert found("InitProducerId", 1, captured, live) == (Verdict.SAME, [])
     none = {"producer_id": -1}
@@ -148,7 +148,7 @@ def test_the_target_may_have_topics_of_its_own_where_all_were_asked_for() -> Non
     assert [path for path, *_ in differences] == ["topics[b]"]
 
 
-def test_it_counts_how_many_partitions_a_coordinator_gives_a_member() -> None:
+def test_assignments_are_compared_by_number_of_partitions() -> None:
     def assigned(*partitions: int) -> dict[str, Any]:
         held = {"topic_id": UUID(int=1), "partitions": list(partitions)}
         return {"member_epoch": 2, "assignment": {"topic_partitions": [held]}}

@@ -61,7 +61,7 @@ def test_errors_names_and_numbers_of_elements_count() -> None:
 
 @settings(max_examples=examples(150))
 @given(st.data())
-def test_what_is_alike_has_no_differences(data: st.DataObject) -> None:
+def test_equal_responses_have_no_differences(data: st.DataObject) -> None:
     schema = data.draw(st.sampled_from(APIS)).response
     version = data.draw(st.sampled_from(list(schema.versions)))
     captured = data.draw(values(schema, version, unknown=False))

@@ -130,7 +130,7 @@ def test_a_poll_that_ends_with_a_segment_lacks_nothing() -> None:
     assert findings_of(balanced(ids, Log(range(10), most=6))) == []
 
 
-def test_what_another_poll_brings_does_not_lack() -> None:
+def test_records_of_another_poll_are_not_missing() -> None:
     ids = gave(wrote((0, 0, 10)), 7, Range(0, 10), Range(0, 6), bound=10)
     gave(ids, 8, Range(0, 0), Range(6, 10))
     log = Log(range(10))

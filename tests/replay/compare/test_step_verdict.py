@@ -105,7 +105,7 @@ def test_the_same_is_the_same() -> None:
     assert found("Produce", 7, produced(), produced()) == (Verdict.SAME, [])
 
 
-def test_what_stood_in_the_body_itself_is_the_only_element() -> None:
+def test_fields_of_older_bodies_equal_the_only_element_of_newer_ones() -> None:
     newer = {"coordinators": [{"key": "g", "node_id": 4, "error_code": 30}]}
     older = {"node_id": 1, "error_code": 30}
     request_body = {"coordinator_keys": ["g"]}

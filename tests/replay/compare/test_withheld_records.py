@@ -49,9 +49,7 @@ def lacks(found: ReaderAccount) -> list[str]:
         (fetched(batches(0, 1), high=2), []),
     ],
 )
-def test_what_a_poll_lacks_goes_as_far_as_the_bounds(
-    live: dict[str, Any], lacking: list[str]
-) -> None:
+def test_withheld_records_reach_to_the_bounds(live: dict[str, Any], lacking: list[str]) -> None:
     assert lacks(account(live)) == lacking
 
 

@@ -62,7 +62,7 @@ def _id_map() -> IdMap:
         (Role.TOPIC_ID, uuid(0), uuid(0)),
     ],
 )
-def test_there_and_back(role: Role, captured: Any, live: Any) -> None:
+def test_a_round_trip(role: Role, captured: Any, live: Any) -> None:
     ids = _id_map()
     assert ids.live(role, captured, SCOPE)[0] == live
     assert ids.captured(role, live, SCOPE) == captured
@@ -79,7 +79,7 @@ def test_resources_there_and_back(kind: int, captured: str, live: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["*", "kafka-cluster"])
-def test_what_stands_for_all_stays(name: str) -> None:
+def test_wildcard_names_stay(name: str) -> None:
     assert _id_map().live(Role.RESOURCE, name, Scope(kind=4 if name != "*" else 2))[0] == name
 
 
@@ -140,7 +140,7 @@ def test_brokers_stand_for_one_while_there_are_enough(nodes: list[int]) -> None:
     assert BrokerMap(None).live(40) == 40
 
 
-def test_who_is_nobody_in_the_capture_is_nobody_on_the_target() -> None:
+def test_unknown_captured_brokers_map_to_no_target_broker() -> None:
     brokers = BrokerMap(topology({}, nodes=2))
     brokers.set_captured_ids([1, 7])
     assert [brokers.live(node) for node in (1, 7, 0, 99)] == [1, 0, 1000, 99]

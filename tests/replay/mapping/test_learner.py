@@ -163,7 +163,7 @@ def test_an_answer_that_overlapped_a_write_does_not_count_where_records_are_know
 
 
 @pytest.mark.parametrize("name", ["OffsetCommit", "TxnOffsetCommit"])
-def test_what_was_committed_is_known_and_no_answer_changes_it(name: str) -> None:
+def test_committed_offsets_are_not_changed_by_responses(name: str) -> None:
     def position(topic: str, offset: int) -> dict[str, Any]:
         partition = {"partition_index": 0, "committed_offset": offset}
         return {"topics": [{"name": topic, "partitions": [partition]}]}
@@ -303,9 +303,7 @@ def test_without_a_captured_answer_only_names_are_learned() -> None:
     theirs=st.integers(1, 2**62),
     epochs=st.tuples(st.integers(0, 2**15 - 1), st.integers(0, 2**15 - 1)),
 )
-def test_what_was_learned_is_the_same_there_and_back(
-    ours: int, theirs: int, epochs: tuple[int, int]
-) -> None:
+def test_learned_ids_map_both_ways(ours: int, theirs: int, epochs: tuple[int, int]) -> None:
     ids = IdMap(topology({}), NameMap(prefix="p-"))
     _learn(ids, "InitProducerId", 4, INIT, _init(ours, epochs[0]), _init(theirs, epochs[1]))
     sent = _produce({"p-a": (0, 3)})

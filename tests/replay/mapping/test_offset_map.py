@@ -11,7 +11,7 @@ from replay.mapping.offset_map import NO_OFFSET, OffsetMap
 
 
 @given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5), st.integers(1, 9)), max_size=8))
-def test_what_was_learned_goes_both_ways(steps: list[tuple[int, int, int]]) -> None:
+def test_learned_offsets_map_both_ways(steps: list[tuple[int, int, int]]) -> None:
     offsets = OffsetMap()
     captured = live = 0
     known: list[tuple[int, int]] = []
@@ -68,7 +68,7 @@ def test_a_policy_decides_where_nothing_is_known(
 
 
 @pytest.mark.parametrize("offset", [-1, -2, NO_OFFSET])
-def test_what_is_no_offset_is_no_offset(offset: int) -> None:
+def test_negative_offsets_stay(offset: int) -> None:
     offsets = OffsetMap()
     offsets.learn("t", 0, offset, 3, 1)
     offsets.learn("t", 0, 3, offset, 1)

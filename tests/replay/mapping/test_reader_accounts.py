@@ -15,7 +15,7 @@ def owed(found: ReaderAccounts) -> list[Range]:
     return [each for account in found.with_missing() for each in account.missing]
 
 
-def test_what_one_answer_lacks_another_brings() -> None:
+def test_records_missing_from_one_response_may_come_with_another() -> None:
     found = ReaderAccounts()
     note(found, 4, [Range(0, 10)], [Range(0, 3)])
     note(found, 5, [Range(10, 20)], [])

@@ -289,7 +289,7 @@ def test_fetches_are_translated_and_guesses_reported() -> None:
     assert list(why.values()) == ["translated", "kept"]
 
 
-def test_what_could_not_be_read_is_refused() -> None:
+def test_undecodable_requests_are_refused() -> None:
     assert rewrite(Message("request", b"", 0, 0, 99), 9, IdMap()).refusal
 
 
@@ -323,7 +323,7 @@ COOPERATIVE = CooperativeStickyUserData.codec(0).build({"generation": 4})
         ("sticky", b"garbage", b"garbage"),
     ],
 )
-def test_what_an_assignor_keeps_is_rewritten(assignor: str, kept: bytes, expected: bytes) -> None:
+def test_user_data_of_assignors_is_rewritten(assignor: str, kept: bytes, expected: bytes) -> None:
     codec = ConsumerProtocolSubscription.codec(0)
     metadata = b"\0\0" + codec.build({"topics": ["t"], "user_data": kept})
     out = rewrite(_joins(assignor, metadata), 5, _in_generation(4, 7))

@@ -33,7 +33,7 @@ def test_names_go_both_ways(name: str, pairs: dict[str, str], prefix: str, copy:
 
 
 @pytest.mark.parametrize("name", ["", "*", *sorted(INTERNAL_TOPICS)])
-def test_what_is_nobody_s_name_stays(name: str) -> None:
+def test_names_outside_the_mapping_stay(name: str) -> None:
     names = NameMap({}, "p-", 1)
     assert names.topic(name) == names.captured_topic(name) == name
 

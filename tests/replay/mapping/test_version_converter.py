@@ -68,7 +68,7 @@ def test_the_nearest_version(captured: int, low: int, high: int, expected: int |
     assert nearest_version(_schema("Fetch"), captured, low, high) == expected
 
 
-def test_which_versions_name_topics_by_id() -> None:
+def test_versions_that_name_topics_by_id() -> None:
     assert [
         v for v in _schema("Produce").versions if names_topics_by_id(_schema("Produce"), v)
     ] == [13]
@@ -216,7 +216,7 @@ def test_several_elements_or_more_than_the_fields_can_say_are_refused() -> None:
         ("DeleteTopics", 5, 6, {"topic_names": ["a", "b"], "timeout_ms": 1}),
     ],
 )
-def test_there_and_back(name: str, old: int, new: int, body: dict[str, Any]) -> None:
+def test_a_round_trip(name: str, old: int, new: int, body: dict[str, Any]) -> None:
     there = _converted(name, old, new, body)
     assert _converted(name, new, old, there) == whole(name, old, body)
 

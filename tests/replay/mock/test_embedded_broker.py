@@ -87,7 +87,7 @@ def test_answers_of_the_front_keep_their_place_among_those_of_the_mock() -> None
 
 
 @pytest.mark.parametrize("version", [2, 5, 7])
-def test_it_can_be_produced_to_in_any_version_and_without_an_answer(version: int) -> None:
+def test_the_broker_takes_produce_in_any_version_and_with_acks_0(version: int) -> None:
     async def do(link: BrokerConnection) -> None:
         assert (
             await link.request(KEYS["Produce"], version, produce(acks=0), expects_response=False)
@@ -101,7 +101,7 @@ def test_it_can_be_produced_to_in_any_version_and_without_an_answer(version: int
     with_link(do)
 
 
-def test_who_asks_for_no_answer_and_leaves_has_said_it() -> None:
+def test_a_request_with_acks_0_before_a_close_is_processed() -> None:
     partition = {"partition_index": 0, "timestamp": -1}
     list_offsets = {"replica_id": -1, "topics": [{"name": "orders", "partitions": [partition]}]}
 
@@ -199,7 +199,7 @@ def test_the_shipped_capture_is_answered_as_captured() -> None:
     assert report.passed, str(report)
 
 
-def test_it_is_gone_at_the_end_also_for_who_is_connected() -> None:
+def test_the_broker_closes_its_connections_at_the_end() -> None:
     with EmbeddedBroker() as embedded:
         host, _, port = embedded.addresses[0].rpartition(":")
         client = socket.create_connection((host, int(port)), timeout=20)
@@ -212,7 +212,7 @@ def test_it_is_gone_at_the_end_also_for_who_is_connected() -> None:
         asyncio.run(Cluster.connect(embedded.addresses))
 
 
-def test_what_can_not_be_started_leaves_nothing_behind(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failed_start_leaves_nothing_behind(monkeypatch: pytest.MonkeyPatch) -> None:
     before = threading.active_count()
     with pytest.raises(ReplayError, match="with 0 brokers"), EmbeddedBroker(0):
         pass

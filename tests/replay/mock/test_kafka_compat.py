@@ -106,7 +106,7 @@ def test_a_member_that_must_choose_its_id_is_refused_without() -> None:
 
 
 @pytest.mark.parametrize(("acks", "is_answered"), [(0, False), (1, True), (-1, True)])
-def test_who_wants_no_answer_gets_none(acks: int, is_answered: bool) -> None:
+def test_acks_0_gets_no_response(acks: int, is_answered: bool) -> None:
     answer = KafkaCompat().adapt_response(
         request_of("Produce", 7, acks=acks), Container(responses=[])
     )

@@ -17,7 +17,9 @@ def offsets(of: Ranges) -> set[int]:
 
 
 @given(st.lists(st.tuples(st.booleans(), ranges), max_size=30), ranges)
-def test_they_are_a_set(changes: list[tuple[bool, Range]], queried: Range) -> None:
+def test_ranges_behave_as_a_set_of_offsets(
+    changes: list[tuple[bool, Range]], queried: Range
+) -> None:
     found, expected = Ranges(), set[int]()
     for is_added, each in changes:
         if is_added:

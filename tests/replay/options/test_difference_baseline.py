@@ -21,7 +21,7 @@ def _accepting(file: Path, *of: Outcome, upgrade: bool = False) -> Criteria:
     return Criteria(accepted=DifferenceBaseline.read(file, upgrade))
 
 
-def test_what_is_accepted_is_the_field_and_both_errors(tmp_path: Path) -> None:
+def test_an_accepted_line_names_the_field_and_both_errors(tmp_path: Path) -> None:
     criteria = _accepting(tmp_path / "accepted", DIFFERS, ERROR)
     report = made(DIFFERS, ERROR, criteria=criteria)
     assert report.passed

@@ -19,7 +19,7 @@ def test_a_whole_connection(tmp_path: Path) -> None:
     assert (known.client, known.broker) == ("10.0.0.1:50000", "10.0.0.2:9092")
 
 
-def test_one_that_was_entered_midway(tmp_path: Path) -> None:
+def test_a_connection_captured_midway(tmp_path: Path) -> None:
     wire = Wire()
     connection = wire.connect()
     for number in range(3):
@@ -30,7 +30,7 @@ def test_one_that_was_entered_midway(tmp_path: Path) -> None:
     assert 0 < known.score < 1
 
 
-def test_what_is_not_answered_counts(tmp_path: Path) -> None:
+def test_unanswered_requests_count(tmp_path: Path) -> None:
     wire = Wire()
     connection = exchange(wire.connect().syn(), *beat(1))
     connection.client(beat(2)[0])

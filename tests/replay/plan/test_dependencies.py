@@ -63,7 +63,7 @@ def test_writers_wait_for_readers_and_readers_for_writers() -> None:
     assert it.after() == [(), (), (0, 1), (2,), ()]
 
 
-def test_what_overlaps_does_not_wait() -> None:
+def test_overlapping_exchanges_do_not_wait() -> None:
     it = Exchanges()
     it.add(0, 0, 9, touch(writes="g"))
     it.add(1, 1, 8, touch(writes="g"))
@@ -172,7 +172,7 @@ def test_a_topic_is_there_when_somebody_sees_that_it_came_to_be() -> None:
     assert it.after() == [(), (0,), (1,), (1,), (1,)]
 
 
-def test_who_asks_for_all_groups_waits_for_each_and_none_for_another() -> None:
+def test_a_request_for_all_groups_waits_for_each_group() -> None:
     it = Exchanges()
     for connection in range(2):
         writes = {("group", str(connection)), GROUPS}

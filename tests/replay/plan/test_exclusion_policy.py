@@ -37,14 +37,14 @@ def test_clients_are_played_and_brokers_are_not() -> None:
     assert "brokers" in why_left_out(request("Vote", 0, {}), frozenset())
 
 
-def test_what_destroys_wants_to_be_named() -> None:
+def test_destructive_apis_need_allow() -> None:
     message = request("DeleteTopics", 1, {})
     assert "not allowed" in why_left_out(message, frozenset())
     assert why_left_out(message, allowed_apis(["deletetopics"])) == ""
     assert "telemetry" in why_left_out(request("PushTelemetry", 0, {}), frozenset())
 
 
-def test_what_was_changed() -> None:
+def test_changes_provided_by_requests() -> None:
     create_acls = request("CreateAcls", 2, {})
     done, denied = {"error_code": 0, "error_message": None}, {"error_code": 31}
     assert provided_prerequisites(create_acls, None) == {"CreateAcls"}
@@ -55,7 +55,7 @@ def test_what_was_changed() -> None:
     assert not provided_prerequisites(request("CreateTopics", 4, {}), None)
 
 
-def test_which_settings_were_changed() -> None:
+def test_changed_settings_are_named() -> None:
     configs = [{"name": "retention.ms", "value": "1"}, {"name": "cleanup.policy", "value": "x"}]
     body = {"resources": [{"resource_type": 2, "resource_name": "t", "configs": configs}]}
     provided = provided_prerequisites(request("AlterConfigs", 1, body), None)
@@ -75,7 +75,7 @@ def test_authentication_is_our_own() -> None:
     assert "authentication" in why_left_out(request("SaslAuthenticate", 2, {}), frozenset())
 
 
-def test_what_can_not_be_read_can_not_be_rewritten() -> None:
+def test_undecodable_requests_are_left_out() -> None:
     message = request("Heartbeat", 0, {})
     message.body = None
     message.problem("bytes are missing", "", 0)
@@ -99,7 +99,7 @@ def test_momentary_refusals_are_not_played() -> None:
     assert why_not_ready("InitProducerId", response("InitProducerId", 4, {"error_code": 53})) == ""
 
 
-def test_what_was_refused_in_part_is_played() -> None:
+def test_partly_refused_requests_are_replayed() -> None:
     parts = [{"index": 0, "error_code": 6}, {"index": 1, "error_code": 0, "base_offset": 4}]
     body = {"responses": [{"name": "orders", "partition_responses": parts}]}
     assert why_not_ready("Produce", response("Produce", 9, body)) == ""

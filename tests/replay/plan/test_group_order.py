@@ -54,7 +54,7 @@ def waits(
     return bool(causes)
 
 
-def test_who_joins_a_later_generation_waits() -> None:
+def test_a_join_of_a_later_generation_waits() -> None:
     assert waits(joins(1), joins(2))
     assert not waits(joins(2), joins(2))
     assert not waits(joins(2), joins(1))
@@ -88,7 +88,7 @@ def test_events_without_a_group_order_are_no_dependency() -> None:
     assert not waits(stays(), joins(2)._replace(group="h"))
 
 
-def test_what_was_answered_before_is_left_to_others() -> None:
+def test_events_that_did_not_overlap_are_no_dependency_here() -> None:
     assert not waits(joins(1), joins(2), done=9)
 
 
@@ -156,7 +156,7 @@ def beats(member: str, assigns: bool, joins: bool = False) -> GroupEvent:
     return GroupEvent("g", member, part, 1, True, has_assignment=assigns)
 
 
-def test_who_joins_has_nothing_until_it_is_given_partitions() -> None:
+def test_steps_of_a_new_member_before_its_assignment() -> None:
     found = group_order(
         beats("a", False, joins=True),
         beats("b", False, joins=True),

@@ -48,7 +48,7 @@ def test_the_nearest_earlier_write_is_waited_for(
     assert found == sorted(expected)
 
 
-def test_who_appended_is_known() -> None:
+def test_writers_of_a_log() -> None:
     logs = LogOrder()
     for number, log in enumerate((0, 2, 0)):
         logs.record_append(logs.number(LOGS[log]), number, number)

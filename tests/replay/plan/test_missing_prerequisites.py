@@ -36,7 +36,7 @@ def topic(name: object) -> Resource:
     return ("topic", name)
 
 
-def test_who_asks_for_what_was_not_made_lacks_it() -> None:
+def test_a_request_lacks_the_prerequisite_that_was_left_out() -> None:
     exchanges: list[Touched] = [([ACLS], []), ([], [ACLS]), ([ACLS], []), ([QUOTAS], [])]
     assert found(exchanges, {1: "CreateAcls"}, 1) == [set(), set(), {"CreateAcls"}, set()]
 
@@ -47,7 +47,7 @@ def test_nothing_is_lacked_that_is_sent() -> None:
     assert found(exchanges, {}, 0) == [set(), set()]
 
 
-def test_it_is_lacked_through_others_too() -> None:
+def test_missing_prerequisites_are_transitive() -> None:
     commit: Touched = ([topic("orders")], [("group", "g")])
     exchanges: list[Touched] = [([], [topic("orders")]), commit, ([("group", "g")], [])]
     named = {"CreatePartitions"}
@@ -81,7 +81,7 @@ def test_by_default_nothing_is_lacked() -> None:
     assert not MissingPrerequisites().of(7)
 
 
-def test_what_can_not_come_is_not_waited_for(tmp_path: Path) -> None:
+def test_an_effect_of_an_omitted_request_is_not_awaited(tmp_path: Path) -> None:
     wire = Wire()
     create, describe = KEYS["CreateAcls"], KEYS["DescribeAcls"]
     connection = exchange(wire.connect().syn(), request(create, 2, 1), response(create, 2, 1))

@@ -48,7 +48,7 @@ def test_steps_come_in_the_order_of_their_requests(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["kafka4-sweep-quorum", "kafka39-sweep-controllers"])
-def test_what_goes_to_controllers_is_left_out(name: str) -> None:
+def test_requests_to_controllers_are_left_out(name: str) -> None:
     with Plan.of(SHIPPED / f"{name}.pcap") as plan:
         steps = list(plan)
     brokers = {step.captured.broker for step in steps if step.left_out == TO_CONTROLLER}
@@ -83,7 +83,7 @@ def test_the_filter_chooses(tmp_path: Path) -> None:
         Plan.of(path, filter="correlation_id ==")
 
 
-def test_what_is_left_out_is_counted(tmp_path: Path) -> None:
+def test_left_out_requests_are_counted(tmp_path: Path) -> None:
     wire = Wire()
     connection = wire.connect().syn()
     exchange(connection, request(KEYS["DeleteTopics"], 1, 1), response(KEYS["DeleteTopics"], 1, 1))
@@ -222,7 +222,7 @@ def test_standard_input_is_read_once() -> None:
         assert list(piped) == list(plan)
 
 
-def test_what_is_no_capture(tmp_path: Path) -> None:
+def test_a_file_that_is_no_capture_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "a.pcap").write_bytes(b"no capture")
     with pytest.raises(CaptureError):
         Plan.of(tmp_path / "a.pcap")

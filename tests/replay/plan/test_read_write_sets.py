@@ -49,7 +49,9 @@ def test_fetch_needs_the_records_that_it_saw() -> None:
 
 
 @pytest.mark.parametrize(("version", "topic"), [(11, "orders"), (16, uuid(3))])
-def test_what_a_fetch_finds_goes_by_what_is_deleted(version: int, topic: object) -> None:
+def test_a_fetch_reads_the_log_start_that_delete_records_writes(
+    version: int, topic: object
+) -> None:
     said = "topic" if version < 13 else "topic_id"
     in_session = request("Fetch", version, {"session_id": 7, "topics": []})
     answer = {"responses": [{said: topic, "partitions": [{"partition_index": 2}]}]}
@@ -81,7 +83,9 @@ def test_config_keys_are_distinguished() -> None:
 
 
 @pytest.mark.parametrize(("kind", "thing"), [(2, "topic"), (32, "group"), (4, None), (16, None)])
-def test_who_uses_a_thing_goes_by_how_it_is_configured(kind: int, thing: str | None) -> None:
+def test_requests_depend_on_the_configuration_of_their_resource(
+    kind: int, thing: str | None
+) -> None:
     resources = {"resources": [{"resource_type": kind, "resource_name": "g"}]}
     things = {CLUSTER, ("settings", "configs")} | (set() if thing is None else {(thing, "g")})
     found = read_write_sets_of(request("IncrementalAlterConfigs", 1, resources), None)
@@ -118,13 +122,13 @@ def test_a_topic_that_could_not_be_created_is_not_shown(error: int, shown: bool)
     assert found.already_created_topics == ({"a"} if error == 36 else set())
 
 
-def test_what_concerns_all() -> None:
+def test_requests_about_all_resources() -> None:
     assert TOPICS in read_write_sets_of(request("Metadata", 9, {"topics": None}), None).reads
     assert {TOPICS, CLUSTER} <= read_write_sets_of(request("CreateTopics", 5, {}), None).writes
     assert CLUSTER in read_write_sets_of(request("DescribeConfigs", 2, {}), None).reads
 
 
-def test_who_asks_how_far_something_has_come() -> None:
+def test_progress_queries() -> None:
     partitions = [{"partition_index": 1}]
     ends = {"topics": [{"name": "orders", "partitions": partitions}]}
     found = read_write_sets_of(request("ListOffsets", 5, ends), None)

@@ -27,7 +27,7 @@ def _shape(version: int, request: bytes, response: bytes) -> Shape | None:
     start=st.integers(0, 2**62),
     time_ms=st.integers(-1, 2**62),
 )
-def test_what_differs_each_time_is_found(
+def test_varying_fields_of_a_shape_are_located(
     version: int, values: list[bytes], offsets: tuple[int, int], start: int, time_ms: int
 ) -> None:
     more: dict[str, Any] = {"log_start_offset": 5} if version >= 5 else {}
@@ -58,7 +58,7 @@ def test_what_differs_each_time_is_found(
 
 
 @pytest.mark.parametrize("version", range(3, 14))
-def test_what_else_differs_makes_another_shape(version: int) -> None:
+def test_another_difference_makes_another_shape(version: int) -> None:
     shape = _shape(version, produce_request(version, WRITTEN), produce_response(version, PLACES))
     assert shape is not None
     others = [
@@ -106,7 +106,7 @@ def test_no_bytes_raise(data: st.DataObject) -> None:
         shape.response.base_offsets(other)
 
 
-def test_what_has_no_shape() -> None:
+def test_requests_without_a_shape() -> None:
     good = produce_request(9, WRITTEN), produce_response(9, PLACES)
     assert _shape(9, *good) is not None
     assert _shape(9, good[0], produce_response(9, PLACES, error_code=6)) is None

@@ -37,7 +37,7 @@ def test_the_headline_says_what_was_not_sent() -> None:
     assert line == "requests  10 captured, 1 sent, 3 left out, 6 never reached"
 
 
-def test_what_was_replayed_stands_above() -> None:
+def test_metadata_of_the_replay_stands_above() -> None:
     facts = {row["what"]: row["value"] for row in about_rows(full())}
     assert facts["target"] == (
         "target:9092: Kafka 4.1 (metadata.version 27), cluster c-1, 3 brokers"

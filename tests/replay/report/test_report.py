@@ -32,7 +32,7 @@ def test_counts_verdicts() -> None:
     assert made(outcomes()[0]).passed
 
 
-def test_one_that_ended_early_has_not_passed() -> None:
+def test_a_replay_that_ended_early_has_not_passed() -> None:
     assert not made(outcomes()[0], ended="interrupted").passed
 
 
@@ -89,7 +89,7 @@ def test_says_what_was_left_out_and_why() -> None:
     ]
 
 
-def test_what_was_sent_counts_also_where_nobody_waited_for_the_answer() -> None:
+def test_requests_whose_response_was_not_awaited_count_as_sent() -> None:
     stopped = outcome(
         "Produce", 7, produced(), None, failure="ended", is_refused=True, latency_ns=None
     )
@@ -128,7 +128,7 @@ def test_latencies_stand_side_by_side() -> None:
     assert made().summary()["lag_max_ms"] == 3.0
 
 
-def test_how_complete_connections_are() -> None:
+def test_completeness_of_connections() -> None:
     (row,) = made().connection_rows()
     assert (row["connection"], row["score"], row["unanswered"]) == (3, 0.75, 1)
 

@@ -31,7 +31,7 @@ def test_text_says_the_verdict_first() -> None:
     assert lines[lines.index("Left behind on the target") + 2] == REMAINS
 
 
-def test_what_may_follow_from_what_was_left_out() -> None:
+def test_missing_prerequisites_are_counted() -> None:
     lacking = outcomes()[1]
     lacking.step.missing_prerequisites = frozenset({"CreateAcls"})
     lines = list(text_lines(made(lacking)))
@@ -53,7 +53,7 @@ def test_only_the_first_differences_are_listed() -> None:
     assert "Differences" in list(text_lines(made()))
 
 
-def test_what_comes_from_others_is_escaped() -> None:
+def test_captured_text_is_escaped() -> None:
     evil = outcome("Produce", 7, produced(topic="\x1b[31m"), produced(topic="a\x07"))
     for lines in (text_lines(made(evil)), ndjson_lines(made(evil))):
         assert all(line.isprintable() for line in lines)

@@ -35,7 +35,7 @@ def at_script(path: str, answers: Answers, timeout_s: float = 60) -> Report:
     return asyncio.run(main())
 
 
-def test_what_is_left_behind_is_in_the_report(tmp_path: Path) -> None:
+def test_leftovers_are_in_the_report(tmp_path: Path) -> None:
     began = {"producer_id": 9, "producer_epoch": 0}
     given = [began, {"error_code": 53}]
     report = at_script(
@@ -53,7 +53,7 @@ def at_mock(path: str, chosen: str | None = None) -> Report:
         return run_replay(plan, TargetSettings("mock"))
 
 
-def test_who_sends_nothing_has_not_passed(tmp_path: Path) -> None:
+def test_a_replay_that_sends_nothing_has_not_passed(tmp_path: Path) -> None:
     """Else a filter that matches nothing would be a target that does all."""
     wire = Wire()
     delete_topics = request(DELETE_TOPICS, 1, 1, topic_names=["t"])

@@ -89,7 +89,7 @@ def at_mock(
 
 
 @pytest.mark.parametrize("brokers", [1, 3])
-def test_what_was_produced_is_fetched(brokers: int) -> None:
+def test_produced_records_are_fetched(brokers: int) -> None:
     played = at_mock("librdkafka-consume-assigned.pcap", brokers=brokers)
     assert not played.failures
     assert len(played.outcomes) == 27
@@ -155,7 +155,7 @@ def test_a_limit_counts_what_is_sent() -> None:
     ]
 
 
-def test_it_may_be_stopped() -> None:
+def test_a_replay_may_be_stopped() -> None:
     async def main() -> Played:
         slowly = PlayOptions(Pace(0.001))
         with (
@@ -168,7 +168,7 @@ def test_it_may_be_stopped() -> None:
     assert 0 < len(played.outcomes) < 27
 
 
-def test_it_takes_no_longer_than_allowed() -> None:
+def test_a_replay_ends_after_its_duration() -> None:
     play_options = PlayOptions(Pace(0.001), duration_s=0.2)
     assert len(at_mock("librdkafka-consume-assigned.pcap", play_options).outcomes) < 27
 
@@ -178,7 +178,7 @@ def test_the_time_runs_from_when_the_first_request_is_due() -> None:
     assert at_mock("librdkafka-consume-assigned.pcap", play_options).outcomes
 
 
-def test_what_is_under_way_when_it_ends_has_its_outcome(tmp_path: Path) -> None:
+def test_requests_in_flight_at_the_end_have_their_outcome(tmp_path: Path) -> None:
     def stops_at_first(run: ReplayRun, outcome: Outcome) -> None:
         run.stop()
 

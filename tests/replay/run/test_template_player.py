@@ -156,7 +156,7 @@ def test_both_ways_come_to_the_same(
     assert len(report.apis["Produce"].captured) == REQUESTS
 
 
-def test_what_no_model_has_replaced_goes_the_general_way(
+def test_templates_equal_the_general_encoder_midway(
     tmp_path: Path, traced: Counter[bool], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = capture(tmp_path, since=20)
@@ -170,7 +170,7 @@ def test_what_no_model_has_replaced_goes_the_general_way(
 
 
 @pytest.mark.parametrize("pace", [Pace(1), Pace(0, rate=5000)], ids=["as captured", "at a rate"])
-def test_what_has_a_time_is_sent_by_stencils_too(
+def test_paced_requests_are_sent_by_templates(
     tmp_path: Path, traced: Counter[bool], pace: Pace
 ) -> None:
     report, bodies = played(capture(tmp_path), lambda number: 0, pace=pace)
@@ -240,7 +240,7 @@ def test_a_target_that_says_nothing_ends_no_run(tmp_path: Path, traced: Counter[
     assert all("did not respond to Produce v9" in why for why in report.failures)
 
 
-def test_what_is_under_way_when_it_ends_has_its_outcome(
+def test_requests_in_flight_at_the_end_have_their_outcome(
     tmp_path: Path, traced: Counter[bool]
 ) -> None:
     async def main() -> Report:

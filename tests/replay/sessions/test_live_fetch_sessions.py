@@ -83,7 +83,7 @@ def test_a_lost_session_is_begun_anew_with_all_that_it_holds() -> None:
     assert client.ask(fetch(CAPTURED, 3)) == (LIVE, 1, [])
 
 
-def test_what_a_session_holds_stays_as_captured_when_requests_are_rewritten() -> None:
+def test_fetch_sessions_hold_captured_names_when_requests_are_rewritten() -> None:
     client = Client(topology({"orders": 1}))
     first = fetch(0, 0, 0, 1)
     client.ask(first, given=CAPTURED, error=70)

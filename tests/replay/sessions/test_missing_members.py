@@ -67,7 +67,7 @@ def test_members_whose_join_is_not_there_join_together(tmp_path: Path) -> None:
     assert first == "JoinGroup"
 
 
-def test_who_can_not_join_is_left_out(tmp_path: Path) -> None:
+def test_a_member_that_can_not_join_is_left_out(tmp_path: Path) -> None:
     denied = {"JoinGroup": lambda _: {"error_code": 30, "protocol_name": "", "members": []}}
     found = at_script(beating(tmp_path, "one"), coordinator() | denied)
     assert [each.is_refused for each in found.outcomes] == [True]

@@ -83,7 +83,7 @@ def test_a_right_that_is_lacking_is_not_waited_for(tmp_path: Path) -> None:
     ]
 
 
-def test_what_comes_in_time_is_not_reported(tmp_path: Path) -> None:
+def test_resources_that_appear_in_time_are_not_reported(tmp_path: Path) -> None:
     played = at_script(writing(tmp_path, 3), {"Produce": refusing(UNKNOWN, UNKNOWN, 0)})
     assert not notices(played)
     assert len(played.requests) == 5

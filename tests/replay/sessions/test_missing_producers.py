@@ -107,7 +107,7 @@ def test_a_transaction_without_its_end_is_committed_before_the_next(tmp_path: Pa
     assert rules(found) == ["InitProducerId", "EndTxn"]
 
 
-def test_what_a_capture_lacks_of_sequences_is_not_missed(tmp_path: Path) -> None:
+def test_gaps_in_captured_sequences_are_skipped(tmp_path: Path) -> None:
     """A client of a whole connection, too, but for a gap."""
     found = played(midway(tmp_path, "add", "write", "write"))
     sent = [each.body for each in found.requests if each.api == "Produce" and each.body]

@@ -53,14 +53,14 @@ def abort(found: OpenTransactions, coordinator: Coordinator, timeout_s: float = 
     return asyncio.run(found.abort(cast(Cluster, coordinator), timeout_s))
 
 
-def test_what_is_open_is_aborted() -> None:
+def test_open_transactions_are_aborted() -> None:
     found, coordinator = begun(), Coordinator(51, 0)
     assert abort(found, coordinator) == []
     assert coordinator.requests == ["InitProducerId t"] * 2
     assert not found.open
 
 
-def test_what_ended_is_left_alone() -> None:
+def test_ended_transactions_are_left_alone() -> None:
     found, coordinator = begun(), Coordinator()
     body = whole("EndTxn", 3, {"transactional_id": "t"})
     found.record_response("EndTxn", body, whole("EndTxn", 3, {"error_code": 47}, "response"))

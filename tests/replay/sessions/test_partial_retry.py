@@ -69,7 +69,7 @@ def test_only_what_was_refused_is_asked_again(tmp_path: Path, version: int) -> N
     assert results == {0: (0, 70), 1: (0, 80)}
 
 
-def test_where_each_part_was_written_is_learned(tmp_path: Path) -> None:
+def test_the_offset_of_each_part_is_learned(tmp_path: Path) -> None:
     first = answered(9, (0, 0, 70), (1, NOT_YET, -1))
     found = played(tmp_path, 9, first, answered(9, (1, 0, 80)))
     assert found.run is not None
@@ -79,7 +79,7 @@ def test_where_each_part_was_written_is_learned(tmp_path: Path) -> None:
     assert not offsets.log("orders", 0).appended.unconfirmed
 
 
-def test_what_was_refused_whole_is_asked_again_whole(tmp_path: Path) -> None:
+def test_a_request_refused_as_a_whole_is_retried_as_a_whole(tmp_path: Path) -> None:
     refused = answered(9, (0, NOT_YET, -1), (1, NOT_YET, -1))
     found = played(tmp_path, 9, refused, answered(9, (0, 0, 0), (1, 0, 0)))
     assert partitions(found) == [[0, 1], [0, 1]]

@@ -72,7 +72,7 @@ def test_assignments_that_are_not_there_yet() -> None:
     assert why("ConsumerGroupHeartbeat", 0, none, some) is None
 
 
-def test_where_nothing_was_captured_all_is_well() -> None:
+def test_without_a_captured_response_nothing_is_retried() -> None:
     answer = whole("Heartbeat", 3, {"error_code": 16}, "response")
     assert retry_reason(KEYS["Heartbeat"], None, answer, 3, IdMap()) is None
 
@@ -158,7 +158,9 @@ def test_a_topic_that_is_not_there_beside_what_is_not_ready() -> None:
         (RetryReason.ABSENT, "", False),
     ],
 )
-def test_what_is_waited_for_in_vain(reason: RetryReason, lacks: str, expected: bool) -> None:
+def test_retries_that_omitted_requests_make_futile(
+    reason: RetryReason, lacks: str, expected: bool
+) -> None:
     assert is_in_vain(reason, frozenset(lacks.split(", "))) is expected
 
 

@@ -45,7 +45,7 @@ def produce(title: str | None, *records: bytes | None) -> dict[str, Any]:
         (12, 11, None, False),
     ],
 )
-def test_who_does_not_add_itself_any_more(
+def test_produce_versions_that_need_added_partitions(
     captured: int, version: int, title: str | None, expected: bool
 ) -> None:
     body = whole("Produce", version, produce(title, batch(0)))

@@ -100,7 +100,7 @@ def test_a_target_without_describe_transactions_is_not_waited_for() -> None:
     assert play("EndTxn", {"transactional_id": "t"}, {"error_code": 0}, Slow()) == []
 
 
-def test_what_takes_no_effect_is_left_to_who_relies_on_it() -> None:
+def test_an_effect_that_never_shows_is_given_up() -> None:
     assert len(play("CreateTopics", {}, {"topics": results(a=0)}, Slow({}, {}, {}, {}))) == 4
 
 

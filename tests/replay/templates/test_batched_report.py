@@ -55,7 +55,7 @@ def test_all_is_reported_once(monkeypatch: pytest.MonkeyPatch) -> None:
     assert [each.changes for each in reports] == [{("topic", "prefix"): n} for n in (10, 2)]
 
 
-def test_what_was_given_up_is_reported_by_others() -> None:
+def test_steps_on_the_slow_path_are_reported_elsewhere() -> None:
     reports: list[BatchedOutcome] = []
     waiting = BatchedReporter(reports.append)
     rows = outcome_rows(0, (1, 5, 4))

@@ -30,7 +30,7 @@ def mode(request: pytest.FixtureRequest) -> Iterator[None]:
         yield
 
 
-def test_all_that_are_ready_are_written() -> None:
+def test_all_ready_requests_are_written() -> None:
     frames = produce_requests(*[NOBODY] * 3)
     found = write(request_writer(frames[0]), arrays_of([(each, b"") for each in frames]), 1)
     assert found is not None
@@ -54,14 +54,14 @@ def test_written_requests_stay_valid_when_others_are_written() -> None:
     assert first.request_rows[:, STEP].tolist() == [0, 1]
 
 
-def test_it_ends_before_another_shape() -> None:
+def test_writing_ends_before_another_shape() -> None:
     frames = produce_requests(*[NOBODY] * 3)
     arrays = arrays_of([(each, b"") for each in frames], (0, 0, 1))
     assert count(write(request_writer(frames[0]), arrays)) == 2
     assert count(write(request_writer(frames[0]), arrays, 2)) == 0
 
 
-def test_it_ends_before_what_must_wait() -> None:
+def test_writing_ends_before_an_unmet_dependency() -> None:
     frames = produce_requests(*[NOBODY] * 3)
     plan = plan_of([(each, b"") for each in frames])
     plan.causes.append(0)
@@ -72,7 +72,7 @@ def test_it_ends_before_what_must_wait() -> None:
     assert count(write(request_writer(frames[0]), arrays)) == 3
 
 
-def test_it_ends_before_what_is_not_due() -> None:
+def test_writing_ends_before_a_request_that_is_not_due() -> None:
     frames = produce_requests(*[NOBODY] * 3)
     plan = plan_of([(each, b"") for each in frames])
     arrays = StepArrays(plan, bytearray(3), array("q", [0, 5, 9]))

@@ -29,7 +29,7 @@ def mode(request: pytest.FixtureRequest) -> Iterator[None]:
         yield
 
 
-def test_one_that_is_large_goes_alone() -> None:
+def test_a_large_request_is_written_alone() -> None:
     frames = produce_requests(NOBODY, NOBODY, value=b"v" * (1 << 16))
     arrays = arrays_of([(each, b"") for each in frames])
     found = write(request_writer(frames[0]), arrays)
@@ -78,7 +78,7 @@ def test_crcs_follow_in_batches_of_any_size(size: int) -> None:
     ]
 
 
-def test_who_writes_without_sequences_keeps_to_that() -> None:
+def test_a_producer_without_sequences_stays_so() -> None:
     known = ProducerMap()
     known.learn((4, 2), (9, 0))
     frames = produce_requests((4, 2, -1), (4, 2, 5))
@@ -87,7 +87,7 @@ def test_who_writes_without_sequences_keeps_to_that() -> None:
     assert producers_of(write(made, arrays, 1, known=known)) == [(9, 0, 0)]
 
 
-def test_what_the_general_way_must_do() -> None:
+def test_requests_left_to_the_general_encoder() -> None:
     known = ProducerMap()
     frames = produce_requests((4, 2, 100))
     arrays = arrays_of([(frames[0], b"")])

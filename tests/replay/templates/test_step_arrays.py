@@ -36,7 +36,7 @@ def test_frames_stand_behind_each_other(monkeypatch: pytest.MonkeyPatch) -> None
     assert found.dependency_ends.tolist() == [0, 0, 0]
 
 
-def test_what_is_noted_is_seen_by_all_who_share_it() -> None:
+def test_step_arrays_share_memory_with_their_owner() -> None:
     is_done = bytearray(1)
     found = StepArrays(plan_of([(b"0009", b"")]), is_done, array("q", [5]))
     found.is_done[0] = 1

@@ -150,7 +150,7 @@ def replaced_by(row: list[int]) -> Counter[tuple[str, str]]:
     )
 
 
-def test_it_knows_whom_to_ask_and_what_answers_look_like() -> None:
+def test_a_template_has_its_broker_and_the_layout_of_responses() -> None:
     request, captured = (
         produce_request(9, [Written("orders", 1)]),
         produce_response(9, [("orders", 1, 0)]),
@@ -168,7 +168,7 @@ def test_it_knows_whom_to_ask_and_what_answers_look_like() -> None:
     assert known.offsets.live("orders", 1, 0) == (50, "translated")
 
 
-def test_what_is_no_model() -> None:
+def test_exchanges_unfit_for_a_template() -> None:
     request, captured = (
         produce_request(13, [Written("orders", 1)]),
         produce_response(13, [("orders", 1, 0)]),

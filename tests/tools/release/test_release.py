@@ -29,7 +29,7 @@ def differences(folder: Path, capsys: pytest.CaptureFixture[str]) -> list[str]:
     return lines
 
 
-def test_what_we_declare_is_no_difference(
+def test_our_declarations_have_no_difference(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for name in NAMES.values():
@@ -145,7 +145,7 @@ def test_new_apis_and_conflicting_keys_are_listed(
     ]
 
 
-def test_what_is_written_is_what_the_release_has(tmp_path: Path) -> None:
+def test_written_declarations_equal_the_release(tmp_path: Path) -> None:
     """All changes at once, to a copy of the checkout; there it is read again."""
     copy, folder = tmp_path / "copy", tmp_path / "definitions"
     for room in ("dissector", "tools"):

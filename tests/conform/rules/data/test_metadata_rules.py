@@ -80,7 +80,7 @@ def leaves_one_out() -> Scene:
     return _metadata([{"name": "orders"}, {"name": "other"}], _topic())
 
 
-def test_what_was_not_asked_for_is_named_once() -> None:
+def test_a_topic_not_requested_is_reported_once() -> None:
     verdict = _metadata([{"name": "orders"}], _topic(), _topic("other", OTHER_ID)).judge()
     assert [f.path for f in findings(verdict) if f.rule.id == "M01"] == ["topics[1]"]
 

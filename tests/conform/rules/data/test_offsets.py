@@ -82,7 +82,7 @@ def test_others_may_have_committed_since_the_member_joined_again() -> None:
     assert broken(_fetches(connection, 3, offset=50).scene.judge()) == []
 
 
-def test_where_the_broker_assigns_others_may_have_committed_at_any_time() -> None:
+def test_with_broker_assignment_others_may_commit_at_any_time() -> None:
     verdict = _fetches(_commits(Scene().connect(), 1), 2, offset=50).scene.judge()
     assert broken(verdict) == []
     assert not verdict.tallies["G07"].judged

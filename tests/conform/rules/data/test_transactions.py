@@ -155,7 +155,7 @@ def test_a_transaction_whose_beginning_is_lost_accuses_nobody() -> None:
     assert verdict.tallies["T05"].unjudged
 
 
-def test_what_is_added_on_another_connection_counts() -> None:
+def test_partitions_added_on_another_connection_count() -> None:
     till = Till().init()
     till.coordinator, first = till.scene.connect(), till.coordinator
     till.adds(0)

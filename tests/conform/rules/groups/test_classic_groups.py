@@ -129,7 +129,7 @@ def a_leader_without_itself() -> Scene:
     return _joins(Scene().connect(), 1, "m1", members=[{"member_id": "m2"}]).scene
 
 
-def test_who_joins_later_may_find_another_leader() -> None:
+def test_a_later_join_may_find_another_leader() -> None:
     scene = Scene()
     _joins(scene.connect(), 1, "m1")
     _joins(scene.connect(), 1, "m2", leader="m2")  # the group was deleted, and begins anew
@@ -173,7 +173,7 @@ def generations_go_down() -> Scene:
     return _joins(connection, 2, "m1", generation_id=3).scene
 
 
-def test_what_was_on_its_way_is_not_held_against_anybody() -> None:
+def test_requests_in_flight_are_no_violation() -> None:
     scene = Scene()
     first, other = scene.connect(), scene.connect()
     _asks_to_join(first, 1, "m1")

@@ -108,7 +108,7 @@ def _found(scene: Scene) -> list[Finding]:
     return [each for each in findings(scene.judge()) if each.rule.id == "G06"]
 
 
-def test_what_a_broker_refuses_is_a_warning_and_what_it_takes_is_an_error() -> None:
+def test_a_refused_violation_is_a_warning_and_an_accepted_one_an_error() -> None:
     assert {f.severity for f in _found(_refused(member_id=""))} == {Severity.WARNING}
     taken = _found(_once(rebalance_timeout_ms=-1))
     assert sorted(f.side for f in taken) == ["broker", "client"]

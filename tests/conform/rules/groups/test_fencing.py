@@ -48,7 +48,7 @@ def another_producer_is_served() -> Scene:
     return scene_of(_init(), _adds(8))
 
 
-def test_who_is_refused_is_not_served() -> None:
+def test_the_refusal_of_a_fenced_producer_is_no_violation() -> None:
     assert broken(scene_of(_init(), _init(epoch=1), _adds(error=90)).judge()) == []
 
 

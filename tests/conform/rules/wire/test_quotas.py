@@ -27,7 +27,7 @@ def waits() -> Scene:
     return _throttled(500)
 
 
-def test_what_was_under_way_need_not_wait() -> None:
+def test_requests_in_flight_need_not_wait() -> None:
     scene = Scene()
     connection = (
         scene.connect().request(METADATA, 9, 1, topics=None).request(METADATA, 9, 2, topics=None)

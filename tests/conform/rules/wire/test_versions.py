@@ -52,7 +52,7 @@ def not_offered_at_all() -> Scene:
     return _metadata(_negotiated(api_keys=OFFER[1:]), 12)
 
 
-def test_what_is_sent_before_the_answer_can_not_keep_to_it() -> None:
+def test_requests_before_the_api_versions_response_are_not_judged() -> None:
     connection = (
         Scene()
         .connect()

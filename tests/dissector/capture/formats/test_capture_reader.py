@@ -352,7 +352,7 @@ def test_zeros_behind_gzip_are_padding_and_other_bytes_a_problem() -> None:
         (gzip.compress(b"hello there")[:-9], "gzip data is cut off"),
     ],
 )
-def test_what_is_no_capture_is_named(data: bytes, what: str) -> None:
+def test_a_file_that_is_no_capture_is_named(data: bytes, what: str) -> None:
     with pytest.raises(CaptureError, match=r"^-: not a capture: ") as caught:
         read(data)
     assert str(caught.value).endswith(what)

@@ -70,7 +70,7 @@ def test_bytes_beyond_the_end_or_beyond_64_kib_complete_nothing() -> None:
     assert fragments.incomplete == 0
 
 
-def test_what_is_never_complete_is_given_up_by_age_and_by_number() -> None:
+def test_incomplete_datagrams_expire_by_age_and_number() -> None:
     fragments = FragmentReassembler()
     for key in range(MAX_INCOMPLETE + 3):
         add(fragments, 0, bytes(8), True, key=key)

@@ -284,7 +284,7 @@ def test_an_inner_packet_is_no_longer_than_what_wraps_it() -> None:
         ),
     ],
 )
-def test_what_gives_no_segment_is_counted(packet: bytes, reason: str) -> None:
+def test_packets_without_a_segment_are_counted(packet: bytes, reason: str) -> None:
     layers, found = read(pcap([(1, packet), (2, FRAME)]))
     assert payloads(found) == [PAYLOAD]
     assert layers.passed_over == {reason: 1}

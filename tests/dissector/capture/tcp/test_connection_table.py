@@ -30,7 +30,7 @@ def _as_object(columns: ConnectionColumns, row: int) -> Connection:
     )
 
 
-def test_what_an_object_has_learned_is_there_when_it_is_woken_again() -> None:
+def test_state_survives_demotion_and_promotion() -> None:
     register = ConnectionTable()
     live = register.begin(KEY, 3, 17)
     live.last_ns, live.ended, live.oriented, live.syn_seen = 99, "rst", True, True

@@ -69,7 +69,7 @@ def test_a_refused_connection_and_a_reset_one_are_never_left(run: list[int]) -> 
     assert reading.ends == [(0, 1), (1, 1)]
 
 
-def test_it_goes_on_behind_what_it_leaves(run: list[int]) -> None:
+def test_the_kernel_continues_behind_segments_it_leaves(run: list[int]) -> None:
     wire = Wire()
     connection = wire.connect().syn().client(b"ab")
     at = len(wire.packets)

@@ -353,7 +353,7 @@ def test_a_start_without_syn_waits_50_ms_or_64_kib() -> None:
     assert [row[0] for row in releases(many)] == [1, 1, 2]
 
 
-def test_what_comes_too_late_or_again_is_counted() -> None:
+def test_late_and_repeated_bytes_are_counted() -> None:
     reading = read(
         [
             *HELLO,

@@ -162,7 +162,7 @@ def test_the_loop_leads_what_goes_by_the_rules() -> None:
         ([Chunk(0, 0, data=b"\xff" * 20)], 1),
     ],
 )
-def test_what_is_odd_goes_to_an_object_and_comes_back(said: list[Chunk], odd: int) -> None:
+def test_irregular_connections_are_promoted_and_demoted(said: list[Chunk], odd: int) -> None:
     more = [Chunk(0, 0, data=beat(n)) for n in range(9, 13)]
     chunks = [Chunk(0, 0, data=beat(0)), *said]
     assert led_by_objects(chunks) >= odd
@@ -229,7 +229,7 @@ def test_ids_of_requests_due_no_response_are_remembered_to_a_limit() -> None:
     assert unasked == [0, 0, 1, 1, 1]
 
 
-def test_what_is_held_does_not_grow_with_the_capture() -> None:
+def test_memory_does_not_grow_with_the_capture() -> None:
     """Requests wait, and frames come in pieces, window after window."""
     fold = Correlator(connections([True]))
     big = request(HEARTBEAT, 4, 5, member_id="m" * 30_000)

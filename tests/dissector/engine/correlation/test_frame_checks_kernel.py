@@ -112,7 +112,7 @@ HEADERS = st.tuples(
 
 @given(HEADERS, st.booleans())
 @settings(max_examples=examples(500))
-def test_what_is_plain_is_believed_by_objects_too(
+def test_frames_valid_for_the_kernel_are_valid_for_objects(
     header: tuple[int, int, int, int, bytes], again: bool
 ) -> None:
     size, key, version, client_id, text = header
@@ -138,7 +138,7 @@ def test_what_is_plain_is_believed_by_objects_too(
         )
 
 
-def test_where_kafka_begins() -> None:
+def test_the_first_frame_of_a_stream() -> None:
     frame = request(METADATA, 9, 1, "client")
     assert opens(frame) == opens(frame * 2) == opens(frame + frame[:20]) == FAST_PATH
     for odd in (

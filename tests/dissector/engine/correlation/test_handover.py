@@ -60,7 +60,9 @@ def side(stream: Framer) -> tuple[Any, ...]:
 
 @given(captures())
 @settings(deadline=None, max_examples=examples(150))
-def test_what_comes_back_is_what_would_have_been(drawn: tuple[list[Chunk], list[bool]]) -> None:
+def test_a_demoted_connection_equals_one_never_promoted(
+    drawn: tuple[list[Chunk], list[bool]],
+) -> None:
     chunks, whole = drawn
     folds = [Correlator(connections(whole), use_fast_path=by_rules) for by_rules in (True, False)]
     fold, truth = folds

@@ -117,7 +117,7 @@ def test_topics_of_request_and_response_are_listed_once() -> None:
     assert it.errors == ["UNKNOWN_TOPIC_OR_PARTITION", "LEADER_NOT_AVAILABLE"]
 
 
-def test_what_is_kept_has_its_own_bytes() -> None:
+def test_retained_exchanges_have_their_own_bytes() -> None:
     other = ExchangeRow(1, UNANSWERED, 1, frame(1, b"\0" * 50, 1), None)
     table = to_exchange_table([other, ExchangeRow(2, ANSWERED, 1, REQUEST, RESPONSE), other])
     it = Exchange(table, 1, capture="a.pcap", client="c:1", broker="b:2", names=TopicNames())

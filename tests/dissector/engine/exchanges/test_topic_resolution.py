@@ -159,7 +159,7 @@ def test_numbers_that_wait_are_the_same_afterwards(numbers: list[int]) -> None:
     assert kept.values.tolist() == numbers
 
 
-def test_what_waits_counts_by_rows() -> None:
+def test_waiting_windows_are_limited_by_rows() -> None:
     rows = np.zeros(3, np.int64)
     resolved: list[int] = []
 

@@ -189,7 +189,7 @@ def test_a_message() -> None:
     }
 
 
-def test_what_is_shown_as_text() -> None:
+def test_values_as_text() -> None:
     protocols = [{"name": "range", "metadata": b"\x00\xfe"}]
     join = row(UNANSWERED, request(11, 2, 1, protocols=protocols))
     quota = {"entity": [], "ops": [{"key": "k", "value": 0.25, "remove": True}]}

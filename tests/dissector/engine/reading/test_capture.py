@@ -232,7 +232,7 @@ def test_a_damaged_file_gives_its_problem_and_the_exchanges_before_it(tmp_path: 
     assert len(list(open_capture(file))) == 17
 
 
-def test_what_is_no_capture_is_said_before_anything_is_read(tmp_path: Path) -> None:
+def test_a_file_that_is_no_capture_is_an_error_before_reading(tmp_path: Path) -> None:
     good = write(tmp_path / "a.pcap", crossing())
     (tmp_path / "b.pcap").write_text("no capture")
     with pytest.raises(CaptureError, match=r"b\.pcap: not a capture: text"):

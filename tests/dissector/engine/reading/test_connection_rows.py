@@ -44,7 +44,7 @@ def test_one_connection_of_each_kind() -> None:
     assert tls["skipped_a"] == 0
 
 
-def test_what_was_skipped_missing_and_cut_is_counted() -> None:
+def test_skipped_missing_and_truncated_bytes_are_counted() -> None:
     wire = Wire()
     connection = wire.connect()
     connection.client(beat(1)[30:], beat(2)).broker(response_frame(2))

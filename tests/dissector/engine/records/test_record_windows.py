@@ -209,7 +209,7 @@ def test_parts_are_the_rows_of_exchanges(rows: list[ExchangeRow], asks: bool, mo
     assert exchanges == sorted(set(exchanges))
 
 
-def test_what_is_right_is_not_asked() -> None:
+def test_valid_batches_stay_on_the_fast_path() -> None:
     batch = new_batch(
         [Record(key=b"k", value=b"v", headers=(("h", b"x"), ("n", None)))] * 3,
         codec="lz4",
@@ -238,7 +238,7 @@ def test_what_is_right_is_not_asked() -> None:
     assert [row["sequence"] for row in rows[:3]] == [(1 << 31) - 2, (1 << 31) - 1, 0]
 
 
-def test_what_is_not_is_asked_in_its_place() -> None:
+def test_invalid_batches_take_the_slow_path_in_order() -> None:
     wrong = bytearray(PLAIN)
     wrong[-2] ^= 1
     inner = new_message_set([Record(value=b"v")], magic=0)
@@ -318,7 +318,7 @@ def test_real_traffic(path: Path) -> None:
         assert rows == one_by_one(window.exchanges, TopicNames())
 
 
-def test_what_was_produced_has_the_offsets_of_the_response() -> None:
+def test_produced_records_have_the_offsets_of_the_response() -> None:
     """Two batches in one field: what the second holds follows the first."""
     pair, three = (new_batch([Record(value=b"v")] * n).to_bytes() for n in (2, 3))
     data = [("a", [pair + three, PLAIN]), ("b", [PLAIN, PLAIN])]

@@ -184,7 +184,7 @@ def test_keys_are_the_numbers_that_the_facts_have(shared: Path) -> None:
             assert schema.key == key.key == key.versions.high
 
 
-def test_what_scram_keeps_is_secret() -> None:
+def test_fields_of_scram_credentials_are_secret() -> None:
     secret = {f.name for f in cluster_metadata.UserScramCredentialRecord.fields if f.secret}
     assert secret == {"salt", "stored_key", "server_key"}
 

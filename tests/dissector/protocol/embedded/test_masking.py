@@ -119,7 +119,7 @@ def test_secrets_are_in_no_body_and_no_dump(
     assert SECRET not in blanked(message)
 
 
-def test_what_is_no_secret_stays() -> None:
+def test_values_that_are_no_secret_stay() -> None:
     message = request(33, 1, alter_configs(config("ssl.key.password"), config("retention.ms", "1")))
     (resource,) = masked(message).resources
     assert resource.configs == [config("ssl.key.password", MASK), config("retention.ms", "1")]
@@ -223,7 +223,7 @@ def test_an_envelopes_response_with_a_secret() -> None:
     assert SECRET not in blanked(answered, outer)
 
 
-def test_what_is_embedded_is_masked_too() -> None:
+def test_embedded_values_are_masked_too() -> None:
     (data, _) = read_embedded(envelope(request_frame(51, 0, scram())))
     hidden = mask_embedded(data)
     assert data.value is not None

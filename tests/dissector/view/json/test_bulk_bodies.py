@@ -138,7 +138,7 @@ def test_records_are_written_by_the_loop(codec: str) -> None:
 
 
 @pytest.mark.parametrize("wrong", ["crc", "own", "far", "twice"])
-def test_what_is_left_to_python(wrong: str) -> None:
+def test_values_left_to_python(wrong: str) -> None:
     content, topic = bytearray(batch()), "orders"
     match wrong:
         case "crc":

@@ -119,7 +119,7 @@ def test_attributes_that_mean_nothing() -> None:
 
 @pytest.mark.parametrize("magic", [0, 1])
 @pytest.mark.parametrize("wrong", ["crc", "inner", "size", "short", "nested", "mixed", "codec"])
-def test_what_is_left_to_python(wrong: str, magic: int) -> None:
+def test_values_left_to_python(wrong: str, magic: int) -> None:
     right = message_set(magic=magic)
     content = bytearray(right)
     match wrong:

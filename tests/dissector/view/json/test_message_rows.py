@@ -54,7 +54,7 @@ def test_real_traffic(path: Path, pairs_of_texts: Texts) -> None:
 
 @pytest.mark.parametrize("window_bytes", [300, 2000])
 @pytest.mark.parametrize("words", [(), ("-Y", "api == Produce or errors"), ("--show-secrets",)])
-def test_all_that_is_odd(
+def test_irregular_messages(
     window_bytes: int,
     words: tuple[str, ...],
     shop: Path,

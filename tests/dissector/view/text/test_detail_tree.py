@@ -151,7 +151,7 @@ def test_a_response_with_bytes_left_over() -> None:
     ]
 
 
-def test_where_reading_stopped() -> None:
+def test_the_tree_shows_where_decoding_stopped() -> None:
     whole = produce(b"\0" * 30)
     message = decode_request(whole.frame[:45], len(whole.frame))
     lines = detail_tree(message)
@@ -282,7 +282,7 @@ def test_control_records_and_records_of_kafka_itself() -> None:
     assert lines[-2:] == ["  EndTxnMarker v0", "    coordinator_epoch: 5"]
 
 
-def test_what_members_of_a_group_say() -> None:
+def test_group_metadata_of_members() -> None:
     subscription = {"topics": ["orders"], "user_data": None}
     metadata = b"\0\0" + ConsumerProtocolSubscription.codec(0).build(subscription)
     message = decoded_request(
@@ -364,7 +364,7 @@ def test_secrets_are_masked_unless_asked_for(name: str) -> None:
     assert "***" in masked
 
 
-def test_what_is_no_secret_is_shown_beside_it() -> None:
+def test_values_beside_a_secret_are_shown() -> None:
     assert '      SASL token: PLAIN user "bob" password ***' in detail_tree(SECRETS["token"]())
     assert detail_tree(raw_token())[0] == 'SASL token, request: PLAIN user "bob" password ***'
     lines = detail_tree(SECRETS["envelope"]())

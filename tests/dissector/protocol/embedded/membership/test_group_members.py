@@ -242,7 +242,7 @@ HAD = [{"topic": "t", "partitions": [7]}]
         (None, GENERATION, None),
     ],
 )
-def test_what_an_assignor_keeps(
+def test_user_data_of_assignors(
     assignor: str | None, data: bytes, value: dict[str, object] | None
 ) -> None:
     codec = ConsumerProtocolSubscription.codec(0)
