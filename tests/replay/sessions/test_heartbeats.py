@@ -20,6 +20,7 @@ from replay.model.step import Step
 from replay.plan.group_order import has_partitions
 from replay.sessions.heartbeats import Heartbeats
 from tests.replay.support.builders import response, step, topology, whole
+from tests.replay.support.timers import Timers
 
 MS = 1_000_000
 SOON_MS = 3
@@ -36,7 +37,7 @@ class RecordingCluster:
     requests: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
     signed: list[str | None] = field(default_factory=list)
     forgotten: int = 0
-    timers: list[asyncio.TimerHandle] = field(default_factory=list)
+    timers: Timers = field(default_factory=Timers)
     _more: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def coordinator(self, kind: Any, key: str) -> int:
@@ -63,22 +64,6 @@ class RecordingCluster:
             while len(self.requests) < count:
                 self._more.clear()
                 await self._more.wait()
-
-    def record_timers(self) -> None:
-        """Record the timers that are set from now on."""
-        loop = asyncio.get_running_loop()
-        call_later = loop.call_later
-
-        def recorded(delay_s: float, call: Callable[..., Any], *args: Any) -> asyncio.TimerHandle:
-            self.timers.append(call_later(delay_s, call, *args))
-            return self.timers[-1]
-
-        loop.call_later = recorded  # type: ignore[method-assign, assignment]
-
-    def due_s(self) -> list[float]:
-        """Return the times until the timers that are set."""
-        now_s = asyncio.get_running_loop().time()
-        return [each.when() - now_s for each in self.timers if not each.cancelled()]
 
 
 async def sent() -> None:
@@ -134,7 +119,6 @@ async def goes_on(group: str, member: str) -> bool:
 def run(play: Play, *answers: Any, rebalances: Rebalances = goes_on) -> RecordingCluster:
     async def main() -> RecordingCluster:
         target = RecordingCluster(list(answers))
-        target.record_timers()
         known = id_map()
         beats = Heartbeats(cast(Cluster, target), known, rebalances)
         try:
@@ -203,17 +187,17 @@ def test_a_coordinator_that_moved_is_found_again() -> None:
 def test_no_heartbeats_while_a_request_is_in_flight_or_after_a_leave() -> None:
     async def play(beats: Heartbeats, target: RecordingCluster, known: IdMap) -> None:
         joined(beats, session_ms=60_000)
-        assert len(target.due_s()) == 1
+        assert len(target.timers.due_s()) == 1
         beats.record_request(
             "SyncGroup", whole("SyncGroup", 1, {"group_id": "x-g", "member_id": "m"})
         )
-        assert not target.due_s()
+        assert not target.timers.due_s()
         responded(beats, "Heartbeat")
-        assert len(target.due_s()) == 1
+        assert len(target.timers.due_s()) == 1
         beats.record_request(
             "LeaveGroup", whole("LeaveGroup", 1, {"group_id": "x-g", "member_id": "m"})
         )
-        assert not target.due_s()
+        assert not target.timers.due_s()
         assert not await is_member(beats, target)
 
     assert not run(play).requests
@@ -228,7 +212,7 @@ def test_heartbeats_of_a_group_are_sent_at_once_on_demand() -> None:
         beats.send_now({"x-g"})
         await target.until(1)
         await sent()
-        assert len(target.due_s()) == 1
+        assert len(target.timers.due_s()) == 1
         beats.record_request(
             "SyncGroup", whole("SyncGroup", 1, {"group_id": "x-g", "member_id": "m"})
         )
@@ -244,17 +228,17 @@ def test_heartbeats_are_frequent_while_another_member_joins() -> None:
         joined(beats, session_ms=600_000)
         elsewhere = whole("JoinGroup", 5, {"group_id": "x-h"})
         beats.record_request("JoinGroup", elsewhere)
-        assert target.due_s()[-1] > 100
+        assert target.timers.due_s()[-1] > 100
         asks = whole("JoinGroup", 5, {"group_id": "x-g"})
         beats.record_request("JoinGroup", asks)
-        assert target.due_s()[-1] < 1
+        assert target.timers.due_s()[-1] < 1
         await target.until(2)
         response = whole(
             "JoinGroup", 5, {"error_code": error_code("MEMBER_ID_REQUIRED")}, "response"
         )
         beats.record_response(at("JoinGroup"), None, asks, response)
         responded(beats, "Heartbeat")
-        assert target.due_s()[-1] > 100
+        assert target.timers.due_s()[-1] > 100
 
     assert {name for name, _ in run(play).requests} == {"Heartbeat"}
 
