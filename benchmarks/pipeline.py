@@ -58,8 +58,8 @@ def _of_elephants(folder: Path) -> Iterator[Row]:
         with open_session("local[2]", SETTINGS) as spark:
             make_tables(spark, Request(files, str(folder / "out"), EXCHANGES, overwrite=True))
             # Spark reuses the workers of the job for this; queries have others.
-            asked = spark.sparkContext.parallelize(range(16), 16)
-            peaks.append(max(asked.mapPartitions(_peak).collect()))
+            tasks = spark.sparkContext.parallelize(range(16), 16)
+            peaks.append(max(tasks.mapPartitions(_peak).collect()))
         sizes.append(sum(Path(file).stat().st_size for file in files))
     figures = ", ".join(
         f"{size / 1e6:,.0f} MB: {peak / 1e6:.0f} MB"

@@ -85,18 +85,18 @@ def written(partition: int, offset: int, records: bytes, version: int = VERSION)
     found = api(KEYS["Produce"])
     assert found is not None
     partitions = [{"index": partition, "records": records}]
-    asked = {
+    produce = {
         "acks": 1,
         "timeout_ms": 1000,
         "topic_data": [{"name": TOPIC, "partition_data": partitions}],
     }
     answer = {"index": partition, "base_offset": offset, "log_append_time_ms": -1}
     answers = [answer | ({"log_start_offset": 0} if version == MOCK_VERSION else {})]
-    said = {"responses": [{"name": TOPIC, "partition_responses": answers}]}
+    produced = {"responses": [{"name": TOPIC, "partition_responses": answers}]}
     number = offset.to_bytes(4, "big")
     begin = found.key.to_bytes(2, "big") + version.to_bytes(2, "big") + number
-    request = filled(found.request.fields, version, asked)
-    response = filled(found.response.fields, version, said)
+    request = filled(found.request.fields, version, produce)
+    response = filled(found.response.fields, version, produced)
     head = number + b"\0" * response_header_version(found.key, version)
     return (
         begin + b"\0\x05bench\0" + found.request.codec(version).build(request),
@@ -104,10 +104,10 @@ def written(partition: int, offset: int, records: bytes, version: int = VERSION)
     )
 
 
-class Talker(Client):
+class SequentialClient(Client):
     """A client with one request in flight at a time."""
 
-    def talk(self, exchanges: Iterable[Exchange]) -> Iterator[Packet]:
+    def packets(self, exchanges: Iterable[Exchange]) -> Iterator[Packet]:
         """Yield the packets of requests and responses."""
         yield from self._handshake()
         for request, response in exchanges:
@@ -127,7 +127,7 @@ def fetched(partition: int, offset: int, batch: bytes) -> Exchange:
         "log_start_offset": -1,
         "partition_max_bytes": len(batch),
     }
-    asked = {
+    fetch = {
         "replica_id": -1,
         "max_wait_ms": 1000,
         "min_bytes": 1,
@@ -148,7 +148,7 @@ def fetched(partition: int, offset: int, batch: bytes) -> Exchange:
     said = {"responses": [{"topic": TOPIC, "partitions": [given]}]}
     number = offset.to_bytes(4, "big")
     begin = found.key.to_bytes(2, "big") + FETCH_VERSION.to_bytes(2, "big") + number
-    request = filled(found.request.fields, FETCH_VERSION, asked)
+    request = filled(found.request.fields, FETCH_VERSION, fetch)
     response = filled(found.response.fields, FETCH_VERSION, said)
     return (
         begin + b"\0\x05bench" + found.request.codec(FETCH_VERSION).build(request),
@@ -242,14 +242,14 @@ def _consumed(folder: Path) -> Row:
     batch = new_batch(records).to_bytes()
     places = [(at % WRITTEN, at // WRITTEN * WRITE_RECORDS) for at in range(WRITES)]
     wrote = [written(*each, batch, MOCK_VERSION) for each in places]
-    talks = [wrote, [fetched(*each, batch) for each in places]]
+    connections = [wrote, [fetched(*each, batch) for each in places]]
     file = folder / "consume.pcap"
-    save(file, _one_after_another(talks))
+    save(file, _one_after_another(connections))
     peers, owns = [], []
     with Plan.of(file) as plan:
         for _ in range(RUNS):
             with EmbeddedBroker(1, {TOPIC: WRITTEN}) as embedded:
-                peers.append(asyncio.run(_bare_in_turn(_port(embedded), talks)))
+                peers.append(asyncio.run(_bare_in_turn(_port(embedded), connections)))
             with EmbeddedBroker(1, {TOPIC: WRITTEN}) as embedded:
                 owns.append(_replayed(plan, _port(embedded)).elapsed_ns / 1e9)
     seconds, own, count = min(peers), min(owns), WRITES * WRITE_RECORDS
@@ -261,19 +261,19 @@ def _consumed(folder: Path) -> Row:
     )
 
 
-def _one_after_another(talks: Sequence[Sequence[Exchange]]) -> Iterator[Packet]:
+def _one_after_another(connections: Sequence[Sequence[Exchange]]) -> Iterator[Packet]:
     """Yield the packets of connections, each of which begins after the end of the previous one."""
     now_ns, order = 0, random.Random(7)
-    for number, exchanges in enumerate(talks):
-        client = Talker(number, Traffic(), order, now_ns, [0, 0])
-        yield from client.talk(exchanges)
+    for number, exchanges in enumerate(connections):
+        client = SequentialClient(number, Traffic(), order, now_ns, [0, 0])
+        yield from client.packets(exchanges)
         now_ns = client.now_ns + PAUSE_NS
 
 
-async def _bare_in_turn(port: int, talks: Sequence[Sequence[Exchange]]) -> float:
+async def _bare_in_turn(port: int, connections: Sequence[Sequence[Exchange]]) -> float:
     """Write the frames of connections, one after another; return how long that takes."""
     begun = time.perf_counter()
-    for exchanges in talks:
+    for exchanges in connections:
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         for request, _ in exchanges:
             writer.write(len(request).to_bytes(4, "big") + request)

@@ -70,12 +70,14 @@ def vendor(folder: Path) -> str:
 def talk_of_pings(path: Path, definitions: str, count: int) -> str:
     """Write a capture of a connection that pings in turn with both versions, after Metadata."""
     wire = packets.Wire()
-    talk = wire.talk().syn()
-    talk.client(frames.request(3, 9, 1, "vendor")).broker(frames.response(3, 9, 1))
+    connection = wire.connect().syn()
+    connection.client(frames.request(3, 9, 1, "vendor")).broker(frames.response(3, 9, 1))
     with using(Schemas.of(definitions)):
         for number in range(2, count + 2):
             points = [{"x": number, "topic": f"t{number % 3}"}]
             body = {"points": points, "access_token": "hush-hush"}
-            talk.client(frames.request(600, number % 2, number, "vendor", **body))
-            talk.broker(frames.response(600, number % 2, number, error_code=number % 4, node=7))
+            connection.client(frames.request(600, number % 2, number, "vendor", **body))
+            connection.broker(
+                frames.response(600, number % 2, number, error_code=number % 4, node=7)
+            )
     return packets.write(path, wire.packets)

@@ -1,7 +1,7 @@
 """
 Captures for tests: TCP conversations as packets that a test may reorder, repeat, lose or cut.
 
-A `Wire` is where packets are captured; a `Talk` is one connection on it. What is on the wire is a
+A `Wire` is where packets are captured; a `WireConnection` sends on it. What is on the wire is a
 list of packets, and a capture file is written from any such list.
 """
 
@@ -45,7 +45,7 @@ class Packet:
     Attributes:
         time_ns: When it was captured.
         data: Its bytes, from the Ethernet header on.
-        talk: Number of its connection on the wire.
+        connection: Number of its connection on the wire.
         side: Who sent it: 0 the client, 1 the broker.
         start: Offset of its payload in what that side sends.
         payload: Its payload.
@@ -54,7 +54,7 @@ class Packet:
 
     time_ns: int
     data: bytes
-    talk: int = 0
+    connection: int = 0
     side: int = 0
     start: int = 0
     payload: bytes = b""
@@ -82,9 +82,9 @@ class Wire:
 
     packets: list[Packet] = field(default_factory=list)
     now_ns: int = START_NS
-    talks: int = 0
+    connections: int = 0
 
-    def talk(
+    def connect(
         self,
         port: int = 50000,
         *,
@@ -92,13 +92,13 @@ class Wire:
         broker_port: int = 9092,
         vlan: int | None = None,
         isn: tuple[int, int] = (1000, 2**32 - 500),
-    ) -> Talk:
+    ) -> WireConnection:
         """Begin a connection; nothing is sent yet."""
-        self.talks += 1
-        return Talk(self, self.talks - 1, hosts, (port, broker_port), vlan, isn)
+        self.connections += 1
+        return WireConnection(self, self.connections - 1, hosts, (port, broker_port), vlan, isn)
 
 
-class Talk:
+class WireConnection:
     """
     One connection. Sequence and acknowledgement numbers follow from what was sent.
 
@@ -124,46 +124,48 @@ class Talk:
         self.sent = [bytearray(), bytearray()]
         self._closed = [0, 0]
 
-    def syn(self) -> Talk:
+    def syn(self) -> WireConnection:
         """Shake hands."""
-        self._send(0, SYN, before=True)
-        self._send(1, SYN | ACK, before=True)
+        self.send_segment(0, SYN, before=True)
+        self.send_segment(1, SYN | ACK, before=True)
         return self.ack(0)
 
-    def client(self, *data: bytes) -> Talk:
+    def client(self, *data: bytes) -> WireConnection:
         """Send from the client, a packet for each piece, and let the broker acknowledge."""
-        return self.say(0, *data)
+        return self.send(0, *data)
 
-    def broker(self, *data: bytes) -> Talk:
+    def broker(self, *data: bytes) -> WireConnection:
         """Send from the broker, a packet for each piece, and let the client acknowledge."""
-        return self.say(1, *data)
+        return self.send(1, *data)
 
-    def say(self, side: int, *data: bytes) -> Talk:
+    def send(self, side: int, *data: bytes) -> WireConnection:
         for piece in data:
-            self._send(side, ACK | PSH, piece)
+            self.send_segment(side, ACK | PSH, piece)
         return self.ack(1 - side)
 
-    def again(self, side: int, start: int, end: int) -> Talk:
-        """Send some of what was sent before once more."""
+    def retransmit(self, side: int, start: int, end: int) -> WireConnection:
+        """Send bytes again that were sent before."""
         self._put(side, ACK | PSH, start, bytes(self.sent[side][start:end]))
         return self
 
-    def ack(self, side: int) -> Talk:
+    def ack(self, side: int) -> WireConnection:
         """Acknowledge what the other side has sent."""
-        return self._send(side, ACK)
+        return self.send_segment(side, ACK)
 
-    def fin(self, *sides: int) -> Talk:
+    def fin(self, *sides: int) -> WireConnection:
         """Close, from both sides by default."""
         for side in sides or (0, 1):
-            self._send(side, FIN | ACK)
+            self.send_segment(side, FIN | ACK)
             self._closed[side] = 1
         return self.ack(0 if 1 in sides or not sides else 1)
 
-    def rst(self, side: int = 0) -> Talk:
+    def rst(self, side: int = 0) -> WireConnection:
         """Reset."""
-        return self._send(side, RST | ACK)
+        return self.send_segment(side, RST | ACK)
 
-    def _send(self, side: int, flags: int, data: bytes = b"", before: bool = False) -> Talk:
+    def send_segment(
+        self, side: int, flags: int, data: bytes = b"", before: bool = False
+    ) -> WireConnection:
         start = len(self.sent[side]) + self._closed[side]
         self.sent[side] += data
         self._put(side, flags, -1 if before else start, data)

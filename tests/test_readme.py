@@ -1,4 +1,4 @@
-"""README's examples print what it says, and its filters are some."""
+"""Examples, filters and figures of README."""
 
 from __future__ import annotations
 
@@ -8,8 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from conform.docs_page import rules_page
 from dissector.cli import main
 from dissector.filter import parse
+from dissector.protocol.apis import all_apis
+from tools.record import manifest
+from tools.record.coverage import captures_in
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -48,7 +52,7 @@ def test_a_command_prints_what_readme_shows(
     assert skips or at == len(out), "more lines follow, without ..."
 
 
-def test_there_are_such_commands() -> None:
+def test_readme_has_commands_with_output() -> None:
     assert sum(1 for each in COMMANDS if printed(each)) >= 2
 
 
@@ -56,3 +60,48 @@ def test_there_are_such_commands() -> None:
 def test_its_filters_are_filters(command: str) -> None:
     words = shlex.split(command)
     parse(words[words.index("-Y") + 1], records=words[1] == "records")
+
+
+CAPTURES = ROOT / "captures"
+ENTRIES = manifest.read(CAPTURES).values()
+
+
+def figure(pattern: str) -> str:
+    """Return the group of a pattern in README, whose lines are joined."""
+    found = re.search(pattern, " ".join(README.split()))
+    assert found is not None, f"README lacks {pattern!r}"
+    return found[1]
+
+
+def test_its_count_of_apis_and_versions() -> None:
+    assert int(figure(r"\[all (\d+) APIs\]")) == len(all_apis())
+    versions = sum(len(list(each.request.versions)) for each in all_apis())
+    assert int(figure(r"at all (\d+) versions")) == versions
+
+
+def test_its_count_of_captures() -> None:
+    assert int(figure(r"\[(\d+) captures\]")) == len(ENTRIES) == len(captures_in(CAPTURES))
+
+
+def test_its_clients() -> None:
+    text = " ".join(each.client for each in ENTRIES)
+    text = re.sub(r"\(.*?\)|a client of our own, \S+|and tools of the broker's release", "", text)
+    clients = set(re.findall(r"Java clients|[a-z][a-z-]+", text))
+    named = figure(r"\d+ captures\]\S+ of (.*?) with Apache Kafka")
+    assert set(re.split(r", | and ", named)) == clients
+
+
+def test_its_releases_of_kafka() -> None:
+    found = {re.search(r"Apache Kafka (\d+\.\d+)", each.broker) for each in ENTRIES}
+    releases = sorted(each[1] for each in found if each is not None)
+    assert figure(r"with Apache Kafka (\S+ to \S+),") == f"{releases[0]} to {releases[-1]}"
+
+
+def test_its_count_of_rules() -> None:
+    assert int(figure(r"some (\d+) rules")) == round(
+        int(rules_page().split(" rules.")[0].split()[-1]), -1
+    )
+
+
+def test_readme_is_under_250_lines() -> None:
+    assert len(README.splitlines()) < 250

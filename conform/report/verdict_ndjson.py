@@ -22,7 +22,7 @@ def ndjson_lines(verdict: Verdict, subject: str) -> Iterator[str]:
             "subject": subject,
             **{f"{severity}s": verdict.count(severity) for severity in Severity},
             "errors_that_break_clients": verdict.count(Severity.ERROR, Rank.BREAKS),
-            "not_told_apart": verdict.uncounted,
+            "not_grouped": verdict.uncounted,
             "rules": len(verdict.rules),
             "rules_judged": verdict.rules_judged,
             "faults": len(verdict.faults),

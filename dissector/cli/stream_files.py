@@ -16,7 +16,7 @@ MAX_OPEN_FILES = 100
 SIZE_BYTES = 4
 BLANK = b"*"
 BLANK_CHUNK_BYTES = 1 << 16
-"""Most bytes that are written at a time."""
+"""Maximum number of bytes per write."""
 
 
 class StreamFiles:
@@ -64,7 +64,7 @@ class StreamFiles:
         self._sizes[key] = self._sizes.get(key, 0) + length
 
     def _drop(self, connection: int) -> None:
-        """Drop what came of a connection so far."""
+        """Delete the files of a connection."""
         for key in ((connection, 0), (connection, 1)):
             self._sizes.pop(key, None)
             self._gaps.pop(key, None)

@@ -34,7 +34,7 @@ class Filter:
         return tests_record_columns(self.node)
 
     def exchange_filter(self) -> Filter:
-        """Return a filter that passes every exchange of which any record may pass."""
+        """Return a filter that passes an exchange if any of its records may pass."""
         return _make_filter(self.text, exchange_node(self.node))
 
     @property

@@ -261,7 +261,7 @@ class CaptureReader(DataSourceReader):
 
 
 def has_unnamed_topics(table: str, batch: pa.RecordBatch) -> bool:
-    """Return whether rows have topics of which only the ids are known."""
+    """Return whether rows have topics known by id only."""
     if table == "records":
         unnamed = pc.and_(pc.is_null(batch.column("topic")), pc.is_valid(batch.column("topic_id")))
         return bool(pc.any(unnamed).as_py())

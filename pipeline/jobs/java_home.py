@@ -68,7 +68,7 @@ def find_java() -> Java:
     Return the first Java that exists and is new enough.
 
     Raises:
-        UsageError: There is none; says which places were tried and what was wrong.
+        UsageError: None was found; the message lists the places tried and their faults.
     """
     tried = []
     for place, home in _candidates():

@@ -110,12 +110,12 @@ def ranges_of(collection: Collection, range_bytes: int = RANGE_BYTES) -> list[Ra
 
 
 def unreadable(byte_range: Range, problem: Problem) -> Range:
-    """Return a range of which nothing is read."""
+    """Return a range that is not read."""
     return replace(byte_range, problem=problem, packets=0)
 
 
 def limited_to_scan(byte_range: Range, scan: RangeScan) -> Range:
-    """Return a range of which no more is read than when its packets were counted."""
+    """Return a range limited to the bytes read when its packets were counted."""
     if not scan.problem:
         return byte_range
     position = None if scan.end == UNKNOWN else scan.end

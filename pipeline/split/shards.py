@@ -103,7 +103,7 @@ class ShardPacker:
 
 def pack_shard(segments: Segments, networks: list[str]) -> pa.RecordBatch:
     """
-    Return segments, of which there must be some, as one shard.
+    Return segments, at least one, as one shard.
 
     `networks` are the names of their networks.
     """

@@ -24,7 +24,7 @@ def atomic_write(path: str, *, private: bool = False) -> Iterator[IO[bytes]]:
 
     Args:
         path: A path or URI.
-        private: On this machine, nobody else may read it.
+        private: Whether a local file is readable by its owner only.
 
     Raises:
         PipelineError: The file can't be written.

@@ -118,7 +118,7 @@ class RowFinisher:
         return batch if self.show_secrets else _masked(batch)
 
     def _with_topic(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Fill in the names of topics of which only the id is known."""
+        """Fill in the names of topics known by id only."""
         at = batch.schema.get_field_index("topic")
         ids: Any = pl.from_arrow(batch.column("topic_id"))
         topics: Any = pl.from_arrow(batch.column(at))

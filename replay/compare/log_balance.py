@@ -57,7 +57,7 @@ class Balance(NamedTuple):
     """The result of a balance."""
 
     findings: list[Finding]
-    left_open: list[UnbalancedLog]
+    unbalanced: list[UnbalancedLog]
 
 
 async def balance(ids: IdMap, cluster: Cluster) -> Balance:

@@ -104,7 +104,7 @@ class Ranges:
             yield Range(start, end)
 
     def without(self, other: Ranges) -> Ranges:
-        """Return what is in this set and not in another."""
+        """Return the offsets in this set but not in another."""
         return Ranges(part for each in self for part in other.missing(*each))
 
     def thin_out(self, max_ranges: int) -> None:

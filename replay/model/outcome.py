@@ -113,7 +113,7 @@ class Outcome:
 
     Attributes:
         step: The step.
-        copy: Number of the pass, if the capture is replayed more than once.
+        pass_number: Number of the pass, if the capture is replayed more than once.
         parts: The requests sent.
         version: The API version used with the target.
         response: The merged body of all parts' responses, in that version; None if there is none.
@@ -128,7 +128,7 @@ class Outcome:
     """
 
     step: Step
-    copy: int = 0
+    pass_number: int = 0
     parts: list[RequestPart] = field(default_factory=list)
     version: int = 0
     response: Container | None = None

@@ -84,7 +84,7 @@ class Criteria:
     The criteria for a failed replay.
 
     Attributes:
-        verdicts: Verdicts of which a single one fails the replay.
+        verdicts: Verdicts; a single one fails the replay.
         limits: Limits of latency.
         accepted: Differences that fail nothing.
         wants_balance: Whether a log that could not be balanced fails the replay.

@@ -270,7 +270,7 @@ class PlanBuilder:
         captured = map(int, order)
         found = overlaps(self._dependencies, spool, self._topic_name)
         plan.overlaps = {int(steps[number]): each for number, each in found.items()}
-        plan.lacking = find_missing_prerequisites(
+        plan.missing_prerequisites = find_missing_prerequisites(
             captured, self._prerequisites, self._exclusions, self._dependencies, self._topic_name
         )
         spool.sort(order)

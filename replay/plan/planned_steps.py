@@ -44,7 +44,7 @@ class PlannedSteps:
         created: Topics created automatically, because a request named them.
         groups: Group events seen in the capture.
         overlaps: Steps whose responses overlapped a change, with the resources that changed.
-        lacking: The missing prerequisites of steps.
+        missing_prerequisites: The missing prerequisites of steps.
         brokers: `address:port` of captured brokers -> node id, from Metadata responses.
         connected: The same from the node ids in clients' requests (ApiVersions v5).
         cluster_id: The captured cluster's id, if Metadata or clients name it.
@@ -70,7 +70,7 @@ class PlannedSteps:
         self.created: frozenset[str] = frozenset()
         self.groups = GroupHistory()
         self.overlaps: dict[int, dict[Resource, bool]] = {}
-        self.lacking = MissingPrerequisites()
+        self.missing_prerequisites = MissingPrerequisites()
         self.brokers: dict[str, int] = {}
         self.connected: dict[str, int] = {}
         self.cluster_id: str | None = None
@@ -102,7 +102,7 @@ class PlannedSteps:
             self._exclusions.get(number, ""),
             number in self.groups.before_rebalance,
             number in self.groups.before_assignment,
-            self.lacking.of(number),
+            self.missing_prerequisites.of(number),
             self.overlaps.get(number, _NO_OVERLAPS),
         )
 

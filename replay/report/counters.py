@@ -80,8 +80,8 @@ class ReasonCounter(Mapping[str, int]):
 
     def add(self, reason: str, api: str) -> None:
         """Count a reason."""
-        is_told = reason in self._found or len(self._found) < _MAX_REASONS
-        self._found.setdefault(reason if is_told else OTHER, Counter())[api] += 1
+        is_listed = reason in self._found or len(self._found) < _MAX_REASONS
+        self._found.setdefault(reason if is_listed else OTHER, Counter())[api] += 1
 
     def remove(self, reason: str, api: str) -> None:
         """Subtract a reason that was counted before."""

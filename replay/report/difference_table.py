@@ -16,31 +16,31 @@ from replay.options.difference_baseline import BY_FILE, BY_GAP, DifferenceBaseli
 from replay.report.counters import MAX_EXAMPLES, ExampleCounter
 from replay.report.row_spill import RowSpill
 
-_MAX_PLACES = 2000
-"""From this many places on, settings are grouped, as their names are chosen by the capture."""
+_MAX_KEYS = 2000
+"""From this many keys on, settings are grouped, as their names are chosen by the capture."""
 
 PassAndStep = tuple[int, int]
 """Pass and step."""
 
 
 @dataclass(frozen=True, slots=True)
-class PlacedDifference:
+class KeyedDifference:
     """
-    A difference with its place.
+    A difference with its key.
 
     Attributes:
         difference: The difference.
-        place: The key shared with equal differences.
-        accepted: What accepts it, such as `BY_FILE`; empty if not accepted.
+        key: The key shared with equal differences.
+        accepted_by: What accepts it, such as `BY_FILE`; empty if not accepted.
     """
 
     difference: Difference
-    place: DifferenceKey
-    accepted: str
+    key: DifferenceKey
+    accepted_by: str
 
 
 @dataclass(slots=True)
-class _PlaceCounter:
+class _KeyCounter:
     """The number of equal differences, and the first of them."""
 
     count: int = 0
@@ -68,7 +68,7 @@ class DifferenceTable:
         self._accepted = accepted
         self._shows_payloads = shows_payloads
         self._rows = RowSpill()
-        self._places: dict[tuple[DifferenceKey, str], _PlaceCounter] = {}
+        self._counters: dict[tuple[DifferenceKey, str], _KeyCounter] = {}
 
     def __len__(self) -> int:
         return len(self._rows)
@@ -76,28 +76,28 @@ class DifferenceTable:
     @property
     def accepted_count(self) -> int:
         """The number of accepted differences."""
-        return sum(seen.count for (_, accepted), seen in self._places.items() if accepted)
+        return sum(seen.count for (_, accepted), seen in self._counters.items() if accepted)
 
-    def find(
+    def find_keys(
         self, api: str, differences: Iterable[Difference], by_gap: bool = False
-    ) -> list[PlacedDifference]:
-        """Return differences with their places; `by_gap`: accepted, as caused by lost packets."""
+    ) -> list[KeyedDifference]:
+        """Return differences with their keys; `by_gap`: accepted, as caused by lost packets."""
         found = []
         for each in differences:
-            place = DifferenceKey.of(api, each, by_setting=len(self._places) < _MAX_PLACES)
-            accepted = BY_GAP if by_gap else self._accepted.accepted_by(api, place, each)
-            found.append(PlacedDifference(each, place, accepted))
+            key = DifferenceKey.of(api, each, by_setting=len(self._counters) < _MAX_KEYS)
+            accepted = BY_GAP if by_gap else self._accepted.accepted_by(api, key, each)
+            found.append(KeyedDifference(each, key, accepted))
         return found
 
-    def add(self, request: Row, placed: PlacedDifference) -> None:
+    def add(self, request: Row, keyed: KeyedDifference) -> None:
         """
         Add a difference.
 
         Args:
             request: Its request and the verdict on the response.
-            placed: The difference.
+            keyed: The difference.
         """
-        difference = placed.difference
+        difference = keyed.difference
         sides = (
             _shown_value(difference, difference.captured),
             _shown_value(difference, difference.replayed),
@@ -106,48 +106,48 @@ class DifferenceTable:
             sides = hidden(difference.path, *sides)
         row = {
             **request,
-            "accepted": placed.accepted,
+            "accepted": keyed.accepted_by,
             "path": difference.path,
             "captured": sides[0],
             "replayed": sides[1],
         }
-        seen = self._places.setdefault((placed.place, placed.accepted), _PlaceCounter())
-        seen.add((row["copy"], row["step"]), row)
+        seen = self._counters.setdefault((keyed.key, keyed.accepted_by), _KeyCounter())
+        seen.add((row["pass"], row["step"]), row)
         self._rows.add(row)
 
     def rows(self, limit: int | None = None) -> Iterator[Row]:
         """Yield the differences in the order in which they were added, at most `limit`."""
         return self._rows.rows(limit)
 
-    def place_rows(self) -> list[Row]:
-        """Return the differences by field, and by both error codes; see `Report.place_rows`."""
-        found = sorted(self._places.items(), key=lambda item: item[1].examples[0][0])
+    def field_rows(self) -> list[Row]:
+        """Return the differences by field, and by both error codes; see `Report.field_rows`."""
+        found = sorted(self._counters.items(), key=lambda item: item[1].examples[0][0])
         return [
             {
-                "place": place.pattern,
-                "errors": place.errors,
+                "field": key.pattern,
+                "errors": key.errors,
                 "count": seen.count,
                 "first_step": seen.examples[0][0][1],
                 "first_pass": seen.examples[0][0][0],
                 "accepted": accepted,
                 "examples": [row for _, row in seen.examples],
             }
-            for (place, accepted), seen in found
+            for (key, accepted), seen in found
         ]
 
     @property
-    def places(self) -> dict[str, ExampleCounter]:
+    def fields(self) -> dict[str, ExampleCounter]:
         """The count of differences and examples for each pattern, with settings grouped."""
         found: dict[str, ExampleCounter] = {}
-        for (place, _), seen in self._places.items():
-            known = found.setdefault(wildcard_pattern(place.pattern), ExampleCounter())
+        for (key, _), seen in self._counters.items():
+            known = found.setdefault(wildcard_pattern(key.pattern), ExampleCounter())
             known.count += seen.count
             known.examples += [row for _, row in seen.examples]
         return found
 
     def acceptable(self) -> list[DifferenceKey]:
-        """Return the places that differ, except because of an upgrade or lost packets."""
-        return [place for place, accepted in self._places if accepted in ("", BY_FILE)]
+        """Return the keys of the differences, except because of an upgrade or lost packets."""
+        return [key for key, accepted in self._counters if accepted in ("", BY_FILE)]
 
 
 def _shown_value(difference: Difference, value: Any) -> Any:

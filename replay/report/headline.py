@@ -25,12 +25,12 @@ def _verdict(report: Results) -> str:
         return f"ended early: {report.ended}"
     summary_row = report.summary()
     if report.failing:
-        differ = f"differ{'s' * (report.failing == 1)} from what was captured"
-        found = f"{report.failing:,} of {report.answers:,} answers {differ}"
+        differ = f"differ{'s' * (report.failing == 1)} from the capture"
+        found = f"{report.failing:,} of {report.replayed:,} responses {differ}"
         if report.passed:
             found += ", none in a way that --fail-on names"
     elif summary_row["accepted"]:
-        count = f"{summary_row['accepted']:,} answer{'s' * (summary_row['accepted'] != 1)}"
+        count = f"{summary_row['accepted']:,} response{'s' * (summary_row['accepted'] != 1)}"
         found = f"answers as captured, but for accepted differences in {count}"
     else:
         found = "answers as captured"
@@ -48,7 +48,7 @@ def _verdict(report: Results) -> str:
 def _unsent(report: Results) -> Iterator[str]:
     """Yield the number of requests that were not sent, with the most frequent reasons."""
     rows = report.left_out_rows()
-    count = report.captured - report.answers
+    count = report.captured - report.replayed
     if count <= 0:
         return
     reasons = [(row["count"], row["reason"]) for row in rows]

@@ -22,9 +22,9 @@ from replay.report.text_report import (
     UPGRADE,
     apis_text,
     difference_heading,
+    fields_accepted_by,
     latencies,
     not_balanced,
-    places,
     verdict_columns,
 )
 
@@ -79,20 +79,20 @@ def html_lines(report: Results, shown: int = SHOWN) -> Iterator[str]:
     yield from _facts("Replay", about_rows(report))
     yield from _facts("Summary", _summary(report))
     yield from _lags(report)
-    yield from _table("Answers", verdict_columns(report))
+    yield from _table("Responses", verdict_columns(report))
     yield from _table("Latency in ms, captured and replayed", latencies(report, _PERCENTILES))
     yield from _table("Latency above the limit", report.limit_rows())
     yield from _table("Left out", _reasons(report.left_out_rows()))
     yield from _table("Sent, response not awaited", _reasons(report.not_judged_rows()))
     yield from _table("No response", _reasons(report.failure_rows()))
-    yield from _table("Left behind on the target", report.remains_rows())
+    yield from _table("Left behind on the target", report.left_behind_rows())
     yield from _table(NOT_BALANCED, not_balanced(report))
     first = "Differences by field, the first at the top"
-    yield from _table(first, [_place(row) for row in places(report)])
+    yield from _table(first, [_field_row(row) for row in fields_accepted_by(report)])
     yield from _differences(report, shown)
     by_no_fault = ((UPGRADE, BY_UPGRADE), (INCOMPLETE, BY_GAP), (ACCEPTED, BY_FILE))
     for heading, by in by_no_fault:
-        yield from _table(heading, [_place(row) for row in places(report, by)])
+        yield from _table(heading, [_field_row(row) for row in fields_accepted_by(report, by)])
     yield from _table(STALE, report.stale_rows())
     yield from _table("Why responses are equivalent", _reasons(report.reason_rows()))
     yield from _plots(report)
@@ -125,12 +125,12 @@ def _reasons(rows: Sequence[Row]) -> list[Row]:
     return [{**row, "apis": apis_text(row["apis"])} for row in rows]
 
 
-def _place(row: Row) -> Row:
+def _field_row(row: Row) -> Row:
     first = row["examples"][0]
     return {
         "count": row["count"],
         "first step": row["first_step"],
-        "field": row["place"],
+        "field": row["field"],
         "captured, for instance": first["captured"],
         "replayed": first["replayed"],
     }
@@ -195,7 +195,7 @@ def _differences(report: Results, shown: int) -> Iterator[str]:
     count = f"the first {shown:,} of {total:,}" if total > shown else f"{total:,}"
     yield f"<h2>Differences, {count}</h2>"
     for row in islice((row for row in report.differences() if not row["accepted"]), shown):
-        path = _text(row["path"]) or "answer"
+        path = _text(row["path"]) or "response"
         yield f"<details><summary><code>{path}</code> {_text(difference_heading(row))}</summary>"
         yield f'<div class="sides">{_side(row, "captured")}{_side(row, "replayed")}</div></details>'
 

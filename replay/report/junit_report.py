@@ -70,8 +70,8 @@ def junit_lines(report: Results) -> Iterator[str]:
         yield f"<error message={_attribute(report.ended)}/>"
         yield "</testcase>"
     yield f"<system-out>{_text(verdict_line(report))}</system-out>"
-    if report.remains:
-        left = "\n".join(report.remains)
+    if report.left_behind:
+        left = "\n".join(report.left_behind)
         yield f"<system-err>{_text(left)}</system-err>"
     yield "</testsuite>"
     yield "</testsuites>"
@@ -85,7 +85,7 @@ def _case(report: Results, row: Row, differences: list[Row]) -> Iterator[str]:
         )
         yield f"<failure message={_attribute(shown)}>"
         for each in differences:
-            yield _text(f"{difference_heading(each)}\n  {each['path'] or 'answer'}")
+            yield _text(f"{difference_heading(each)}\n  {each['path'] or 'response'}")
             yield _text(f"    captured  {value_text(each['captured'])}")
             yield _text(f"    replayed  {value_text(each['replayed'])}")
         yield "</failure>"

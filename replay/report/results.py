@@ -21,7 +21,7 @@ from replay.options.target_settings import TargetSettings
 from replay.plan.plan import Plan
 from replay.report.counters import ApiCounters, Durations, ExampleCounter, ReasonCounter
 from replay.report.difference_table import DifferenceTable
-from replay.report.equivalent_answers import EquivalentResponses
+from replay.report.equivalent_responses import EquivalentResponses
 from replay.report.provenance import Provenance
 
 _VERDICTS = tuple(Verdict)
@@ -54,10 +54,10 @@ class Results:
         changes: Role and rule -> the substitutions.
         versions: API, captured version, version sent -> number of requests.
         split: Number of requests sent to more than one broker.
-        remains: What could not be cleaned up on the target, and why.
-        left_open: The logs that could not be balanced, and why; in all passes.
+        left_behind: What could not be cleaned up on the target, and why.
+        unbalanced_logs: The logs that could not be balanced, and why; in all passes.
         sent: Number of requests sent; each part of a split request counts.
-        lacking: Number of failing responses that may follow from omitted requests.
+        missing_prerequisites: Number of failing responses that may follow from omitted requests.
     """
 
     def __init__(self, plan: Plan, settings: TargetSettings) -> None:
@@ -77,11 +77,11 @@ class Results:
         self.reasons = self._equivalents.reasons
         self.changes: dict[tuple[str, str], ExampleCounter] = {}
         self.versions: Counter[tuple[str, int, int]] = Counter()
-        self.remains: list[str] = []
-        self.left_open: list[UnbalancedLog] = []
+        self.left_behind: list[str] = []
+        self.unbalanced_logs: list[UnbalancedLog] = []
         self.split = 0
         self.sent = 0
-        self.lacking = 0
+        self.missing_prerequisites = 0
         self._passes = settings.play_options.loop
         self._verdicts: Counter[Verdict] = Counter()
         self._verdict_of = bytearray(len(plan))
@@ -95,9 +95,9 @@ class Results:
         known = self.apis.setdefault(api, ApiCounters())
         if verdict is Verdict.MISSING:
             self.failures.add(outcome.failure, api)
-            differences = [Difference("", "an answer", f"none: {outcome.failure}")]
-        found = self._difference_table.find(api, differences, verdict is Verdict.INCOMPLETE)
-        if verdict in FAILING_VERDICTS and found and all(each.accepted for each in found):
+            differences = [Difference("", "a response", f"none: {outcome.failure}")]
+        found = self._difference_table.find_keys(api, differences, verdict is Verdict.INCOMPLETE)
+        if verdict in FAILING_VERDICTS and found and all(each.accepted_by for each in found):
             verdict = Verdict.ACCEPTED
         self._verdicts[verdict] += 1
         known.verdicts[verdict] += 1
@@ -106,49 +106,50 @@ class Results:
             self.left_out[BY_PLAN if step.left_out else BY_REPLAY].add(outcome.failure, api)
             return
         self._add_sent(outcome, known)
-        self.lacking += verdict in FAILING_VERDICTS and bool(step.missing_prerequisites)
+        self._count_missing_prerequisites(step, verdict)
         if verdict is Verdict.NOT_JUDGED:
             self.not_judged.add(outcome.failure, api)
         request = _request_row(outcome)
         if verdict is Verdict.EQUIVALENT:
             self._equivalents.add(request, outcome.reasons)
-        about = {**request, "verdict": verdict.value, "lacks": sorted(step.missing_prerequisites)}
         for each in found:
-            self._difference_table.add(about, each)
+            self._difference_table.add(_judged_row(request, step, verdict), each)
 
-    def add_alike(self, alike: BatchedOutcome) -> None:
+    def add_batch(self, batch: BatchedOutcome) -> None:
         """Add steps whose responses equal the captured ones; one like them was added before."""
-        count = len(alike.step_numbers)
+        count = len(batch.step_numbers)
         self._verdicts[Verdict.SAME] += count
-        np.frombuffer(self._verdict_of, np.uint8)[alike.step_numbers] = _VERDICTS.index(
-            Verdict.SAME
-        )
+        same = _VERDICTS.index(Verdict.SAME)
+        np.frombuffer(self._verdict_of, np.uint8)[batch.step_numbers] = same
         self.sent += count
-        known = self.apis[alike.api]
+        known = self.apis[batch.api]
         known.verdicts[Verdict.SAME] += count
-        self.lags.add_all(alike.lags_ns)
-        known.replayed.add_all(alike.latencies_ns)
-        known.captured.add_all(self.plan.latencies_ns(alike.step_numbers))
-        for change, times in alike.changes.items():
+        self.lags.add_all(batch.lags_ns)
+        known.replayed.add_all(batch.latencies_ns)
+        known.captured.add_all(self.plan.latencies_ns(batch.step_numbers))
+        for change, times in batch.changes.items():
             self.changes[change].count += times
 
-    def revise(self, step: Step, copy: int, difference: Difference) -> None:
+    def revise(self, step: Step, pass_number: int, difference: Difference) -> None:
         """Add a difference to a step that was added before, in the same pass."""
         api = step.captured.api
-        (found,) = self._difference_table.find(api, [difference])
-        request = _request_row(Outcome(step, copy, version=step.captured.api_version))
+        (found,) = self._difference_table.find_keys(api, [difference])
+        request = _request_row(Outcome(step, pass_number, version=step.captured.api_version))
         verdict = before = _VERDICTS[self._verdict_of[step.number]]
         if before is Verdict.EQUIVALENT:
             self._equivalents.remove(request)
         if before not in FAILING_VERDICTS:
-            verdict = Verdict.ACCEPTED if found.accepted else Verdict.DIFFERS
+            verdict = Verdict.ACCEPTED if found.accepted_by else Verdict.DIFFERS
             for verdicts in (self._verdicts, self.apis[api].verdicts):
                 verdicts[before] -= 1
                 verdicts[verdict] += 1
-            self.lacking += verdict in FAILING_VERDICTS and bool(step.missing_prerequisites)
+            self._count_missing_prerequisites(step, verdict)
             self._record_verdict(step.number, verdict)
-        about = {**request, "verdict": verdict.value, "lacks": sorted(step.missing_prerequisites)}
-        self._difference_table.add(about, found)
+        self._difference_table.add(_judged_row(request, step, verdict), found)
+
+    def _count_missing_prerequisites(self, step: Step, verdict: Verdict) -> None:
+        is_failing = verdict in FAILING_VERDICTS
+        self.missing_prerequisites += is_failing and bool(step.missing_prerequisites)
 
     def _record_verdict(self, number: int, verdict: Verdict) -> None:
         """Record the verdict on a step of the pass: the end of the pass may change it."""
@@ -191,7 +192,7 @@ class Results:
     def passed(self) -> bool:
         """Whether the replay ran to its end and meets all pass criteria."""
         fails = any(self._verdicts[verdict] for verdict in self.criteria.verdicts)
-        fails = fails or (self.criteria.wants_balance and bool(self.left_open))
+        fails = fails or (self.criteria.wants_balance and bool(self.unbalanced_logs))
         return not fails and not self.ended and not self.limit_rows()
 
     @property
@@ -205,7 +206,7 @@ class Results:
         return len(self.plan) * self._passes
 
     @property
-    def answers(self) -> int:
+    def replayed(self) -> int:
         """The number of captured requests that were sent."""
         return sum(self._verdicts.values()) - self._verdicts[Verdict.LEFT_OUT]
 
@@ -235,7 +236,7 @@ class Results:
     def summary(self) -> Row:
         """Return the summary row: the numbers of the replay."""
         seconds = self.elapsed_ns / 1e9
-        first = next((row for row in self.place_rows() if not row["accepted"]), None)
+        first = next((row for row in self.field_rows() if not row["accepted"]), None)
         return {
             "target": self.target,
             "passed": self.passed,
@@ -243,13 +244,13 @@ class Results:
             "steps": len(self.plan),
             "passes": self._passes,
             "captured": self.captured,
-            "sent": self.answers,
+            "sent": self.replayed,
             "never_reached": self.never_reached,
             **{verdict.value: count for verdict, count in self.verdicts.items()},
             "differences": self.difference_count,
             "accepted_differences": self.accepted_count,
-            "lacking": self.lacking,
-            "not_balanced": len(self.left_open),
+            "missing_prerequisites": self.missing_prerequisites,
+            "not_balanced": len(self.unbalanced_logs),
             "limits_exceeded": len(self.limit_rows()),
             "first_difference": first and _first_text(first),
             "requests_sent": self.sent,
@@ -308,19 +309,19 @@ class Results:
             for (api, old, new), count in sorted(self.versions.items())
         ]
 
-    def place_rows(self) -> list[Row]:
+    def field_rows(self) -> list[Row]:
         """
         Return the differing fields with examples; error codes also by both errors.
 
         They are in the order of the first request whose response differs there, so that causes
         precede their consequences.
         """
-        return self._difference_table.place_rows()
+        return self._difference_table.field_rows()
 
     @property
-    def places(self) -> dict[str, ExampleCounter]:
+    def fields(self) -> dict[str, ExampleCounter]:
         """The number of differences for each field pattern."""
-        return self._difference_table.places
+        return self._difference_table.fields
 
     @property
     def refusals(self) -> Counter[str]:
@@ -349,14 +350,14 @@ class Results:
         """Return why captured responses have no live counterpart."""
         return self.failures.rows()
 
-    def remains_rows(self) -> list[Row]:
+    def left_behind_rows(self) -> list[Row]:
         """Return what could not be cleaned up on the target."""
-        return [{"remains": what} for what in self.remains]
+        return [{"left_behind": what} for what in self.left_behind]
 
-    def left_open_rows(self) -> list[Row]:
+    def unbalanced_rows(self) -> list[Row]:
         """Return the reasons why logs could not be balanced, with the logs."""
         logs: dict[str, list[str]] = {}
-        for each in self.left_open:
+        for each in self.unbalanced_logs:
             logs.setdefault(each.why, []).append(f"{each.topic}-{each.partition}")
         return [
             {"count": len(names), "logs": sorted(set(names)), "reason": why}
@@ -371,9 +372,14 @@ class Results:
         ]
 
 
-def _first_text(place: Row) -> str:
-    errors = f": {place['errors']}" if place["errors"] else ""
-    return f"step {place['first_step']}: {place['place']}{errors}"
+def _first_text(field: Row) -> str:
+    errors = f": {field['errors']}" if field["errors"] else ""
+    return f"step {field['first_step']}: {field['field']}{errors}"
+
+
+def _judged_row(request: Row, step: Step, verdict: Verdict) -> Row:
+    missing = sorted(step.missing_prerequisites)
+    return {**request, "verdict": verdict.value, "missing_prerequisites": missing}
 
 
 def _request_row(outcome: Outcome) -> Row:
@@ -381,7 +387,7 @@ def _request_row(outcome: Outcome) -> Row:
     captured = outcome.step.captured
     return {
         "step": outcome.step.number,
-        "copy": outcome.copy,
+        "pass": outcome.pass_number,
         "connection": captured.connection,
         "client": captured.client,
         "broker": captured.broker,

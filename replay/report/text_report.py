@@ -30,17 +30,17 @@ SECTIONS: Mapping[str, Callable[[Results], Iterable[Row]]] = {
     "left_out": lambda report: report.left_out_rows(),
     "not_judged": lambda report: report.not_judged_rows(),
     "failure": lambda report: report.failure_rows(),
-    "remains": lambda report: report.remains_rows(),
-    "not_balanced": lambda report: report.left_open_rows(),
+    "left_behind": lambda report: report.left_behind_rows(),
+    "not_balanced": lambda report: report.unbalanced_rows(),
     "version": lambda report: report.version_rows(),
     "change": lambda report: report.change_rows(),
     "ignored": lambda report: report.ignored_rows(),
     "reason": lambda report: report.reason_rows(),
-    "upgrade": lambda report: places(report, BY_UPGRADE),
-    "incomplete": lambda report: places(report, BY_GAP),
-    "accepted": lambda report: places(report, BY_FILE),
+    "upgrade": lambda report: fields_accepted_by(report, BY_UPGRADE),
+    "incomplete": lambda report: fields_accepted_by(report, BY_GAP),
+    "accepted": lambda report: fields_accepted_by(report, BY_FILE),
     "stale": lambda report: report.stale_rows(),
-    "place": lambda report: places(report),
+    "field": lambda report: fields_accepted_by(report),
     "connection": lambda report: report.connection_rows(),
     "equivalent": lambda report: report.equivalents(),
     "difference": lambda report: report.differences(),
@@ -65,9 +65,9 @@ def ndjson_lines(report: Results) -> Iterator[str]:
             yield json_text({"section": section, **row})
 
 
-def places(report: Results, accepted: str = "") -> list[Row]:
+def fields_accepted_by(report: Results, accepted: str = "") -> list[Row]:
     """Return the differing fields that `accepted` accepts; by default those not accepted."""
-    return [row for row in report.place_rows() if row["accepted"] == accepted]
+    return [row for row in report.field_rows() if row["accepted"] == accepted]
 
 
 def text_lines(
@@ -83,13 +83,13 @@ def text_lines(
     """
     yield from _summary(report)
     tables = (
-        ("Answers", _verdicts(report)),
+        ("Responses", _verdicts(report)),
         ("Latency in ms", latencies(report)),
         ("Latency above the limit", report.limit_rows()),
         ("Left out", _reasons(report.left_out_rows())),
         ("Sent, response not awaited", _reasons(report.not_judged_rows())),
         ("No response", _reasons(report.failure_rows())),
-        ("Left behind on the target", report.remains_rows()),
+        ("Left behind on the target", report.left_behind_rows()),
         (NOT_BALANCED, not_balanced(report)),
         ("Equivalent responses", _reasons(report.reason_rows())),
         ("Sent in another version", report.version_rows()),
@@ -99,11 +99,11 @@ def text_lines(
             [_with_column_last(row, "pattern") for row in report.ignored_rows() if row["count"]],
         ),
         ("Incomplete connections", [r for r in report.connection_rows() if r["score"] < 1]),
-        (UPGRADE, _places(places(report, BY_UPGRADE))),
-        (INCOMPLETE, _places(places(report, BY_GAP))),
-        (ACCEPTED, _places(places(report, BY_FILE))),
+        (UPGRADE, _field_rows(fields_accepted_by(report, BY_UPGRADE))),
+        (INCOMPLETE, _field_rows(fields_accepted_by(report, BY_GAP))),
+        (ACCEPTED, _field_rows(fields_accepted_by(report, BY_FILE))),
         (STALE, report.stale_rows()),
-        ("Differences by field, the first at the top", _places(places(report))),
+        ("Differences by field, the first at the top", _field_rows(fields_accepted_by(report))),
     )
     for heading, rows in tables:
         yield from _table(heading, rows, terminal_width)
@@ -129,10 +129,9 @@ def _summary(report: Results) -> Iterator[str]:
         if verdict is not Verdict.LEFT_OUT
         and (summary[verdict.value] or verdict not in _RARE_VERDICTS)
     )
-    yield f"answers   {', '.join(shown)}"
-    if summary["lacking"]:
-        what = "may follow from what was left out"
-        yield f"lacking   {summary['lacking']:,} of those that fail {what}"
+    yield f"responses {', '.join(shown)}"
+    if missing := summary["missing_prerequisites"]:
+        yield f"missing   prerequisites of {missing:,} failing responses were left out"
     if summary["first_difference"]:
         yield f"first     {escaped(summary['first_difference'])}"
     rate = summary["requests_per_s"]
@@ -222,34 +221,34 @@ def _changes(report: Results) -> list[Row]:
 
 def not_balanced(report: Results) -> list[Row]:
     """Return the reasons why logs could not be balanced, each with the first such logs."""
-    return [{**row, "logs": _first_names(row["logs"])} for row in report.left_open_rows()]
+    return [{**row, "logs": _first_names(row["logs"])} for row in report.unbalanced_rows()]
 
 
-def _places(rows: list[Row]) -> list[Row]:
+def _field_rows(rows: list[Row]) -> list[Row]:
     return [
         {
             "count": row["count"],
             "first step": row["first_step"],
             "captured": value_text(row["examples"][0]["captured"], 32),
             "replayed": value_text(row["examples"][0]["replayed"], 32),
-            "field": row["place"],
+            "field": row["field"],
         }
         for row in rows
     ]
 
 
 def _differences(report: Results, shown: int) -> Iterator[str]:
-    fields = places(report)
-    rows = [row for place in fields[:shown] for row in place["examples"]]
+    fields = fields_accepted_by(report)
+    rows = [row for field in fields[:shown] for row in field["examples"]]
     if not rows:
         return
     yield ""
-    total = sum(place["count"] for place in fields)
+    total = sum(field["count"] for field in fields)
     what = f"{len(rows):,} of {total:,} differences" if total > len(rows) else "Differences"
     yield what
     for row in rows:
         yield f"  {difference_heading(row)}"
-        yield f"    {escaped(row['path']) or 'answer'}"
+        yield f"    {escaped(row['path']) or 'response'}"
         yield f"      captured  {value_text(row['captured'])}"
         yield f"      replayed  {value_text(row['replayed'])}"
 
@@ -259,11 +258,12 @@ def difference_heading(row: Row) -> str:
     sent = row["version_sent"]
     version = f"v{row['api_version']}" + (f" sent as v{sent}" if sent != row["api_version"] else "")
     who = escaped(row["client_id"] or row["client"])
-    copy = f", pass {row['copy']}" if row["copy"] else ""
-    lacks = f"; may follow from {_first_names(row['lacks'])}, left out" if row["lacks"] else ""
+    in_pass = f", pass {row['pass']}" if row["pass"] else ""
+    missing = row["missing_prerequisites"]
+    cause = f"; may follow from {_first_names(missing)}, left out" if missing else ""
     return (
         f"step {row['step']}: {row['api']} {version} of {who}, connection {row['connection']}, "
-        f"id {row['correlation_id']}{copy}{lacks}"
+        f"id {row['correlation_id']}{in_pass}{cause}"
     )
 
 

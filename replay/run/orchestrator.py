@@ -84,7 +84,7 @@ def learn_noise(
     report = run_replay(plan, twice, watch)
     if report.ended:
         raise ReplayError(setting.to, f"no noise could be learned: {report.ended}")
-    return tuple(place for place in sorted(report.places) if not place.endswith(NO_RESPONSE))
+    return tuple(place for place in sorted(report.fields) if not place.endswith(NO_RESPONSE))
 
 
 async def _run_until_ended(
@@ -177,7 +177,7 @@ class _OutcomeRecorder:
         self._report = report
         self._setting = settings
         self._created_topics = created_topics
-        self.record_batch = report.add_alike
+        self.record_batch = report.add_batch
 
     def record(self, outcome: Outcome, ids: IdMap) -> Verdict:
         verdict, differences = compare_outcome(
@@ -205,8 +205,8 @@ async def _play(run: ReplayRun, report: Report, watch: ProgressCallback | None) 
         if watching is not None and watch is not None:
             watching.cancel()
             watch(run, report)
-    report.remains += run.remains
-    report.left_open += run.left_open
+    report.left_behind += run.left_behind
+    report.unbalanced_logs += run.unbalanced_logs
 
 
 async def _report_progress(run: ReplayRun, report: Report, watch: ProgressCallback) -> None:

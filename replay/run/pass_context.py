@@ -81,7 +81,7 @@ class PassContext:
         options: The play options.
         progress: The progress of the run.
         outcomes: Receives the outcomes of steps.
-        copy: Number of the pass.
+        pass_number: Number of the pass.
         fetch_sessions: Live fetch sessions.
         share_sessions: Live share sessions.
         groups: Group sessions.
@@ -102,13 +102,13 @@ class PassContext:
         options: PlayOptions,
         progress: Progress,
         outcomes: OutcomeSink,
-        copy: int = 0,
+        pass_number: int = 0,
     ) -> None:
         self.plan = plan
         self.cluster = cluster
         self.ids = ids
         self.options = options
-        self.copy = copy
+        self.pass_number = pass_number
         self.progress = progress
         self.outcomes = outcomes
         self.fetch_sessions = FetchSessions(cluster, ids)

@@ -110,7 +110,9 @@ class Player:
                 return batch
         await self._in_flight.until_at_most(MAX_IN_FLIGHT)
         step = context.plan.step(number)
-        sent = StepInFlight(step, Outcome(step, context.copy, version=step.captured.api_version))
+        sent = StepInFlight(
+            step, Outcome(step, context.pass_number, version=step.captured.api_version)
+        )
         if step.left_out:
             sent.outcome.failure = step.left_out
         else:
@@ -284,7 +286,7 @@ class Player:
             return None  # the client is gone
         step = self._context.plan.step(number)
         sent = StepInFlight(
-            step, Outcome(step, self._context.copy), step.captured.request_message()
+            step, Outcome(step, self._context.pass_number), step.captured.request_message()
         )
         assert sent.message is not None
         assert sent.message.body is not None

@@ -24,8 +24,8 @@ class ReplayRun:
     Attributes:
         ids: The id mapping of the current or the last pass; None before the first.
         progress: The progress of the run.
-        remains: What could not be cleaned up on the target.
-        left_open: The logs that could not be balanced.
+        left_behind: What could not be cleaned up on the target.
+        unbalanced_logs: The logs that could not be balanced.
     """
 
     def __init__(
@@ -55,8 +55,8 @@ class ReplayRun:
         self._outcomes = outcomes
         self.ids: IdMap | None = None
         self.progress = Progress()
-        self.remains: list[str] = []
-        self.left_open: list[UnbalancedLog] = []
+        self.left_behind: list[str] = []
+        self.unbalanced_logs: list[UnbalancedLog] = []
 
     def stop(self) -> None:
         """End the run soon: nothing more is sent, and `play` returns after the clean-up."""
@@ -115,10 +115,10 @@ class ReplayRun:
             context.heartbeats.stop()
             context.batched_reporter.flush()
             patience_s = self._options.timeout_s
-            self.remains += await context.transactions.abort(self._cluster, patience_s)
+            self.left_behind += await context.transactions.abort(self._cluster, patience_s)
         stopped = self._is_stopped
         balanced = not_balanced(ids) if stopped else await balance(ids, self._cluster)
-        self.left_open += balanced.left_open
+        self.unbalanced_logs += balanced.unbalanced
         for found in balanced.findings:
             self._outcomes.record_late_difference(found.step, copy, found.difference)
 

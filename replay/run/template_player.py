@@ -248,7 +248,7 @@ class TemplatePlayer:
         """Leave a step to the slow path, which waits for the response of the given request."""
         context, template = self._context, batch.template
         step, version = self._plan.step(number), template.version
-        outcome = Outcome(step, context.copy, version=version, lag_ns=lag_ns)
+        outcome = Outcome(step, context.pass_number, version=version, lag_ns=lag_ns)
         rewritten = rewrite(step.captured.request_message(), version, context.ids)
         outcome.changes = rewritten.changes
         outcome.parts = [RequestPart(template.node, version, rewritten.body)]

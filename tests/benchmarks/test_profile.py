@@ -52,7 +52,7 @@ def test_a_stack_is_found_at_the_innermost_module_of_ours() -> None:
         ("polars.series", "cast", Place("polars.series")),
     ],
 )
-def test_what_it_calls_counts_for_a_module(module: str, function: str, expected: Place) -> None:
+def test_the_place_of_a_call(module: str, function: str, expected: Place) -> None:
     called = {"__name__": module, "sys": sys, "place": place}
     exec(f"def {function}():\n return place(sys._getframe())", called)
     caller = {"__name__": "dissector.engine.made", "called": called[function]}
@@ -60,7 +60,7 @@ def test_what_it_calls_counts_for_a_module(module: str, function: str, expected:
     assert with_its_own_stack(caller["work"]) == expected
 
 
-def test_what_runs_while_a_module_is_loaded_is_loading() -> None:
+def test_calls_during_an_import_count_as_loading() -> None:
     names = {"__name__": "dissector.made", "sys": sys, "place": place}
     exec(compile("found = place(sys._getframe())", "made.py", "exec"), names)
     assert names["found"] == Place(MODULES)

@@ -110,7 +110,7 @@ class Cluster:
         return ",".join(node.address.at(listener) for node in self.nodes)
 
     def start_node(self, node: Node) -> None:
-        """Start a node; `wait_until_ready` tells when it can be used."""
+        """Start a node; `wait_until_ready` waits until it serves."""
         command = self.jars.java(
             "kafka.Kafka", str(node.folder / "server.properties"), heap_mb=_heap_mb(self.shape)
         )

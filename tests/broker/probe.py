@@ -11,7 +11,7 @@ _METADATA_V1_NO_TOPICS = struct.pack(">hhihi", 3, 1, _CORRELATION_ID, -1, 0)
 
 
 def answers(port: int, timeout_s: float = 2.0) -> bool:
-    """Tell whether a Kafka broker on this port answers ApiVersions without an error."""
+    """Return whether a broker on this port answers ApiVersions without an error."""
     body = _ask(port, _API_VERSIONS, timeout_s)
     return body is not None and body[:2] == b"\x00\x00"
 

@@ -13,7 +13,7 @@ def test_without_java_it_says_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Path
         artifacts.jars()
 
 
-def test_what_maven_says_is_shown(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_the_error_of_maven_is_shown(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     for tool in ("java", "mvn"):
         (tmp_path / tool).write_text("#!/bin/sh\necho no such artifact\nexit 1\n")
         (tmp_path / tool).chmod(0o755)

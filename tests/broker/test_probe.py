@@ -26,7 +26,7 @@ def test_nothing_listens() -> None:
         (b"\0\0\0\x0a" + b"\0\0\0\x2a", False),
     ],
 )
-def test_what_it_says_decides(said: bytes, answered: bool) -> None:
+def test_the_api_versions_response_decides(said: bytes, answered: bool) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         thread = threading.Thread(target=_say_once, args=(server, said))
         thread.start()

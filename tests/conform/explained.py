@@ -25,7 +25,7 @@ CLIENTS = {
     ),
     "F02|client||Metadata||bytes left over after the body: #": (
         "librdkafka's DescribeCluster writes the count of topics as an int32, 00 00 00 00, in the "
-        "flexible version 13: read as compact it is null, so the broker tells all topics."
+        "flexible version 13: read as compact it is null, so the broker returns all topics."
     ),
     "G06|client||ConsumerGroupHeartbeat|member_id|no member id, with epoch #": (
         "The sweep of Kafka's classes fills in every field; the answer is INVALID_REQUEST."
@@ -48,7 +48,7 @@ CLIENTS = {
     "R01|client||StreamsGroupHeartbeat|member_id|no member id": "The sweep, as above.",
     "M02|client||Metadata|topics[]|v# requests a topic by its id": "The sweep, as above.",
     "Q01|client||Produce||a request # ms before the end of the throttle time": (
-        "librdkafka tells its application of the throttle time and does not wait."
+        "librdkafka reports the throttle time to its application and does not wait."
     ),
 }
 

@@ -6,15 +6,15 @@ from collections.abc import Mapping
 from typing import Any
 from uuid import UUID
 
-from tests.conform.scene import SceneTalk
+from tests.conform.scene import SceneConnection
 
 FETCH = 1
 SESSION = 77
 ORDERS = UUID(int=7)
 
 
-def ask(
-    talk: SceneTalk,
+def fetch_request(
+    connection: SceneConnection,
     number: int,
     offsets: Mapping[int, int],
     *,
@@ -33,25 +33,25 @@ def ask(
         usual["replica_id"] = -1
     if version >= 7:
         usual |= {"session_id": session[0], "session_epoch": session[1]}
-    talk.asks(FETCH, version, number, **usual | values)
+    connection.request(FETCH, version, number, **usual | values)
 
 
-def tell(
-    talk: SceneTalk,
+def fetch_response(
+    connection: SceneConnection,
     number: int,
-    told: Mapping[int, Mapping[str, Any]],
+    partitions: Mapping[int, Mapping[str, Any]],
     *,
     version: int = 11,
     **values: Any,
 ) -> None:
-    """Answer with what is told of partitions; the log is from 0 to 100 unless that says other."""
+    """Send a response with these partitions; by default a log is from 0 to 100."""
     usual = {"high_watermark": 100, "last_stable_offset": 100, "aborted_transactions": None}
     usual |= {"log_start_offset": 0, "preferred_read_replica": -1}
     if version < 11:
         del usual["preferred_read_replica"]
-    parts = [{"partition_index": number, **usual, **each} for number, each in told.items()]
+    parts = [{"partition_index": number, **usual, **each} for number, each in partitions.items()]
     responses = [{**_topic(version), "partitions": parts}] if parts else []
-    talk.tells(FETCH, version, number, responses=responses, **values)
+    connection.response(FETCH, version, number, responses=responses, **values)
 
 
 def _topic(version: int) -> dict[str, Any]:

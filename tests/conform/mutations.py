@@ -130,7 +130,7 @@ def accused(verdict: Verdict) -> set[str]:
 
 
 def key_of(finding: Finding) -> str:
-    """Return what tells a finding from others, without the software, which may not be known."""
+    """Return the key of a finding, without the software, which may not be known."""
     return finding_key(finding.rule, finding.side, "", finding.api, finding.path, finding.found)
 
 
@@ -157,18 +157,18 @@ def spoken_in(path: Path) -> tuple[Spoken, ...]:
 
 
 def with_odd_fields(path: Path, random: Random) -> bytes:
-    """Return a capture in which the same is said, but for some fields that have odd values."""
+    """Return the capture with unusual values in some fields."""
     spoken = spoken_in(path)
     odd = set(random.sample(range(len(spoken)), min(len(spoken), random.choice((1, 5, 40)))))
     wire = packets.Wire()
-    talks: dict[int, packets.Talk] = {}
+    connections: dict[int, packets.WireConnection] = {}
     for at, each in enumerate(spoken):
         frame = _odd_frame(each.message, random) if at in odd else each.message.frame
-        if each.connection not in talks:
-            talks[each.connection] = wire.talk(50000 + each.connection).syn()
-        talk = talks[each.connection]
-        say = talk.broker if each.side else talk.client
-        say(len(frame).to_bytes(4, "big") + frame)
+        if each.connection not in connections:
+            connections[each.connection] = wire.connect(50000 + each.connection).syn()
+        connection = connections[each.connection]
+        send = connection.broker if each.side else connection.client
+        send(len(frame).to_bytes(4, "big") + frame)
     return packets.pcap_file(wire.packets)
 
 

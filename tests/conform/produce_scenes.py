@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from dissector.protocol.records import Record, RecordBatch, new_batch, parse_records
-from tests.conform.scene import Scene, SceneTalk
+from tests.conform.scene import Scene, SceneConnection
 
 PRODUCE, FETCH = 0, 1
 NOW_MS = 1_700_000_000_000
@@ -34,7 +34,7 @@ def edited(found: RecordBatch, **fields: Any) -> bytes:
 
 
 def produce(
-    talk: SceneTalk,
+    connection: SceneConnection,
     number: int,
     *fields: bytes | None,
     version: int = 9,
@@ -46,32 +46,32 @@ def produce(
     parts = [{"index": at, "records": data} for at, data in enumerate(fields)]
     topic = {"name": "orders", "partition_data": parts}
     values = {"acks": -1, "timeout_ms": 1000} | values
-    talk.asks(PRODUCE, version, number, topic_data=[topic], **values)
-    told = [
+    connection.request(PRODUCE, version, number, topic_data=[topic], **values)
+    partitions = [
         {"index": at, "error_code": error_code, "base_offset": base_offset}
         for at in range(len(fields))
     ]
-    answer = {"name": "orders", "partition_responses": told}
-    talk.tells(PRODUCE, version, number, responses=[answer])
+    answer = {"name": "orders", "partition_responses": partitions}
+    connection.response(PRODUCE, version, number, responses=[answer])
 
 
 def produced(*fields: bytes | None, version: int = 9, **values: Any) -> Scene:
-    """Return a scene in which one Produce request is all that is said."""
+    """Return a scene with one Produce request only."""
     scene = Scene()
-    produce(scene.talk(), 1, *fields, version=version, **values)
+    produce(scene.connect(), 1, *fields, version=version, **values)
     return scene
 
 
-def fetched(data: bytes | None, version: int = 6, offset: int = 0, **told: Any) -> Scene:
-    """Return a scene in which one Fetch is all that is said, without a session."""
+def fetched(data: bytes | None, version: int = 6, offset: int = 0, **values: Any) -> Scene:
+    """Return a scene with one Fetch only, without a session."""
     scene = Scene()
-    talk = scene.talk()
+    connection = scene.connect()
     partition = {"partition": 0, "fetch_offset": offset, "partition_max_bytes": 1 << 20}
     topic = {"topic": "orders", "partitions": [partition]}
-    talk.asks(FETCH, version, 1, replica_id=-1, max_wait_ms=500, topics=[topic])
+    connection.request(FETCH, version, 1, replica_id=-1, max_wait_ms=500, topics=[topic])
     usual: dict[str, Any] = {"partition_index": 0, "high_watermark": 100, "records": data}
     if version >= 4:
         usual |= {"last_stable_offset": 100, "aborted_transactions": None}
-    answer = {"topic": "orders", "partitions": [usual | told]}
-    talk.tells(FETCH, version, 1, responses=[answer])
+    answer = {"topic": "orders", "partitions": [usual | values]}
+    connection.response(FETCH, version, 1, responses=[answer])
     return scene

@@ -1,12 +1,12 @@
 """
-Scenes for tests of rules: a few connections, what is said on them, and what the judge makes of it.
+Scenes for tests of rules: a few connections, their traffic, and the verdict of the judge.
 
     scene = Scene()
-    talk = scene.talk()
-    talk.asks(METADATA, 9, 1, topics=None)          # fields that are not given are at their zero
-    talk.tells(METADATA, 9, 1, brokers=[...])
-    talk.client(frame)                              # or bytes, with their size in front
-    found = scene.judge()                           # Verdict
+    connection = scene.connect()
+    connection.request(METADATA, 9, 1, topics=None)   # fields that are not given are zero
+    connection.response(METADATA, 9, 1, brokers=[...])
+    connection.client(frame)                          # or bytes, with their size in front
+    found = scene.judge()                             # Verdict
     assert broken(found) == ["F03"]
 """
 
@@ -24,7 +24,7 @@ from conform.registry.verdict import Finding, Verdict
 from conform.rules import REGISTRY
 from dissector import Exchange, open_capture
 from tests import packets
-from tests.dissector.cli.plays import asked, told
+from tests.dissector.cli.plays import request_frame, response_frame
 
 API_VERSIONS = 18
 
@@ -41,11 +41,11 @@ class Scene:
         self.wire = packets.Wire()
         self._ports = 50000
 
-    def talk(self, *, syn: bool = True, broker: str = "10.0.0.2") -> SceneTalk:
+    def connect(self, *, syn: bool = True, broker: str = "10.0.0.2") -> SceneConnection:
         """Begin a connection; without `syn` as if the capture began in its middle."""
         self._ports += 1
-        talk = self.wire.talk(self._ports, hosts=("10.0.0.1", broker))
-        return SceneTalk(self, talk.syn() if syn else talk)
+        connection = self.wire.connect(self._ports, hosts=("10.0.0.1", broker))
+        return SceneConnection(self, connection.syn() if syn else connection)
 
     def wait_ms(self, milliseconds: int) -> None:
         """Let time go by."""
@@ -77,52 +77,58 @@ class Scene:
             return Judge(rules or capture_rules()).judge_capture(open_capture(path))
 
 
-class SceneTalk:
+class SceneConnection:
     """One connection of a scene."""
 
-    def __init__(self, scene: Scene, talk: packets.Talk) -> None:
+    def __init__(self, scene: Scene, connection: packets.WireConnection) -> None:
         self.scene = scene
-        self._talk = talk
+        self._connection = connection
 
-    def client(self, *frames: bytes) -> SceneTalk:
+    def client(self, *frames: bytes) -> SceneConnection:
         """Send from the client, a packet for each piece."""
-        self._talk.client(*frames)
+        self._connection.client(*frames)
         return self
 
-    def broker(self, *frames: bytes) -> SceneTalk:
+    def broker(self, *frames: bytes) -> SceneConnection:
         """Send from the broker, a packet for each piece."""
-        self._talk.broker(*frames)
+        self._connection.broker(*frames)
         return self
 
-    def asks(self, key: int, version: int, correlation_id: int, /, **values: Any) -> SceneTalk:
+    def request(
+        self, key: int, version: int, correlation_id: int, /, **values: Any
+    ) -> SceneConnection:
         """Send a request; what is not given is at its zero, at every depth."""
-        return self.client(asked(key, version, correlation_id, **values))
+        return self.client(request_frame(key, version, correlation_id, **values))
 
-    def tells(self, key: int, version: int, correlation_id: int, /, **values: Any) -> SceneTalk:
+    def response(
+        self, key: int, version: int, correlation_id: int, /, **values: Any
+    ) -> SceneConnection:
         """Send a response likewise."""
-        return self.broker(told(key, version, correlation_id, **values))
+        return self.broker(response_frame(key, version, correlation_id, **values))
 
-    def fin(self) -> SceneTalk:
+    def fin(self) -> SceneConnection:
         """Close from both sides."""
-        self._talk.fin()
+        self._connection.fin()
         return self
 
-    def rst(self, side: int = 0) -> SceneTalk:
+    def rst(self, side: int = 0) -> SceneConnection:
         """Reset, from the client (0) or the broker (1)."""
-        self._talk.rst(side)
+        self._connection.rst(side)
         return self
 
 
-Said = tuple[int, int, dict[str, Any], dict[str, Any]]
-"""An exchange: key, version, what is asked, what is told."""
+SceneExchange = tuple[int, int, dict[str, Any], dict[str, Any]]
+"""An exchange: key, version, fields of the request, fields of the response."""
 
 
-def said(*exchanges: Said, scene: Scene | None = None) -> Scene:
+def scene_of(*exchanges: SceneExchange, scene: Scene | None = None) -> Scene:
     """Return a scene in which exchanges follow each other on a connection of their own."""
     scene = scene or Scene()
-    talk = scene.talk()
-    for number, (key, version, asks, tells) in enumerate(exchanges, start=1):
-        talk.asks(key, version, number, **asks).tells(key, version, number, **tells)
+    connection = scene.connect()
+    for number, (key, version, request, response) in enumerate(exchanges, start=1):
+        connection.request(key, version, number, **request).response(
+            key, version, number, **response
+        )
     return scene
 
 

@@ -53,12 +53,12 @@ def test_kafka_and_its_clients_break_nothing(path: Path) -> None:
 
 
 @_each(OF_MOCK)
-def test_what_the_mock_cluster_breaks_is_known(path: Path) -> None:
+def test_violations_of_the_mock_cluster_are_known(path: Path) -> None:
     assert _found(path) <= MOCK.keys()
 
 
 @pytest.mark.long
-def test_what_is_explained_is_found() -> None:
+def test_each_explained_violation_occurs() -> None:
     assert CLIENTS.keys() | FAULTS.keys() == set().union(*map(_found, OF_KAFKA))
     assert MOCK.keys() == set().union(*map(_found, OF_MOCK))
 

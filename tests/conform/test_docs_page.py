@@ -23,7 +23,7 @@ def test_every_rule_is_there() -> None:
     assert {name[0] for name in REGISTRY} <= FAMILIES.keys()
 
 
-def test_it_is_written_between_its_marks(
+def test_the_page_is_written_between_its_marks(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     page = tmp_path / "page.md"

@@ -9,8 +9,8 @@ import pytest
 from conform.judge import Judge
 from conform.registry.rank import Severity
 from dissector import open_capture
-from tests.conform.scene import Scene, SceneTalk, broken, capture_rules
-from tests.dissector.cli.plays import asked, told
+from tests.conform.scene import Scene, SceneConnection, broken, capture_rules
+from tests.dissector.cli.plays import request_frame, response_frame
 
 METADATA, HEARTBEAT = 3, 12
 REPRO = Path(__file__).parents[3] / "shared" / "repro"
@@ -33,24 +33,28 @@ def test_captures_that_accused_falsely(name: str) -> None:
     assert errors == TRUE[name]
 
 
-def _beat(talk: SceneTalk, number: int) -> SceneTalk:
-    return talk.asks(HEARTBEAT, 3, number, group_id="g").tells(HEARTBEAT, 3, number)
+def _beat(connection: SceneConnection, number: int) -> SceneConnection:
+    return connection.request(HEARTBEAT, 3, number, group_id="g").response(HEARTBEAT, 3, number)
 
 
 def test_ids_that_repeat_pair_wrongly_once_a_response_comes_first() -> None:
-    talk = _beat(Scene().talk(), 0)
-    talk.tells(METADATA, 8, 0, brokers=[{"host": "h", "port": 9}]).asks(METADATA, 8, 0, topics=None)
-    assert broken(_beat(_beat(talk, 0), 0).fin().scene.judge()) == []
+    connection = _beat(Scene().connect(), 0)
+    connection.response(METADATA, 8, 0, brokers=[{"host": "h", "port": 9}]).request(
+        METADATA, 8, 0, topics=None
+    )
+    assert broken(_beat(_beat(connection, 0), 0).fin().scene.judge()) == []
 
 
 def test_ids_that_repeat_pair_wrongly_once_a_packet_is_lost() -> None:
-    talk = _beat(Scene().talk(), 0).asks(METADATA, 8, 0, topics=None)
-    talk.tells(METADATA, 8, 0, brokers=[{"host": "h", "port": 9}])
-    talk.scene.lose(-1)
-    assert broken(_beat(_beat(talk, 0), 0).fin().scene.judge()) == []
+    connection = _beat(Scene().connect(), 0).request(METADATA, 8, 0, topics=None)
+    connection.response(METADATA, 8, 0, brokers=[{"host": "h", "port": 9}])
+    connection.scene.lose(-1)
+    assert broken(_beat(_beat(connection, 0), 0).fin().scene.judge()) == []
 
 
 def test_ids_that_repeat_are_judged_while_all_is_in_order() -> None:
-    talk = _beat(Scene().talk(), 0)
-    talk.client(asked(HEARTBEAT, 3, 0)).broker(told(HEARTBEAT, 3, 0, throttle_time_ms=-2))
-    assert broken(talk.scene.judge()) == ["N01"]
+    connection = _beat(Scene().connect(), 0)
+    connection.client(request_frame(HEARTBEAT, 3, 0)).broker(
+        response_frame(HEARTBEAT, 3, 0, throttle_time_ms=-2)
+    )
+    assert broken(connection.scene.judge()) == ["N01"]

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import gc
 import io
+import weakref
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from conform.evidence.observation import Observation
+from conform.evidence.observation import ConnectionState, Observation
+from conform.evidence.reporter import Reporter
 from conform.judge import Judge
+from conform.registry.rank import Severity
+from conform.registry.rule import Rule
 from conform.registry.verdict import Verdict
 from conform.report.report_formats import FORMATTERS
 from conform.report.verdict_text import count_text, text_lines
@@ -25,14 +29,14 @@ METADATA, API_VERSIONS = 3, 18
 
 def _out_of_order(*, syn: bool = True, software: str = "shop") -> Scene:
     scene = Scene()
-    talk = scene.talk(syn=syn)
-    talk.asks(
+    connection = scene.connect(syn=syn)
+    connection.request(
         API_VERSIONS, 3, 0, client_software_name=software, client_software_version="1.2"
-    ).tells(API_VERSIONS, 3, 0, api_keys=[{"api_key": k, "max_version": 13} for k in (3, 18)])
+    ).response(API_VERSIONS, 3, 0, api_keys=[{"api_key": k, "max_version": 13} for k in (3, 18)])
     for number in (1, 2, 3):
-        talk.asks(METADATA, 9, number, topics=None)
+        connection.request(METADATA, 9, number, topics=None)
     for number in (2, 3, 1):
-        talk.tells(METADATA, 9, number)
+        connection.response(METADATA, 9, number)
     return scene
 
 
@@ -74,21 +78,21 @@ def test_a_packet_is_cut() -> None:
 
 def test_connections_do_not_mix() -> None:
     scene = Scene()
-    first, second = scene.talk(), scene.talk()
-    first.asks(METADATA, 9, 1, topics=None)
-    second.asks(METADATA, 9, 1, topics=None).tells(METADATA, 9, 1)
-    first.tells(METADATA, 9, 1)
+    first, second = scene.connect(), scene.connect()
+    first.request(METADATA, 9, 1, topics=None)
+    second.request(METADATA, 9, 1, topics=None).response(METADATA, 9, 1)
+    first.response(METADATA, 9, 1)
     assert broken(scene.judge()) == []
 
 
-def test_what_is_not_selected_is_not_asked() -> None:
+def test_rules_not_selected_are_not_called() -> None:
     rules = [rule for rule in capture_rules() if rule.id == "F04"]
     verdict = _out_of_order().judge(rules)
     assert list(verdict.tallies) == ["F04"]
     assert not verdict.kinds
 
 
-def _told(path: Path, window_bytes: int) -> list[str]:
+def _findings(path: Path, window_bytes: int) -> list[str]:
     options = Options(window_bytes=window_bytes)
     verdict = Judge(capture_rules()).judge_capture(Capture([path], options))
     return [*text_lines(verdict, "it"), *_tallies(verdict)]
@@ -100,21 +104,33 @@ def _tallies(verdict: Verdict) -> list[str]:
 
 @pytest.mark.parametrize("name", ["demo.pcap", "librdkafka-acks.pcap", "kafka4-throttled.pcap"])
 def test_windows_make_no_difference(name: str) -> None:
-    assert _told(CAPTURES / name, 4096) == _told(CAPTURES / name, 1 << 28)
+    assert _findings(CAPTURES / name, 4096) == _findings(CAPTURES / name, 1 << 28)
 
 
-def test_what_a_talk_knew_is_forgotten_at_its_end() -> None:
+def test_the_state_of_a_connection_is_released_at_its_end() -> None:
+    """But for that of the newest observation."""
     scene = Scene()
-    scene.talk().asks(METADATA, 9, 1, topics=None).tells(METADATA, 9, 1).fin()
-    scene.talk().asks(METADATA, 9, 1, topics=None).tells(METADATA, 9, 1)
-    judge = Judge(capture_rules())
+    for _ in range(4):
+        scene.connect().request(METADATA, 9, 1, topics=None).response(METADATA, 9, 1).fin()
+    scene.connect().request(METADATA, 9, 1, topics=None).response(METADATA, 9, 1)
+    states: list[weakref.ref[ConnectionState]] = []
+
+    def watch(observation: Observation, _: Reporter) -> None:
+        states.append(weakref.ref(observation.connection))
+
+    seen = Rule("Z01", "", Severity.NOTE, "", "", "", "exchange", ("Metadata",), watch)
+    judge = Judge([*capture_rules(), seen])
     file = io.BytesIO(packets.pcap_file(scene.wire.packets))
     capture = Capture(["-"], Options(stdin=file))
     for window in capture.windows():
         judge.judge_window(capture, window)
-    assert list(judge._connections) == [1]
+    del window
+    gc.collect()
+    assert [each() is None for each in states[:3]] == [True] * 3
+    assert states[-1]() is not None
     judge.finish()
-    assert not judge._connections
+    gc.collect()
+    assert [each() for each in states[:4]] == [None] * 4
 
 
 @pytest.mark.parametrize("name", ["demo.pcap", "kafka4-librdkafka-transactions.pcap"])
@@ -134,7 +150,7 @@ def test_rules_do_not_hold_what_they_have_seen(name: str) -> None:
     judge.finish()
 
 
-def _fails(turn: object, say: object) -> None:
+def _fails(observation: object, reporter: object) -> None:
     raise ZeroDivisionError("quotes what may be secret")
 
 
@@ -155,7 +171,7 @@ def test_a_rule_that_fails_does_not_end_it() -> None:
 
 
 def test_a_glance_that_fails_leaves_its_rules_to_look() -> None:
-    def fails(turn: object) -> int:
+    def fails(observation: object) -> int:
         raise ZeroDivisionError
 
     order = replace(REGISTRY["F03"], fast_check=fails)

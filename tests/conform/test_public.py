@@ -24,7 +24,7 @@ def _counts(verdict: Verdict) -> list[tuple[str, int]]:
     return [(kind.first.rule.id, kind.count) for kind in verdict]
 
 
-def test_it_finds_what_the_command_finds(capsys: pytest.CaptureFixture[str]) -> None:
+def test_findings_equal_those_of_the_command(capsys: pytest.CaptureFixture[str]) -> None:
     assert conform is conform_of_the_room
     verdict = conform(MOCK)
     assert not verdict.passed
@@ -69,7 +69,7 @@ def test_a_capture_is_judged_as_its_files_are() -> None:
     assert conform(GOOD, TLS, select="F").captures == [str(GOOD), str(TLS)]
 
 
-def test_where_little_is_judged_nothing_passes() -> None:
+def test_too_few_judged_rules_do_not_pass() -> None:
     verdict = conform(TLS)
     assert not verdict.fails
     assert not verdict.passed
@@ -118,7 +118,9 @@ def test_damage_of_the_file_is_a_problem(tmp_path: Path) -> None:
         (([GOOD],), {}, "give \\*names"),
     ],
 )
-def test_what_cannot_be_judged_is_refused(captures: Any, options: Any, what: str) -> None:
+def test_captures_that_can_not_be_judged_are_refused(
+    captures: Any, options: Any, what: str
+) -> None:
     with pytest.raises(UsageError, match=what):
         conform(*captures, **options)
 

@@ -1,4 +1,4 @@
-"""Which rules are asked."""
+"""Selection of rules."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_a_rule_itself_outdoes_its_family() -> None:
     assert _ids(["F03"], ["F03"]) == []
 
 
-def test_what_is_no_rule_is_bad_usage() -> None:
+def test_an_unknown_rule_is_a_usage_error() -> None:
     for select, ignore in ((["F99"], []), ([], ["nonsense"])):
         with pytest.raises(UsageError, match="unknown rule"):
             select_rules(RULES, select, ignore)

@@ -20,7 +20,7 @@ from tests.dissector.capture.traffic import (
     tcp,
 )
 from tests.frames import request, response, sized
-from tests.packets import START_NS, Talk, Wire
+from tests.packets import START_NS, Wire, WireConnection
 
 HEARTBEAT, METADATA, PRODUCE, LIST_GROUPS = 12, 3, 0, 16
 SEGMENT = 1400
@@ -32,12 +32,14 @@ def _file(packets: Iterator[bytes]) -> bytes:
     return head + b"".join(rows)
 
 
-def _talk(*said: tuple[int, bytes], segment: int = SEGMENT) -> bytes:
+def _capture_of(*said: tuple[int, bytes], segment: int = SEGMENT) -> bytes:
     """Return the capture of one connection on which each side says some bytes."""
     wire = Wire()
-    talk = Talk(wire, 0, ("10.0.0.1", "10.0.0.2"), (50000, 9092), None, (1000, 2000)).syn()
+    connection = WireConnection(
+        wire, 0, ("10.0.0.1", "10.0.0.2"), (50000, 9092), None, (1000, 2000)
+    ).syn()
     for side, data in said:
-        talk.say(side, *(data[at : at + segment] for at in range(0, len(data), segment)))
+        connection.send(side, *(data[at : at + segment] for at in range(0, len(data), segment)))
     return _file(packet.data for packet in wire.packets)
 
 
@@ -45,24 +47,24 @@ def _beats(ids: range) -> bytes:
     return b"".join(request(HEARTBEAT, 0, n, "", group_id="", member_id="") for n in ids)
 
 
-def _told(ids: range) -> bytes:
+def _responses(ids: range) -> bytes:
     return b"".join(response(HEARTBEAT, 0, n) for n in ids)
 
 
 def orphans(n: int) -> bytes:
     """Return answers that nobody asked for, while requests wait."""
-    return _talk((0, _beats(range(n, 2 * n))), (1, _told(range(n))))
+    return _capture_of((0, _beats(range(n, 2 * n))), (1, _responses(range(n))))
 
 
 def open_requests(n: int) -> bytes:
     """Return requests that are answered from the last on."""
-    return _talk((0, _beats(range(n))), (1, _told(range(n - 1, -1, -1))))
+    return _capture_of((0, _beats(range(n))), (1, _responses(range(n - 1, -1, -1))))
 
 
 def waived(n: int) -> bytes:
     """Return requests that are due no answer, and answers of other ids."""
-    asked = b"".join(request(PRODUCE, 3, i, "", acks=0) for i in range(n // 4))
-    return _talk((0, asked), (1, _told(range(n, 2 * n))), segment=60)
+    requests = b"".join(request(PRODUCE, 3, i, "", acks=0) for i in range(n // 4))
+    return _capture_of((0, requests), (1, _responses(range(n, 2 * n))), segment=60)
 
 
 def connections(n: int) -> bytes:
@@ -82,14 +84,14 @@ def fragments(n: int) -> bytes:
 
 def tiny_messages(n: int) -> bytes:
     """Return the smallest of messages, and their answers."""
-    asked = b"".join(sized(struct.pack(">hhih", LIST_GROUPS, 0, i, -1)) for i in range(n))
-    return _talk((0, asked), (1, b"".join(response(LIST_GROUPS, 0, i) for i in range(n))))
+    requests = b"".join(sized(struct.pack(">hhih", LIST_GROUPS, 0, i, -1)) for i in range(n))
+    return _capture_of((0, requests), (1, b"".join(response(LIST_GROUPS, 0, i) for i in range(n))))
 
 
 def gaps(n: int) -> bytes:
     """Return a stream of which every other packet is missing, in any order."""
     wire = Wire()
-    Talk(wire, 0, ("10.0.0.1", "10.0.0.2"), (50000, 9092), None, (1000, 2000)).syn()
+    WireConnection(wire, 0, ("10.0.0.1", "10.0.0.2"), (50000, 9092), None, (1000, 2000)).syn()
     places = list(range(0, n * 20, 20))
     random.Random(1).shuffle(places)
     data = (ethernet(ipv4(tcp(b"\0" * 10, seq=1001 + at, ack=2001))) for at in places)
@@ -99,7 +101,7 @@ def gaps(n: int) -> bytes:
 def _produce(records: bytes, version: int = 3) -> bytes:
     partition = {"index": 0, "records": records}
     topics = [{"name": "t", "partition_data": [partition]}]
-    return _talk((0, request(PRODUCE, version, 1, "c", topic_data=topics, acks=1)))
+    return _capture_of((0, request(PRODUCE, version, 1, "c", topic_data=topics, acks=1)))
 
 
 def nested_sets(n: int) -> bytes:
@@ -132,7 +134,7 @@ def bombs(n: int) -> bytes:
         ],
         acks=1,
     )
-    return _talk((0, one * (n // 1000)))
+    return _capture_of((0, one * (n // 1000)))
 
 
 def headers(n: int) -> bytes:
@@ -145,7 +147,7 @@ def tags(n: int) -> bytes:
     """Return a request with many unknown tagged fields."""
     fields = b"".join(_varint(1000 + i) + b"\1x" for i in range(n))
     head = struct.pack(">hhih", METADATA, 12, 1, -1) + b"\0"
-    return _talk((0, sized(head + b"\1\1\0" + _varint(n) + fields)))
+    return _capture_of((0, sized(head + b"\1\1\0" + _varint(n) + fields)))
 
 
 def _varint(value: int) -> bytes:
@@ -158,7 +160,9 @@ def _varint(value: int) -> bytes:
 
 def topics(n: int) -> bytes:
     """Return a request for many topics."""
-    return _talk((0, request(METADATA, 1, 1, "c", topics=[{"name": f"t{i}"} for i in range(n)])))
+    return _capture_of(
+        (0, request(METADATA, 1, 1, "c", topics=[{"name": f"t{i}"} for i in range(n)]))
+    )
 
 
 def interfaces(n: int) -> bytes:

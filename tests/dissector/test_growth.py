@@ -29,7 +29,7 @@ def as_python() -> Iterator[None]:
 
 
 def read(path: Path) -> None:
-    """Read all that a capture tells: exchanges as objects, and columns."""
+    """Read a capture as exchange objects, and as columns."""
     for exchange in open_capture(path):
         exchange.row()
     open_capture(path).exchanges()

@@ -99,7 +99,7 @@ print(*(m for m in {SLOW!r} if m in sys.modules))
 
 
 @pytest.mark.parametrize("name", records.__all__)
-def test_what_records_publish_is_found_when_it_is_asked_for(name: str) -> None:
+def test_lazy_names_of_records_resolve(name: str) -> None:
     assert getattr(records, name) is not None
 
 

@@ -43,21 +43,24 @@ CREATE_TOPICS, FETCH = KEYS["CreateTopics"], KEYS["Fetch"]
 def newer(found: Api, source: Source, more: bytes = b"") -> tuple[bytes, bytes]:
     """Return an exchange in the version behind the newest, laid out like that, and with more."""
     newest = found.request.versions.high
-    asked = request(found.key, newest, 1, "me", **source.value(found.request, newest))
-    told = response(found.key, newest, 1, **source.value(found.response, newest))
-    return of_version(sized(asked[4:] + more), newest + 1), sized(told[4:] + more)
+    request_frame = request(found.key, newest, 1, "me", **source.value(found.request, newest))
+    response_frame = response(found.key, newest, 1, **source.value(found.response, newest))
+    return of_version(sized(request_frame[4:] + more), newest + 1), sized(response_frame[4:] + more)
 
 
 @every_api
-def test_it_is_read_as_the_newest(found: Api) -> None:
+def test_a_newer_version_is_read_as_the_newest_known(found: Api) -> None:
     newest = found.request.versions.high
 
     def check(more: bytes, source: Source) -> None:
-        asked, told = newer(found, source, more)
-        messages = decode_request(asked[4:]), decode_response(told[4:], found.key, newest + 1)
+        request_frame, response_frame = newer(found, source, more)
+        messages = (
+            decode_request(request_frame[4:]),
+            decode_response(response_frame[4:], found.key, newest + 1),
+        )
         known = (
-            decode_request(of_version(asked, newest)[4:]),
-            decode_response(told[4:], found.key, newest),
+            decode_request(of_version(request_frame, newest)[4:]),
+            decode_response(response_frame[4:], found.key, newest),
         )
         for message, like in zip(messages, known, strict=True):
             assert message.body == like.body
@@ -72,7 +75,7 @@ def test_it_is_read_as_the_newest(found: Api) -> None:
 
 
 @every_api
-def test_what_does_not_fit_is_of_an_unknown_version(found: Api) -> None:
+def test_an_undecodable_newer_message_is_of_an_unknown_version(found: Api) -> None:
     newest = found.request.versions.high
     header = of_version(request(found.key, newest, 7, "me"), newest + 1)[4:]
     flexible = newest in found.request.flexible
@@ -93,11 +96,11 @@ def test_all_paths_say_the_same(found: Api) -> None:
     """Right and damaged, alone or among others."""
 
     def check(how: str, source: Source) -> None:
-        asked, told = newer(found, source, b"\0" * (how == "more"))
+        request_frame, response_frame = newer(found, source, b"\0" * (how == "more"))
         if how == "damaged":
-            asked = sized(asked[4:16] + source.damaged(asked[16:]))
-            told = sized(told[4:8] + source.damaged(told[8:]))
-        table = to_exchange_table([row(ANSWERED, asked, told)])
+            request_frame = sized(request_frame[4:16] + source.damaged(request_frame[16:]))
+            response_frame = sized(response_frame[4:8] + source.damaged(response_frame[8:]))
+        table = to_exchange_table([row(ANSWERED, request_frame, response_frame)])
         assert by_columns(table) == by_codecs(table)
         for show_secrets in (False, True):
             same(
@@ -106,7 +109,7 @@ def test_all_paths_say_the_same(found: Api) -> None:
                     for kind in (FieldReader, ByCodecs)
                 )
             )
-            bulk.check([row(ANSWERED, asked, told)], show_secrets)
+            bulk.check([row(ANSWERED, request_frame, response_frame)], show_secrets)
         rows, _ = in_parts(table, TopicNames())
         assert rows == one_by_one(table, TopicNames())
 
@@ -116,9 +119,14 @@ def test_all_paths_say_the_same(found: Api) -> None:
 def test_versions_far_beyond_the_newest() -> None:
     found = api(METADATA)
     assert found is not None
-    asked, told = request(METADATA, 13, 1), response(METADATA, 13, 1, controller_id=5)
+    request_frame, response_frame = (
+        request(METADATA, 13, 1),
+        response(METADATA, 13, 1, controller_id=5),
+    )
     for version in (14, 63, 64, 200, 32767):
-        table = to_exchange_table([row(ANSWERED, of_version(asked, version), told)])
+        table = to_exchange_table(
+            [row(ANSWERED, of_version(request_frame, version), response_frame)]
+        )
         assert by_columns(table) == by_codecs(table)
         at = np.arange(1)
         answers = matches_any_value(table, "response", ("controller_id",), at, lambda raw: raw == 5)
@@ -132,16 +140,16 @@ def exchange_of(table: Any) -> Exchange:
 
 def _file(folder: Path, *said: tuple[bytes, bytes]) -> Path:
     wire = Wire()
-    talk = wire.talk().syn()
-    for asked, told in said:
-        talk.client(asked).broker(told)
+    connection = wire.connect().syn()
+    for request_frame, response_frame in said:
+        connection.client(request_frame).broker(response_frame)
     return Path(write(folder / "newer.pcap", wire.packets))
 
 
 def test_a_filter_finds_it(tmp_path: Path) -> None:
-    asked = of_version(request(METADATA, 13, 1), 14)
+    newer_request = of_version(request(METADATA, 13, 1), 14)
     known = request(METADATA, 13, 2), response(METADATA, 13, 2, controller_id=6)
-    file = _file(tmp_path, (asked, response(METADATA, 13, 1, controller_id=5)), known)
+    file = _file(tmp_path, (newer_request, response(METADATA, 13, 1, controller_id=5)), known)
     chosen = parse("response.controller_id == 5")
     found = [each for each in open_capture(file) if chosen.matches(each)]
     assert [each.api_version for each in found] == [14]
@@ -152,8 +160,8 @@ def test_records_of_a_newer_fetch(tmp_path: Path) -> None:
     batch = new_batch([Record(timestamp=1, key=b"k", value=b"v")])
     partition = {"partition_index": 3, "records": build_records([batch])}
     answer = [{"topic": "orders", "partitions": [partition]}]
-    told = response(FETCH, 18, 1, responses=_by_id(answer))
-    file = _file(tmp_path, (of_version(request(FETCH, 18, 1), 19), told))
+    response_frame = response(FETCH, 18, 1, responses=_by_id(answer))
+    file = _file(tmp_path, (of_version(request(FETCH, 18, 1), 19), response_frame))
     (record,) = open_capture(file).records().rows(named=True)
     assert (record["partition"], record["key"], record["value"]) == (3, b"k", b"v")
 
@@ -170,18 +178,18 @@ def _by_id(responses: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def test_a_refused_version_of_api_versions_shows_what_is_offered() -> None:
-    asked = decode_request(of_version(request(API_VERSIONS, 5, 1), 6)[4:])
-    assert asked.is_assumed
+    decoded = decode_request(of_version(request(API_VERSIONS, 5, 1), 6)[4:])
+    assert decoded.is_assumed
     offer = [{"api_key": 18, "min_version": 0, "max_version": 5}]
     refusal = response(API_VERSIONS, 0, 1, error_code=35, api_keys=offer)
-    told = decode_response(refusal[4:], API_VERSIONS, 6)
-    assert told.body is not None
-    assert (told.body.api_keys[0].max_version, told.api_version) == (5, 0)
-    assert (told.is_assumed, told.problems) == (False, [])
+    message = decode_response(refusal[4:], API_VERSIONS, 6)
+    assert message.body is not None
+    assert (message.body.api_keys[0].max_version, message.api_version) == (5, 0)
+    assert (message.is_assumed, message.problems) == (False, [])
     answer = response(API_VERSIONS, 5, 1, api_keys=offer)
-    told = decode_response(answer[4:] + b"new", API_VERSIONS, 6)
-    assert told.body is not None
-    assert (told.body.api_keys[0].max_version, told.is_assumed) == (5, True)
+    message = decode_response(answer[4:] + b"new", API_VERSIONS, 6)
+    assert message.body is not None
+    assert (message.body.api_keys[0].max_version, message.is_assumed) == (5, True)
 
 
 def test_line_and_tree_show_the_version_of_the_bytes() -> None:
@@ -200,10 +208,10 @@ def test_bodies_that_may_hold_secrets_are_masked_whole(show_secrets: bool) -> No
     found = api(CREATE_TOPICS)
     assert found is not None
     assert carries_secrets(found.request.fields)
-    asked = of_version(request(CREATE_TOPICS, 7, 1, topics=[_topic("hunter2")]), 8)
-    rows = [row(ANSWERED, asked, response(CREATE_TOPICS, 7, 1))]
+    newer_request = of_version(request(CREATE_TOPICS, 7, 1, topics=[_topic("hunter2")]), 8)
+    rows = [row(ANSWERED, newer_request, response(CREATE_TOPICS, 7, 1))]
     ((text, _),) = bulk.check(rows, show_secrets)
-    shown = "".join(detail_tree(decode_request(asked[4:]), show_secrets=show_secrets))
+    shown = "".join(detail_tree(decode_request(newer_request[4:]), show_secrets=show_secrets))
     assert ("hunter2" in (text or ""), "hunter2" in shown) == (show_secrets, show_secrets)
     assert exchange_of(to_exchange_table(rows)).topics == []
 

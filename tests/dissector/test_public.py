@@ -87,8 +87,8 @@ def test_several_files(tmp_path: Path) -> None:
 
 def test_larger_frames_are_passed_over(tmp_path: Path) -> None:
     wire = packets.Wire()
-    long = plays.asked(plays.HEARTBEAT, 4, 1, group_id="g" * 200_000)
-    wire.talk().syn().client(*packets.pieces(long, range(0, 210_000, 60_000)))
+    long = plays.request_frame(plays.HEARTBEAT, 4, 1, group_id="g" * 200_000)
+    wire.connect().syn().client(*packets.pieces(long, range(0, 210_000, 60_000)))
     path = packets.write(tmp_path / "a.pcap", wire.packets)
     (exchange,) = open_capture(path, max_frame_bytes=1000)
     assert exchange.request is not None
@@ -101,7 +101,7 @@ def test_no_capture(tmp_path: Path) -> None:
         list(dissect(tmp_path / "missing"))
 
 
-def test_what_is_shown_of_an_exchange_and_a_capture(shop: str) -> None:
+def test_repr_of_exchanges_and_captures(shop: str) -> None:
     capture = open_capture(shop)
     assert repr(capture) == f"<Capture {shop}>"
     produce = list(capture)[1]
@@ -122,7 +122,7 @@ def test_what_is_shown_of_an_exchange_and_a_capture(shop: str) -> None:
         (["a.pcap"], 9092, "ports=[9092]"),
     ],
 )
-def test_wrong_arguments_are_told(captures: Any, ports: Any, what: str) -> None:
+def test_wrong_arguments_are_errors(captures: Any, ports: Any, what: str) -> None:
     with pytest.raises(UsageError) as error:
         open_capture(*captures, ports=ports)
     assert what in str(error.value)
@@ -136,7 +136,7 @@ def test_wrong_arguments_are_told(captures: Any, ports: Any, what: str) -> None:
         ((0, 99, "request"), "Produce has no version 99; known are 0-13"),
     ],
 )
-def test_a_wrong_codec_is_told_without_a_place(arguments: Any, what: str) -> None:
+def test_the_error_of_a_wrong_codec_has_no_position(arguments: Any, what: str) -> None:
     with pytest.raises(DecodeError) as error:
         codec(*arguments)
     assert str(error.value).endswith(what)

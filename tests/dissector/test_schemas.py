@@ -150,11 +150,13 @@ def test_a_new_version_of_a_known_api(tmp_path: Path) -> None:
     }
     source = definitions.written(tmp_path / "fork", spec, response)
     wire = packets.Wire()
-    talk = wire.talk().syn()
+    connection = wire.connect().syn()
     schemas = Schemas.of(source)
     with using(schemas):
-        talk.client(frames.request(12, 4, 1)).broker(frames.response(12, 4, 1))
-        talk.client(frames.request(12, 42, 2, client_secret="s")).broker(frames.response(12, 42, 2))
+        connection.client(frames.request(12, 4, 1)).broker(frames.response(12, 4, 1))
+        connection.client(frames.request(12, 42, 2, client_secret="s")).broker(
+            frames.response(12, 42, 2)
+        )
     path = packets.write(tmp_path / "a.pcap", wire.packets)
     old, new = open_capture(path, schemas=schemas)
     assert old.problems == []
@@ -169,10 +171,12 @@ def test_a_new_version_of_a_known_api(tmp_path: Path) -> None:
 
 def test_a_message_that_does_not_fit_its_definition(tmp_path: Path, vendor: str) -> None:
     wire = packets.Wire()
-    talk = wire.talk().syn()
-    talk.client(frames.request(3, 9, 1, "vendor")).broker(frames.response(3, 9, 1))
+    connection = wire.connect().syn()
+    connection.client(frames.request(3, 9, 1, "vendor")).broker(frames.response(3, 9, 1))
     bad = bytes.fromhex("0258 0000 00000002 0006") + b"vendor" + bytes.fromhex("00000009 01")
-    talk.client(frames.sized(bad)).broker(frames.sized(bytes.fromhex("00000002 0000 00000007 ff")))
+    connection.client(frames.sized(bad)).broker(
+        frames.sized(bytes.fromhex("00000002 0000 00000007 ff"))
+    )
     path = packets.write(tmp_path / "a.pcap", wire.packets)
     _, ping = open_capture(path, schemas=[vendor])
     said = [str(each) for each in ping.problems]
@@ -183,7 +187,7 @@ def test_a_message_that_does_not_fit_its_definition(tmp_path: Path, vendor: str)
     ]
 
 
-def test_what_is_no_list_of_names(vendor: str) -> None:
+def test_an_invalid_list_of_schemas_is_an_error(vendor: str) -> None:
     with pytest.raises(UsageError, match="schemas takes several names"):
         open_capture("a.pcap", schemas=vendor)
     with pytest.raises(UsageError, match=r"absent: No such file"):

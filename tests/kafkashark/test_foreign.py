@@ -68,7 +68,7 @@ def test_a_folder_hides_a_package_too(tmp_path: Path) -> None:
     assert error[1][1].startswith(f"{folder} hides kafkashark's package 'pipeline'; ")
 
 
-def test_it_is_an_error_of_ours_and_an_import_error(tmp_path: Path) -> None:
+def test_a_foreign_module_is_a_dissector_error_and_an_import_error(tmp_path: Path) -> None:
     (tmp_path / "pipeline.py").touch()
     code = """
 from kafkashark import DissectorError

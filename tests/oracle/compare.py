@@ -18,7 +18,7 @@ class Subject:
 
     Attributes:
         schema: Our declaration.
-        which: What `Oracle.message` is told.
+        which: Arguments of `Oracle.message`.
         names: What the release calls fields that it calls otherwise than we do.
         lag: What to take from our version to have Kafka's.
     """

@@ -95,7 +95,7 @@ class Oracle:
         return answer
 
     def versions(self, **which: Any) -> Versions:
-        """Tell the versions that the release knows of a message; see `message`."""
+        """Return the versions of a message in the release; see `message`."""
         question = tuple(which.items())
         if question not in self._versions:
             answer = {"low": 1, "high": 0} | self.ask(task="versions", **which)

@@ -21,7 +21,7 @@ def kafka_json(
     Write a body as Kafka's converter does.
 
     Tagged fields at their default are left out, unknown ones always. Of a records field only its
-    size is told.
+    size is given.
 
     Args:
         fields: The declaration.

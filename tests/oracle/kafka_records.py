@@ -15,14 +15,14 @@ _TIMESTAMP_TYPES = {
 }
 
 
-def agrees(told: list[dict[str, Any]], batches: Iterable[Batch]) -> None:
-    """Assert that Kafka tells the same of a records field as we read in it."""
+def agrees(expected: list[dict[str, Any]], batches: Iterable[Batch]) -> None:
+    """Assert that Kafka reads the same batches in a records field."""
     ours = [_batch(batch) for batch in batches]
-    assert [_like(theirs, one) for theirs, one in zip(told, ours, strict=True)] == ours
+    assert [_like(theirs, one) for theirs, one in zip(expected, ours, strict=True)] == ours
 
 
 def _like(theirs: dict[str, Any], ours: dict[str, Any]) -> dict[str, Any]:
-    """Take from what Kafka tells all that we tell too; the rest follows from it."""
+    """Select the values of Kafka that we read too; the rest follows from them."""
     out = {key: theirs[key] for key in ours}
     if "records" in out:
         inside = zip(theirs["records"], ours["records"], strict=True)
@@ -31,7 +31,7 @@ def _like(theirs: dict[str, Any], ours: dict[str, Any]) -> dict[str, Any]:
 
 
 def _batch(batch: Batch) -> dict[str, Any]:
-    """Tell of a batch what Kafka's RecordBatch tells."""
+    """Return the values of a batch under the names of Kafka's RecordBatch."""
     assert isinstance(batch, RecordBatch | LegacyBatch)
     out = {
         "magic": batch.magic,

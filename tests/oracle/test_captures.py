@@ -15,7 +15,7 @@ from dissector.protocol.records import UnreadBatch
 from tests.oracle.compare import Subject
 from tests.oracle.kafka import Oracle
 from tests.oracle.kafka_records import agrees
-from tests.oracle.test_messages import asked
+from tests.oracle.test_messages import releases_of
 
 Count = Counter[tuple[str, str]]
 pytestmark = [pytest.mark.broker, pytest.mark.xdist_group("broker")]
@@ -68,7 +68,7 @@ def compare_body(oracles: list[Oracle], message: Message) -> list[str]:
     assert message.body is not None
     data = message.frame[message.body_start : message.body_end]
     known = []
-    for oracle, each, versions in asked(oracles, message.api_key, message.kind):
+    for oracle, each, versions in releases_of(oracles, message.api_key, message.kind):
         if version in versions:
             each.agrees(oracle, version, message.body, data)
             known.append(oracle.jars.version)

@@ -98,14 +98,14 @@ def subject(oracle: Oracle, name: str, version: int) -> Subject:
 def test_drawn_values(oracles: list[Oracle], compared: Count, name: str) -> None:
     schema, _ = SCHEMAS[name]
     for version in schema.versions:
-        asked = [(oracle, subject(oracle, name, version)) for oracle in oracles]
-        asked = [
+        subjects = [(oracle, subject(oracle, name, version)) for oracle in oracles]
+        subjects = [
             (oracle, each)
-            for oracle, each in asked
+            for oracle, each in subjects
             if version in each.versions(oracle) and (oracle.line, name) not in OTHER_BYTES
         ]
-        assert bool(asked) != (name in NOT_GENERATED | ONLY_IN_4_0), f"v{version}"
-        for oracle, each in asked:
+        assert bool(subjects) != (name in NOT_GENERATED | ONLY_IN_4_0), f"v{version}"
+        for oracle, each in subjects:
             compared["versions of embedded schemas", oracle.jars.version] += 1
             for body in drawn.bodies(schema, version):
                 each.agrees(oracle, version, body, schema.codec(version).build(body))
@@ -123,7 +123,7 @@ def test_other_bytes_are_other(oracles: list[Oracle], line: str, name: str) -> N
                 subject(oracle, name, 0).agrees(oracle, 0, body, data)
 
 
-def test_all_that_kafka_generates_is_declared(oracles: list[Oracle]) -> None:
+def test_every_generated_message_is_declared(oracles: list[Oracle]) -> None:
     for oracle in oracles:
         generated = {
             name

@@ -20,7 +20,7 @@ BODY = {"client_software_name": "a", "client_software_version": "b"}
 DATA = bytes.fromhex("0261 0262 00")
 
 
-def test_what_kafka_reads_and_writes(oracles: list[Oracle]) -> None:
+def test_values_that_kafka_reads_and_writes(oracles: list[Oracle]) -> None:
     for oracle in oracles:
         answer = oracle.message(3, DATA, **API_VERSIONS)
         assert answer.value == {"clientSoftwareName": "a", "clientSoftwareVersion": "b"}
@@ -47,7 +47,7 @@ def test_a_difference_is_found(oracles: list[Oracle], body: Any, data: bytes) ->
             subject.agrees(oracle, 3, body, data)
 
 
-def test_what_a_release_does_not_know(oracles: list[Oracle]) -> None:
+def test_apis_and_versions_unknown_to_a_release(oracles: list[Oracle]) -> None:
     newest, old = oracles
     assert newest.versions(api_key=4, kind="request") == Versions(1, 0)
     assert old.versions(api_key=4, kind="request") == Versions(0, 7)
@@ -56,7 +56,7 @@ def test_what_a_release_does_not_know(oracles: list[Oracle]) -> None:
         newest.message(99, DATA, **API_VERSIONS)
 
 
-def test_what_kafka_refuses(oracles: list[Oracle]) -> None:
+def test_bytes_that_kafka_refuses(oracles: list[Oracle]) -> None:
     for oracle in oracles:
         with pytest.raises(OracleError, match=r"BufferUnderflow|Error reading"):
             oracle.message(3, b"\x09", **API_VERSIONS)

@@ -47,10 +47,10 @@ OTHER_BYTES = {
 }
 """What one release lays out otherwise than later ones do under the same version."""
 
-Asked = tuple[Oracle, Subject, Versions]
+ReleaseVersions = tuple[Oracle, Subject, Versions]
 
 
-def asked(oracles: list[Oracle], key: int, kind: Kind) -> list[Asked]:
+def releases_of(oracles: list[Oracle], key: int, kind: Kind) -> list[ReleaseVersions]:
     """Return the releases that can say something about a message, and the versions they know."""
     found = api(key)
     assert found is not None
@@ -86,7 +86,7 @@ def test_other_bytes_are_other(oracles: list[Oracle], line: str, name: str, kind
 @pytest.mark.parametrize("name", NAMES.values())
 def test_drawn_bodies(oracles: list[Oracle], compared: Count, name: str) -> None:
     for kind in KINDS:
-        releases = asked(oracles, KEYS[name], kind)
+        releases = releases_of(oracles, KEYS[name], kind)
         schema = releases[0][1].schema
         for version in schema.versions:
             here = [(oracle, each) for oracle, each, known in releases if version in known]
@@ -106,7 +106,7 @@ def test_each_version_is_known_to_a_release_and_to_us(oracles: list[Oracle]) -> 
             schema = found.schema(kind)
             known = {
                 version
-                for _, _, versions in asked(oracles, found.key, kind)
+                for _, _, versions in releases_of(oracles, found.key, kind)
                 for version in versions
             }
             assert known <= set(schema.versions), found.name
@@ -118,8 +118,8 @@ def test_header_versions(oracles: list[Oracle], compared: Count) -> None:
     for oracle in oracles:
         for found in all_apis():
             for version in oracle.versions(api_key=found.key, kind="request"):
-                told = oracle.ask(task="headers", api_key=found.key, version=version)
-                assert told == {
+                headers = oracle.ask(task="headers", api_key=found.key, version=version)
+                assert headers == {
                     "request": request_header_version(found.key, version),
                     "response": response_header_version(found.key, version),
                 }, f"{found.name} v{version} in Kafka {oracle.jars.version}"

@@ -124,7 +124,7 @@ def test_we_read_what_kafka_writes(
             producer_epoch=1 if magic == 2 else -1,
             base_sequence=5 if magic == 2 else -1,
             transactional=magic == 2,
-            records=[told(record, headers) for record in RECORD_LIST],
+            records=[as_kafka_record(record, headers) for record in RECORD_LIST],
         )
         batches = parse_records(data, may_be_cut=False)
         assert not problems(batches)  # type: ignore[arg-type]
@@ -145,7 +145,7 @@ def test_we_read_what_kafka_writes(
         compared["batches of Kafka's", oracle.jars.version] += len(batches)
 
 
-def told(record: Record, headers: Any) -> dict[str, Any]:
+def as_kafka_record(record: Record, headers: Any) -> dict[str, Any]:
     return {
         "timestamp": record.timestamp,
         "key": record.key,
@@ -175,7 +175,7 @@ def test_our_compressed_data_begins_as_kafkas(
             magic=magic,
             codec=codec,
             timestamp_type=TIMESTAMP_TYPES[magic][0],
-            records=[told(record, ()) for record in RECORD_LIST],
+            records=[as_kafka_record(record, ()) for record in RECORD_LIST],
         )
         batch = new_batch(RECORD_LIST, codec=codec)
         ours = build_records(

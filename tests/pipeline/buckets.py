@@ -83,11 +83,11 @@ class _Handler(BaseHTTPRequestHandler):
     def log_message(self, format: str, *args: object) -> None:
         """Say nothing."""
 
-    def _asked(self) -> tuple[str, dict[str, str]]:
+    def _key_and_query(self) -> tuple[str, dict[str, str]]:
         """Return the key, and what is asked of it."""
         parts = urlsplit(self.path)
-        asked = {name: values[0] for name, values in parse_qs(parts.query, True).items()}
-        return unquote(parts.path).removeprefix(f"/{BUCKET}").removeprefix("/"), asked
+        query = {name: values[0] for name, values in parse_qs(parts.query, True).items()}
+        return unquote(parts.path).removeprefix(f"/{BUCKET}").removeprefix("/"), query
 
     def _body(self) -> bytes:
         if self.headers.get("Transfer-Encoding") == "chunked":
@@ -127,7 +127,7 @@ class _Handler(BaseHTTPRequestHandler):
         self._answer(404, b"<Error><Code>NoSuchKey</Code></Error>")
 
     def do_HEAD(self) -> None:
-        key, _ = self._asked()
+        key, _ = self._key_and_query()
         found = self.bucket.objects.get(key)
         if found is None and key:
             self._no_such_key()
@@ -135,9 +135,9 @@ class _Handler(BaseHTTPRequestHandler):
             self._answer(200, size=len(found or b""))
 
     def do_GET(self) -> None:
-        key, asked = self._asked()
+        key, query = self._key_and_query()
         if not key:
-            self._list(asked)
+            self._list(query)
             return
         found = self.bucket.objects.get(key)
         if found is None:
@@ -152,8 +152,8 @@ class _Handler(BaseHTTPRequestHandler):
         said = f"bytes {begin}-{int(begin) + len(part) - 1}/{len(found)}"
         self._answer(206, part, Content_Range=said)
 
-    def _list(self, asked: dict[str, str]) -> None:
-        prefix, delimiter = asked.get("prefix", ""), asked.get("delimiter", "")
+    def _list(self, query: dict[str, str]) -> None:
+        prefix, delimiter = query.get("prefix", ""), query.get("delimiter", "")
         keys, folders = [], dict[str, None]()
         for key in sorted(self.bucket.objects):
             rest = key.removeprefix(prefix)
@@ -163,7 +163,7 @@ class _Handler(BaseHTTPRequestHandler):
                 folders.setdefault(prefix + rest.partition(delimiter)[0] + delimiter)
             else:
                 keys.append(key)
-        keys = keys[: int(asked.get("max-keys", 1000))]
+        keys = keys[: int(query.get("max-keys", 1000))]
         body = "".join(
             f"<Contents><Key>{escape(key)}</Key><Size>{len(self.bucket.objects[key])}</Size>"
             "<LastModified>2024-05-01T00:00:00.000Z</LastModified></Contents>"
@@ -175,10 +175,10 @@ class _Handler(BaseHTTPRequestHandler):
         self._answer(200, _element("ListBucketResult", count + body))
 
     def do_PUT(self) -> None:
-        key, asked = self._asked()
+        key, query = self._key_and_query()
         data = self._body()
-        if "uploadId" in asked:
-            self.bucket.parts[asked["uploadId"]][int(asked["partNumber"])] = data
+        if "uploadId" in query:
+            self.bucket.parts[query["uploadId"]][int(query["partNumber"])] = data
         elif source := self.headers.get("x-amz-copy-source"):
             self.bucket.objects[key] = self.bucket.objects[unquote(source).partition("/")[2]]
             self._answer(200, _element("CopyObjectResult"))
@@ -188,14 +188,14 @@ class _Handler(BaseHTTPRequestHandler):
         self._answer(200)
 
     def do_POST(self) -> None:
-        key, asked = self._asked()
+        key, query = self._key_and_query()
         body = self._body()
-        if "uploads" in asked:
+        if "uploads" in query:
             upload = str(len(self.bucket.parts))
             self.bucket.parts[upload] = {}
             said = _element("InitiateMultipartUploadResult", f"<UploadId>{upload}</UploadId>")
-        elif "uploadId" in asked:
-            parts = self.bucket.parts[asked["uploadId"]]
+        elif "uploadId" in query:
+            parts = self.bucket.parts[query["uploadId"]]
             self.bucket.objects[key] = b"".join(parts[number] for number in sorted(parts))
             said = _element("CompleteMultipartUploadResult")
         else:
@@ -205,6 +205,6 @@ class _Handler(BaseHTTPRequestHandler):
         self._answer(200, said)
 
     def do_DELETE(self) -> None:
-        key, _ = self._asked()
+        key, _ = self._key_and_query()
         self.bucket.objects.pop(key, None)
         self._answer(204)

@@ -26,14 +26,14 @@ def lonely(*, known: bool, closed: bool) -> Wire:
     """Three connections with one response each, the second to another broker; then exchanges."""
     wire = Wire()
     for port, broker_port in ((50000, 9092), (50001, 9999), (50002, 9092)):
-        talk = wire.talk(port, broker_port=broker_port)
-        talk.broker(beat(port))
+        connection = wire.connect(port, broker_port=broker_port)
+        connection.broker(beat(port))
         if closed:
-            talk.fin()
+            connection.fin()
     if known:
-        talk = wire.talk(50010).syn()
+        connection = wire.connect(50010).syn()
         for number in range(3):
-            talk.client(heartbeat(number)).broker(beat(number))
+            connection.client(heartbeat(number)).broker(beat(number))
     return wire
 
 
@@ -56,7 +56,7 @@ def test_one_response_of_a_broker_that_shows_elsewhere(
     assert speaks == (["kafka", "other", "kafka", "kafka"] if known else ["other"] * 3)
     assert_same(dissect(files, ALL), expected)
     for each in plan_ranges(ranges_of(Collection.of(files))).ranges:
-        # Rows that are in doubt come behind what tells of the doubt.
+        # Rows in doubt come after the problem that explains it.
         doubts = False
         for name, batch in dissect_range(each, np.zeros(0, np.int64), 1, ALL):
             doubts |= name == FACTS and has_doubts(batch)

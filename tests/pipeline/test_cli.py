@@ -32,13 +32,13 @@ DENIED = str(CAPTURES / "kafka4-denied.pcap")
         ([DENIED, "--out", "x", "--tables", "exchanges,frames"], "--tables takes connections, "),
     ],
 )
-def test_what_can_not_be_done_is_told_in_one_line(
+def test_errors_are_one_line(
     words: list[str], said: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["pipeline", *words]) == 2
-    told = capsys.readouterr().err
-    assert told.startswith(f"kafkashark: {said}")
-    assert told.count("\n") == 1
+    stderr = capsys.readouterr().err
+    assert stderr.startswith(f"kafkashark: {said}")
+    assert stderr.count("\n") == 1
 
 
 def test_without_spark_the_line_says_what_to_install(
@@ -103,8 +103,8 @@ def test_it_runs_as_a_file_too() -> None:
 
 
 @pytest.mark.spark
-def test_where_nothing_is_a_capture_that_is_told_and_nothing_replaced(tmp_path: Path) -> None:
-    """As the other commands tell it, and with the same status."""
+def test_without_any_capture_nothing_is_replaced(tmp_path: Path) -> None:
+    """With the message and the status of the other commands."""
     (tmp_path / "notes.txt").write_text("no capture at all")
     kept = tmp_path / "out" / "exchanges" / "kept"
     kept.mkdir(parents=True)
@@ -114,7 +114,7 @@ def test_where_nothing_is_a_capture_that_is_told_and_nothing_replaced(tmp_path: 
 
 
 @pytest.mark.spark
-def test_summaries_that_can_not_be_made_are_told_before_the_work(tmp_path: Path) -> None:
+def test_summaries_that_spark_can_not_make_are_refused_first(tmp_path: Path) -> None:
     """Arrow writes tables there, and Spark has nothing to read them with."""
     out = f"s3a://{BUCKET}/out"
     with bucket() as kept:

@@ -90,7 +90,7 @@ def cluster(alone: None, tmp_path: Path) -> Iterator[tuple[str, list[int]]]:
 
 
 def _packed(folder: Path) -> str:
-    """Pack an environment, as docs/pipeline.md tells; what is installed in it lies elsewhere."""
+    """Pack an environment, as docs/pipeline.md says; its editable packages lie elsewhere."""
     EnvBuilder(symlinks=True).create(folder / "env")
     (site,) = (folder / "env").glob("lib/python*/site-packages")
     (site / "elsewhere.pth").write_text("\n".join([str(ROOT), *getsitepackages()]))

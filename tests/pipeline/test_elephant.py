@@ -28,12 +28,12 @@ WANTED = TableOptions(tables=frozenset(("exchanges",)), window_bytes=1 << 20)
 def _capture(path: Path, megabytes: int) -> str:
     """Write a capture of one connection that goes on, and as many bytes of short ones."""
     wire = Wire()
-    elephant = wire.talk(40000).syn()
+    elephant = wire.connect(40000).syn()
     request = heartbeat(1, group_instance_id="i" * 30_000)
     pieces = [request[at : at + 1448] for at in range(0, len(request), 1448)]
     for number in range(megabytes * (1 << 20) // 60_000):
         elephant.client(*pieces).broker(beat(1))
-        wire.talk(50000 + number).syn().client(*pieces).broker(beat(1)).fin()
+        wire.connect(50000 + number).syn().client(*pieces).broker(beat(1)).fin()
     save(path, ((each.time_ns - START_NS, each.data) for each in wire.packets))
     return str(path)
 
@@ -43,12 +43,12 @@ def _peak_bytes(path: str, work: str) -> tuple[int, int, int]:
     plan = plan_ranges(ranges_of(Collection.of([path]), RANGE_BYTES))
     job = Job(plan.ranges, WANTED, work, work)
     keys = RangeKeys(0, plan.crossing, plan.crossing)
-    told: list[TaskReport] = []
+    reports: list[TaskReport] = []
     for each in plan.ranges:
-        told += job.dissect(each.number, [(0, keys)])
+        reports += job.dissect(each.number, [(0, keys)])
         # As Spark does after each task: what refers to itself is gone then.
         gc.collect()
-    places = [(job.part_of(note), note) for note in told if isinstance(note, BlockLocation)]
+    places = [(job.part_of(note), note) for note in reports if isinstance(note, BlockLocation)]
     assert any(note.tables for note in job.gather(0, places) if isinstance(note, TaskOutput))
     peak = next(line for line in STATUS.read_text().splitlines() if line.startswith("VmHWM"))
     return int(peak.split()[1]) << 10, len(places), sum(lies.length for _, lies in places)

@@ -7,12 +7,12 @@ from dataclasses import replace
 from pathlib import Path
 
 from tests.dissector.engine.reading.test_capture import beat, heartbeat
-from tests.packets import STEP_NS, Packet, Talk, Wire, pieces, retimed
+from tests.packets import STEP_NS, Packet, Wire, WireConnection, pieces, retimed
 
 TURN_NS = 200 * STEP_NS
 
 
-def messy(seed: int, talks: int = 6, rounds: int = 12, port: int = 50000) -> list[Packet]:
+def messy(seed: int, connections: int = 6, rounds: int = 12, port: int = 50000) -> list[Packet]:
     """
     Return packets of several connections; some are lost, repeated, late or cut.
 
@@ -20,25 +20,25 @@ def messy(seed: int, talks: int = 6, rounds: int = 12, port: int = 50000) -> lis
     """
     order = random.Random(seed)
     wire = Wire()
-    open_talks: list[Talk] = []
-    for number in range(talks):
+    open_connections: list[WireConnection] = []
+    for number in range(connections):
         hosts = (f"10.0.0.{1 + number % 2}", f"10.0.1.{number % 3}")
         vlan = order.choice([None, None, 5])
-        talk = wire.talk(port + number // 2, hosts=hosts, vlan=vlan)
-        open_talks.append(talk.syn() if order.random() < 0.6 else talk)
-    for number in range(rounds * talks):
-        place = order.randrange(talks)
-        talk = open_talks[place]
-        asked = heartbeat(number, group_instance_id="i" * order.choice([1, 50, 900]))
-        talk.client(*pieces(asked, [order.randrange(len(asked))]))
+        connection = wire.connect(port + number // 2, hosts=hosts, vlan=vlan)
+        open_connections.append(connection.syn() if order.random() < 0.6 else connection)
+    for number in range(rounds * connections):
+        place = order.randrange(connections)
+        connection = open_connections[place]
+        frame = heartbeat(number, group_instance_id="i" * order.choice([1, 50, 900]))
+        connection.client(*pieces(frame, [order.randrange(len(frame))]))
         if order.random() < 0.9:
-            talk.broker(*pieces(beat(number), [order.randrange(12)]))
+            connection.broker(*pieces(beat(number), [order.randrange(12)]))
         if order.random() < 0.08:
-            talk.fin() if order.random() < 0.7 else talk.rst()
+            connection.fin() if order.random() < 0.7 else connection.rst()
             isn = order.randrange(2**32), order.randrange(2**32)
-            ports = dict(zip(("port", "broker_port"), talk.ports, strict=True))
-            again = wire.talk(**ports, hosts=talk.hosts, vlan=talk.vlan, isn=isn)
-            open_talks[place] = again.syn()
+            ports = dict(zip(("port", "broker_port"), connection.ports, strict=True))
+            again = wire.connect(**ports, hosts=connection.hosts, vlan=connection.vlan, isn=isn)
+            open_connections[place] = again.syn()
     return retimed(_disturbed(order, wire.packets))
 
 
@@ -65,7 +65,7 @@ def in_turn(seed: int, turns: int = 6) -> list[Packet]:
         packet
         for turn in range(turns)
         for packet in later(
-            messy(100 * seed + turn, talks=4, rounds=6, port=50000 + 10 * turn),
+            messy(100 * seed + turn, connections=4, rounds=6, port=50000 + 10 * turn),
             turn * TURN_NS // STEP_NS // 2,
         )
     ]

@@ -150,19 +150,19 @@ def main() -> int:
                 flush=True,
             )
             if options.details:
-                _tell(report, options.details)
+                _print_differences(report, options.details)
     print(f"worst: {worst:.1%}")
     return 0
 
 
-def _tell(report: Report, most: int) -> None:
+def _print_differences(report: Report, most: int) -> None:
     for row in report.left_out_rows()[:most]:
         print("      left out:", row["count"], row["reason"])
-    told: Counter[str] = Counter()
+    differences: Counter[str] = Counter()
     for row in report.differences():
         values = " -> ".join(str(row[name])[:60] for name in ("captured", "replayed"))
-        told[f"{row['verdict']} {row['api']} {row['path']}: {values}"] += 1
-    for what, count in told.most_common(most):
+        differences[f"{row['verdict']} {row['api']} {row['path']}: {values}"] += 1
+    for what, count in differences.most_common(most):
         print("     ", count, what)
 
 

@@ -34,7 +34,7 @@ def _run(*arguments: str) -> int:
 
 
 @pytest.mark.parametrize("speed", ["max", "100"])
-def test_what_the_mock_answered_it_answers_again(
+def test_a_capture_of_the_mock_replays_without_difference(
     speed: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert _run(PRODUCED, "--to", "mock", "--speed", speed) == 0
@@ -124,7 +124,7 @@ def test_a_signal_before_anything_is_sent_ends_with_a_report(
         pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
         with subprocess.Popen(command, **pipes) as process, server.accept()[0] as connection:
             connection.settimeout(PATIENCE_S)
-            assert connection.recv(1)  # it asks for versions, which nobody tells
+            assert connection.recv(1)  # its ApiVersions request, which nobody answers
             process.send_signal(number)
             out, err = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 128 + number
@@ -166,18 +166,18 @@ def test_captured_is_sent_and_left_out_and_never_reached(
 def test_ctrl_c_in_the_middle_counts_what_was_never_reached(tmp_path: Path) -> None:
     wire = Wire()
     key = KEYS["Heartbeat"]
-    talk = wire.talk().syn()
+    connection = wire.connect().syn()
     for number in range(20):
-        asked = request(key, 3, number, group_id="g", member_id="m")
-        exchange(talk, asked, response(key, 3, number))
+        heartbeat = request(key, 3, number, group_id="g", member_id="m")
+        exchange(connection, heartbeat, response(key, 3, number))
     path, file = saved(tmp_path, wire), tmp_path / "report.ndjson"
 
     async def main() -> tuple[int | None, bytes]:
         ports: list[int] = []
         beats: list[Message] = []
 
-        def beat(asked: Message) -> Answer:
-            beats.append(asked)
+        def beat(message: Message) -> Answer:
+            beats.append(message)
             if len(beats) < 8:
                 return {}
             process.send_signal(signal.SIGINT)
@@ -204,7 +204,7 @@ def test_ctrl_c_in_the_middle_counts_what_was_never_reached(tmp_path: Path) -> N
 ACKS = str(CAPTURES / "kafka4-librdkafka-acks.pcap")
 
 
-def test_what_is_accepted_fails_no_more_and_what_is_stale_is_told(
+def test_accepted_differences_do_not_fail_and_stale_ones_are_reported(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file, given = str(tmp_path / "accepted"), ("--to", "mock", "--speed", "max")
@@ -270,7 +270,7 @@ def test_bad_usage_is_one_line(
     assert said in err
 
 
-def test_a_report_that_can_not_be_written_is_told_first(
+def test_an_unwritable_report_is_an_error_before_the_replay(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     folder = tmp_path / "report.txt"

@@ -20,7 +20,9 @@ CAPTURES = (
 
 @pytest.mark.parametrize("name", CAPTURES)
 @pytest.mark.parametrize("damage", [Damage(cut=30), Damage(lost=3, seed=1), Damage(lost=3, seed=2)])
-def test_what_is_missing_is_no_difference(name: str, damage: Damage, tmp_path: Path) -> None:
+def test_damage_to_a_capture_causes_no_difference(
+    name: str, damage: Damage, tmp_path: Path
+) -> None:
     path = damaged(SHIPPED / f"{name}.pcap", damage, tmp_path)
     found = played(path, "mock")
     assert found.answers

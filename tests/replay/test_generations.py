@@ -25,26 +25,26 @@ NAMES = ("one", "two", "three")
 
 def three(folder: Path, order: Sequence[str], *, one_by_one: bool = False) -> Path:
     """
-    Capture three that form one generation; in that order they are told so, and ask for parts.
+    Capture three that form one generation: their joins are answered in that order, then they sync.
 
-    One by one, the leader is first, and who asks has seen what those before were told.
+    One by one, the leader is first, and each sync follows the joins before it.
     """
     wire = Wire()
-    talks = {name: wire.talk(50000 + at).syn() for at, name in enumerate(NAMES)}
-    for name, talk in talks.items():
-        talk.client(joins(1, name))
+    connections = {name: wire.connect(50000 + at).syn() for at, name in enumerate(NAMES)}
+    for name, connection in connections.items():
+        connection.client(joins(1, name))
     parts = [{"member_id": each, "assignment": each.encode()} for each in NAMES]
     for name in order:
         leads = name == "one"
-        talks[name].broker(response(JOIN, 3, 1, **joined(1, name, *(NAMES if leads else ()))))
+        connections[name].broker(response(JOIN, 3, 1, **joined(1, name, *(NAMES if leads else ()))))
         if not one_by_one:
-            talks[name].client(asks_for_part(name, parts if leads else []))
-    for name, talk in talks.items():
+            connections[name].client(asks_for_part(name, parts if leads else []))
+    for name, connection in connections.items():
         if one_by_one:
-            talk.client(asks_for_part(name, parts if name == "one" else []))
-        talk.broker(response(SYNC, 3, 2, assignment=name.encode()))
-    for name, talk in talks.items():
-        exchange(talk, beats(3, name, 1), response(BEAT, 3, 3))
+            connection.client(asks_for_part(name, parts if name == "one" else []))
+        connection.broker(response(SYNC, 3, 2, assignment=name.encode()))
+    for name, connection in connections.items():
+        exchange(connection, beats(3, name, 1), response(BEAT, 3, 3))
     return saved(folder, wire)
 
 
@@ -53,31 +53,31 @@ def asks_for_part(name: str, parts: list[dict[str, Any]]) -> bytes:
 
 
 def is_as_captured(played: Played, group: Coordinator) -> bool:
-    """Tell whether three ended up as in the capture."""
+    """Return whether three ended up as in the capture."""
     assert not played.failures
     found = {verdict(played, each) for each in played.outcomes}
     is_well = found <= {Verdict.SAME, Verdict.EQUIVALENT}
-    return is_well and group.is_told and group.parts == {name: name.encode() for name in NAMES}
+    return is_well and group.is_assigned and group.parts == {name: name.encode() for name in NAMES}
 
 
-def test_who_asks_for_its_part_is_heard_again_when_one_more_joins(tmp_path: Path) -> None:
+def test_a_sync_is_repeated_after_one_more_join(tmp_path: Path) -> None:
     """The leader must not wait for the second, which waits for the group to rebalance."""
-    group, begun, told_again = Coordinator(), asyncio.Event(), asyncio.Event()
+    group, begun, repeated = Coordinator(), asyncio.Event(), asyncio.Event()
 
     async def join(message: Message) -> Answer:
         name = message.client_id
         if name == "two":
             await begun.wait()
         if name == "three":
-            await told_again.wait()
+            await repeated.wait()
         is_again = name == "one" and group.generation == 2
         answer = await group.join(message)
         if name == "one":
             begun.set()
             if group.generation == 2:
-                await group.until_parked()  # the second is told before the leader
+                await group.until_parked()  # the second is answered before the leader
             if is_again:
-                told_again.set()
+                repeated.set()
         return answer
 
     script: Answers = {"JoinGroup": join, "SyncGroup": group.sync, "Heartbeat": group.beat}

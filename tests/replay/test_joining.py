@@ -16,7 +16,7 @@ from replay.model.outcome import REJOINED, Outcome, Verdict
 from replay.options.pacing import Pace
 from replay.options.play_options import PlayOptions
 from tests.frames import request, response
-from tests.packets import Talk, Wire
+from tests.packets import Wire, WireConnection
 from tests.replay.run.test_runner import Played, at_script, one_after_another
 from tests.replay.support.captures import exchange, saved
 from tests.replay.support.coordinator import Coordinator
@@ -35,10 +35,10 @@ def joins(number: int, client: str, member: str = "") -> bytes:
 
 
 def joined(generation: int, member: str, *members: str) -> dict[str, Any]:
-    """Whoever is told the members leads them."""
-    told = [{"member_id": each, "metadata": b""} for each in members]
+    """The member that gets the members is the leader."""
+    roster = [{"member_id": each, "metadata": b""} for each in members]
     body = {"generation_id": generation, "member_id": member, "protocol_name": "range"}
-    return body | {"leader": member if told else "one", "members": told, "error_code": 0}
+    return body | {"leader": member if roster else "one", "members": roster, "error_code": 0}
 
 
 def of_group(client: str, generation: int = 1) -> dict[str, Any]:
@@ -49,13 +49,13 @@ def syncs(number: int, client: str, generation: int) -> bytes:
     return request(SYNC, 3, number, client, **of_group(client, generation))
 
 
-def both() -> tuple[Wire, Talk, Talk]:
+def both() -> tuple[Wire, WireConnection, WireConnection]:
     wire = Wire()
-    return wire, wire.talk().syn(), wire.talk(50001).syn()
+    return wire, wire.connect().syn(), wire.connect(50001).syn()
 
 
-def asked(played: Played, api: str) -> list[str | None]:
-    return [each.client_id for each in played.asked if each.api == api]
+def clients_of(played: Played, api: str) -> list[str | None]:
+    return [each.client_id for each in played.requests if each.api == api]
 
 
 def answers(outcomes: list[Outcome], client: str) -> Iterator[tuple[str, int]]:
@@ -64,33 +64,33 @@ def answers(outcomes: list[Outcome], client: str) -> Iterator[tuple[str, int]]:
             yield each.step.captured.api, each.response.error_code
 
 
-def test_who_joins_a_later_generation_waits_for_the_earlier(tmp_path: Path) -> None:
+def test_a_join_of_a_later_generation_waits_for_the_earlier(tmp_path: Path) -> None:
     wire, one, other = both()
     one.client(joins(1, "one"))
     other.client(joins(1, "other"))
     one.broker(response(JOIN, 3, 1, **joined(1, "one", "one")))
     other.broker(response(JOIN, 3, 1, **joined(2, "other")))
     late = {"error_code": LOADS}
-    told = one_after_another(late, late, joined(1, "one", "one"), joined(2, "other"))
-    played = at_script(saved(tmp_path, wire), {"JoinGroup": told})
+    replies = one_after_another(late, late, joined(1, "one", "one"), joined(2, "other"))
+    played = at_script(saved(tmp_path, wire), {"JoinGroup": replies})
     assert not played.failures
-    assert asked(played, "JoinGroup") == ["one", "one", "one", "other"]
+    assert clients_of(played, "JoinGroup") == ["one", "one", "one", "other"]
 
 
-def test_who_joins_waits_for_those_who_were_told_of_no_change(tmp_path: Path) -> None:
+def test_a_join_waits_for_requests_before_the_rebalance(tmp_path: Path) -> None:
     wire, one, other = both()
     one.client(syncs(1, "one", 1))
     other.client(joins(1, "other"))
     one.broker(response(SYNC, 3, 1))
     other.broker(response(JOIN, 3, 1, **joined(2, "other")))
-    told = one_after_another({"error_code": LOADS}, {"error_code": 0})
-    script = {"SyncGroup": told, "JoinGroup": lambda _: joined(2, "other")}
+    replies = one_after_another({"error_code": LOADS}, {"error_code": 0})
+    script = {"SyncGroup": replies, "JoinGroup": lambda _: joined(2, "other")}
     played = at_script(saved(tmp_path, wire), script)
     assert not played.failures
-    assert [each.client_id for each in played.asked] == ["one", "one", "other"]
+    assert [each.client_id for each in played.requests] == ["one", "one", "other"]
 
 
-def test_who_comes_too_early_joins_again(tmp_path: Path) -> None:
+def test_a_member_that_joins_too_early_rejoins(tmp_path: Path) -> None:
     wire, one, other = both()
     one.client(joins(1, "one"))
     other.client(joins(1, "other"))
@@ -107,18 +107,18 @@ def test_who_comes_too_early_joins_again(tmp_path: Path) -> None:
 
     played = at_script(saved(tmp_path, wire), {"JoinGroup": join})
     assert not played.failures
-    of_one = [each for each in played.asked if each.client_id == "one"]
+    of_one = [each for each in played.requests if each.client_id == "one"]
     assert [each.body.member_id for each in of_one if each.body] == ["", "one", "one"]
     assert played.run is not None
     assert played.run.ids is not None
     assert played.run.ids.members.live_generation("g", "one", 1) == 6
 
 
-def test_a_rebalance_that_a_leader_was_told_of_is_waited_for(tmp_path: Path) -> None:
+def test_a_rebalance_that_a_leader_saw_is_waited_for(tmp_path: Path) -> None:
     wire = Wire()
-    exchange(wire.talk().syn(), syncs(1, "one", 1), response(SYNC, 3, 1, error_code=REBALANCES))
-    told = one_after_another({"error_code": 0}, {"error_code": REBALANCES})
-    played = at_script(saved(tmp_path, wire), {"SyncGroup": told})
+    exchange(wire.connect().syn(), syncs(1, "one", 1), response(SYNC, 3, 1, error_code=REBALANCES))
+    replies = one_after_another({"error_code": 0}, {"error_code": REBALANCES})
+    played = at_script(saved(tmp_path, wire), {"SyncGroup": replies})
     assert list(answers(played.outcomes, "one")) == [("SyncGroup", REBALANCES)]
 
 
@@ -159,27 +159,27 @@ SAYS = {
 
 
 @pytest.mark.parametrize("name", SAYS)
-def test_who_is_told_of_a_rebalance_that_was_not_captured_joins_again(
+def test_a_member_rejoins_after_a_rebalance_that_was_not_captured(
     tmp_path: Path, name: str
 ) -> None:
     key, version, says = SAYS[name]
     wire = Wire()
-    talk = wire.talk().syn()
-    exchange(talk, joins(1, "one"), response(JOIN, 3, 1, **joined(1, "one", "one")))
-    exchange(talk, syncs(2, "one", 1), response(SYNC, 3, 2))
-    exchange(talk, says(3, "one", 1), response(key, version, 3, **done()))
-    exchange(talk, beats(4, "one", 1), response(BEAT, 3, 4))
-    told = one_after_another(joined(5, "live", "live"), joined(6, "live", "live"))
-    script = {api: lambda _: done() for api in SAYS} | {"JoinGroup": told}
+    connection = wire.connect().syn()
+    exchange(connection, joins(1, "one"), response(JOIN, 3, 1, **joined(1, "one", "one")))
+    exchange(connection, syncs(2, "one", 1), response(SYNC, 3, 2))
+    exchange(connection, says(3, "one", 1), response(key, version, 3, **done()))
+    exchange(connection, beats(4, "one", 1), response(BEAT, 3, 4))
+    replies = one_after_another(joined(5, "live", "live"), joined(6, "live", "live"))
+    script = {api: lambda _: done() for api in SAYS} | {"JoinGroup": replies}
     before = [done()] if name == "SyncGroup" else []
     script[name] = one_after_another(*before, done(REBALANCES), *[done()] * 3)
     played = at_script(saved(tmp_path, wire), script)
     assert not played.failures
-    assert asked(played, "JoinGroup") == ["one", "one"]
-    again = [each.body for each in played.asked if each.api == "JoinGroup"][1]
+    assert clients_of(played, "JoinGroup") == ["one", "one"]
+    again = [each.body for each in played.requests if each.api == "JoinGroup"][1]
     assert again is not None
     assert again.member_id == "live"
-    last = [each.body for each in played.asked][-1]
+    last = [each.body for each in played.requests][-1]
     assert last is not None
     assert (last.member_id, last.generation_id) == ("live", 6)
     found = {each.step.number: each for each in played.outcomes}
@@ -190,16 +190,16 @@ def test_who_is_told_of_a_rebalance_that_was_not_captured_joins_again(
 
 
 @pytest.mark.parametrize("is_shown", [True, False])
-def test_who_is_told_while_it_has_nothing_to_ask_joins_again_if_it_is_seen_later(
+def test_an_idle_member_rejoins_if_later_requests_were_captured(
     tmp_path: Path, is_shown: bool
 ) -> None:
     wire = Wire()
-    talk, other = wire.talk().syn(), wire.talk(50001).syn()
+    connection, other = wire.connect().syn(), wire.connect(50001).syn()
     first = {"group_id": "g", "protocol_type": "consumer", "session_timeout_ms": 60}
     asks = request(JOIN, 3, 1, "one", **first)
-    exchange(talk, asks, response(JOIN, 3, 1, **joined(1, "one", "one")))
-    exchange(talk, syncs(2, "one", 1), response(SYNC, 3, 2))
-    exchange(talk if is_shown else other, beats(3, "one" if is_shown else "two", 1))
+    exchange(connection, asks, response(JOIN, 3, 1, **joined(1, "one", "one")))
+    exchange(connection, syncs(2, "one", 1), response(SYNC, 3, 2))
+    exchange(connection if is_shown else other, beats(3, "one" if is_shown else "two", 1))
     generations, synced = iter((5, 6)), [4]
 
     def join(message: Message) -> Answer:
@@ -216,19 +216,19 @@ def test_who_is_told_while_it_has_nothing_to_ask_joins_again_if_it_is_seen_later
     script: Answers = {"JoinGroup": join, "SyncGroup": sync, "Heartbeat": beat}
     played = at_script(saved(tmp_path, wire), script, PlayOptions(Pace(0.01), timeout_s=60))
     assert not played.failures
-    assert asked(played, "JoinGroup") == ["one"] * (1 + is_shown)
+    assert clients_of(played, "JoinGroup") == ["one"] * (1 + is_shown)
     (last,) = (each for each in played.outcomes if each.step.captured.api == "Heartbeat")
     assert (REJOINED in {change.why for change in last.changes}) is is_shown
     if is_shown:
         assert last.parts[0].request.generation_id == 6
 
 
-def test_who_commits_without_being_a_member_has_nothing_to_join(tmp_path: Path) -> None:
+def test_commits_without_a_member_do_not_join(tmp_path: Path) -> None:
     wire = Wire()
     commit = request(COMMIT, 0, 1, "one", group_id="g", topics=COMMITTED)
-    exchange(wire.talk().syn(), commit, response(COMMIT, 0, 1, **done()))
-    told = one_after_another(done(REBALANCES))
-    played = at_script(saved(tmp_path, wire), {"OffsetCommit": told})
+    exchange(wire.connect().syn(), commit, response(COMMIT, 0, 1, **done()))
+    replies = one_after_another(done(REBALANCES))
+    played = at_script(saved(tmp_path, wire), {"OffsetCommit": replies})
     assert not played.failures
     (outcome,) = played.outcomes
     assert verdict(played, outcome) is Verdict.ERROR_CHANGED
@@ -236,28 +236,28 @@ def test_who_commits_without_being_a_member_has_nothing_to_join(tmp_path: Path) 
 
 def test_a_rebalance_that_the_capture_shows_next_is_left_to_it(tmp_path: Path) -> None:
     wire = Wire()
-    talk = wire.talk().syn()
-    exchange(talk, joins(1, "one"), response(JOIN, 3, 1, **joined(1, "one", "one")))
-    exchange(talk, beats(2, "one", 1), response(BEAT, 3, 2))
-    exchange(talk, beats(3, "one", 1), response(BEAT, 3, 3, error_code=REBALANCES))
+    connection = wire.connect().syn()
+    exchange(connection, joins(1, "one"), response(JOIN, 3, 1, **joined(1, "one", "one")))
+    exchange(connection, beats(2, "one", 1), response(BEAT, 3, 2))
+    exchange(connection, beats(3, "one", 1), response(BEAT, 3, 3, error_code=REBALANCES))
     script = {
         "JoinGroup": one_after_another(joined(5, "one", "one")),
         "Heartbeat": lambda _: {"error_code": REBALANCES},
     }
     played = at_script(saved(tmp_path, wire), script)
     assert not played.failures
-    assert asked(played, "Heartbeat") == ["one", "one"]
+    assert clients_of(played, "Heartbeat") == ["one", "one"]
 
 
-def test_who_has_joined_joins_again_with_its_leader(tmp_path: Path) -> None:
+def test_members_rejoin_with_their_leader(tmp_path: Path) -> None:
     wire = Wire()
     names = ("one", "two", "three")
-    talks = {name: wire.talk(50000 + at).syn() for at, name in enumerate(names)}
-    for name, talk in talks.items():
-        talk.client(joins(1, name))
-    for name, talk in talks.items():
+    connections = {name: wire.connect(50000 + at).syn() for at, name in enumerate(names)}
+    for name, connection in connections.items():
+        connection.client(joins(1, name))
+    for name, connection in connections.items():
         members = names if name == "one" else ()
-        talk.broker(response(JOIN, 3, 1, **joined(1, name, *members)))
+        connection.broker(response(JOIN, 3, 1, **joined(1, name, *members)))
     generations = dict.fromkeys(names, 4)
 
     def join(message: Message) -> Answer:
@@ -271,14 +271,20 @@ def test_who_has_joined_joins_again_with_its_leader(tmp_path: Path) -> None:
 
     played = at_script(saved(tmp_path, wire), {"JoinGroup": join})
     assert not played.failures
-    assert sorted(map(str, asked(played, "JoinGroup"))) == ["one", "one", "three", "two", "two"]
+    assert sorted(map(str, clients_of(played, "JoinGroup"))) == [
+        "one",
+        "one",
+        "three",
+        "two",
+        "two",
+    ]
     assert played.run is not None
     assert played.run.ids is not None
     members = played.run.ids.members
     assert [members.live_generation("g", name, 1) for name in names] == [6, 6, 6]
 
 
-def test_all_join_again_when_one_is_told_of_a_rebalance(tmp_path: Path) -> None:
+def test_all_members_rejoin_when_one_sees_a_rebalance(tmp_path: Path) -> None:
     wire, one, other = both()
     one.client(joins(1, "one"))
     other.client(joins(1, "other"))
@@ -292,7 +298,7 @@ def test_all_join_again_when_one_is_told_of_a_rebalance(tmp_path: Path) -> None:
     group, generations = Coordinator(), list[int]()
 
     def beat(message: Message) -> Answer:
-        if not generations and group.is_told:
+        if not generations and group.is_assigned:
             group.rebalance()
             generations.append(group.generation)
         return group.beat(message)
@@ -302,13 +308,13 @@ def test_all_join_again_when_one_is_told_of_a_rebalance(tmp_path: Path) -> None:
     played = at_script(saved(tmp_path, wire), script)
     assert not played.failures
     assert generations == [group.generation - 1]
-    assert group.is_told
-    (told,) = (each for each in played.outcomes if each.step.captured.api == "Heartbeat")
-    assert verdict(played, told) is Verdict.EQUIVALENT
-    assert REJOINED in {change.why for change in told.changes}
+    assert group.is_assigned
+    (heartbeat,) = (each for each in played.outcomes if each.step.captured.api == "Heartbeat")
+    assert verdict(played, heartbeat) is Verdict.EQUIVALENT
+    assert REJOINED in {change.why for change in heartbeat.changes}
 
 
-def test_who_commits_while_others_join_is_told_and_joins_again_as_captured(tmp_path: Path) -> None:
+def test_a_commit_during_a_rebalance_gets_the_error_and_rejoins_as_captured(tmp_path: Path) -> None:
     wire, one, other = both()
     exchange(one, joins(1, "one"), response(JOIN, 3, 1, **joined(1, "one", "one")))
     alone = [{"member_id": "one", "assignment": b"all"}]
@@ -325,22 +331,22 @@ def test_who_commits_while_others_join_is_told_and_joins_again_as_captured(tmp_p
     asks = request(SYNC, 3, 7, "one", **of_group("one", 2), assignments=shared)
     exchange(one, asks, response(SYNC, 3, 7, assignment=b"one"))
     exchange(other, syncs(2, "other", 2), response(SYNC, 3, 2, assignment=b"other"))
-    group, told, committed = Coordinator(), asyncio.Event(), list[Message]()
+    group, notified, committed = Coordinator(), asyncio.Event(), list[Message]()
 
     def beat(message: Message) -> Answer:
         answer = group.beat(message)
         if answer["error_code"]:
-            told.set()
+            notified.set()
         return answer
 
     async def commit(message: Message) -> Answer:
         if committed:
-            await told.wait()  # by a heartbeat that is not of the capture
+            await notified.wait()  # by a heartbeat that was not captured
         committed.append(message)
         return done()
 
     script: Answers = {"JoinGroup": group.join, "SyncGroup": group.sync}
     played = at_script(saved(tmp_path, wire), script | {"Heartbeat": beat, "OffsetCommit": commit})
     assert not played.failures
-    assert asked(played, "JoinGroup").count("one") == 2
+    assert clients_of(played, "JoinGroup").count("one") == 2
     assert group.parts == {"one": b"one", "other": b"other"}

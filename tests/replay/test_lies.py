@@ -52,17 +52,17 @@ class Silent(Lie):
     array: str
     lie: Lie = field(default_factory=Lie)
 
-    def change_answer(self, asked: Message, body: Container) -> None:
-        self.lie.change_answer(asked, body)
-        if asked.client_id == CLIENT_ID and asked.api == self.api:
+    def change_answer(self, request: Message, body: Container) -> None:
+        self.lie.change_answer(request, body)
+        if request.client_id == CLIENT_ID and request.api == self.api:
             for topic in body.get("responses") or body.get("topics") or ():
                 for each in topic[self.array]:
                     each.error_code = error_code("TOPIC_AUTHORIZATION_FAILED")
 
 
-def test_a_log_whose_end_the_target_does_not_tell_is_left_open(tmp_path: Path) -> None:
+def test_a_log_without_an_end_offset_is_left_open(tmp_path: Path) -> None:
     report = played(tmp_path, Silent("ListOffsets", "partitions"))
-    (row,) = report.left_open_rows()
+    (row,) = report.unbalanced_rows()
     assert row == {
         "count": 2,
         "logs": [f"{lies.UNREAD}-0", f"{lies.READ}-0"],
@@ -72,9 +72,9 @@ def test_a_log_whose_end_the_target_does_not_tell_is_left_open(tmp_path: Path) -
     assert "2 logs could not be balanced" in verdict_line(report)
 
 
-def test_what_a_reader_lacks_and_the_target_does_not_give_is_left_open(tmp_path: Path) -> None:
+def test_records_that_the_target_withholds_leave_the_log_unbalanced(tmp_path: Path) -> None:
     report = played(tmp_path, Silent("Fetch", "partitions", lies.OfLastBatch()))
-    (row,) = report.left_open_rows()
+    (row,) = report.unbalanced_rows()
     assert row["logs"] == [f"{lies.READ}-0"]
     assert "Fetch: TOPIC_AUTHORIZATION_FAILED" in row["reason"]
 

@@ -16,20 +16,20 @@ HEARTBEAT = KEYS["Heartbeat"]
 
 def _capture(folder: Path) -> str:
     wire = Wire()
-    talks = [wire.talk(10_000 + number).syn() for number in range(CONNECTIONS)]
+    connections = [wire.connect(10_000 + number).syn() for number in range(CONNECTIONS)]
     for number in range(REQUESTS):
-        for talk in talks:
-            talk.client(request(HEARTBEAT, 3, number, group_id="g", member_id=f"m{number}"))
+        for connection in connections:
+            connection.client(request(HEARTBEAT, 3, number, group_id="g", member_id=f"m{number}"))
     for number in range(REQUESTS):
-        for talk in talks:
-            talk.broker(response(HEARTBEAT, 3, number))
+        for connection in connections:
+            connection.broker(response(HEARTBEAT, 3, number))
     return saved(folder, wire)
 
 
 def test_a_thousand_connections_are_played_together(tmp_path: Path) -> None:
     played = at_script(_capture(tmp_path), {"Heartbeat": lambda _: beat(0)})
     assert not played.failures
-    assert len(played.asked) == len(played.outcomes) == CONNECTIONS * REQUESTS
+    assert len(played.requests) == len(played.outcomes) == CONNECTIONS * REQUESTS
     by_connection: dict[int, list[int]] = {}
     for each in played.outcomes:
         captured = each.step.captured

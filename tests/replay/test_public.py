@@ -46,7 +46,7 @@ def test_a_capture_is_replayed(tmp_path: Path) -> None:
     assert str(report).startswith("mock: answers as captured")
 
 
-def test_it_runs_where_an_event_loop_runs_as_in_a_notebook() -> None:
+def test_replay_runs_inside_an_event_loop() -> None:
     async def cell() -> Report:
         with Plan.of(PRODUCED) as plan:
             return replay(plan, "mock")
@@ -93,13 +93,13 @@ def test_a_report_has_in_python_what_it_has_in_files(tmp_path: Path) -> None:
     assert about["options"]["filter"] == "api != Metadata"
     assert about["options"]["fail-on"] == "error"
     assert rows[0]["accepted"] == report.summary()["accepted"]
-    accepted = [row["place"] for row in rows if row["section"] == "accepted"]
+    accepted = [row["field"] for row in rows if row["section"] == "accepted"]
     assert accepted == ["ApiVersions.error_code"]
     for row in report.differences():
         assert {"section": "difference", **row} in rows
 
 
-def test_a_bad_word_is_told_before_anything_is_sent(tmp_path: Path) -> None:
+def test_a_bad_option_is_an_error_before_anything_is_sent(tmp_path: Path) -> None:
     with Plan.of(PRODUCED) as plan:
         with pytest.raises(UsageError, match="--fail-on"):
             replay(plan, "nowhere:1", fail_on=["everything"])

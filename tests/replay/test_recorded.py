@@ -51,7 +51,7 @@ def left(bootstrap: str) -> Left:
 
 
 def difference(folder: Path, scenario: Scenario) -> str:
-    """Record and play a scenario; tell what differs."""
+    """Record and replay a scenario; return the differences."""
     assert isinstance(scenario.cluster, Mock)
     nodes = scenario.cluster.nodes
     path, before = recorded(scenario, nodes, folder)
@@ -83,7 +83,7 @@ def test_another_embedded_cluster_does_the_same(scenarios: list[Scenario], tmp_p
     """Side by side: clients wait more than they work. Groups are played alone, as they time."""
     try:
         with ThreadPoolExecutor(len(scenarios)) as pool:
-            told = list(pool.map(partial(difference, tmp_path), scenarios))
+            differences = list(pool.map(partial(difference, tmp_path), scenarios))
     except CaptureRefusedError as refused:
         pytest.skip(str(refused))
-    assert not any(told), "\n".join(told)
+    assert not any(differences), "\n".join(differences)

@@ -15,12 +15,12 @@ HEARTBEAT, CONTROLLED_SHUTDOWN = 12, 7
 def exchange(
     key: int = HEARTBEAT, version: int = 4, client_id: str | None = "app", extra: bytes = b""
 ) -> Any:
-    asked = decode_request(request(key, version, 1, client_id)[4:])
+    message = decode_request(request(key, version, 1, client_id)[4:])
     answered = decode_response(response(key, version, 1)[4:] + extra, key, version)
-    return SimpleNamespace(request=asked, response=answered)
+    return SimpleNamespace(request=message, response=answered)
 
 
-def test_the_page_tells_what_the_captures_show() -> None:
+def test_the_page_agrees_with_the_captures() -> None:
     written = (CAPTURES / PAGE).read_text(encoding="utf-8")
     assert written == page(look(captures_in(CAPTURES))), "run python -m tools.record.coverage"
 
@@ -48,7 +48,9 @@ def test_spans(versions: list[int], text: str) -> None:
         (None, False, "real"),
     ],
 )
-def test_who_said_it(client_id: str | None, swept: bool, by: str) -> None:
+def test_requests_of_clients_and_sweeps_are_distinguished(
+    client_id: str | None, swept: bool, by: str
+) -> None:
     seen = Seen()
     seen.add(exchange(client_id=client_id), swept)
     other = {"real": "sweep", "sweep": "real"}[by]

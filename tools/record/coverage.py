@@ -36,10 +36,10 @@ _HEAD = """\
 # Versions of APIs in the captures
 
 Written from the captures by `python -m tools.record.coverage`; [README.md](README.md) describes
-the captures. *Real* are clients and brokers as the world runs them, *sweep* are programs
-that say every version that a broker offers. A response counts where it was read to its last byte,
-by the declaration of its version; an error response counts as well. A column is
-empty where nobody said the version, or nobody answered it.
+the captures. *Real* are clients and brokers in common use, *sweep* are programs that send every
+version a broker offers. A response counts if the declaration of its version reads it to its last
+byte; error responses count as well. A column is empty if no capture has the version, or a response
+to it.
 """
 
 
@@ -54,7 +54,7 @@ class Seen:
         """Count an exchange; `swept`: the capture is one of a sweep."""
         request, response = exchange.request, exchange.response
         if request is None or request.api_key is None or request.schema is None:
-            return  # an orphan, a raw SASL token, a version that nobody declared
+            return  # an orphan, a raw SASL token, an undeclared version
         pair = request.api_key, request.api_version or 0
         # A header without a client id (ControlledShutdown v0) names no client.
         name = request.client_id

@@ -26,7 +26,7 @@ class _Case(NamedTuple):
         until: The last version to use.
         fields: Fields of the request.
         path: Path of the error in the response.
-        errors: The expected errors, any of which is right.
+        errors: The expected errors; any one of them is right.
     """
 
     api: str

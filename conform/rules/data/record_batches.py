@@ -1,4 +1,4 @@
-"""Rules B01 to B03, B09, B10, B12 and B13: the bytes of a batch, whoever sends it."""
+"""Rules B01 to B03, B09, B10, B12 and B13: the bytes of a batch, from clients and brokers."""
 
 from __future__ import annotations
 

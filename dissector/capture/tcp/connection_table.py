@@ -249,7 +249,7 @@ class ConnectionTable(Sequence[Connection]):
         self.rows = np.concatenate([rows, np.empty((_FIRST_ROWS, COLUMNS), dtype=np.int64)])
 
     def incomplete(self) -> set[int]:
-        """Return the connections of which something waits, or is known to be missing."""
+        """Return the connections with waiting segments or known gaps."""
         sides = self.rows[: self.size, SIDES:].reshape(-1, 2, SIDE)
         flags = sides[:, :, SIDE_FLAGS] & (ANCHORED | HAS_ACKED | FINISHED)
         missing = sides[:, :, ACKED] - sides[:, :, NEXT] > 1

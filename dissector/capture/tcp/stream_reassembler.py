@@ -267,7 +267,7 @@ class Stream:
             )
 
     def _is_gap(self, front: int, covered_ns: int, now_ns: int) -> bool:
-        """Return whether what is missing before `front` will not come any more."""
+        """Return whether the bytes missing before `front` are lost."""
         buffer = self.buffer
         if buffer is not None and (
             buffer.bytes > MAX_WAITING_BYTES or len(buffer) > MAX_WAITING_SEGMENTS

@@ -231,7 +231,7 @@ class ConnectionCorrelator:
         self._conclude()
 
     def _conclude(self) -> None:
-        """Emit what is still open."""
+        """Emit requests in flight and frames that still wait."""
         if self.client is not None:
             responses = self.streams[1 - self.client]
             if not responses.in_sync:

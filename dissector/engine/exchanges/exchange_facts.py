@@ -44,7 +44,7 @@ MIN_BULK_EXCHANGES = 100
 
 
 class WindowSummary(NamedTuple):
-    """What a window says by itself, apart from earlier windows: summaries and topic names."""
+    """Facts of a window by itself, without earlier windows: summaries and topic names."""
 
     summaries: ExchangeSummaries
     topic_names: list[TopicIdName]

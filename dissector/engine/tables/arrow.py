@@ -178,9 +178,14 @@ _Array._fields_ = [
 ]
 
 _exported: dict[int, Any] = {}
-"""What exported arrays point to, by a number that they carry."""
+"""The memory that exported arrays point to, by the number in their private data."""
 
 _numbers = count(1)
+
+
+def exported_count() -> int:
+    """Return the number of exported arrays whose memory is still in use."""
+    return len(_exported)
 
 
 def _free_schema(address: int) -> None:

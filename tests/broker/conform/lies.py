@@ -1,4 +1,4 @@
-"""For each rule that only a running broker can be asked about, a lie that breaks it."""
+"""For each rule that only a running broker can show, a false answer that breaks it."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ def _hushes(api: str, *names: str) -> Lie:
                     body[name] = 0
                 hush(value)
 
-    def on_answer(asked: Message, told: Message) -> None:
-        if asked.api == api:
-            hush(told.body)
+    def on_answer(request: Message, response: Message) -> None:
+        if request.api == api:
+            hush(response.body)
 
     return Lie(on_answer=on_answer)
 
@@ -38,19 +38,19 @@ def _hushes(api: str, *names: str) -> Lie:
 def _changes(api: str, change: Callable[[Container, Container], None]) -> Lie:
     """Change the bodies of answers; the change is given request and answer."""
 
-    def on_answer(asked: Message, told: Message) -> None:
-        if asked.api == api and asked.body is not None and told.body is not None:
-            change(asked.body, told.body)
+    def on_answer(request: Message, response: Message) -> None:
+        if request.api == api and request.body is not None and response.body is not None:
+            change(request.body, response.body)
 
     return Lie(on_answer=on_answer)
 
 
 def _bends(api: str, **values: Any) -> Lie:
-    """Have the broker asked something else."""
+    """Change fields of requests before the broker gets them."""
 
-    def on_request(asked: Message) -> None:
-        if asked.api == api and asked.body is not None:
-            asked.body.update(values)
+    def on_request(request: Message) -> None:
+        if request.api == api and request.body is not None:
+            request.body.update(values)
 
     return Lie(on_request=on_request)
 
@@ -58,48 +58,48 @@ def _bends(api: str, **values: Any) -> Lie:
 def _numbers(api: str) -> Lie:
     """Answer under another correlation id."""
 
-    def on_answer(asked: Message, told: Message) -> bytes | None:
-        if asked.api != api:
+    def on_answer(request: Message, response: Message) -> bytes | None:
+        if request.api != api:
             return None
-        frame = rewritten(told)
+        frame = rewritten(response)
         return bytes((frame[0] ^ 1,)) + frame[1:]
 
     return Lie(on_answer=on_answer)
 
 
-def _too_new_is_fine(asked: Message, told: Message) -> bytes | None:
-    is_refused = told.frame[4:6] == b"\0\x23"
-    return told.frame[:4] + b"\0\0" + told.frame[6:] if is_refused else None
+def _too_new_is_fine(request: Message, response: Message) -> bytes | None:
+    is_refused = response.frame[4:6] == b"\0\x23"
+    return response.frame[:4] + b"\0\0" + response.frame[6:] if is_refused else None
 
 
-def _more_bytes(asked: Message, told: Message) -> bytes | None:
-    return rewritten(told) + b"\0" if asked.api == "ListGroups" else None
+def _more_bytes(request: Message, response: Message) -> bytes | None:
+    return rewritten(response) + b"\0" if request.api == "ListGroups" else None
 
 
-def _less_in_v0(asked: Message, told: Message) -> None:
-    if asked.api == "ApiVersions" and asked.api_version == 0 and told.body is not None:
-        told.body.api_keys.pop()
+def _less_in_v0(request: Message, response: Message) -> None:
+    if request.api == "ApiVersions" and request.api_version == 0 and response.body is not None:
+        response.body.api_keys.pop()
 
 
-def _knows_no_tags(asked: Message, told: Message) -> str | None:
-    return HANG_UP if asked.body is not None and UNKNOWN_TAGS in str(asked.body) else None
+def _knows_no_tags(request: Message, response: Message) -> str | None:
+    return HANG_UP if request.body is not None and UNKNOWN_TAGS in str(request.body) else None
 
 
-def _tells_of_more(asked: Container, told: Container) -> None:
-    if not asked.topics and asked.topics is not None:
+def _returns_a_topic_more(request: Container, response: Container) -> None:
+    if not request.topics and request.topics is not None:
         topic = Container(error_code=0, name="more", topic_id=UUID(int=1), is_internal=False)
-        told.topics.append(Container(topic, partitions=[], topic_authorized_operations=0))
+        response.topics.append(Container(topic, partitions=[], topic_authorized_operations=0))
 
 
-def _tells_twice(_: Container, told: Container) -> None:
-    told.brokers.append(told.brokers[0])
+def _lists_a_broker_twice(_: Container, response: Container) -> None:
+    response.brokers.append(response.brokers[0])
 
 
 def _moves(step: int) -> Callable[[Container, Container], None]:
     offsets = iter(range(100, 10_000, step))
 
-    def move(_: Container, told: Container) -> None:
-        for topic in told.responses:
+    def move(_: Container, response: Container) -> None:
+        for topic in response.responses:
             for partition in topic.partition_responses:
                 partition.base_offset = next(offsets)
 
@@ -107,33 +107,33 @@ def _moves(step: int) -> Callable[[Container, Container], None]:
 
 
 def _brings(change: Callable[[bytes], bytes]) -> Callable[[Container, Container], None]:
-    def bring(_: Container, told: Container) -> None:
-        for topic in told.responses:
+    def bring(_: Container, response: Container) -> None:
+        for topic in response.responses:
             for partition in topic.partitions:
                 partition.records = change(partition.records or b"")
 
     return bring
 
 
-def _is_late(_: Container, told: Container) -> None:
-    for topic in told.topics:
+def _is_late(_: Container, response: Container) -> None:
+    for topic in response.topics:
         for partition in topic.partitions:
             partition["offset"] = partition.get("offset", 0) + 3
 
 
-def _assigns_nothing(_: Container, told: Container) -> None:
-    told.assignment = b""
+def _assigns_nothing(_: Container, response: Container) -> None:
+    response.assignment = b""
 
 
-def _forgets_notes(_: Container, told: Container) -> None:
-    for group in told.get("groups") or [told]:
+def _forgets_notes(_: Container, response: Container) -> None:
+    for group in response.get("groups") or [response]:
         for topic in group.topics:
             for partition in topic.partitions:
                 partition.metadata = ""
 
 
-def _lists_nothing(_: Container, told: Container) -> None:
-    for result in told.results:
+def _lists_nothing(_: Container, response: Container) -> None:
+    for result in response.results:
         result.configs = []
 
 
@@ -157,8 +157,8 @@ LIES = {
     "P11": _hushes("Fetch"),
     "P12": _hushes("Heartbeat"),
     "P13": _hushes("EndTxn"),
-    "P14": _changes("Metadata", _tells_of_more),
-    "P15": _changes("DescribeCluster", _tells_twice),
+    "P14": _changes("Metadata", _returns_a_topic_more),
+    "P15": _changes("DescribeCluster", _lists_a_broker_twice),
     "P17": _hushes("SaslHandshake"),
     "P18": Lie(answers_all=_PRODUCED),
     "P19": Lie(holds_on=True),

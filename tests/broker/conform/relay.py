@@ -46,7 +46,7 @@ class _Connection:
     lie: Lie
     near: tuple[asyncio.StreamReader, asyncio.StreamWriter]
     far: tuple[asyncio.StreamReader, asyncio.StreamWriter]
-    asked: deque[Message] = field(default_factory=deque)
+    in_flight: deque[Message] = field(default_factory=deque)
 
     async def requests(self) -> None:
         """Bring requests to the broker."""
@@ -60,7 +60,7 @@ class _Connection:
             frame = await reader.readexactly(count)
             message = decode_request(frame)
             if expects_response(frame):
-                self.asked.append(message)
+                self.in_flight.append(message)
             elif self.lie.answers_all:
                 answer = frame[4:8] + self.lie.answers_all
                 self.near[1].write(len(answer).to_bytes(4, "big") + answer)
@@ -73,14 +73,14 @@ class _Connection:
         reader, writer = self.far[0], self.near[1]
         while True:
             frame = await reader.readexactly(int.from_bytes(await reader.readexactly(4), "big"))
-            asked = self.asked.popleft()
-            told = decode_response(frame, asked.api_key, asked.api_version)
-            if told.body is not None:
-                _point_here(told.body, self.relay_port)
-            said = self.lie.on_answer(asked, told)
-            if said == HANG_UP:
+            request = self.in_flight.popleft()
+            response = decode_response(frame, request.api_key, request.api_version)
+            if response.body is not None:
+                _point_here(response.body, self.relay_port)
+            changed = self.lie.on_answer(request, response)
+            if changed == HANG_UP:
                 return
-            sent = said if isinstance(said, bytes) else rewritten(told)
+            sent = changed if isinstance(changed, bytes) else rewritten(response)
             writer.write(len(sent).to_bytes(4, "big") + sent)
 
 

@@ -1,4 +1,4 @@
-"""The probe finds nothing at Apache Kafka, and every lie that a relay in front of it tells."""
+"""The probe accuses no Apache Kafka, and finds every false answer of a relay in front of it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,9 @@ NEEDS_SASL = "P16"
 PATIENCE_S = 90.0
 
 
-def asked(broker: str, *ids: str, lie: Lie = TRUTH, allow_writes: bool = True) -> ProbeResult:
+def probed_through_relay(
+    broker: str, *ids: str, lie: Lie = TRUTH, allow_writes: bool = True
+) -> ProbeResult:
     """Probe a broker through a relay."""
 
     async def main() -> ProbeResult:
@@ -39,15 +41,15 @@ def asked(broker: str, *ids: str, lie: Lie = TRUTH, allow_writes: bool = True) -
     return asyncio.run(main())
 
 
-def told(outcome: ProbeResult) -> list[str]:
+def violations(outcome: ProbeResult) -> list[str]:
     return [f"{kind.first.rule.id} {kind.first.found}" for kind in outcome.verdict]
 
 
 @pytest.mark.parametrize("version", artifacts.LINES)
 def test_kafka_breaks_nothing(kafka: StartCluster, version: str) -> None:
-    outcome = asked(kafka(Shape(version)).bootstrap())
-    assert outcome.verdict.count(Severity.ERROR) == 0, told(outcome)
-    assert outcome.verdict.count(Severity.WARNING) == 0, told(outcome)
+    outcome = probed_through_relay(kafka(Shape(version)).bootstrap())
+    assert outcome.verdict.count(Severity.ERROR) == 0, violations(outcome)
+    assert outcome.verdict.count(Severity.WARNING) == 0, violations(outcome)
     unjudged = [name for name, tally in outcome.verdict.tallies.items() if not tally.judged]
     assert unjudged == [NEEDS_SASL]
     assert not outcome.verdict.faults
@@ -72,17 +74,17 @@ def test_nothing_of_ours_is_left(kafka: StartCluster, version: str) -> None:
 
     internal = {"__consumer_offsets", "__transaction_state"}
     allowed = asyncio.run(names()) | internal
-    asked(broker)
+    probed_through_relay(broker)
     deadline = time.monotonic() + PATIENCE_S
-    # What the controller has deleted, a broker tells of until it hears of that.
+    # A broker lists what the controller has deleted until it learns of that.
     while (left := asyncio.run(names()) - allowed) and time.monotonic() < deadline:
         time.sleep(0.1)
     assert left == set()
 
 
 def test_without_leave_to_write_nothing_is_made(kafka: StartCluster) -> None:
-    outcome = asked(kafka(Shape()).bootstrap(), allow_writes=False)
-    assert told(outcome) == []
+    outcome = probed_through_relay(kafka(Shape()).bootstrap(), allow_writes=False)
+    assert violations(outcome) == []
     judged = {name for name, tally in outcome.verdict.tallies.items() if tally.judged}
     assert {"P01", "F12", "E08", "P07"} <= judged
     assert not judged & {"P12", "P18", "P21", "P35", "P41", "P45", "B21", "T09"}
@@ -96,7 +98,7 @@ def test_each_rule_has_a_lie() -> None:
 def test_each_lie_is_found(kafka: StartCluster, rule: str, monkeypatch: pytest.MonkeyPatch) -> None:
     # Where a connection stays open that should not, the probe waits for its end, again and again.
     monkeypatch.setattr(probe_target, "_MAX_CLOSE_WAIT_S", 0.5)
-    outcome = asked(kafka(Shape()).bootstrap(), rule, lie=LIES[rule])
+    outcome = probed_through_relay(kafka(Shape()).bootstrap(), rule, lie=LIES[rule])
     assert outcome.verdict.tallies[rule].broken, dict(outcome.verdict.tallies[rule].unjudged)
     assert outcome.verdict.count(Severity.ERROR)
 
@@ -109,5 +111,5 @@ def test_a_login_is_asked_for(kafka: StartCluster, version: str) -> None:
     outcome = asyncio.run(
         probe_broker(cluster.bootstrap("SASL_PLAINTEXT"), rules, security=security)
     )
-    assert told(outcome) == []
+    assert violations(outcome) == []
     assert all(outcome.verdict.tallies[rule.id].judged for rule in rules)

@@ -1,4 +1,4 @@
-"""What rules take for granted of brokers, asked of Apache Kafka itself."""
+"""Assumptions of rules about brokers, checked with Apache Kafka itself."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from dissector.protocol.messages import Message, decode_response
 from dissector.protocol.records import Record, build_records, new_batch
 from tests.broker.conftest import StartCluster
 from tests.broker.settings import PASSWORD, USER, Shape
-from tests.dissector.cli.plays import asked
+from tests.dissector.cli.plays import request_frame
 from tests.frames import sized
 
 pytestmark = [pytest.mark.broker, pytest.mark.xdist_group("broker")]
@@ -37,7 +37,7 @@ class Line:
         host, port = address.split(":")
         self.socket = socket.create_connection((host, int(port)), PATIENCE_S)
 
-    def say(self, frame: bytes) -> bytes | None:
+    def send(self, frame: bytes) -> bytes | None:
         """Send a frame with its size; return what answers it, None where the broker hangs up."""
         try:
             self.socket.sendall(frame)
@@ -47,7 +47,7 @@ class Line:
             return None
 
     def ask(self, key: int, version: int, **values: Any) -> Message | None:
-        answer = self.say(asked(key, version, 1, **values))
+        answer = self.send(request_frame(key, version, 1, **values))
         return None if answer is None else decode_response(answer, key, version)
 
     def _read(self, count: int) -> bytes | None:
@@ -70,9 +70,9 @@ def line(kafka: StartCluster, shape: Shape, listener: str = "SASL_PLAINTEXT") ->
 def log_in(it: Line) -> int:
     """Log in; return the lifetime of the session in ms."""
     assert it.ask(HANDSHAKE, 1, mechanism="PLAIN").body.error_code == 0
-    told = it.ask(AUTHENTICATE, 2, auth_bytes=TOKEN)
-    assert told.body.error_code == 0
-    return told.body.session_lifetime_ms
+    response = it.ask(AUTHENTICATE, 2, auth_bytes=TOKEN)
+    assert response.body.error_code == 0
+    return response.body.session_lifetime_ms
 
 
 @pytest.mark.parametrize("shape", SECURE, ids=lambda it: it.version)
@@ -85,7 +85,9 @@ class TestBroker:
         with line(kafka, shape, "PLAINTEXT") as it:
             assert it.ask(METADATA, 9, topics=[{"name": "f06"}], allow_auto_topic_creation=True)
             data = [{"name": "f06", "partition_data": [{"index": 0, "records": spoilt}]}]
-            it.socket.sendall(asked(PRODUCE, 9, 7, acks=0, timeout_ms=1000, topic_data=data))
+            it.socket.sendall(
+                request_frame(PRODUCE, 9, 7, acks=0, timeout_ms=1000, topic_data=data)
+            )
             assert it.ask(METADATA, 9, topics=None) is None
 
     def test_f01_a_negative_size_ends_the_connection(
@@ -93,15 +95,15 @@ class TestBroker:
     ) -> None:
         with line(kafka, shape, "PLAINTEXT") as it:
             assert it.ask(METADATA, 9, topics=[]) is not None
-            assert it.say((0xFFFFFFFE).to_bytes(4, "big")) is None
+            assert it.send((0xFFFFFFFE).to_bytes(4, "big")) is None
 
     def test_f14_versions_that_are_not_offered_end_the_connection(
         self, kafka: StartCluster, shape: Shape
     ) -> None:
         with line(kafka, shape, "PLAINTEXT") as it:
-            frame = bytearray(asked(METADATA, 12, 1, topics=None))
+            frame = bytearray(request_frame(METADATA, 12, 1, topics=None))
             frame[6:8] = (99).to_bytes(2, "big")
-            assert it.say(bytes(frame)) is None
+            assert it.send(bytes(frame)) is None
 
     def test_v06_nothing_goes_on_after_what_was_asked_before_the_login(
         self, kafka: StartCluster, shape: Shape
@@ -114,7 +116,7 @@ class TestBroker:
     def test_s01_raw_tokens_follow_version_0(self, kafka: StartCluster, shape: Shape) -> None:
         with line(kafka, shape) as it:
             assert it.ask(HANDSHAKE, 0, mechanism="PLAIN").body.error_code == 0
-            assert it.say(sized(TOKEN)) == b""
+            assert it.send(sized(TOKEN)) == b""
             assert it.ask(METADATA, 9, topics=None).body.brokers
         with line(kafka, shape) as it:
             assert it.ask(HANDSHAKE, 0, mechanism="PLAIN").body.error_code == 0

@@ -31,10 +31,10 @@ NOT_REFUSED = {
     "B06": "Kafka stores the batch, and consumers get offsets behind its end",
     "F01": "its bytes are in no request: test_rules",
     "F14": "the scene's broker offers less than Kafka: test_rules",
-    "G05": "Kafka does not look into what members tell each other",
-    "S01": "asked of the listener with SASL: test_rules",
-    "S02": "asked of the listener with SASL: test_rules",
-    "V06": "asked of the listener with SASL: test_rules",
+    "G05": "Kafka does not read the metadata of members",
+    "S01": "on the listener with SASL: test_rules",
+    "S02": "on the listener with SASL: test_rules",
+    "V06": "on the listener with SASL: test_rules",
 }
 """Rules of which Kafka does not prove so that they are errors, and why they are."""
 
@@ -54,19 +54,19 @@ def broker(kafka: StartCluster, request: pytest.FixtureRequest) -> str:
     with asker.socket:
         names = [{"name": name} for name in TOPICS]
         while True:
-            told = asker.ask(METADATA, 9, topics=names, allow_auto_topic_creation=True)
+            metadata = asker.ask(METADATA, 9, topics=names, allow_auto_topic_creation=True)
             found = [
                 asker.ask(FIND_COORDINATOR, 4, key_type=kind, coordinator_keys=["g"]).body
                 for kind in (0, 1)
             ]
-            codes = [each.error_code for each in told.body.topics]
+            codes = [each.error_code for each in metadata.body.topics]
             codes += [each.coordinators[0].error_code for each in found]
-            codes += [part.error_code for each in told.body.topics for part in each.partitions]
+            codes += [part.error_code for each in metadata.body.topics for part in each.partitions]
             if not any(codes):
                 return address
 
 
-def test_what_is_a_client_s_error_is_refused(broker: str) -> None:
+def test_errors_of_clients_are_refused(broker: str) -> None:
     errors = [
         (rule, case)
         for rule in BREAKS.keys() - NOT_REFUSED.keys()
@@ -79,7 +79,7 @@ def test_what_is_a_client_s_error_is_refused(broker: str) -> None:
 
 
 def _meets_refusal(broker: str, case: Case) -> bool:
-    """Tell whether the broker refuses what one of the clients of a scene ends with."""
+    """Return whether the broker refuses the last request of any client of a scene."""
     exchanges = [each for each in case().exchanges() if each.request is not None]
     return any(
         _is_refused(broker, [each for each in exchanges if each.connection == connection])
@@ -88,7 +88,7 @@ def _meets_refusal(broker: str, case: Case) -> bool:
 
 
 def _is_refused(broker: str, exchanges: list[Exchange]) -> bool:
-    """Say what a client said; tell whether the last of it was refused."""
+    """Send a client's requests; return whether the last was refused."""
     line, refused = Line(broker), False
     with line.socket:
         for each in exchanges:
@@ -96,12 +96,12 @@ def _is_refused(broker: str, exchanges: list[Exchange]) -> bool:
             if not expects_response(frame):
                 line.socket.sendall(sized(frame))
                 continue
-            answer = line.say(sized(frame))
+            answer = line.send(sized(frame))
             if answer is None:
                 return True
-            told = decode_response(answer, each.api_key, each.api_version)
+            response = decode_response(answer, each.api_key, each.api_version)
             facts = Facts()
-            if told.body is not None and told.schema is not None:
-                collect(told.schema, told.api_version or 0, told.body, facts)
+            if response.body is not None and response.schema is not None:
+                collect(response.schema, response.api_version or 0, response.body, facts)
             refused = bool(facts.errors)
     return refused

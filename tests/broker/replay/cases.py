@@ -24,7 +24,7 @@ AT_ONCE = (
     ("group.streams.assignment.interval.ms", "0"),
     ("group.streams.initial.rebalance.delay.ms", "0"),
 )
-"""Else time decides which heartbeat of a sweep is told what the broker assigns."""
+"""Else time decides which heartbeat of a sweep gets the assignment."""
 
 ALL_VERSIONS = (
     ("unstable.api.versions.enable", "true"),
@@ -78,7 +78,7 @@ def encrypted(target: Cluster) -> Security:
 
 
 def without_answers(name: str, topic: str = "orders") -> Case:
-    """With acks 0, and while its topic comes to be, a broker may lose records; none is told."""
+    """With acks = 0, a broker loses records without an error while the topic is created."""
     return Case(name, creates=(f"{name}.{topic}",))
 
 
@@ -278,6 +278,6 @@ CASES = {case.name: (shape, case) for shape, cases in LINES for case in cases}
 
 NOT_PLAYED = {
     "kafka4-librdkafka-tls": "what its clients say is encrypted, and there is no key log",
-    "kafka39-sweep-zookeeper": "it is what a controller tells a broker that keeps to ZooKeeper",
+    "kafka39-sweep-zookeeper": "requests of a controller to a ZooKeeper broker",
 }
 """Scenario -> why nothing of it that asks for anything is sent to any target."""

@@ -1,4 +1,4 @@
-"""Whom this process connects to, or asks the name of: told by Python itself, whoever does so."""
+"""Audit of connections and name lookups of this process, by Python's audit hook."""
 
 from __future__ import annotations
 

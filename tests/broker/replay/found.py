@@ -111,7 +111,7 @@ def records(
         "group.id": "nobody",
         "enable.auto.commit": False,
         "enable.partition.eof": True,
-        "fetch.wait.max.ms": 10,  # else each end takes half a second to tell
+        "fetch.wait.max.ms": 10,  # else each end offset takes half a second
         "isolation.level": isolation,
     }
     out: dict[tuple[str, int], list[Record]] = {(at.topic, at.partition): [] for at in places}
@@ -139,10 +139,10 @@ def _offsets(
     if not groups:
         return {}
     with admin(cluster.bootstrap()) as client:
-        told = client.list_group_offsets(dict.fromkeys(groups))
+        offsets_of_groups = client.list_group_offsets(dict.fromkeys(groups))
     return {
         (group, at.topic, at.partition): (committed.offset, committed.metadata or None)
-        for group, offsets in told.items()
+        for group, offsets in offsets_of_groups.items()
         for at, committed in offsets.items()
     }
 
@@ -151,14 +151,19 @@ def _groups(admin: AdminClient, groups: list[str]) -> dict[str, tuple[Any, ...]]
     if not groups:
         return {}
     out = {}
-    for group, asked in admin.describe_consumer_groups(groups).items():
-        told = asked.result(_PATIENCE_S)
+    for group, pending in admin.describe_consumer_groups(groups).items():
+        description = pending.result(_PATIENCE_S)
         members = sorted(
             (
                 each.group_instance_id or "",
                 sorted((at.topic, at.partition) for at in each.assignment.topic_partitions),
             )
-            for each in told.members
+            for each in description.members
         )
-        out[group] = told.state.name, told.type.name, told.partition_assignor, members
+        out[group] = (
+            description.state.name,
+            description.type.name,
+            description.partition_assignor,
+            members,
+        )
     return out

@@ -217,14 +217,14 @@ def create(cluster: Cluster, leaders: dict[str, list[int]]) -> None:
 
 
 def _are_led(admin: AdminClient, places: list[TopicPartition]) -> bool:
-    told = admin.list_offsets({each: OffsetSpec.latest() for each in places})
-    return all(each.exception(_PATIENCE_S) is None for each in told.values())
+    results = admin.list_offsets({each: OffsetSpec.latest() for each in places})
+    return all(each.exception(_PATIENCE_S) is None for each in results.values())
 
 
 def _are_known(cluster: Cluster, topics: list[str]) -> bool:
     for node in cluster.nodes:
         with Speaker(node.address.at("PLAINTEXT")) as speaker:
-            told = speaker.newest(METADATA, topics=[{"name": each} for each in topics])
-        if told is None or any(each.error_code for each in told.topics):
+            metadata = speaker.newest(METADATA, topics=[{"name": each} for each in topics])
+        if metadata is None or any(each.error_code for each in metadata.topics):
             return False
     return True

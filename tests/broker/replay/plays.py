@@ -45,9 +45,9 @@ class Patient(Speaker):
         return answer
 
     def _has_ended(self, name: str) -> bool:
-        told = self._aside.newest(DESCRIBE_TRANSACTIONS, transactional_ids=[name])
-        assert told is not None, "nobody answers DescribeTransactions"
-        return told.transaction_states[0].transaction_state.startswith("Complete")
+        description = self._aside.newest(DESCRIBE_TRANSACTIONS, transactional_ids=[name])
+        assert description is not None, "nobody answers DescribeTransactions"
+        return description.transaction_states[0].transaction_state.startswith("Complete")
 
 
 def said_by_clients(stage: Stage) -> None:

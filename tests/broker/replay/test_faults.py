@@ -33,12 +33,12 @@ def differences(report: Report) -> set[tuple[str, str, str]]:
     """Return field, captured and live value of all that differs."""
     return {
         (place, example["captured"], example["replayed"])
-        for place, seen in report.places.items()
+        for place, seen in report.fields.items()
         for example in seen.examples
     }
 
 
-def test_an_error_that_the_mock_was_told_to_answer_is_named() -> None:
+def test_an_error_injected_into_the_mock_is_named() -> None:
     with Plan.of(CAPTURES / "librdkafka-idempotent.pcap") as plan:
         with MockCluster(1, plan.topics) as mock:
             sound = replay(plan, mock.addresses[0], timeout_s=PATIENCE_S)
@@ -96,9 +96,9 @@ def test_a_broker_that_stops_in_the_middle_is_named() -> None:
             if run.progress.done > 20 and node.process is not None:
                 cluster.stop_node(node, kill=True)
 
-        manner = PlayOptions(Pace(speed=1), timeout_s=TIMEOUT_S)
+        play_options = PlayOptions(Pace(speed=1), timeout_s=TIMEOUT_S)
         begin = time.monotonic()
-        report = run_replay(plan, TargetSettings(address, play_options=manner), stop)
+        report = run_replay(plan, TargetSettings(address, play_options=play_options), stop)
         took_s = time.monotonic() - begin
     assert node.process is None
     assert not report.passed

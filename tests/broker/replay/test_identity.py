@@ -41,7 +41,7 @@ def test_the_same_broker_does_the_same(
     played: Outcomes, name: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """
-    Record and play; what differs is told, and done once more with nothing beside it.
+    Record and replay; scenarios that differ are repeated alone.
 
     On a busy machine a member's session may end that should not, in the capture or in the replay.
     """

@@ -43,9 +43,9 @@ def test_no_transaction_stays_open(
         assert "EndTxn" not in {step.captured.api for step in plan}
         report = replay(plan, cluster.bootstrap(), prefix=prefix, noise=OF_THE_RELEASE)
     assert report.passed, str(report)
-    told = until("the end of what was aborted", lambda: settled(cluster, prefix + name))
-    assert told
-    assert set(told.values()) <= {"CompleteAbort", "Empty"}
+    states = until("the end of what was aborted", lambda: settled(cluster, prefix + name))
+    assert states
+    assert set(states.values()) <= {"CompleteAbort", "Empty"}
     topic = f"{name}.{'orders' if 'aiokafka' in name else 'sink'}"
     stable, newest = ends(cluster, prefix + topic)
     assert sum(newest)
@@ -71,7 +71,11 @@ def settled(cluster: Cluster, beginning: str) -> dict[str, str] | None:
     """Return the state of each transactional id; None while one is on its way."""
     with admin(cluster.bootstrap()) as client:
         lists: dict[int, list[Any]] = client.list_transactions()
-    found = {each.transactional_id: each.state.value for told in lists.values() for each in told}
+    found = {
+        each.transactional_id: each.state.value
+        for transactions in lists.values()
+        for each in transactions
+    }
     states = {name: state for name, state in found.items() if name.startswith(beginning)}
     return None if any(state.startswith("Prepare") for state in states.values()) else states
 

@@ -72,7 +72,7 @@ def test_a_topic_whose_broker_sets_the_time_is_found(kafka: StartCluster, tmp_pa
     for made in admin.create_topics(topics).values():
         made.result(PATIENCE_S)
     report = played(lies.capture(tmp_path), kafka, Lie(), prefix)
-    assert {place.rpartition(".")[2] for place in report.places} == {
+    assert {place.rpartition(".")[2] for place in report.fields} == {
         "log_append_time_ms",
         "timestamp_type",
     }

@@ -52,7 +52,7 @@ async def played(plan: Plan, target: str, prefix: str) -> list[Outcome]:
         run = ReplayRun(plan, cluster, lambda _: IdMap(cluster, names), seen, PlayOptions(Pace(0)))
         async with asyncio.timeout(120):
             await run.play()
-        assert not run.remains
+        assert not run.left_behind
         return outcomes
     finally:
         cluster.close()
@@ -71,7 +71,7 @@ def written(plan: Plan) -> Logs:
         answered = step.captured.response_message()
         if step.captured.api != "Produce" or answered is None or step.left_out:
             continue
-        told = {
+        produced = {
             (topic.get("name") or plan.topic_ids[topic.topic_id], each.index): each
             for topic in body(answered).responses
             for each in topic.partition_responses
@@ -79,7 +79,7 @@ def written(plan: Plan) -> Logs:
         for topic in body(step.captured.request_message()).topic_data:
             name = topic.get("name") or plan.topic_ids[topic.topic_id]
             for each in topic.partition_data:
-                answer = told[name, each.index]
+                answer = produced[name, each.index]
                 if not answer.error_code:
                     batches = parse_records(each.records)
                     found[name, each.index][answer.base_offset] = [
@@ -125,12 +125,12 @@ def committed(outcomes: list[Outcome]) -> dict[tuple[str, str, int], int]:
     """What the capture committed last: group, topic, partition -> offset."""
     found = {}
     for outcome in sorted(outcomes, key=lambda each: each.step.captured.request_time_ns):
-        asked = body(outcome.step.captured.request_message())
+        request_body = body(outcome.step.captured.request_message())
         if outcome.step.captured.api == "OffsetCommit" and not outcome.failure:
-            for topic in asked.topics:
+            for topic in request_body.topics:
                 for each in topic.partitions:
                     if "name" in topic:
-                        found[asked.group_id, topic.name, each.partition_index] = (
+                        found[request_body.group_id, topic.name, each.partition_index] = (
                             each.committed_offset
                         )
     return found
@@ -143,7 +143,7 @@ def test_the_target_holds_what_was_captured(kafka: StartCluster, name: str) -> N
     with Plan.of(SHIPPED / f"{name}.pcap") as plan:
         outcomes = asyncio.run(played(plan, target, prefix))
         assert not [each.failure for each in outcomes if each.failure != each.step.left_out]
-        assert [told for each in outcomes if (told := _changed(each))] == []
+        assert [changed for each in outcomes if (changed := _changed(each))] == []
         expected = written(plan)
         assert expected
         assert held(target, prefix, expected) == expected

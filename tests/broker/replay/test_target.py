@@ -49,7 +49,7 @@ def with_target(
 
 
 @pytest.mark.parametrize("version", artifacts.LINES)
-def test_a_target_tells_what_one_must_know(kafka: StartCluster, version: str) -> None:
+def test_topology_and_versions_of_a_target(kafka: StartCluster, version: str) -> None:
     async def do(cluster: Cluster) -> None:
         assert await create_topics(cluster, {"known": 3}) == ["known"]
         assert await create_topics(cluster, {"known": 3}) == []
@@ -88,7 +88,7 @@ def test_sasl_keeps_a_wrong_password_out(kafka: StartCluster, mechanism: str) ->
     expect(kafka(SECURE).bootstrap("SASL_PLAINTEXT"), security, f"{mechanism} failed: Authent")
 
 
-def test_a_mechanism_that_is_not_offered_is_told(kafka: StartCluster) -> None:
+def test_a_mechanism_that_is_not_offered_is_an_error(kafka: StartCluster) -> None:
     security = Security(mechanism="OAUTHBEARER", token="a.b.c")
     expect(kafka(SECURE).bootstrap("SASL_PLAINTEXT"), security, "it offers: .*SCRAM-SHA-512")
 
@@ -132,7 +132,7 @@ OAUTH = Shape(
         ("connections.max.reauth.ms", "1500"),
     ),
 )
-"""Takes unsigned tokens, as Kafka does unless told better, and wants to see them often."""
+"""Takes unsigned tokens, as Kafka does by default, for short sessions."""
 
 
 def token(lifetime_s: float) -> str:
@@ -160,8 +160,8 @@ def test_a_session_outlives_its_end(kafka: StartCluster, mechanism: str) -> None
         link = await cluster.open(1)
         began = asyncio.get_running_loop().time()
         while asyncio.get_running_loop().time() < began + 4:
-            asked = [link.send(KEYS["ListGroups"], 2, {}) for _ in range(20)]
-            for each in asked:
+            pending = [link.send(KEYS["ListGroups"], 2, {}) for _ in range(20)]
+            for each in pending:
                 assert await each.response() is not None
         link.close()
 
@@ -174,9 +174,9 @@ def test_requests_find_three_leaders_and_answers_are_made_one() -> None:
         await create_topics(cluster, {"spread": 6})
         leaders = {cluster.leader("spread", each) for each in range(6)}
         assert len({leader.node for leader in leaders if leader}) == 3
-        asked = list_offsets("spread", 6, EARLIEST)
+        listed = list_offsets("spread", 6, EARLIEST)
         while True:  # until the leaders, new themselves, know that they are
-            (topic,) = (await ask_routed(cluster, "ListOffsets", 7, asked)).topics
+            (topic,) = (await ask_routed(cluster, "ListOffsets", 7, listed)).topics
             if MISROUTED.isdisjoint(each.error_code for each in topic.partitions):
                 break
         got = sorted((each.partition_index, each.error_code) for each in topic.partitions)
@@ -222,7 +222,7 @@ def with_cluster_or_skip(shape: Shape, do: Callable[[Cluster], Awaitable[None]])
         with_target(running.bootstrap(), do)
 
 
-def test_a_stopped_broker_is_told_and_the_rest_still_answers() -> None:
+def test_a_stopped_broker_is_reported_and_the_rest_still_answers() -> None:
     async def do(cluster: Cluster) -> None:
         await cluster.refresh()
 

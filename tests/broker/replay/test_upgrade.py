@@ -31,7 +31,7 @@ SCENARIOS: dict[str, set[str]] = {
 }
 """
 Scenario -> what differs beside that. In 0.11 all settings of a topic are sent back as they were
-described, and the removed ones are refused. 4.x also tells who may describe and alter the
+described, and the removed ones are refused. 4.x also returns who may describe and alter the
 configurations that KIP-848 gave to groups (KAFKA-14510, KAFKA-14511).
 """
 

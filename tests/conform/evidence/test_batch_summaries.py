@@ -1,4 +1,4 @@
-"""Batches that are told by columns are what they are one by one, and so is every verdict."""
+"""Summaries of batches in columns, and verdicts on them, equal those of single batches."""
 
 from __future__ import annotations
 
@@ -63,8 +63,8 @@ def assert_same(found: Batch, wanted: Batch) -> None:
         assert found == wanted
         return
     assert isinstance(found, RecordBatch)
-    told = [each(found) for each in (is_dense, is_ascending, last_delta_of, newest_timestamp_of)]
-    assert told == [
+    columns = [each(found) for each in (is_dense, is_ascending, last_delta_of, newest_timestamp_of)]
+    assert columns == [
         each(wanted) for each in (is_dense, is_ascending, last_delta_of, newest_timestamp_of)
     ]
     assert found.to_dict() == wanted.to_dict()
@@ -101,7 +101,7 @@ def test_fields_are_the_same_from_columns(data: bytes, tmp_path: Path) -> None:
                 assert_same(one, other)
 
 
-def test_what_is_plain_is_told_by_columns(tmp_path: Path) -> None:
+def test_valid_batches_are_summarised_in_columns(tmp_path: Path) -> None:
     ((found, _),) = both(fetched(GOOD.to_bytes() * 3), tmp_path)
     assert [type(each) for each in found] == [SummarizedBatch] * 3
 

@@ -51,7 +51,7 @@ def test_walk_and_quick_look_agree(data: st.DataObject) -> None:
 
 
 @pytest.mark.parametrize(("api", "kind"), DECLARED, ids=lambda value: str(value)[:40])
-def test_what_we_write_is_canonical_at_every_version(api: object, kind: Kind) -> None:
+def test_our_encoding_is_canonical_at_every_version(api: object, kind: Kind) -> None:
     draw = random.Random(7)
     for version in api.schema(kind).versions:
         write = frames.request if kind == "request" else frames.response

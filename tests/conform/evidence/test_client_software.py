@@ -1,4 +1,4 @@
-"""What ApiVersions tells of the two sides."""
+"""Software names and releases, learned from ApiVersions."""
 
 from __future__ import annotations
 
@@ -19,28 +19,30 @@ def _offer(release: str) -> list[dict[str, int]]:
     ]
 
 
-def _told(name: str, keys: list[dict[str, int]], **values: int) -> list[tuple[str, str]]:
+def _software(name: str, keys: list[dict[str, int]], **values: int) -> list[tuple[str, str]]:
     """Return what is known of client and broker after ApiVersions."""
     seen = []
 
-    def call(turn: Observation, say: Reporter) -> None:
-        seen.append((turn.connection.client.software, turn.connection.broker.software))
+    def call(observation: Observation, reporter: Reporter) -> None:
+        seen.append(
+            (observation.connection.client.software, observation.connection.broker.software)
+        )
 
-    talk = Scene().talk()
-    talk.asks(
+    connection = Scene().connect()
+    connection.request(
         API_VERSIONS, 3, 1, client_software_name=name, client_software_version="1.2" if name else ""
     )
-    talk.tells(API_VERSIONS, 3, 1, api_keys=keys, **values)
-    talk.scene.judge([Rule("F99", "t", Severity.NOTE, "s", "a.", "e", "exchange", (), call)])
+    connection.response(API_VERSIONS, 3, 1, api_keys=keys, **values)
+    connection.scene.judge([Rule("F99", "t", Severity.NOTE, "s", "a.", "e", "exchange", (), call)])
     return seen
 
 
 def test_clients_say_who_they_are() -> None:
-    assert _told("shop", []) == [("shop 1.2", "")]
-    assert _told("", []) == [("", "")]
+    assert _software("shop", []) == [("shop 1.2", "")]
+    assert _software("", []) == [("", "")]
 
 
 def test_brokers_are_known_by_what_they_offer() -> None:
-    assert _told("shop", _offer("4.3")) == [("shop 1.2", "Kafka 4.3")]
-    assert _told("shop", _offer("4.3"), error_code=42) == [("shop 1.2", "")]
-    assert _told("shop", _offer("4.3")[:20]) == [("shop 1.2", "")]
+    assert _software("shop", _offer("4.3")) == [("shop 1.2", "Kafka 4.3")]
+    assert _software("shop", _offer("4.3"), error_code=42) == [("shop 1.2", "")]
+    assert _software("shop", _offer("4.3")[:20]) == [("shop 1.2", "")]

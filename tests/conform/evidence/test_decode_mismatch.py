@@ -4,30 +4,39 @@ from __future__ import annotations
 
 from conform.evidence.decode_mismatch import decode_mismatch_of
 from dissector.protocol.messages import decode_request, decode_response
-from tests.dissector.cli.plays import asked, told
+from tests.dissector.cli.plays import request_frame, response_frame
 
 METADATA, HEARTBEAT = 3, 12
 
 
-def test_what_fits_is_no_misfit() -> None:
-    assert decode_mismatch_of(decode_request(asked(HEARTBEAT, 4, 1, group_id="g")[4:])) is None
-    assert decode_mismatch_of(decode_response(told(HEARTBEAT, 4, 1)[4:], HEARTBEAT, 4)) is None
+def test_a_decodable_message_is_no_mismatch() -> None:
+    assert (
+        decode_mismatch_of(decode_request(request_frame(HEARTBEAT, 4, 1, group_id="g")[4:])) is None
+    )
+    assert (
+        decode_mismatch_of(decode_response(response_frame(HEARTBEAT, 4, 1)[4:], HEARTBEAT, 4))
+        is None
+    )
 
 
-def test_what_is_not_known_is_not_judged() -> None:
-    frame = asked(HEARTBEAT, 4, 1, group_id="g")[4:]
+def test_unknown_apis_are_no_mismatch() -> None:
+    frame = request_frame(HEARTBEAT, 4, 1, group_id="g")[4:]
     assert decode_mismatch_of(decode_request(b"\x7f\x00" + frame[2:])) is None
-    assert decode_mismatch_of(decode_response(told(HEARTBEAT, 4, 1)[4:], None, None)) is None
+    assert (
+        decode_mismatch_of(decode_response(response_frame(HEARTBEAT, 4, 1)[4:], None, None)) is None
+    )
 
 
 def test_bytes_left_over_are_tolerated() -> None:
-    found = decode_mismatch_of(decode_response(told(HEARTBEAT, 4, 1)[4:] + b"\1", HEARTBEAT, 4))
+    found = decode_mismatch_of(
+        decode_response(response_frame(HEARTBEAT, 4, 1)[4:] + b"\1", HEARTBEAT, 4)
+    )
     assert found is not None
     assert (found.rule, found.is_tolerated) == ("F02", True)
 
 
-def test_what_can_not_be_read_has_its_field() -> None:
-    frame = asked(HEARTBEAT, 4, 1, group_id="g")[4:]
+def test_a_mismatch_names_its_field() -> None:
+    frame = request_frame(HEARTBEAT, 4, 1, group_id="g")[4:]
     at = frame.index(b"\2g")
     found = decode_mismatch_of(decode_request(frame[:at] + b"\x7f" + frame[at + 1 :]))
     assert found is not None
@@ -37,7 +46,7 @@ def test_what_can_not_be_read_has_its_field() -> None:
 def test_the_nearest_version_is_taken_for_what_was_meant() -> None:
     brokers = [{"node_id": 1, "host": "broker-1.example", "port": 9092}]
     found = decode_mismatch_of(
-        decode_response(told(METADATA, 8, 1, brokers=brokers)[4:], METADATA, 9)
+        decode_response(response_frame(METADATA, 8, 1, brokers=brokers)[4:], METADATA, 9)
     )
     assert found is not None
     assert found.rule == "F07"
@@ -46,6 +55,8 @@ def test_the_nearest_version_is_taken_for_what_was_meant() -> None:
 
 def test_small_bodies_prove_nothing() -> None:
     # Three bytes fit many a version by chance.
-    found = decode_mismatch_of(decode_response(told(HEARTBEAT, 0, 1)[4:] + b"\1", HEARTBEAT, 4))
+    found = decode_mismatch_of(
+        decode_response(response_frame(HEARTBEAT, 0, 1)[4:] + b"\1", HEARTBEAT, 4)
+    )
     assert found is not None
     assert found.rule == "F02"

@@ -10,8 +10,8 @@ from conform.evidence.observation import ConnectionState, Observation
 from conform.evidence.reporter import Reporter
 from conform.registry.rank import Severity
 from conform.registry.rule import Rule
-from tests.conform.fetch_scenes import SESSION, ask, tell
-from tests.conform.scene import Scene, SceneTalk
+from tests.conform.fetch_scenes import SESSION, fetch_request, fetch_response
+from tests.conform.scene import Scene, SceneConnection
 
 
 class Seen(NamedTuple):
@@ -26,10 +26,10 @@ def seen(scene: Scene) -> list[Seen]:
     """Return what is known of each Fetch of a scene."""
     found: list[Seen] = []
 
-    def look(turn: Observation, say: Reporter) -> None:
-        fetching = fetch_request_of(turn)
+    def look(observation: Observation, reporter: Reporter) -> None:
+        fetching = fetch_request_of(observation)
         assert fetching is not None
-        assert fetch_request_of(turn) is fetching
+        assert fetch_request_of(observation) is fetching
         offsets = [fetching.offset_of(("orders", number)) for number in (0, 1, 2)]
         epoch = None if fetching.session is None else fetching.session.epoch
         found.append(Seen(offsets, fetching.is_full, epoch))
@@ -38,28 +38,28 @@ def seen(scene: Scene) -> list[Seen]:
     return found
 
 
-def begun(**answer: object) -> tuple[Scene, SceneTalk]:
+def begun(**answer: object) -> tuple[Scene, SceneConnection]:
     scene = Scene()
-    talk = scene.talk()
-    ask(talk, 1, {0: 10, 1: 20}, session=(0, 0))
-    tell(talk, 1, {}, **{"session_id": SESSION} | answer)
-    return scene, talk
+    connection = scene.connect()
+    fetch_request(connection, 1, {0: 10, 1: 20}, session=(0, 0))
+    fetch_response(connection, 1, {}, **{"session_id": SESSION} | answer)
+    return scene, connection
 
 
 def test_old_versions_list_all() -> None:
     scene = Scene()
-    ask(scene.talk(), 1, {0: 10}, version=6)
+    fetch_request(scene.connect(), 1, {0: 10}, version=6)
     assert seen(scene) == [([10, None, None], True, None)]
 
 
 def test_a_session_remembers_adds_and_forgets() -> None:
-    scene, talk = begun()
-    ask(talk, 2, {1: 25, 2: 30}, session=(SESSION, 1))
-    tell(talk, 2, {}, session_id=SESSION)
+    scene, connection = begun()
+    fetch_request(connection, 2, {1: 25, 2: 30}, session=(SESSION, 1))
+    fetch_response(connection, 2, {}, session_id=SESSION)
     forgotten = [{"topic": "orders", "partitions": [0]}]
-    ask(talk, 3, {}, session=(SESSION, 2), forgotten_topics_data=forgotten)
-    tell(talk, 3, {}, session_id=SESSION)
-    ask(talk, 4, {}, session=(SESSION, 3))
+    fetch_request(connection, 3, {}, session=(SESSION, 2), forgotten_topics_data=forgotten)
+    fetch_response(connection, 3, {}, session_id=SESSION)
+    fetch_request(connection, 4, {}, session=(SESSION, 3))
     assert seen(scene) == [
         ([10, 20, None], True, None),
         ([10, 25, 30], False, 1),
@@ -69,24 +69,24 @@ def test_a_session_remembers_adds_and_forgets() -> None:
 
 
 def test_a_refused_request_ends_what_is_known_of_its_session() -> None:
-    scene, talk = begun()
-    ask(talk, 2, {}, session=(SESSION, 1))
-    tell(talk, 2, {}, error_code=70)
-    ask(talk, 3, {}, session=(SESSION, 1))
+    scene, connection = begun()
+    fetch_request(connection, 2, {}, session=(SESSION, 1))
+    fetch_response(connection, 2, {}, error_code=70)
+    fetch_request(connection, 3, {}, session=(SESSION, 1))
     assert [each.epoch for each in seen(scene)] == [None, 1, None]
 
 
 def test_a_broker_may_have_no_session() -> None:
-    scene, talk = begun(session_id=0)
-    ask(talk, 2, {}, session=(0, 1))
+    scene, connection = begun(session_id=0)
+    fetch_request(connection, 2, {}, session=(0, 1))
     assert seen(scene)[1] == ([None, None, None], False, None)
 
 
 def test_nothing_is_known_of_sessions_where_something_is_missing() -> None:
-    scene, talk = begun()
-    ask(talk, 2, {1: 25}, session=(SESSION, 1))
-    tell(talk, 2, {}, session_id=SESSION)
-    ask(talk, 3, {}, session=(SESSION, 2))
+    scene, connection = begun()
+    fetch_request(connection, 2, {1: 25}, session=(SESSION, 1))
+    fetch_response(connection, 2, {}, session_id=SESSION)
+    fetch_request(connection, 3, {}, session=(SESSION, 2))
     scene.lose(3)
     assert {each.epoch for each in seen(scene)} == {None}
 
@@ -97,26 +97,26 @@ def test_epochs_wrap_without_zero() -> None:
 
 
 def test_no_exchange_is_kept() -> None:
-    scene, talk = begun()
-    ask(talk, 2, {1: 25}, session=(SESSION, 1))
-    tell(talk, 2, {}, session_id=SESSION)
-    talks: list[ConnectionState] = []
-    turns: list[ref[Observation]] = []
+    scene, connection = begun()
+    fetch_request(connection, 2, {1: 25}, session=(SESSION, 1))
+    fetch_response(connection, 2, {}, session_id=SESSION)
+    connections: list[ConnectionState] = []
+    observations: list[ref[Observation]] = []
 
-    def look(turn: Observation, say: Reporter) -> None:
-        fetch_request_of(turn)
-        talks.append(turn.connection)
-        turns.append(ref(turn))
+    def look(observation: Observation, reporter: Reporter) -> None:
+        fetch_request_of(observation)
+        connections.append(observation.connection)
+        observations.append(ref(observation))
 
     scene.judge([Rule("Z01", "", Severity.NOTE, "", "", "", "exchange", ("Fetch",), look)])
-    assert len(talks) == 2
-    assert [turn() for turn in turns] == [None, None]
+    assert len(connections) == 2
+    assert [observation() for observation in observations] == [None, None]
 
 
 def test_a_session_of_two_connections_is_not_known() -> None:
-    scene, talk = begun()
-    other = scene.talk()
-    for number, each in enumerate((talk, other, talk), 1):
-        ask(each, 1 + number, {}, session=(SESSION, number))
-        tell(each, 1 + number, {}, session_id=SESSION)
+    scene, connection = begun()
+    other = scene.connect()
+    for number, each in enumerate((connection, other, connection), 1):
+        fetch_request(each, 1 + number, {}, session=(SESSION, number))
+        fetch_response(each, 1 + number, {}, session_id=SESSION)
     assert [each.epoch for each in seen(scene)] == [None, 1, None, None]

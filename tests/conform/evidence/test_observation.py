@@ -18,7 +18,7 @@ from conform.registry.rule import Rule
 from dissector.protocol.messages import decode_request
 from dissector.protocol.records import Record, build_records, new_batch
 from tests.conform.scene import Scene
-from tests.dissector.cli.plays import asked
+from tests.dissector.cli.plays import request_frame
 from tests.frames import sized
 
 PRODUCE, METADATA, HEARTBEAT = 0, 3, 12
@@ -27,11 +27,19 @@ RECORDS = build_records(
 )
 
 
-def _turns(scene: Scene, on: str = "exchange") -> list:
+def _observations(scene: Scene, on: str = "exchange") -> list:
     """Return what a rule is called with."""
     seen: list = []
     rule = Rule(
-        "F99", "t", Severity.NOTE, "s", "a.", "e", on, (), lambda turn, say: seen.append(turn)
+        "F99",
+        "t",
+        Severity.NOTE,
+        "s",
+        "a.",
+        "e",
+        on,
+        (),
+        lambda observation, reporter: seen.append(observation),
     )
     scene.judge([rule])
     return seen
@@ -39,10 +47,16 @@ def _turns(scene: Scene, on: str = "exchange") -> list:
 
 def test_bodies_are_there_when_they_can_be_trusted() -> None:
     scene = Scene()
-    talk = scene.talk().asks(HEARTBEAT, 4, 1, group_id="g", member_id="m").tells(HEARTBEAT, 4, 1)
-    talk.client(sized(asked(HEARTBEAT, 4, 2, group_id="g", member_id="m")[4:] + b"\1"))
-    talk.tells(HEARTBEAT, 4, 2).asks(HEARTBEAT, 4, 3, group_id="g", member_id="m")
-    good, odd, lonely = _turns(scene)
+    connection = (
+        scene.connect()
+        .request(HEARTBEAT, 4, 1, group_id="g", member_id="m")
+        .response(HEARTBEAT, 4, 1)
+    )
+    connection.client(
+        sized(request_frame(HEARTBEAT, 4, 2, group_id="g", member_id="m")[4:] + b"\1")
+    )
+    connection.response(HEARTBEAT, 4, 2).request(HEARTBEAT, 4, 3, group_id="g", member_id="m")
+    good, odd, lonely = _observations(scene)
     assert (
         good.request_body.group_id,
         good.response_body.error_code,
@@ -60,20 +74,26 @@ def test_bodies_are_there_when_they_can_be_trusted() -> None:
 
 def test_a_cut_request_lacks_bytes() -> None:
     scene = Scene()
-    scene.talk().asks(METADATA, 9, 1, topics=[{"name": "orders"}]).tells(METADATA, 9, 1)
+    scene.connect().request(METADATA, 9, 1, topics=[{"name": "orders"}]).response(METADATA, 9, 1)
     scene.cut(0, 20)
-    (turn,) = _turns(scene)
-    assert turn.unreadable_reason() == "some bytes of the request were not captured"
-    assert turn.connection.incomplete_reason == "packets of the connection are truncated"
-    assert not turn.is_complete
+    (observation,) = _observations(scene)
+    assert observation.unreadable_reason() == "some bytes of the request were not captured"
+    assert observation.connection.incomplete_reason == "packets of the connection are truncated"
+    assert not observation.is_complete
 
 
 def test_a_message_that_the_connection_ended_within_is_said_as_that() -> None:
     scene = Scene()
-    talk = scene.talk().asks(METADATA, 9, 1, topics=[{"name": "orders"}]).tells(METADATA, 9, 1)
-    talk.client(sized(asked(METADATA, 9, 2, topics=[{"name": "orders"}])[4:])[:-5]).rst()
-    turns = list(_turns(scene))
-    assert turns[-1].unreadable_reason() == "the connection ended within the request"
+    connection = (
+        scene.connect()
+        .request(METADATA, 9, 1, topics=[{"name": "orders"}])
+        .response(METADATA, 9, 1)
+    )
+    connection.client(
+        sized(request_frame(METADATA, 9, 2, topics=[{"name": "orders"}])[4:])[:-5]
+    ).rst()
+    observations = list(_observations(scene))
+    assert observations[-1].unreadable_reason() == "the connection ended within the request"
 
 
 def _produced(**topic: object) -> Scene:
@@ -81,15 +101,15 @@ def _produced(**topic: object) -> Scene:
     version = 13 if "topic_id" in topic else 9
     return (
         Scene()
-        .talk()
-        .asks(PRODUCE, version, 1, acks=-1, topic_data=data)
-        .tells(PRODUCE, version, 1)
+        .connect()
+        .request(PRODUCE, version, 1, acks=-1, topic_data=data)
+        .response(PRODUCE, version, 1)
         .scene
     )
 
 
 def test_batches_have_their_place() -> None:
-    first, second = _turns(_produced(name="orders"), "batch")
+    first, second = _observations(_produced(name="orders"), "batch")
     assert isinstance(first, BatchObservation)
     assert (first.topic, first.partition, len(second.batch.records)) == ("orders", 3, 2)
     assert second.path == "topic_data[0].partition_data[0].records[1]"
@@ -105,8 +125,8 @@ def test_a_topic_without_a_name_is_its_id() -> None:
     topic_id = UUID(int=7)
     topics = []
 
-    def call(turn: BatchObservation, say: Reporter) -> None:
-        topics.append(turn.topic)
+    def call(observation: BatchObservation, reporter: Reporter) -> None:
+        topics.append(observation.topic)
 
     rule = Rule("F99", "t", Severity.NOTE, "s", "a.", "e", "batch", (), call)
     _produced(topic_id=topic_id).judge([rule])
@@ -114,7 +134,9 @@ def test_a_topic_without_a_name_is_its_id() -> None:
 
 
 def test_spans_are_found_by_path() -> None:
-    message = decode_request(asked(METADATA, 9, 1, topics=[{"name": "a"}, {"name": "orders"}])[4:])
+    message = decode_request(
+        request_frame(METADATA, 9, 1, topics=[{"name": "a"}, {"name": "orders"}])[4:]
+    )
     start, end = span_of(message, "topics[1].name") or (0, 0)
     assert message.frame[start:end] == b"\x07orders"
     assert span_of(message, "topics[1].name.beyond[3]") == (start, end)
@@ -124,11 +146,13 @@ def test_spans_are_found_by_path() -> None:
 @pytest.mark.parametrize(("fin", "ended"), [(True, "fin"), (False, "")])
 def test_the_end_of_a_connection(fin: bool, ended: str) -> None:
     scene = Scene()
-    talk = scene.talk().asks(METADATA, 9, 1, topics=None).asks(METADATA, 9, 2, topics=None)
-    talk.tells(METADATA, 9, 2)
+    connection = (
+        scene.connect().request(METADATA, 9, 1, topics=None).request(METADATA, 9, 2, topics=None)
+    )
+    connection.response(METADATA, 9, 2)
     if fin:
-        talk.fin()
-    (closing,) = _turns(scene, "close")
+        connection.fin()
+    (closing,) = _observations(scene, "close")
     assert isinstance(closing, ConnectionObservation)
     assert not isinstance(closing, Observation)
     assert closing.connection.ended == ended
@@ -136,10 +160,10 @@ def test_the_end_of_a_connection(fin: bool, ended: str) -> None:
     assert closing.connection.last_answered[1] == 2
 
 
-def test_what_is_kept_does_not_hold_the_window() -> None:
+def test_retained_observations_do_not_hold_the_window() -> None:
     scene = Scene()
-    scene.talk().asks(METADATA, 9, 1, topics=[{"name": "orders"}])
-    (closing,) = _turns(scene, "close")
-    (turn,) = closing.connection.unanswered
-    assert turn.request_body.topics[0].name == "orders"
-    assert len(turn.exchange._table.data) == 0
+    scene.connect().request(METADATA, 9, 1, topics=[{"name": "orders"}])
+    (closing,) = _observations(scene, "close")
+    (observation,) = closing.connection.unanswered
+    assert observation.request_body.topics[0].name == "orders"
+    assert len(observation.exchange._table.data) == 0

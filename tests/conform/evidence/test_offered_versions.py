@@ -19,14 +19,14 @@ def _offers(*answers: list[dict[str, int]], error_code: int = 0) -> list[Offered
     """Return what the answers of a broker offer, one after the other."""
     seen = []
 
-    def call(turn: Observation, say: Reporter) -> None:
-        seen.append(offered_versions_of(turn))
+    def call(observation: Observation, reporter: Reporter) -> None:
+        seen.append(offered_versions_of(observation))
 
-    talk = Scene().talk()
+    connection = Scene().connect()
     for number, keys in enumerate(answers):
-        talk.asks(API_VERSIONS, 2, number)
-        talk.tells(API_VERSIONS, 2, number, api_keys=keys, error_code=error_code)
-    talk.scene.judge([Rule("F99", "t", Severity.NOTE, "s", "a.", "e", "exchange", (), call)])
+        connection.request(API_VERSIONS, 2, number)
+        connection.response(API_VERSIONS, 2, number, api_keys=keys, error_code=error_code)
+    connection.scene.judge([Rule("F99", "t", Severity.NOTE, "s", "a.", "e", "exchange", (), call)])
     return seen
 
 
@@ -37,7 +37,7 @@ def test_ranges() -> None:
     assert offer.is_canonical
 
 
-def test_what_is_odd() -> None:
+def test_non_canonical_offers() -> None:
     for keys in ([GOOD, ODD], [GOOD, GOOD], [ODD | {"min_version": 0}], []):
         (offer,) = _offers(keys)
         assert offer is not None

@@ -33,7 +33,7 @@ def test_nothing_is_known_of_the_first() -> None:
     assert taken(append(10, 0, producer=8)).producer_of(append(12, 0)) is None
 
 
-def test_what_follows_directly_is_known() -> None:
+def test_directly_following_appends_are_known() -> None:
     runs = taken(append(10, 0), append(12, 50, producer=8))
     known = runs.producer_of(append(14, 2))
     assert known is not None

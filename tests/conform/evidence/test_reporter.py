@@ -12,23 +12,23 @@ from tests.conform.scene import Scene, findings
 METADATA, AUTHENTICATE = 3, 36
 
 
-def _said(scene: Scene, call: object) -> Verdict:
+def _judged(scene: Scene, call: object) -> Verdict:
     rule = Rule("F99", "t", Severity.ERROR, "s", "a.", "e", "exchange", (), call)
     return scene.judge([rule])
 
 
 def _finding(scene: Scene, call: object) -> Finding:
-    return next(findings(_said(scene, call)))
+    return next(findings(_judged(scene, call)))
 
 
 def _metadata() -> Scene:
-    talk = Scene().talk().asks(METADATA, 9, 1, topics=[{"name": "orders"}])
-    return talk.tells(METADATA, 9, 1, cluster_id="abc").scene
+    connection = Scene().connect().request(METADATA, 9, 1, topics=[{"name": "orders"}])
+    return connection.response(METADATA, 9, 1, cluster_id="abc").scene
 
 
 def test_the_message_is_that_of_the_side() -> None:
-    def call(turn: Observation, say: Reporter) -> None:
-        say.report_violation(Side.BROKER, "odd", path="cluster_id")
+    def call(observation: Observation, reporter: Reporter) -> None:
+        reporter.report_violation(Side.BROKER, "odd", path="cluster_id")
 
     finding = _finding(_metadata(), call)
     assert (finding.message, finding.packet, finding.path) == ("response", 6, "cluster_id")
@@ -37,14 +37,14 @@ def test_the_message_is_that_of_the_side() -> None:
 
 
 def test_all_can_be_said_otherwise() -> None:
-    def call(turn: Observation, say: Reporter) -> None:
-        say.report_violation(
+    def call(observation: Observation, reporter: Reporter) -> None:
+        reporter.report_violation(
             Side.BROKER,
             "odd",
-            message=turn.request,
+            message=observation.request,
             span=(1, 2),
             severity=Severity.NOTE,
-            retained=turn,
+            retained=observation,
         )
 
     finding = _finding(_metadata(), call)
@@ -52,30 +52,30 @@ def test_all_can_be_said_otherwise() -> None:
 
 
 def test_cases_are_counted() -> None:
-    def call(turn: Observation, say: Reporter) -> None:
-        say.count_judged()
-        say.count_unjudged("why")
-        say.count_unjudged("why")
+    def call(observation: Observation, reporter: Reporter) -> None:
+        reporter.count_judged()
+        reporter.count_unjudged("why")
+        reporter.count_unjudged("why")
 
-    tally = _said(_metadata(), call).tallies["F99"]
+    tally = _judged(_metadata(), call).tallies["F99"]
     assert (tally.judged, tally.broken, tally.unjudged) == (1, 0, {"why": 2})
 
 
 def test_secrets_are_masked() -> None:
-    def call(turn: Observation, say: Reporter) -> None:
-        found = f"the token is '{turn.request_body.auth_bytes.decode()}'"
-        say.report_violation(Side.CLIENT, found, path="auth_bytes")
+    def call(observation: Observation, reporter: Reporter) -> None:
+        found = f"the token is '{observation.request_body.auth_bytes.decode()}'"
+        reporter.report_violation(Side.CLIENT, found, path="auth_bytes")
 
-    talk = Scene().talk().asks(AUTHENTICATE, 2, 1, auth_bytes=b"made-up secret")
-    verdict = _said(talk.tells(AUTHENTICATE, 2, 1).scene, call)
+    connection = Scene().connect().request(AUTHENTICATE, 2, 1, auth_bytes=b"made-up secret")
+    verdict = _judged(connection.response(AUTHENTICATE, 2, 1).scene, call)
     (finding,) = findings(verdict)
     assert finding.found == "the token is ***"
     assert not any("made-up" in key for key in verdict.kinds)
 
 
-def test_what_is_no_secret_is_not_masked() -> None:
-    def call(turn: Observation, say: Reporter) -> None:
-        say.report_violation(Side.CLIENT, "the name is 'orders'", path="topics[0].name")
+def test_values_that_are_no_secret_are_not_masked() -> None:
+    def call(observation: Observation, reporter: Reporter) -> None:
+        reporter.report_violation(Side.CLIENT, "the name is 'orders'", path="topics[0].name")
 
     assert _finding(_metadata(), call).found == "the name is 'orders'"
     assert "F99" not in REGISTRY

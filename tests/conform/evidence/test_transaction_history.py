@@ -20,13 +20,15 @@ def known(till: Till) -> list[tuple[Transaction | None, bool]]:
     """Return for each EndTxn what is known of the transaction, and whether anything was added."""
     found: list[tuple[Transaction | None, bool]] = []
 
-    def look(turn: Observation, say: Reporter) -> None:
-        added = turn.capture_state.state(AddedPartitions)
-        added.record(turn)
-        open_one = turn.connection.state(TransactionHistory).transaction_of(turn)
-        assert turn.connection.state(TransactionHistory).transaction_of(turn) is open_one
-        if turn.exchange.api == "EndTxn":
-            has_any = (ending_session(turn), None) in added
+    def look(observation: Observation, reporter: Reporter) -> None:
+        added = observation.capture_state.state(AddedPartitions)
+        added.record(observation)
+        open_one = observation.connection.state(TransactionHistory).transaction_of(observation)
+        assert (
+            observation.connection.state(TransactionHistory).transaction_of(observation) is open_one
+        )
+        if observation.exchange.api == "EndTxn":
+            has_any = (ending_session(observation), None) in added
             found.append((open_one, has_any))
 
     till.scene.judge([Rule("Z01", "", Severity.NOTE, "", "", "", "exchange", (), look)])
@@ -49,18 +51,18 @@ def test_a_refused_end_leaves_it_open() -> None:
     assert known(till) == [(Transaction(is_begun=True), True)] * 2
 
 
-def test_what_is_lost_is_not_known() -> None:
+def test_a_transaction_with_a_lost_packet_is_unknown() -> None:
     till = Till().init().adds(0).ends()
     till.scene.lose(2)
     assert [open_one for open_one, _ in known(till)] == [None]
 
 
-def test_what_was_produced_is_told_by_partition() -> None:
+def test_produced_partitions_of_a_transaction() -> None:
     seen: list[dict[object, object]] = []
 
-    def look(turn: Observation, say: Reporter) -> None:
-        produced = turn.capture_state.state(ProducedPartitions)
-        produced.record(turn)
+    def look(observation: Observation, reporter: Reporter) -> None:
+        produced = observation.capture_state.state(ProducedPartitions)
+        produced.record(observation)
         seen.append({who: set(places) for who, places in produced.items()})
 
     till = Till().init().writes(2).writes(1, version=12)

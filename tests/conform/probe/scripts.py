@@ -20,7 +20,7 @@ def probed(
     allow_writes: bool = False,
     timeout_s: float = 20.0,
     security: Security | None = None,
-    tell: Callable[[str], None] = lambda _: None,
+    on_progress: Callable[[str], None] = lambda _: None,
     warn: Callable[[str], None] = lambda _: None,
 ) -> tuple[ProbeResult, Scripted]:
     """Ask a scripted broker by some rules."""
@@ -35,7 +35,7 @@ def probed(
                 security=security or Security(),
                 timeout_s=timeout_s,
                 allow_writes=allow_writes,
-                on_progress=tell,
+                on_progress=on_progress,
                 on_warning=warn,
             )
             return outcome, broker

@@ -83,7 +83,7 @@ def deaths(outcome: ProbeResult) -> list[str]:
     return [found for found in broken(outcome) if "went away" in found]
 
 
-def test_what_a_broker_dies_of_is_found_and_the_rest_is_asked_when_it_is_back() -> None:
+def test_a_crash_is_a_finding_and_other_rules_are_probed_after_the_restart() -> None:
     outcome = mortal("F12", "P09", dies_of="api 999", returns=True)
     (kind,) = outcome.verdict
     assert kind.first.found.startswith("the broker went away when it was sent API key 999 v0: ")
@@ -176,7 +176,7 @@ def test_a_silent_step_is_not_waited_for_by_each_rule() -> None:
         {**script, "DeleteTopics": _deleted}, "P20", "P25", "P44", allow_writes=True, timeout_s=0.5
     )
     assert len(broken(outcome)) == 1
-    assert [each.api for each in broker.asked].count("CreateTopics") == 1
+    assert [each.api for each in broker.requests].count("CreateTopics") == 1
 
 
 def of_two(ports: list[int], controllers: list[int]) -> Answers:
@@ -208,11 +208,13 @@ def asked_of_two(controllers: list[int]) -> tuple[int, int, int]:
             ports += (first.port, second.port)
             target = await Target.connect(f"127.0.0.1:{first.port}", Security(), 20.0, True)
             try:
-                said = await target.request("CreateTopics", {"topics": [{"name": "a"}]})
+                exchange = await target.request("CreateTopics", {"topics": [{"name": "a"}]})
             finally:
                 target.close()
-            count = [sum(m.api == "CreateTopics" for m in each.asked) for each in (first, second)]
-            return said.field("topics[0].error_code"), count[0], count[1]
+            count = [
+                sum(m.api == "CreateTopics" for m in each.requests) for each in (first, second)
+            ]
+            return exchange.field("topics[0].error_code"), count[0], count[1]
 
     return asyncio.run(main())
 
@@ -225,7 +227,7 @@ def test_a_controller_that_is_none_any_more_names_the_other() -> None:
     assert asked_of_two([1, 2]) == (0, 1, 1)
 
 
-def test_who_is_named_and_refuses_is_asked_once() -> None:
+def test_a_named_broker_that_refuses_is_asked_once() -> None:
     assert asked_of_two([1]) == (NOT_CONTROLLER, 1, 0)
 
 
@@ -311,7 +313,7 @@ def test_topics_are_filled_once() -> None:
         "Fetch": lambda _: {"responses": [{"partitions": [{"error_code": 0}]}]},
     }
     _, broker = probed(script, "P27", "P28", "P33", allow_writes=True)
-    assert [each.api for each in broker.asked].count("Produce") == 2
+    assert [each.api for each in broker.requests].count("Produce") == 2
 
 
 def _leads() -> Answers:
@@ -347,9 +349,11 @@ def test_a_group_goes_on_where_it_can_not_be_deleted(deletes: bool) -> None:
         names = dict.fromkeys(("JoinGroup", "SyncGroup", "Heartbeat", "LeaveGroup"), (0, 4))
         script = {**script, **offering(FindCoordinator=(0, 4), **names)}
     outcome, broker = probed(script, "P39", allow_writes=True)
-    assert [each.api for each in broker.asked].count("LeaveGroup") == int(not deletes)
-    told = [found for found in broken(outcome) if found.startswith("LeaveGroup")]
-    assert told == ([] if deletes else ["LeaveGroup v4: answered UNKNOWN_MEMBER_ID (25), not NONE"])
+    assert [each.api for each in broker.requests].count("LeaveGroup") == int(not deletes)
+    violations = [found for found in broken(outcome) if found.startswith("LeaveGroup")]
+    assert violations == (
+        [] if deletes else ["LeaveGroup v4: answered UNKNOWN_MEMBER_ID (25), not NONE"]
+    )
     if deletes:
         why = "the broker deleted the group though it had a member"
         assert outcome.verdict.tallies["P39"].unjudged == {why: 1}

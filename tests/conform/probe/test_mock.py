@@ -25,18 +25,18 @@ def _probed(*ids: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_what_the_mock_breaks_is_explained() -> None:
+def test_violations_of_the_mock_are_explained() -> None:
     done = _probed(*sorted(LIVE.keys() - KILLED.keys() - SLOW.keys() - {WAITS}))
     assert done.returncode == 0, done.stderr
     assert set(done.stdout.splitlines()) == MOCK.keys()
 
 
 @pytest.mark.long
-def test_it_refuses_offsets_out_of_range() -> None:
+def test_the_mock_refuses_offsets_out_of_range() -> None:
     done = _probed(WAITS)
     assert (done.returncode, done.stdout) == (0, ""), done.stderr
 
 
 @pytest.mark.parametrize("rule", sorted(KILLED))
-def test_what_ends_it_is_known(rule: str) -> None:
+def test_rules_that_crash_the_mock_are_known(rule: str) -> None:
     assert _probed(rule).returncode == -signal.SIGABRT

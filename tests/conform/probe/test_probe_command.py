@@ -25,8 +25,8 @@ def address() -> Iterator[str]:
 
 def run(capsys: pytest.CaptureFixture[str], *words: str) -> Run:
     status = main(["conform", *words], plugins=[("conform", conform)])
-    told = capsys.readouterr()
-    return status, told.out, told.err
+    output = capsys.readouterr()
+    return status, output.out, output.err
 
 
 def test_a_verdict_and_the_release(address: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -66,7 +66,9 @@ def test_other_forms(address: str, form: str, capsys: pytest.CaptureFixture[str]
         json.loads(out)
 
 
-def test_what_is_left_behind_is_told(address: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_fixtures_left_behind_are_reported(
+    address: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     words = ("--target", address, "--select", "P20", "--allow-writes")
     _, _, err = run(capsys, *words)
     assert "left behind: topic kafkashark-conform-" in err

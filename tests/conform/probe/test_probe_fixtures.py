@@ -20,7 +20,7 @@ def _created(message: Message) -> Answer:
     return {"topics": [{"name": each.name} for each in message.body.topics]}
 
 
-def _told(message: Message) -> Answer:
+def _metadata(message: Message) -> Answer:
     assert message.body is not None
     partition = {"leader_id": 1, "replica_nodes": [1], "isr_nodes": [1]}
     topics = [{"name": each.name, "partitions": [partition]} for each in message.body.topics or ()]
@@ -46,7 +46,7 @@ def test_a_topic_is_made_once_under_our_prefix() -> None:
             ("cleanup.policy", "compact")
         ]
 
-    with_target({"CreateTopics": created, "Metadata": _told, "ListOffsets": lambda _: {}}, do)
+    with_target({"CreateTopics": created, "Metadata": _metadata, "ListOffsets": lambda _: {}}, do)
 
 
 def test_a_leader_that_does_not_know_yet_is_waited_for() -> None:
@@ -60,10 +60,10 @@ def test_a_leader_that_does_not_know_yet_is_waited_for() -> None:
         assert (await Fixtures(target).topic("t")).leader_id == 1
         assert next(errors, None) is None
 
-    with_target({"CreateTopics": _created, "Metadata": _told, "ListOffsets": listed}, do)
+    with_target({"CreateTopics": _created, "Metadata": _metadata, "ListOffsets": listed}, do)
 
 
-def test_what_is_refused_leaves_things_unjudged() -> None:
+def test_refused_fixtures_leave_rules_unjudged() -> None:
     async def do(target: Target) -> None:
         with pytest.raises(NotJudged, match="POLICY_VIOLATION"):
             await Fixtures(target).topic("t")
@@ -73,24 +73,27 @@ def test_what_is_refused_leaves_things_unjudged() -> None:
     )
 
 
-def test_where_nothing_can_be_created_asking_may_make_it() -> None:
-    asked: list[Any] = []
+def test_without_create_topics_metadata_may_create_the_topic() -> None:
+    bodies: list[Any] = []
 
-    def told(message: Message) -> Answer:
-        asked.append(message.body)
-        return _told(message)
+    def after_a_refusal(message: Message) -> Answer:
+        bodies.append(message.body)
+        return _metadata(message)
 
     async def do(target: Target) -> None:
         own = Fixtures(target)
         await own.topic("t")
-        assert asked[-1].allow_auto_topic_creation
+        assert bodies[-1].allow_auto_topic_creation
         with pytest.raises(NotJudged, match="CreateTopics"):
             await own.topic("other", {"cleanup.policy": "compact"})
 
-    with_target({"ApiVersions": offers(ApiVersions=(0, 4), Metadata=(0, 12)), "Metadata": told}, do)
+    with_target(
+        {"ApiVersions": offers(ApiVersions=(0, 4), Metadata=(0, 12)), "Metadata": after_a_refusal},
+        do,
+    )
 
 
-def test_all_is_removed_and_what_is_not_is_told() -> None:
+def test_fixtures_are_removed_and_those_left_are_reported() -> None:
     gone: list[str] = []
 
     def topics(message: Message) -> Answer:
@@ -117,7 +120,7 @@ def test_all_is_removed_and_what_is_not_is_told() -> None:
     with_target({"DeleteTopics": topics, "DeleteGroups": groups}, do)
 
 
-def test_what_cannot_be_removed_at_all_is_left() -> None:
+def test_fixtures_that_can_not_be_deleted_are_left() -> None:
     async def do(target: Target) -> None:
         own = Fixtures(target)
         topic = own.topic_name("t")

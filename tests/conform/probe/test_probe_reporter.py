@@ -7,32 +7,32 @@ from conform.probe.raw_exchange import RawExchange, encode_request
 from conform.registry.rank import Severity
 from conform.registry.verdict import Verdict
 from tests.conform.probe.scripts import LIVE
-from tests.dissector.cli.plays import told
+from tests.dissector.cli.plays import response_frame
 
 RULE = LIVE["P12"]
 HEARTBEAT = 12
 
 
-def _say() -> tuple[ProbeReporter, Verdict]:
+def _reporter() -> tuple[ProbeReporter, Verdict]:
     verdict = Verdict([RULE])
     return ProbeReporter(RULE, verdict, "here:9092"), verdict
 
 
-def _said(**values: int) -> RawExchange:
-    said = encode_request("Heartbeat", 3, {}, 7)
-    said.set_response(told(HEARTBEAT, 3, 7, **values)[4:])
-    return said
+def _exchange(**values: int) -> RawExchange:
+    exchange = encode_request("Heartbeat", 3, {}, 7)
+    exchange.set_response(response_frame(HEARTBEAT, 3, 7, **values)[4:])
+    return exchange
 
 
 def test_an_error_that_is_wanted_keeps_the_rule() -> None:
-    say, verdict = _say()
-    assert say.check_error(_said(error_code=25), "error_code", "NONE", "UNKNOWN_MEMBER_ID")
+    reporter, verdict = _reporter()
+    assert reporter.check_error(_exchange(error_code=25), "error_code", "NONE", "UNKNOWN_MEMBER_ID")
     assert (verdict.tallies["P12"].judged, verdict.tallies["P12"].broken) == (1, 0)
 
 
 def test_another_error_is_found_with_its_place() -> None:
-    say, verdict = _say()
-    assert not say.check_error(_said(), "error_code", "UNKNOWN_MEMBER_ID")
+    reporter, verdict = _reporter()
+    assert not reporter.check_error(_exchange(), "error_code", "UNKNOWN_MEMBER_ID")
     (kind,) = verdict
     assert kind.first.found == "Heartbeat v3: answered NONE (0), not UNKNOWN_MEMBER_ID"
     assert (kind.first.path, kind.first.span) == ("error_code", (8, 10))
@@ -40,39 +40,39 @@ def test_another_error_is_found_with_its_place() -> None:
 
 
 def test_a_severity_of_its_own() -> None:
-    say, verdict = _say()
-    say.check_error(_said(), "error_code", "UNKNOWN_MEMBER_ID", severity=Severity.NOTE)
+    reporter, verdict = _reporter()
+    reporter.check_error(_exchange(), "error_code", "UNKNOWN_MEMBER_ID", severity=Severity.NOTE)
     assert verdict.count(Severity.ERROR) == 0
     assert verdict.count(Severity.NOTE) == 1
 
 
 def test_no_answer_breaks_the_rule() -> None:
-    say, verdict = _say()
-    said = encode_request("Heartbeat", 3, {}, 7)
-    said.failure = "closed the connection"
-    assert not say.check_error(said, "error_code", "NONE")
+    reporter, verdict = _reporter()
+    exchange = encode_request("Heartbeat", 3, {}, 7)
+    exchange.failure = "closed the connection"
+    assert not reporter.check_error(exchange, "error_code", "NONE")
     (kind,) = verdict
     assert kind.first.found == "Heartbeat v3: closed the connection"
 
 
 def test_an_answer_that_cannot_be_read_is_shown() -> None:
-    say, verdict = _say()
-    said = encode_request("Heartbeat", 3, {}, 7)
-    said.set_response(b"\0\0\0\7\0")
-    assert not say.check_readable(said)
+    reporter, verdict = _reporter()
+    exchange = encode_request("Heartbeat", 3, {}, 7)
+    exchange.set_response(b"\0\0\0\7\0")
+    assert not reporter.check_readable(exchange)
     (kind,) = verdict
     assert "'00 00 00 07 00' can't be read" in kind.first.found
-    assert response_prefix(said) == "'00 00 00 07 00'"
+    assert response_prefix(exchange) == "'00 00 00 07 00'"
 
 
 def test_a_field_that_is_not_there() -> None:
-    say, verdict = _say()
-    assert not say.check_error(_said(), "topics[0].error_code", "NONE")
+    reporter, verdict = _reporter()
+    assert not reporter.check_error(_exchange(), "topics[0].error_code", "NONE")
     (kind,) = verdict
     assert "no topics[0].error_code" in kind.first.found
 
 
-def test_what_cannot_be_judged_is_counted() -> None:
-    say, verdict = _say()
-    say.count_unjudged("there is none")
+def test_unjudged_rules_are_counted() -> None:
+    reporter, verdict = _reporter()
+    reporter.count_unjudged("there is none")
     assert verdict.tallies["P12"].unjudged == {"there is none": 1}

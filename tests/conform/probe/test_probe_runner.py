@@ -1,4 +1,4 @@
-"""Rules are asked one after the other, and what was made is removed."""
+"""Rules are probed one after the other, and fixtures are removed."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ from tests.replay.support.scripted import HANG_UP, Answer, Answers, offers
 
 
 def test_rules_are_asked_in_their_order() -> None:
-    told: list[str] = []
-    outcome, _ = probed({}, "P09", "P03", tell=told.append)
-    assert [each[:3] for each in told] == ["P03", "P09"]
+    progress: list[str] = []
+    outcome, _ = probed({}, "P09", "P03", on_progress=progress.append)
+    assert [each[:3] for each in progress] == ["P03", "P09"]
     assert [rule.id for rule in outcome.verdict.rules] == ["P03", "P09"]
     assert broken(outcome) == []
     assert all(tally.judged for tally in outcome.verdict.tallies.values())
 
 
-def test_who_answers_before_the_login_is_told() -> None:
+def test_a_response_before_authentication_is_reported() -> None:
     script: Answers = {
         "SaslHandshake": lambda _: {"mechanisms": ["PLAIN"]},
         "SaslAuthenticate": lambda _: {},
@@ -44,23 +44,23 @@ def test_who_answers_before_the_login_is_told() -> None:
     assert token.endswith("as the first request: was answered")
 
 
-def test_what_writes_wants_leave() -> None:
+def test_probes_that_write_need_allow_writes() -> None:
     outcome, broker = probed({}, "P20")
     assert outcome.verdict.tallies["P20"].unjudged == {WRITES_NOT_ALLOWED: 1}
-    assert {each.api for each in broker.asked} == {"ApiVersions", "Metadata"}
+    assert {each.api for each in broker.requests} == {"ApiVersions", "Metadata"}
 
 
-def test_what_is_not_offered_is_not_judged() -> None:
+def test_rules_of_apis_not_offered_are_not_judged() -> None:
     versions = offers(ApiVersions=(0, 4), Metadata=(0, 12))
     outcome, _ = probed({"ApiVersions": versions}, "P30", allow_writes=True)
     (why,) = outcome.verdict.tallies["P30"].unjudged
     assert "no leader" in why or "offers no" in why
 
 
-def test_what_was_made_is_removed_whatever_happens() -> None:
+def test_fixtures_are_removed_after_any_failure() -> None:
     removed, warned = [], []
 
-    def tell(text: str) -> None:
+    def record_progress(text: str) -> None:
         removed.append(text)
         if text.startswith("P25"):
             raise asyncio.CancelledError
@@ -73,7 +73,9 @@ def test_what_was_made_is_removed_whatever_happens() -> None:
     versions = offers(ApiVersions=(0, 4), Metadata=(0, 12), Produce=(0, 12))
     script: Answers = {"ApiVersions": versions, "Metadata": led, "Produce": lambda _: HANG_UP}
     with pytest.raises(asyncio.CancelledError):
-        probed(script, "P20", "P25", allow_writes=True, tell=tell, warn=warned.append)
+        probed(
+            script, "P20", "P25", allow_writes=True, on_progress=record_progress, warn=warned.append
+        )
     assert removed[-1] == "removing the created topics and groups"
     (left,) = warned
     assert left.startswith("left behind: topic kafkashark-conform-")
@@ -144,4 +146,4 @@ def test_a_silent_broker_is_not_asked_for_ever() -> None:
     assert len(broken(outcome)) == 3
     (why,) = outcome.verdict.tallies["P14"].unjudged
     assert why == "the broker did not answer 3 requests before"
-    assert [each.api for each in broker.asked].count("Metadata") == 5  # one to know of its peers
+    assert [each.api for each in broker.requests].count("Metadata") == 5  # one to know of its peers

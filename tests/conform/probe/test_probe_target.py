@@ -1,4 +1,4 @@
-"""What is known of a target, and how it is asked."""
+"""State of a target, and requests to it."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def with_target(answers: Answers, do: Callable[[Target], Awaitable[None]]) -> No
     asyncio.run(main())
 
 
-def test_it_asks_what_is_offered_and_who_is_there() -> None:
+def test_a_target_is_asked_for_versions_and_brokers() -> None:
     async def do(target: Target) -> None:
         assert target.offered == {18: (0, 3), 3: (2, 20)}
         assert list(target.versions("Metadata")) == list(range(2, 14))
@@ -45,12 +45,12 @@ def test_it_asks_what_is_offered_and_who_is_there() -> None:
 
 
 def test_an_old_broker_is_asked_again() -> None:
-    told = offers(ApiVersions=(0, 0))
+    offered = offers(ApiVersions=(0, 0))
     versions: list[int | None] = []
 
     def only_v0(message: Message) -> Answer:
         versions.append(message.api_version)
-        return HANG_UP if message.api_version else told(message)
+        return HANG_UP if message.api_version else offered(message)
 
     async def do(target: Target) -> None:
         assert target.offered == {18: (0, 0)}
@@ -59,21 +59,21 @@ def test_an_old_broker_is_asked_again() -> None:
     with_target({"ApiVersions": only_v0}, do)
 
 
-def test_it_asks_again_where_the_broker_is_not_ready() -> None:
+def test_requests_are_retried_until_the_broker_is_ready() -> None:
     errors = iter([NOT_COORDINATOR, NOT_COORDINATOR, 0])
 
     async def do(target: Target) -> None:
-        said = await target.request("Heartbeat", {"group_id": "g"})
-        assert said.field("error_code") == 0
-        assert error_names(said) == set()
+        exchange = await target.request("Heartbeat", {"group_id": "g"})
+        assert exchange.field("error_code") == 0
+        assert error_names(exchange) == set()
 
     with_target({"Heartbeat": lambda _: {"error_code": next(errors)}}, do)
 
 
 def test_or_not_where_any_answer_is_fine() -> None:
     async def do(target: Target) -> None:
-        said = await target.request("Heartbeat", {"group_id": "g"}, retry=False)
-        assert error_names(said) == {"NOT_COORDINATOR"}
+        exchange = await target.request("Heartbeat", {"group_id": "g"}, retry=False)
+        assert error_names(exchange) == {"NOT_COORDINATOR"}
 
     with_target({"Heartbeat": lambda _: {"error_code": NOT_COORDINATOR}}, do)
 
@@ -105,7 +105,7 @@ def test_a_coordinator_that_nobody_names_leaves_things_unjudged() -> None:
     with_target({"FindCoordinator": lambda _: refused}, do)
 
 
-def test_what_is_no_broker_is_said() -> None:
+def test_a_target_that_is_no_broker_is_an_error() -> None:
     async def main() -> None:
         async with scripted({"ApiVersions": lambda _: {"error_code": 41}}) as broker:
             await Target.connect(f"127.0.0.1:{broker.port}", Security(), 20.0, False)

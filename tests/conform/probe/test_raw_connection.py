@@ -31,7 +31,7 @@ def with_line(
     asyncio.run(main())
 
 
-def test_it_asks_and_hears() -> None:
+def test_requests_and_responses() -> None:
     async def do(line: RawConnection) -> None:
         first, second = (
             line.send_request("ApiVersions", 3, {}),
@@ -46,9 +46,9 @@ def test_it_asks_and_hears() -> None:
 
 def test_pieces_of_frames_are_sent_as_they_are() -> None:
     async def do(line: RawConnection) -> None:
-        said = line.send_request("ApiVersions", 0, {})
-        await line.receive_response(said)
-        for byte in len(said.request).to_bytes(4, "big") + said.request:
+        exchange = line.send_request("ApiVersions", 0, {})
+        await line.receive_response(exchange)
+        for byte in len(exchange.request).to_bytes(4, "big") + exchange.request:
             line.write(bytes((byte,)))
             await line.drain()
         assert await line.receive_frame() is not None
@@ -58,9 +58,9 @@ def test_pieces_of_frames_are_sent_as_they_are() -> None:
 
 def test_the_end_of_a_connection_is_no_answer() -> None:
     async def do(line: RawConnection) -> None:
-        said = await line.request("Metadata", 0, {})
-        assert said.response is None
-        assert said.failure == "closed the connection"
+        exchange = await line.request("Metadata", 0, {})
+        assert exchange.response is None
+        assert exchange.failure == "closed the connection"
         assert line.end_reason
 
     with_line({"Metadata": lambda _: HANG_UP}, do)
@@ -68,31 +68,31 @@ def test_the_end_of_a_connection_is_no_answer() -> None:
 
 def test_silence_is_no_answer_either() -> None:
     async def do(line: RawConnection) -> None:
-        said = await line.request("Metadata", 0, {}, timeout_s=0.05)
-        assert said.failure == "did not answer in 0.05 s"
+        exchange = await line.request("Metadata", 0, {}, timeout_s=0.05)
+        assert exchange.failure == "did not answer in 0.05 s"
 
     with_line({"Metadata": lambda _: None}, do)
 
 
-def test_what_is_no_frame_ends_it() -> None:
+def test_an_invalid_frame_size_ends_the_connection() -> None:
     async def do(line: RawConnection) -> None:
-        said = await line.request("Metadata", 0, {})
-        assert "sent a frame of -2 bytes" in said.failure
+        exchange = await line.request("Metadata", 0, {})
+        assert "sent a frame of -2 bytes" in exchange.failure
 
     with_line({"Metadata": lambda _: b"\xff\xff\xff\xfe"}, do)
 
 
-def test_it_logs_in() -> None:
+def test_a_connection_authenticates() -> None:
     async def main() -> list[str | None]:
         async with scripted({"SaslHandshake": lambda _: {}, "SaslAuthenticate": lambda _: {}}) as b:
             security = Security(mechanism="PLAIN", username="alice", password="made-up")
             line = await RawConnection.open("127.0.0.1", b.port, security, 30.0, OFFERED)
             line.close()
-            return [each.api for each in b.asked]
+            return [each.api for each in b.requests]
 
     assert asyncio.run(main()) == ["SaslHandshake", "SaslAuthenticate"]
 
 
-def test_nobody_there() -> None:
+def test_no_listener_is_an_error() -> None:
     with pytest.raises(ReplayError, match="refused"):
         asyncio.run(RawConnection.open("127.0.0.1", 1, Security(), 5.0))

@@ -16,7 +16,7 @@ from conform.probe.record_fixtures import (
 )
 from dissector.protocol.messages import decode_request
 from dissector.protocol.records import parse_records
-from tests.dissector.cli.plays import told
+from tests.dissector.cli.plays import response_frame
 
 TOPIC = Topic("t", NO_ID, 1)
 
@@ -49,9 +49,11 @@ def test_options_go_where_they_belong() -> None:
     assert fields["topics"][0]["partitions"][0]["partition_max_bytes"] == 1
 
 
-def test_what_was_fetched() -> None:
-    said = encode_request("Fetch", 4, fetch_fields(TOPIC, 0), 1)
+def test_fetched_batches_and_values() -> None:
+    exchange = encode_request("Fetch", 4, fetch_fields(TOPIC, 0), 1)
     partitions = [{"partition_index": 0, "records": encode_batch(b"a", b"b", base_offset=5)}]
-    said.set_response(told(1, 4, 1, responses=[{"topic": "t", "partitions": partitions}])[4:])
-    assert len(fetched_batches(said)) == 1
-    assert fetched_values(said) == [(5, b"a"), (6, b"b")]
+    exchange.set_response(
+        response_frame(1, 4, 1, responses=[{"topic": "t", "partitions": partitions}])[4:]
+    )
+    assert len(fetched_batches(exchange)) == 1
+    assert fetched_values(exchange) == [(5, b"a"), (6, b"b")]

@@ -7,7 +7,7 @@ from dissector.protocol.apis import KEYS, all_apis, api
 from dissector.protocol.compiled import UNKNOWN_TAGS
 
 
-def test_what_a_version_lacks_is_left_out_and_what_is_missing_is_zero() -> None:
+def test_fields_of_other_versions_are_left_out_and_missing_ones_zero() -> None:
     found = api(KEYS["Metadata"])
     assert found is not None
     fields = {"topics": [{"name": "a"}], "allow_auto_topic_creation": False}

@@ -1,4 +1,4 @@
-"""Every API is asked something harmless, or not at all."""
+"""Every API gets a harmless request, or none."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ def test_each_api_is_of_one_kind() -> None:
 
 
 def test_all_versions_can_be_written() -> None:
-    asked = {
+    requests = {
         name: (lambda _, fields=fields: fields) for name, fields in read_requests("no-such").items()
     }
-    for name, fields in {**asked, **WRITES}.items():
+    for name, fields in {**requests, **WRITES}.items():
         found = api(KEYS[name])
         assert found is not None
         for version in found.request.versions:
@@ -46,7 +46,7 @@ def test_only_what_is_ours_is_named() -> None:
                 assert after.startswith((OWN.prefix, "range'")), (name, after[:40])
 
 
-def test_what_may_come_to_be_is_remembered() -> None:
+def test_resources_that_a_request_may_create_are_recorded() -> None:
     for version in (0, 7):
         WRITES["CreateTopics"](version)
         assert f"{OWN.prefix}made-{version}" in OWN.topics

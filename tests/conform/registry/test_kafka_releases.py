@@ -53,7 +53,7 @@ def test_recorded_brokers_are_known(capture: str, release: str) -> None:
     assert match.is_exact
 
 
-def test_a_range_of_ones_own_is_told() -> None:
+def test_a_range_of_no_release_is_a_difference() -> None:
     offered = {**ranges_of("4.3"), 0: (3, 13)}
     match = best_match(offered)
     assert match.releases == ("4.3",)

@@ -9,7 +9,7 @@ from tests.conform.probe.scripts import LIVE
 from tests.conform.verdicts import F03, V03
 
 
-def test_what_is_tolerated_breaks_no_client() -> None:
+def test_tolerated_violations_break_no_client() -> None:
     assert rank_of("X99", Severity.ERROR) is Rank.BREAKS
     assert rank_of("X99", Severity.WARNING) is Rank.DIFFERS
     assert rank_of("X99", Severity.NOTE) is Rank.DIFFERS

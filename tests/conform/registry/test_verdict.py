@@ -45,7 +45,7 @@ def test_kinds_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     assert out.count(Severity.ERROR) == 3
 
 
-def test_what_is_known_does_not_count() -> None:
+def test_baseline_findings_do_not_count() -> None:
     out = verdict()
     assert out.count(Severity.ERROR) == 2
     next(iter(out)).known = True

@@ -14,7 +14,7 @@ from dissector.errors import UsageError
 from tests.conform.verdicts import F03, finding, verdict
 
 
-def test_what_is_written_is_known_again(tmp_path: Path) -> None:
+def test_written_findings_match_again(tmp_path: Path) -> None:
     file = tmp_path / "known"
     file.write_text("\n".join(baseline_lines(verdict())) + "\n\n")
     again = verdict()
@@ -28,7 +28,7 @@ def test_lines_outlive_numbers_and_versions() -> None:
     assert baseline_line(kind) == "V03|client|shop|Metadata|client_software_name|the name is #"
 
 
-def test_what_was_found_no_more_is_told() -> None:
+def test_findings_that_vanished_are_reported() -> None:
     some = verdict()
     lines = {baseline_line(kind) for kind in some}
     gone = "X01|broker||Fetch||gone"
@@ -37,7 +37,7 @@ def test_what_was_found_no_more_is_told() -> None:
     assert [kind.known for kind in some] == [True, False]
 
 
-def test_what_can_not_be_read_is_bad_usage(tmp_path: Path) -> None:
+def test_an_unreadable_baseline_is_a_usage_error(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="No such file"):
         read_baseline(tmp_path / "none")
     (tmp_path / "bytes").write_bytes(b"\xff\xfe")
@@ -52,8 +52,10 @@ def test_another_version_of_the_api_is_not_known() -> None:
             found = f"version {version} is asked"
             kind = out.kind(finding_key(F03, Side.CLIENT, "", "Fetch", "", found), version)
             assert kind is not None
-            told = finding(F03, Side.CLIENT, found, Severity.ERROR, api="Fetch", version=version)
-            kind.findings.append(told)
+            repeated = finding(
+                F03, Side.CLIENT, found, Severity.ERROR, api="Fetch", version=version
+            )
+            kind.findings.append(repeated)
     lines = set(baseline_lines(first))
     assert "F03|client||Fetch v1||version # is asked" in lines
     assert apply_baseline(first, lines) <= lines
@@ -63,7 +65,7 @@ def test_another_version_of_the_api_is_not_known() -> None:
 
 
 @pytest.mark.parametrize("text", ["{}", "[]\n", "", "# a comment", "F03|nobody||Fetch||x", "F03"])
-def test_what_is_no_baseline_is_refused(text: str, tmp_path: Path) -> None:
+def test_a_file_of_another_format_is_refused(text: str, tmp_path: Path) -> None:
     (tmp_path / "other").write_text(text)
     with pytest.raises(UsageError, match="baseline"):
         read_baseline(tmp_path / "other")

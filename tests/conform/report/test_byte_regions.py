@@ -39,7 +39,7 @@ def test_places_in_the_second_of_two_files() -> None:
     assert sorted(regions_of(verdict).values()) == sorted(before.values())
 
 
-def test_what_can_not_be_read_again_has_none(tmp_path: Path) -> None:
+def test_a_capture_that_can_not_be_read_again_has_no_regions(tmp_path: Path) -> None:
     verdict = judged_file(MOCK)
     verdict.captures = ["-"]
     assert regions_of(verdict) == {}

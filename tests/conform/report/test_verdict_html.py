@@ -43,7 +43,7 @@ def test_a_page_without_errors_is_good() -> None:
     assert '<h1 class="good">' in "\n".join(html_lines(good, "a.pcap"))
 
 
-def test_findings_of_one_cause_are_told_once() -> None:
+def test_findings_of_one_cause_are_shown_once() -> None:
     page = "\n".join(html_lines(of_one_cause(), "it"))
     assert page.count("<details") == 1
     assert "2 times more: V03 Metadata (2)" in page

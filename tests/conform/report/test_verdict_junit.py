@@ -42,7 +42,7 @@ def test_junit() -> None:
     assert "<b>\\x1b&" in (name.findtext("system-out") or "")
 
 
-def test_what_is_known_does_not_fail() -> None:
+def test_baseline_findings_do_not_fail() -> None:
     known = verdict()
     next(iter(known)).known = True
     suite = _suite(known)

@@ -17,7 +17,7 @@ def test_ndjson() -> None:
         "warnings": 1,
         "notes": 0,
         "errors_that_break_clients": 2,
-        "not_told_apart": 0,
+        "not_grouped": 0,
         "rules": 3,
         "rules_judged": 2,
         "faults": 0,

@@ -38,7 +38,7 @@ def test_text() -> None:
     ]
 
 
-def test_what_is_known_is_only_counted() -> None:
+def test_baseline_findings_are_only_counted() -> None:
     known = verdict()
     next(iter(known)).known = True
     lines = list(text_lines(known, "a.pcap"))
@@ -46,7 +46,7 @@ def test_what_is_known_is_only_counted() -> None:
     assert "0 errors, 1 warning, 0 notes, 2 in the baseline;" in lines[-1]
 
 
-def test_what_was_too_much_to_be_told_apart_is_said() -> None:
+def test_findings_beyond_the_limit_are_counted_as_not_grouped() -> None:
     much = verdict()
     much.uncounted = 5
     assert "5 more not grouped" in summary_line(much, "a.pcap")

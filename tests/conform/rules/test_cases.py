@@ -1,4 +1,4 @@
-"""Every rule has bytes that break it and bytes that keep it, and the judge tells them apart."""
+"""Every rule has bytes that break it and bytes that keep it, and the judge distinguishes them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Inject each fault of the study and tell what finds it: `python -m tests.conform.study`."""
+"""Inject each fault, and report what finds it: `python -m tests.conform.study`."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from conform.registry.rule import Side
 from dissector.protocol.records import RecordBatch, parse_records
-from tests.conform.study.script import Change, Fault, Said, Script, body_fault
+from tests.conform.study.script import Change, Fault, Script, ScriptFrame, body_fault
 
 DATA = ("kafka4-sweep-data", "kafka39-sweep-data", "demo")
 CLIENTS = ("demo", "kafka4-java-clients", "kafka4-librdkafka-group")
@@ -31,7 +31,7 @@ IDEMPOTENT = ("kafka4-java-clients", "kafka39-librdkafka-idempotent", "kafka4-sw
 QUORUM = ("kafka4-sweep-quorum", "kafka4-three-nodes")
 
 
-def told(
+def response_fault(
     family: str,
     name: str,
     api: str,
@@ -43,7 +43,7 @@ def told(
     return body_fault(family, name, Side.BROKER, api, change, captures, versions)
 
 
-def asked(
+def request_fault(
     family: str,
     name: str,
     api: str,
@@ -73,7 +73,7 @@ def _parent(body: Any, path: str) -> tuple[Any, Any]:
 def put(path: str, value: Any, when: Callable[[Any], Any] = lambda body: True) -> Change:
     """Set a field, if a body is one of those that are meant."""
 
-    def change(body: Any, said: Said, script: Script) -> Any:
+    def change(body: Any, sent: ScriptFrame, script: Script) -> Any:
         if not when(body):
             return False
         parent, key = _parent(body, path)
@@ -86,7 +86,7 @@ def put(path: str, value: Any, when: Callable[[Any], Any] = lambda body: True) -
 def drop(path: str, when: Callable[[Any], Any] = lambda body: True) -> Change:
     """Leave out an item of a list."""
 
-    def change(body: Any, said: Said, script: Script) -> Any:
+    def change(body: Any, sent: ScriptFrame, script: Script) -> Any:
         if not when(body):
             return False
         parent, key = _parent(body, path)
@@ -99,7 +99,7 @@ def drop(path: str, when: Callable[[Any], Any] = lambda body: True) -> Change:
 def double(path: str, when: Callable[[Any], Any] = lambda body: True) -> Change:
     """Let an item of a list stand twice."""
 
-    def change(body: Any, said: Said, script: Script) -> Any:
+    def change(body: Any, sent: ScriptFrame, script: Script) -> Any:
         if not when(body):
             return False
         parent, key = _parent(body, path)
@@ -112,7 +112,7 @@ def double(path: str, when: Callable[[Any], Any] = lambda body: True) -> Change:
 def invent(path: str, field: str, value: Any, when: Callable[[Any], Any] = bool) -> Change:
     """Add an item to a list that is like one but for a field; '': the item itself is a value."""
 
-    def change(body: Any, said: Said, script: Script) -> Any:
+    def change(body: Any, sent: ScriptFrame, script: Script) -> Any:
         if not when(body):
             return False
         parent, key = _parent(body, path)
@@ -130,19 +130,19 @@ def invent(path: str, field: str, value: Any, when: Callable[[Any], Any] = bool)
 
 
 def fine(body: Any) -> bool:
-    """Tell whether an answer as a whole is no error."""
+    """Return whether a response has no error at its top level."""
     return not body.get("error_code")
 
 
 def each_fine(path: str, error: str = "error_code") -> Callable[[Any], bool]:
-    """Return what tells whether what stands at a path is no error."""
+    """Return a predicate: the field at a path is no error."""
     return lambda body: fine(body) and not at(body, path)[error]
 
 
 def rebatch(path: str, edit: Callable[[list[Any]], Any], least: int = 1) -> Change:
     """Change the batches of a records field; CRC and length follow."""
 
-    def change(body: Any, said: Said, script: Script) -> Any:
+    def change(body: Any, sent: ScriptFrame, script: Script) -> Any:
         parent, key = _parent(body, path)
         batches = parse_records(parent[key] or b"")
         if len(batches) < least or not all(isinstance(each, RecordBatch) for each in batches):
@@ -158,10 +158,10 @@ def rebatch(path: str, edit: Callable[[list[Any]], Any], least: int = 1) -> Chan
 def where(asks: Callable[[Any], Any], then: Change) -> Change:
     """Change a response only where its request is one of those that are meant."""
 
-    def change(body: Any, said: Said, script: Script) -> Any:
-        partner = script.partner(said)
+    def change(body: Any, sent: ScriptFrame, script: Script) -> Any:
+        partner = script.partner(sent)
         if partner is None or partner.body is None or not asks(partner.body):
             return False
-        return then(body, said, script)
+        return then(body, sent, script)
 
     return change

@@ -15,20 +15,20 @@ from tests.conform.study.changes import (
     IDEMPOTENT,
     SASL,
     TRANSACTIONS,
-    asked,
     double,
     drop,
     fine,
     invent,
     put,
-    told,
+    request_fault,
+    response_fault,
 )
-from tests.conform.study.script import Fault, Said, Script, body_fault
+from tests.conform.study.script import Fault, Script, ScriptFrame, body_fault
 
 _OLD = ("kafka4-librdkafka-group", "kafka4-kafkajs", "demo")
 _NEW = ("kafka4-java-clients", "demo", "kafka4-sweep-data")
 
-Edit = Callable[[Script, int, Said], Script | None]
+Edit = Callable[[Script, int, ScriptFrame], Script | None]
 
 
 def script_fault(
@@ -37,7 +37,7 @@ def script_fault(
     """Return a fault that changes frames around the first message of an API that allows it."""
 
     def inject(script: Script) -> Script | None:
-        for at, each in enumerate(script.said):
+        for at, each in enumerate(script.frames):
             if each.side is side and (not api or each.api == api) and each.answered:
                 if not each.api or each.body is None:
                     continue
@@ -63,7 +63,7 @@ def framed(
 ) -> Fault:
     """Return a fault in the bytes of one frame, behind its size."""
 
-    def edit(script: Script, at: int, each: Said) -> Script | None:
+    def edit(script: Script, at: int, each: ScriptFrame) -> Script | None:
         is_flexible = (
             each.message.schema is not None and each.version in each.message.schema.flexible
         )
@@ -78,7 +78,7 @@ def framed(
 def _raw(change: Callable[[bytes], bytes]) -> Edit:
     """Return an edit that writes the size, too."""
 
-    def edit(script: Script, at: int, each: Said) -> Script:
+    def edit(script: Script, at: int, each: ScriptFrame) -> Script:
         data = len(each.frame).to_bytes(4, "big") + each.frame
         return script.put(at, replace(each, frame=change(data), packet=-1))
 
@@ -88,39 +88,45 @@ def _raw(change: Callable[[bytes], bytes]) -> Edit:
 def _last_raw(change: Callable[[bytes], bytes]) -> Edit:
     """Return an edit of the last frame that this side says on a connection."""
 
-    def edit(script: Script, at: int, each: Said) -> Script | None:
-        mine = [n for n, s in enumerate(script.said) if s.talk == each.talk]
-        if sum(s.talk == each.talk for s in script.said) < 6:
+    def edit(script: Script, at: int, each: ScriptFrame) -> Script | None:
+        mine = [n for n, s in enumerate(script.frames) if s.connection == each.connection]
+        if sum(s.connection == each.connection for s in script.frames) < 6:
             return None
-        last = max(n for n in mine if script.said[n].side is each.side)
-        one = script.said[last]
+        last = max(n for n in mine if script.frames[n].side is each.side)
+        one = script.frames[last]
         data = len(one.frame).to_bytes(4, "big") + one.frame
-        kept = [s for n, s in enumerate(script.said) if n <= last or s.talk != each.talk]
-        return script._replace(said=kept).put(last, replace(one, frame=change(data), packet=-1))
+        kept = [
+            s for n, s in enumerate(script.frames) if n <= last or s.connection != each.connection
+        ]
+        return script._replace(frames=kept).put(last, replace(one, frame=change(data), packet=-1))
 
     return edit
 
 
-def _again(script: Script, at: int, each: Said) -> Script:
+def _again(script: Script, at: int, each: ScriptFrame) -> Script:
     return script.put(at, each, each)
 
 
-def _never(script: Script, at: int, each: Said) -> Script | None:
-    later = [s for s in script.said[at + 1 :] if s.talk == each.talk and s.side is each.side]
-    return script._replace(said=script.said[:at] + script.said[at + 1 :]) if later else None
+def _never(script: Script, at: int, each: ScriptFrame) -> Script | None:
+    later = [
+        s
+        for s in script.frames[at + 1 :]
+        if s.connection == each.connection and s.side is each.side
+    ]
+    return script._replace(frames=script.frames[:at] + script.frames[at + 1 :]) if later else None
 
 
-def _swapped(script: Script, at: int, each: Said) -> Script | None:
+def _swapped(script: Script, at: int, each: ScriptFrame) -> Script | None:
     """Let two answers to requests that were under way at once change places."""
-    for other in range(at + 1, min(at + 4, len(script.said))):
-        one = script.said[other]
-        if one.talk == each.talk and one.side is each.side:
+    for other in range(at + 1, min(at + 4, len(script.frames))):
+        one = script.frames[other]
+        if one.connection == each.connection and one.side is each.side:
             asks = script.partner(one)
             if asks is None or script.index(asks) > at:
                 return None
-            said = list(script.said)
-            said[at], said[other] = one, each
-            return script._replace(said=said)
+            frames = list(script.frames)
+            frames[at], frames[other] = one, each
+            return script._replace(frames=frames)
     return None
 
 
@@ -212,46 +218,50 @@ FRAMING = [
 _K = "api_keys"
 
 VERSIONS = [
-    told("versions", "a range backwards", "ApiVersions", put(f"{_K}.3.min_version", 99), CLIENTS),
-    told("versions", "an API twice", "ApiVersions", double(f"{_K}.2"), CLIENTS),
-    told(
+    response_fault(
+        "versions", "a range backwards", "ApiVersions", put(f"{_K}.3.min_version", 99), CLIENTS
+    ),
+    response_fault("versions", "an API twice", "ApiVersions", double(f"{_K}.2"), CLIENTS),
+    response_fault(
         "versions",
         "ApiVersions itself is not offered",
         "ApiVersions",
         lambda b, s, t: [b.api_keys.remove(k) for k in b.api_keys if k.api_key == 18] != [],
         CLIENTS,
     ),
-    told("versions", "key -3", "ApiVersions", put(f"{_K}.0.api_key", -3), CLIENTS),
-    told("versions", "lowest version -1", "ApiVersions", put(f"{_K}.1.min_version", -1), CLIENTS),
-    told(
+    response_fault("versions", "key -3", "ApiVersions", put(f"{_K}.0.api_key", -3), CLIENTS),
+    response_fault(
+        "versions", "lowest version -1", "ApiVersions", put(f"{_K}.1.min_version", -1), CLIENTS
+    ),
+    response_fault(
         "versions",
         "Metadata is not offered",
         "ApiVersions",
         lambda b, s, t: [b.api_keys.remove(k) for k in b.api_keys if k.api_key == 3] != [],
         ("kafka4-librdkafka-group", "demo"),
     ),
-    told(
+    response_fault(
         "versions",
         "the epoch of features -5",
         "ApiVersions",
         put("finalized_features_epoch", -5),
         ("kafka4-java-clients", "demo"),
     ),
-    told(
+    response_fault(
         "versions",
         "a feature backwards",
         "ApiVersions",
         put("supported_features.0.min_version", 99),
         ("kafka4-java-clients",),
     ),
-    told(
+    response_fault(
         "versions",
         "a feature finalized above what is supported",
         "ApiVersions",
         put("finalized_features.0.max_version_level", 999),
         ("kafka4-java-clients",),
     ),
-    told(
+    response_fault(
         "versions",
         "a feature from 0 on in v3",
         "ApiVersions",
@@ -259,21 +269,21 @@ VERSIONS = [
         ("kafka4-librdkafka-group", "demo"),
         range(3, 4),
     ),
-    told(
+    response_fault(
         "versions",
         "a feature twice",
         "ApiVersions",
         double("supported_features.0"),
         ("kafka4-java-clients",),
     ),
-    asked(
+    request_fault(
         "versions",
         "software with blanks",
         "ApiVersions",
         put("client_software_name", "a b"),
         ("kafka4-java-clients",),
     ),
-    asked(
+    request_fault(
         "versions",
         "no software version",
         "ApiVersions",
@@ -290,12 +300,12 @@ VERSIONS = [
 ]
 
 
-def _text(path: str, value: bytes) -> Callable[[Any, Said, Script], Any]:
+def _text(path: str, value: bytes) -> Callable[[Any, ScriptFrame, Script], Any]:
     return put(path, value.decode("utf-8", "surrogateescape"))
 
 
 ENCODING = [
-    asked(
+    request_fault(
         "encoding",
         "a null topic in Produce",
         "Produce",
@@ -303,17 +313,17 @@ ENCODING = [
         DATA,
         range(13),
     ),
-    told("encoding", "a null host", "Metadata", put("brokers.0.host", None), CLIENTS),
-    told("encoding", "null brokers", "Metadata", put("brokers", None), CLIENTS),
-    asked("encoding", "a null group", "Heartbeat", put("group_id", None), GROUPS),
-    told(
+    response_fault("encoding", "a null host", "Metadata", put("brokers.0.host", None), CLIENTS),
+    response_fault("encoding", "null brokers", "Metadata", put("brokers", None), CLIENTS),
+    request_fault("encoding", "a null group", "Heartbeat", put("group_id", None), GROUPS),
+    response_fault(
         "encoding",
         "a text that is no UTF-8",
         "Metadata",
         _text("brokers.0.host", b"\xff\xfe"),
         CLIENTS,
     ),
-    asked(
+    request_fault(
         "encoding",
         "a topic that is no UTF-8",
         "Metadata",
@@ -389,8 +399,8 @@ ENCODING = [
 def _as(member: str = "", generation: int = 0) -> Any:
     """Serve a request that is of somebody else, or of another generation."""
 
-    def change(body: Any, said: Said, script: Script) -> Any:
-        partner = script.partner(said)
+    def change(body: Any, sent: ScriptFrame, script: Script) -> Any:
+        partner = script.partner(sent)
         if partner is None or partner.body.get("error_code") or body.get("group_instance_id"):
             return False
         if member:
@@ -407,17 +417,17 @@ def served(family: str, name: str, api: str, change: Any, captures: tuple[str, .
     return replace(found, side=Side.BROKER)
 
 
-def _older(body: Any, said: Said, script: Script) -> Any:
+def _older(body: Any, sent: ScriptFrame, script: Script) -> Any:
     """Ask in an epoch that is not the producer's, and be served."""
-    partner = script.partner(said)
+    partner = script.partner(sent)
     if partner is None or partner.body.get("error_code"):
         return False
     body.producer_epoch += 3
     return True
 
 
-def _stranger(body: Any, said: Said, script: Script) -> Any:
-    if script.partner(said).body.get("error_code"):
+def _stranger(body: Any, sent: ScriptFrame, script: Script) -> Any:
+    if script.partner(sent).body.get("error_code"):
         return False
     body.producer_id += 1000
     return True
@@ -426,40 +436,42 @@ def _stranger(body: Any, said: Said, script: Script) -> Any:
 def _without(api: str, *more: str) -> Edit:
     """Leave out the exchanges of some APIs on the connection of one."""
 
-    def edit(script: Script, at: int, each: Said) -> Script:
-        kept = [s for s in script.said if s.talk != each.talk or s.api not in (api, *more)]
-        return script._replace(said=kept)
+    def edit(script: Script, at: int, each: ScriptFrame) -> Script:
+        kept = [
+            s for s in script.frames if s.connection != each.connection or s.api not in (api, *more)
+        ]
+        return script._replace(frames=kept)
 
     return edit
 
 
 def _without_all(*apis: str) -> Edit:
-    def edit(script: Script, at: int, each: Said) -> Script:
-        return script._replace(said=[s for s in script.said if s.api not in apis])
+    def edit(script: Script, at: int, each: ScriptFrame) -> Script:
+        return script._replace(frames=[s for s in script.frames if s.api not in apis])
 
     return edit
 
 
-def _same_sequence(script: Script, at: int, each: Said) -> Script | None:
+def _same_sequence(script: Script, at: int, each: ScriptFrame) -> Script | None:
     """Let a batch that was appended be sent again and be answered with another offset."""
     answer = script.partner(each)
     body = each.body
     records = body.topic_data[0].partition_data[0].records
     if answer is None or int.from_bytes(records[43:51], "big", signed=True) < 0:
         return None
-    told_again = deepcopy(answer.body)
-    part = told_again.responses[0].partition_responses[0]
+    repeated = deepcopy(answer.body)
+    part = repeated.responses[0].partition_responses[0]
     if part.error_code:
         return None
     part.base_offset += 40
     number = (77777).to_bytes(4, "big")
     asks = replace(each, frame=each.frame[:4] + number + each.frame[8:], exchange=-1)
-    tells = answer.with_body(told_again)
-    tells = replace(tells, frame=number + tells.frame[4:], exchange=-1)
-    return script.put(script.index(answer), answer, asks, tells)
+    response = answer.with_body(repeated)
+    response = replace(response, frame=number + response.frame[4:], exchange=-1)
+    return script.put(script.index(answer), answer, asks, response)
 
 
-def _raw_version(script: Script, at: int, each: Said) -> Script | None:
+def _raw_version(script: Script, at: int, each: ScriptFrame) -> Script | None:
     """Refuse ApiVersions in a version that is not known, in version 3."""
     if each.version != 3:
         return None
@@ -537,9 +549,11 @@ CONDUCT = [
         _raw_version,
         ("kafka4-librdkafka-group", "demo"),
     ),
-    told("quotas", "throttle time -1 in Produce", "Produce", put("throttle_time_ms", -1), DATA),
+    response_fault(
+        "quotas", "throttle time -1 in Produce", "Produce", put("throttle_time_ms", -1), DATA
+    ),
     replace(
-        told(
+        response_fault(
             "quotas",
             "a client that does not wait",
             "ApiVersions",
@@ -548,21 +562,21 @@ CONDUCT = [
         ),
         side=Side.CLIENT,
     ),
-    told(
+    response_fault(
         "coordination",
         "a node twice",
         "FindCoordinator",
         double("coordinators.0"),
         ("kafka4-java-clients", "kafka4-sweep-transactions"),
     ),
-    told(
+    response_fault(
         "coordination",
         "another key",
         "FindCoordinator",
         invent("coordinators.0", "key", "x", fine),
         ("kafka4-java-clients", "kafka4-sweep-transactions"),
     ),
-    told(
+    response_fault(
         "groups",
         "OffsetFetch in another order leaves out a topic",
         "OffsetFetch",
@@ -570,7 +584,7 @@ CONDUCT = [
         ("kafka4-java-clients", "kafka4-sweep-groups"),
         range(8, 99),
     ),
-    told("fetch", "session id -3", "Fetch", put("session_id", -3), _NEW),
+    response_fault("fetch", "session id -3", "Fetch", put("session_id", -3), _NEW),
 ]
 
 FAULTS = [*FRAMING, *VERSIONS, *ENCODING, *CONDUCT]

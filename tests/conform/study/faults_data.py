@@ -9,7 +9,6 @@ from tests.conform.study.changes import (
     GROUPS,
     IDEMPOTENT,
     TRANSACTIONS,
-    asked,
     double,
     drop,
     each_fine,
@@ -17,7 +16,8 @@ from tests.conform.study.changes import (
     invent,
     put,
     rebatch,
-    told,
+    request_fault,
+    response_fault,
     where,
 )
 
@@ -57,94 +57,98 @@ def _flip(data):
 
 
 BATCHES = [
-    asked("batches", "wrong CRC in Produce", "Produce", put(_P, _flip), DATA),
-    told("batches", "wrong CRC in Fetch", "Fetch", put(_F, _flip), DATA),
-    asked("batches", "cut off", "Produce", put(_P, lambda d: d[:-3]), DATA),
-    asked("batches", "bytes behind it", "Produce", put(_P, lambda d: d + b"\1\2\3"), DATA),
-    asked(
+    request_fault("batches", "wrong CRC in Produce", "Produce", put(_P, _flip), DATA),
+    response_fault("batches", "wrong CRC in Fetch", "Fetch", put(_F, _flip), DATA),
+    request_fault("batches", "cut off", "Produce", put(_P, lambda d: d[:-3]), DATA),
+    request_fault("batches", "bytes behind it", "Produce", put(_P, lambda d: d + b"\1\2\3"), DATA),
+    request_fault(
         "batches", "base offset 5 in Produce", "Produce", rebatch(_P, _edit(base_offset=5)), DATA
     ),
-    asked(
+    request_fault(
         "batches",
         "count too high",
         "Produce",
         rebatch(_P, _edit(records_count=lambda n: n + 1)),
         DATA,
     ),
-    asked(
+    request_fault(
         "batches",
         "last offset delta too low",
         "Produce",
         rebatch(_P, _edit(last_offset_delta=lambda n: n + 3)),
         DATA,
     ),
-    told(
+    response_fault(
         "batches",
         "last offset delta too low in Fetch",
         "Fetch",
         rebatch(_F, _edit(last_offset_delta=-1)),
         DATA,
     ),
-    asked(
+    request_fault(
         "batches",
         "control bit set",
         "Produce",
         rebatch(_P, _edit(attributes=lambda n: n | 0x20)),
         DATA,
     ),
-    asked("batches", "codec 6", "Produce", rebatch(_P, _edit(attributes=6)), DATA),
-    asked(
+    request_fault("batches", "codec 6", "Produce", rebatch(_P, _edit(attributes=6)), DATA),
+    request_fault(
         "batches", "codec gzip on plain records", "Produce", rebatch(_P, _edit(attributes=1)), DATA
     ),
-    asked(
+    request_fault(
         "batches",
         "transactional without id",
         "Produce",
         rebatch(_P, _edit(attributes=lambda n: n | 0x10)),
         DATA,
     ),
-    asked(
+    request_fault(
         "batches",
         "producer id without sequence",
         "Produce",
         rebatch(_P, _edit(producer_id=7)),
         DATA,
     ),
-    asked(
+    request_fault(
         "batches",
         "epoch without producer id",
         "Produce",
         rebatch(_P, _edit(producer_epoch=3)),
         DATA,
     ),
-    asked("batches", "two batches", "Produce", rebatch(_P, _again), DATA, range(3, 99)),
-    asked("batches", "no records at all", "Produce", put(_P, b""), DATA, range(3, 99)),
-    asked("batches", "maximal timestamp 0", "Produce", rebatch(_P, _edit(max_timestamp=0)), DATA),
-    asked("batches", "magic 7", "Produce", put(_P, lambda d: d[:16] + b"\7" + d[17:]), DATA),
-    asked(
+    request_fault("batches", "two batches", "Produce", rebatch(_P, _again), DATA, range(3, 99)),
+    request_fault("batches", "no records at all", "Produce", put(_P, b""), DATA, range(3, 99)),
+    request_fault(
+        "batches", "maximal timestamp 0", "Produce", rebatch(_P, _edit(max_timestamp=0)), DATA
+    ),
+    request_fault(
+        "batches", "magic 7", "Produce", put(_P, lambda d: d[:16] + b"\7" + d[17:]), DATA
+    ),
+    request_fault(
         "batches",
         "length too large",
         "Produce",
         put(_P, lambda d: d[:8] + (len(d) + 9).to_bytes(4, "big") + d[12:]),
         DATA,
     ),
-    told("batches", "batches in wrong order", "Fetch", rebatch(_F, _swap, 2), _SETS),
-    told("batches", "a batch twice", "Fetch", rebatch(_F, _again), DATA),
-    told(
+    response_fault("batches", "batches in wrong order", "Fetch", rebatch(_F, _swap, 2), _SETS),
+    response_fault("batches", "a batch twice", "Fetch", rebatch(_F, _again), DATA),
+    response_fault(
         "batches",
         "leader epoch goes down",
         "Fetch",
         rebatch(_F, _edit(partition_leader_epoch=9), 2),
         _SETS,
     ),
-    told(
+    response_fault(
         "batches",
         "a count of records that are not there",
         "Fetch",
         rebatch(_F, _edit(records_count=lambda n: n + 1)),
         DATA,
     ),
-    told(
+    response_fault(
         "batches",
         "base offset moved",
         "Fetch",
@@ -154,18 +158,24 @@ BATCHES = [
 ]
 
 FETCH = [
-    told("fetch", "partition left out", "Fetch", drop("responses.0.partitions.0"), DATA, range(7)),
-    told(
+    response_fault(
+        "fetch", "partition left out", "Fetch", drop("responses.0.partitions.0"), DATA, range(7)
+    ),
+    response_fault(
         "fetch",
         "topic left out of a full answer",
         "Fetch",
         drop("responses.0", lambda b: len(b.responses) == 1 and b.responses[0].partitions),
         ("demo",),
     ),
-    told("fetch", "partition twice", "Fetch", double(_FP), DATA),
-    told("fetch", "partition nobody asked for", "Fetch", invent(_FP, "partition_index", 77), DATA),
-    told("fetch", "another topic", "Fetch", invent("responses.0", "topic", "x"), DATA, range(13)),
-    told(
+    response_fault("fetch", "partition twice", "Fetch", double(_FP), DATA),
+    response_fault(
+        "fetch", "partition nobody asked for", "Fetch", invent(_FP, "partition_index", 77), DATA
+    ),
+    response_fault(
+        "fetch", "another topic", "Fetch", invent("responses.0", "topic", "x"), DATA, range(13)
+    ),
+    response_fault(
         "fetch",
         "another topic id",
         "Fetch",
@@ -173,7 +183,7 @@ FETCH = [
         DATA,
         range(13, 99),
     ),
-    told(
+    response_fault(
         "fetch",
         "high watermark goes back",
         "Fetch",
@@ -187,45 +197,45 @@ FETCH = [
         ),
         _AGES,
     ),
-    told("fetch", "high watermark -5", "Fetch", put(f"{_FP}.high_watermark", -5), DATA),
-    told("fetch", "high watermark -1", "Fetch", put(f"{_FP}.high_watermark", -1), DATA),
-    told(
+    response_fault("fetch", "high watermark -5", "Fetch", put(f"{_FP}.high_watermark", -5), DATA),
+    response_fault("fetch", "high watermark -1", "Fetch", put(f"{_FP}.high_watermark", -1), DATA),
+    response_fault(
         "fetch",
         "records above the high watermark",
         "Fetch",
         put(f"{_FP}.high_watermark", 0, lambda b: b.responses[0].partitions[0].records),
         _AGES,
     ),
-    told(
+    response_fault(
         "fetch",
         "last stable offset above high watermark",
         "Fetch",
         put(f"{_FP}.last_stable_offset", 10**6),
         DATA,
     ),
-    told(
+    response_fault(
         "fetch",
         "log start above high watermark",
         "Fetch",
         put(f"{_FP}.log_start_offset", 10**6),
         DATA,
     ),
-    told("fetch", "log start -7", "Fetch", put(f"{_FP}.log_start_offset", -7), DATA),
-    told(
+    response_fault("fetch", "log start -7", "Fetch", put(f"{_FP}.log_start_offset", -7), DATA),
+    response_fault(
         "fetch",
         "records beside an error",
         "Fetch",
         put(f"{_FP}.error_code", 6, lambda b: b.responses[0].partitions[0].records),
         DATA,
     ),
-    told(
+    response_fault(
         "fetch",
         "records beside a preferred replica",
         "Fetch",
         put(f"{_FP}.preferred_read_replica", 2, lambda b: b.responses[0].partitions[0].records),
         DATA,
     ),
-    told(
+    response_fault(
         "fetch",
         "error about ids in an old version",
         "Fetch",
@@ -233,23 +243,25 @@ FETCH = [
         DATA,
         range(13),
     ),
-    told("fetch", "offset not covered", "Fetch", rebatch(_F, _edit(base_offset=-9)), DATA),
-    told(
+    response_fault(
+        "fetch", "offset not covered", "Fetch", rebatch(_F, _edit(base_offset=-9)), DATA
+    ),
+    response_fault(
         "fetch",
         "another session id",
         "Fetch",
         where(lambda b: b.session_epoch > 0, put("session_id", 4711, fine)),
         _SETS,
     ),
-    told(
+    response_fault(
         "fetch",
-        "nothing for a partition below the high watermark, twice told",
+        "no records below the high watermark, twice",
         "Fetch",
         double("responses.0"),
         DATA,
     ),
-    told("fetch", "negative throttle time", "Fetch", put("throttle_time_ms", -20), DATA),
-    told(
+    response_fault("fetch", "negative throttle time", "Fetch", put("throttle_time_ms", -20), DATA),
+    response_fault(
         "fetch",
         "aborted transactions for level 0",
         "Fetch",
@@ -260,7 +272,7 @@ FETCH = [
         ("kafka4-java-clients", "kafka4-sweep-data"),
         range(4, 99),
     ),
-    told(
+    response_fault(
         "fetch",
         "aborted transactions left out",
         "Fetch",
@@ -271,16 +283,18 @@ FETCH = [
         ),
         _READERS,
     ),
-    asked("fetch", "offset -1", "Fetch", put("topics.0.partitions.0.fetch_offset", -1), DATA),
-    asked("fetch", "partition twice asked", "Fetch", double("topics.0.partitions.0"), DATA),
-    asked(
+    request_fault(
+        "fetch", "offset -1", "Fetch", put("topics.0.partitions.0.fetch_offset", -1), DATA
+    ),
+    request_fault("fetch", "partition twice asked", "Fetch", double("topics.0.partitions.0"), DATA),
+    request_fault(
         "fetch",
         "wrong session epoch",
         "Fetch",
         put("session_epoch", lambda n: n + 5, lambda b: b.session_epoch > 0),
         _SETS,
     ),
-    asked(
+    request_fault(
         "fetch",
         "replica id 1 on a client's connection",
         "Fetch",
@@ -288,9 +302,11 @@ FETCH = [
         ("demo", "kafka4-kafkajs"),
         range(15),
     ),
-    asked("fetch", "negative max wait", "Fetch", put("max_wait_ms", -1), DATA),
-    asked("fetch", "negative partition", "Fetch", put("topics.0.partitions.0.partition", -3), DATA),
-    asked(
+    request_fault("fetch", "negative max wait", "Fetch", put("max_wait_ms", -1), DATA),
+    request_fault(
+        "fetch", "negative partition", "Fetch", put("topics.0.partitions.0.partition", -3), DATA
+    ),
+    request_fault(
         "fetch",
         "zero topic id",
         "Fetch",
@@ -301,20 +317,26 @@ FETCH = [
 ]
 
 PRODUCE = [
-    told("produce", "partition left out", "Produce", drop(_PP), DATA),
-    told("produce", "topic left out", "Produce", drop("responses.0"), DATA),
-    told("produce", "partition nobody asked for", "Produce", invent(_PP, "index", 50), DATA),
-    told("produce", "partition twice", "Produce", double(_PP), DATA),
-    told(
+    response_fault("produce", "partition left out", "Produce", drop(_PP), DATA),
+    response_fault("produce", "topic left out", "Produce", drop("responses.0"), DATA),
+    response_fault(
+        "produce", "partition nobody asked for", "Produce", invent(_PP, "index", 50), DATA
+    ),
+    response_fault("produce", "partition twice", "Produce", double(_PP), DATA),
+    response_fault(
         "produce",
         "error 0 with base offset -1",
         "Produce",
         put(f"{_PP}.base_offset", -1, each_fine(_PP)),
         DATA,
     ),
-    told("produce", "base offset below -1", "Produce", put(f"{_PP}.base_offset", -8), DATA),
-    told("produce", "base offset beside an error", "Produce", put(f"{_PP}.error_code", 6), DATA),
-    told(
+    response_fault(
+        "produce", "base offset below -1", "Produce", put(f"{_PP}.base_offset", -8), DATA
+    ),
+    response_fault(
+        "produce", "base offset beside an error", "Produce", put(f"{_PP}.error_code", 6), DATA
+    ),
+    response_fault(
         "produce",
         "an offset given twice",
         "Produce",
@@ -323,26 +345,32 @@ PRODUCE = [
         ),
         _AGES,
     ),
-    told("produce", "unknown error code", "Produce", put(f"{_PP}.error_code", 999), DATA),
-    told("produce", "log start below -1", "Produce", put(f"{_PP}.log_start_offset", -4), DATA),
-    told("produce", "append time below -1", "Produce", put(f"{_PP}.log_append_time_ms", -4), DATA),
-    told("produce", "another topic", "Produce", put("responses.0.name", "x"), DATA, range(13)),
-    asked("produce", "acks 2", "Produce", put("acks", 2), DATA),
-    asked(
+    response_fault("produce", "unknown error code", "Produce", put(f"{_PP}.error_code", 999), DATA),
+    response_fault(
+        "produce", "log start below -1", "Produce", put(f"{_PP}.log_start_offset", -4), DATA
+    ),
+    response_fault(
+        "produce", "append time below -1", "Produce", put(f"{_PP}.log_append_time_ms", -4), DATA
+    ),
+    response_fault(
+        "produce", "another topic", "Produce", put("responses.0.name", "x"), DATA, range(13)
+    ),
+    request_fault("produce", "acks 2", "Produce", put("acks", 2), DATA),
+    request_fault(
         "produce",
         "negative partition",
         "Produce",
         put("topic_data.0.partition_data.0.index", -1),
         DATA,
     ),
-    asked(
+    request_fault(
         "produce",
         "a partition asked twice",
         "Produce",
         double("topic_data.0.partition_data.0"),
         DATA,
     ),
-    asked(
+    request_fault(
         "produce",
         "topic name with a slash",
         "Produce",
@@ -350,7 +378,7 @@ PRODUCE = [
         DATA,
         range(13),
     ),
-    asked(
+    request_fault(
         "produce",
         "zero topic id",
         "Produce",
@@ -358,23 +386,27 @@ PRODUCE = [
         DATA,
         range(13, 99),
     ),
-    asked("produce", "timeout -9", "Produce", put("timeout_ms", -9), DATA),
+    request_fault("produce", "timeout -9", "Produce", put("timeout_ms", -9), DATA),
 ]
 
 OFFSETS = [
-    told("offsets", "OffsetCommit leaves out a partition", "OffsetCommit", drop(_TP), GROUPS),
-    told("offsets", "OffsetCommit leaves out a topic", "OffsetCommit", drop("topics.0"), GROUPS),
-    told(
+    response_fault(
+        "offsets", "OffsetCommit leaves out a partition", "OffsetCommit", drop(_TP), GROUPS
+    ),
+    response_fault(
+        "offsets", "OffsetCommit leaves out a topic", "OffsetCommit", drop("topics.0"), GROUPS
+    ),
+    response_fault(
         "offsets",
         "OffsetCommit invents a partition",
         "OffsetCommit",
         invent(_TP, "partition_index", 9),
         GROUPS,
     ),
-    told(
+    response_fault(
         "offsets", "OffsetFetch leaves out a partition", "OffsetFetch", drop(_TP), GROUPS, range(8)
     ),
-    told(
+    response_fault(
         "offsets",
         "OffsetFetch leaves out a group",
         "OffsetFetch",
@@ -382,7 +414,7 @@ OFFSETS = [
         GROUPS,
         range(8, 99),
     ),
-    told(
+    response_fault(
         "offsets",
         "OffsetFetch offset -2",
         "OffsetFetch",
@@ -390,17 +422,19 @@ OFFSETS = [
         GROUPS,
         range(8),
     ),
-    told("offsets", "OffsetFetch a partition twice", "OffsetFetch", double(_TP), GROUPS, range(8)),
-    told("offsets", "ListOffsets leaves out a partition", "ListOffsets", drop(_TP), DATA),
-    told(
+    response_fault(
+        "offsets", "OffsetFetch a partition twice", "OffsetFetch", double(_TP), GROUPS, range(8)
+    ),
+    response_fault("offsets", "ListOffsets leaves out a partition", "ListOffsets", drop(_TP), DATA),
+    response_fault(
         "offsets",
         "ListOffsets invents a partition",
         "ListOffsets",
         invent(_TP, "partition_index", 12),
         DATA,
     ),
-    told("offsets", "ListOffsets a partition twice", "ListOffsets", double(_TP), DATA),
-    told(
+    response_fault("offsets", "ListOffsets a partition twice", "ListOffsets", double(_TP), DATA),
+    response_fault(
         "offsets",
         "ListOffsets offset beside an error",
         "ListOffsets",
@@ -408,7 +442,7 @@ OFFSETS = [
         DATA,
         range(1, 99),
     ),
-    told(
+    response_fault(
         "offsets",
         "ListOffsets offset -9",
         "ListOffsets",
@@ -416,7 +450,7 @@ OFFSETS = [
         DATA,
         range(1, 99),
     ),
-    told(
+    response_fault(
         "offsets",
         "ListOffsets latest without offset",
         "ListOffsets",
@@ -430,7 +464,7 @@ OFFSETS = [
         DATA,
         range(1, 7),
     ),
-    told(
+    response_fault(
         "offsets",
         "ListOffsets an older record than asked",
         "ListOffsets",
@@ -444,7 +478,7 @@ OFFSETS = [
         ),
         range(1, 99),
     ),
-    told(
+    response_fault(
         "offsets",
         "ListOffsets a timestamp beside the end",
         "ListOffsets",
@@ -455,7 +489,7 @@ OFFSETS = [
         DATA,
         range(1, 99),
     ),
-    told(
+    response_fault(
         "offsets",
         "ListOffsets the latest goes back",
         "ListOffsets",
@@ -463,32 +497,38 @@ OFFSETS = [
         _AGES,
         range(1, 99),
     ),
-    asked("offsets", "ListOffsets timestamp -9", "ListOffsets", put(f"{_TP}.timestamp", -9), DATA),
-    asked("offsets", "ListOffsets asks for one twice", "ListOffsets", double(_TP), DATA),
-    asked(
+    request_fault(
+        "offsets", "ListOffsets timestamp -9", "ListOffsets", put(f"{_TP}.timestamp", -9), DATA
+    ),
+    request_fault("offsets", "ListOffsets asks for one twice", "ListOffsets", double(_TP), DATA),
+    request_fault(
         "offsets",
         "OffsetCommit of offset -5",
         "OffsetCommit",
         put(f"{_TP}.committed_offset", -5),
         GROUPS,
     ),
-    asked("offsets", "OffsetCommit of a partition twice", "OffsetCommit", double(_TP), GROUPS),
-    told("offsets", "DeleteRecords leaves out a partition", "DeleteRecords", drop(_TP), DATA),
-    told(
+    request_fault(
+        "offsets", "OffsetCommit of a partition twice", "OffsetCommit", double(_TP), GROUPS
+    ),
+    response_fault(
+        "offsets", "DeleteRecords leaves out a partition", "DeleteRecords", drop(_TP), DATA
+    ),
+    response_fault(
         "offsets",
         "DeleteRecords low watermark -3",
         "DeleteRecords",
         put(f"{_TP}.low_watermark", -3),
         DATA,
     ),
-    told(
+    response_fault(
         "offsets",
         "DeleteRecords without low watermark",
         "DeleteRecords",
         put(f"{_TP}.low_watermark", -1, each_fine(_TP)),
         DATA,
     ),
-    told(
+    response_fault(
         "offsets",
         "OffsetForLeaderEpoch leaves out a partition",
         "OffsetForLeaderEpoch",
@@ -498,7 +538,7 @@ OFFSETS = [
 ]
 
 PRODUCERS = [
-    asked(
+    request_fault(
         "producers",
         "sequence with a gap",
         "Produce",
@@ -508,43 +548,43 @@ PRODUCERS = [
         ),
         IDEMPOTENT,
     ),
-    asked(
+    request_fault(
         "producers",
         "acks 1 for an idempotent producer",
         "Produce",
         put("acks", 1),
         ("kafka4-java-clients",),
     ),
-    told(
+    response_fault(
         "producers",
         "error 0 with id -1",
         "InitProducerId",
         put("producer_id", -1, fine),
         IDEMPOTENT,
     ),
-    told("producers", "id -5", "InitProducerId", put("producer_id", -5), IDEMPOTENT),
-    told(
+    response_fault("producers", "id -5", "InitProducerId", put("producer_id", -5), IDEMPOTENT),
+    response_fault(
         "producers",
         "epoch -1 with an id",
         "InitProducerId",
         put("producer_epoch", -1, fine),
         IDEMPOTENT,
     ),
-    told(
+    response_fault(
         "producers",
         "an id beside an error",
         "InitProducerId",
         put("error_code", 51, fine),
         IDEMPOTENT,
     ),
-    told(
+    response_fault(
         "producers",
         "negative throttle time",
         "InitProducerId",
         put("throttle_time_ms", -1),
         IDEMPOTENT,
     ),
-    asked(
+    request_fault(
         "producers",
         "sequence -1 with a producer id",
         "Produce",
@@ -556,7 +596,7 @@ PRODUCERS = [
 _ADDED = "results_by_topic_v3_and_below.0.results_by_partition.0"
 
 TXN = [
-    told(
+    response_fault(
         "transactions",
         "AddPartitionsToTxn leaves out a partition",
         "AddPartitionsToTxn",
@@ -564,7 +604,7 @@ TXN = [
         _TILL,
         range(4),
     ),
-    told(
+    response_fault(
         "transactions",
         "AddPartitionsToTxn invents a partition",
         "AddPartitionsToTxn",
@@ -572,7 +612,7 @@ TXN = [
         _TILL,
         range(4),
     ),
-    told(
+    response_fault(
         "transactions",
         "AddPartitionsToTxn of brokers leaves out a transaction",
         "AddPartitionsToTxn",
@@ -580,28 +620,28 @@ TXN = [
         ("kafka4-sweep-transactions", "kafka4-three-nodes"),
         range(4, 99),
     ),
-    told(
+    response_fault(
         "transactions",
         "TxnOffsetCommit leaves out a partition",
         "TxnOffsetCommit",
         drop(_TP),
         TRANSACTIONS,
     ),
-    told(
+    response_fault(
         "transactions",
         "TxnOffsetCommit invents a partition",
         "TxnOffsetCommit",
         invent(_TP, "partition_index", 31),
         TRANSACTIONS,
     ),
-    asked(
+    request_fault(
         "transactions",
         "TxnOffsetCommit of a negative offset",
         "TxnOffsetCommit",
         put(f"{_TP}.committed_offset", -4),
         TRANSACTIONS,
     ),
-    asked(
+    request_fault(
         "transactions",
         "TxnOffsetCommit for a group that was not added",
         "TxnOffsetCommit",
@@ -609,7 +649,7 @@ TXN = [
         TRANSACTIONS,
         range(5),
     ),
-    asked(
+    request_fault(
         "transactions",
         "AddPartitionsToTxn of another partition",
         "AddPartitionsToTxn",
@@ -617,42 +657,42 @@ TXN = [
         _TILL,
         range(4),
     ),
-    told(
+    response_fault(
         "transactions",
         "DescribeTransactions leaves one out",
         "DescribeTransactions",
         drop("transaction_states.0"),
         ("kafka4-java-admin",),
     ),
-    told(
+    response_fault(
         "transactions",
         "DescribeTransactions without a state",
         "DescribeTransactions",
         put("transaction_states.0.transaction_state", "", each_fine("transaction_states.0")),
         ("kafka4-java-admin",),
     ),
-    told(
+    response_fault(
         "transactions",
         "ListTransactions of another state",
         "ListTransactions",
         put("transaction_states.0.transaction_state", "Strange"),
         ("kafka4-sweep-transactions", "kafka4-java-admin"),
     ),
-    told(
+    response_fault(
         "transactions",
         "DescribeProducers leaves out a partition",
         "DescribeProducers",
         drop(_TP),
         ("kafka4-sweep-transactions", "kafka4-java-admin"),
     ),
-    told(
+    response_fault(
         "transactions",
         "WriteTxnMarkers leaves out a marker",
         "WriteTxnMarkers",
         drop("markers.0"),
         ("kafka4-sweep-transactions", "kafka4-three-nodes"),
     ),
-    told(
+    response_fault(
         "transactions",
         "EndTxn v5 gives an older epoch",
         "EndTxn",
@@ -660,7 +700,7 @@ TXN = [
         ("kafka4-sweep-transactions", "kafka4-java-clients"),
         range(5, 99),
     ),
-    told(
+    response_fault(
         "transactions",
         "InitProducerId gives the epoch again",
         "InitProducerId",

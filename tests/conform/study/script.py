@@ -1,5 +1,5 @@
 """
-A capture of the corpus as a script: the frames of its exchanges, to be said again with one fault.
+A capture of the corpus as a script: the frames of its exchanges, replayed with one fault.
 
 A fault is a change of one message, or of the order of frames. What it makes of a capture is written
 as packets again and judged; it is found if a finding blames the side that did it which the same
@@ -31,10 +31,10 @@ CORPUS = Path(__file__).parents[3] / "captures"
 
 
 @dataclass(frozen=True)
-class Said:
+class ScriptFrame:
     """One frame: of which connection and exchange, by whom, when, and where the body begins."""
 
-    talk: int
+    connection: int
     exchange: int
     side: Side
     time_ns: int
@@ -52,7 +52,7 @@ class Said:
     def body(self) -> Any:
         return self.message.body
 
-    def with_body(self, body: Any) -> Said:
+    def with_body(self, body: Any) -> ScriptFrame:
         assert self.message.schema is not None
         data = self.message.schema.codec(self.version).build(body)
         return replace(self, frame=self.frame[: self.message.body_start] + data)
@@ -61,34 +61,34 @@ class Said:
 class Script(NamedTuple):
     """Frames in the order of their packets, and the addresses of each connection."""
 
-    said: list[Said]
+    frames: list[ScriptFrame]
     addresses: dict[int, tuple[str, str]]
 
-    def partner(self, of: Said) -> Said | None:
+    def partner(self, of: ScriptFrame) -> ScriptFrame | None:
         """Return the other frame of an exchange."""
-        found = (s for s in self.said if s.exchange == of.exchange and s.side is not of.side)
+        found = (s for s in self.frames if s.exchange == of.exchange and s.side is not of.side)
         return next(found, None)
 
-    def put(self, index: int, *frames: Said) -> Script:
+    def put(self, index: int, *frames: ScriptFrame) -> Script:
         """Return the script with other frames in place of one."""
-        return self._replace(said=[*self.said[:index], *frames, *self.said[index + 1 :]])
+        return self._replace(frames=[*self.frames[:index], *frames, *self.frames[index + 1 :]])
 
-    def index(self, of: Said) -> int:
-        return next(at for at, each in enumerate(self.said) if each is of)
+    def index(self, of: ScriptFrame) -> int:
+        return next(at for at, each in enumerate(self.frames) if each is of)
 
     def file(self) -> bytes:
         """Write it as a capture: each connection begins and ends in it."""
-        wire, talks = packets.Wire(), {}
-        for each in self.said:
+        wire, connections = packets.Wire(), {}
+        for each in self.frames:
             wire.now_ns = max(wire.now_ns, each.time_ns)
-            if each.talk not in talks:
-                hosts, ports = _hosts(self.addresses[each.talk])
-                talk = wire.talk(ports[0], hosts=hosts, broker_port=ports[1])
-                talks[each.talk] = talk.syn()
+            if each.connection not in connections:
+                hosts, ports = _hosts(self.addresses[each.connection])
+                connection = wire.connect(ports[0], hosts=hosts, broker_port=ports[1])
+                connections[each.connection] = connection.syn()
             frame = each.frame if each.packet < 0 else sized(each.frame)
-            talks[each.talk].say(int(each.side is Side.BROKER), frame)
-        for talk in talks.values():
-            talk.fin()
+            connections[each.connection].send(int(each.side is Side.BROKER), frame)
+        for connection in connections.values():
+            connection.fin()
         return packets.pcap_file(wire.packets)
 
 
@@ -100,7 +100,7 @@ def _hosts(addresses: tuple[str, str]) -> tuple[tuple[str, str], tuple[int, int]
 @cache
 def script_of(name: str) -> Script:
     """Return a capture of the corpus as a script."""
-    said, addresses = [], {}
+    frames, addresses = [], {}
     for number, each in enumerate(open_capture(CORPUS / f"{name}.pcap")):
         addresses[each.connection] = each.client, each.broker
         answered = each.status == "answered"
@@ -112,9 +112,9 @@ def script_of(name: str) -> Script:
             if message is not None and message.size == len(message.frame):
                 place = each.connection, number, side, time_ns, packet
                 frame = bytes(message.frame)
-                said.append(Said(*place, frame, message, each.api or "", answered))
-    said.sort(key=lambda one: (one.time_ns, one.packet))
-    return Script(said, addresses)
+                frames.append(ScriptFrame(*place, frame, message, each.api or "", answered))
+    frames.sort(key=lambda one: (one.time_ns, one.packet))
+    return Script(frames, addresses)
 
 
 def judged(script: Script) -> Verdict:
@@ -136,7 +136,7 @@ def _sound(name: str) -> frozenset[tuple[Side, str, int]]:
     return frozenset(accused(judged(script_of(name))))
 
 
-Change = Callable[[Any, Said, Script], Any]
+Change = Callable[[Any, ScriptFrame, Script], Any]
 """Changes a body in place; `False`, or an error of looking: it can't be done to this one."""
 
 
@@ -185,7 +185,7 @@ def body_fault(
     """Return a fault in the body of the first message of an API that it can be done to."""
 
     def inject(script: Script) -> Script | None:
-        for at, each in enumerate(script.said):
+        for at, each in enumerate(script.frames):
             if each.api != api or each.side is not side or each.version not in versions:
                 continue
             if not each.answered or each.body is None or each.message.body_end != len(each.frame):

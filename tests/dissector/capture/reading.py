@@ -75,7 +75,7 @@ class Reading:
 
     @property
     def ends(self) -> list[tuple[int, int]]:
-        """Connection and side of the ends told."""
+        """Connection and side of the ends reported."""
         return [(row.connection, row.side) for row in self.rows if row.what is None]
 
 

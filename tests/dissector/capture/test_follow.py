@@ -120,7 +120,7 @@ def test_streams_that_tshark_gets_wrong(
 
 
 def test_the_first_captured_bytes_win(shared: Path) -> None:
-    """Each byte told is the one that the first packet with its sequence number carried."""
+    """Each byte is that of the first packet with its sequence number."""
     file = shared / "captures/tcp/zeek__reassembly.pcap"
     fields = ["tcp.seq", "tcp.payload"]
     words = ["-Y", "tcp.srcport==2564", "-T", "fields"]

@@ -41,7 +41,7 @@ OLD = build_records(new_message_set([Record(key=b"k", value=b"v", timestamp=9)],
 HTTP = b"GET /kafka HTTP/1.1\r\nHost: example.org\r\n\r\n", b"HTTP/1.1 204 No Content\r\n\r\n"
 
 
-def asked(
+def request_frame(
     key: int, version: int, number: int, /, client_id: str | None = "shop", **values: Any
 ) -> bytes:
     """Return a request; what is not given is at its zero, at every depth."""
@@ -49,7 +49,7 @@ def asked(
     return frames.request(key, version, number, client_id, **whole)
 
 
-def told(key: int, version: int, number: int, /, **values: Any) -> bytes:
+def response_frame(key: int, version: int, number: int, /, **values: Any) -> bytes:
     """Return a response likewise."""
     whole = _filled(_fields(key, "response"), version, values)
     return frames.response(key, version, number, **whole)
@@ -63,43 +63,55 @@ def shop() -> Wire:
     unanswered. 1 speaks HTTP. 2 speaks Kafka over IPv6 in a VLAN.
     """
     wire = Wire()
-    talk = wire.talk().syn()
-    talk.client(asked(API_VERSIONS, 3, 1, client_software_name="test"))
-    talk.broker(told(API_VERSIONS, 3, 1, api_keys=[{"api_key": 0, "max_version": 9}]))
+    connection = wire.connect().syn()
+    connection.client(request_frame(API_VERSIONS, 3, 1, client_software_name="test"))
+    connection.broker(
+        response_frame(API_VERSIONS, 3, 1, api_keys=[{"api_key": 0, "max_version": 9}])
+    )
     data = [{"name": "orders", "partition_data": [{"index": 3, "records": PRODUCED}]}]
-    talk.client(asked(PRODUCE, 9, 2, acks=-1, timeout_ms=1500, topic_data=data))
+    connection.client(request_frame(PRODUCE, 9, 2, acks=-1, timeout_ms=1500, topic_data=data))
     refused = [{"index": 3, "error_code": 6, "base_offset": -1}]
-    talk.broker(told(PRODUCE, 9, 2, responses=[{"name": "orders", "partition_responses": refused}]))
-    talk.client(asked(PRODUCE, 9, 3, acks=0, topic_data=data))
+    connection.broker(
+        response_frame(
+            PRODUCE, 9, 2, responses=[{"name": "orders", "partition_responses": refused}]
+        )
+    )
+    connection.client(request_frame(PRODUCE, 9, 3, acks=0, topic_data=data))
     partition = [{"partition": 3, "fetch_offset": 12}]
-    talk.client(asked(FETCH, 13, 4, topics=[{"topic_id": ORDERS_ID, "partitions": partition}]))
+    connection.client(
+        request_frame(FETCH, 13, 4, topics=[{"topic_id": ORDERS_ID, "partitions": partition}])
+    )
     got = [{"partition_index": 3, "high_watermark": 13, "records": FETCHED}]
-    talk.broker(told(FETCH, 13, 4, responses=[{"topic_id": ORDERS_ID, "partitions": got}]))
-    talk.broker(told(HEARTBEAT, 4, 77))
+    connection.broker(
+        response_frame(FETCH, 13, 4, responses=[{"topic_id": ORDERS_ID, "partitions": got}])
+    )
+    connection.broker(response_frame(HEARTBEAT, 4, 77))
     # The id of the topic gets its name only here.
     topics = [{"name": "orders", "topic_id": ORDERS_ID, "partitions": [{"partition_index": 3}]}]
-    talk.client(asked(METADATA, 12, 5, topics=None))
-    talk.broker(told(METADATA, 12, 5, topics=topics))
-    talk.client(misfit(6)).broker(told(HEARTBEAT, 4, 6))
-    talk.client(asked(HEARTBEAT, 4, 7, group_id="g", member_id="m"))
+    connection.client(request_frame(METADATA, 12, 5, topics=None))
+    connection.broker(response_frame(METADATA, 12, 5, topics=topics))
+    connection.client(malformed_heartbeat(6)).broker(response_frame(HEARTBEAT, 4, 6))
+    connection.client(request_frame(HEARTBEAT, 4, 7, group_id="g", member_id="m"))
 
-    other = wire.talk(port=40000, broker_port=80).syn()
+    other = wire.connect(port=40000, broker_port=80).syn()
     other.client(HTTP[0]).broker(HTTP[1]).fin()
 
     hosts = "fd00::1", "fd00::2"
-    third = wire.talk(port=50001, hosts=hosts, vlan=7).syn()
+    third = wire.connect(port=50001, hosts=hosts, vlan=7).syn()
     data = [{"name": "old", "partition_data": [{"index": 0, "records": OLD}]}]
-    third.client(asked(PRODUCE, 2, 1, client_id=None, acks=1, topic_data=data))
+    third.client(request_frame(PRODUCE, 2, 1, client_id=None, acks=1, topic_data=data))
     third.broker(
-        told(PRODUCE, 2, 1, responses=[{"name": "old", "partition_responses": [{"index": 0}]}])
+        response_frame(
+            PRODUCE, 2, 1, responses=[{"name": "old", "partition_responses": [{"index": 0}]}]
+        )
     )
     third.fin()
     return wire
 
 
-def misfit(number: int) -> bytes:
+def malformed_heartbeat(number: int) -> bytes:
     """Return a Heartbeat whose group id claims to be longer than the message."""
-    good = asked(HEARTBEAT, 4, number, group_id="g")
+    good = request_frame(HEARTBEAT, 4, number, group_id="g")
     at = good.index(b"\x02g")
     return good[:at] + b"\x7f" + good[at + 1 :]
 

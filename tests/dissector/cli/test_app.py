@@ -108,7 +108,7 @@ def test_a_bad_filter_has_a_caret_under_the_place(
         (bytes.fromhex("a1b2c3d4 0002"), "pcap file cut off in its header at byte 6"),
     ],
 )
-def test_what_is_no_capture(
+def test_a_file_that_is_no_capture_is_an_error(
     run: Run, tmp_path: Path, command: str, content: bytes, said: str
 ) -> None:
     path = tmp_path / "x.pcap"
@@ -117,7 +117,7 @@ def test_what_is_no_capture(
 
 
 @pytest.mark.parametrize("command", READERS)
-def test_what_can_not_be_read(run: Run, tmp_path: Path, command: str) -> None:
+def test_unreadable_files_are_errors(run: Run, tmp_path: Path, command: str) -> None:
     missing = tmp_path / "missing.pcap"
     assert run(command, missing) == (2, "", f"kafkashark: {missing}: no such file\n")
     assert run(command, tmp_path) == (2, "", f"kafkashark: {tmp_path}: is a directory\n")
@@ -184,8 +184,8 @@ def test_a_damaged_file_among_others(run: Run, tmp_path: Path) -> None:
 def test_compressed(good: Run, shop: Path, tmp_path: Path, pack: Any) -> None:
     path = tmp_path / "whatever.name"
     path.write_bytes(pack(shop.read_bytes()))
-    told = good("pairs", shop, "-T", "ndjson").rows
-    assert good("pairs", path, "-T", "ndjson").rows == [r | {"capture": str(path)} for r in told]
+    rows = good("pairs", shop, "-T", "ndjson").rows
+    assert good("pairs", path, "-T", "ndjson").rows == [r | {"capture": str(path)} for r in rows]
 
 
 def test_cut_off_and_compressed(run: Run, shop: Path, tmp_path: Path) -> None:
@@ -210,11 +210,11 @@ def test_standard_input(
     stdin = io.TextIOWrapper(io.BytesIO(gzip.compress(shop.read_bytes())))
     monkeypatch.setattr(sys, "stdin", stdin)
     text = good(command, "-", "-T", "ndjson").out
-    told = good(command, shop, "-T", "ndjson").out.replace(str(shop), "-")
+    rows = good(command, shop, "-T", "ndjson").out.replace(str(shop), "-")
     # The name of a topic that comes later can't be known here.
-    assert text.replace(str(plays.ORDERS_ID), "orders").count("\n") >= told.count("\n")
+    assert text.replace(str(plays.ORDERS_ID), "orders").count("\n") >= rows.count("\n")
     if command in ("pairs", "dissect"):
-        assert text.replace(f'["{plays.ORDERS_ID}"]', '["orders"]') == told
+        assert text.replace(f'["{plays.ORDERS_ID}"]', '["orders"]') == rows
 
 
 def test_only_the_command_that_is_named_is_loaded() -> None:

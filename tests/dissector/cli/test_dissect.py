@@ -42,8 +42,8 @@ def test_a_line_for_each_message_in_the_order_of_the_packets(good: Run, shop: Pa
     lines = good("dissect", shop).lines
     numbers = [int(line.split()[0]) for line in lines]
     assert numbers == [4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 43, 45]
-    told = "10 0.009000 #0 10.0.0.2:9092 -> 10.0.0.1:50000 Produce v9 response id 2"
-    assert " ".join(lines[3].split()) == f"{told} NOT_LEADER_OR_FOLLOWER 2.000 ms"
+    expected = "10 0.009000 #0 10.0.0.2:9092 -> 10.0.0.1:50000 Produce v9 response id 2"
+    assert " ".join(lines[3].split()) == f"{expected} NOT_LEADER_OR_FOLLOWER 2.000 ms"
     assert lines[4].endswith("id 3  shop  orders  no response is due")
     assert lines[7].split()[6:] == ["unknown", "response", "id", "77", "orphan"]
     assert lines[10].endswith("[1 problem]")
@@ -53,12 +53,12 @@ def test_a_line_for_each_message_in_the_order_of_the_packets(good: Run, shop: Pa
 
 def test_order_holds_where_a_request_waits_long(good: Run, tmp_path: Path) -> None:
     wire = packets.Wire()
-    slow, quick = wire.talk().syn(), wire.talk(50001).syn()
-    slow.client(plays.asked(plays.HEARTBEAT, 4, 1))
+    slow, quick = wire.connect().syn(), wire.connect(50001).syn()
+    slow.client(plays.request_frame(plays.HEARTBEAT, 4, 1))
     for number in range(20):
-        quick.client(plays.asked(plays.HEARTBEAT, 4, number))
-        quick.broker(plays.told(plays.HEARTBEAT, 4, number))
-    slow.broker(plays.told(plays.HEARTBEAT, 4, 1))
+        quick.client(plays.request_frame(plays.HEARTBEAT, 4, number))
+        quick.broker(plays.response_frame(plays.HEARTBEAT, 4, number))
+    slow.broker(plays.response_frame(plays.HEARTBEAT, 4, 1))
     path = packets.write(tmp_path / "a.pcap", wire.packets)
     rows = good("dissect", path, "-T", "ndjson").rows
     assert [row["packet"] for row in rows] == sorted(row["packet"] for row in rows)
@@ -92,7 +92,7 @@ def test_tree_names_topics_of_ids(good: Run, shop: Path) -> None:
 
 def test_bytes(good: Run, shop: Path) -> None:
     lines = good("dissect", shop, "-x", "-Y", "correlation_id == 7").lines
-    frame = plays.asked(plays.HEARTBEAT, 4, 7, group_id="g", member_id="m")[4:]
+    frame = plays.request_frame(plays.HEARTBEAT, 4, 7, group_id="g", member_id="m")[4:]
     dumped = [line.split("  ") for line in lines[1:-1]]
     assert [cells[0] for cells in dumped] == ["0000", "0010"]
     data = bytes.fromhex("".join(line[4:54] for line in lines[1:-1]))
@@ -153,8 +153,8 @@ def test_fields(good: Run, shop: Path) -> None:
 def test_fields_of_arrays_are_joined(good: Run, tmp_path: Path) -> None:
     wire = packets.Wire()
     keys = [{"api_key": key} for key in (3, 1, 2)]
-    talk = wire.talk().syn().client(plays.asked(plays.API_VERSIONS, 3, 1))
-    talk.broker(plays.told(plays.API_VERSIONS, 3, 1, api_keys=keys))
+    connection = wire.connect().syn().client(plays.request_frame(plays.API_VERSIONS, 3, 1))
+    connection.broker(plays.response_frame(plays.API_VERSIONS, 3, 1, api_keys=keys))
     path = packets.write(tmp_path / "a.pcap", wire.packets)
     done = good("dissect", path, "-T", "fields", "-e", "response.api_keys.api_key")
     assert done.lines == ["", "3,1,2"]
@@ -164,8 +164,10 @@ def test_fields_of_arrays_are_joined(good: Run, tmp_path: Path) -> None:
 def test_fields_stay_in_their_line(good: Run, tmp_path: Path, name: str) -> None:
     wire = packets.Wire()
     evil = "a\tb\nc\x1b[2J\x9b1m\u202e"
-    talk = wire.talk().syn().client(plays.asked(plays.HEARTBEAT, 4, 1, group_id="g"))
-    talk.client(plays.asked(plays.HEARTBEAT, 4, 2, client_id=evil, group_id=evil))
+    connection = (
+        wire.connect().syn().client(plays.request_frame(plays.HEARTBEAT, 4, 1, group_id="g"))
+    )
+    connection.client(plays.request_frame(plays.HEARTBEAT, 4, 2, client_id=evil, group_id=evil))
     path = packets.write(tmp_path / "a.pcap", wire.packets)
     done = good("dissect", path, "-T", "fields", "-e", name)
     assert done.lines[1:] == [r"a\x09b\x0ac\x1b[2J\u009b1m\u202e"]
@@ -204,9 +206,9 @@ def test_filter(good: Run, shop: Path) -> None:
 
 def test_raw_tokens_are_messages_too(good: Run, tmp_path: Path) -> None:
     wire = packets.Wire()
-    talk = wire.talk().syn().client(plays.asked(17, 0, 1, mechanism="GSSAPI"))
-    talk.broker(plays.told(17, 0, 1, mechanisms=["GSSAPI"]))
-    talk.client(b"\0\0\0\x03abc").broker(b"\0\0\0\0")
+    connection = wire.connect().syn().client(plays.request_frame(17, 0, 1, mechanism="GSSAPI"))
+    connection.broker(plays.response_frame(17, 0, 1, mechanisms=["GSSAPI"]))
+    connection.client(b"\0\0\0\x03abc").broker(b"\0\0\0\0")
     path = packets.write(tmp_path / "a.pcap", wire.packets)
     lines = good("dissect", path).lines
     assert [line.split()[6:] for line in lines[2:]] == [
@@ -253,7 +255,7 @@ def test_parquet_of_nothing(good: Run, shop: Path, tmp_path: Path) -> None:
 
 def test_standard_input_is_read_in_columns_too(good: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     capture = Path(__file__).parents[3] / "captures" / "librdkafka-transactions.pcap"
-    told = good("dissect", capture, "-T", "ndjson").out
+    from_file = good("dissect", capture, "-T", "ndjson").out
     windows: list[object] = []
 
     class Window(message_rows.TableWindow):
@@ -264,5 +266,5 @@ def test_standard_input_is_read_in_columns_too(good: Run, monkeypatch: pytest.Mo
     monkeypatch.setattr(exchange_facts, "MIN_BULK_EXCHANGES", 1)
     monkeypatch.setattr(message_rows, "TableWindow", Window)
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(capture.read_bytes())))
-    assert good("dissect", "-", "-T", "ndjson").out == told.replace(str(capture), "-")
+    assert good("dissect", "-", "-T", "ndjson").out == from_file.replace(str(capture), "-")
     assert windows

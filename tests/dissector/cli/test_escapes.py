@@ -16,18 +16,24 @@ EVIL = "\x1b]0;owned\x07\x1b[2J\x9b31m\r\n\u202e"
 
 def evil_capture(path: Path) -> str:
     wire = packets.Wire()
-    talk = wire.talk().syn().client(plays.asked(plays.HEARTBEAT, 4, 1, group_id="g"))
-    talk.broker(plays.told(plays.HEARTBEAT, 4, 1))
+    connection = (
+        wire.connect().syn().client(plays.request_frame(plays.HEARTBEAT, 4, 1, group_id="g"))
+    )
+    connection.broker(plays.response_frame(plays.HEARTBEAT, 4, 1))
     text = EVIL + "\udcff"
     record = plays.Record(
         key=EVIL.encode(), value=EVIL.encode(), headers=((EVIL, EVIL.encode()),), timestamp=1
     )
     records = plays.build_records([plays.new_batch([record])])
     data = [{"name": text, "partition_data": [{"index": 0, "records": records}]}]
-    talk.client(plays.asked(plays.PRODUCE, 9, 2, client_id=text, topic_data=data, acks=1))
+    connection.client(
+        plays.request_frame(plays.PRODUCE, 9, 2, client_id=text, topic_data=data, acks=1)
+    )
     answer = [{"index": 0, "error_code": 1, "error_message": text}]
-    talk.broker(
-        plays.told(plays.PRODUCE, 9, 2, responses=[{"name": text, "partition_responses": answer}])
+    connection.broker(
+        plays.response_frame(
+            plays.PRODUCE, 9, 2, responses=[{"name": text, "partition_responses": answer}]
+        )
     )
     return packets.write(path, wire.packets)
 

@@ -29,14 +29,14 @@ class Live:
     def __init__(self, *words: str) -> None:
         self.process = started(*words, stdin=subprocess.PIPE)
         self.wire = packets.Wire()
-        self.talk = self.wire.talk().syn()
+        self.connection = self.wire.connect().syn()
         self._sent = 0
 
     def ask(self, number: int) -> None:
-        self.talk.client(plays.asked(plays.HEARTBEAT, 4, number, group_id="g"))
+        self.connection.client(plays.request_frame(plays.HEARTBEAT, 4, number, group_id="g"))
 
     def answer(self, number: int) -> None:
-        self.talk.broker(plays.told(plays.HEARTBEAT, 4, number))
+        self.connection.broker(plays.response_frame(plays.HEARTBEAT, 4, number))
 
     def capture(self) -> None:
         """Write the packets that are new."""
@@ -73,8 +73,10 @@ def test_rows_of_a_pipe_come_at_once(command: str, form: str) -> None:
     live = Live(command, "-", "-T", form)
     data = [{"name": "orders", "partition_data": [{"index": 3, "records": plays.PRODUCED}]}]
     for number in range(3):
-        live.talk.client(plays.asked(plays.PRODUCE, 9, number, acks=1, topic_data=data))
-        live.talk.broker(plays.told(plays.PRODUCE, 9, number))
+        live.connection.client(
+            plays.request_frame(plays.PRODUCE, 9, number, acks=1, topic_data=data)
+        )
+        live.connection.broker(plays.response_frame(plays.PRODUCE, 9, number))
         live.capture()
         if number == 0 and form != "ndjson":
             assert "time_ns" in live.line()

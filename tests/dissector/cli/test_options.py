@@ -30,7 +30,7 @@ def test_all_exchanges_and_those_that_pass(shop: Path) -> None:
     assert (len(passed), passed.count(True)) == (9, 6)
 
 
-def test_damage_is_told_once_and_counted(
+def test_damage_is_reported_once_and_counted(
     shop: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "evil\x1b[2J.pcap"
@@ -119,22 +119,22 @@ def test_a_filter_gives_the_same_from_columns_and_one_by_one(
     command: list[str],
     text: str,
 ) -> None:
-    told = []
+    outputs = []
     for number, worthwhile in enumerate((1, 10**9)):
         monkeypatch.setattr(exchange_facts, "MIN_BULK_EXCHANGES", worthwhile)
         file = tmp_path / f"{number}.parquet"
         to_file = ["-o", file] if "parquet" in command else []
         out = good(*command, shop, "-Y", text, *to_file).out
-        told.append(polars.read_parquet(file).rows() if to_file else out)
-    assert told[0] == told[1]
-    assert told[0]
+        outputs.append(polars.read_parquet(file).rows() if to_file else out)
+    assert outputs[0] == outputs[1]
+    assert outputs[0]
 
 
 @pytest.mark.parametrize("command", ["pairs", "dissect", "records"])
 def test_a_capture_without_kafka_says_so(run: Run, tmp_path: Path, command: str) -> None:
     wire = packets.Wire()
-    wire.talk().syn().client(plays.HTTP[0]).broker(plays.HTTP[1])
-    wire.talk(port=40001).syn().client(b"\x16\x03\x01\x00\x05\x01\x00\x00\x01\x00")
+    wire.connect().syn().client(plays.HTTP[0]).broker(plays.HTTP[1])
+    wire.connect(port=40001).syn().client(b"\x16\x03\x01\x00\x05\x01\x00\x00\x01\x00")
     done = run(command, packets.write(tmp_path / "a.pcap", wire.packets))
     assert done.status == 0
     assert done.err == "kafkashark: 1 TLS connection, none readable: --keylog\n"

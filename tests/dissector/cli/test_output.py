@@ -20,7 +20,7 @@ from dissector.cli.output import (
     write_lines,
     write_rows,
 )
-from dissector.engine.tables.arrow import _exported, integers_series
+from dissector.engine.tables.arrow import exported_count, integers_series
 from dissector.errors import UsageError
 
 ROWS = [{"a": 1, "b": "x,y", "c": None}, {"a": 20, "b": 'say "hi"', "c": [1, 2]}]
@@ -87,7 +87,7 @@ def test_few_tables_are_held_however_many_are_written(tmp_path: Path) -> None:
 
     def tables() -> Iterator[polars.DataFrame]:
         for number in range(100):
-            held.append(len(_exported))
+            held.append(exported_count())
             values = integers_series(np.full(1 << 17, number), None)
             yield polars.DataFrame({"number": values})
             del values

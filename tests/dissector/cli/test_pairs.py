@@ -44,7 +44,7 @@ NO_REQUEST = dict.fromkeys(
 
 
 def frame(data: bytes) -> int:
-    """Size of a frame without the four bytes that tell it."""
+    """Size of a frame without its size field."""
     return len(data) - 4
 
 
@@ -79,17 +79,17 @@ def test_an_answered_exchange(good: Run, shop: Path) -> None:
 
 def test_bytes_count_the_frame_without_its_size(good: Run, shop: Path) -> None:
     row = good("pairs", shop, "-T", "ndjson", "-Y", "api == ApiVersions").rows[0]
-    asked = plays.asked(plays.API_VERSIONS, 3, 1, client_software_name="test")
-    assert row["request_bytes"] == frame(asked)
+    request = plays.request_frame(plays.API_VERSIONS, 3, 1, client_software_name="test")
+    assert row["request_bytes"] == frame(request)
 
 
-def test_what_is_due_no_response(good: Run, shop: Path) -> None:
+def test_requests_that_expect_no_response(good: Run, shop: Path) -> None:
     (row,) = good("pairs", shop, "-T", "ndjson", "-Y", "status == no_response").rows
     assert (row["correlation_id"], row["request_bytes"], row["topics"]) == (3, 162, ["orders"])
     assert [row[k] for k in ("response_time_ns", "latency_ms", "response_bytes")] == [None] * 3
 
 
-def test_what_was_not_answered(good: Run, shop: Path) -> None:
+def test_unanswered_requests(good: Run, shop: Path) -> None:
     (row,) = good("pairs", shop, "-T", "ndjson", "-Y", "status == unanswered").rows
     assert (row["api"], row["correlation_id"], row["request_time_ns"]) == (
         "Heartbeat",
@@ -101,7 +101,7 @@ def test_what_was_not_answered(good: Run, shop: Path) -> None:
 
 def test_an_orphan_has_no_request(good: Run, shop: Path) -> None:
     (row,) = good("pairs", shop, "-T", "ndjson", "-Y", "status == orphan").rows
-    size = frame(plays.told(plays.HEARTBEAT, 4, 77))
+    size = frame(plays.response_frame(plays.HEARTBEAT, 4, 77))
     assert row == {
         "capture": str(shop),
         **ENDS,
@@ -136,12 +136,18 @@ def test_a_topic_id_has_the_name_that_comes_later(good: Run, shop: Path) -> None
 def test_rows_come_as_exchanges_end(good: Run, tmp_path: Path) -> None:
     """One without a response at its request; an unanswered one when its connection ends."""
     wire = packets.Wire()
-    left, right = wire.talk().syn(), wire.talk(50001).syn()
-    left.client(plays.asked(plays.HEARTBEAT, 4, 1), plays.asked(plays.HEARTBEAT, 4, 2))
-    right.client(plays.asked(plays.PRODUCE, 9, 1, acks=0), plays.asked(plays.HEARTBEAT, 4, 2))
-    right.broker(plays.told(plays.HEARTBEAT, 4, 2))
-    left.broker(plays.told(plays.HEARTBEAT, 4, 2)).fin()
-    right.client(plays.asked(plays.HEARTBEAT, 4, 3)).broker(plays.told(plays.HEARTBEAT, 4, 3))
+    left, right = wire.connect().syn(), wire.connect(50001).syn()
+    left.client(
+        plays.request_frame(plays.HEARTBEAT, 4, 1), plays.request_frame(plays.HEARTBEAT, 4, 2)
+    )
+    right.client(
+        plays.request_frame(plays.PRODUCE, 9, 1, acks=0), plays.request_frame(plays.HEARTBEAT, 4, 2)
+    )
+    right.broker(plays.response_frame(plays.HEARTBEAT, 4, 2))
+    left.broker(plays.response_frame(plays.HEARTBEAT, 4, 2)).fin()
+    right.client(plays.request_frame(plays.HEARTBEAT, 4, 3)).broker(
+        plays.response_frame(plays.HEARTBEAT, 4, 3)
+    )
     path = packets.write(tmp_path / "a.pcap", wire.packets)
     rows = good("pairs", path, "-T", "ndjson").rows
     assert [(r["connection"], r["correlation_id"], r["status"]) for r in rows] == [
@@ -158,8 +164,8 @@ def test_csv_has_the_same_columns_and_values(good: Run, shop: Path) -> None:
     assert out.count("\r\n") == 10
     header, *rows = csv.reader(io.StringIO(out, newline=""))
     assert header == KEYS
-    told = good("pairs", shop, "-T", "ndjson").rows
-    assert rows == [[_csv_cell(row[key]) for key in KEYS] for row in told]
+    expected = good("pairs", shop, "-T", "ndjson").rows
+    assert rows == [[_csv_cell(row[key]) for key in KEYS] for row in expected]
 
 
 def _csv_cell(value: Any) -> str:
@@ -226,8 +232,8 @@ def test_bodies_in_ndjson(good: Run, shop: Path) -> None:
 
 def test_a_body_that_is_not_there_is_null(good: Run, shop: Path) -> None:
     rows = good("pairs", shop, "-T", "ndjson", "--bodies", "-Y", "status != answered").rows
-    told = {row["status"]: (row["request"] is None, row["response"] is None) for row in rows}
-    assert told == {
+    missing = {row["status"]: (row["request"] is None, row["response"] is None) for row in rows}
+    assert missing == {
         "no_response": (False, True),
         "orphan": (True, True),
         "unanswered": (False, True),
@@ -239,7 +245,7 @@ def test_a_body_that_does_not_fit_is_null_and_said_why(good: Run, shop: Path) ->
     assert row["request"] is None
     assert row["response"] == {"throttle_time_ms": 0, "error_code": 0}
     (problem,) = row["problems"]
-    at = plays.misfit(6)[4:].index(b"\x7fg")
+    at = plays.malformed_heartbeat(6)[4:].index(b"\x7fg")
     assert problem.startswith(f"request.group_id at byte {at}: Heartbeat v4: length 126")
 
 
@@ -248,10 +254,10 @@ def test_bodies_elsewhere_are_json_text(good: Run, shop: Path, tmp_path: Path, f
     file = tmp_path / "out"
     good("pairs", shop, "-T", form, "--bodies", "-o", file, "-Y", "api == Heartbeat")
     table = polars.read_csv(file) if form == "csv" else polars.read_parquet(file)
-    told = good("pairs", shop, "-T", "ndjson", "--bodies", "-Y", "api == Heartbeat").rows
+    as_json = good("pairs", shop, "-T", "ndjson", "--bodies", "-Y", "api == Heartbeat").rows
     for name in ("request", "response"):
         values = [text and json.loads(text) for text in table[name].to_list()]
-        assert values == [row[name] for row in told]
+        assert values == [row[name] for row in as_json]
 
 
 @pytest.mark.parametrize("form", ["ndjson", "csv", "parquet"])
@@ -264,14 +270,14 @@ def test_bodies_are_the_same_from_columns_and_one_by_one(
     form: str,
     filter_text: str | None,
 ) -> None:
-    told = []
+    outputs = []
     chosen = ["-Y", filter_text] if filter_text else []
     for number, worthwhile in enumerate((1, 10**9)):
         monkeypatch.setattr(exchange_facts, "MIN_BULK_EXCHANGES", worthwhile)
         file = tmp_path / str(number)
         good("pairs", shop, "-T", form, "--bodies", "-o", file, *chosen)
-        told.append(polars.read_parquet(file) if form == "parquet" else file.read_bytes())
-    assert told[0].equals(told[1]) if form == "parquet" else told[0] == told[1]
+        outputs.append(polars.read_parquet(file) if form == "parquet" else file.read_bytes())
+    assert outputs[0].equals(outputs[1]) if form == "parquet" else outputs[0] == outputs[1]
 
 
 def test_bodies_have_no_room_in_the_table(run: Run, shop: Path) -> None:
@@ -313,8 +319,10 @@ def test_port_takes_those_and_no_others(good: Run, run: Run, shop: Path, tmp_pat
     assert none.err.startswith("kafkashark: no Kafka in ")
     wire = packets.Wire()
     for broker_port in (7000, 7001, 7002):
-        talk = wire.talk(broker_port=broker_port).syn()
-        talk.client(plays.asked(plays.HEARTBEAT, 4, 1)).broker(plays.told(plays.HEARTBEAT, 4, 1))
+        connection = wire.connect(broker_port=broker_port).syn()
+        connection.client(plays.request_frame(plays.HEARTBEAT, 4, 1)).broker(
+            plays.response_frame(plays.HEARTBEAT, 4, 1)
+        )
     path = packets.write(tmp_path / "a.pcap", wire.packets)
     rows = good("pairs", path, "-T", "ndjson", "--port", "7000", "--port", "7002").rows
     assert [row["broker"] for row in rows] == ["10.0.0.2:7000", "10.0.0.2:7002"]
@@ -324,10 +332,10 @@ def test_port_takes_those_and_no_others(good: Run, run: Run, shop: Path, tmp_pat
 def test_kafka_on_a_port_that_content_alone_does_not_prove(good: Run, tmp_path: Path) -> None:
     """An API that nobody knows is believed where the user says that Kafka is spoken."""
     wire = packets.Wire()
-    strange = bytearray(plays.asked(plays.HEARTBEAT, 4, 1))
+    strange = bytearray(plays.request_frame(plays.HEARTBEAT, 4, 1))
     strange[4:8] = b"\x03\xe7\x00\x01"
-    wire.talk(broker_port=7000).syn().client(bytes(strange)).broker(
-        plays.told(plays.HEARTBEAT, 4, 1)
+    wire.connect(broker_port=7000).syn().client(bytes(strange)).broker(
+        plays.response_frame(plays.HEARTBEAT, 4, 1)
     )
     path = packets.write(tmp_path / "a.pcap", wire.packets)
     (row,) = good("pairs", path, "-T", "ndjson", "--port", "7000").rows
@@ -357,9 +365,9 @@ def test_several_files_are_one_capture(good: Run, tmp_path: Path) -> None:
 
 def test_a_frame_above_the_limit_is_a_problem(good: Run, tmp_path: Path) -> None:
     wire = packets.Wire()
-    long = plays.asked(plays.HEARTBEAT, 4, 1, group_id="g" * 200_000)
-    talk = wire.talk().syn().client(*packets.pieces(long, range(0, 210_000, 60_000)))
-    talk.broker(plays.told(plays.HEARTBEAT, 4, 1))
+    long = plays.request_frame(plays.HEARTBEAT, 4, 1, group_id="g" * 200_000)
+    connection = wire.connect().syn().client(*packets.pieces(long, range(0, 210_000, 60_000)))
+    connection.broker(plays.response_frame(plays.HEARTBEAT, 4, 1))
     path = packets.write(tmp_path / "a.pcap", wire.packets)
     words = "pairs", path, "-T", "ndjson", "--bodies"
     (row,) = good(*words).rows

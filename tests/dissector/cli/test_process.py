@@ -64,16 +64,16 @@ def test_utf8_whatever_the_locale(shop: Path) -> None:
 def many(path: Path) -> Path:
     """Write a capture whose rows fill every pipe."""
     wire = packets.Wire()
-    talk = wire.talk().syn()
+    connection = wire.connect().syn()
     for number in range(4000):
-        talk.client(plays.asked(plays.HEARTBEAT, 4, number, group_id="g" * 200))
-        talk.broker(plays.told(plays.HEARTBEAT, 4, number))
+        connection.client(plays.request_frame(plays.HEARTBEAT, 4, number, group_id="g" * 200))
+        connection.broker(plays.response_frame(plays.HEARTBEAT, 4, number))
     packets.write(path, wire.packets)
     return path
 
 
 @pytest.mark.parametrize("form", ["table", "ndjson"])
-def test_nobody_reads_on(tmp_path: Path, form: str) -> None:
+def test_a_closed_pipe_ends_the_command(tmp_path: Path, form: str) -> None:
     """As with `| head -1`: the first line comes, then the command stops without a word."""
     process = started("pairs", many(tmp_path / "a.pcap"), "-T", form)
     assert process.stdout is not None
@@ -117,7 +117,7 @@ def test_ctrl_c_leaves_no_streams_with_secrets(tmp_path: Path) -> None:
     process = started("streams", fifo, "--write", folder)
     writer = fifo.open("wb")
     wire = packets.Wire()
-    wire.talk().syn().client(plays.asked(plays.HEARTBEAT, 4, 1))
+    wire.connect().syn().client(plays.request_frame(plays.HEARTBEAT, 4, 1))
     writer.write(packets.pcap_file(wire.packets))
     writer.flush()
     waiting = threading.Event()

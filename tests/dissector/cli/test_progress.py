@@ -28,7 +28,7 @@ def terminal(monkeypatch: pytest.MonkeyPatch) -> Terminal:
     return terminal
 
 
-def test_it_is_shown_and_taken_away(shop: Path, terminal: Terminal) -> None:
+def test_progress_is_shown_and_erased(shop: Path, terminal: Terminal) -> None:
     capture = Capture([shop])
     with Progress(capture) as shown:
         shown.show()
@@ -48,7 +48,7 @@ def test_of_standard_input_the_size_is_not_known(shop: Path, terminal: Terminal)
     assert " of " not in terminal.getvalue()
 
 
-def test_what_was_not_shown_is_not_taken_away(shop: Path, terminal: Terminal) -> None:
+def test_progress_never_shown_is_not_erased(shop: Path, terminal: Terminal) -> None:
     with Progress(Capture([shop])) as shown:
         shown.clear()
     assert terminal.getvalue() == ""

@@ -144,13 +144,13 @@ def test_columns_print_what_rows_print(good: Run, name: str, form: str, tmp_path
 def mixed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """One Produce request and one Fetch response, each of two topics."""
     wire = packets.Wire()
-    talk = wire.talk().syn()
+    connection = wire.connect().syn()
     topics = "audit", "orders"
     data = [
         {"name": topic, "partition_data": [{"index": 0, "records": batch(f"{topic} produced")}]}
         for topic in topics
     ]
-    talk.client(plays.asked(plays.PRODUCE, 9, 1, acks=1, topic_data=data))
+    connection.client(plays.request_frame(plays.PRODUCE, 9, 1, acks=1, topic_data=data))
     said = [(0, 2841), (6, -1)]
     answers = [
         {
@@ -159,13 +159,13 @@ def mixed(tmp_path_factory: pytest.TempPathFactory) -> Path:
         }
         for topic, (code, base) in zip(topics, said, strict=True)
     ]
-    talk.broker(plays.told(plays.PRODUCE, 9, 1, responses=answers))
-    talk.client(plays.asked(plays.FETCH, 4, 2))
+    connection.broker(plays.response_frame(plays.PRODUCE, 9, 1, responses=answers))
+    connection.client(plays.request_frame(plays.FETCH, 4, 2))
     got = [
         {"topic": topic, "partitions": [{"partition_index": 0, "records": batch("fetched", 70)}]}
         for topic in topics
     ]
-    talk.broker(plays.told(plays.FETCH, 4, 2, responses=got))
+    connection.broker(plays.response_frame(plays.FETCH, 4, 2, responses=got))
     path = tmp_path_factory.mktemp("mixed") / "mixed.pcap"
     packets.write(path, wire.packets)
     return path
@@ -176,7 +176,7 @@ def batch(value: str, base_offset: int = 0) -> bytes:
     return build_records([new_batch(records, base_offset=base_offset)])
 
 
-def test_what_was_produced_has_offsets_of_the_log_or_an_error(good: Run, mixed: Path) -> None:
+def test_produced_records_have_log_offsets_or_an_error(good: Run, mixed: Path) -> None:
     rows = good("records", mixed, "-T", "ndjson").rows
     assert [(row["topic"], row["offset"], row["error"]) for row in rows] == [
         ("audit", 2841, "NONE"),

@@ -115,7 +115,7 @@ def test_definitions_that_cant_be_used_are_said_once(run: Run, pings: str, vendo
         ("empty", "no message definitions (common/message/*.json); kafka-clients has them"),
     ],
 )
-def test_what_has_no_definitions(
+def test_sources_without_definitions_are_errors(
     run: Run, shop: Path, tmp_path: Path, name: str, said: str
 ) -> None:
     (tmp_path / "text.jar").write_text("no zip")
@@ -133,12 +133,14 @@ def test_conform_accuses_nobody_of_what_a_definition_reads(
     assert "0 errors, 0 warnings" in done.out
 
 
-def test_what_does_not_fit_a_definition_is_masked(good: Run, tmp_path: Path, vendor: str) -> None:
+def test_messages_that_do_not_fit_a_definition_are_masked(
+    good: Run, tmp_path: Path, vendor: str
+) -> None:
     wire = packets.Wire()
-    talk = wire.talk().syn()
-    talk.client(frames.request(3, 9, 1, "vendor")).broker(frames.response(3, 9, 1))
+    connection = wire.connect().syn()
+    connection.client(frames.request(3, 9, 1, "vendor")).broker(frames.response(3, 9, 1))
     head = bytes.fromhex("0258 0000 00000002 0006") + b"vendor"
-    talk.client(frames.sized(head + bytes.fromhex("00000000 7fff") + b"hush"))
+    connection.client(frames.sized(head + bytes.fromhex("00000000 7fff") + b"hush"))
     path = packets.write(tmp_path / "bad.pcap", wire.packets)
     out = good("dissect", "-x", "--schemas", vendor, path).out
     assert "VendorPing" in out

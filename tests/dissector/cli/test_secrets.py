@@ -24,9 +24,9 @@ from dissector.protocol.records import Record, build_records, new_batch
 from dissector.view.text.hexdump import hexdump
 from tests import packets
 from tests.dissector.cli.conftest import Done, Run
-from tests.dissector.cli.plays import FETCH, asked, told
+from tests.dissector.cli.plays import FETCH, request_frame, response_frame
 from tests.frames import body, request, sized
-from tests.packets import Talk
+from tests.packets import WireConnection
 
 SECRET = b"open-sesame-4711"
 """Made up; in every play it is the one thing that must not be shown."""
@@ -34,18 +34,20 @@ SECRET = b"open-sesame-4711"
 SALT = base64.b64encode(SECRET)
 
 
-def handshake(talk: Talk, mechanism: str, version: int) -> Talk:
-    talk.client(asked(17, version, 1, mechanism=mechanism))
-    return talk.broker(told(17, version, 1, mechanisms=[mechanism]))
+def handshake(connection: WireConnection, mechanism: str, version: int) -> WireConnection:
+    connection.client(request_frame(17, version, 1, mechanism=mechanism))
+    return connection.broker(response_frame(17, version, 1, mechanisms=[mechanism]))
 
 
-def plain_raw(talk: Talk) -> None:
-    handshake(talk, "PLAIN", 0).client(sized(b"\0alice\0" + SECRET)).broker(sized(b""))
+def plain_raw(connection: WireConnection) -> None:
+    handshake(connection, "PLAIN", 0).client(sized(b"\0alice\0" + SECRET)).broker(sized(b""))
 
 
-def plain(talk: Talk) -> None:
-    handshake(talk, "PLAIN", 1).client(asked(36, 2, 2, auth_bytes=b"\0alice\0" + SECRET))
-    talk.broker(told(36, 2, 2))
+def plain(connection: WireConnection) -> None:
+    handshake(connection, "PLAIN", 1).client(
+        request_frame(36, 2, 2, auth_bytes=b"\0alice\0" + SECRET)
+    )
+    connection.broker(response_frame(36, 2, 2))
 
 
 SCRAM = [
@@ -56,75 +58,83 @@ SCRAM = [
 ]
 
 
-def scram_raw(talk: Talk) -> None:
-    handshake(talk, "SCRAM-SHA-256", 0)
+def scram_raw(connection: WireConnection) -> None:
+    handshake(connection, "SCRAM-SHA-256", 0)
     for number, token in enumerate(SCRAM):
-        talk.say(number % 2, sized(token))
+        connection.send(number % 2, sized(token))
 
 
-def scram(talk: Talk) -> None:
-    handshake(talk, "SCRAM-SHA-512", 1)
+def scram(connection: WireConnection) -> None:
+    handshake(connection, "SCRAM-SHA-512", 1)
     for number in (2, 3):
-        talk.client(asked(36, 1, number, auth_bytes=SCRAM[2 * number - 4]))
-        talk.broker(told(36, 1, number, auth_bytes=SCRAM[2 * number - 3]))
+        connection.client(request_frame(36, 1, number, auth_bytes=SCRAM[2 * number - 4]))
+        connection.broker(response_frame(36, 1, number, auth_bytes=SCRAM[2 * number - 3]))
 
 
-def bearer(talk: Talk) -> None:
+def bearer(connection: WireConnection) -> None:
     token = b"n,,\x01auth=Bearer " + SECRET + b"\x01\x01"
-    handshake(talk, "OAUTHBEARER", 1).client(asked(36, 0, 2, auth_bytes=token))
-    talk.broker(told(36, 0, 2))
+    handshake(connection, "OAUTHBEARER", 1).client(request_frame(36, 0, 2, auth_bytes=token))
+    connection.broker(response_frame(36, 0, 2))
 
 
-def delegation_tokens(talk: Talk) -> None:
-    talk.client(asked(38, 2, 1)).broker(told(38, 2, 1, token_id="t", hmac=SECRET))
-    talk.client(asked(41, 2, 2))
-    talk.broker(told(41, 2, 2, tokens=[{"token_id": "t", "hmac": SECRET}]))
-    talk.client(asked(39, 2, 3, hmac=SECRET), asked(40, 1, 4, hmac=SECRET))
-    talk.broker(told(39, 2, 3), told(40, 1, 4))
+def delegation_tokens(connection: WireConnection) -> None:
+    connection.client(request_frame(38, 2, 1)).broker(
+        response_frame(38, 2, 1, token_id="t", hmac=SECRET)
+    )
+    connection.client(request_frame(41, 2, 2))
+    connection.broker(response_frame(41, 2, 2, tokens=[{"token_id": "t", "hmac": SECRET}]))
+    connection.client(request_frame(39, 2, 3, hmac=SECRET), request_frame(40, 1, 4, hmac=SECRET))
+    connection.broker(response_frame(39, 2, 3), response_frame(40, 1, 4))
 
 
 CREDENTIAL = {"name": "alice", "mechanism": 1, "salt": SECRET, "salted_password": SECRET}
 
 
-def scram_credentials(talk: Talk) -> None:
-    talk.client(asked(51, 0, 1, upsertions=[CREDENTIAL])).broker(told(51, 0, 1))
+def scram_credentials(connection: WireConnection) -> None:
+    connection.client(request_frame(51, 0, 1, upsertions=[CREDENTIAL])).broker(
+        response_frame(51, 0, 1)
+    )
 
 
-def configs(talk: Talk) -> None:
+def configs(connection: WireConnection) -> None:
     text = SECRET.decode()
     entries = [
         {"name": "ssl.keystore.password", "value": text},
         {"name": "sasl.jaas.config", "value": f'LoginModule required password="{text}";'},
     ]
     resources = [{"resource_type": 4, "resource_name": "1", "configs": entries}]
-    talk.client(asked(33, 2, 1, resources=resources), asked(44, 1, 2, resources=resources))
-    talk.broker(told(33, 2, 1), told(44, 1, 2))
+    connection.client(
+        request_frame(33, 2, 1, resources=resources), request_frame(44, 1, 2, resources=resources)
+    )
+    connection.broker(response_frame(33, 2, 1), response_frame(44, 1, 2))
     synonym = {"name": "listener.name.x", "value": text}
     entry = {"name": "custom", "value": text, "is_sensitive": True, "synonyms": [synonym]}
     results = [{"resource_name": "1", "configs": [entry]}]
-    talk.client(asked(32, 4, 3)).broker(told(32, 4, 3, results=results))
+    connection.client(request_frame(32, 4, 3)).broker(response_frame(32, 4, 3, results=results))
     topics = [{"name": "t", "configs": [{"name": "my.password", "value": text}]}]
     described = [{"name": "t", "configs": [{"name": "x", "value": text, "is_sensitive": True}]}]
-    talk.client(asked(19, 7, 4, topics=topics)).broker(told(19, 7, 4, topics=described))
+    connection.client(request_frame(19, 7, 4, topics=topics)).broker(
+        response_frame(19, 7, 4, topics=described)
+    )
 
 
-def envelope(talk: Talk) -> None:
-    inner = asked(51, 0, 9, upsertions=[CREDENTIAL])[4:]
-    talk.client(asked(58, 0, 1, request_data=inner)).broker(told(58, 0, 1))
-    answer = told(38, 2, 5, token_id="t", hmac=SECRET)[4:]
-    talk.client(asked(58, 0, 2, request_data=asked(38, 2, 5)[4:]))
-    talk.broker(told(58, 0, 2, response_data=answer))
+def envelope(connection: WireConnection) -> None:
+    inner = request_frame(51, 0, 9, upsertions=[CREDENTIAL])[4:]
+    connection.client(request_frame(58, 0, 1, request_data=inner)).broker(response_frame(58, 0, 1))
+    answer = response_frame(38, 2, 5, token_id="t", hmac=SECRET)[4:]
+    connection.client(request_frame(58, 0, 2, request_data=request_frame(38, 2, 5)[4:]))
+    connection.broker(response_frame(58, 0, 2, response_data=answer))
 
 
-def cluster_metadata(talk: Talk) -> None:
-    _fetch_log(talk, 12, topic="__cluster_metadata")
+def cluster_metadata(connection: WireConnection) -> None:
+    _fetch_log(connection, 12, topic="__cluster_metadata")
 
 
-def cluster_metadata_by_id(talk: Talk) -> None:
-    _fetch_log(talk, 13, topic_id=UUID(int=1))
+def cluster_metadata_by_id(connection: WireConnection) -> None:
+    _fetch_log(connection, 13, topic_id=UUID(int=1))
 
 
-def _fetch_log(talk: Talk, version: int, **topic: Any) -> None:
+def _fetch_log(connection: WireConnection, version: int, **topic: Any) -> None:
     """Fetch secrets from the log of KRaft, the last batch cut off."""
     credential = {
         "name": "alice",
@@ -149,23 +159,23 @@ def _fetch_log(talk: Talk, version: int, **topic: Any) -> None:
     for number, codec in enumerate(("none", "gzip", "snappy"), 1):
         records = build_records([new_batch([Record(value=v) for v in values], codec=codec)])
         content = records + plain[:-1] if number > 1 else records
-        talk.client(asked(FETCH, version, number, topics=[topic]))
+        connection.client(request_frame(FETCH, version, number, topics=[topic]))
         responses = [{**topic, "partitions": [{"partition_index": 0, "records": content}]}]
-        talk.broker(told(FETCH, version, number, responses=responses))
+        connection.broker(response_frame(FETCH, version, number, responses=responses))
 
 
-def damaged(talk: Talk) -> None:
+def damaged(connection: WireConnection) -> None:
     """What does not fit its declaration: left over, too long, of a version not known yet."""
-    good = asked(36, 2, 1, auth_bytes=SECRET)[4:]
-    talk.client(sized(good + SECRET)).broker(told(36, 2, 1))
+    good = request_frame(36, 2, 1, auth_bytes=SECRET)[4:]
+    connection.client(sized(good + SECRET)).broker(response_frame(36, 2, 1))
     newer = request(36, 2, 2, "c", auth_bytes=SECRET)[4:]
-    talk.client(sized(newer[:2] + b"\0\x03" + newer[4:])).broker(told(36, 2, 2))
-    short = bytearray(asked(39, 1, 3, hmac=SECRET)[4:])
+    connection.client(sized(newer[:2] + b"\0\x03" + newer[4:])).broker(response_frame(36, 2, 2))
+    short = bytearray(request_frame(39, 1, 3, hmac=SECRET)[4:])
     short[-len(SECRET) - 12 : -len(SECRET) - 8] = b"\0\0\x10\0"
-    talk.client(sized(bytes(short))).broker(told(39, 1, 3))
+    connection.client(sized(bytes(short))).broker(response_frame(39, 1, 3))
 
 
-def settings_of_others(talk: Talk) -> None:
+def settings_of_others(connection: WireConnection) -> None:
     """Settings that Kafka does not know, or whose values hold more than they should."""
     text = SECRET.decode()
     settings = {
@@ -179,42 +189,52 @@ def settings_of_others(talk: Talk) -> None:
     }
     entries = [{"name": name, "value": value} for name, value in settings.items()]
     resources = [{"resource_type": 4, "resource_name": "1", "configs": entries}]
-    talk.client(asked(33, 2, 1, resources=resources), asked(44, 1, 2, resources=resources))
-    talk.broker(told(33, 2, 1), told(44, 1, 2))
+    connection.client(
+        request_frame(33, 2, 1, resources=resources), request_frame(44, 1, 2, resources=resources)
+    )
+    connection.broker(response_frame(33, 2, 1), response_frame(44, 1, 2))
     typed = {"name": "custom", "value": text, "config_type": 9}
     named = {"name": "my.secret", "value": text}
     results = [{"resource_name": "1", "configs": [typed, named]}]
-    talk.client(asked(32, 4, 3)).broker(told(32, 4, 3, results=results))
+    connection.client(request_frame(32, 4, 3)).broker(response_frame(32, 4, 3, results=results))
 
 
-def json_web_token(talk: Talk) -> None:
+def json_web_token(connection: WireConnection) -> None:
     parts = (b'{"alg":"none"}', b'{"sub":"' + SECRET + b'"}')
     token = b".".join(base64.urlsafe_b64encode(part) for part in parts) + b"."
     twice = b"n,a=" + SECRET + b",\1auth=Bearer " + SECRET + b"\1\1"
-    handshake(talk, "OAUTHBEARER", 1)
-    talk.client(asked(36, 2, 2, auth_bytes=b"n,,\1auth=Bearer " + token + b"\1\1"))
-    talk.client(asked(36, 2, 3, auth_bytes=twice))
+    handshake(connection, "OAUTHBEARER", 1)
+    connection.client(request_frame(36, 2, 2, auth_bytes=b"n,,\1auth=Bearer " + token + b"\1\1"))
+    connection.client(request_frame(36, 2, 3, auth_bytes=twice))
     refused = f"invalid token Bearer {token.decode()}"
-    talk.broker(told(36, 2, 2, error_code=58, error_message=refused), told(36, 2, 3))
+    connection.broker(
+        response_frame(36, 2, 2, error_code=58, error_message=refused), response_frame(36, 2, 3)
+    )
 
 
-def error_texts(talk: Talk) -> None:
+def error_texts(connection: WireConnection) -> None:
     text = SECRET.decode()
     why = f"Invalid value {text} for configuration ssl.key.password: no."
-    talk.client(asked(44, 1, 1), asked(19, 7, 2), asked(13, 5, 3, group_id="g"))
-    talk.broker(told(44, 1, 1, responses=[{"error_code": 40, "error_message": why}]))
+    connection.client(
+        request_frame(44, 1, 1), request_frame(19, 7, 2), request_frame(13, 5, 3, group_id="g")
+    )
+    connection.broker(
+        response_frame(44, 1, 1, responses=[{"error_code": 40, "error_message": why}])
+    )
     topics = [{"name": "t", "error_code": 40, "error_message": f"password={text} is short"}]
-    talk.broker(told(19, 7, 2, topics=topics), told(13, 5, 3))
+    connection.broker(response_frame(19, 7, 2, topics=topics), response_frame(13, 5, 3))
 
 
-def urls(talk: Talk) -> None:
+def urls(connection: WireConnection) -> None:
     """Connect's workers send their address to one another, by way of the coordinator."""
     url = b"http://admin:" + SECRET + b"@host:8083/"
     metadata = b"\0\0" + len(url).to_bytes(2, "big") + url + bytes(8)
     protocols = [{"name": "default", "metadata": metadata}]
-    talk.client(asked(11, 5, 1, group_id="c", protocol_type="connect", protocols=protocols))
+    connection.client(
+        request_frame(11, 5, 1, group_id="c", protocol_type="connect", protocols=protocols)
+    )
     members = [{"member_id": "m", "metadata": metadata}]
-    talk.broker(told(11, 5, 1, protocol_name="default", members=members))
+    connection.broker(response_frame(11, 5, 1, protocol_name="default", members=members))
     member = {
         "member_id": "m",
         "client_id": "c",
@@ -233,32 +253,38 @@ def urls(talk: Talk) -> None:
             ],
         }
     ]
-    talk.client(asked(FETCH, 12, 2)).broker(told(FETCH, 12, 2, responses=responses))
+    connection.client(request_frame(FETCH, 12, 2)).broker(
+        response_frame(FETCH, 12, 2, responses=responses)
+    )
 
 
-def telemetry(talk: Talk) -> None:
-    talk.client(asked(72, 0, 1, metrics=SECRET)).broker(told(72, 0, 1))
+def telemetry(connection: WireConnection) -> None:
+    connection.client(request_frame(72, 0, 1, metrics=SECRET)).broker(response_frame(72, 0, 1))
 
 
-def unknown_tags(talk: Talk) -> None:
+def unknown_tags(connection: WireConnection) -> None:
     tag = b"\1\x4d" + bytes([len(SECRET)]) + SECRET
-    heartbeat = asked(12, 4, 1, group_id="g", member_id="m")[4:]
-    talk.client(sized(heartbeat[:-1] + tag)).broker(sized(told(12, 4, 1)[4:-1] + tag))
+    heartbeat = request_frame(12, 4, 1, group_id="g", member_id="m")[4:]
+    connection.client(sized(heartbeat[:-1] + tag)).broker(
+        sized(response_frame(12, 4, 1)[4:-1] + tag)
+    )
 
 
-def orphans(talk: Talk) -> None:
+def orphans(connection: WireConnection) -> None:
     """Responses without their requests, and an API that nobody knows."""
-    talk.client(asked(12, 4, 1), sized(b"\x02\x15\0\0\0\0\0\2\0\1c" + SECRET))
-    talk.broker(told(12, 4, 1), told(38, 2, 3, token_id="t", hmac=SECRET))
+    connection.client(request_frame(12, 4, 1), sized(b"\x02\x15\0\0\0\0\0\2\0\1c" + SECRET))
+    connection.broker(response_frame(12, 4, 1), response_frame(38, 2, 3, token_id="t", hmac=SECRET))
     entry = {"name": "ssl.key.password", "value": SECRET.decode()}
-    talk.broker(told(32, 4, 4, results=[{"resource_name": "1", "configs": [entry]}]))
-    talk.client(asked(12, 4, 5)).broker(told(12, 4, 5))
+    connection.broker(
+        response_frame(32, 4, 4, results=[{"resource_name": "1", "configs": [entry]}])
+    )
+    connection.client(request_frame(12, 4, 5)).broker(response_frame(12, 4, 5))
 
 
-def cut_off(talk: Talk) -> None:
+def cut_off(connection: WireConnection) -> None:
     """The capture ends within the message."""
-    whole = asked(51, 0, 1, upsertions=[CREDENTIAL, CREDENTIAL])
-    talk.client(asked(12, 4, 1), whole[:-5])
+    whole = request_frame(51, 0, 1, upsertions=[CREDENTIAL, CREDENTIAL])
+    connection.client(request_frame(12, 4, 1), whole[:-5])
 
 
 PLAYS = [
@@ -321,7 +347,7 @@ COMMANDS.append(["dissect", "-T", "fields", *(word for name in FIELDS for word i
 
 
 def seen(done: Done, file: Path) -> bool:
-    """Tell whether a command showed the secret, in any form."""
+    """Return whether a command showed the secret, in any form."""
     if not file.exists():
         data = (done.out + done.err).encode()
     elif file.read_bytes()[:4] == b"PAR1":
@@ -349,14 +375,16 @@ def _base64_forms(data: bytes) -> list[bytes]:
     return [base64.b64encode(bytes(n) + data)[4:-4] for n in range(3)]
 
 
-def capture(play: Callable[[Talk], None], path: Path) -> str:
+def capture(play: Callable[[WireConnection], None], path: Path) -> str:
     wire = packets.Wire()
-    play(wire.talk().syn())
+    play(wire.connect().syn())
     return packets.write(path, wire.packets)
 
 
 @pytest.mark.parametrize("play", PLAYS)
-def test_no_command_shows_them(good: Run, tmp_path: Path, play: Callable[[Talk], None]) -> None:
+def test_no_command_shows_them(
+    good: Run, tmp_path: Path, play: Callable[[WireConnection], None]
+) -> None:
     path = capture(play, tmp_path / "a.pcap")
     for command in COMMANDS:
         file = tmp_path / "out"
@@ -366,8 +394,8 @@ def test_no_command_shows_them(good: Run, tmp_path: Path, play: Callable[[Talk],
 
 
 @pytest.mark.parametrize("play", PLAYS)
-def test_they_are_shown_when_asked_for(
-    good: Run, tmp_path: Path, play: Callable[[Talk], None]
+def test_secrets_are_shown_on_request(
+    good: Run, tmp_path: Path, play: Callable[[WireConnection], None]
 ) -> None:
     path = capture(play, tmp_path / "a.pcap")
     none = tmp_path / "none"
@@ -384,7 +412,7 @@ def test_they_are_shown_when_asked_for(
 
 @pytest.mark.parametrize("play", [cluster_metadata, cluster_metadata_by_id])
 def test_records_of_kafka_itself_are_shown_when_asked_for(
-    good: Run, tmp_path: Path, play: Callable[[Talk], None]
+    good: Run, tmp_path: Path, play: Callable[[WireConnection], None]
 ) -> None:
     path = capture(play, tmp_path / "a.pcap")
     for form in ("table", "ndjson", "csv"):
@@ -396,16 +424,16 @@ def test_records_of_kafka_itself_are_shown_when_asked_for(
 
 @pytest.mark.parametrize("play", PLAYS)
 def test_written_streams_are_blanked(
-    good: Run, tmp_path: Path, play: Callable[[Talk], None]
+    good: Run, tmp_path: Path, play: Callable[[WireConnection], None]
 ) -> None:
     wire = packets.Wire()
-    talk = wire.talk().syn()
-    play(talk)
+    connection = wire.connect().syn()
+    play(connection)
     path = packets.write(tmp_path / "a.pcap", wire.packets)
     good("streams", path, "--write", tmp_path / "masked")
     good("streams", path, "--write", tmp_path / "shown", "--show-secrets")
     for side, name in enumerate(("0-a.bin", "0-b.bin")):
-        sent = bytes(talk.sent[side])
+        sent = bytes(connection.sent[side])
         shown = tmp_path / "shown" / name
         assert (shown.read_bytes() if shown.exists() else b"") == sent
         if sent:

@@ -29,14 +29,14 @@ from dissector.errors import UsageError
 
 def test_sorted_by_several() -> None:
     rows = [{"a": a, "b": b} for a, b in [(2, "x"), (None, "z"), (1, "y"), (1, "x")]]
-    told = [(row["a"], row["b"]) for row in sorted_rows(rows, ["a", "b"])]
-    assert told == [(None, "z"), (1, "x"), (1, "y"), (2, "x")]
-    told = [(row["b"], row["a"]) for row in sorted_rows(rows, ["b"])]
-    assert told == [("x", 2), ("x", 1), ("y", 1), ("z", None)], "otherwise as they came"
+    keys = [(row["a"], row["b"]) for row in sorted_rows(rows, ["a", "b"])]
+    assert keys == [(None, "z"), (1, "x"), (1, "y"), (2, "x")]
+    keys = [(row["b"], row["a"]) for row in sorted_rows(rows, ["b"])]
+    assert keys == [("x", 2), ("x", 1), ("y", 1), ("z", None)], "otherwise as they came"
 
 
 @pytest.mark.parametrize("text", ["nope", "a,nope", "", "a,", "A"])
-def test_what_is_no_column(text: str) -> None:
+def test_an_unknown_column_is_an_error(text: str) -> None:
     assert sort_names("b,a", ["a", "b"]) == ["b", "a"]
     with pytest.raises(UsageError, match=r"--sort: no column '.*'; columns are a, b"):
         sort_names(text, ["a", "b"])
@@ -52,9 +52,9 @@ VALUES = st.recursive(
 @given(st.lists(VALUES))
 def test_whatever_is_in_a_column_can_be_sorted(values: list[Any]) -> None:
     rows = sorted_rows([{"a": value} for value in values], ["a"])
-    told = [row["a"] for row in rows]
-    assert len(told) == len(values)
-    assert [value is None for value in told] == sorted((v is None for v in values), reverse=True)
+    keys = [row["a"] for row in rows]
+    assert len(keys) == len(values)
+    assert [value is None for value in keys] == sorted((v is None for v in values), reverse=True)
 
 
 CELLS: Mapping[str, st.SearchStrategy[Any]] = {

@@ -10,9 +10,9 @@ import pytest
 from dissector.cli import stream_files
 from dissector.cli.stream_files import StreamFiles
 from dissector.protocol.messages import Message, decode_request
-from tests.dissector.cli.plays import asked
+from tests.dissector.cli.plays import request_frame
 
-LOGIN = asked(36, 2, 1, auth_bytes=b"open sesame")
+LOGIN = request_frame(36, 2, 1, auth_bytes=b"open sesame")
 
 
 def exchange(message: Message, offset: int, side: int = 0, token: bool = False) -> Any:
@@ -58,11 +58,12 @@ def test_old_files_are_overwritten(tmp_path: Path) -> None:
 
 def test_only_so_many_are_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stream_files, "MAX_OPEN_FILES", 3)
+    before = len(list(Path("/dev/fd").iterdir()))
     with StreamFiles(tmp_path, show_secrets=False) as files:
         for turn in range(3):
             for connection in range(10):
                 files.write(connection, 0, b"%d" % turn, 1)
-            assert len(files._open_files) == 3
+            assert len(list(Path("/dev/fd").iterdir())) == before + 3
         files.close(keep=set(range(10)))
     assert written(tmp_path) == {f"{connection}-a.bin": b"012" for connection in range(10)}
 

@@ -19,11 +19,11 @@ from tests.dissector.cli.conftest import Run
 def test_a_row_for_each_connection_kafka_or_not(good: Run, shop: Path) -> None:
     rows = good("streams", shop, "-T", "ndjson").rows
     assert all(list(row) == list(COLUMNS) for row in rows)
-    told = [
+    columns = [
         (r["connection"], r["network"], r["a"], r["b"], r["speaks"], r["client"], r["ended"])
         for r in rows
     ]
-    assert told == [
+    assert columns == [
         (0, "", "10.0.0.1:50000", "10.0.0.2:9092", "kafka", "a", None),
         (1, "", "10.0.0.1:40000", "10.0.0.2:80", "other", None, "fin"),
         (2, "vlan 7", "[fd00::1]:50001", "[fd00::2]:9092", "kafka", "a", "fin"),
@@ -39,15 +39,15 @@ def test_counts(good: Run, shop: Path) -> None:
 
 def test_gaps_retransmissions_and_where_kafka_was_entered(good: Run, tmp_path: Path) -> None:
     wire = packets.Wire()
-    talk = wire.talk()
-    beats = [plays.asked(plays.HEARTBEAT, 4, n, group_id="g" * 50) for n in range(6)]
+    connection = wire.connect()
+    beats = [plays.request_frame(plays.HEARTBEAT, 4, n, group_id="g" * 50) for n in range(6)]
     # The capture begins in the middle of the first request; the third was lost.
-    talk.client(beats[0][20:], beats[1])
-    talk.again(0, 0, 10)
+    connection.client(beats[0][20:], beats[1])
+    connection.retransmit(0, 0, 10)
     at = len(wire.packets)
-    talk.client(beats[2])
+    connection.client(beats[2])
     del wire.packets[at : at + 2]
-    talk.client(*beats[3:]).fin()
+    connection.client(*beats[3:]).fin()
     path = packets.write(tmp_path / "a.pcap", wire.packets)
     (row,) = good("streams", path, "-T", "ndjson").rows
     assert row["speaks"] == "kafka"
@@ -59,7 +59,7 @@ def test_gaps_retransmissions_and_where_kafka_was_entered(good: Run, tmp_path: P
 def test_tls_is_named(run: Run, tmp_path: Path) -> None:
     wire = packets.Wire()
     hello = b"\x16\x03\x01\x00\xc8\x01\x00\x00\xc4\x03\x03" + bytes(194)
-    wire.talk(broker_port=9093).syn().client(hello).fin()
+    wire.connect(broker_port=9093).syn().client(hello).fin()
     done = run("streams", packets.write(tmp_path / "a.pcap", wire.packets), "-T", "ndjson")
     (row,) = done.rows
     assert row["speaks"] == "tls"
@@ -67,13 +67,13 @@ def test_tls_is_named(run: Run, tmp_path: Path) -> None:
 
 
 def test_formats_agree(good: Run, shop: Path, tmp_path: Path) -> None:
-    told = good("streams", shop, "-T", "ndjson").rows
+    expected = good("streams", shop, "-T", "ndjson").rows
     header, *rows = csv.reader(io.StringIO(good("streams", shop, "-T", "csv").out, newline=""))
     assert header == list(COLUMNS)
-    assert rows == [["" if v is None else str(v) for v in row.values()] for row in told]
+    assert rows == [["" if v is None else str(v) for v in row.values()] for row in expected]
     file = tmp_path / "out.parquet"
     good("streams", shop, "-T", "parquet", "-o", file)
-    assert polars.read_parquet(file).to_dicts() == told
+    assert polars.read_parquet(file).to_dicts() == expected
     assert len(good("streams", shop).lines) == 4
 
 
@@ -121,7 +121,7 @@ def _sent(wire: packets.Wire) -> dict[str, bytes]:
     sides: dict[str, bytes] = {}
     for packet in wire.packets:
         if packet.payload:
-            name = f"{packet.talk}-{'ab'[packet.side]}.bin"
+            name = f"{packet.connection}-{'ab'[packet.side]}.bin"
             sides[name] = sides.get(name, b"") + packet.payload
     return sides
 

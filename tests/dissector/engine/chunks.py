@@ -101,8 +101,8 @@ def frames(draw: st.DrawFn, number: int) -> tuple[bytes, bytes]:
         acks = draw(st.sampled_from((0, 0, 1, -1)))
         text = draw(st.sampled_from((None, "t", "t" * 130))) if version >= 3 else None
         values = {"transactional_id": text} if version >= 3 else {}
-        asked = request(PRODUCE, version, n, client_id, acks=acks, timeout_ms=1, **values)
-        return asked, b"" if acks == 0 and draw(st.booleans()) else response(PRODUCE, version, n)
+        frame = request(PRODUCE, version, n, client_id, acks=acks, timeout_ms=1, **values)
+        return frame, b"" if acks == 0 and draw(st.booleans()) else response(PRODUCE, version, n)
     if kind == 1:
         shake = request(HANDSHAKE, 0, n, client_id, mechanism="PLAIN")
         tokens = sized(b"\0user\0secret") if draw(st.booleans()) else b""
@@ -135,7 +135,10 @@ def captures(draw: st.DrawFn, odd: bool = True) -> tuple[list[Chunk], list[bool]
     for turn in range(draw(st.integers(1, 10))):
         connection = draw(st.integers(0, len(whole) - 1))
         batch = [draw(frames(turn * 3 + n)) for n in range(draw(st.integers(1, 3)))]
-        said = b"".join(asked for asked, _ in batch), b"".join(told for _, told in batch)
+        said = (
+            b"".join(request_frame for request_frame, _ in batch),
+            b"".join(response_frame for _, response_frame in batch),
+        )
         cuts = st.lists(st.integers(1, 80), max_size=3)
         parts = [
             Chunk(connection, side, data=part)

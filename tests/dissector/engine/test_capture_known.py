@@ -80,7 +80,7 @@ def test_shared_tcp_captures_are_read_and_none_is_taken_for_kafka(file: Path) ->
             list(capture)
         return
     assert list(capture) == []
-    spoken = {talk.speaks for talk in capture.reading.correlator}
+    spoken = {connection.speaks for connection in capture.reading.correlator}
     assert spoken <= {"", "other", "tls"}
     assert capture.reading.packets > 0
 
@@ -120,7 +120,7 @@ def test_own_captures(path: Path) -> None:
         for message in exchange.messages:
             check_message(message, exchange)
     reading = capture.reading
-    spoken = {talk.speaks for talk in reading.correlator}
+    spoken = {connection.speaks for connection in reading.correlator}
     assert spoken <= {"", "kafka", "tls"}
     assert count > 0 or spoken == {"tls"}
     assert reading.source.passed_over == {}

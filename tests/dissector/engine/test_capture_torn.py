@@ -14,7 +14,7 @@ from dissector import Capture, Options
 from dissector.engine.exchanges.exchange import COLUMNS
 from tests.examples import examples
 from tests.frames import request, response
-from tests.packets import HEADERS_BYTES, Packet, Talk, Wire, pcap_file, pieces, retimed
+from tests.packets import HEADERS_BYTES, Packet, Wire, WireConnection, pcap_file, pieces, retimed
 
 PRODUCE, FIND_COORDINATOR, JOIN_GROUP = 0, 10, 11
 
@@ -23,7 +23,7 @@ PRODUCE, FIND_COORDINATOR, JOIN_GROUP = 0, 10, 11
 class Sent:
     """What one connection said: its frames with their places, and which pairs they make."""
 
-    talk: Talk
+    connection: WireConnection
     requests: list[tuple[int, bytes]] = field(default_factory=list)
     responses: list[tuple[int, bytes]] = field(default_factory=list)
 
@@ -48,41 +48,43 @@ def fire_and_forget(n: int, mark: str) -> bytes:
 def conversations(draw: st.DrawFn, reuse: bool = False, shake: bool = True) -> list[Sent]:
     """Draw several connections that send in turns; some requests at once, in packets of any cut."""
     wire = Wire()
-    sent = [Sent(wire.talk(50000 + n)) for n in range(draw(st.integers(1, 3)))]
+    sent = [Sent(wire.connect(50000 + n)) for n in range(draw(st.integers(1, 3)))]
     if shake:
         for each in sent:
-            each.talk.syn()
+            each.connection.syn()
     for turn in range(draw(st.integers(1, 7))):
         _turn(draw, draw(st.sampled_from(sent)), turn, reuse)
     for each in sent:
         if draw(st.booleans()):
-            each.talk.fin()
+            each.connection.fin()
     return sent
 
 
 def _turn(draw: st.DrawFn, sent: Sent, turn: int, reuse: bool) -> None:
     """Let a client ask up to three things and the broker answer them."""
-    asked, told, talk = b"", b"", sent.talk
+    request_bytes, response_bytes, connection = b"", b"", sent.connection
     for number in range(draw(st.integers(1, 3))):
         n = 7 if reuse else turn * 3 + number
-        mark = f"{talk.number}-{turn}-{number}"
+        mark = f"{connection.number}-{turn}-{number}"
         size = draw(st.sampled_from((0, 30, 400)))
         if draw(st.integers(0, 4)) == 0:
             frame = fire_and_forget(n, mark)
         else:
             frame = ask(n, mark, size)
-            sent.responses.append((len(talk.sent[1]) + len(told), answer(n, mark, size)))
-            told += sent.responses[-1][1]
-        sent.requests.append((len(talk.sent[0]) + len(asked), frame))
-        asked += frame
+            sent.responses.append(
+                (len(connection.sent[1]) + len(response_bytes), answer(n, mark, size))
+            )
+            response_bytes += sent.responses[-1][1]
+        sent.requests.append((len(connection.sent[0]) + len(request_bytes), frame))
+        request_bytes += frame
     cuts = st.lists(st.integers(1, 500), max_size=3)
-    talk.client(*pieces(asked, draw(cuts)))
-    if told:
-        talk.broker(*pieces(told, draw(cuts)))
+    connection.client(*pieces(request_bytes, draw(cuts)))
+    if response_bytes:
+        connection.broker(*pieces(response_bytes, draw(cuts)))
 
 
 def read(packets: Sequence[Packet], window_bytes: int = 1 << 20) -> list[tuple]:
-    """Read packets; tell what can be told of each row but when it was."""
+    """Read packets; return each row without its times."""
     options = Options(window_bytes=window_bytes, stdin=io.BytesIO(pcap_file(packets)))
     return [
         (
@@ -104,19 +106,19 @@ def frame(message) -> bytes | None:
 
 
 def name(sent: Sent) -> str:
-    return f"10.0.0.1:{sent.talk.ports[0]}"
+    return f"10.0.0.1:{sent.connection.ports[0]}"
 
 
 def true_rows(sent: Sequence[Sent]) -> Counter:
     """Return (client, status, request, response) of every exchange, from what was sent alone."""
     rows: Counter = Counter()
     for each in sent:
-        told = [frame for _, frame in each.responses]
-        for _, asked in each.requests:
-            if asked[4:6] == b"\0\0":
-                rows[name(each), "no_response", asked[4:], None] += 1
+        responses = [frame for _, frame in each.responses]
+        for _, request_frame in each.requests:
+            if request_frame[4:6] == b"\0\0":
+                rows[name(each), "no_response", request_frame[4:], None] += 1
             else:
-                rows[name(each), "answered", asked[4:], told.pop(0)[4:]] += 1
+                rows[name(each), "answered", request_frame[4:], responses.pop(0)[4:]] += 1
     return rows
 
 
@@ -131,13 +133,13 @@ ANY = settings(deadline=None, max_examples=examples(80))
 @ANY
 def test_clean_capture_gives_what_was_sent(sent: list[Sent]) -> None:
     """Also with one correlation id for all: pairs are made in the order of sending."""
-    assert seen_rows(read(sent[0].talk.wire.packets)) == true_rows(sent)
+    assert seen_rows(read(sent[0].connection.wire.packets)) == true_rows(sent)
 
 
 @given(conversations(), st.data())
 @ANY
 def test_packets_out_of_order(sent: list[Sent], data: st.DataObject) -> None:
-    packets = sent[0].talk.wire.packets
+    packets = sent[0].connection.wire.packets
     late = [data.draw(st.integers(0, 15)) if packet.payload else 0 for packet in packets]
     order = sorted(range(len(packets)), key=lambda i: (i + late[i], i))
     mixed = retimed(packets[i] for i in order)
@@ -149,25 +151,25 @@ def test_packets_out_of_order(sent: list[Sent], data: st.DataObject) -> None:
 def test_packets_captured_twice_and_sent_again_cut_otherwise(
     sent: list[Sent], data: st.DataObject
 ) -> None:
-    wire = sent[0].talk.wire
+    wire = sent[0].connection.wire
     clean = list(wire.packets)
     packets = list(clean)
     for _ in range(data.draw(st.integers(1, 6))):
         at = data.draw(st.integers(0, len(packets) - 1))
         packets.insert(data.draw(st.integers(at + 1, len(packets))), packets[at])
     for _ in range(data.draw(st.integers(0, 4))):
-        talk = data.draw(st.sampled_from(sent)).talk
+        connection = data.draw(st.sampled_from(sent)).connection
         side = data.draw(st.integers(0, 1))
-        start, end = sorted(data.draw(st.tuples(*[st.integers(0, len(talk.sent[side]))] * 2)))
+        start, end = sorted(data.draw(st.tuples(*[st.integers(0, len(connection.sent[side]))] * 2)))
         at = next(
             (
                 i + 1
                 for i, p in reversed(list(enumerate(packets)))
-                if (p.talk, p.side) == (talk.number, side) and p.end >= end
+                if (p.connection, p.side) == (connection.number, side) and p.end >= end
             ),
             len(packets),
         )
-        again = talk.again(side, start, end).wire.packets.pop()
+        again = connection.retransmit(side, start, end).wire.packets.pop()
         packets.insert(data.draw(st.integers(at, len(packets))), again)
     assert read(retimed(packets)) == read(retimed(clean))
 
@@ -178,7 +180,7 @@ def survivors(
     """Return the frames of one side of which every byte is in the packets."""
     there: set[int] = set()
     for packet in packets:
-        if (packet.talk, packet.side) == (sent.talk.number, side):
+        if (packet.connection, packet.side) == (sent.connection.number, side):
             there.update(range(packet.start, packet.end))
     return {frame for at, frame in frames if there.issuperset(range(at, at + len(frame)))}
 
@@ -186,17 +188,19 @@ def survivors(
 def check_nothing_invented(sent: Sequence[Sent], rows: Sequence[tuple]) -> None:
     """Every frame is one that was sent, or the beginning of one; every pair is a true one."""
     for each in sent:
-        asked = {identity(frame[4:]): frame[4:] for _, frame in each.requests}
-        told = {int.from_bytes(frame[4:8], "big"): frame[4:] for _, frame in each.responses}
+        request_frames = {identity(frame[4:]): frame[4:] for _, frame in each.requests}
+        response_frames = {
+            int.from_bytes(frame[4:8], "big"): frame[4:] for _, frame in each.responses
+        }
         seen: Counter = Counter()
         for client, status, _, _, request_frame, _, response_frame, _ in rows:
             if client != name(each):
                 continue
             if request_frame is not None and len(request_frame) >= 8:
-                assert asked[identity(request_frame)].startswith(request_frame)
+                assert request_frames[identity(request_frame)].startswith(request_frame)
             if response_frame is not None and len(response_frame) >= 4:
                 n = int.from_bytes(response_frame[:4], "big")
-                assert told[n].startswith(response_frame)
+                assert response_frames[n].startswith(response_frame)
                 if status == "answered":
                     assert identity(request_frame)[1] == n
             seen[request_frame, response_frame] += 1
@@ -209,18 +213,18 @@ def identity(request_frame: bytes) -> tuple[int, int]:
 
 
 def check_survivors(sent: Sequence[Sent], rows: Sequence[tuple], kept: Sequence[Packet]) -> None:
-    """Each request that is there is told, and with its response if that is there too."""
+    """Each request that survives is an exchange, with its response if that survives too."""
     for each in sent:
-        asked = survivors(each.requests, 0, each, kept)
-        told = {
+        request_frames = survivors(each.requests, 0, each, kept)
+        response_frames = {
             int.from_bytes(frame[4:8], "big"): frame
             for frame in survivors(each.responses, 1, each, kept)
         }
-        for frame in asked:
+        for frame in request_frames:
             statuses = [row[1] for row in rows if row[0] == name(each) and row[4] == frame[4:]]
             due = frame[4:6] != b"\0\0"
             _, n = identity(frame[4:])
-            if due and n in told:
+            if due and n in response_frames:
                 assert statuses == ["answered"]
             else:
                 assert len(statuses) == 1
@@ -229,7 +233,7 @@ def check_survivors(sent: Sequence[Sent], rows: Sequence[tuple], kept: Sequence[
 @given(conversations(), st.data())
 @ANY
 def test_lost_packets(sent: list[Sent], data: st.DataObject) -> None:
-    packets = sent[0].talk.wire.packets
+    packets = sent[0].connection.wire.packets
     lost = data.draw(st.sets(st.integers(0, len(packets) - 1), max_size=8))
     kept = [packet for i, packet in enumerate(packets) if i not in lost]
     rows = read(kept)
@@ -240,16 +244,16 @@ def test_lost_packets(sent: list[Sent], data: st.DataObject) -> None:
 @given(conversations(shake=False), st.data())
 @ANY
 def test_capture_begins_in_the_middle(sent: list[Sent], data: st.DataObject) -> None:
-    """What is left is paired; responses to earlier requests are orphans, where they can be told."""
-    packets = sent[0].talk.wire.packets
+    """What is left is correlated; responses to earlier requests are orphans."""
+    packets = sent[0].connection.wire.packets
     kept = packets[data.draw(st.integers(0, len(packets))) :]
     rows = read(kept)
     check_nothing_invented(sent, rows)
     check_survivors(sent, rows, kept)
     for each in sent:
-        asked = {identity(f[4:])[1] for f in survivors(each.requests, 0, each, kept)}
-        told = survivors(each.responses, 1, each, kept)
-        strays = {f[4:] for f in told if int.from_bytes(f[4:8], "big") not in asked}
+        request_ids = {identity(f[4:])[1] for f in survivors(each.requests, 0, each, kept)}
+        responses = survivors(each.responses, 1, each, kept)
+        strays = {f[4:] for f in responses if int.from_bytes(f[4:8], "big") not in request_ids}
         mine = [row for row in rows if row[0] == name(each)]
         assert {row[6] for row in mine if row[1] == "orphan"} <= strays
 
@@ -260,7 +264,7 @@ def test_windows_of_any_size_give_the_same_rows_in_the_same_order(
     sent: list[Sent], window_bytes: int, data: st.DataObject
 ) -> None:
     """Also with holes and disorder."""
-    packets = sent[0].talk.wire.packets
+    packets = sent[0].connection.wire.packets
     late = [data.draw(st.sampled_from((0, 0, 3, 15))) if p.payload else 0 for p in packets]
     order = sorted(range(len(packets)), key=lambda i: (i + late[i], i))
     mixed = retimed(packets[i] for i in order if late[i] != 3)
@@ -272,21 +276,21 @@ def test_windows_of_any_size_give_the_same_rows_in_the_same_order(
 def test_snaplen(kinds: list[int], snap: int, whole: bool) -> None:
     """Frames that each begin a packet are paired by their headers, however little is captured."""
     wire = Wire()
-    talk = wire.talk()
+    connection = wire.connect()
     if whole:
-        talk.syn()
+        connection.syn()
     for n, kind in enumerate(kinds):
         size = (0, 300, 0)[kind]
         long = ask(3 * n, f"group-{n}", size)
-        talk.client(*pieces(long, [len(long) // 2] if size else []))
-        talk.broker(answer(3 * n, f"group-{n}", size))
+        connection.client(*pieces(long, [len(long) // 2] if size else []))
+        connection.broker(answer(3 * n, f"group-{n}", size))
     cut = [packet.cut(HEADERS_BYTES + snap) for packet in wire.packets]
-    assert told(cut) == told(wire.packets)
-    assert len(told(cut)) == len(kinds)
+    assert rows_of(cut) == rows_of(wire.packets)
+    assert len(rows_of(cut)) == len(kinds)
 
 
-def told(packets: Sequence[Packet]) -> list[tuple]:
-    """Tell of each row what the sizes and headers of frames say, and when they were captured."""
+def rows_of(packets: Sequence[Packet]) -> list[tuple]:
+    """List for each row sizes and headers of its frames, and their times."""
     options = Options(stdin=io.BytesIO(pcap_file(packets)))
     return [
         tuple(e.column(name) for name in COLUMNS if name not in ("errors", "topics", "problems"))

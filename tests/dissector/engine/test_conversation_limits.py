@@ -21,12 +21,12 @@ def beat(n: int) -> bytes:
     return request(HEARTBEAT, 4, n, group_id="g")
 
 
-def told(n: int) -> bytes:
+def response_frame(n: int) -> bytes:
     return response(HEARTBEAT, 4, n)
 
 
-def talk(lines: list[tuple[int, bytes, int]], whole: bool = True) -> list[tuple[str, int]]:
-    """Say (side, data, millisecond) lines; return status and id of the rows."""
+def statuses(lines: list[tuple[int, bytes, int]], whole: bool = True) -> list[tuple[str, int]]:
+    """Correlate (side, data, millisecond) lines; return status and id of the rows."""
     rows: list[ExchangeRow] = []
     it = ConnectionCorrelator(0, whole, rows.append)
     for packet, (side, data, ms) in enumerate(lines):
@@ -43,24 +43,41 @@ def talk(lines: list[tuple[int, bytes, int]], whole: bool = True) -> list[tuple[
 
 @pytest.mark.parametrize("whole", [True, False])
 def test_response_captured_before_its_request_waits_for_it(whole: bool) -> None:
-    lines = [(0, beat(1), 0), (1, told(1), 1), (1, told(2), 2), (0, beat(2), 3), (1, told(3), 4)]
-    assert talk(lines, whole) == [("answered", 1), ("answered", 2), ("orphan at the end", 3)]
+    lines = [
+        (0, beat(1), 0),
+        (1, response_frame(1), 1),
+        (1, response_frame(2), 2),
+        (0, beat(2), 3),
+        (1, response_frame(3), 4),
+    ]
+    assert statuses(lines, whole) == [("answered", 1), ("answered", 2), ("orphan at the end", 3)]
 
 
 def test_response_before_the_first_request_of_a_whole_connection() -> None:
-    assert talk([(1, told(0), 0), (0, beat(0), 1)]) == [("answered", 0)]
+    assert statuses([(1, response_frame(0), 0), (0, beat(0), 1)]) == [("answered", 0)]
 
 
 def test_response_waits_only_so_long() -> None:
     late = MAX_EARLY_RESPONSE_NS // MS
-    lines = [(0, beat(1), 0), (1, told(2), 1), (0, beat(3), 1 + late), (1, told(3), 2 + late)]
-    assert talk(lines) == [("orphan", 2), ("answered", 3), ("unanswered at the end", 1)]
+    lines = [
+        (0, beat(1), 0),
+        (1, response_frame(2), 1),
+        (0, beat(3), 1 + late),
+        (1, response_frame(3), 2 + late),
+    ]
+    assert statuses(lines) == [("orphan", 2), ("answered", 3), ("unanswered at the end", 1)]
 
 
 def test_response_with_an_id_of_the_past_does_not_wait() -> None:
     """A client that uses its ids again must not be paired one too early."""
-    lines = [(0, beat(5), 0), (1, told(5), 1), (1, told(5), 2), (0, beat(5), 3), (1, told(5), 4)]
-    assert talk(lines) == [("answered", 5), ("orphan", 5), ("answered", 5)]
+    lines = [
+        (0, beat(5), 0),
+        (1, response_frame(5), 1),
+        (1, response_frame(5), 2),
+        (0, beat(5), 3),
+        (1, response_frame(5), 4),
+    ]
+    assert statuses(lines) == [("answered", 5), ("orphan", 5), ("answered", 5)]
 
 
 @pytest.mark.parametrize("whole", [True, False])
@@ -83,7 +100,7 @@ def test_responses_that_nobody_asked_for_are_not_kept(monkeypatch: pytest.Monkey
     monkeypatch.setattr(recognition, "MIN_RETAINED_BYTES", 5000)
     it = ConnectionCorrelator(0, False, lambda row: None)
     it.add_data(0, beat(1), 0, 0)
-    it.add_data(1, told(1), 1, 1)
+    it.add_data(1, response_frame(1), 1, 1)
     it.add_gap(1, 7, 2, 2)
     for packet in range(100):
         it.add_data(1, b"\x80" * 1000, 3 + packet, 3)
@@ -98,7 +115,7 @@ def test_responses_alone_are_known_before_they_are_given_up(
     rows: list[ExchangeRow] = []
     it = ConnectionCorrelator(0, False, rows.append)
     for n in range(100):
-        it.add_data(1, told(n), n, n)
+        it.add_data(1, response_frame(n), n, n)
     assert len(rows) > 90
     it.end()
     assert [row.response.data[:4] for row in rows] == [n.to_bytes(4, "big") for n in range(100)]

@@ -28,12 +28,12 @@ def capture(offset_s: int) -> bytes:
     """Return connections of a request and its response each, which have a pair of times."""
     wire, ports = Wire(), itertools.count(50000)
     for _ in PAIRS:
-        talk = wire.talk(next(ports)).syn()
-        talk.say(0, request(HEARTBEAT, 0, 1, "c", group_id="g"))
-        talk.say(1, response(HEARTBEAT, 0, 1))
+        connection = wire.connect(next(ports)).syn()
+        connection.send(0, request(HEARTBEAT, 0, 1, "c", group_id="g"))
+        connection.send(1, response(HEARTBEAT, 0, 1))
     options = [(TSRESOL, b"\x09"), (TSOFFSET, offset_s.to_bytes(8, "little", signed=True))]
     rows = (
-        enhanced(each.data, PAIRS[each.talk][each.side == 1 and len(each.payload) > 0])
+        enhanced(each.data, PAIRS[each.connection][each.side == 1 and len(each.payload) > 0])
         for each in wire.packets
     )
     return section() + interface(options=options) + b"".join(rows)

@@ -82,7 +82,7 @@ def test_arrays_of_other_types_are_refused(array: object) -> None:
         kernels.fill(array, 1)
 
 
-def test_what_must_not_be_written_is_refused() -> None:
+def test_read_only_arrays_are_refused() -> None:
     out = np.zeros(2, np.int32)
     out.flags.writeable = False
     with running(COMPILED, kernels.fill), pytest.raises(TypeError, match="read-only"):

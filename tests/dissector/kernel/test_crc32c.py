@@ -17,7 +17,7 @@ mode = both(kernels)
 
 
 @pytest.mark.parametrize("kernel", [kernels.advance, kernels.advance_by_table])
-def test_it_is_that_of_the_library(kernel: Kernel) -> None:
+def test_the_crc_equals_that_of_the_library(kernel: Kernel) -> None:
     for at in range(16):
         for end in range(at, 240, 8):
             expected = crc32c(NOISE[at:end].tobytes())

@@ -125,7 +125,7 @@ def test_the_path_leads_to_the_records(
 
 
 @every_message
-def test_a_wrong_crc_is_told_with_its_place_in_the_frame(
+def test_a_wrong_crc_is_reported_with_its_position_in_the_frame(
     make: Any, version: int, path: str, topic: str | None, topic_id: UUID | None
 ) -> None:
     bad = bytearray(SECOND)

@@ -1,4 +1,4 @@
-"""A codec's two forms: when which one acts, and that nobody can tell."""
+"""The two forms of a codec give equal results; when each is used."""
 
 from __future__ import annotations
 

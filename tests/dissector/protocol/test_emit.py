@@ -167,7 +167,7 @@ def test_numbers_in_a_row_are_one_call() -> None:
     assert "pack_bbbb" in compiled.source
 
 
-def test_what_can_not_be_compiled_stays_interpreted() -> None:
+def test_uncompilable_schemas_stay_interpreted() -> None:
     for make in (emit.compile_reader, emit.compile_writer):
         with pytest.raises(NotImplementedError):
             make(RECORD)

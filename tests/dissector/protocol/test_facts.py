@@ -301,7 +301,7 @@ def test_empty_names_in_an_array_are_no_topics() -> None:
     assert list(facts_of(20, "request", 3, value).topics) == ["a"]
 
 
-TELLERS = {
+DEFINING_VERSIONS = {
     ("Metadata", "request"): range(10, 14),
     ("Metadata", "response"): range(10, 14),
     ("LeaderAndIsr", "request"): range(5, 8),
@@ -318,16 +318,16 @@ TELLERS = {
 }
 
 
-def test_tells_names() -> None:
-    told: dict[tuple[str, str], list[int]] = {}
+def test_versions_that_define_topic_names() -> None:
+    defining: dict[tuple[str, str], list[int]] = {}
     kinds: tuple[Kind, ...] = ("request", "response")
     for found in all_apis():
         for kind in kinds:
             schema = found.schema(kind)
             for version in schema.versions:
                 if carries_topic_names(schema, version):
-                    told.setdefault((found.name, kind), []).append(version)
-    assert told == {message: list(versions) for message, versions in TELLERS.items()}
+                    defining.setdefault((found.name, kind), []).append(version)
+    assert defining == {message: list(versions) for message, versions in DEFINING_VERSIONS.items()}
 
 
 def test_a_plan_is_made_once() -> None:

@@ -161,7 +161,7 @@ def test_response_header(version: int, value: dict[str, Any], data: str) -> None
     assert ResponseHeader.codec(version).build(value) == bytes.fromhex(data)
 
 
-def test_there_are_no_other_headers() -> None:
+def test_unknown_header_versions_are_errors() -> None:
     with pytest.raises(DecodeError, match=r"known: 0-2"):
         RequestHeader.codec(3)
     with pytest.raises(DecodeError, match=r"known: 0-1"):

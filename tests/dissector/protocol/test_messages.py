@@ -318,7 +318,7 @@ def _tail(version: int) -> bytes:
 
 
 @pytest.mark.parametrize("version", [0, 8, 9, 12, 13])
-def test_what_follows_acks_does_not_matter(version: int) -> None:
+def test_bytes_after_acks_do_not_matter(version: int) -> None:
     frame = _produce(version, 0, None, 2**31 - 1)
     assert not expects_response(frame)
     assert not expects_response(frame[: len(frame) - len(_tail(version))])

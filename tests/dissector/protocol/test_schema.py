@@ -294,7 +294,9 @@ def test_keys_of_other_versions_are_not_written() -> None:
         (2, f"{HEAD} 01 0006 00000001 00 00", "leader", 14),
     ],
 )
-def test_what_does_not_fit(version: int, data: str, path: str, position: int) -> None:
+def test_bytes_that_do_not_fit_are_problems(
+    version: int, data: str, path: str, position: int
+) -> None:
     with pytest.raises(DecodeError) as raised:
         DEMO.codec(version).parse(bytes.fromhex(data))
     assert (raised.value.path, raised.value.position) == (path, position)

@@ -243,7 +243,9 @@ def test_a_message_that_is_cut(data: st.DataObject) -> None:
         (1, "0001 01 ff 02 0500 0500", "", 7, "tag 5 occurs twice"),
     ],
 )
-def test_what_does_not_fit(version: int, data: str, path: str, end: int, what: str) -> None:
+def test_bytes_that_do_not_fit_are_problems(
+    version: int, data: str, path: str, end: int, what: str
+) -> None:
     root = spans(DEMO, version, bytes.fromhex(data))
     blamed = [span for span in _all(root) if span.problem]
     assert blamed[-1].path == path

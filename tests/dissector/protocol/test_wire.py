@@ -129,7 +129,7 @@ def test_both_ways(construct: Construct, value: Any, data: str) -> None:
 
 
 @pytest.mark.parametrize(("construct", "value", "data"), CASES)
-def test_what_follows_is_left_alone(construct: Construct, value: Any, data: str) -> None:
+def test_following_bytes_are_left_alone(construct: Construct, value: Any, data: str) -> None:
     stream = io.BytesIO(bytes.fromhex(data) + b"rest")
     construct.parse_stream(stream)
     assert stream.read() == b"rest"

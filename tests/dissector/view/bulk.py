@@ -22,13 +22,15 @@ PRODUCE, FETCH = 0, 1
 Texts = list[tuple[str | None, str | None]]
 
 
-def exchange(asked: bytes | None, answer: bytes | None = None, missing: int = 0) -> ExchangeRow:
+def exchange(
+    request_frame: bytes | None, answer: bytes | None = None, missing: int = 0
+) -> ExchangeRow:
     """Return an exchange of frames without sizes."""
 
     def frame(data: bytes | None) -> Frame | None:
         return None if data is None else Frame(0, data, len(data) + missing, 1, 1, 0)
 
-    return ExchangeRow(0, ANSWERED, 0, frame(asked), frame(answer))
+    return ExchangeRow(0, ANSWERED, 0, frame(request_frame), frame(answer))
 
 
 def split(table: Exchanges) -> Exchanges:

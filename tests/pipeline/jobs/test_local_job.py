@@ -104,7 +104,7 @@ def test_a_connection_over_three_files_of_different_kinds(tmp_path: Path) -> Non
     assert set(got["exchanges"]["capture"].to_pylist()) == set(files)
 
 
-def test_captures_that_overlap_tell_everything_once(tmp_path: Path) -> None:
+def test_rows_of_overlapping_captures_come_once(tmp_path: Path) -> None:
     packets = crossing()
     files = [write(tmp_path / "a.pcap", packets[:50]), write(tmp_path / "b.pcap", packets[30:])]
     got = dissect(files, ALL, range_bytes=900)
@@ -117,7 +117,7 @@ def test_captures_that_overlap_tell_everything_once(tmp_path: Path) -> None:
     assert sum(got["connections"]["retransmitted_a"].to_pylist()) > 0
 
 
-def test_damage_costs_the_rest_of_its_file_and_is_told(tmp_path: Path) -> None:
+def test_damage_costs_the_rest_of_its_file_and_is_reported(tmp_path: Path) -> None:
     packets = crossing()
     path = tmp_path / "b.pcap"
     files = [
@@ -135,8 +135,8 @@ def test_damage_costs_the_rest_of_its_file_and_is_told(tmp_path: Path) -> None:
     for range_bytes in (100, 700, 1 << 20):
         got = dissect([*files, str(none)], ALL, range_bytes=range_bytes)
         assert_same(got, expected)
-        told = [row for row in got["problems"].to_pylist() if row["kind"] == "file"]
-        assert {(row["capture"], row["position"]) for row in told} == {
+        problems = [row for row in got["problems"].to_pylist() if row["kind"] == "file"]
+        assert {(row["capture"], row["position"]) for row in problems} == {
             (str(path), broken),
             (str(none), None),
         }
@@ -161,12 +161,12 @@ def test_processes_side_by_side(tmp_path: Path) -> None:
     assert_same(got, tables_of(files, tmp_path))
 
 
-def test_what_stays_within_a_range_does_not_travel(tmp_path: Path) -> None:
-    talks = [[each for each in crossing() if each.talk == number] for number in (0, 1)]
-    parts = [talks[0], later(talks[1], 1000), later(talks[0], 2000)]
+def test_connections_within_a_range_are_not_shuffled(tmp_path: Path) -> None:
+    connections = [[each for each in crossing() if each.connection == number] for number in (0, 1)]
+    parts = [connections[0], later(connections[1], 1000), later(connections[0], 2000)]
     files = [write(tmp_path / f"{number}.pcap", part) for number, part in enumerate(parts)]
     plan = plan_ranges(ranges_of(Collection.of(files)))
-    firsts = [0, len(talks[0]), len(talks[0]) + len(talks[1])]
+    firsts = [0, len(connections[0]), len(connections[0]) + len(connections[1])]
     assert [each.first_packet for each in plan.ranges] == firsts
     # The first and the third file hold the same connection.
     assert len(plan.crossing) == 1
@@ -175,13 +175,13 @@ def test_what_stays_within_a_range_does_not_travel(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("size", fast_and_long([700, 1 << 20], [100]))
 def test_a_closed_connection_that_waits_for_what_is_missing(size: int, tmp_path: Path) -> None:
-    """Only packets of others tell that time has passed."""
+    """Only packets of other connections show the time."""
     wire = Wire()
-    talk = wire.talk(50000).syn()
-    talk.client(heartbeat(1)).client(heartbeat(2)).broker(beat(1)).fin()
+    connection = wire.connect(50000).syn()
+    connection.client(heartbeat(1)).client(heartbeat(2)).broker(beat(1)).fin()
     lost = wire.packets.index(next(each for each in wire.packets if each.payload))
     del wire.packets[lost]
-    other = wire.talk(50001)
+    other = wire.connect(50001)
     for number in range(100):
         other.client(heartbeat(number))
     name = write(tmp_path / "a.pcap", wire.packets)
@@ -197,12 +197,12 @@ def test_clocks_that_run_ahead(seed: int, tmp_path: Path) -> None:
     wire = Wire()
     packets: list[Packet] = []
     for number in range(12):
-        talk = wire.talk(50000 + number).syn()
-        talk.client(heartbeat(1)).client(heartbeat(2)).broker(beat(1)).broker(beat(2)).fin()
-        mine = [each for each in wire.packets if each.talk == number]
+        connection = wire.connect(50000 + number).syn()
+        connection.client(heartbeat(1)).client(heartbeat(2)).broker(beat(1)).broker(beat(2)).fin()
+        mine = [each for each in wire.packets if each.connection == number]
         lost = order.choice([each for each in mine if each.payload])
         mine.remove(lost)
-        ahead = wire.talk(60000 + number).client(heartbeat(1)).wire.packets[-1]
+        ahead = wire.connect(60000 + number).client(heartbeat(1)).wire.packets[-1]
         steps = order.choice([-70, 10, 60, 90, 5000])
         mine += [*later([ahead], steps), lost, *later([lost], order.choice([1, 100]))]
         packets += mine

@@ -12,7 +12,7 @@ from pipeline.jobs.local_job import dissect
 from pipeline.tables.table_builder import TableOptions
 from pipeline.tables.table_schemas import SCHEMAS
 from tests.dissector.cli.test_secrets import PLAYS, SECRET, capture, plain
-from tests.packets import Talk
+from tests.packets import WireConnection
 
 BESIDE = Path(__file__).parents[3] / "../shared/repro"
 """Captures beside the project; not part of it."""
@@ -52,13 +52,13 @@ def _cells(value: Any) -> Iterator[bytes]:
 
 
 @pytest.mark.parametrize("play", PLAYS)
-def test_no_table_shows_them(tmp_path: Path, play: Callable[[Talk], None]) -> None:
+def test_no_table_shows_them(tmp_path: Path, play: Callable[[WireConnection], None]) -> None:
     path = capture(play, tmp_path / "a.pcap")
     assert not tables_with(SECRET[:8], path)
     assert not tables_with(SECRET[-8:], path)
 
 
-def test_they_are_shown_when_asked_for(tmp_path: Path) -> None:
+def test_secrets_are_shown_on_request(tmp_path: Path) -> None:
     path = capture(plain, tmp_path / "a.pcap")
     assert tables_with(SECRET, path, show_secrets=True) == {"fields"}
 

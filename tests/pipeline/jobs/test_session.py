@@ -82,7 +82,7 @@ def test_one_line_says_what_failed(text: str, line: str) -> None:
     assert error_summary(text) == line
 
 
-def test_what_a_killed_session_left_is_removed_but_for_its_log(
+def test_files_of_a_killed_session_are_removed_but_its_log(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
@@ -118,11 +118,11 @@ def test_a_session_with_the_wheel_alone(
         assert len(list(tmp_path.glob("kafkashark-spark-*"))) == 1
     assert dict(os.environ) == before
     assert not list(tmp_path.glob("kafkashark-spark-*"))
-    with pytest.raises(PipelineError) as told, open_session("local[1]") as spark:
+    with pytest.raises(PipelineError) as error, open_session("local[1]") as spark:
         spark.range(1).mapInArrow(_fails, "id long").count()
-    assert told.value.what == "ValueError: no good"
-    assert "in _fails" in Path(told.value.log).read_text()
-    shutil.rmtree(Path(told.value.log).parent)
+    assert error.value.what == "ValueError: no good"
+    assert "in _fails" in Path(error.value.log).read_text()
+    shutil.rmtree(Path(error.value.log).parent)
     assert capfd.readouterr() == ("", "")
 
 
@@ -140,12 +140,12 @@ def _tools(folder: Path) -> Path:
 # Py4J leaves the pipe to a Java that does not start for the collector to close.
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.spark
-def test_a_master_that_is_not_there_is_told_in_one_line(alone: None) -> None:
-    with pytest.raises(PipelineError) as told, open_session("nonsense"):
+def test_a_missing_master_is_an_error_of_one_line(alone: None) -> None:
+    with pytest.raises(PipelineError) as error, open_session("nonsense"):
         pass
-    assert told.value.what.startswith("Master must ")
-    shutil.rmtree(Path(told.value.log).parent)
-    del told
+    assert error.value.what.startswith("Master must ")
+    shutil.rmtree(Path(error.value.log).parent)
+    del error
     gc.collect()
 
 
@@ -160,15 +160,15 @@ def test_a_master_that_is_not_there_is_told_in_one_line(alone: None) -> None:
         ("spark.ui.enabled", "value 'abc' in the config \"spark.ui.enabled\""),
     ],
 )
-def test_a_setting_that_is_wrong_is_told_in_one_line(alone: None, setting: str, said: str) -> None:
-    with pytest.raises(PipelineError) as told, open_session("local[1]", {setting: "abc"}) as spark:
+def test_a_wrong_setting_is_an_error_of_one_line(alone: None, setting: str, said: str) -> None:
+    with pytest.raises(PipelineError) as error, open_session("local[1]", {setting: "abc"}) as spark:
         spark.range(1).count()
-    assert said in told.value.what
-    assert "\n" not in told.value.what
-    shutil.rmtree(Path(told.value.log).parent)
+    assert said in error.value.what
+    assert "\n" not in error.value.what
+    shutil.rmtree(Path(error.value.log).parent)
 
 
-def test_how_often_a_task_is_tried_is_a_number() -> None:
+def test_the_limit_of_task_failures_is_a_number() -> None:
     wrong = {"spark.task.maxFailures": "x"}
     with (
         pytest.raises(UsageError, match=r"^spark.task.maxFailures takes a number, not 'x'$"),

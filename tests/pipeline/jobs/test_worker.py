@@ -31,7 +31,7 @@ def after_a_task() -> None:
     gc.collect()
 
 
-def test_what_tasks_have_loaded_is_out_of_sight_whenever_they_did(process: None) -> None:
+def test_loaded_modules_are_frozen_for_the_garbage_collector(process: None) -> None:
     loaded = []
     for _ in range(2):
         loaded += [[number] for number in range(2 * FREEZE_THRESHOLD)]

@@ -93,7 +93,7 @@ def test_behind_damage_nothing_is_read() -> None:
 
 
 def test_behind_what_can_not_be_read_guesses_are_believed() -> None:
-    """What was found before it failed stays; where nothing can be guessed that is told."""
+    """Results before the failure stay; a range without a known start is a problem."""
     ranges = of(1500, 300)
     found = {
         each.number: RangeScan(each.number, each.start, each.end or 1500, 7, False)
@@ -107,8 +107,8 @@ def test_behind_what_can_not_be_read_guesses_are_believed() -> None:
     assert [each.start for each in placed] == [24, 300, 600, 933, 1200]
     assert [each.first_packet for each in placed] == [0, 7, 10, 10, 17]
     assert [each.packets for each in placed] == [None, 3, 0, None, None]
-    told = [Problem("lost", position=450), Problem(START_UNKNOWN, position=600)]
-    assert [each.problem for each in placed] == [None, *told, None, None]
+    problems = [Problem("lost", position=450), Problem(START_UNKNOWN, position=600)]
+    assert [each.problem for each in placed] == [None, *problems, None, None]
     # What is proven by others is read again as ever.
     found[4] = replace(found[4], start=UNKNOWN)
     assert [(each.number, each.start) for each in misplaced(ranges, found)] == [(4, 1200)]

@@ -26,7 +26,7 @@ def test_files_are_in_the_order_of_their_first_packets(tmp_path: Path) -> None:
     assert collection.files[0].size == Path(first).stat().st_size
 
 
-def test_what_is_compressed_can_not_be_divided(tmp_path: Path) -> None:
+def test_compressed_files_are_not_split(tmp_path: Path) -> None:
     path = tmp_path / "a.pcap.gz"
     path.write_bytes(gzip.compress(pcap_file(crossing())))
     file = inspect_file(str(path))

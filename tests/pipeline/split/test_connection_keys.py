@@ -1,4 +1,4 @@
-"""Keys tell connections apart, whichever side sends, compiled and as Python."""
+"""Keys distinguish connections, whichever side sends, compiled and as Python."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def many(count: int) -> Segments:
     )
 
 
-def test_what_is_counted_compiled_is_what_is_counted_as_python() -> None:
+def test_compiled_counts_equal_those_of_python() -> None:
     some, tally = many(5000), ConnectionCounts()
     tally.add(some)
     expected: dict[int, list[int]] = {}
@@ -85,7 +85,7 @@ def test_what_is_counted_compiled_is_what_is_counted_as_python() -> None:
     assert sorted(found.tolist()) == rows.tolist()
 
 
-def test_what_is_chosen_gets_a_part() -> None:
+def test_chosen_keys_are_assigned_to_shards() -> None:
     some, tally = many(4000), ConnectionCounts()
     tally.add(some)
     rows = tally.rows()

@@ -1,4 +1,4 @@
-"""What can't be read costs no more than the rest of its range, and is told with its byte."""
+"""An unreadable byte costs the rest of its range, and is a problem with its position."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def without(
     return tables
 
 
-def told_in(problems: Any) -> list[tuple[str, int | None]]:
+def positions_of(problems: Any) -> list[tuple[str, int | None]]:
     return [(row["problem"], row["position"]) for row in problems.to_pylist()]
 
 
@@ -85,10 +85,12 @@ def test_other_ranges_are_read(
     monkeypatch.setattr("pipeline.storage.filesystems.io.FileIO", disk)
     got = dissect([name], replace(ALL, window_bytes=1 << 20), range_bytes=RANGE_BYTES, parts=3)
     monkeypatch.undo()
-    [told] = [at for problem, at in told_in(got["problems"]) if problem == "input/output error"]
-    assert bad - MIN_READ_BYTES < told <= bad if coarse else told == bad
+    [position] = [
+        at for problem, at in positions_of(got["problems"]) if problem == "input/output error"
+    ]
+    assert bad - MIN_READ_BYTES < position <= bad if coarse else position == bad
     # The packet in which it is, and what is behind it in the range.
-    first = bisect(starts, told) - 1
+    first = bisect(starts, position) - 1
     expected = without(packets, first, starts.index(ranges[3].start), name, tmp_path / "b")
     assert_same(got, expected)
 
@@ -108,23 +110,25 @@ def test_the_beginning_costs_no_more_than_its_range(
     got = dissect([name], ALL, range_bytes=RANGE_BYTES, parts=3)
     found = [each.path for each in Collection.of([name, before]).files]
     monkeypatch.undo()
-    [told] = [at for problem, at in told_in(got["problems"]) if problem == "input/output error"]
-    first = bisect(starts, told) - 1
+    [position] = [
+        at for problem, at in positions_of(got["problems"]) if problem == "input/output error"
+    ]
+    first = bisect(starts, position) - 1
     assert_same(got, without(packets, first, starts.index(ranges[1].start), name, tmp_path / "b"))
     assert found == [before, name]
 
 
-def test_a_header_that_can_not_be_read_is_told(
+def test_an_unreadable_header_is_a_problem(
     capture: tuple[str, list[Packet], list[int]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Without it nothing of the file is known, so it is no file that is cut off."""
     monkeypatch.setattr("pipeline.storage.filesystems.io.FileIO", bad_disk(10, 11, coarse=True))
     got = dissect([capture[0]], ALL, range_bytes=RANGE_BYTES)
-    assert [problem for problem, _ in told_in(got["problems"])] == ["input/output error"]
+    assert [problem for problem, _ in positions_of(got["problems"])] == ["input/output error"]
     assert got["exchanges"].num_rows == 0
 
 
-def test_what_may_be_tried_again_is_asked_for_once(
+def test_a_failed_read_before_and_on_the_last_try(
     capture: tuple[str, list[Packet], list[int]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(
@@ -163,10 +167,10 @@ def test_a_file_that_is_no_pcap_is_read_up_to_there(
     assert_same(got, without(packets, lost, len(packets), name, tmp_path / "c"))
     assert got["exchanges"].num_rows == again["exchanges"].num_rows
     for tables in (got, again):
-        assert ("input/output error", starts[lost] + 5) in told_in(tables["problems"])
+        assert ("input/output error", starts[lost] + 5) in positions_of(tables["problems"])
 
 
-def test_where_nothing_is_found_behind_it_that_istold_in(
+def test_nothing_found_behind_the_error_is_a_problem(
     capture: tuple[str, list[Packet], list[int]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     name, packets, starts = capture
@@ -179,6 +183,6 @@ def test_where_nothing_is_found_behind_it_that_istold_in(
     got = dissect([name], ALL, range_bytes=range_bytes)
     monkeypatch.undo()
     assert_same(got, without(packets, len(packets) - 4, len(packets), name, tmp_path / "b"))
-    told = told_in(got["problems"])
-    assert ("input/output error", bad) in told
-    assert (START_UNKNOWN, range_bytes) in told
+    problems = positions_of(got["problems"])
+    assert ("input/output error", bad) in problems
+    assert (START_UNKNOWN, range_bytes) in problems

@@ -54,7 +54,7 @@ def fragmented(order: random.Random, packets: list[Packet]) -> list[Packet]:
 def test_each_packet_is_a_range_of_its_own(seed: int, tmp_path: Path) -> None:
     order = random.Random(seed)
     path = tmp_path / "a.pcap"
-    name = write(path, fragmented(order, messy(seed, talks=2, rounds=4)))
+    name = write(path, fragmented(order, messy(seed, connections=2, rounds=4)))
     starts = record_starts(path)[1:]
     cuts = starts if seed % 2 else sorted(order.sample(starts, 20))
     ranges = divided(name, *cuts)
@@ -63,7 +63,7 @@ def test_each_packet_is_a_range_of_its_own(seed: int, tmp_path: Path) -> None:
 
 
 def test_a_connection_that_has_only_such_a_segment_in_a_range(tmp_path: Path) -> None:
-    packets = fragmented(random.Random(5), [each for each in crossing() if each.talk == 0])
+    packets = fragmented(random.Random(5), [each for each in crossing() if each.connection == 0])
     whole = write(tmp_path / "whole.pcap", packets)
     last = max(n for n, each in enumerate(packets) if struct.unpack_from(">H", each.data, 20)[0])
     files = [

@@ -74,7 +74,7 @@ def test_what_fails_leaves_nothing(tmp_path: Path) -> None:
     assert not [each for each in tmp_path.rglob("*") if each.is_file()]
 
 
-def test_a_parcel_that_is_cut_off_is_told(tmp_path: Path) -> None:
+def test_a_truncated_shard_is_an_error(tmp_path: Path) -> None:
     with TaskOutputWriter(str(tmp_path), 0) as leaving:
         place = leaving.write_shard(_parcel(0, 0, 0, b"x" * 1000))
     file = tmp_path / "shards/000000.arrow"

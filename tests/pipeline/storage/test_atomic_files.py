@@ -37,7 +37,7 @@ def test_a_file_that_fails_does_not_appear(folder: str, tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
-def test_what_can_not_be_written_is_told(tmp_path: Path) -> None:
+def test_a_file_that_can_not_be_written_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with (
         pytest.raises(PipelineError, match=r"file/b\.bin: "),

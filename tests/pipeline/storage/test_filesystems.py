@@ -76,23 +76,23 @@ def test_a_store_stays_open(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("uri", ["none://a/b", "hdfs://localhost/a"])
-def test_a_store_that_can_not_be_reached_is_told_in_one_line(
+def test_an_unreachable_store_is_an_error_of_one_line(
     uri: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("HADOOP_HOME", "ARROW_LIBHDFS_DIR", "JAVA_HOME"):
         monkeypatch.setenv(name, "/nowhere")
-    with pytest.raises(CaptureError) as told:
+    with pytest.raises(CaptureError) as error:
         expand_paths([uri])
     with pytest.raises(PipelineError) as other:
         has_files(uri)
-    for text in (str(told.value), str(other.value)):
+    for text in (str(error.value), str(other.value)):
         assert text.startswith(f"{uri}: ")
         assert "\n" not in text
         assert "HADOOP_HOME" in text or uri.startswith("none")
 
 
 @pytest.mark.parametrize("form", ["{}", "file://{}"])
-def test_what_is_not_there_is_said(form: str, tmp_path: Path) -> None:
+def test_a_missing_file_is_an_error(form: str, tmp_path: Path) -> None:
     name = form.format(tmp_path / "none.pcap")
     for look in (open_file, size_of, lambda name: expand_paths([name])):
         with pytest.raises(CaptureError, match=r"no such file|does not exist") as error:

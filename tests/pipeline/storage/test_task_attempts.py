@@ -1,4 +1,4 @@
-"""What can't be read is tried again before it is told as a problem."""
+"""Failed reads are retried before they become a problem."""
 
 from __future__ import annotations
 
@@ -55,23 +55,23 @@ def test_outside_of_spark_nothing_is_tried_again() -> None:
     assert not will_be_retried()
 
 
-def test_what_stays_and_what_may_pass_are_told_apart(tmp_path: Path) -> None:
+def test_permanent_and_transient_errors_are_distinguished(tmp_path: Path) -> None:
     with pytest.raises(ReadError, match="too many levels of symbolic links"):
         open_file(_unreadable(tmp_path / "a.pcap"))
     for name, reason in (("none", "no such file"), ("", "is a directory")):
-        with pytest.raises(CaptureError, match=reason) as told:
+        with pytest.raises(CaptureError, match=reason) as error:
             open_file(str(tmp_path / name))
-        assert not isinstance(told.value, ReadError)
+        assert not isinstance(error.value, ReadError)
 
 
-def test_a_file_that_stays_unreadable_is_told(tmp_path: Path) -> None:
+def test_a_file_that_stays_unreadable_is_a_problem(tmp_path: Path) -> None:
     path = _unreadable(tmp_path / "a.pcap")
     assert inspect_file(path).problem == "too many levels of symbolic links"
     found = index_range(Range(0, path)).scan
     assert (found.packets, found.damaged) == (0, True)
 
 
-def test_what_was_not_counted_is_not_read_later(
+def test_a_file_not_counted_is_not_read_later(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Else its packets had the numbers of others."""
@@ -88,9 +88,9 @@ def test_what_was_not_counted_is_not_read_later(
     ranges = placed_ranges(plan.ranges, seen)
     assert [each.first_packet for each in ranges] == [0, 0]
     got = dissect_ranges(ranges, ALL)
-    told = got.pop("problems").to_pylist()
+    problems = got.pop("problems").to_pylist()
     expected.pop("problems")
-    assert [(row["capture"], row["problem"]) for row in told if row["kind"] == "file"] == [
+    assert [(row["capture"], row["problem"]) for row in problems if row["kind"] == "file"] == [
         (files[0], "input/output error")
     ]
     assert {name: table.num_rows for name, table in got.items()} == {

@@ -31,7 +31,7 @@ def test_connections_are_numbered_by_their_first_packets() -> None:
     assert finish("fields", rows).column("connection").to_pylist() == [3, 1]
 
 
-def test_ids_get_their_names_and_are_told_once() -> None:
+def test_topic_ids_get_their_names_and_are_reported_once() -> None:
     names = DeferredNames()
     names.learn({OTHER: "known"})
     marked = [names.name(each) for each in ("plain", ONE, OTHER)]
@@ -42,8 +42,10 @@ def test_ids_get_their_names_and_are_told_once() -> None:
         {"connection": 0, "topics": ["late", f"\0{ONE}"]},
         {"connection": 0, "topics": []},
     )
-    for told, expected in (({str(ONE): "late"}, "late"), ({}, str(ONE))):
-        found = RowFinisher(np.array([0]), told)("exchanges", rows).column("topics").to_pylist()
+    for names_of_ids, expected in (({str(ONE): "late"}, "late"), ({}, str(ONE))):
+        found = (
+            RowFinisher(np.array([0]), names_of_ids)("exchanges", rows).column("topics").to_pylist()
+        )
         assert found == [["plain", expected, "known"], list(dict.fromkeys(["late", expected])), []]
 
 
@@ -65,11 +67,11 @@ def test_credentials_are_masked_also_where_the_name_comes_late() -> None:
     value = b"\x01\x0b\x00" + body(UserScramCredentialRecord, 0, **credential)
     row = {"connection": 0, "value": value}
     rows = batch("records", row | {"topic_id": str(ONE)}, row | {"topic": "plain"})
-    told = {str(ONE): "__cluster_metadata"}
-    hidden = RowFinisher(np.array([0]), told)("records", rows)
+    names = {str(ONE): "__cluster_metadata"}
+    hidden = RowFinisher(np.array([0]), names)("records", rows)
     assert hidden.column("value").to_pylist() == [MASK.encode(), value]
     assert hidden.schema == SCHEMAS["records"]
-    shown = RowFinisher(np.array([0]), told, show_secrets=True)("records", rows)
+    shown = RowFinisher(np.array([0]), names, show_secrets=True)("records", rows)
     assert shown.column("value").to_pylist() == [value, value]
 
 
@@ -96,16 +98,16 @@ def test_names_may_come_when_rows_are_finished() -> None:
     assert written.column("topics").to_pylist() == [["__cluster_metadata", "known"]]
 
 
-def test_the_name_that_was_told_first_holds() -> None:
-    def told(name: str, packet: int) -> pa.RecordBatch:
+def test_the_first_name_of_a_topic_id_holds() -> None:
+    def facts(name: str, packet: int) -> pa.RecordBatch:
         row = {"topic_id": str(ONE), "name": name, "packet": packet}
         return pa.RecordBatch.from_pylist([row], FACTS_SCHEMA)
 
-    assert merge_facts([told("b", 7), told("a", 9), told("c", 8)]) == {str(ONE): "b"}
+    assert merge_facts([facts("b", 7), facts("a", 9), facts("c", 8)]) == {str(ONE): "b"}
     assert merge_facts([]) == {}
 
 
-def test_names_are_told_when_they_are_new() -> None:
+def test_only_new_names_are_reported() -> None:
     names = DeferredNames()
     names.learn({ONE: "a"})
     (first,) = names.new_names(5)

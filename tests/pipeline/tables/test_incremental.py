@@ -78,9 +78,9 @@ def test_saved_and_loaded_after_each_parcel(capture: str, tmp_path: Path) -> Non
 def test_one_connection_with_most_of_the_bytes_streams_through(tmp_path: Path) -> None:
     """Its parcels are taken little by little, and its rows come in between."""
     wire = Wire()
-    talk = wire.talk().syn()
+    connection = wire.connect().syn()
     for number in range(300):
-        talk.client(heartbeat(number, group_instance_id="i" * 1400)).broker(beat(number))
+        connection.client(heartbeat(number, group_instance_id="i" * 1400)).broker(beat(number))
     path = write(tmp_path / "a.pcap", wire.packets)
     options = TableOptions(tables=frozenset(("exchanges", "connections")), window_bytes=20_000)
     plan = plan_ranges(ranges_of(Collection.of([path]), 10_000))
@@ -105,7 +105,7 @@ def test_one_connection_with_most_of_the_bytes_streams_through(tmp_path: Path) -
 
 
 @pytest.mark.parametrize("seed", fast_and_long([0, 5], [1, 2, 3, 4, 6, 7]))
-def test_what_is_forgotten_gives_the_rows_of_the_end(seed: int, tmp_path: Path) -> None:
+def test_expired_state_gives_the_rows_of_the_end(seed: int, tmp_path: Path) -> None:
     path = write(tmp_path / "a.pcap", in_turn(seed))
     plan = plan_ranges(ranges_of(Collection.of([path]), 3000))
     state, out = IncrementalDissection(plan.files, ALL).save(), list[Batch]()

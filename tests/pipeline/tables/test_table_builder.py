@@ -16,7 +16,7 @@ from pipeline.tables.table_builder import TableOptions
 from pipeline.tables.table_schemas import SCHEMAS
 from tests.dissector.cli.test_secrets import PLAYS, SALT, SECRET
 from tests.dissector.engine.reading.test_capture import heartbeat
-from tests.packets import Talk, Wire, retimed, write
+from tests.packets import Wire, WireConnection, retimed, write
 from tests.pipeline.commands import assert_same, tables_of
 from tests.pipeline.split.test_split_fragments import fragmented
 from tests.pipeline.test_brokers import lonely
@@ -27,9 +27,9 @@ ALL = TableOptions(tables=frozenset(SCHEMAS))
 
 
 @pytest.mark.parametrize("play", PLAYS)
-def test_secrets_are_in_no_table(play: Callable[[Talk], None], tmp_path: Path) -> None:
+def test_secrets_are_in_no_table(play: Callable[[WireConnection], None], tmp_path: Path) -> None:
     wire = Wire()
-    play(wire.talk())
+    play(wire.connect())
     name = write(tmp_path / "a.pcap", wire.packets)
     expected = tables_of([name], tmp_path)
     for size in (150, 1 << 20):
@@ -41,7 +41,7 @@ def test_secrets_are_in_no_table(play: Callable[[Talk], None], tmp_path: Path) -
                 assert secret not in text
 
 
-def test_what_is_wrong_has_a_row_each(tmp_path: Path) -> None:
+def test_each_problem_has_a_row(tmp_path: Path) -> None:
     name = write(tmp_path / "a.pcap", messy(3))
     got = dissect([name], ALL, range_bytes=5000)
     said = got["problems"].to_pylist()
@@ -94,16 +94,16 @@ def _two_with_holes(tmp_path: Path) -> list[str]:
     """Return two files, and two connections that wait for what comes last, one in both files."""
     wire = Wire()
     for port in (50000, 50001):
-        talk = wire.talk(port).syn()
+        connection = wire.connect(port).syn()
         for number in range(20):
-            talk.client(heartbeat(number))
-    packets = [[each for each in wire.packets if each.talk == number] for number in (0, 1)]
+            connection.client(heartbeat(number))
+    packets = [[each for each in wire.packets if each.connection == number] for number in (0, 1)]
     lost = [mine.pop(next(n for n, each in enumerate(mine) if each.payload)) for mine in packets]
     files = packets[0], retimed([*packets[0], *packets[1], *lost])[len(packets[0]) :]
     return [write(tmp_path / f"{number}.pcap", part) for number, part in enumerate(files)]
 
 
-def test_below_limits_nothing_differs_and_what_is_hit_is_told(
+def test_below_limits_nothing_differs_and_limits_hit_are_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A task counts for itself what one process counts over all connections."""
@@ -123,18 +123,18 @@ def test_below_limits_nothing_differs_and_what_is_hit_is_told(
 
 
 @pytest.mark.parametrize(
-    ("limit", "told"),
+    ("limit", "reported"),
     [
         ("dissector.engine.correlation.slow_path.MAX_DOUBTFUL_BYTES", LIMITS[1]),
         ("dissector.capture.packets.ip_fragments.MAX_INCOMPLETE", LIMITS[2]),
     ],
 )
-def test_other_limits_are_told_too(
-    limit: str, told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_each_limit_hit_is_reported(
+    limit: str, reported: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     packets = lonely(known=True, closed=True).packets
-    packets += later(fragmented(random.Random(2), messy(2, talks=2)), len(packets))
+    packets += later(fragmented(random.Random(2), messy(2, connections=2)), len(packets))
     name = write(tmp_path / "a.pcap", packets)
     assert _limits(dissect([name], ALL)) == set()
     monkeypatch.setattr(limit, 1)
-    assert _limits(dissect([name], ALL)) == {told}
+    assert _limits(dissect([name], ALL)) == {reported}

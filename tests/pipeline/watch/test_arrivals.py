@@ -1,4 +1,4 @@
-"""Files are numbered as they come; late and missing ones are told."""
+"""Files are numbered as they come; late and missing ones are problems."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def test_packets_are_counted_on_in_the_order_of_first_packets() -> None:
     assert arrivals.add_files([_file("e", 30)])[0]["first_packet"] == 22
 
 
-def test_a_late_file_is_told() -> None:
+def test_a_late_file_is_reported() -> None:
     arrivals = Arrivals()
     arrivals.add_files([_file("b", 20)])
     assert arrivals.add_files([_file("c", 30), _file("a", 10)])[0] == {
@@ -53,6 +53,6 @@ def test_a_late_file_is_told() -> None:
         (["x/a.pcap", "x/b.pcap"], None),
     ],
 )
-def test_missing_files_are_told_by_their_numbers(names: list[str], problem: str | None) -> None:
+def test_missing_files_are_reported_by_their_numbers(names: list[str], problem: str | None) -> None:
     taken = Arrivals().add_files([_file(name, at) for at, name in enumerate(names)])
     assert [each["problem"] for each in taken] == [None, problem]

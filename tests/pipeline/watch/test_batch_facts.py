@@ -82,6 +82,6 @@ def test_connections_come_and_go(seed: int, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("known", [False, True])
 @pytest.mark.parametrize("closed", [False, True])
-def test_who_is_a_broker_is_told_by_all_parts(known: bool, closed: bool, tmp_path: Path) -> None:
+def test_brokers_are_known_from_all_shards(known: bool, closed: bool, tmp_path: Path) -> None:
     files = _divided(tmp_path, lonely(known=known, closed=closed).packets, 4)
     assert_same(watched(files, 1, tmp_path), tables_of(files, tmp_path))

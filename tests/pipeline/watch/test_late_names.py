@@ -1,4 +1,4 @@
-"""Names that are told late come into rows that were written before, once."""
+"""Names defined late come into rows written before, once."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_rows_are_those_of_one_process(tries: int, tmp_path: Path) -> None:
         for _ in range(tries):
             again.append(_write(out, number, places))
     assert_same(_written(out), expected)
-    # It is told once, and the exchange, its messages and its records were written before.
+    # It is defined once, after its exchange, messages and records were written.
     named = [paths for paths in again if paths]
     assert len(named) == tries
     assert {path.split("/")[0] for path in named[-1]} == {"exchanges", "messages", "records"}
@@ -144,7 +144,7 @@ def out(
         yield f"s3://{BUCKET}/out"
 
 
-def test_what_was_there_stays_until_all_is_written(out: str) -> None:
+def test_old_files_stay_until_all_new_ones_are_written(out: str) -> None:
     path = _nameless_row(out)
     for finish, topics in ((_Full, [[ID]]), (RowFinisher, [["orders"]])):
         with suppress(PipelineError) if finish is _Full else nullcontext():

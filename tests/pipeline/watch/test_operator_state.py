@@ -39,7 +39,7 @@ def _files(tmp_path: Path, packets: list[Packet], count: int) -> list[str]:
 
 
 def _notes(files: list[str], setting: WatchSettings) -> dict[int, list[IngestRow]]:
-    """Return what parts are told of files that come together."""
+    """Return the shards of files that come together."""
     found: dict[int, list[IngestRow]] = {part: [] for part in (FILE_PART, *range(PARTS))}
     for file in files:
         for batch in split_file(file, setting.work, PARTS, setting.options):
@@ -59,7 +59,7 @@ def _rows(left: list[IngestRow], table: str) -> list[pa.RecordBatch]:
 
 
 @pytest.mark.parametrize("together", fast_and_long([4], [1]))
-def test_it_does_not_matter_which_files_come_together(
+def test_rows_do_not_depend_on_the_batches_of_files(
     together: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """And what is kept does not grow with the number of files."""
@@ -80,7 +80,7 @@ def test_it_does_not_matter_which_files_come_together(
         sizes.append(sum(map(len, kept.values())))
     expected = tables_of(files, tmp_path)
     assert rows[FIRST_PACKETS] == len(expected["connections"])
-    # All but the last turns are told.
+    # All but the last turns are reported.
     assert 0.7 < rows["connections"] / rows[FIRST_PACKETS] < 1
     assert 0.8 < rows["exchanges"] / len(expected["exchanges"]) <= 1
     assert max(sizes[len(sizes) // 2 :]) < 1.3 * max(sizes[: len(sizes) // 2])
@@ -100,7 +100,7 @@ def test_names_of_files_are_forgotten(tmp_path: Path) -> None:
 def test_a_file_is_taken_up_to_where_it_can_be_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """All parts count the same packets, and what is behind them is told."""
+    """All shards count the same packets; bytes behind them are a problem."""
     [file] = _files(tmp_path, in_turn(1, turns=1), 1)
     starts = record_starts(Path(file))
     bad = starts[len(starts) // 2]
@@ -109,5 +109,7 @@ def test_a_file_is_taken_up_to_where_it_can_be_read(
     notes = _notes([file], setting)
     monkeypatch.undo()
     assert {note["packets"] for each in notes.values() for note in each} == {len(starts) // 2}
-    [told] = _rows(OperatorState().process_files(FILE_PART, notes[FILE_PART], setting), "problems")
-    assert (told["capture"], told["position"]) == (file, bad)
+    [problem] = _rows(
+        OperatorState().process_files(FILE_PART, notes[FILE_PART], setting), "problems"
+    )
+    assert (problem["capture"], problem["position"]) == (file, bad)

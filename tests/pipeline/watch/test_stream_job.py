@@ -85,15 +85,15 @@ def _quiet(tmp_path: Path, name: str, steps: int) -> str:
 
 def test_rows_are_those_of_one_process_over_a_restart(spark: SparkSession, tmp_path: Path) -> None:
     """
-    Connections, and requests that stay open, are told when they were silent for long.
+    Connections, and unanswered requests, are written after a long silence.
 
     The one that fails ran on a larger cluster than the others.
     """
     packets = fragmented(random.Random(2), messy(1))
     more = shop().packets
-    # The name of a topic's id is told in the fourth file.
-    told = max(place for place, each in enumerate(more) if ORDERS_ID.bytes in each.payload)
-    packets += [*more[:told], *later(more[told:], 7 * len(packets) // 10)]
+    # The fourth file names the topic id.
+    named_at = max(place for place, each in enumerate(more) if ORDERS_ID.bytes in each.payload)
+    packets += [*more[:named_at], *later(more[named_at:], 7 * len(packets) // 10)]
     files = _cut(tmp_path, sorted(packets, key=lambda each: each.time_ns), 5)
     # Some datagrams lie in two files.
     assert any(index_range(Range(0, file)).scan.split_fragments for file in files)
@@ -120,7 +120,7 @@ def test_rows_are_those_of_one_process_over_a_restart(spark: SparkSession, tmp_p
         replace(watch, parts=3).start(spark)
 
 
-def test_where_spark_has_no_reader_that_is_told(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_spark_without_the_reader_is_an_error(spark: SparkSession, tmp_path: Path) -> None:
     """Whatever Arrow can read and write: the folder and the checkpoint are Spark's own."""
     here, there = str(tmp_path), "s3a://bucket/captures"
     for folder, out in ((there, here), (here, there)):
@@ -132,7 +132,7 @@ def test_where_spark_has_no_reader_that_is_told(spark: SparkSession, tmp_path: P
     assert has_reader(spark, tmp_path.as_uri())
 
 
-def test_late_missing_and_broken_files_are_told(spark: SparkSession, tmp_path: Path) -> None:
+def test_late_missing_and_broken_files_are_reported(spark: SparkSession, tmp_path: Path) -> None:
     files = _cut(tmp_path, messy(1), 4)
     folder, out = tmp_path / "in", tmp_path / "out"
     watch = Watch(str(folder), str(out), ALL)
@@ -143,8 +143,8 @@ def test_late_missing_and_broken_files_are_told(spark: SparkSession, tmp_path: P
     quiet = _quiet(tmp_path, "z", 3 * IDLE_NS // STEP_NS)
     _come([files[1], files[3], quiet], folder)
     _take(spark, watch)
-    told = read(spark, str(out), "problems").where("kind = 'file'").collect()
-    assert sorted((Path(row["capture"]).name, row["problem"]) for row in told) == [
+    problems = read(spark, str(out), "problems").where("kind = 'file'").collect()
+    assert sorted((Path(row["capture"]).name, row["problem"]) for row in problems) == [
         ("a.pcap1", "late: files that begin after it were read before it"),
         ("a.pcap2", "a file is missing before it: number 1"),
         (broken.name, "not a capture: text"),

@@ -117,10 +117,10 @@ class Broker:
         self.versions = {SASL_AUTHENTICATE: (0, high)} if high >= 0 else {}
         self.handshake = handshake
         self.answers = list(answers)
-        self.asked: list[tuple[int, int, Mapping[str, Any]]] = []
+        self.requests: list[tuple[int, int, Mapping[str, Any]]] = []
 
     async def request_now(self, api_key: int, version: int, body: Mapping[str, Any]) -> Container:
-        self.asked.append((api_key, version, body))
+        self.requests.append((api_key, version, body))
         if api_key == SASL_HANDSHAKE:
             return Container(error_code=self.handshake, mechanisms=["SCRAM-SHA-256", "GSSAPI"])
         code, text, challenge = self.answers.pop(0)
@@ -136,8 +136,8 @@ ALICE = Security(mechanism="PLAIN", username="alice", password="secret-of-alice"
 def test_a_broker_lets_us_in() -> None:
     broker = Broker(0, (0, None, b""))
     assert asyncio.run(authenticate(broker, ALICE)) == 3600
-    assert [(key, version) for key, version, _ in broker.asked] == [(17, 1), (36, 2)]
-    assert broker.asked[1][2] == {"auth_bytes": b"\0alice\0secret-of-alice"}
+    assert [(key, version) for key, version, _ in broker.requests] == [(17, 1), (36, 2)]
+    assert broker.requests[1][2] == {"auth_bytes": b"\0alice\0secret-of-alice"}
 
 
 def test_an_old_broker_sets_no_end() -> None:
@@ -153,13 +153,13 @@ def test_an_old_broker_sets_no_end() -> None:
         (Broker(0, high=-1), "older than 1.0"),
     ],
 )
-def test_a_broker_that_does_not_let_us_in_is_told(broker: Broker, said: str) -> None:
+def test_a_refused_login_is_an_error(broker: Broker, said: str) -> None:
     with pytest.raises(ReplayError, match=said) as raised:
         asyncio.run(authenticate(broker, ALICE))
     assert "secret-of-alice" not in str(raised.value)
 
 
-def test_a_broker_that_can_not_prove_itself_is_told() -> None:
+def test_a_broker_with_a_wrong_scram_signature_is_an_error() -> None:
     security = Security(mechanism="SCRAM-SHA-512", username="alice", password="p")
     with pytest.raises(ReplayError, match="SCRAM-SHA-512 failed: the broker's nonce"):
         asyncio.run(authenticate(Broker(0, (0, None, b"r=x,s=,i=4096")), security))
@@ -200,12 +200,12 @@ def test_a_token_file_is_read_again_each_time(tmp_path: Path) -> None:
         ({"certificate_file": Path(__file__)}, r"test_auth\.py: no usable certificates"),
     ],
 )
-def test_what_can_not_work_is_told(options: dict[str, Any], said: str) -> None:
+def test_options_that_can_not_work_are_errors(options: dict[str, Any], said: str) -> None:
     with pytest.raises(UsageError, match=said):
         Security.read(**{"environment": {}, **options})
 
 
-def test_an_unknown_mechanism_is_told() -> None:
+def test_an_unknown_mechanism_is_an_error() -> None:
     with pytest.raises(UsageError, match="KERBEROS is not one of"):
         Security(mechanism="KERBEROS").dialogue()
 

@@ -34,7 +34,7 @@ PLAIN = Security(mechanism="PLAIN", username="alice", password="secret")
 
 
 def throttled(message: Message) -> Answer:
-    """Answer a heartbeat with its generation as throttle time: what was asked can be told."""
+    """Answer a heartbeat with its generation as throttle time, to identify the request."""
     assert message.body is not None
     return {"throttle_time_ms": message.body.generation_id, "error_code": 0}
 
@@ -68,17 +68,17 @@ def with_link(
 
 def test_many_requests_are_answered_in_order() -> None:
     async def do(link: BrokerConnection, broker: Scripted) -> None:
-        asked = [link.send(HEARTBEAT, 4, beat(number)) for number in range(200)]
+        pending = [link.send(HEARTBEAT, 4, beat(number)) for number in range(200)]
         assert link.in_flight == 200
-        answers = [await each.response() for each in asked]
+        answers = [await each.response() for each in pending]
         assert [each.throttle_time_ms for each in answers if each] == list(range(200))
         assert link.in_flight == 0
-        ids = [message.correlation_id for message in broker.asked]
+        ids = [message.correlation_id for message in broker.requests]
         assert len(set(ids)) == len(ids)
-        assert {message.client_id for message in broker.asked} == {"me"}
+        assert {message.client_id for message in broker.requests} == {"me"}
         await link.request(HEARTBEAT, 4, beat(0), client_id="another")
-        assert broker.asked[-1].client_id == "another"
-        assert all(each.response_ns and each.response_ns >= each.sent_ns for each in asked)
+        assert broker.requests[-1].client_id == "another"
+        assert all(each.response_ns and each.response_ns >= each.sent_ns for each in pending)
 
     with_link({"Heartbeat": throttled}, do, client_id="me")
 
@@ -89,8 +89,8 @@ def test_headers_fit_the_version(version: int) -> None:
         answer = await link.request(HEARTBEAT, version, beat(7))
         assert answer is not None
         assert answer.error_code == 0
-        assert broker.asked[-1].problems == []
-        assert broker.asked[-1].api_version == version
+        assert broker.requests[-1].problems == []
+        assert broker.requests[-1].api_version == version
 
     with_link({"Heartbeat": throttled}, do)
 
@@ -100,12 +100,12 @@ def test_the_correlation_ids_of_sasl_are_left_alone() -> None:
         link._last_id = 2**31 - 10
         for number in range(2):
             await link.request(HEARTBEAT, 4, beat(number))
-        assert [message.correlation_id for message in broker.asked[-2:]] == [2**31 - 9, 1]
+        assert [message.correlation_id for message in broker.requests[-2:]] == [2**31 - 9, 1]
 
     with_link({"Heartbeat": throttled}, do)
 
 
-def test_what_is_not_answered_is_not_waited_for() -> None:
+def test_requests_without_a_response_are_not_awaited() -> None:
     async def do(link: BrokerConnection, broker: Scripted) -> None:
         assert await link.request(KEYS["Produce"], 9, produce([]), expects_response=False) is None
         answer = await link.request(HEARTBEAT, 4, beat(5))
@@ -138,7 +138,7 @@ def test_a_broker_that_stalls_is_given_up() -> None:
     with_link({"Heartbeat": lambda _: None}, do)
 
 
-def test_more_answers_than_requests_are_told() -> None:
+def test_a_response_without_a_request_is_an_error() -> None:
     async def do(link: BrokerConnection, broker: Scripted) -> None:
         assert await link.request(HEARTBEAT, 4, beat(1)) is not None
         with pytest.raises(ReplayError, match="without a request"):
@@ -150,10 +150,10 @@ def test_more_answers_than_requests_are_told() -> None:
     with_link({"Heartbeat": twice}, do)
 
 
-def test_a_broker_that_hangs_up_is_told() -> None:
+def test_a_closed_connection_is_an_error() -> None:
     async def do(link: BrokerConnection, broker: Scripted) -> None:
-        asked = [link.send(HEARTBEAT, 4, beat(number)) for number in range(3)]
-        for each in asked:
+        pending = [link.send(HEARTBEAT, 4, beat(number)) for number in range(3)]
+        for each in pending:
             with pytest.raises(ReplayError, match="closed the connection while Heartbeat v4 was"):
                 await each.response()
         assert link.failure is not None
@@ -171,7 +171,7 @@ def test_a_broker_that_hangs_up_is_told() -> None:
         (b"\0\0\0\x08\0\0\0\x63abcd", "sent a response with correlation id 99 instead of"),
     ],
 )
-def test_garbage_is_told(garbage: bytes, said: str) -> None:
+def test_garbage_is_an_error(garbage: bytes, said: str) -> None:
     async def main() -> None:
         async with scripted({"ApiVersions": lambda _: garbage}) as broker:
             with pytest.raises(ReplayError, match=said) as raised:
@@ -198,7 +198,7 @@ def test_an_answer_that_can_not_be_read_leaves_the_link_alone() -> None:
     with_link({"Heartbeat": first_short}, do)
 
 
-def test_nobody_listens() -> None:
+def test_a_closed_port_is_an_error() -> None:
     async def main() -> None:
         async with scripted({}) as broker:
             pass
@@ -231,7 +231,7 @@ def test_an_older_broker_is_asked_again(offered: list[tuple[int, int, int]]) -> 
 KEY_FIELDS = ("api_key", "min_version", "max_version")
 
 
-def test_a_broker_that_refuses_all_versions_is_told() -> None:
+def test_a_broker_that_refuses_all_versions_is_an_error() -> None:
     async def main() -> None:
         refusal = {"error_code": 58, "api_keys": [], "throttle_time_ms": 0}
         async with scripted({"ApiVersions": lambda _: refusal}) as broker:
@@ -241,12 +241,12 @@ def test_a_broker_that_refuses_all_versions_is_told() -> None:
     asyncio.run(main())
 
 
-def test_what_we_closed_is_closed() -> None:
+def test_a_connection_closed_by_us_is_closed() -> None:
     async def do(link: BrokerConnection, broker: Scripted) -> None:
-        asked = link.send(HEARTBEAT, 4, beat(1))
+        pending = link.send(HEARTBEAT, 4, beat(1))
         link.close()
         with pytest.raises(ReplayError, match="we closed"):
-            await asked.response()
+            await pending.response()
 
     with_link({"Heartbeat": lambda _: None}, do)
 
@@ -312,10 +312,10 @@ def test_authentication_is_renewed_and_holds_the_rest_back() -> None:
     async def do(link: BrokerConnection, broker: Scripted) -> None:
         while link._deferred is None and lifetimes:
             await asyncio.sleep(0)
-        asked = [link.send(HEARTBEAT, 4, beat(number)) for number in range(3)]
-        answers = [await each.response() for each in asked]
+        pending = [link.send(HEARTBEAT, 4, beat(number)) for number in range(3)]
+        answers = [await each.response() for each in pending]
         assert [each.throttle_time_ms for each in answers if each] == [0, 1, 2]
-        assert [message.api for message in broker.asked] == [
+        assert [message.api for message in broker.requests] == [
             "ApiVersions",
             *["SaslHandshake", "SaslAuthenticate"] * 2,
             *["Heartbeat"] * 3,

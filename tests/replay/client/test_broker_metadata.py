@@ -32,7 +32,7 @@ def test_an_answer_is_taken_over() -> None:
     assert known.any_node == 1
 
 
-def test_old_versions_tell_less() -> None:
+def test_old_versions_have_fewer_fields() -> None:
     known = Topology()
     answer = metadata(0)
     del answer["controller_id"]
@@ -43,7 +43,7 @@ def test_old_versions_tell_less() -> None:
     assert known.controller == -1
 
 
-def test_what_is_not_there_is_not_known() -> None:
+def test_missing_topics_are_unknown() -> None:
     known = Topology()
     known.update(metadata(controller_id=9))
     assert known.controller == -1

@@ -17,7 +17,7 @@ from replay.client.topic_admin import create_topics
 from tests.replay.support.scripted import HANG_UP, Answer, Answers, Scripted, offers, scripted
 
 
-class World:
+class ScriptedTarget:
     """What the scripted brokers of a test say; all of them the same."""
 
     def __init__(self) -> None:
@@ -41,8 +41,8 @@ class World:
         assert message.body is not None
         assert not message.body.allow_auto_topic_creation
         ports = self.advertised or [broker.port for broker in self.brokers]
-        asked = message.body.topics
-        names = self.leaders if asked is None else [topic.name for topic in asked]
+        topics = message.body.topics
+        names = self.leaders if topics is None else [topic.name for topic in topics]
         return {
             "throttle_time_ms": 0,
             "brokers": [
@@ -111,7 +111,7 @@ class World:
 
 
 def with_cluster(
-    world: World,
+    target: ScriptedTarget,
     do: Callable[[Cluster], Awaitable[None]],
     brokers: int = 2,
     answers: Answers | None = None,
@@ -119,9 +119,9 @@ def with_cluster(
     async def main() -> None:
         async with AsyncExitStack() as stack:
             for _ in range(brokers):
-                script = {**world.answers, **(answers or {})}
-                world.brokers.append(await stack.enter_async_context(scripted(script)))
-            cluster = await Cluster.connect([f"127.0.0.1:{world.brokers[0].port}"])
+                script = {**target.answers, **(answers or {})}
+                target.brokers.append(await stack.enter_async_context(scripted(script)))
+            cluster = await Cluster.connect([f"127.0.0.1:{target.brokers[0].port}"])
             try:
                 await do(cluster)
             finally:
@@ -130,31 +130,31 @@ def with_cluster(
     asyncio.run(main())
 
 
-def test_one_target_tells_of_all() -> None:
+def test_one_broker_names_all_brokers() -> None:
     async def do(cluster: Cluster) -> None:
         assert [broker.port for broker in cluster.brokers.values()] == [
-            broker.port for broker in world.brokers
+            broker.port for broker in target.brokers
         ]
         leader = cluster.leader("orders", 1)
         assert leader is not None
         link = await cluster.open(leader.node, "me")
-        assert link.address == f"127.0.0.1:{world.brokers[1].port}"
-        assert world.brokers[1].asked[-1].client_id == "me"
+        assert link.address == f"127.0.0.1:{target.brokers[1].port}"
+        assert target.brokers[1].requests[-1].client_id == "me"
         link.close()
         with pytest.raises(ReplayError, match="there is no broker 9"):
             await cluster.open(9)
 
-    world = World()
-    with_cluster(world, do)
+    target = ScriptedTarget()
+    with_cluster(target, do)
 
 
 def test_the_first_target_that_answers_is_taken() -> None:
     async def main() -> None:
-        world = World()
+        target = ScriptedTarget()
         with socket.create_server(("127.0.0.1", 0)) as closed:
             nobody = f"127.0.0.1:{closed.getsockname()[1]}"
-        async with scripted(world.answers) as broker:
-            world.brokers.append(broker)
+        async with scripted(target.answers) as broker:
+            target.brokers.append(broker)
             cluster = await Cluster.connect([nobody, f"127.0.0.1:{broker.port}"])
             cluster.close()
         with pytest.raises(ReplayError, match=f"^{nobody}: refused"):
@@ -167,35 +167,39 @@ def test_the_first_target_that_answers_is_taken() -> None:
 
 def test_a_first_target_that_says_nothing_is_passed_over() -> None:
     async def main() -> None:
-        world = World()
+        target = ScriptedTarget()
         silent: Answers = {"ApiVersions": lambda _: None}
-        async with scripted(silent) as first, scripted(world.answers) as broker:
-            world.brokers.append(broker)
+        async with scripted(silent) as first, scripted(target.answers) as broker:
+            target.brokers.append(broker)
             targets = [f"127.0.0.1:{each.port}" for each in (first, broker)]
             cluster = await Cluster.connect(targets, timeout_s=1)
             cluster.close()
             assert cluster.silence is None
-            assert first.asked
+            assert first.requests
 
     asyncio.run(main())
 
 
-def test_a_target_without_brokers_is_told() -> None:
+def test_a_target_without_brokers_is_an_error() -> None:
     with pytest.raises(ReplayError, match="reported no brokers"):
-        with_cluster(World(), lambda _: asyncio.sleep(0), answers={"Metadata": lambda _: {}})
+        with_cluster(
+            ScriptedTarget(), lambda _: asyncio.sleep(0), answers={"Metadata": lambda _: {}}
+        )
 
 
 def test_a_target_that_hangs_up_when_it_is_asked_may_want_sasl() -> None:
     with pytest.raises(ReplayError, match=r"closed the connection .*; perhaps it requires SASL"):
-        with_cluster(World(), lambda _: asyncio.sleep(0), answers={"Metadata": lambda _: HANG_UP})
+        with_cluster(
+            ScriptedTarget(), lambda _: asyncio.sleep(0), answers={"Metadata": lambda _: HANG_UP}
+        )
 
 
 def test_a_target_is_silent_when_not_even_a_new_connection_is_answered() -> None:
-    offer, told = offers(), list[str]()
+    offer, errors = offers(), list[str]()
     says_nothing = [False, False]
 
     async def do(cluster: Cluster) -> None:
-        cluster.on_silent = lambda error: told.append(str(error))
+        cluster.on_silent = lambda error: errors.append(str(error))
         cluster.timeout_s = 0.2
         says_nothing[0] = True
         answering = await cluster.open(2)
@@ -212,19 +216,19 @@ def test_a_target_is_silent_when_not_even_a_new_connection_is_answered() -> None
         for _ in range(2):
             with pytest.raises(ReplayError, match="did not respond to ApiVersions"):
                 await cluster.open(1)
-        assert len(told) == 1
+        assert len(errors) == 1
         with pytest.raises(ReplayError, match="did not respond to ApiVersions"):
             await cluster.open(2)
 
     async def main() -> None:
-        world = World()
+        target = ScriptedTarget()
 
         def script(at: int) -> Answers:
             said: Answers = {"ApiVersions": lambda _: None if says_nothing[at] else offer(_)}
-            return {**world.answers, **said}
+            return {**target.answers, **said}
 
         async with scripted(script(0)) as one, scripted(script(1)) as other:
-            world.brokers += [one, other]
+            target.brokers += [one, other]
             cluster = await Cluster.connect([f"127.0.0.1:{one.port}"])
             try:
                 await do(cluster)
@@ -236,27 +240,27 @@ def test_a_target_is_silent_when_not_even_a_new_connection_is_answered() -> None
 
 def test_when_a_broker_goes_another_is_asked() -> None:
     async def do(cluster: Cluster) -> None:
-        world.leaders["late"] = [1]
+        target.leaders["late"] = [1]
         for link in cluster._connections.values():
             link.close()
         await cluster.refresh()
         assert cluster.topics.keys() == {"orders", "late"}
-        del world.leaders["late"]
+        del target.leaders["late"]
         await cluster.refresh(["late"])
         assert cluster.topics.keys() == {"orders"}
 
-    world = World()
-    with_cluster(world, do)
+    target = ScriptedTarget()
+    with_cluster(target, do)
 
 
 def test_refreshes_at_the_same_time_are_one() -> None:
     async def do(cluster: Cluster) -> None:
-        before = len(world.brokers[0].asked)
+        before = len(target.brokers[0].requests)
         await asyncio.gather(*(cluster.refresh() for _ in range(10)))
-        assert len(world.brokers[0].asked) == before + 1
+        assert len(target.brokers[0].requests) == before + 1
 
-    world = World()
-    with_cluster(world, do)
+    target = ScriptedTarget()
+    with_cluster(target, do)
 
 
 def test_a_coordinator_is_asked_for_once() -> None:
@@ -264,22 +268,22 @@ def test_a_coordinator_is_asked_for_once() -> None:
         find = [cluster.coordinator(CoordinatorType.GROUP, "readers") for _ in range(5)]
         assert await asyncio.gather(*find) == [2] * 5
         assert await cluster.coordinator(CoordinatorType.GROUP, "readers") == 2
-        assert len(asked(world, "FindCoordinator")) == 3
+        assert len(requests_of(target, "FindCoordinator")) == 3
         cluster.forget_coordinator(CoordinatorType.GROUP, "readers")
         await cluster.coordinator(CoordinatorType.GROUP, "readers")
         await cluster.coordinator(CoordinatorType.TRANSACTION, "readers")
-        found = asked(world, "FindCoordinator")
+        found = requests_of(target, "FindCoordinator")
         assert [message.body.key_type for message in found if message.body] == [0, 0, 0, 0, 1]
 
-    world = World()
-    world.coordinators = [(15, -1), (14, -1), (0, 2)]
+    target = ScriptedTarget()
+    target.coordinators = [(15, -1), (14, -1), (0, 2)]
     with_cluster(
-        world, do, answers={"ApiVersions": offers(Metadata=(0, 9), FindCoordinator=(0, 3))}
+        target, do, answers={"ApiVersions": offers(Metadata=(0, 9), FindCoordinator=(0, 3))}
     )
 
 
-def asked(world: World, api: str) -> list[Message]:
-    return [each for broker in world.brokers for each in broker.asked if each.api == api]
+def requests_of(target: ScriptedTarget, api: str) -> list[Message]:
+    return [each for broker in target.brokers for each in broker.requests if each.api == api]
 
 
 @pytest.mark.parametrize("code", [24, 30, 42])
@@ -287,29 +291,29 @@ def test_a_coordinator_that_is_refused_is_none(code: int) -> None:
     async def do(cluster: Cluster) -> None:
         assert await cluster.coordinator(CoordinatorType.GROUP, "") is None
 
-    world = World()
-    world.coordinators = [(code, -1)]
-    with_cluster(world, do)
+    target = ScriptedTarget()
+    target.coordinators = [(code, -1)]
+    with_cluster(target, do)
 
 
 def test_an_empty_list_of_coordinators_names_none() -> None:
     async def do(cluster: Cluster) -> None:
         assert await cluster.coordinator(CoordinatorType.GROUP, "g") is None
 
-    world = World()
-    world.coordinators = []
-    with_cluster(world, do)
+    target = ScriptedTarget()
+    target.coordinators = []
+    with_cluster(target, do)
 
 
-def test_a_coordinator_that_never_comes_is_told() -> None:
+def test_a_coordinator_that_never_loads_is_an_error() -> None:
     async def do(cluster: Cluster) -> None:
         cluster.timeout_s = 0.1
         with pytest.raises(ReplayError, match=r"found no coordinator of group 'g' in 0\.1 s"):
             await cluster.coordinator(CoordinatorType.GROUP, "g")
 
-    world = World()
-    world.coordinators = [(15, -1)]
-    with_cluster(world, do)
+    target = ScriptedTarget()
+    target.coordinators = [(15, -1)]
+    with_cluster(target, do)
 
 
 def test_a_coordinator_is_never_sought_outside_the_cluster() -> None:
@@ -320,17 +324,17 @@ def test_a_coordinator_is_never_sought_outside_the_cluster() -> None:
         with pytest.raises(ReplayError, match="found no coordinator"):
             await cluster.coordinator(CoordinatorType.GROUP, "g")
 
-    world = World()
-    world.coordinators = [(0, 77)]
-    with_cluster(world, do)
+    target = ScriptedTarget()
+    target.coordinators = [(0, 77)]
+    with_cluster(target, do)
 
 
-def test_what_a_broker_does_not_offer_is_told() -> None:
+def test_an_api_that_a_broker_does_not_offer_is_an_error() -> None:
     async def do(cluster: Cluster) -> None:
         with pytest.raises(ReplayError, match="offers no version of CreateTopics that we know"):
             await create_topics(cluster, {"new": 1})
 
-    with_cluster(World(), do, answers={"ApiVersions": offers(Metadata=(0, 9))})
+    with_cluster(ScriptedTarget(), do, answers={"ApiVersions": offers(Metadata=(0, 9))})
 
 
 @pytest.mark.parametrize(
@@ -347,6 +351,6 @@ def test_addresses(text: str, read: tuple[str, int]) -> None:
 
 
 @pytest.mark.parametrize("text", ["", ":9092", "host:", "host:0", "host:65536", "host:http"])
-def test_what_is_no_address(text: str) -> None:
+def test_invalid_addresses_are_errors(text: str) -> None:
     with pytest.raises(UsageError, match="is not an address: expected host:port"):
         parse_address(text)

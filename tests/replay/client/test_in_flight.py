@@ -10,6 +10,7 @@ from replay.client.broker_connection import BrokerConnection
 from replay.client.in_flight import InFlightRequests, Liveness
 from replay.client.pending_request import PendingRequest
 from tests.replay.support.produced import PRODUCE
+from tests.replay.support.timers import Timers
 
 
 class Noting(PendingRequest):
@@ -80,38 +81,34 @@ def test_only_the_answer_that_is_next_is_taken() -> None:
     with_waiting(do)
 
 
-def test_what_waits_by_nature_is_given_its_time() -> None:
+def test_requests_with_a_wait_time_get_a_longer_timeout() -> None:
     async def do(waiting: InFlightRequests, failures: list[str]) -> None:
+        timers = Timers()
         waiting.add(Noting(patience_s=3600))
-        waiting._check_timeout()
+        timers.run_newest()
         assert not failures
         waiting.receive(b"\0\0\0\1")
         waiting.add(Noting())
-        waiting._check_timeout()
+        timers.run_newest()
         assert failures == ["did not respond to Produce v9 in 0 s"]
 
     with_waiting(do, timeout_s=0)
 
 
-def test_who_has_less_time_is_looked_after_sooner() -> None:
+def test_the_timer_follows_the_shortest_timeout() -> None:
     async def do(waiting: InFlightRequests, failures: list[str]) -> None:
-        loop = asyncio.get_running_loop()
-
-        def look_in_s() -> float:
-            assert waiting._timer is not None
-            return waiting._timer.when() - loop.time()
-
+        timers = Timers()
         waiting.add(Noting(patience_s=50))
-        assert 50 < look_in_s() <= 59
+        assert 50 < timers.due_s()[-1] <= 59
         waiting.add(Noting(correlation_id=2))
-        assert 50 < look_in_s() <= 59
+        assert 50 < timers.due_s()[-1] <= 59
         waiting.receive(b"\0\0\0\1")
-        assert look_in_s() <= 9
+        assert timers.due_s()[-1] <= 9
         waiting.receive(b"\0\0\0\2")
         waiting.add(Noting(patience_s=50))
-        assert look_in_s() <= 9  # and then anew
-        waiting._check_timeout()
-        assert 50 < look_in_s() <= 59
+        assert timers.due_s()[-1] <= 9  # and then anew
+        timers.run_newest()
+        assert 50 < timers.due_s()[-1] <= 59
         assert not failures
 
     with_waiting(do)

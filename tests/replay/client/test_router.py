@@ -108,7 +108,7 @@ def test_partitions_go_to_their_leaders_and_none_is_lost(
     assert len({node for node, _ in parts}) == len(parts)
 
 
-def test_what_is_for_one_broker_is_left_whole() -> None:
+def test_a_request_for_one_broker_is_not_split() -> None:
     cluster = Known({("a", 0): 3, ("a", 1): 3, ("b", 0): 1})
     whole = filled(declared("Fetch").request.fields, 12, {"topics": [topic("a", 0, 1)]})
     ((node, body),) = asyncio.run(route(KEYS["Fetch"], 12, whole, cluster, 1))
@@ -147,7 +147,9 @@ def test_a_session_forgets_where_the_partitions_were() -> None:
         ([topic("a")], 3, 3),
     ],
 )
-def test_what_belongs_nowhere_goes_home(topics: list[Container], home: int, node: int) -> None:
+def test_partitions_without_a_leader_go_to_the_home_broker(
+    topics: list[Container], home: int, node: int
+) -> None:
     parts = routed("Fetch", 12, {"topics": topics}, Known({("a", 0): 1}), home)
     assert [got for got, _ in parts] == [node]
     assert parts[0][1].topics == topics
@@ -177,7 +179,7 @@ def test_one_broker_is_asked(name: str, version: int, field: str, key: Any, node
     assert body[field] == key
 
 
-def test_a_controller_that_is_not_told_is_home() -> None:
+def test_an_unknown_controller_is_the_home_broker() -> None:
     cluster = Known()
     cluster.controller = -1
     assert [node for node, _ in routed("CreateTopics", 5, {}, cluster)] == [2]
@@ -283,10 +285,12 @@ def test_merged_answers_answer_the_whole_request(
     schema = declared(name).response
     merged = merge(schema, version, [answered(name, version, part) for _, part in parts])
     schema.codec(version).build(merged)
-    assert told(name, version, merged) == told(name, version, answered(name, version, whole))
+    assert partition_values(name, version, merged) == partition_values(
+        name, version, answered(name, version, whole)
+    )
 
 
-def told(name: str, version: int, answer: Container) -> list[Any]:
+def partition_values(name: str, version: int, answer: Container) -> list[Any]:
     wanted = frozenset({Role.PARTITION})
     places = list(walk(declared(name).response, version, answer, wanted))
     assert len({place.path for place in places}) == len(places)

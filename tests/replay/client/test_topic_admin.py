@@ -7,31 +7,31 @@ import pytest
 from dissector.errors import ReplayError
 from replay.client.cluster import Cluster
 from replay.client.topic_admin import EARLIEST, LATEST, create_topics, offsets
-from tests.replay.client.test_cluster import World, with_cluster
+from tests.replay.client.test_cluster import ScriptedTarget, with_cluster
 from tests.replay.support.scripted import offers
 
 
 def test_topics_are_created_where_they_lack() -> None:
     async def do(cluster: Cluster) -> None:
         assert await create_topics(cluster, {"orders": 9, "new": 3}) == ["new"]
-        assert world.created == {"new": -1}
+        assert target.created == {"new": -1}
         assert len(cluster.topics["new"].leaders) == 3
         assert await create_topics(cluster, {"new": 3}) == []
         with pytest.raises(ReplayError, match="topic 'bad' cannot be created: said why"):
             await create_topics(cluster, {"bad": 1})
 
-    world = World()
-    world.controller = 2
-    with_cluster(world, do)
+    target = ScriptedTarget()
+    target.controller = 2
+    with_cluster(target, do)
 
 
-def test_old_brokers_are_told_how_many_replicas() -> None:
+def test_old_brokers_get_an_explicit_replication_factor() -> None:
     async def do(cluster: Cluster) -> None:
         await create_topics(cluster, {"new": 1})
-        assert world.created == {"new": 1}
+        assert target.created == {"new": 1}
 
-    world = World()
-    with_cluster(world, do, answers={"ApiVersions": offers(Metadata=(0, 9), CreateTopics=(0, 3))})
+    target = ScriptedTarget()
+    with_cluster(target, do, answers={"ApiVersions": offers(Metadata=(0, 9), CreateTopics=(0, 3))})
 
 
 def test_offsets_are_asked_of_the_leaders() -> None:
@@ -40,11 +40,11 @@ def test_offsets_are_asked_of_the_leaders() -> None:
         assert await offsets(cluster, wanted, EARLIEST) == {("orders", 1): 8}
         assert await offsets(cluster, wanted, LATEST) == {("orders", 1): 9}
         asked_of = [
-            [message.api for message in broker.asked].count("ListOffsets")
-            for broker in world.brokers
+            [message.api for message in broker.requests].count("ListOffsets")
+            for broker in target.brokers
         ]
         assert asked_of == [2, 2]
 
-    world = World()
-    world.leaders = {"orders": [1, 2, 1]}
-    with_cluster(world, do)
+    target = ScriptedTarget()
+    target.leaders = {"orders": [1, 2, 1]}
+    with_cluster(target, do)

@@ -91,7 +91,7 @@ def test_frames_of_one_turn_are_written_together() -> None:
     asyncio.run(main())
 
 
-def test_what_was_sent_is_written_before_the_end() -> None:
+def test_sent_frames_are_written_before_the_close() -> None:
     async def main() -> None:
         connection, transport, _, losses = made()
         connection.send(b"last")
@@ -103,7 +103,7 @@ def test_what_was_sent_is_written_before_the_end() -> None:
     asyncio.run(main())
 
 
-def test_who_has_said_all_still_hears() -> None:
+def test_a_half_closed_connection_still_receives() -> None:
     async def main() -> None:
         connection, transport, frames, _ = made()
         connection.send(b"last")
@@ -126,7 +126,7 @@ def test_who_has_said_all_still_hears() -> None:
         (OSError("no route"), "the connection broke: no route"),
     ],
 )
-def test_a_loss_is_told_once(error: Exception | None, said: str) -> None:
+def test_a_lost_connection_is_reported_once(error: Exception | None, said: str) -> None:
     async def main() -> None:
         connection, _, _, losses = made()
         connection.connection_lost(error)

@@ -20,7 +20,7 @@ from tests.replay.support.outcomes import outcome
 from tests.replay.support.produced import batches
 
 
-def test_where_the_log_begins_says_nothing_beside_an_error() -> None:
+def test_log_start_offsets_are_not_compared_beside_an_error() -> None:
     captured, live = produced(error_code=47), produced(error_code=47)
     _partition(live)["log_start_offset"] = -1
     assert found("Produce", 7, captured, live) == (Verdict.EQUIVALENT, [])
@@ -43,27 +43,27 @@ def test_an_offset_that_nothing_translates_differs() -> None:
 
 
 def test_offsets_are_translated() -> None:
-    world = IdMap()
-    world.offsets.learn("orders", 0, captured=5, live=100, count=1)
+    ids = IdMap()
+    ids.offsets.learn("orders", 0, captured=5, live=100, count=1)
     live = produced(base_offset=100)
-    assert found("Produce", 7, produced(base_offset=5), live, world) == (Verdict.SAME, [])
+    assert found("Produce", 7, produced(base_offset=5), live, ids) == (Verdict.SAME, [])
 
 
 def test_the_first_offset_of_a_log_whose_first_records_are_not_captured() -> None:
-    world = IdMap()
-    world.offsets.learn("orders", 0, captured=8, live=0, count=2)
-    world.offsets.learn("orders", 0, captured=0, live=0)  # a position: where both logs begin
+    ids = IdMap()
+    ids.offsets.learn("orders", 0, captured=8, live=0, count=2)
+    ids.offsets.learn("orders", 0, captured=0, live=0)  # a position: where both logs begin
     for offset in (0, 8):
         at = produced(base_offset=offset)
-        assert found("Produce", 7, at, produced(base_offset=0), world) == (Verdict.SAME, [])
-    verdict, _ = found("Produce", 7, produced(base_offset=9), produced(base_offset=0), world)
+        assert found("Produce", 7, at, produced(base_offset=0), ids) == (Verdict.SAME, [])
+    verdict, _ = found("Produce", 7, produced(base_offset=9), produced(base_offset=0), ids)
     assert verdict is Verdict.DIFFERS
 
 
 def test_names_are_turned_back() -> None:
-    world = IdMap(names=NameMap({"orders": "bills"}))
+    ids = IdMap(names=NameMap({"orders": "bills"}))
     live = produced(topic="bills")
-    assert found("Produce", 7, produced(), live, world) == (Verdict.SAME, [])
+    assert found("Produce", 7, produced(), live, ids) == (Verdict.SAME, [])
 
 
 def test_another_error_hides_what_follows_from_it() -> None:
@@ -95,18 +95,18 @@ def test_arrays_are_aligned_by_their_keys() -> None:
 
 def test_topics_by_id_are_topics_by_name() -> None:
     here, there = UUID(int=7), UUID(int=8)
-    world = IdMap()
-    world.captured_topics.learn({here: "orders"})
-    world.live_topics.learn({there: "orders"})
+    ids = IdMap()
+    ids.captured_topics.learn({here: "orders"})
+    ids.live_topics.learn({there: "orders"})
     partition = {"index": 0, "error_code": 3}
     captured = {"responses": [{"topic_id": here, "partition_responses": [partition]}]}
     live = {"responses": [{"topic_id": there, "partition_responses": [{"index": 0}]}]}
-    assert found("Produce", 13, captured, live, world) == (
+    assert found("Produce", 13, captured, live, ids) == (
         Verdict.ERROR_CHANGED,
         [("responses[orders].partition_responses[0].error_code", 3, 0)],
     )
     named = {"responses": [{"name": "orders", "partition_responses": [partition]}]}
-    assert found("Produce", 13, captured, named, world, live_version=12) == (
+    assert found("Produce", 13, captured, named, ids, live_version=12) == (
         Verdict.EQUIVALENT,
         [],
     )
@@ -146,7 +146,7 @@ def test_records_that_both_have_are_compared() -> None:
     )
 
 
-def test_records_that_lack_between_others_are_told() -> None:
+def test_records_missing_between_others_are_differences() -> None:
     captured = fetched(_batch("a") + _batch("b", base_offset=1) + _batch("c", base_offset=2))
     path = "responses[orders].partitions[0].records"
     for lost, live in (("0", (1, 2)), ("1", (0, 2))):
@@ -157,14 +157,14 @@ def test_records_that_lack_between_others_are_told() -> None:
     assert found("Fetch", 11, captured, fewer) == (Verdict.EQUIVALENT, [])
 
 
-def test_records_that_are_given_twice_are_told() -> None:
-    world = IdMap()
-    log = world.offsets.log("orders", 0)
+def test_records_returned_twice_are_differences() -> None:
+    ids = IdMap()
+    log = ids.offsets.log("orders", 0)
     log.learn_appended(0, 0, 1, step=0)
     log.learn_appended(1, 2, 1, step=1)  # another has taken the place between
     captured = fetched(_batch("a") + _batch("b", base_offset=1))
     live = (_batch(text, base_offset=at) for at, text in enumerate("aab"))
-    verdict, ((where, *_),) = found("Fetch", 11, captured, fetched(b"".join(live)), world)
+    verdict, ((where, *_),) = found("Fetch", 11, captured, fetched(b"".join(live)), ids)
     assert verdict is Verdict.DIFFERS
     assert where == "responses[orders].partitions[0].records[1]"
     again = fetched(_batch("a") + _batch("a"))
@@ -200,27 +200,27 @@ def test_records_lie_below_the_high_watermark() -> None:
     outcome_ = found("Fetch", 11, captured, live)
     assert outcome_ == (Verdict.DIFFERS, [(f"{path}.high_watermark", 7, 4)])
     live = fetched(records, last_stable_offset=0)
-    world = IdMap()
-    assert found("Fetch", 11, captured, live, world)[0] is Verdict.DIFFERS
-    world.ended_transactions = 1  # its marker may be on the way
-    assert found("Fetch", 11, captured, live, world)[0] is not Verdict.DIFFERS
+    ids = IdMap()
+    assert found("Fetch", 11, captured, live, ids)[0] is Verdict.DIFFERS
+    ids.ended_transactions = 1  # its marker may be on the way
+    assert found("Fetch", 11, captured, live, ids)[0] is not Verdict.DIFFERS
 
 
 def test_records_are_found_by_translated_offsets() -> None:
-    world = IdMap()
-    world.offsets.learn("orders", 0, captured=0, live=50, count=2)
+    ids = IdMap()
+    ids.offsets.learn("orders", 0, captured=0, live=50, count=2)
     captured, live = fetched(_batch("a", "b")), fetched(_batch("a", "b", base_offset=50))
-    assert found("Fetch", 11, captured, live, world) == (Verdict.SAME, [])
+    assert found("Fetch", 11, captured, live, ids) == (Verdict.SAME, [])
 
 
 def test_records_that_do_not_come_are_owed() -> None:
-    world = IdMap()
-    told = found("Fetch", 11, fetched(_batch("a", "b")), fetched(None), world)
-    assert told == (Verdict.EQUIVALENT, [])
-    (account,) = world.readers.with_missing()
+    ids = IdMap()
+    compared = found("Fetch", 11, fetched(_batch("a", "b")), fetched(None), ids)
+    assert compared == (Verdict.EQUIVALENT, [])
+    (account,) = ids.readers.with_missing()
     assert (account.log, list(account.missing)) == (("orders", 0), [(0, 2)])
-    assert found("Fetch", 11, fetched(None), fetched(_batch("a")), world)[0] is Verdict.EQUIVALENT
-    (account,) = world.readers.with_missing()
+    assert found("Fetch", 11, fetched(None), fetched(_batch("a")), ids)[0] is Verdict.EQUIVALENT
+    (account,) = ids.readers.with_missing()
     assert list(account.missing) == [(1, 2)]
 
 
@@ -237,30 +237,37 @@ def test_members_with_other_ids_stand_in_their_order() -> None:
     assert [each[1:] for each in differences] == [("32", "33")]
 
 
-def test_what_an_assignor_keeps_is_compared_by_meaning() -> None:
+def test_user_data_of_assignors_is_compared_decoded() -> None:
     def joined(generation: int, partition: int) -> dict[str, Any]:
         had = [{"topic": "t", "partitions": [partition]}]
         kept = StickyUserData.codec(1).build({"previous_assignment": had, "generation": generation})
-        told = ConsumerProtocolSubscription.codec(0).build({"topics": ["t"], "user_data": kept})
-        member = {"member_id": "m", "metadata": b"\0\0" + told}
+        subscription = ConsumerProtocolSubscription.codec(0).build(
+            {"topics": ["t"], "user_data": kept}
+        )
+        member = {"member_id": "m", "metadata": b"\0\0" + subscription}
         named = {"protocol_type": "consumer", "protocol_name": "sticky", "leader": "m"}
         return named | {"member_id": "m", "generation_id": generation, "members": [member]}
 
-    world = IdMap()
-    world.members.learn_generation("g", "m", 1, 4)
-    asked = {"group_id": "g", "member_id": "m"}
-    assert found("JoinGroup", 7, joined(1, 0), joined(4, 0), world, asked=asked)[0] is Verdict.SAME
-    verdict, differences = found("JoinGroup", 7, joined(1, 0), joined(4, 2), world, asked=asked)
+    ids = IdMap()
+    ids.members.learn_generation("g", "m", 1, 4)
+    request_body = {"group_id": "g", "member_id": "m"}
+    assert (
+        found("JoinGroup", 7, joined(1, 0), joined(4, 0), ids, request=request_body)[0]
+        is Verdict.SAME
+    )
+    verdict, differences = found(
+        "JoinGroup", 7, joined(1, 0), joined(4, 2), ids, request=request_body
+    )
     at = "members[m].metadata.user_data.previous_assignment[t].partitions"
     assert (verdict, differences) == (Verdict.DIFFERS, [(at, [0], [2])])
 
 
 def test_a_batch_whose_offsets_go_back_when_they_are_translated() -> None:
-    world = IdMap()
-    world.offsets.learn("orders", 0, 10, 0, 1)
-    world.offsets.learn("orders", 0, 3, 5, 1)
+    ids = IdMap()
+    ids.offsets.learn("orders", 0, 10, 0, 1)
+    ids.offsets.learn("orders", 0, 3, 5, 1)
     live = new_batch([Record(offset_delta=at, value=b"x") for at in range(6)], producer_id=-1)
     verdict, differences = found(
-        "Fetch", 11, fetched(batches(20, 21)), fetched(live.to_bytes()), world
+        "Fetch", 11, fetched(batches(20, 21)), fetched(live.to_bytes()), ids
     )
     assert verdict in (Verdict.EQUIVALENT, Verdict.DIFFERS), differences

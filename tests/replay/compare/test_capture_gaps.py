@@ -18,22 +18,22 @@ LIST, COMMITTED, FETCH = KEYS["ListOffsets"], KEYS["OffsetFetch"], KEYS["Fetch"]
 DIFFERS = Difference("topics[t].partitions[0].offset", 6, 3)
 
 
-def asked() -> CapturedExchange:
+def listed_offset() -> CapturedExchange:
     topics = [{"name": "t", "partitions": [{"partition_index": 0, "timestamp": -1}]}]
     at = {"partition_index": 0, "error_code": 0, "offset": 6, "timestamp": -1}
-    told = [{"name": "t", "partitions": [at]}]
-    frames = request(LIST, 1, 1, topics=topics)[4:], response(LIST, 1, 1, topics=told)[4:]
+    topics_listed = [{"name": "t", "partitions": [at]}]
+    frames = request(LIST, 1, 1, topics=topics)[4:], response(LIST, 1, 1, topics=topics_listed)[4:]
     return CapturedExchange(0, "", "", LIST, 1, 1, None, *frames, True, 0, 1)
 
 
-def follows(world: IdMap, *differences: Difference) -> bool:
-    return of(asked(), world, *differences)
+def follows(ids: IdMap, *differences: Difference) -> bool:
+    return of(listed_offset(), ids, *differences)
 
 
-def of(captured: CapturedExchange, world: IdMap, *differences: Difference) -> bool:
+def of(captured: CapturedExchange, ids: IdMap, *differences: Difference) -> bool:
     assert captured.response is not None
     answered = decode_response(captured.response, captured.api_key, captured.api_version)
-    return follow_from_gap(captured, answered, differences, world)
+    return follow_from_gap(captured, answered, differences, ids)
 
 
 def committed(version: int) -> CapturedExchange:
@@ -42,67 +42,72 @@ def committed(version: int) -> CapturedExchange:
     topics = [{"name": "t", "partitions": [partition]}]
     wanted = [{"name": "t", "partition_indexes": [0]}]
     if version >= 8:
-        asks: dict[str, Any] = {"groups": [{"group_id": "g", "topics": wanted}]}
-        told: dict[str, Any] = {"groups": [{"group_id": "g", "topics": topics, "error_code": 0}]}
+        request_body: dict[str, Any] = {"groups": [{"group_id": "g", "topics": wanted}]}
+        response_body: dict[str, Any] = {
+            "groups": [{"group_id": "g", "topics": topics, "error_code": 0}]
+        }
     else:
-        asks, told = {"group_id": "g", "topics": wanted}, {"topics": topics, "error_code": 0}
+        request_body, response_body = (
+            {"group_id": "g", "topics": wanted},
+            {"topics": topics, "error_code": 0},
+        )
     frames = (
-        request(COMMITTED, version, 1, **asks)[4:],
-        response(COMMITTED, version, 1, **told)[4:],
+        request(COMMITTED, version, 1, **request_body)[4:],
+        response(COMMITTED, version, 1, **response_body)[4:],
     )
     return CapturedExchange(0, "", "", COMMITTED, version, 1, None, *frames, True, 0, 1)
 
 
 @pytest.mark.parametrize(("version", "path"), [(5, ""), (8, "groups[g].")])
 def test_an_offset_that_was_committed_before_the_capture(version: int, path: str) -> None:
-    world = IdMap()
-    world.is_partial = True
-    world.offsets.learn("t", 0, 0, 0, 6)
+    ids = IdMap()
+    ids.is_partial = True
+    ids.offsets.learn("t", 0, 0, 0, 6)
     differs = Difference(f"{path}topics[t].partitions[0].committed_offset", 2, -1)
-    assert of(committed(version), world, differs)
-    world.committed_offsets["g", "t", 0] = 1, 1
-    assert not of(committed(version), world, differs)
+    assert of(committed(version), ids, differs)
+    ids.committed_offsets["g", "t", 0] = 1, 1
+    assert not of(committed(version), ids, differs)
 
 
 @pytest.mark.parametrize(("error", "expected"), [(1, True), (6, False)])
-def test_a_session_tells_of_a_position_beyond_the_log(error: int, expected: bool) -> None:
-    world = IdMap()
-    world.is_partial = True
+def test_an_out_of_range_error_in_a_fetch_session(error: int, expected: bool) -> None:
+    ids = IdMap()
+    ids.is_partial = True
     frames = request(FETCH, 11, 1)[4:], response(FETCH, 11, 1, responses=[])[4:]
     captured = CapturedExchange(0, "", "", FETCH, 11, 1, None, *frames, True, 0, 1)
     partition = {"partition_index": 0, "error_code": error}
     of_topic = Difference("responses[t]", None, {"topic": "t", "partitions": [partition]})
     of_partition = Difference("responses[t].partitions[0]", None, partition)
     of_error = Difference("responses[t].partitions[1].error_code", 0, error, is_error=True)
-    assert of(captured, world, of_topic, of_partition, of_error) is expected
+    assert of(captured, ids, of_topic, of_partition, of_error) is expected
 
 
 @pytest.mark.parametrize(("is_partial", "expected"), [(True, True), (False, False)])
 def test_a_position_of_which_nothing_is_known(is_partial: bool, expected: bool) -> None:
-    world = IdMap()
-    world.is_partial = is_partial
-    assert follows(world, DIFFERS) is expected
+    ids = IdMap()
+    ids.is_partial = is_partial
+    assert follows(ids, DIFFERS) is expected
 
 
 def test_a_position_behind_a_record_that_both_have() -> None:
-    world = IdMap()
-    world.is_partial = True
-    world.offsets.learn("t", 0, 0, 0, 6)
-    assert not follows(world, DIFFERS)
+    ids = IdMap()
+    ids.is_partial = True
+    ids.offsets.learn("t", 0, 0, 0, 6)
+    assert not follows(ids, DIFFERS)
 
 
 def test_another_partition_has_another_reason() -> None:
-    world = IdMap()
-    world.is_partial = True
+    ids = IdMap()
+    ids.is_partial = True
     other = Difference("topics[t].partitions[1].offset", 6, 3)
-    assert not follows(world, DIFFERS, other)
+    assert not follows(ids, DIFFERS, other)
 
 
 def test_ends_that_were_guessed() -> None:
-    world = IdMap()
-    world.is_partial = True
-    world.offsets.learn("t", 0, 0, 0, 9)
+    ids = IdMap()
+    ids.is_partial = True
+    ids.offsets.learn("t", 0, 0, 0, 9)
     marker = Difference("responses[t].partitions[0].records[6].control", "ABORT", "COMMIT")
-    assert not follows(world, marker)
-    world.synthesised_commits = 1
-    assert follows(world, marker)
+    assert not follows(ids, marker)
+    ids.synthesised_commits = 1
+    assert follows(ids, marker)

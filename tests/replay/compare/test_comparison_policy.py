@@ -22,7 +22,7 @@ def test_a_target_that_is_ready_sooner_does_the_same() -> None:
     assert found("InitProducerId", 1, waiting, refused)[0] is Verdict.ERROR_CHANGED
 
 
-def test_a_broker_that_was_not_the_one_to_ask_told_nothing() -> None:
+def test_after_a_wrong_coordinator_any_response_is_equivalent() -> None:
     elsewhere, refused = {"error_code": 16}, {"error_code": 53}
     for live, verdict in [
         ({"producer_id": 7}, Verdict.EQUIVALENT),
@@ -34,7 +34,7 @@ def test_a_broker_that_was_not_the_one_to_ask_told_nothing() -> None:
 
 
 def test_a_group_may_be_at_rest_sooner() -> None:
-    def told(state: str, epoch: int) -> dict[str, Any]:
+    def group(state: str, epoch: int) -> dict[str, Any]:
         return {"groups": [{"group_state": state, "group_id": "g", "members": [_member(epoch)]}]}
 
     def _member(epoch: int) -> dict[str, Any]:
@@ -43,20 +43,20 @@ def test_a_group_may_be_at_rest_sooner() -> None:
         return {"member_id": "m", "assignment": assigned, "target_assignment": assigned}
 
     name = "ConsumerGroupDescribe"
-    verdict, differences = found(name, 0, told("Assigning", 0), told("Stable", 1))
+    verdict, differences = found(name, 0, group("Assigning", 0), group("Stable", 1))
     assert (verdict, differences) == (Verdict.EQUIVALENT, [])
-    assert found(name, 0, told("Stable", 1), told("Assigning", 1))[0] is Verdict.DIFFERS
-    assert found(name, 0, told("Assigning", 0), told("Empty", 0))[0] is Verdict.DIFFERS
+    assert found(name, 0, group("Stable", 1), group("Assigning", 1))[0] is Verdict.DIFFERS
+    assert found(name, 0, group("Assigning", 0), group("Empty", 0))[0] is Verdict.DIFFERS
 
 
 def test_a_broker_has_its_own_address_and_directories() -> None:
-    def told(name: str, value: str) -> dict[str, Any]:
+    def described(name: str, value: str) -> dict[str, Any]:
         synonyms = [{"name": name, "value": value, "source": 4}]
         config = {"name": name, "value": value, "config_source": 4, "synonyms": synonyms}
         return {"results": [{"resource_type": 4, "resource_name": "1", "configs": [config]}]}
 
     for name, verdict in [("log.dirs", Verdict.SAME), ("num.io.threads", Verdict.DIFFERS)]:
-        assert found("DescribeConfigs", 4, told(name, "1"), told(name, "2"))[0] is verdict
+        assert found("DescribeConfigs", 4, described(name, "1"), described(name, "2"))[0] is verdict
 
 
 def test_tokens_of_others_may_be_there_too() -> None:
@@ -68,8 +68,8 @@ def test_tokens_of_others_may_be_there_too() -> None:
 
 def test_topics_that_were_made_for_the_replay_are_there_sooner() -> None:
     lacking, there = ({"topics": [{"name": "orders", "error_code": e}]} for e in (3, 0))
-    asked = {"topics": [{"name": "orders"}], "allow_auto_topic_creation": False}
-    made = outcome("Metadata", 5, lacking, there, asked=asked)
+    request_body = {"topics": [{"name": "orders"}], "allow_auto_topic_creation": False}
+    made = outcome("Metadata", 5, lacking, there, request=request_body)
     assert compare_outcome(made, IdMap(), created_topics={"orders"}) == (Verdict.EQUIVALENT, [])
     assert compare_outcome(made, IdMap(), created_topics={"bills"})[0] is Verdict.ERROR_CHANGED
     created, exists = ({"topics": [{"name": "orders", "error_code": e}]} for e in (0, 36))
@@ -80,8 +80,8 @@ def test_topics_that_were_made_for_the_replay_are_there_sooner() -> None:
 @pytest.mark.parametrize("allowed", [True, False])
 def test_topics_that_a_request_creates_may_be_there_sooner(allowed: bool) -> None:
     lacking, there = ({"topics": [{"name": "orders", "error_code": e}]} for e in (3, 0))
-    asked = {"topics": [{"name": "orders"}], "allow_auto_topic_creation": allowed}
-    made = outcome("Metadata", 5, lacking, there, asked=asked)
+    request_body = {"topics": [{"name": "orders"}], "allow_auto_topic_creation": allowed}
+    made = outcome("Metadata", 5, lacking, there, request=request_body)
     expected = Verdict.EQUIVALENT if allowed else Verdict.ERROR_CHANGED
     assert compare_outcome(made, IdMap(), captured_topics={"orders"})[0] is expected
     assert compare_outcome(made, IdMap(), captured_topics={"bills"})[0] is Verdict.ERROR_CHANGED
@@ -101,18 +101,18 @@ def _within(*partitions: dict[str, Any], session_id: int = 7) -> dict[str, Any]:
     return {"session_id": session_id, "responses": topics}
 
 
-def test_answers_within_a_fetch_session_tell_what_is_new() -> None:
-    world = IdMap()
+def test_responses_of_a_fetch_session_hold_changed_partitions_only() -> None:
+    ids = IdMap()
     still, moved = {"partition_index": 0}, {"partition_index": 1, "high_watermark": 9}
     broken = {"partition_index": 1, "error_code": 3}
-    more = found("Fetch", 11, _within(still), _within(still, moved), world)
+    more = found("Fetch", 11, _within(still), _within(still, moved), ids)
     assert more == (Verdict.EQUIVALENT, [])
-    assert found("Fetch", 11, _within(), _within(moved), world)[0] is Verdict.EQUIVALENT
-    assert found("Fetch", 11, _within(moved), _within(), world)[0] is Verdict.EQUIVALENT
-    assert found("Fetch", 11, _within(), _within(broken), world)[0] is Verdict.DIFFERS
-    assert found("Fetch", 11, _within(broken), _within(), world)[0] is Verdict.DIFFERS
+    assert found("Fetch", 11, _within(), _within(moved), ids)[0] is Verdict.EQUIVALENT
+    assert found("Fetch", 11, _within(moved), _within(), ids)[0] is Verdict.EQUIVALENT
+    assert found("Fetch", 11, _within(), _within(broken), ids)[0] is Verdict.DIFFERS
+    assert found("Fetch", 11, _within(broken), _within(), ids)[0] is Verdict.DIFFERS
     without = _within(session_id=0), _within(moved, session_id=0)
-    assert found("Fetch", 11, *without, world)[0] is Verdict.DIFFERS
+    assert found("Fetch", 11, *without, ids)[0] is Verdict.DIFFERS
 
 
 def test_throttling_and_times_do_not_count() -> None:
@@ -120,7 +120,7 @@ def test_throttling_and_times_do_not_count() -> None:
     assert found("Produce", 7, captured, produced()) == (Verdict.SAME, [])
 
 
-def test_what_a_broker_gives_counts_only_as_given_or_not() -> None:
+def test_broker_generated_values_are_compared_by_presence() -> None:
     captured, live = {"producer_id": 1, "producer_epoch": 0}, {"producer_id": 9}
     assert found("InitProducerId", 1, captured, live) == (Verdict.SAME, [])
     none = {"producer_id": -1}
@@ -139,22 +139,22 @@ def test_marks_of_the_log_may_move() -> None:
 
 def test_the_target_may_have_topics_of_its_own_where_all_were_asked_for() -> None:
     captured, live = ({"topics": [{"name": n} for n in names]} for names in (["a"], ["a", "b"]))
-    assert found("Metadata", 5, captured, live, asked={"topics": None}) == (
+    assert found("Metadata", 5, captured, live, request={"topics": None}) == (
         Verdict.EQUIVALENT,
         [],
     )
-    verdict, differences = found("Metadata", 5, captured, live, asked={"topics": [{"name": "a"}]})
+    verdict, differences = found("Metadata", 5, captured, live, request={"topics": [{"name": "a"}]})
     assert verdict is Verdict.DIFFERS
     assert [path for path, *_ in differences] == ["topics[b]"]
 
 
-def test_it_counts_how_many_partitions_a_coordinator_gives_a_member() -> None:
-    def told(*partitions: int) -> dict[str, Any]:
+def test_assignments_are_compared_by_number_of_partitions() -> None:
+    def assigned(*partitions: int) -> dict[str, Any]:
         held = {"topic_id": UUID(int=1), "partitions": list(partitions)}
         return {"member_epoch": 2, "assignment": {"topic_partitions": [held]}}
 
-    assert found("ShareGroupHeartbeat", 1, told(0), told(1))[0] is Verdict.EQUIVALENT
-    assert found("ShareGroupHeartbeat", 1, told(0), told(0, 1))[0] is Verdict.DIFFERS
+    assert found("ShareGroupHeartbeat", 1, assigned(0), assigned(1))[0] is Verdict.EQUIVALENT
+    assert found("ShareGroupHeartbeat", 1, assigned(0), assigned(0, 1))[0] is Verdict.DIFFERS
 
 
 def test_a_log_may_end_behind_the_end_of_a_transaction_already() -> None:
@@ -162,29 +162,31 @@ def test_a_log_may_end_behind_the_end_of_a_transaction_already() -> None:
         partition = {"partition_index": 0, "offset": offset}
         return {"topics": [{"name": "orders", "partitions": [partition]}]}
 
-    world = IdMap()
-    world.offsets.learn("orders", 0, 0, 0, 8)
-    assert found("ListOffsets", 3, ends(8), ends(9), world)[0] is Verdict.DIFFERS
-    world.ended_transactions = 1
-    assert found("ListOffsets", 3, ends(8), ends(9), world)[0] is Verdict.EQUIVALENT
-    assert found("ListOffsets", 3, ends(7), ends(8), world)[0] is Verdict.DIFFERS
+    ids = IdMap()
+    ids.offsets.learn("orders", 0, 0, 0, 8)
+    assert found("ListOffsets", 3, ends(8), ends(9), ids)[0] is Verdict.DIFFERS
+    ids.ended_transactions = 1
+    assert found("ListOffsets", 3, ends(8), ends(9), ids)[0] is Verdict.EQUIVALENT
+    assert found("ListOffsets", 3, ends(7), ends(8), ids)[0] is Verdict.DIFFERS
 
 
 def test_a_broker_makes_its_own_topics_when_it_needs_them() -> None:
-    def told(*names: str) -> dict[str, Any]:
+    def metadata(*names: str) -> dict[str, Any]:
         return {"topics": [{"name": each, "is_internal": each[0] == "_"} for each in names]}
 
-    asked = {"topics": None}
-    captured, live = told("orders", "__consumer_offsets"), told("orders")
-    assert found("Metadata", 6, captured, live, asked=asked)[0] is Verdict.EQUIVALENT
-    assert found("Metadata", 6, captured, told("__x"), asked=asked)[0] is Verdict.DIFFERS
+    request_body = {"topics": None}
+    captured, live = metadata("orders", "__consumer_offsets"), metadata("orders")
+    assert found("Metadata", 6, captured, live, request=request_body)[0] is Verdict.EQUIVALENT
+    assert (
+        found("Metadata", 6, captured, metadata("__x"), request=request_body)[0] is Verdict.DIFFERS
+    )
 
 
 def test_others_may_have_set_more() -> None:
-    def told(*names: str) -> dict[str, Any]:
+    def acls(*names: str) -> dict[str, Any]:
         acl = {"principal": "User:a", "host": "*", "operation": 3, "permission_type": 3}
         resource = {"resource_type": 2, "pattern_type": 3, "acls": [acl]}
         return {"resources": [resource | {"resource_name": each} for each in names]}
 
-    assert found("DescribeAcls", 2, told("a"), told("a", "b"))[0] is Verdict.EQUIVALENT
-    assert found("DescribeAcls", 2, told("a", "b"), told("a"))[0] is Verdict.DIFFERS
+    assert found("DescribeAcls", 2, acls("a"), acls("a", "b"))[0] is Verdict.EQUIVALENT
+    assert found("DescribeAcls", 2, acls("a", "b"), acls("a"))[0] is Verdict.DIFFERS

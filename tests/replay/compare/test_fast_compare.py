@@ -34,41 +34,41 @@ def _schema(name: str) -> Schema:
     return found.response
 
 
-def _alike(captured: Any, live: Any, world: IdMap) -> bool:
-    return are_equal(_schema("Produce"), 12, captured, live, Scope(), world)
+def _alike(captured: Any, live: Any, ids: IdMap) -> bool:
+    return are_equal(_schema("Produce"), 12, captured, live, Scope(), ids)
 
 
 def test_offsets_are_the_same_where_they_stand_for_the_same() -> None:
-    world = IdMap()
-    world.offsets.learn("t", 1, 5, 8, 1)
-    assert _alike(_produced(base_offset=5), _produced(base_offset=8), world)
-    assert not _alike(_produced(base_offset=5), _produced(base_offset=5), world)
-    assert not _alike(_produced(base_offset=5), _produced(base_offset=9), world)
+    ids = IdMap()
+    ids.offsets.learn("t", 1, 5, 8, 1)
+    assert _alike(_produced(base_offset=5), _produced(base_offset=8), ids)
+    assert not _alike(_produced(base_offset=5), _produced(base_offset=5), ids)
+    assert not _alike(_produced(base_offset=5), _produced(base_offset=9), ids)
 
 
 def test_errors_names_and_numbers_of_elements_count() -> None:
-    world = IdMap(names=NameMap(prefix="p-"))
+    ids = IdMap(names=NameMap(prefix="p-"))
     captured, live = _produced(), _produced()
     live.responses[0].name = "q-t"
-    assert not _alike(captured, live, world)
+    assert not _alike(captured, live, ids)
     live.responses[0].name = "p-t"
-    assert _alike(captured, live, world)
+    assert _alike(captured, live, ids)
     live.responses[0].partition_responses[0].error_code = 3
-    assert not _alike(captured, live, world)
+    assert not _alike(captured, live, ids)
     live.responses[0].partition_responses = []
-    assert not _alike(captured, live, world)
+    assert not _alike(captured, live, ids)
 
 
 @settings(max_examples=examples(150))
 @given(st.data())
-def test_what_is_alike_has_no_differences(data: st.DataObject) -> None:
+def test_equal_responses_have_no_differences(data: st.DataObject) -> None:
     schema = data.draw(st.sampled_from(APIS)).response
     version = data.draw(st.sampled_from(list(schema.versions)))
     captured = data.draw(values(schema, version, unknown=False))
     live = data.draw(st.just(captured) | values(schema, version, unknown=False))
-    world = IdMap(names=data.draw(st.sampled_from([NameMap(), NameMap(prefix="p-")])))
-    assume(are_equal(schema, version, captured, live, Scope(), world))
-    bodies = BodyDiff(world)
+    ids = IdMap(names=data.draw(st.sampled_from([NameMap(), NameMap(prefix="p-")])))
+    assume(are_equal(schema, version, captured, live, Scope(), ids))
+    bodies = BodyDiff(ids)
     node = layout_of(schema, version, COMPARED_ROLES)
     bodies.compare((node, node), captured, live, Scope())
     assert bodies.differences == []

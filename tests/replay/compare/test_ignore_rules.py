@@ -55,7 +55,7 @@ def test_a_general_path_covers_what_it_came_from() -> None:
 
 
 @pytest.mark.parametrize("pattern", ["Fitch.responses", "responses[*].x", "", "."])
-def test_what_names_no_api_is_no_pattern(pattern: str) -> None:
+def test_a_pattern_without_an_api_is_an_error(pattern: str) -> None:
     with pytest.raises(UsageError, match="names no API"):
         Noise([pattern])
 

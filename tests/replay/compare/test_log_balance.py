@@ -56,14 +56,14 @@ class Log:
         return {"responses": [{"topic": "orders", "partitions": [found]}]}
 
 
-def balanced(world: IdMap, log: Log) -> Balance:
+def balanced(ids: IdMap, log: Log) -> Balance:
     async def main() -> Balance:
         answers = {"Metadata": log.metadata, "ListOffsets": log.list_offsets, "Fetch": log.fetch}
         async with scripted(answers) as broker:
             log.port = broker.port
             cluster = await Cluster.connect([f"127.0.0.1:{broker.port}"], timeout_s=0.2)
             try:
-                return await balance(world, cluster)
+                return await balance(ids, cluster)
             finally:
                 cluster.close()
 
@@ -72,20 +72,20 @@ def balanced(world: IdMap, log: Log) -> Balance:
 
 def wrote(*rows: tuple[int, int, int]) -> IdMap:
     """Captured offset, live offset and count of each request."""
-    world = IdMap()
+    ids = IdMap()
     for step, row in enumerate(rows):
-        world.offsets.log(*ORDERS).learn_appended(*row, step)
-    return world
+        ids.offsets.log(*ORDERS).learn_appended(*row, step)
+    return ids
 
 
-def gave(world: IdMap, step: int, captured: Range, live: Range, bound: int = 0) -> IdMap:
+def gave(ids: IdMap, step: int, captured: Range, live: Range, bound: int = 0) -> IdMap:
     given = ReturnedRecords(*ORDERS, Ranges([captured]), Ranges([live]), bound)
-    world.readers.record(READER, step, given)
-    return world
+    ids.readers.record(READER, step, given)
+    return ids
 
 
-def told(found: Balance) -> list[tuple[int, str]]:
-    assert not found.left_open
+def findings_of(found: Balance) -> list[tuple[int, str]]:
+    assert not found.unbalanced
     return [(each.step, str(each.difference.replayed)) for each in found.findings]
 
 
@@ -97,70 +97,70 @@ def test_a_log_that_has_what_was_acknowledged_is_balanced() -> None:
 
 def test_acknowledged_records_that_are_not_in_the_log() -> None:
     found = balanced(wrote((0, 0, 5), (5, 5, 5)), Log(range(8)))
-    assert told(found) == [(0, "not in the log, which ends at offset 8 of the target")]
+    assert findings_of(found) == [(0, "not in the log, which ends at offset 8 of the target")]
 
 
 def test_records_that_no_request_wrote() -> None:
     found = balanced(wrote((0, 0, 5)), Log(range(7)))
     more = "2 records more than were written, from offset 5 of the target"
-    assert told(found) == [(0, more)]
+    assert findings_of(found) == [(0, more)]
 
 
 def test_records_that_a_reader_lacks_and_the_log_too() -> None:
-    world = gave(wrote((0, 0, 10)), 7, Range(0, 10), Range(0, 6))
-    found = balanced(world, Log(range(6)))
-    assert (7, "not returned, and not in the target's log") in told(found)
+    ids = gave(wrote((0, 0, 10)), 7, Range(0, 10), Range(0, 6))
+    found = balanced(ids, Log(range(6)))
+    assert (7, "not returned, and not in the target's log") in findings_of(found)
 
 
 def test_a_poll_that_ended_before_the_records_were_there_lacks_nothing() -> None:
-    world = gave(wrote((0, 0, 10)), 7, Range(0, 10), Range(0, 6), bound=6)
-    assert told(balanced(world, Log(range(10)))) == []
+    ids = gave(wrote((0, 0, 10)), 7, Range(0, 10), Range(0, 6), bound=6)
+    assert findings_of(balanced(ids, Log(range(10)))) == []
 
 
 def test_a_poll_lacks_what_it_brings_when_it_is_asked_again() -> None:
-    world = gave(wrote((0, 0, 10)), 7, Range(0, 10), Range(0, 6), bound=10)
+    ids = gave(wrote((0, 0, 10)), 7, Range(0, 10), Range(0, 6), bound=10)
     withheld = "not returned, although the target reported them as readable"
-    found = balanced(world, Log(range(10)))
-    assert told(found) == [(7, withheld)]
+    found = balanced(ids, Log(range(10)))
+    assert findings_of(found) == [(7, withheld)]
     assert found.findings[0].difference.captured == "4 missing records, the first at offset 6"
 
 
 def test_a_poll_that_ends_with_a_segment_lacks_nothing() -> None:
-    world = gave(wrote((0, 0, 10)), 7, Range(0, 10), Range(0, 6), bound=10)
-    assert told(balanced(world, Log(range(10), most=6))) == []
+    ids = gave(wrote((0, 0, 10)), 7, Range(0, 10), Range(0, 6), bound=10)
+    assert findings_of(balanced(ids, Log(range(10), most=6))) == []
 
 
-def test_what_another_poll_brings_does_not_lack() -> None:
-    world = gave(wrote((0, 0, 10)), 7, Range(0, 10), Range(0, 6), bound=10)
-    gave(world, 8, Range(0, 0), Range(6, 10))
+def test_records_of_another_poll_are_not_missing() -> None:
+    ids = gave(wrote((0, 0, 10)), 7, Range(0, 10), Range(0, 6), bound=10)
+    gave(ids, 8, Range(0, 0), Range(6, 10))
     log = Log(range(10))
-    assert told(balanced(world, log)) == []
+    assert findings_of(balanced(ids, log)) == []
     assert not log.fetches
 
 
-def test_a_log_whose_end_is_not_told_is_left_open() -> None:
+def test_a_log_of_unknown_end_is_left_open() -> None:
     found = balanced(wrote((0, 0, 5)), Log(range(5), end_error=29))
     assert found == Balance([], [UnbalancedLog(*ORDERS, "ListOffsets: TOPIC_AUTHORIZATION_FAILED")])
 
 
 def test_a_log_whose_records_are_not_given_is_left_open() -> None:
-    world = gave(wrote((0, 0, 10)), 7, Range(0, 10), Range(0, 6))
-    (left,) = balanced(world, Log(range(10), error=29)).left_open
+    ids = gave(wrote((0, 0, 10)), 7, Range(0, 10), Range(0, 6))
+    (left,) = balanced(ids, Log(range(10), error=29)).unbalanced
     assert left[:2] == ORDERS
     assert left.why.endswith("Fetch: TOPIC_AUTHORIZATION_FAILED")
 
 
 def test_a_topic_that_is_gone_is_left_open() -> None:
-    world = IdMap()
-    world.offsets.log("gone", 0).learn_appended(0, 0, 5, 0)
-    (left,) = balanced(world, Log()).left_open
+    ids = IdMap()
+    ids.offsets.log("gone", 0).learn_appended(0, 0, 5, 0)
+    (left,) = balanced(ids, Log()).unbalanced
     assert left[:2] == ("gone", 0)
     assert left.why.startswith("the target has no such topic")
 
 
 def test_all_is_left_open_where_the_pass_ended_early() -> None:
-    world = gave(wrote((0, 0, 10)), 7, Range(0, 10), Range(0, 6))
-    world.readers.record(READER, 8, ReturnedRecords("audit", 1, Ranges([Range(0, 1)]), Ranges()))
-    found = not_balanced(world)
+    ids = gave(wrote((0, 0, 10)), 7, Range(0, 10), Range(0, 6))
+    ids.readers.record(READER, 8, ReturnedRecords("audit", 1, Ranges([Range(0, 1)]), Ranges()))
+    found = not_balanced(ids)
     assert not found.findings
-    assert [each[:2] for each in found.left_open] == [("audit", 1), ORDERS]
+    assert [each[:2] for each in found.unbalanced] == [("audit", 1), ORDERS]

@@ -19,7 +19,7 @@ from tests.replay.support.outcomes import outcome
 from tests.strategies import values
 
 
-def test_a_rebalance_that_is_told_sooner_is_no_difference() -> None:
+def test_an_earlier_rebalance_error_is_no_difference() -> None:
     for is_next, verdict in [(True, Verdict.EQUIVALENT), (False, Verdict.ERROR_CHANGED)]:
         made = outcome("Heartbeat", 3, {}, {"error_code": 27})
         made.step.is_before_rebalance = is_next
@@ -27,7 +27,7 @@ def test_a_rebalance_that_is_told_sooner_is_no_difference() -> None:
 
 
 @pytest.mark.parametrize(("error", "verdict"), [(0, Verdict.SAME), (27, Verdict.EQUIVALENT)])
-def test_a_commit_may_be_told_of_a_rebalance_sooner(error: int, verdict: Verdict) -> None:
+def test_a_commit_may_get_the_rebalance_error_earlier(error: int, verdict: Verdict) -> None:
     captured, live = (
         {"topics": [{"name": "t", "partitions": [{"partition_index": 0, "error_code": each}]}]}
         for each in (0, error)
@@ -105,24 +105,24 @@ def test_the_same_is_the_same() -> None:
     assert found("Produce", 7, produced(), produced()) == (Verdict.SAME, [])
 
 
-def test_what_stood_in_the_body_itself_is_the_only_element() -> None:
+def test_fields_of_older_bodies_equal_the_only_element_of_newer_ones() -> None:
     newer = {"coordinators": [{"key": "g", "node_id": 4, "error_code": 30}]}
     older = {"node_id": 1, "error_code": 30}
-    asked = {"coordinator_keys": ["g"]}
-    told = found("FindCoordinator", 4, newer, older, live_version=3, asked=asked)
-    assert told == (Verdict.EQUIVALENT, [])
+    request_body = {"coordinator_keys": ["g"]}
+    compared = found("FindCoordinator", 4, newer, older, live_version=3, request=request_body)
+    assert compared == (Verdict.EQUIVALENT, [])
     fine = {"node_id": 1}
-    told = found("FindCoordinator", 4, newer, fine, live_version=3, asked=asked)
-    assert told == (Verdict.ERROR_CHANGED, [("error_code", 30, 0)])
+    compared = found("FindCoordinator", 4, newer, fine, live_version=3, request=request_body)
+    assert compared == (Verdict.ERROR_CHANGED, [("error_code", 30, 0)])
 
 
-def test_who_leads_a_group_is_told_its_members() -> None:
+def test_only_the_leader_gets_the_members() -> None:
     leads = {"leader": "a", "member_id": "a", "members": [{"member_id": "a", "metadata": b"1"}]}
     follows = {"leader": "b", "member_id": "a"}
-    asked = {"group_id": "g"}
-    assert found("JoinGroup", 5, leads, follows, asked=asked) == (Verdict.EQUIVALENT, [])
+    request_body = {"group_id": "g"}
+    assert found("JoinGroup", 5, leads, follows, request=request_body) == (Verdict.EQUIVALENT, [])
     none = {"leader": "a", "member_id": "a"}
-    assert found("JoinGroup", 5, leads, none, asked=asked)[0] is Verdict.DIFFERS
+    assert found("JoinGroup", 5, leads, none, request=request_body)[0] is Verdict.DIFFERS
 
 
 def test_secrets_are_not_shown() -> None:

@@ -26,10 +26,12 @@ def fetched(records: bytes, high: int = 4, stable: int = -1) -> dict[str, Any]:
 
 def account(live: dict[str, Any], max_bytes: int = 1 << 20) -> ReaderAccount:
     """What a reader of four records is owed after an answer."""
-    world = IdMap()
-    asked = {"max_bytes": max_bytes}
-    compare_outcome(outcome("Fetch", 11, fetched(batches(0, 1, 2, 3)), live, asked=asked), world)
-    (found,) = world.readers.with_missing()
+    ids = IdMap()
+    request_body = {"max_bytes": max_bytes}
+    compare_outcome(
+        outcome("Fetch", 11, fetched(batches(0, 1, 2, 3)), live, request=request_body), ids
+    )
+    (found,) = ids.readers.with_missing()
     return found
 
 
@@ -47,9 +49,7 @@ def lacks(found: ReaderAccount) -> list[str]:
         (fetched(batches(0, 1), high=2), []),
     ],
 )
-def test_what_a_poll_lacks_goes_as_far_as_the_bounds(
-    live: dict[str, Any], lacking: list[str]
-) -> None:
+def test_withheld_records_reach_to_the_bounds(live: dict[str, Any], lacking: list[str]) -> None:
     assert lacks(account(live)) == lacking
 
 

@@ -85,14 +85,14 @@ def test_message_sets_become_batches(magic: int, codec: str) -> None:
     assert batch.records[0].timestamp == (5 if magic else -1)
 
 
-def test_there_is_one_batch_whatever_there_was() -> None:
+def test_message_sets_become_one_batch() -> None:
     (batch,) = parse_records(to_record_batch(_set([b"a"]) + _set([b"b"], "gzip") + _set([b"c"])))
     assert isinstance(batch, RecordBatch)
     assert batch.codec == "gzip"
     assert [record.value for record in batch.records] == [b"a", b"b", b"c"]
 
 
-def test_what_can_not_be_read_can_not_become_batches() -> None:
+def test_undecodable_message_sets_do_not_become_batches() -> None:
     with pytest.raises(RewriteError):
         to_record_batch(b"odd")
     data = _batch([b"a"])
@@ -114,7 +114,7 @@ def test_records_are_the_same_in_other_batches_too(codec: str) -> None:
 
 
 @given(st.lists(st.sampled_from([b"a", b"b", b"c"])), st.lists(st.sampled_from([b"a", b"b"])))
-def test_what_is_the_same_is_the_same_and_in_order(ours: list[bytes], theirs: list[bytes]) -> None:
+def test_records_are_preserved_in_order(ours: list[bytes], theirs: list[bytes]) -> None:
     captured = b"".join(_batch([value], 10 + i) for i, value in enumerate(ours))
     live = _batch(theirs, 100) if theirs else b""
     last = (-1, -1)

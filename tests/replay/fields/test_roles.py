@@ -97,7 +97,7 @@ def test_a_name_is_listed_once() -> None:
     assert len(names) == len(set(names))
 
 
-def test_what_has_an_entity_has_its_role() -> None:
+def test_fields_with_an_entity_have_its_role() -> None:
     for path, leaf in _all_leaves():
         if leaf.field.entity and path not in role_table.ROLE_BY_PATH:
             assert leaf.role == role_table.ROLE_BY_ENTITY[leaf.field.entity], path

@@ -15,7 +15,7 @@ from replay.mapping.alignment import align, compile_pairs
 from replay.mapping.id_map import IdMap
 from replay.mapping.resource_names import NameMap
 from tests.examples import examples
-from tests.replay.support.worlds import topology, uuid
+from tests.replay.support.builders import topology, uuid
 from tests.strategies import values
 
 
@@ -34,10 +34,10 @@ def _node(name: str, version: int, array: str) -> StructLayout:
 
 def test_elements_are_paired_by_their_keys() -> None:
     node = _node("DescribeGroups", 5, "groups")
-    world = IdMap(names=NameMap(prefix="p-"))
+    ids = IdMap(names=NameMap(prefix="p-"))
     captured = [{"group_id": "a"}, {"group_id": "b"}, {"group_id": "gone"}]
     live = [{"group_id": "p-b"}, {"group_id": "p-new"}, {"group_id": "p-a"}]
-    assert align(node, captured, node, live, Scope(), world) == [
+    assert align(node, captured, node, live, Scope(), ids) == [
         (0, 2),
         (1, 0),
         (2, None),
@@ -48,42 +48,42 @@ def test_elements_are_paired_by_their_keys() -> None:
 def test_members_are_paired_by_the_ids_that_they_got() -> None:
     groups = _node("DescribeGroups", 5, "groups").members
     node = next(each.layout for each in groups if isinstance(each, StructField))
-    world = IdMap()
-    world.members.learn("g", "m-1", "x-1")
-    world.members.learn("g", "m-2", "a-2")
+    ids = IdMap()
+    ids.members.learn("g", "m-1", "x-1")
+    ids.members.learn("g", "m-2", "a-2")
     captured = [{"member_id": "m-1"}, {"member_id": "m-2"}]
     live = [{"member_id": "a-2"}, {"member_id": "x-1"}]
-    assert align(node, captured, node, live, Scope(group="g"), world) == [(0, 1), (1, 0)]
+    assert align(node, captured, node, live, Scope(group="g"), ids) == [(0, 1), (1, 0)]
 
 
 def test_topics_are_paired_across_versions_that_name_them_otherwise() -> None:
-    world = IdMap(topology({"p-t": 70, "p-u": 80}), NameMap(prefix="p-"))
-    world.captured_topics.learn({uuid(7): "t"})
+    ids = IdMap(topology({"p-t": 70, "p-u": 80}), NameMap(prefix="p-"))
+    ids.captured_topics.learn({uuid(7): "t"})
     by_id, by_name = _node("Fetch", 13, "responses"), _node("Fetch", 12, "responses")
     captured = [{"topic": "t"}, {"topic": "u"}]
     live = [{"topic_id": uuid(80)}, {"topic_id": uuid(70)}]
-    world.captured_topics.learn({uuid(7): "t", uuid(8): "u"})
-    assert align(by_name, captured, by_id, live, Scope(), world) == [(0, 1), (1, 0)]
+    ids.captured_topics.learn({uuid(7): "t", uuid(8): "u"})
+    assert align(by_name, captured, by_id, live, Scope(), ids) == [(0, 1), (1, 0)]
     names = [{"topic": "p-u"}, {"topic": "p-t"}]
-    ids = [{"topic_id": uuid(7)}, {"topic_id": uuid(8)}]
-    assert align(by_id, ids, by_name, names, Scope(), world) == [(0, 1), (1, 0)]
+    requested = [{"topic_id": uuid(7)}, {"topic_id": uuid(8)}]
+    assert align(by_id, requested, by_name, names, Scope(), ids) == [(0, 1), (1, 0)]
 
 
 def test_directories_are_paired_by_place() -> None:
     node = _node("DescribeLogDirs", 4, "results")
     captured, live = ([{"log_dir": path} for path in paths] for paths in (["/a", "/b"], ["/c"]))
-    world = IdMap()
-    assert align(node, captured, node, live, Scope(), world) == [(0, 0), (1, None)]
+    ids = IdMap()
+    assert align(node, captured, node, live, Scope(), ids) == [(0, 0), (1, None)]
 
 
 def test_equal_keys_are_paired_in_order_and_no_keys_by_place() -> None:
-    world = IdMap()
+    ids = IdMap()
     node = _node("ListGroups", 3, "groups")
     same = [{"group_id": "a"}, {"group_id": "a"}]
-    assert align(node, same, node, same[:1], Scope(), world) == [(0, 0), (1, None)]
+    assert align(node, same, node, same[:1], Scope(), ids) == [(0, 0), (1, None)]
     nameless = _node("CreateAcls", 2, "results")
     one: dict[str, Any] = {"error_code": 0}
-    assert align(nameless, [one], nameless, [one, one], Scope(), world) == [(0, 0), (None, 1)]
+    assert align(nameless, [one], nameless, [one, one], Scope(), ids) == [(0, 0), (None, 1)]
 
 
 APIS = all_apis()

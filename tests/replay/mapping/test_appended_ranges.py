@@ -45,7 +45,7 @@ def test_more_than_was_written() -> None:
     assert (extra.live, extra.expected) == (Range(5, 8), 1)
 
 
-def test_what_nobody_wrote() -> None:
+def test_unwritten_ranges() -> None:
     found = appended((10, 0, 5), (20, 5, 5))
     assert found.is_unwritten(15, 20)
     assert found.is_unwritten(25, 30)

@@ -8,7 +8,7 @@ from replay.fields.roles import layout_of
 from replay.mapping.element_keys import index_by_key, key_text
 from replay.mapping.id_map import IdMap
 from replay.mapping.resource_names import NameMap
-from tests.replay.support.worlds import topology, uuid
+from tests.replay.support.builders import topology, uuid
 
 
 def node(name: str, version: int, array: str) -> StructLayout:
@@ -21,24 +21,24 @@ def node(name: str, version: int, array: str) -> StructLayout:
 
 
 def test_keys_of_the_target_are_in_terms_of_the_capture() -> None:
-    groups, world = node("DescribeGroups", 5, "groups"), IdMap(names=NameMap(prefix="p-"))
-    captured = index_by_key(world, groups, [{"group_id": "b"}, {"group_id": "a"}], Scope(), False)
-    live = index_by_key(world, groups, [{"group_id": "p-a"}, {"group_id": "p-b"}], Scope(), True)
+    groups, ids = node("DescribeGroups", 5, "groups"), IdMap(names=NameMap(prefix="p-"))
+    captured = index_by_key(ids, groups, [{"group_id": "b"}, {"group_id": "a"}], Scope(), False)
+    live = index_by_key(ids, groups, [{"group_id": "p-a"}, {"group_id": "p-b"}], Scope(), True)
     assert list(captured) == [("b",), ("a",)]
     assert list(live) == [("a",), ("b",)]
     assert live["b",] == {"group_id": "p-b"}
 
 
-def test_ids_of_topics_are_names_where_somebody_tells_them() -> None:
-    topics, world = (
+def test_topic_ids_are_keyed_by_name_if_it_is_known() -> None:
+    topics, ids = (
         node("Fetch", 13, "responses"),
         IdMap(topology({"p-t": 7}), NameMap(prefix="p-")),
     )
-    world.captured_topics.learn({uuid(1): "t"})
+    ids.captured_topics.learn({uuid(1): "t"})
     captured = [{"topic_id": uuid(1)}, {"topic_id": uuid(2)}]
-    assert list(index_by_key(world, topics, captured, Scope(), False)) == [("t",), (uuid(2),)]
+    assert list(index_by_key(ids, topics, captured, Scope(), False)) == [("t",), (uuid(2),)]
     live = [{"topic_id": uuid(7)}, {"topic_id": uuid(0)}, {"topic_id": None}]
-    assert list(index_by_key(world, topics, live, Scope(), True)) == [("t",), (uuid(0),), (None,)]
+    assert list(index_by_key(ids, topics, live, Scope(), True)) == [("t",), (uuid(0),), (None,)]
 
 
 def test_equal_keys_are_counted() -> None:

@@ -15,26 +15,26 @@ from replay.mapping.resource_names import NameMap
 from replay.mapping.to_captured import CapturedMapping
 from replay.mapping.to_live import LiveMapping
 from replay.model.refusal import RewriteError
-from tests.replay.support.worlds import topology, uuid
+from tests.replay.support.builders import topology, uuid
 
 SCOPE = Scope(
     topic="t", partition=0, group="g", member="m", producer_id=9, producer_epoch=2, kind=0
 )
 
 
-def _world() -> IdMap:
-    world = IdMap(topology({"p-t": 70}, nodes=2), NameMap(prefix="p-"))
-    world.captured_topics.learn({uuid(7): "t"})
-    world.producers.learn((9, 2), (90, 0))
-    world.producers.sequence((9, 2), "t", 0, 40)
-    world.members.learn("g", "m", "live")
-    world.members.learn_generation("g", "m", 5, 1)
-    world.offsets.learn("t", 0, 100, 0, 10)
-    world.learn_epoch("t", 0, 3, 0)
+def _id_map() -> IdMap:
+    ids = IdMap(topology({"p-t": 70}, nodes=2), NameMap(prefix="p-"))
+    ids.captured_topics.learn({uuid(7): "t"})
+    ids.producers.learn((9, 2), (90, 0))
+    ids.producers.sequence((9, 2), "t", 0, 40)
+    ids.members.learn("g", "m", "live")
+    ids.members.learn_generation("g", "m", 5, 1)
+    ids.offsets.learn("t", 0, 100, 0, 10)
+    ids.learn_epoch("t", 0, 3, 0)
     for role in OPAQUE_ROLES:
-        world.learn_opaque(role, 11, 12)
-    world.brokers.live(17)
-    return world
+        ids.learn_opaque(role, 11, 12)
+    ids.brokers.live(17)
+    return ids
 
 
 @pytest.mark.parametrize(
@@ -62,10 +62,10 @@ def _world() -> IdMap:
         (Role.TOPIC_ID, uuid(0), uuid(0)),
     ],
 )
-def test_there_and_back(role: Role, captured: Any, live: Any) -> None:
-    world = _world()
-    assert world.live(role, captured, SCOPE)[0] == live
-    assert world.captured(role, live, SCOPE) == captured
+def test_a_round_trip(role: Role, captured: Any, live: Any) -> None:
+    ids = _id_map()
+    assert ids.live(role, captured, SCOPE)[0] == live
+    assert ids.captured(role, live, SCOPE) == captured
 
 
 @pytest.mark.parametrize(
@@ -73,26 +73,26 @@ def test_there_and_back(role: Role, captured: Any, live: Any) -> None:
     [(2, "t", "p-t"), (3, "g", "p-g"), (5, "x", "p-x"), (32, "g", "p-g"), (4, "17", "0")],
 )
 def test_resources_there_and_back(kind: int, captured: str, live: str) -> None:
-    world, scope = _world(), Scope(kind=kind)
-    assert world.live(Role.RESOURCE, captured, scope) == (live, "")
-    assert world.captured(Role.RESOURCE, live, scope) == captured
+    ids, scope = _id_map(), Scope(kind=kind)
+    assert ids.live(Role.RESOURCE, captured, scope) == (live, "")
+    assert ids.captured(Role.RESOURCE, live, scope) == captured
 
 
 @pytest.mark.parametrize("name", ["*", "kafka-cluster"])
-def test_what_stands_for_all_stays(name: str) -> None:
-    assert _world().live(Role.RESOURCE, name, Scope(kind=4 if name != "*" else 2))[0] == name
+def test_wildcard_names_stay(name: str) -> None:
+    assert _id_map().live(Role.RESOURCE, name, Scope(kind=4 if name != "*" else 2))[0] == name
 
 
 def test_sequences_of_answers_go_back() -> None:
-    assert _world().captured(Role.SEQUENCE, 3, SCOPE) == 43
+    assert _id_map().captured(Role.SEQUENCE, 3, SCOPE) == 43
 
 
 def test_share_partitions_are_found_by_group_and_topic() -> None:
-    world, scope = _world(), Scope(kind=2)
+    ids, scope = _id_map(), Scope(kind=2)
     key = "g:AAAAAAAAAAAAAAAAAAAABw:3"
-    live, _ = world.live(Role.COORDINATOR_KEY, key, scope)
+    live, _ = ids.live(Role.COORDINATOR_KEY, key, scope)
     assert live == "p-g:AAAAAAAAAAAAAAAAAAAARg:3"
-    assert world.captured(Role.COORDINATOR_KEY, live, scope) == key
+    assert ids.captured(Role.COORDINATOR_KEY, live, scope) == key
 
 
 def test_every_way_there_has_a_way_back() -> None:
@@ -100,31 +100,31 @@ def test_every_way_there_has_a_way_back() -> None:
     assert ways[0] <= ways[1]
 
 
-def test_leader_epochs_that_nobody_told_are_the_present_one_or_none() -> None:
-    world = _world()
-    assert world.live(Role.LEADER_EPOCH, 8, SCOPE) == (5, "")
-    assert world.live(Role.FETCHED_EPOCH, 8, SCOPE) == (-1, "")
-    assert world.live(Role.LEADER_EPOCH, -1, SCOPE) == (-1, "")
-    assert world.live(Role.LEADER_EPOCH, 8, Scope(topic="u", partition=0)) == (-1, "")
+def test_unknown_leader_epochs_become_the_current_one_or_none() -> None:
+    ids = _id_map()
+    assert ids.live(Role.LEADER_EPOCH, 8, SCOPE) == (5, "")
+    assert ids.live(Role.FETCHED_EPOCH, 8, SCOPE) == (-1, "")
+    assert ids.live(Role.LEADER_EPOCH, -1, SCOPE) == (-1, "")
+    assert ids.live(Role.LEADER_EPOCH, 8, Scope(topic="u", partition=0)) == (-1, "")
 
 
 def test_a_scope_with_an_id_knows_its_topic() -> None:
     scope = Scope(topic_id=uuid(7), partition=0)
-    assert _world().live(Role.OFFSET, 104, scope) == (4, "translated")
+    assert _id_map().live(Role.OFFSET, 104, scope) == (4, "translated")
 
 
 def test_unknown_producers_are_refused_but_without_a_target() -> None:
     scope = Scope(producer_id=8, producer_epoch=0)
     with pytest.raises(RewriteError) as caught:
-        _world().live(Role.PRODUCER_ID, 8, scope)
+        _id_map().live(Role.PRODUCER_ID, 8, scope)
     assert (caught.value.role, caught.value.value) == (Role.PRODUCER_ID, (8, 0))
     assert IdMap().live(Role.PRODUCER_ID, 8, scope) == (8, "")
-    assert _world().live(Role.PRODUCER_ID, -1, scope) == (-1, "")
+    assert _id_map().live(Role.PRODUCER_ID, -1, scope) == (-1, "")
 
 
 def test_names_are_looked_at_only_where_they_change() -> None:
     assert Role.TOPIC not in IdMap().roles
-    assert Role.TOPIC in _world().roles
+    assert Role.TOPIC in _id_map().roles
     assert Role.OFFSET in IdMap().roles
 
 
@@ -140,22 +140,22 @@ def test_brokers_stand_for_one_while_there_are_enough(nodes: list[int]) -> None:
     assert BrokerMap(None).live(40) == 40
 
 
-def test_who_is_nobody_in_the_capture_is_nobody_on_the_target() -> None:
+def test_unknown_captured_brokers_map_to_no_target_broker() -> None:
     brokers = BrokerMap(topology({}, nodes=2))
     brokers.set_captured_ids([1, 7])
     assert [brokers.live(node) for node in (1, 7, 0, 99)] == [1, 0, 1000, 99]
 
 
 def test_only_ends_of_transactions_may_lie_between_offsets_that_mean_the_same() -> None:
-    world = IdMap(topology({}))
+    ids = IdMap(topology({}))
     scope = Scope(topic="t", partition=0)
-    world.offsets.learn("t", 0, 0, 0, 8)
-    world.offsets.learn("t", 0, 9, 9, 1)
-    assert not world.are_markers(scope, 8, 9)
-    world.ended_transactions = 1
-    assert world.are_markers(scope, 8, 9)
-    assert not world.are_markers(scope, 7, 8)
-    assert not world.are_markers(scope, 9, 10)
-    assert not world.are_markers(scope, 10, 12)
-    assert not world.are_markers(scope, 9, 8)
-    assert not world.are_markers(Scope(topic="t"), 8, 9)
+    ids.offsets.learn("t", 0, 0, 0, 8)
+    ids.offsets.learn("t", 0, 9, 9, 1)
+    assert not ids.are_markers(scope, 8, 9)
+    ids.ended_transactions = 1
+    assert ids.are_markers(scope, 8, 9)
+    assert not ids.are_markers(scope, 7, 8)
+    assert not ids.are_markers(scope, 9, 10)
+    assert not ids.are_markers(scope, 10, 12)
+    assert not ids.are_markers(scope, 9, 8)
+    assert not ids.are_markers(Scope(topic="t"), 8, 9)

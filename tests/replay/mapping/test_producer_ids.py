@@ -32,7 +32,7 @@ def test_an_epoch_that_the_client_counted_is_counted() -> None:
     assert producers.live(8, 0) is None
 
 
-def test_nobody_is_nobody() -> None:
+def test_the_null_producer_id_is_not_mapped() -> None:
     producers = ProducerMap()
     producers.learn((-1, -1), (5, 0))
     producers.learn((5, 0), (-1, -1))

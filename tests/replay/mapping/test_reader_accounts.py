@@ -15,7 +15,7 @@ def owed(found: ReaderAccounts) -> list[Range]:
     return [each for account in found.with_missing() for each in account.missing]
 
 
-def test_what_one_answer_lacks_another_brings() -> None:
+def test_records_missing_from_one_response_may_come_with_another() -> None:
     found = ReaderAccounts()
     note(found, 4, [Range(0, 10)], [Range(0, 3)])
     note(found, 5, [Range(10, 20)], [])
@@ -28,7 +28,7 @@ def test_what_one_answer_lacks_another_brings() -> None:
     assert owed(found) == []
 
 
-def test_readers_and_logs_are_told_apart() -> None:
+def test_readers_and_logs_are_distinguished() -> None:
     found = ReaderAccounts()
     found.record(1, 0, ReturnedRecords("orders", 0, Ranges([Range(0, 1)]), Ranges()))
     found.record(2, 1, ReturnedRecords("orders", 0, Ranges(), Ranges([Range(0, 1)])))

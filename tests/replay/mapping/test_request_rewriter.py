@@ -28,7 +28,7 @@ from replay.mapping.id_map import IdMap
 from replay.mapping.request_rewriter import Rewritten, rewrite
 from replay.mapping.resource_names import NameMap
 from replay.model.outcome import Change
-from tests.replay.support.worlds import request, topology, uuid
+from tests.replay.support.builders import request, topology, uuid
 from tests.sources import (
     DRAWN,
     Source,
@@ -43,12 +43,12 @@ APIS = all_apis()
 PREFIXED = NameMap(topic_map={"old": "new"}, prefix="p-")
 
 
-def _unchanged(asked: Version, source: Source) -> None:
-    codec = asked.schema.codec(asked.version)
-    frame = codec.build(source.value(asked.schema, asked.version))
+def _unchanged(version: Version, source: Source) -> None:
+    codec = version.schema.codec(version.version)
+    frame = codec.build(source.value(version.schema, version.version))
     body = codec.parse(frame)
-    message = Message("request", frame, len(frame), asked.key, asked.version, body=body)
-    out = rewrite(message, asked.version, IdMap())
+    message = Message("request", frame, len(frame), version.key, version.version, body=body)
+    out = rewrite(message, version.version, IdMap())
     assert not out.refusal
     assert codec.build(out.body) == frame
     assert all(change.captured == change.sent and change.why for change in out.changes)
@@ -101,10 +101,10 @@ def _batch(sequence: int, codec: str = "none", values: tuple[bytes, ...] = (b"v"
 def test_batches_get_another_producer_and_keep_their_payload(
     sequences: list[int], codec: str, content: list[bytes], live: tuple[int, int]
 ) -> None:
-    world = IdMap(topology({"t": 7}))
-    world.producers.learn((9, 2), live)
+    ids = IdMap(topology({"t": 7}))
+    ids.producers.learn((9, 2), live)
     data = b"".join(_batch(sequence, codec, tuple(content)) for sequence in sequences)
-    new = _records(rewrite(_produce(9, data, name="t"), 9, world))
+    new = _records(rewrite(_produce(9, data, name="t"), 9, ids))
     assert len(new) == len(data)
     for old, batch, sequence in zip(
         parse_records(data), parse_records(new), sequences, strict=True
@@ -120,11 +120,11 @@ def test_batches_get_another_producer_and_keep_their_payload(
 
 
 def test_sequences_begin_with_0_in_each_partition_and_a_retry_stays_one() -> None:
-    world = IdMap(topology({"t": 7}))
-    world.producers.learn((9, 2), (70, 0))
+    ids = IdMap(topology({"t": 7}))
+    ids.producers.learn((9, 2), (70, 0))
     sent = []
     for sequence in (100, 101, 101, 102):
-        out = rewrite(_produce(9, _batch(sequence), name="t"), 9, world)
+        out = rewrite(_produce(9, _batch(sequence), name="t"), 9, ids)
         (batch,) = parse_records(_records(out))
         assert isinstance(batch, RecordBatch)
         sent.append(batch.base_sequence)
@@ -148,34 +148,34 @@ def test_records_without_a_producer_stay_as_they_are() -> None:
 
 
 def test_topic_ids_go_by_their_names() -> None:
-    world = IdMap(topology({"p-t": 70}), NameMap(prefix="p-"))
-    world.captured_topics.learn({uuid(7): "t"})
-    out = rewrite(_produce(13, b"", topic_id=uuid(7)), 13, world)
+    ids = IdMap(topology({"p-t": 70}), NameMap(prefix="p-"))
+    ids.captured_topics.learn({uuid(7): "t"})
+    out = rewrite(_produce(13, b"", topic_id=uuid(7)), 13, ids)
     assert out.body.topic_data[0].topic_id == uuid(70)
     assert Change("topic_data[0].topic_id", "topic_id", uuid(7), uuid(70)) in out.changes
 
 
-def test_a_topic_id_that_nothing_names_is_refused_and_one_without_a_topic_is_told() -> None:
-    world = IdMap(topology({"other": 70}))
-    assert "no name for topic id" in rewrite(_produce(13, b"", topic_id=uuid(7)), 13, world).refusal
-    world.captured_topics.learn({uuid(7): "t"})
-    out = rewrite(_produce(13, b"", topic_id=uuid(7)), 13, world)
+def test_an_unnamed_topic_id_is_refused_and_an_unmapped_one_reported() -> None:
+    ids = IdMap(topology({"other": 70}))
+    assert "no name for topic id" in rewrite(_produce(13, b"", topic_id=uuid(7)), 13, ids).refusal
+    ids.captured_topics.learn({uuid(7): "t"})
+    out = rewrite(_produce(13, b"", topic_id=uuid(7)), 13, ids)
     assert [change.why for change in out.changes if change.role == "topic_id"] == ["unknown"]
 
 
 def test_versions_with_names_become_versions_with_ids_and_back() -> None:
-    world = IdMap(topology({"p-t": 70}), NameMap(prefix="p-"))
-    out = rewrite(_produce(9, b"", name="t"), 13, world)
+    ids = IdMap(topology({"p-t": 70}), NameMap(prefix="p-"))
+    out = rewrite(_produce(9, b"", name="t"), 13, ids)
     assert out.body.topic_data[0].topic_id == uuid(70)
-    world.captured_topics.learn({uuid(7): "t"})
-    out = rewrite(_produce(13, b"", topic_id=uuid(7)), 9, world)
+    ids.captured_topics.learn({uuid(7): "t"})
+    out = rewrite(_produce(13, b"", topic_id=uuid(7)), 9, ids)
     assert out.body.topic_data[0].name == "p-t"
-    assert "no name is known" in rewrite(_produce(13, b"", topic_id=uuid(8)), 9, world).refusal
+    assert "no name is known" in rewrite(_produce(13, b"", topic_id=uuid(8)), 9, ids).refusal
 
 
 def test_names_change() -> None:
-    world = IdMap(topology({}), PREFIXED)
-    out = rewrite(_produce(9, b"", name="old"), 9, world)
+    ids = IdMap(topology({}), PREFIXED)
+    out = rewrite(_produce(9, b"", name="old"), 9, ids)
     assert (out.body.transactional_id, out.body.topic_data[0].name) == ("p-tx", "new")
     assert {change.path for change in out.changes} == {"transactional_id", "topic_data[0].name"}
 
@@ -225,10 +225,10 @@ def _join(version: int, protocol_type: str = "consumer") -> Message:
 
 
 def test_subscriptions_inside_name_the_topics_of_the_target() -> None:
-    world = IdMap(topology({}), PREFIXED)
-    world.members.learn("g", "m-1", "m-2")
-    world.members.learn_generation("g", "m-1", 4, 1)
-    body = rewrite(_join(5), 5, world).body
+    ids = IdMap(topology({}), PREFIXED)
+    ids.members.learn("g", "m-1", "m-2")
+    ids.members.learn_generation("g", "m-1", 4, 1)
+    body = rewrite(_join(5), 5, ids).body
     metadata = body.protocols[0].metadata
     subscription = ConsumerProtocolSubscription.codec(3).parse(metadata[2:])
     assert (body.group_id, body.member_id) == ("p-g", "m-2")
@@ -253,15 +253,15 @@ def test_assignments_inside_name_the_topics_of_the_target() -> None:
         "member_id": "m",
         "assignments": [{"member_id": "m", "assignment": data}],
     }
-    world = IdMap(topology({}), PREFIXED)
-    world.members.learn("g", "m", "live")
-    out = rewrite(request("SyncGroup", 3, body), 3, world).body
+    ids = IdMap(topology({}), PREFIXED)
+    ids.members.learn("g", "m", "live")
+    out = rewrite(request("SyncGroup", 3, body), 3, ids).body
     assert out.assignments[0].member_id == "live"
     built = ConsumerProtocolAssignment.codec(0).parse(out.assignments[0].assignment[2:])
     assert built.assigned_partitions[0].topic == "p-t"
 
 
-def test_fetches_are_translated_and_what_was_guessed_is_told() -> None:
+def test_fetches_are_translated_and_guesses_reported() -> None:
     partitions = [
         {
             "partition": 0,
@@ -279,9 +279,9 @@ def test_fetches_are_translated_and_what_was_guessed_is_told() -> None:
         "topics": [{"topic": "t", "partitions": partitions}],
         "forgotten_topics_data": [],
     }
-    world = IdMap(topology({"t": 7}, epoch=5))
-    world.offsets.learn("t", 0, 90, 0, 20)
-    out = rewrite(request("Fetch", 12, body), 12, world)
+    ids = IdMap(topology({"t": 7}, epoch=5))
+    ids.offsets.learn("t", 0, 90, 0, 20)
+    out = rewrite(request("Fetch", 12, body), 12, ids)
     first, second = out.body.topics[0].partitions
     assert (first.fetch_offset, second.fetch_offset) == (10, 105)
     assert (first.current_leader_epoch, first.last_fetched_epoch) == (5, -1)
@@ -289,16 +289,16 @@ def test_fetches_are_translated_and_what_was_guessed_is_told() -> None:
     assert list(why.values()) == ["translated", "kept"]
 
 
-def test_what_could_not_be_read_is_refused() -> None:
+def test_undecodable_requests_are_refused() -> None:
     assert rewrite(Message("request", b"", 0, 0, 99), 9, IdMap()).refusal
 
 
 def _in_generation(old: int, new: int) -> IdMap:
-    """Return a world in which the member `m` of the group `g` is in another generation."""
-    world = IdMap(topology({}), NameMap(prefix="p-"))
-    world.members.learn("g", "m", "live-m")
-    world.members.learn_generation("g", "m", old, new)
-    return world
+    """Return an id mapping in which the member `m` of the group `g` is in another generation."""
+    ids = IdMap(topology({}), NameMap(prefix="p-"))
+    ids.members.learn("g", "m", "live-m")
+    ids.members.learn_generation("g", "m", old, new)
+    return ids
 
 
 def _joins(name: str, metadata: bytes, protocol_type: str = "consumer") -> Message:
@@ -323,12 +323,12 @@ COOPERATIVE = CooperativeStickyUserData.codec(0).build({"generation": 4})
         ("sticky", b"garbage", b"garbage"),
     ],
 )
-def test_what_an_assignor_keeps_is_rewritten(assignor: str, kept: bytes, expected: bytes) -> None:
+def test_user_data_of_assignors_is_rewritten(assignor: str, kept: bytes, expected: bytes) -> None:
     codec = ConsumerProtocolSubscription.codec(0)
     metadata = b"\0\0" + codec.build({"topics": ["t"], "user_data": kept})
     out = rewrite(_joins(assignor, metadata), 5, _in_generation(4, 7))
-    told = codec.parse(out.body.protocols[0].metadata[2:])
-    assert (told.topics, told.user_data) == (["p-t"], expected)
+    subscription = codec.parse(out.body.protocols[0].metadata[2:])
+    assert (subscription.topics, subscription.user_data) == (["p-t"], expected)
 
 
 def test_the_leader_that_a_connect_worker_remembers_is_rewritten() -> None:
@@ -337,13 +337,13 @@ def test_the_leader_that_a_connect_worker_remembers_is_rewritten() -> None:
     had = {"error": 0, "leader": "m", "leader_url": "u", "config_offset": 3, "assignment": []}
     allocation = b"\0\1" + assigned.build(had | {"revoked": []})
     knows = {"url": "u", "config_offset": 3, "allocation": allocation}
-    world = _in_generation(4, 7)
+    ids = _in_generation(4, 7)
     joins = _joins("compatible", b"\0\1" + worker.build(knows), "connect")
-    told = worker.parse(rewrite(joins, 5, world).body.protocols[0].metadata[2:])
-    assert told.allocation[:2] == b"\0\1"
-    assert assigned.parse(told.allocation[2:]).leader == "live-m"
+    metadata = worker.parse(rewrite(joins, 5, ids).body.protocols[0].metadata[2:])
+    assert metadata.allocation[:2] == b"\0\1"
+    assert assigned.parse(metadata.allocation[2:]).leader == "live-m"
     gives = {"member_id": "m", "assignment": allocation}
     body = {"group_id": "g", "generation_id": 4, "member_id": "m", "assignments": [gives]}
-    sync = rewrite(request("SyncGroup", 5, body | {"protocol_type": "connect"}), 5, world)
+    sync = rewrite(request("SyncGroup", 5, body | {"protocol_type": "connect"}), 5, ids)
     given_out = sync.body.assignments[0]
     assert assigned.parse(given_out.assignment[2:]).leader == given_out.member_id == "live-m"

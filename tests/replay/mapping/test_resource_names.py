@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from replay.mapping.resource_names import NO_ID, NameMap, TopicIds, share_key
 from replay.model.kafka_enums import INTERNAL_TOPICS
-from tests.replay.support.worlds import topology, uuid
+from tests.replay.support.builders import topology, uuid
 
 WORDS = st.text("abz.-_", min_size=1, max_size=5)
 
@@ -33,7 +33,7 @@ def test_names_go_both_ways(name: str, pairs: dict[str, str], prefix: str, copy:
 
 
 @pytest.mark.parametrize("name", ["", "*", *sorted(INTERNAL_TOPICS)])
-def test_what_is_nobody_s_name_stays(name: str) -> None:
+def test_names_outside_the_mapping_stay(name: str) -> None:
     names = NameMap({}, "p-", 1)
     assert names.topic(name) == names.captured_topic(name) == name
 

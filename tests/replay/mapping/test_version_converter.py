@@ -22,7 +22,7 @@ from replay.mapping.version_converter import (
 )
 from replay.model.outcome import Change
 from replay.model.refusal import RewriteError
-from tests.replay.support.worlds import uuid, whole
+from tests.replay.support.builders import uuid, whole
 from tests.strategies import values
 
 
@@ -68,7 +68,7 @@ def test_the_nearest_version(captured: int, low: int, high: int, expected: int |
     assert nearest_version(_schema("Fetch"), captured, low, high) == expected
 
 
-def test_which_versions_name_topics_by_id() -> None:
+def test_versions_that_name_topics_by_id() -> None:
     assert [
         v for v in _schema("Produce").versions if names_topics_by_id(_schema("Produce"), v)
     ] == [13]
@@ -141,14 +141,14 @@ def test_a_value_that_must_not_be_lost_is_refused_and_a_default_is_not() -> None
 
 
 @pytest.mark.parametrize("stable", [True, False])
-def test_what_consumers_do_without_is_dropped_and_told(stable: bool) -> None:
+def test_require_stable_is_dropped_for_old_versions_and_reported(stable: bool) -> None:
     topics = [{"name": "t", "partition_indexes": [0]}]
     groups = [{"group_id": "g", "member_id": None, "member_epoch": -1, "topics": topics}]
     changes: list[Change] = []
     body = {"groups": groups, "require_stable": stable}
     assert _converted("OffsetFetch", 9, 6, body, changes).group_id == "g"
-    told = [Change("require_stable", "plain", True, None, "dropped")]
-    assert changes == (told if stable else [])
+    expected = [Change("require_stable", "plain", True, None, "dropped")]
+    assert changes == (expected if stable else [])
 
 
 def test_an_empty_pattern_may_be_lost() -> None:
@@ -216,7 +216,7 @@ def test_several_elements_or_more_than_the_fields_can_say_are_refused() -> None:
         ("DeleteTopics", 5, 6, {"topic_names": ["a", "b"], "timeout_ms": 1}),
     ],
 )
-def test_there_and_back(name: str, old: int, new: int, body: dict[str, Any]) -> None:
+def test_a_round_trip(name: str, old: int, new: int, body: dict[str, Any]) -> None:
     there = _converted(name, old, new, body)
     assert _converted(name, new, old, there) == whole(name, old, body)
 

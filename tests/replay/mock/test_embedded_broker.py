@@ -64,7 +64,7 @@ def test_answers_of_the_front_keep_their_place_among_those_of_the_mock() -> None
     metadata = {"topics": None, "allow_auto_topic_creation": False}
 
     async def do(link: BrokerConnection) -> None:
-        asked = [
+        pending = [
             link.send(*each)
             for each in (
                 (KEYS["Metadata"], 4, metadata),
@@ -74,7 +74,7 @@ def test_answers_of_the_front_keep_their_place_among_those_of_the_mock() -> None
                 (KEYS["Metadata"], 4, metadata),
             )
         ]
-        answers = [await each.response() for each in asked]
+        answers = [await each.response() for each in pending]
         assert [answer.get("error_code") for answer in answers if answer] == [
             None,
             79,
@@ -87,7 +87,7 @@ def test_answers_of_the_front_keep_their_place_among_those_of_the_mock() -> None
 
 
 @pytest.mark.parametrize("version", [2, 5, 7])
-def test_it_can_be_produced_to_in_any_version_and_without_an_answer(version: int) -> None:
+def test_the_broker_takes_produce_in_any_version_and_with_acks_0(version: int) -> None:
     async def do(link: BrokerConnection) -> None:
         assert (
             await link.request(KEYS["Produce"], version, produce(acks=0), expects_response=False)
@@ -101,9 +101,9 @@ def test_it_can_be_produced_to_in_any_version_and_without_an_answer(version: int
     with_link(do)
 
 
-def test_who_asks_for_no_answer_and_leaves_has_said_it() -> None:
+def test_a_request_with_acks_0_before_a_close_is_processed() -> None:
     partition = {"partition_index": 0, "timestamp": -1}
-    asked = {"replica_id": -1, "topics": [{"name": "orders", "partitions": [partition]}]}
+    list_offsets = {"replica_id": -1, "topics": [{"name": "orders", "partitions": [partition]}]}
 
     async def main(port: int) -> None:
         staying = await BrokerConnection.open("127.0.0.1", port, timeout_s=20)
@@ -113,9 +113,9 @@ def test_who_asks_for_no_answer_and_leaves_has_said_it() -> None:
                 await leaving.request(KEYS["Produce"], 7, produce(acks=0), expects_response=False)
             leaving.close()
         async with asyncio.timeout(20):
-            told = None
-            while told is None or told.topics[0].partitions[0].offset < 100:
-                told = await staying.request(KEYS["ListOffsets"], 1, asked)
+            listed = None
+            while listed is None or listed.topics[0].partitions[0].offset < 100:
+                listed = await staying.request(KEYS["ListOffsets"], 1, list_offsets)
         staying.close()
 
     with EmbeddedBroker(topics={"orders": 1}) as embedded:
@@ -199,7 +199,7 @@ def test_the_shipped_capture_is_answered_as_captured() -> None:
     assert report.passed, str(report)
 
 
-def test_it_is_gone_at_the_end_also_for_who_is_connected() -> None:
+def test_the_broker_closes_its_connections_at_the_end() -> None:
     with EmbeddedBroker() as embedded:
         host, _, port = embedded.addresses[0].rpartition(":")
         client = socket.create_connection((host, int(port)), timeout=20)
@@ -212,7 +212,7 @@ def test_it_is_gone_at_the_end_also_for_who_is_connected() -> None:
         asyncio.run(Cluster.connect(embedded.addresses))
 
 
-def test_what_can_not_be_started_leaves_nothing_behind(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failed_start_leaves_nothing_behind(monkeypatch: pytest.MonkeyPatch) -> None:
     before = threading.active_count()
     with pytest.raises(ReplayError, match="with 0 brokers"), EmbeddedBroker(0):
         pass

@@ -10,7 +10,7 @@ from replay.mock.kafka_compat import ADAPTED_APIS, LEGAL_TOPIC, KafkaCompat
 POSITION = ("partition_index", "committed_offset", "committed_leader_epoch", "metadata")
 
 
-def asked(api: str, version: int, **body: object) -> Message:
+def request_of(api: str, version: int, **body: object) -> Message:
     return Message(
         "request",
         b"",
@@ -23,7 +23,7 @@ def asked(api: str, version: int, **body: object) -> Message:
 
 
 def joins(version: int, member: str = "", **more: object) -> Message:
-    return asked("JoinGroup", version, group_id="g", member_id=member, **more)
+    return request_of("JoinGroup", version, group_id="g", member_id=member, **more)
 
 
 def partition(**fields: object) -> Container:
@@ -32,8 +32,12 @@ def partition(**fields: object) -> Container:
 
 
 def commits(mends: KafkaCompat, error: int, offset: int = 5, metadata: str | None = None) -> int:
-    told = {"committed_offset": offset, "committed_metadata": metadata, "committed_leader_epoch": 3}
-    request = asked("OffsetCommit", 6, **partition(**told))
+    committed = {
+        "committed_offset": offset,
+        "committed_metadata": metadata,
+        "committed_leader_epoch": 3,
+    }
+    request = request_of("OffsetCommit", 6, **partition(**committed))
     answer = mends.adapt_response(request, partition(error_code=error))
     assert answer is not None
     return int(answer.topics[0].partitions[0].error_code)
@@ -41,7 +45,7 @@ def commits(mends: KafkaCompat, error: int, offset: int = 5, metadata: str | Non
 
 def fetched(mends: KafkaCompat) -> tuple[int, int, str]:
     answer = partition(committed_offset=1, committed_leader_epoch=0, metadata=None, error_code=0)
-    answer = mends.adapt_response(asked("OffsetFetch", 5, **partition()), answer)
+    answer = mends.adapt_response(request_of("OffsetFetch", 5, **partition()), answer)
     assert answer is not None
     found = answer.topics[0].partitions[0]
     return found.committed_offset, found.committed_leader_epoch, found.metadata
@@ -58,7 +62,7 @@ def test_a_member_without_an_id_is_sent_back_with_one_of_its_own() -> None:
 
 
 @pytest.mark.parametrize(
-    "message", [joins(3), joins(5, "m"), joins(5, group_instance_id="i"), asked("Metadata", 5)]
+    "message", [joins(3), joins(5, "m"), joins(5, group_instance_id="i"), request_of("Metadata", 5)]
 )
 def test_the_mock_is_asked_everything_else(message: Message) -> None:
     assert KafkaCompat().respond_instead(message) is None
@@ -82,8 +86,8 @@ def test_topics_and_pattern_reach_the_mock_both_or_not_at_all(
     names_sent: list[str] | None,
     pattern_sent: str | None,
 ) -> None:
-    told = {"subscribed_topic_names": names, "subscribed_topic_regex": pattern}
-    beats = asked("ConsumerGroupHeartbeat", 1, **told)
+    subscription = {"subscribed_topic_names": names, "subscribed_topic_regex": pattern}
+    beats = request_of("ConsumerGroupHeartbeat", 1, **subscription)
     is_changed = KafkaCompat().adapt_request(beats)
     assert beats.body is not None
     sent = beats.body.subscribed_topic_names, beats.body.subscribed_topic_regex
@@ -92,16 +96,21 @@ def test_topics_and_pattern_reach_the_mock_both_or_not_at_all(
 
 
 def test_a_member_that_must_choose_its_id_is_refused_without() -> None:
-    answer = KafkaCompat().respond_instead(asked("ConsumerGroupHeartbeat", 1, member_id=""))
+    answer = KafkaCompat().respond_instead(request_of("ConsumerGroupHeartbeat", 1, member_id=""))
     assert answer is not None
     assert answer.error_code == 42
-    assert KafkaCompat().respond_instead(asked("ConsumerGroupHeartbeat", 1, member_id="m")) is None
+    assert (
+        KafkaCompat().respond_instead(request_of("ConsumerGroupHeartbeat", 1, member_id="m"))
+        is None
+    )
 
 
-@pytest.mark.parametrize(("acks", "is_told"), [(0, False), (1, True), (-1, True)])
-def test_who_wants_no_answer_gets_none(acks: int, is_told: bool) -> None:
-    answer = KafkaCompat().adapt_response(asked("Produce", 7, acks=acks), Container(responses=[]))
-    assert (answer is not None) is is_told
+@pytest.mark.parametrize(("acks", "is_answered"), [(0, False), (1, True), (-1, True)])
+def test_acks_0_gets_no_response(acks: int, is_answered: bool) -> None:
+    answer = KafkaCompat().adapt_response(
+        request_of("Produce", 7, acks=acks), Container(responses=[])
+    )
+    assert (answer is not None) is is_answered
 
 
 @pytest.mark.parametrize("name", ["", ".", "..", "a b", "ü", "x" * 250, "a\n"])
@@ -116,13 +125,13 @@ def test_names_of_topics(name: str) -> None:
 
 def test_a_topic_with_such_a_name_is_refused() -> None:
     topics = [Container(name=each, error_code=3, partitions=[1]) for each in ("a b", "ab", None)]
-    answer = KafkaCompat().adapt_response(asked("Metadata", 12), Container(topics=topics))
+    answer = KafkaCompat().adapt_response(request_of("Metadata", 12), Container(topics=topics))
     assert answer is not None
     shown = [(topic.error_code, topic.partitions) for topic in answer.topics]
     assert shown == [(17, []), (3, [1]), (3, [1])]
 
 
-def test_what_is_committed_is_told_whole() -> None:
+def test_committed_offsets_are_returned_with_metadata_and_epoch() -> None:
     mends = KafkaCompat()
     assert fetched(mends) == (-1, -1, "")
     assert commits(mends, 0) == 0
@@ -133,11 +142,11 @@ def test_what_is_committed_is_told_whole() -> None:
     assert fetched(mends) == (9, 3, "noted")
 
 
-def test_all_that_a_group_committed_is_told() -> None:
+def test_all_offsets_of_a_group_are_returned() -> None:
     mends = KafkaCompat()
     assert commits(mends, 0) == 0
     for group, expected in (("g", [("t", 0, 5, 3, "")]), ("other", [])):
-        asks = asked("OffsetFetch", 6, group_id=group, topics=None)
+        asks = request_of("OffsetFetch", 6, group_id=group, topics=None)
         answer = mends.adapt_response(asks, Container(topics=[], error_code=0))
         assert answer is not None
         shown = [
@@ -148,19 +157,19 @@ def test_all_that_a_group_committed_is_told() -> None:
         assert shown == expected
 
 
-@pytest.mark.parametrize(("wants", "told"), [(True, 3576), (False, -1)])
-def test_what_may_be_done_to_topics_is_told_to_who_asks(wants: bool, told: int) -> None:
+@pytest.mark.parametrize(("wants", "expected"), [(True, 3576), (False, -1)])
+def test_authorized_operations_are_returned_on_request(wants: bool, expected: int) -> None:
     topics = [
         Container(name=name, error_code=error, partitions=[], topic_authorized_operations=-1)
         for name, error in (("a", 0), ("b", 3))
     ]
-    asks = asked("Metadata", 12, include_topic_authorized_operations=wants)
+    asks = request_of("Metadata", 12, include_topic_authorized_operations=wants)
     answer = KafkaCompat().adapt_response(asks, Container(topics=topics))
     assert answer is not None
-    assert [topic.topic_authorized_operations for topic in answer.topics] == [told, -1]
+    assert [topic.topic_authorized_operations for topic in answer.topics] == [expected, -1]
 
 
-def test_members_commit_while_others_join_but_not_before_they_are_told_their_part() -> None:
+def test_members_commit_while_others_join_but_not_before_their_assignment() -> None:
     mends, joining = KafkaCompat(), joins(5, "m")
     assert not mends.adapt_request(joining)
     assert commits(mends, 27) == 0
@@ -170,9 +179,9 @@ def test_members_commit_while_others_join_but_not_before_they_are_told_their_par
     assert fetched(mends) == (5, 3, "")
 
 
-def test_who_leaves_is_told() -> None:
+def test_a_leave_response_lists_the_members_that_left() -> None:
     members = [Container(member_id=each, group_instance_id=None) for each in "ab"]
-    leaves = asked("LeaveGroup", 4, members=members)
+    leaves = request_of("LeaveGroup", 4, members=members)
     answer = KafkaCompat().adapt_response(leaves, Container(error_code=0, members=[]))
     assert answer is not None
     assert [each.member_id for each in answer.members] == ["a", "b"]
@@ -182,7 +191,7 @@ def test_who_leaves_is_told() -> None:
 def syncs(member: str, generation: int = 3, **assigned: bytes) -> Message:
     parts = [Container(member_id=name, assignment=data) for name, data in assigned.items()]
     body = {"group_id": "g", "member_id": member, "generation_id": generation}
-    return asked("SyncGroup", 3, assignments=parts, **body)
+    return request_of("SyncGroup", 3, assignments=parts, **body)
 
 
 def synced(
@@ -194,12 +203,12 @@ def synced(
     return answer.error_code, answer.assignment
 
 
-@pytest.mark.parametrize(("assignment", "told"), [(None, b""), (b"", b""), (b"a", b"a")])
-def test_no_assignment_is_an_empty_one(assignment: bytes | None, told: bytes) -> None:
-    assert synced(KafkaCompat(), syncs("m"), 0, assignment) == (0, told)
+@pytest.mark.parametrize(("assignment", "expected"), [(None, b""), (b"", b""), (b"a", b"a")])
+def test_no_assignment_is_an_empty_one(assignment: bytes | None, expected: bytes) -> None:
+    assert synced(KafkaCompat(), syncs("m"), 0, assignment) == (0, expected)
 
 
-def test_a_member_that_comes_after_its_leader_is_told_its_part() -> None:
+def test_a_member_that_syncs_after_the_leader_gets_its_assignment() -> None:
     mends = KafkaCompat()
     assert synced(mends, syncs("late"), 42, None) == (42, b"")
     assert synced(mends, syncs("leader", leader=b"l", late=b"p"), 0, b"l") == (0, b"l")
@@ -212,4 +221,4 @@ def test_only_what_may_be_wrong_is_looked_at() -> None:
     assert KEYS["JoinGroup"] in ADAPTED_APIS
     assert KEYS["Fetch"] not in ADAPTED_APIS
     answer = Container(error_code=0)
-    assert KafkaCompat().adapt_response(asked("ConsumerGroupHeartbeat", 0), answer) is answer
+    assert KafkaCompat().adapt_response(request_of("ConsumerGroupHeartbeat", 0), answer) is answer

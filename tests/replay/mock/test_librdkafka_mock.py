@@ -41,7 +41,7 @@ def test_topics_have_their_partitions() -> None:
     with_mock(MockCluster(3, {"orders": 5, "payments": 1}), do)
 
 
-def test_it_does_on_purpose_what_a_test_wants() -> None:
+def test_injected_errors_and_latencies() -> None:
     async def do(mock: MockCluster, cluster: Cluster) -> None:
         mock.set_leader("orders", 0, 2)
         await cluster.refresh(["orders"])
@@ -77,14 +77,14 @@ def test_errors_are_answered_in_their_order() -> None:
     with_mock(MockCluster(), do)
 
 
-def test_it_is_gone_at_the_end() -> None:
+def test_the_mock_is_closed_at_the_end() -> None:
     with MockCluster() as mock:
         addresses = mock.addresses
     with pytest.raises(ReplayError, match="refused"):
         asyncio.run(Cluster.connect(addresses))
 
 
-def test_what_it_can_not_do_is_told() -> None:
+def test_errors_of_the_mock() -> None:
     with pytest.raises(ReplayError, match="with 0 brokers"), MockCluster(0):
         pass
     with (

@@ -17,7 +17,9 @@ def offsets(of: Ranges) -> set[int]:
 
 
 @given(st.lists(st.tuples(st.booleans(), ranges), max_size=30), ranges)
-def test_they_are_a_set(changes: list[tuple[bool, Range]], asked: Range) -> None:
+def test_ranges_behave_as_a_set_of_offsets(
+    changes: list[tuple[bool, Range]], queried: Range
+) -> None:
     found, expected = Ranges(), set[int]()
     for is_added, each in changes:
         if is_added:
@@ -30,9 +32,9 @@ def test_they_are_a_set(changes: list[tuple[bool, Range]], asked: Range) -> None
     made = list(found)
     assert all(one.end < other.start for one, other in itertools.pairwise(made))
     assert found.size == len(expected)
-    inside, outside = Ranges(found.within(*asked)), Ranges(found.missing(*asked))
-    assert offsets(inside) == expected & set(range(*asked))
-    assert offsets(outside) == set(range(*asked)) - expected
+    inside, outside = Ranges(found.within(*queried)), Ranges(found.missing(*queried))
+    assert offsets(inside) == expected & set(range(*queried))
+    assert offsets(outside) == set(range(*queried)) - expected
 
 
 @given(st.lists(ranges, min_size=1, max_size=20), st.integers(1, 5))

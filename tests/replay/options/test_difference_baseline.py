@@ -21,7 +21,7 @@ def _accepting(file: Path, *of: Outcome, upgrade: bool = False) -> Criteria:
     return Criteria(accepted=DifferenceBaseline.read(file, upgrade))
 
 
-def test_what_is_accepted_is_the_field_and_both_errors(tmp_path: Path) -> None:
+def test_an_accepted_line_names_the_field_and_both_errors(tmp_path: Path) -> None:
     criteria = _accepting(tmp_path / "accepted", DIFFERS, ERROR)
     report = made(DIFFERS, ERROR, criteria=criteria)
     assert report.passed
@@ -39,7 +39,7 @@ def test_a_request_without_an_answer_is_accepted_by_its_api(tmp_path: Path) -> N
     assert made(MISSING, criteria=criteria).passed
 
 
-def test_what_is_accepted_and_not_found_is_told(tmp_path: Path) -> None:
+def test_accepted_differences_that_do_not_occur_are_reported(tmp_path: Path) -> None:
     criteria = _accepting(tmp_path / "accepted", DIFFERS, MISSING)
     report = made(DIFFERS, criteria=criteria)
     assert report.stale_rows() == [{"stale": "Produce: no answer"}]
@@ -94,7 +94,7 @@ def test_each_setting_is_accepted_by_its_name(tmp_path: Path) -> None:
     criteria = _accepting(tmp_path / "accepted", changed)
     setting = "CreateTopics.topics[*].configs[min.insync.replicas].value"
     assert criteria.accepted.lines == (setting,)
-    assert list(made(changed).places) == ["CreateTopics.topics[*].configs[*].value"]
+    assert list(made(changed).fields) == ["CreateTopics.topics[*].configs[*].value"]
 
 
 def test_an_upgrade_is_not_in_the_file(tmp_path: Path) -> None:

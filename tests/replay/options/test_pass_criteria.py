@@ -71,6 +71,6 @@ def test_a_log_that_could_not_be_balanced_fails_where_that_is_wanted() -> None:
     for words, passed in (([], True), (["differs,unbalanced"], False)):
         report = made(SAME, criteria=Criteria.of(words))
         assert report.passed
-        report.left_open = [UnbalancedLog("orders", 0, "why")]
+        report.unbalanced_logs = [UnbalancedLog("orders", 0, "why")]
         assert report.passed is passed
     assert Criteria.of(["differs", "unbalanced"]).words == ["differs", "unbalanced"]

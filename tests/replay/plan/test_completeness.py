@@ -12,28 +12,28 @@ from tests.replay.support.captures import exchange, saved
 
 def test_a_whole_connection(tmp_path: Path) -> None:
     wire = Wire()
-    exchange(wire.talk().syn(), *beat(1)).fin()
+    exchange(wire.connect().syn(), *beat(1)).fin()
     with Plan.of(saved(tmp_path, wire)) as plan:
         (known,) = plan.connections.values()
     assert known.score == 1
     assert (known.client, known.broker) == ("10.0.0.1:50000", "10.0.0.2:9092")
 
 
-def test_one_that_was_entered_midway(tmp_path: Path) -> None:
+def test_a_connection_captured_midway(tmp_path: Path) -> None:
     wire = Wire()
-    talk = wire.talk()
+    connection = wire.connect()
     for number in range(3):
-        exchange(talk, *beat(number))
+        exchange(connection, *beat(number))
     with Plan.of(saved(tmp_path, wire)) as plan:
         (known,) = plan.connections.values()
     assert known.is_midway
     assert 0 < known.score < 1
 
 
-def test_what_is_not_answered_counts(tmp_path: Path) -> None:
+def test_unanswered_requests_count(tmp_path: Path) -> None:
     wire = Wire()
-    talk = exchange(wire.talk().syn(), *beat(1))
-    talk.client(beat(2)[0])
+    connection = exchange(wire.connect().syn(), *beat(1))
+    connection.client(beat(2)[0])
     with Plan.of(saved(tmp_path, wire)) as plan:
         (known,) = plan.connections.values()
     assert (known.unanswered, known.score) == (1, 0.5)
@@ -41,9 +41,9 @@ def test_what_is_not_answered_counts(tmp_path: Path) -> None:
 
 def test_lost_packets_count(tmp_path: Path) -> None:
     wire = Wire()
-    talk = wire.talk().syn()
+    connection = wire.connect().syn()
     for number in range(8):
-        exchange(talk, *beat(number))
+        exchange(connection, *beat(number))
     with_data = [at for at, packet in enumerate(wire.packets) if packet.data]
     del wire.packets[with_data[5]]
     with Plan.of(saved(tmp_path, wire)) as plan:

@@ -1,4 +1,4 @@
-"""Answers that overlapped a change of what they tell."""
+"""Responses that overlapped a change of what they report."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from replay.model.outcome import Verdict
 from replay.plan.concurrent_changes import overlaps
 from replay.plan.read_write_sets import ReadWriteSets, Resource
 from tests.replay.plan.test_dependencies import Exchanges
+from tests.replay.support.builders import uuid
 from tests.replay.support.compared import found
-from tests.replay.support.worlds import uuid
 
 PARTITION: Resource = ("partition", "orders", 0)
 GROUP: Resource = ("group", "g")
 
 
-def told(it: Exchanges) -> dict[int, dict[Resource, bool]]:
+def overlaps_of(it: Exchanges) -> dict[int, dict[Resource, bool]]:
     return overlaps(it.causes, it, {uuid(1): "orders"}.get)
 
 
@@ -34,7 +34,7 @@ def test_a_write_is_met_while_it_is_under_way(begun: int, done: int, met: bool) 
     it.add(0, 10, 20, ReadWriteSets(writes={PARTITION}, appended_offsets={("orders", 0): 5}))
     it.add(1, begun, done, asks(("partition", uuid(1), 0)))
     it.add(2, begun, done, asks(("partition", "orders", 1)))
-    assert told(it) == ({1: {PARTITION: True}} if met else {})
+    assert overlaps_of(it) == ({1: {PARTITION: True}} if met else {})
 
 
 def test_a_transaction_may_end_behind_its_answer_until_the_next_one_does() -> None:
@@ -52,7 +52,7 @@ def test_a_transaction_may_end_behind_its_answer_until_the_next_one_does() -> No
     it.add(1, 8, 9, ReadWriteSets(ended_transaction=7))
     it.add(2, 10, 11, asks())
     it.add(2, 12, 13, asks(GROUP))
-    assert told(it) == {2: {PARTITION: False}, 6: {GROUP: False}}
+    assert overlaps_of(it) == {2: {PARTITION: False}, 6: {GROUP: False}}
 
 
 def ends(offset: int) -> dict[str, Any]:
@@ -83,11 +83,14 @@ def committed(offset: int, error: int = 0) -> dict[str, Any]:
 
 
 def test_committed_offsets_may_be_either_and_errors_may_not() -> None:
-    asked = {"group_id": "g"}
-    either: dict[str, Any] = {"asked": asked, "overlaps": {GROUP: True}}
+    request_body = {"group_id": "g"}
+    either: dict[str, Any] = {"request": request_body, "overlaps": {GROUP: True}}
     assert found("OffsetFetch", 5, committed(-1), committed(7), **either)[0] is Verdict.EQUIVALENT
     assert found("OffsetFetch", 5, committed(7), {"topics": []}, **either)[0] is Verdict.EQUIVALENT
     assert found("OffsetFetch", 5, {"topics": []}, committed(7), **either)[0] is Verdict.EQUIVALENT
     refused = found("OffsetFetch", 5, committed(7), committed(-1, 30), **either)
     assert refused[0] is Verdict.ERROR_CHANGED
-    assert found("OffsetFetch", 5, committed(-1), committed(7), asked=asked)[0] is Verdict.DIFFERS
+    assert (
+        found("OffsetFetch", 5, committed(-1), committed(7), request=request_body)[0]
+        is Verdict.DIFFERS
+    )

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from replay.plan.dependencies import Dependencies
 from replay.plan.group_order import GroupAction, GroupEvent
 from replay.plan.read_write_sets import GROUPS, TOPICS, UNKNOWN_OFFSET, ReadWriteSets
-from tests.replay.support.worlds import uuid
+from tests.replay.support.builders import uuid
 
 LOG = ("orders", 0)
 
@@ -63,7 +63,7 @@ def test_writers_wait_for_readers_and_readers_for_writers() -> None:
     assert it.after() == [(), (), (0, 1), (2,), ()]
 
 
-def test_what_overlaps_does_not_wait() -> None:
+def test_overlapping_exchanges_do_not_wait() -> None:
     it = Exchanges()
     it.add(0, 0, 9, touch(writes="g"))
     it.add(1, 1, 8, touch(writes="g"))
@@ -122,7 +122,7 @@ def wrote(producer: int, offset: int) -> ReadWriteSets:
 
 @pytest.mark.parametrize("last", [0, 1])
 def test_reading_what_a_transaction_wrote_or_behind_it_waits_for_its_end(last: int) -> None:
-    """No answer has the marker: the last record that it gives, or a position, tells it."""
+    """No response holds the marker: the last record returned, or a position, shows it."""
     it = Exchanges()
     it.add(0, 0, 1, wrote(7, 0))
     it.add(0, 2, 9, ReadWriteSets(ended_transaction=7))
@@ -172,7 +172,7 @@ def test_a_topic_is_there_when_somebody_sees_that_it_came_to_be() -> None:
     assert it.after() == [(), (0,), (1,), (1,), (1,)]
 
 
-def test_who_asks_for_all_groups_waits_for_each_and_none_for_another() -> None:
+def test_a_request_for_all_groups_waits_for_each_group() -> None:
     it = Exchanges()
     for connection in range(2):
         writes = {("group", str(connection)), GROUPS}
@@ -194,7 +194,7 @@ def test_the_end_of_a_transaction_changes_what_it_wrote_to() -> None:
     assert it.after() == [(), (0,), (1,), (1,), (1, 2)]
 
 
-def test_generations_tell_the_order_of_what_overlapped() -> None:
+def test_generations_order_overlapping_exchanges() -> None:
     it = Exchanges()
     stays = GroupEvent("g", "a", GroupAction.STAYS, 1, True)
     it.add(

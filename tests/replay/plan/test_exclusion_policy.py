@@ -17,7 +17,7 @@ from replay.plan.exclusion_policy import (
     why_partition_was_new,
 )
 from tests import frames
-from tests.replay.support.worlds import request, response
+from tests.replay.support.builders import request, response
 
 
 def test_the_table_names_apis_once() -> None:
@@ -37,27 +37,29 @@ def test_clients_are_played_and_brokers_are_not() -> None:
     assert "brokers" in why_left_out(request("Vote", 0, {}), frozenset())
 
 
-def test_what_destroys_wants_to_be_named() -> None:
+def test_destructive_apis_need_allow() -> None:
     message = request("DeleteTopics", 1, {})
     assert "not allowed" in why_left_out(message, frozenset())
     assert why_left_out(message, allowed_apis(["deletetopics"])) == ""
     assert "telemetry" in why_left_out(request("PushTelemetry", 0, {}), frozenset())
 
 
-def test_what_was_changed() -> None:
-    asked = request("CreateAcls", 2, {})
+def test_changes_provided_by_requests() -> None:
+    create_acls = request("CreateAcls", 2, {})
     done, denied = {"error_code": 0, "error_message": None}, {"error_code": 31}
-    assert provided_prerequisites(asked, None) == {"CreateAcls"}
-    assert provided_prerequisites(asked, response("CreateAcls", 2, {"results": [denied, done]}))
-    assert not provided_prerequisites(asked, response("CreateAcls", 2, {"results": [denied]}))
+    assert provided_prerequisites(create_acls, None) == {"CreateAcls"}
+    assert provided_prerequisites(
+        create_acls, response("CreateAcls", 2, {"results": [denied, done]})
+    )
+    assert not provided_prerequisites(create_acls, response("CreateAcls", 2, {"results": [denied]}))
     assert not provided_prerequisites(request("CreateTopics", 4, {}), None)
 
 
-def test_which_settings_were_changed() -> None:
+def test_changed_settings_are_named() -> None:
     configs = [{"name": "retention.ms", "value": "1"}, {"name": "cleanup.policy", "value": "x"}]
     body = {"resources": [{"resource_type": 2, "resource_name": "t", "configs": configs}]}
-    told = provided_prerequisites(request("AlterConfigs", 1, body), None)
-    assert told == {"AlterConfigs of retention.ms", "AlterConfigs of cleanup.policy"}
+    provided = provided_prerequisites(request("AlterConfigs", 1, body), None)
+    assert provided == {"AlterConfigs of retention.ms", "AlterConfigs of cleanup.policy"}
     assert not provided_prerequisites(
         request("AlterConfigs", 1, body | {"validate_only": True}), None
     )
@@ -73,7 +75,7 @@ def test_authentication_is_our_own() -> None:
     assert "authentication" in why_left_out(request("SaslAuthenticate", 2, {}), frozenset())
 
 
-def test_what_can_not_be_read_can_not_be_rewritten() -> None:
+def test_undecodable_requests_are_left_out() -> None:
     message = request("Heartbeat", 0, {})
     message.body = None
     message.problem("bytes are missing", "", 0)
@@ -97,7 +99,7 @@ def test_momentary_refusals_are_not_played() -> None:
     assert why_not_ready("InitProducerId", response("InitProducerId", 4, {"error_code": 53})) == ""
 
 
-def test_what_was_refused_in_part_is_played() -> None:
+def test_partly_refused_requests_are_replayed() -> None:
     parts = [{"index": 0, "error_code": 6}, {"index": 1, "error_code": 0, "base_offset": 4}]
     body = {"responses": [{"name": "orders", "partition_responses": parts}]}
     assert why_not_ready("Produce", response("Produce", 9, body)) == ""

@@ -9,18 +9,18 @@ import pytest
 
 from dissector.protocol.messages import Message
 from replay.plan.group_order import REBALANCES, GroupAction, GroupEvent, GroupOrder, group_event_of
-from tests.replay.support.worlds import request, response
+from tests.replay.support.builders import request, response
 
 GROUP = {"group_id": "g", "member_id": "m"}
 
 
-def joins(turn: int, member: str = "m", *members: str) -> GroupEvent:
-    return GroupEvent("g", member, GroupAction.JOINS, turn, turn > 0, members=members)
+def joins(generation: int, member: str = "m", *members: str) -> GroupEvent:
+    return GroupEvent("g", member, GroupAction.JOINS, generation, generation > 0, members=members)
 
 
-def stays(turn: int = -1, member: str = "m", error: int = 0) -> GroupEvent:
+def stays(generation: int = -1, member: str = "m", error: int = 0) -> GroupEvent:
     return GroupEvent(
-        "g", member, GroupAction.STAYS, turn, not error, reports_rebalance=error == REBALANCES
+        "g", member, GroupAction.STAYS, generation, not error, reports_rebalance=error == REBALANCES
     )
 
 
@@ -32,36 +32,36 @@ def leaves(member: str = "m") -> GroupEvent:
     return GroupEvent("g", "", GroupAction.LEAVES, 0, False, members=(member,))
 
 
-def given(turn: GroupEvent, some: bool = False) -> GroupEvent:
-    return turn._replace(has_assignment=some)
+def given(event: GroupEvent, some: bool = False) -> GroupEvent:
+    return event._replace(has_assignment=some)
 
 
-def turns(*told: GroupEvent) -> GroupOrder:
+def group_order(*events: GroupEvent) -> GroupOrder:
     found = GroupOrder()
-    for number, turn in enumerate(told):
-        found.add(number, turn)
+    for number, event in enumerate(events):
+        found.add(number, event)
     return found
 
 
 def waits(
     earlier: GroupEvent, later: GroupEvent, done: int | None = 20, connection: int = 1
 ) -> bool:
-    """Tell whether a request that was sent at 10 waits for one that was sent at 0."""
+    """Return whether a request sent at 10 waits for one sent at 0."""
     times = [(0, done), (10, 30)]
     steps, connections = np.arange(2, dtype=np.int32), np.array([0, connection], np.int32)
-    causes = list(turns(earlier, later).dependencies(steps, connections, times.__getitem__))
+    causes = list(group_order(earlier, later).dependencies(steps, connections, times.__getitem__))
     assert causes in ([], [(1, 0)])
     return bool(causes)
 
 
-def test_who_joins_a_later_generation_waits() -> None:
+def test_a_join_of_a_later_generation_waits() -> None:
     assert waits(joins(1), joins(2))
     assert not waits(joins(2), joins(2))
     assert not waits(joins(2), joins(1))
     assert not waits(joins(1), joins(0))
 
 
-def test_who_is_told_that_all_is_well_is_asked_first() -> None:
+def test_a_good_heartbeat_comes_before_the_join_behind_it() -> None:
     assert waits(stays(), joins(2))
     assert waits(stays(), leaves())
     assert waits(stays(1), joins(2))
@@ -80,7 +80,7 @@ def test_a_leader_assigns_when_all_members_have_their_ids() -> None:
     assert not waits(joins(2), stays(2, "leader"))
 
 
-def test_what_tells_nothing_is_not_waited_for() -> None:
+def test_events_without_a_group_order_are_no_dependency() -> None:
     assert not waits(stays(error=REBALANCES or 0), joins(2))
     assert not waits(stays(), stays())
     assert not waits(stays(), joins(2), done=None)
@@ -88,18 +88,18 @@ def test_what_tells_nothing_is_not_waited_for() -> None:
     assert not waits(stays(), joins(2)._replace(group="h"))
 
 
-def test_what_was_answered_before_is_left_to_others() -> None:
+def test_events_that_did_not_overlap_are_no_dependency_here() -> None:
     assert not waits(joins(1), joins(2), done=9)
 
 
 def test_only_what_is_sent_counts() -> None:
-    found = turns(joins(1, "a"), joins(2, "b"))
+    found = group_order(joins(1, "a"), joins(2, "b"))
     steps, times = np.array([-1, 0], np.int32), [(0, 20), (10, 30)]
     assert not list(found.dependencies(steps, np.zeros(1, np.int32), times.__getitem__))
 
 
 def test_the_size_of_a_generation_is_that_of_those_who_are_seen_to_join() -> None:
-    found = turns(joins(1, "a", "a"), joins(2, "b"), joins(2, "a", "a", "b", "never seen"))
+    found = group_order(joins(1, "a", "a"), joins(2, "b"), joins(2, "a", "a", "b", "never seen"))
     assert found.history(np.arange(3, dtype=np.int32)).generation_sizes == {
         ("g", 1): 1,
         ("g", 2): 2,
@@ -110,37 +110,43 @@ def test_the_size_of_a_generation_is_that_of_those_who_are_seen_to_join() -> Non
     }
 
 
-def test_what_comes_before_a_rebalance_is_told() -> None:
-    told = REBALANCES or 0
-    found = turns(
-        stays(), stays(member="other"), stays(), stays(error=told), stays(error=told), stays()
+def test_steps_before_a_rebalance_are_listed() -> None:
+    error = REBALANCES or 0
+    found = group_order(
+        stays(), stays(member="other"), stays(), stays(error=error), stays(error=error), stays()
     )
     assert found.history(np.arange(6, dtype=np.int32)).before_rebalance == {2}
     assert not found.history(np.array([0, 1, 2, -1, -1, 3], np.int32)).before_rebalance
 
 
-def test_who_joins_meanwhile_is_told_anew() -> None:
-    found = turns(stays(), joins(2), stays(error=REBALANCES or 0))
+def test_steps_before_a_rebalance_include_a_join_meanwhile() -> None:
+    found = group_order(stays(), joins(2), stays(error=REBALANCES or 0))
     assert found.history(np.arange(3, dtype=np.int32)).before_rebalance == {0, 1}
 
 
 def test_offsets_are_committed_while_a_group_rebalances() -> None:
-    told = stays(error=REBALANCES or 0)
-    found = turns(stays(), commits(), stays(), commits(), told, commits(), joins(2), commits())
+    rebalance = stays(error=REBALANCES or 0)
+    found = group_order(
+        stays(), commits(), stays(), commits(), rebalance, commits(), joins(2), commits()
+    )
     assert found.history(np.arange(8, dtype=np.int32)).before_rebalance == {2, 3, 5}
-    found = turns(stays(), commits(), commits()._replace(reports_rebalance=True, is_stable=False))
+    found = group_order(
+        stays(), commits(), commits()._replace(reports_rebalance=True, is_stable=False)
+    )
     assert found.history(np.arange(3, dtype=np.int32)).before_rebalance == {0, 1}
 
 
-def test_where_members_ask_for_their_parts_is_told() -> None:
-    found = turns(joins(1, "a"), stays(1, "a"), stays(-1, "a"), stays(2, "a"), stays(2, "b"))
+def test_sync_steps_are_listed() -> None:
+    found = group_order(joins(1, "a"), stays(1, "a"), stays(-1, "a"), stays(2, "a"), stays(2, "b"))
     steps = np.array([0, 1, 2, 3, -1], np.int32)
     assert found.history(steps).sync_steps == {("g", "a", 1): 1, ("g", "a", 2): 3}
-    assert not turns(given(stays(2))).history(np.arange(1, dtype=np.int32)).sync_steps
+    assert not group_order(given(stays(2))).history(np.arange(1, dtype=np.int32)).sync_steps
 
 
 def test_the_last_step_of_a_member_is_where_it_joins_speaks_or_leaves() -> None:
-    found = turns(joins(1, "a"), stays(member="b"), joins(2, "a"), leaves("b"), stays(member="c"))
+    found = group_order(
+        joins(1, "a"), stays(member="b"), joins(2, "a"), leaves("b"), stays(member="c")
+    )
     steps = np.array([0, 1, 2, 3, -1], np.int32)
     assert found.history(steps).last_steps == {("g", "a"): 2, ("g", "b"): 3}
 
@@ -150,8 +156,8 @@ def beats(member: str, assigns: bool, joins: bool = False) -> GroupEvent:
     return GroupEvent("g", member, part, 1, True, has_assignment=assigns)
 
 
-def test_who_joins_has_nothing_until_it_is_given_partitions() -> None:
-    found = turns(
+def test_steps_of_a_new_member_before_its_assignment() -> None:
+    found = group_order(
         beats("a", False, joins=True),
         beats("b", False, joins=True),
         beats("a", False),
@@ -165,15 +171,15 @@ def test_who_joins_has_nothing_until_it_is_given_partitions() -> None:
     assert found.history(steps).before_assignment == {0, 2}
 
 
-def told(
-    api: str, version: int, asked: dict[str, Any], answer: dict[str, Any] | None
+def event_of(
+    api: str, version: int, request_fields: dict[str, Any], answer: dict[str, Any] | None
 ) -> GroupEvent | None:
     answered: Message | None = None if answer is None else response(api, version, answer)
-    return group_event_of(request(api, version, GROUP | asked), answered)
+    return group_event_of(request(api, version, GROUP | request_fields), answered)
 
 
 @pytest.mark.parametrize(
-    ("api", "version", "asked", "answer", "expected"),
+    ("api", "version", "request_fields", "answer", "expected"),
     [
         ("JoinGroup", 5, {}, {"generation_id": 3, "member_id": "m"}, joins(3)),
         ("JoinGroup", 5, {}, {"error_code": 16, "generation_id": 3}, joins(0)),
@@ -219,21 +225,21 @@ def told(
         ("Metadata", 9, {}, {}, None),
     ],
 )
-def test_what_an_exchange_tells(
+def test_group_event_of_an_exchange(
     api: str,
     version: int,
-    asked: dict[str, Any],
+    request_fields: dict[str, Any],
     answer: dict[str, Any] | None,
     expected: GroupEvent | None,
 ) -> None:
-    assert told(api, version, asked, answer) == expected
+    assert event_of(api, version, request_fields, answer) == expected
 
 
-def test_a_refused_commit_tells_nothing() -> None:
+def test_a_refused_commit_reports_a_rebalance() -> None:
     partition = {"partition_index": 0, "error_code": 27}
     answer = {"topics": [{"name": "orders", "partitions": [partition]}]}
     refused = commits()._replace(is_stable=False, reports_rebalance=True)
-    assert told("OffsetCommit", 5, {}, answer) == refused
+    assert event_of("OffsetCommit", 5, {}, answer) == refused
 
 
 def test_a_sync_of_the_leader_names_the_members_that_it_assigns_to() -> None:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from replay.plan.log_order import LogOrder
 from replay.plan.read_write_sets import UNKNOWN_OFFSET
-from tests.replay.support.worlds import uuid
+from tests.replay.support.builders import uuid
 
 LOGS = (("orders", 0), (uuid(1), 0), ("orders", 1))
 NAMES = {uuid(1): "orders"}
@@ -48,7 +48,7 @@ def test_the_nearest_earlier_write_is_waited_for(
     assert found == sorted(expected)
 
 
-def test_who_appended_is_known() -> None:
+def test_writers_of_a_log() -> None:
     logs = LogOrder()
     for number, log in enumerate((0, 2, 0)):
         logs.record_append(logs.number(LOGS[log]), number, number)

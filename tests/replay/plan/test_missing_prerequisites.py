@@ -12,9 +12,9 @@ from replay.plan.read_write_sets import CLUSTER, TOPICS, ReadWriteSets, Resource
 from tests.frames import request, response
 from tests.packets import Wire
 from tests.replay.run.test_runner import at_script
+from tests.replay.support.builders import uuid
 from tests.replay.support.captures import exchange, saved
 from tests.replay.support.scripted import Answers
-from tests.replay.support.worlds import uuid
 
 Touched = tuple[Sequence[Resource], Sequence[Resource]]
 """What an exchange reads, and what it writes."""
@@ -28,15 +28,15 @@ def found(exchanges: list[Touched], changing: dict[int, str], *unsent: int) -> l
         causes.add(ReadWriteSets(set(reads), set(writes)))
     order = range(len(exchanges))
     changes = {number: frozenset({api}) for number, api in changing.items()}
-    told = find_missing_prerequisites(order, changes, unsent, causes, {uuid(1): "orders"}.get)
-    return [set(told.of(step)) for step in order]
+    missing = find_missing_prerequisites(order, changes, unsent, causes, {uuid(1): "orders"}.get)
+    return [set(missing.of(step)) for step in order]
 
 
 def topic(name: object) -> Resource:
     return ("topic", name)
 
 
-def test_who_asks_for_what_was_not_made_lacks_it() -> None:
+def test_a_request_lacks_the_prerequisite_that_was_left_out() -> None:
     exchanges: list[Touched] = [([ACLS], []), ([], [ACLS]), ([ACLS], []), ([QUOTAS], [])]
     assert found(exchanges, {1: "CreateAcls"}, 1) == [set(), set(), {"CreateAcls"}, set()]
 
@@ -47,7 +47,7 @@ def test_nothing_is_lacked_that_is_sent() -> None:
     assert found(exchanges, {}, 0) == [set(), set()]
 
 
-def test_it_is_lacked_through_others_too() -> None:
+def test_missing_prerequisites_are_transitive() -> None:
     commit: Touched = ([topic("orders")], [("group", "g")])
     exchanges: list[Touched] = [([], [topic("orders")]), commit, ([("group", "g")], [])]
     named = {"CreatePartitions"}
@@ -73,19 +73,19 @@ def test_a_list_is_lacked_by_those_who_ask_for_it_and_not_by_those_who_add_to_it
         ([topic("b"), CLUSTER], []),
         ([TOPICS], []),
     ]
-    told = found(exchanges, {0: "DeleteTopics"}, 0)
-    assert told == [set(), set(), set(), {"DeleteTopics"}]
+    missing = found(exchanges, {0: "DeleteTopics"}, 0)
+    assert missing == [set(), set(), set(), {"DeleteTopics"}]
 
 
 def test_by_default_nothing_is_lacked() -> None:
     assert not MissingPrerequisites().of(7)
 
 
-def test_what_can_not_come_is_not_waited_for(tmp_path: Path) -> None:
+def test_an_effect_of_an_omitted_request_is_not_awaited(tmp_path: Path) -> None:
     wire = Wire()
     create, describe = KEYS["CreateAcls"], KEYS["DescribeAcls"]
-    talk = exchange(wire.talk().syn(), request(create, 2, 1), response(create, 2, 1))
+    connection = exchange(wire.connect().syn(), request(create, 2, 1), response(create, 2, 1))
     resource = {"resource_type": 2, "resource_name": "orders", "pattern_type": 3, "acls": []}
-    exchange(talk, request(describe, 2, 2), response(describe, 2, 2, resources=[resource]))
+    exchange(connection, request(describe, 2, 2), response(describe, 2, 2, resources=[resource]))
     answers: Answers = {"DescribeAcls": lambda _: {"resources": []}}
-    assert len(at_script(saved(tmp_path, wire), answers).asked) == 1
+    assert len(at_script(saved(tmp_path, wire), answers).requests) == 1

@@ -15,7 +15,7 @@ from replay.plan.request_shapes import ShapeIndex
 from tests.frames import request, response, sized
 from tests.packets import Wire
 from tests.replay.support.captures import SHIPPED, exchange, saved
-from tests.replay.support.produced import Written, asked, told
+from tests.replay.support.produced import Written, produce_request, produce_response
 
 HEARTBEAT, FETCH, METADATA, VERSIONS = (
     KEYS[name] for name in ("Heartbeat", "Fetch", "Metadata", "ApiVersions")
@@ -29,7 +29,7 @@ def beat(number: int) -> tuple[bytes, bytes]:
 
 def test_steps_come_in_the_order_of_their_requests(tmp_path: Path) -> None:
     wire = Wire()
-    one, two = wire.talk(50000).syn(), wire.talk(50001).syn()
+    one, two = wire.connect(50000).syn(), wire.connect(50001).syn()
     one.client(beat(1)[0])
     two.client(beat(2)[0])
     two.broker(beat(2)[1])
@@ -48,18 +48,18 @@ def test_steps_come_in_the_order_of_their_requests(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["kafka4-sweep-quorum", "kafka39-sweep-controllers"])
-def test_what_goes_to_controllers_is_left_out(name: str) -> None:
+def test_requests_to_controllers_are_left_out(name: str) -> None:
     with Plan.of(SHIPPED / f"{name}.pcap") as plan:
         steps = list(plan)
-    told = {step.captured.broker for step in steps if step.left_out == TO_CONTROLLER}
-    assert told == {step.captured.broker for step in steps if step.captured.api == "Vote"}
-    assert all(step.left_out for step in steps if step.captured.broker in told)
+    brokers = {step.captured.broker for step in steps if step.left_out == TO_CONTROLLER}
+    assert brokers == {step.captured.broker for step in steps if step.captured.api == "Vote"}
+    assert all(step.left_out for step in steps if step.captured.broker in brokers)
     assert not all(step.left_out for step in steps)
 
 
 def test_connections_end_before_later_steps(tmp_path: Path) -> None:
     wire = Wire()
-    one, two = wire.talk(50000).syn(), wire.talk(50001).syn()
+    one, two = wire.connect(50000).syn(), wire.connect(50001).syn()
     exchange(one, *beat(1))
     exchange(two, *beat(2))
     one.fin()
@@ -71,9 +71,9 @@ def test_connections_end_before_later_steps(tmp_path: Path) -> None:
 
 def test_the_filter_chooses(tmp_path: Path) -> None:
     wire = Wire()
-    talk = wire.talk().syn()
+    connection = wire.connect().syn()
     for number in range(3):
-        exchange(talk, *beat(number))
+        exchange(connection, *beat(number))
     path = saved(tmp_path, wire)
     with Plan.of(path, filter="correlation_id != 1") as plan:
         assert [step.captured.correlation_id for step in plan] == [0, 2]
@@ -83,11 +83,11 @@ def test_the_filter_chooses(tmp_path: Path) -> None:
         Plan.of(path, filter="correlation_id ==")
 
 
-def test_what_is_left_out_is_counted(tmp_path: Path) -> None:
+def test_left_out_requests_are_counted(tmp_path: Path) -> None:
     wire = Wire()
-    talk = wire.talk().syn()
-    exchange(talk, request(KEYS["DeleteTopics"], 1, 1), response(KEYS["DeleteTopics"], 1, 1))
-    exchange(talk, *beat(2))
+    connection = wire.connect().syn()
+    exchange(connection, request(KEYS["DeleteTopics"], 1, 1), response(KEYS["DeleteTopics"], 1, 1))
+    exchange(connection, *beat(2))
     path = saved(tmp_path, wire)
     with Plan.of(path) as plan:
         assert list(plan.left_out.values()) == [1]
@@ -106,9 +106,9 @@ def test_records_are_not_written_twice_as_their_leader_heard_late_of_their_topic
     tmp_path: Path,
 ) -> None:
     wire = Wire()
-    once, twice = wire.talk(50000).syn(), wire.talk(50001).syn()
+    once, twice = wire.connect(50000).syn(), wire.connect(50001).syn()
     key = KEYS["Produce"]
-    for number, (talk, topic, error) in enumerate(
+    for number, (connection, topic, error) in enumerate(
         ((twice, "new", 3), (once, "gone", 3), (once, "new", 3), (twice, "new", 0))
     ):
         asks = [{"name": topic, "partition_data": [{"index": 0, "records": b""}]}]
@@ -116,18 +116,18 @@ def test_records_are_not_written_twice_as_their_leader_heard_late_of_their_topic
         answer = response(
             key, 2, number, responses=[{"name": topic, "partition_responses": [says]}]
         )
-        exchange(talk, request(key, 2, number, acks=1, topic_data=asks), answer)
+        exchange(connection, request(key, 2, number, acks=1, topic_data=asks), answer)
     with Plan.of(saved(tmp_path, wire)) as plan:
         assert [bool(step.left_out) for step in plan] == [True, False, False, False]
 
 
 def test_steps_lack_what_is_left_out(tmp_path: Path) -> None:
     wire = Wire()
-    talk = wire.talk().syn()
+    connection = wire.connect().syn()
     create, describe = KEYS["CreateAcls"], KEYS["DescribeAcls"]
-    exchange(talk, request(create, 2, 1), response(create, 2, 1))
-    exchange(talk, request(describe, 2, 2), response(describe, 2, 2))
-    exchange(talk, *beat(3))
+    exchange(connection, request(create, 2, 1), response(create, 2, 1))
+    exchange(connection, request(describe, 2, 2), response(describe, 2, 2))
+    exchange(connection, *beat(3))
     path = saved(tmp_path, wire)
     with Plan.of(path) as plan:
         assert [step.missing_prerequisites for step in plan] == [set(), {"CreateAcls"}, set()]
@@ -137,10 +137,10 @@ def test_steps_lack_what_is_left_out(tmp_path: Path) -> None:
 
 def test_connections_between_brokers_are_left_out_as_a_whole(tmp_path: Path) -> None:
     wire = Wire()
-    talk, other = wire.talk(50000).syn(), wire.talk(50001).syn()
-    for each in (talk, other):
+    connection, other = wire.connect(50000).syn(), wire.connect(50001).syn()
+    for each in (connection, other):
         exchange(each, request(VERSIONS, 0, 1), response(VERSIONS, 0, 1))
-    exchange(talk, request(FETCH, 11, 2, replica_id=3), response(FETCH, 11, 2))
+    exchange(connection, request(FETCH, 11, 2, replica_id=3), response(FETCH, 11, 2))
     exchange(other, *beat(2))
     with Plan.of(saved(tmp_path, wire)) as plan:
         assert [step.captured.connection for step in plan if not step.left_out] == [1, 1]
@@ -148,12 +148,12 @@ def test_connections_between_brokers_are_left_out_as_a_whole(tmp_path: Path) -> 
 
 def test_sessions_that_began_before_the_capture_are_left_out(tmp_path: Path) -> None:
     wire = Wire()
-    talk = wire.talk().syn()
+    connection = wire.connect().syn()
     began = request(FETCH, 11, 1, session_id=0, session_epoch=0)
-    exchange(talk, began, response(FETCH, 11, 1, session_id=7))
+    exchange(connection, began, response(FETCH, 11, 1, session_id=7))
     for number, session in ((2, 7), (3, 8)):
-        asked = request(FETCH, 11, number, session_id=session, session_epoch=1)
-        exchange(talk, asked, response(FETCH, 11, number, session_id=session))
+        fetch = request(FETCH, 11, number, session_id=session, session_epoch=1)
+        exchange(connection, fetch, response(FETCH, 11, number, session_id=session))
     with Plan.of(saved(tmp_path, wire)) as plan:
         assert ["before" in step.left_out for step in plan] == [False, False, True]
 
@@ -163,26 +163,26 @@ def test_share_sessions_are_their_members_on_whatever_connection(tmp_path: Path)
     said = [("ShareFetch", "m", 0), ("ShareAcknowledge", "m", 1), ("ShareAcknowledge", "other", 1)]
     for port, (name, member, epoch) in enumerate(said, 50000):
         body = {"group_id": "g", "member_id": member, "share_session_epoch": epoch, "topics": []}
-        asked = request(KEYS[name], 1, 1, **body)
-        exchange(wire.talk(port).syn(), asked, response(KEYS[name], 1, 1))
+        frame = request(KEYS[name], 1, 1, **body)
+        exchange(wire.connect(port).syn(), frame, response(KEYS[name], 1, 1))
     with Plan.of(saved(tmp_path, wire)) as plan:
         assert ["before" in step.left_out for step in plan] == [False, False, True]
 
 
 def test_topics_that_came_to_be_as_they_were_asked_for(tmp_path: Path) -> None:
     wire = Wire()
-    talk = wire.talk().syn()
+    connection = wire.connect().syn()
     for number, (name, error) in enumerate([("made", 3), ("made", 0), ("not", 3), ("old", 0)]):
         topic = {"error_code": error, "name": name, "is_internal": False, "partitions": []}
         answer = response(METADATA, 1, number, topics=[topic], brokers=[])
-        exchange(talk, request(METADATA, 1, number, topics=[{"name": name}]), answer)
+        exchange(connection, request(METADATA, 1, number, topics=[{"name": name}]), answer)
     with Plan.of(saved(tmp_path, wire)) as plan:
         assert plan.created == {"made"}
 
 
 def test_topics_brokers_and_orphans(tmp_path: Path) -> None:
     wire = Wire()
-    talk = wire.talk().syn()
+    connection = wire.connect().syn()
     partition = {"error_code": 0, "leader_id": 1, "replica_nodes": [], "isr_nodes": []}
     topic = {
         "error_code": 0,
@@ -193,9 +193,9 @@ def test_topics_brokers_and_orphans(tmp_path: Path) -> None:
     internal = topic | {"name": "__consumer_offsets"}
     brokers = [{"node_id": 4, "host": "10.0.0.2", "port": 9092, "rack": None}]
     answer = response(METADATA, 1, 1, topics=[topic, internal], brokers=brokers)
-    exchange(talk, request(METADATA, 1, 1, topics=None), answer)
-    exchange(talk, *beat(2))
-    talk.broker(response(HEARTBEAT, 4, 99))
+    exchange(connection, request(METADATA, 1, 1, topics=None), answer)
+    exchange(connection, *beat(2))
+    connection.broker(response(HEARTBEAT, 4, 99))
     with Plan.of(saved(tmp_path, wire)) as plan:
         assert plan.topics == {"orders": 3}
         assert plan.brokers == {"10.0.0.2:9092": 4}
@@ -208,9 +208,9 @@ def test_topics_brokers_and_orphans(tmp_path: Path) -> None:
 def test_leaders_assignments_are_found(tmp_path: Path) -> None:
     wire = Wire()
     key = KEYS["SyncGroup"]
-    told = [{"member_id": "m", "assignment": b"a"}]
-    asked = request(key, 3, 1, group_id="g", generation_id=5, assignments=told)
-    exchange(wire.talk().syn(), asked, response(key, 3, 1))
+    assignments = [{"member_id": "m", "assignment": b"a"}]
+    sync = request(key, 3, 1, group_id="g", generation_id=5, assignments=assignments)
+    exchange(wire.connect().syn(), sync, response(key, 3, 1))
     with Plan.of(saved(tmp_path, wire)) as plan:
         assert plan.assignments == {("g", 5): 0}
 
@@ -222,7 +222,7 @@ def test_standard_input_is_read_once() -> None:
         assert list(piped) == list(plan)
 
 
-def test_what_is_no_capture(tmp_path: Path) -> None:
+def test_a_file_that_is_no_capture_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "a.pcap").write_bytes(b"no capture")
     with pytest.raises(CaptureError):
         Plan.of(tmp_path / "a.pcap")
@@ -241,23 +241,23 @@ def test_shipped_captures_can_be_planned(path: Path) -> None:
 def producers(folder: Path) -> str:
     """Three that write to the same partitions, one of them with a producer id, and who reads it."""
     wire = Wire()
-    talks = [wire.talk(50000 + number).syn() for number in range(4)]
+    connections = [wire.connect(50000 + number).syn() for number in range(4)]
     offset = 0
     for turn in range(6):
-        for number, talk in enumerate(talks[:3]):
+        for number, connection in enumerate(connections[:3]):
             producer = (7, 0, turn) if number == 1 else (-1, -1, -1)
             places = [("orders", turn % 2)] if number else [("orders", 0), ("orders", 1)]
             written = [Written(*place, (b"v",) * (turn + 1), producer) for place in places]
-            talk.client(sized(asked(9, written, turn)))
-        for number, talk in enumerate(talks[:3]):
+            connection.client(sized(produce_request(9, written, turn)))
+        for number, connection in enumerate(connections[:3]):
             places = [("orders", turn % 2)] if number else [("orders", 0), ("orders", 1)]
             error = 6 if (turn, number) == (4, 2) else 0
             base = -1 if error else offset
             answered = [(*place, base) for place in places]
-            talk.broker(sized(told(9, answered, turn, error_code=error)))
+            connection.broker(sized(produce_response(9, answered, turn, error_code=error)))
             offset += turn + 1
         fetch = {"topic": "orders", "partitions": [_position(offset)]}
-        exchange(talks[3], request(FETCH, 4, turn, topics=[fetch]), response(FETCH, 4, turn))
+        exchange(connections[3], request(FETCH, 4, turn, topics=[fetch]), response(FETCH, 4, turn))
     return saved(folder, wire)
 
 
@@ -265,7 +265,7 @@ def _position(offset: int) -> dict[str, int]:
     return {"partition": 0, "fetch_offset": offset, "partition_max_bytes": 9}
 
 
-def test_what_is_told_by_its_shape_is_planned_as_what_is_decoded(
+def test_plans_by_shape_equal_plans_by_decoded_bodies(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = producers(tmp_path)

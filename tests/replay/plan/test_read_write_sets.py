@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 
 from replay.plan.read_write_sets import CLUSTER, GROUPS, TOPICS, TRANSACTIONS, read_write_sets_of
+from tests.replay.support.builders import request, response, uuid
 from tests.replay.support.produced import batches
-from tests.replay.support.worlds import request, response, uuid
 
 
 def test_produce_writes_where_its_answer_says() -> None:
     body = {"topic_data": [{"name": "orders", "partition_data": [{"index": 1}]}]}
-    told = {"index": 1, "base_offset": 7}
-    answer = {"responses": [{"name": "orders", "partition_responses": [told]}]}
+    partition = {"index": 1, "base_offset": 7}
+    answer = {"responses": [{"name": "orders", "partition_responses": [partition]}]}
     found = read_write_sets_of(request("Produce", 9, body), response("Produce", 9, answer))
     assert found.writes == {("partition", "orders", 1)}
     assert found.reads == {("topic", "orders")}
@@ -42,14 +42,16 @@ def test_a_commit_needs_what_lies_before_its_position(name: str, version: int) -
 
 def test_fetch_needs_the_records_that_it_saw() -> None:
     body = {"topics": [{"topic_id": uuid(3), "partitions": [{"partition": 0}]}]}
-    told = {"partition_index": 0, "records": batches(5, 6)}
-    answer = {"responses": [{"topic_id": uuid(3), "partitions": [told]}]}
+    partition = {"partition_index": 0, "records": batches(5, 6)}
+    answer = {"responses": [{"topic_id": uuid(3), "partitions": [partition]}]}
     found = read_write_sets_of(request("Fetch", 16, body), response("Fetch", 16, answer))
     assert found.read_offsets == {(uuid(3), 0): 6}
 
 
 @pytest.mark.parametrize(("version", "topic"), [(11, "orders"), (16, uuid(3))])
-def test_what_a_fetch_finds_goes_by_what_is_deleted(version: int, topic: object) -> None:
+def test_a_fetch_reads_the_log_start_that_delete_records_writes(
+    version: int, topic: object
+) -> None:
     said = "topic" if version < 13 else "topic_id"
     in_session = request("Fetch", version, {"session_id": 7, "topics": []})
     answer = {"responses": [{said: topic, "partitions": [{"partition_index": 2}]}]}
@@ -73,7 +75,7 @@ def test_groups_and_transactions_change() -> None:
     assert TRANSACTIONS in read_write_sets_of(request("ListTransactions", 0, {}), None).reads
 
 
-def test_settings_are_told_apart() -> None:
+def test_config_keys_are_distinguished() -> None:
     users = ("settings", "users")
     assert users in read_write_sets_of(request("AlterUserScramCredentials", 0, {}), None).writes
     assert users in read_write_sets_of(request("DescribeUserScramCredentials", 0, {}), None).reads
@@ -81,7 +83,9 @@ def test_settings_are_told_apart() -> None:
 
 
 @pytest.mark.parametrize(("kind", "thing"), [(2, "topic"), (32, "group"), (4, None), (16, None)])
-def test_who_uses_a_thing_goes_by_how_it_is_configured(kind: int, thing: str | None) -> None:
+def test_requests_depend_on_the_configuration_of_their_resource(
+    kind: int, thing: str | None
+) -> None:
     resources = {"resources": [{"resource_type": kind, "resource_name": "g"}]}
     things = {CLUSTER, ("settings", "configs")} | (set() if thing is None else {(thing, "g")})
     found = read_write_sets_of(request("IncrementalAlterConfigs", 1, resources), None)
@@ -96,35 +100,35 @@ def test_acls_are_about_things() -> None:
 
 
 def test_metadata_may_create_what_it_did_not_find() -> None:
-    asked = request("Metadata", 9, {"topics": [{"name": "orders"}]})
+    metadata = request("Metadata", 9, {"topics": [{"name": "orders"}]})
     lacking = {"topics": [{"name": "orders", "error_code": 3}]}
-    found = read_write_sets_of(asked, response("Metadata", 9, lacking))
+    found = read_write_sets_of(metadata, response("Metadata", 9, lacking))
     assert ("topic", "orders") in found.writes
     assert (found.auto_created, found.existing_topics) == ({"orders"}, set())
     there = {"topics": [{"name": "orders", "partitions": [{"partition_index": 0}]}]}
-    found = read_write_sets_of(asked, response("Metadata", 9, there))
+    found = read_write_sets_of(metadata, response("Metadata", 9, there))
     assert not found.writes
     assert found.partitions == {"orders": 1}
 
 
 @pytest.mark.parametrize(("error", "shown"), [(0, True), (36, True), (38, False)])
 def test_a_topic_that_could_not_be_created_is_not_shown(error: int, shown: bool) -> None:
-    asked = request("CreateTopics", 4, {"topics": [{"name": "a"}, {"name": "b"}]})
-    told = [{"name": "a", "error_code": error}, {"name": "b", "error_code": 0}]
-    found = read_write_sets_of(asked, response("CreateTopics", 4, {"topics": told}))
+    create_topics = request("CreateTopics", 4, {"topics": [{"name": "a"}, {"name": "b"}]})
+    topics = [{"name": "a", "error_code": error}, {"name": "b", "error_code": 0}]
+    found = read_write_sets_of(create_topics, response("CreateTopics", 4, {"topics": topics}))
     assert ("a" in found.partitions) is shown
     assert "b" in found.partitions
     assert found.created_topics == ({"a", "b"} if not error else {"b"})
     assert found.already_created_topics == ({"a"} if error == 36 else set())
 
 
-def test_what_concerns_all() -> None:
+def test_requests_about_all_resources() -> None:
     assert TOPICS in read_write_sets_of(request("Metadata", 9, {"topics": None}), None).reads
     assert {TOPICS, CLUSTER} <= read_write_sets_of(request("CreateTopics", 5, {}), None).writes
     assert CLUSTER in read_write_sets_of(request("DescribeConfigs", 2, {}), None).reads
 
 
-def test_who_asks_how_far_something_has_come() -> None:
+def test_progress_queries() -> None:
     partitions = [{"partition_index": 1}]
     ends = {"topics": [{"name": "orders", "partitions": partitions}]}
     found = read_write_sets_of(request("ListOffsets", 5, ends), None)

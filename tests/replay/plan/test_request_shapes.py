@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from dissector.protocol.messages import decode_request, decode_response
 from replay.plan.request_shapes import Shape, ShapeIndex, producer_at, shape_of
-from tests.replay.support.produced import PRODUCE, Written, asked, told
+from tests.replay.support.produced import PRODUCE, Written, produce_request, produce_response
 
 PLACES = (("orders", 0, 7), ("audit", 3, 9))
 WRITTEN = [Written(topic, partition) for topic, partition, _ in PLACES]
@@ -27,14 +27,16 @@ def _shape(version: int, request: bytes, response: bytes) -> Shape | None:
     start=st.integers(0, 2**62),
     time_ms=st.integers(-1, 2**62),
 )
-def test_what_differs_each_time_is_found(
+def test_varying_fields_of_a_shape_are_located(
     version: int, values: list[bytes], offsets: tuple[int, int], start: int, time_ms: int
 ) -> None:
     more: dict[str, Any] = {"log_start_offset": 5} if version >= 5 else {}
-    shape = _shape(version, asked(version, WRITTEN), told(version, PLACES, **more))
+    shape = _shape(
+        version, produce_request(version, WRITTEN), produce_response(version, PLACES, **more)
+    )
     assert shape is not None
     written = [WRITTEN[0]._replace(values=values, producer=(4, 2, 8)), WRITTEN[1]]
-    request = asked(version, written, 1)
+    request = produce_request(version, written, 1)
     batches = shape.request.batch_positions(request)
     assert batches is not None
     for begin, each in zip(batches, written, strict=True):
@@ -45,44 +47,44 @@ def test_what_differs_each_time_is_found(
     ]
     places = [(*place[:2], offset) for place, offset in zip(PLACES, offsets, strict=True)]
     more = {"log_start_offset": start} if version >= 5 else {}
-    answer = told(version, places, 1, log_append_time_ms=time_ms, **more)
+    answer = produce_response(version, places, 1, log_append_time_ms=time_ms, **more)
     if time_ms >= 0:
         assert shape.response.base_offsets(answer) is None  # the other times are not set
         more["log_append_time_ms"] = 5
-        shape = _shape(version, request, told(version, PLACES, **more))
+        shape = _shape(version, request, produce_response(version, PLACES, **more))
         assert shape is not None
     assert shape.response.base_offsets(answer) == offsets
     assert _shape(version, request, answer) == shape
 
 
 @pytest.mark.parametrize("version", range(3, 14))
-def test_what_else_differs_makes_another_shape(version: int) -> None:
-    shape = _shape(version, asked(version, WRITTEN), told(version, PLACES))
+def test_another_difference_makes_another_shape(version: int) -> None:
+    shape = _shape(version, produce_request(version, WRITTEN), produce_response(version, PLACES))
     assert shape is not None
     others = [
-        asked(version, WRITTEN, acks=1),
-        asked(version, WRITTEN, transactional_id="t"),
-        asked(version, WRITTEN[:1]),
-        asked(version, [WRITTEN[0], WRITTEN[1]._replace(partition=4)]),
-        asked(version, WRITTEN) + b"\0",
-        asked(version, WRITTEN)[:-1],
-        asked(3 if version > 3 else 4, WRITTEN),
+        produce_request(version, WRITTEN, acks=1),
+        produce_request(version, WRITTEN, transactional_id="t"),
+        produce_request(version, WRITTEN[:1]),
+        produce_request(version, [WRITTEN[0], WRITTEN[1]._replace(partition=4)]),
+        produce_request(version, WRITTEN) + b"\0",
+        produce_request(version, WRITTEN)[:-1],
+        produce_request(3 if version > 3 else 4, WRITTEN),
     ]
     assert not any(shape.request.batch_positions(each) for each in others)
     answers = [
-        told(version, PLACES, error_code=3),
-        told(version, PLACES, throttle_time_ms=1),
-        told(version, PLACES[:1]),
-        told(version, [PLACES[0], ("audit", 3, -1)]),
-        told(version, [PLACES[0], ("audit", 4, 9)]),
-        told(version, PLACES) + b"\0",
+        produce_response(version, PLACES, error_code=3),
+        produce_response(version, PLACES, throttle_time_ms=1),
+        produce_response(version, PLACES[:1]),
+        produce_response(version, [PLACES[0], ("audit", 3, -1)]),
+        produce_response(version, [PLACES[0], ("audit", 4, 9)]),
+        produce_response(version, PLACES) + b"\0",
     ]
     assert not any(shape.response.base_offsets(each) for each in answers)
 
 
 @given(at=st.integers(min_value=0), value=st.integers(0, 255))
-def test_a_byte_that_is_no_record_nor_offset_is_told(at: int, value: int) -> None:
-    request, response = asked(9, WRITTEN), told(9, PLACES, log_start_offset=0)
+def test_a_change_of_any_byte_but_offsets_changes_the_shape(at: int, value: int) -> None:
+    request, response = produce_request(9, WRITTEN), produce_response(9, PLACES, log_start_offset=0)
     shape = _shape(9, request, response)
     assert shape is not None
     at %= len(response)
@@ -94,7 +96,7 @@ def test_a_byte_that_is_no_record_nor_offset_is_told(at: int, value: int) -> Non
 @given(st.data())
 def test_no_bytes_raise(data: st.DataObject) -> None:
     version = data.draw(st.integers(3, 13))
-    request, response = asked(version, WRITTEN), told(version, PLACES)
+    request, response = produce_request(version, WRITTEN), produce_response(version, PLACES)
     shape = _shape(version, request, response)
     assert shape is not None
     for frame in (request, response):
@@ -104,32 +106,37 @@ def test_no_bytes_raise(data: st.DataObject) -> None:
         shape.response.base_offsets(other)
 
 
-def test_what_has_no_shape() -> None:
-    good = asked(9, WRITTEN), told(9, PLACES)
+def test_requests_without_a_shape() -> None:
+    good = produce_request(9, WRITTEN), produce_response(9, PLACES)
     assert _shape(9, *good) is not None
-    assert _shape(9, good[0], told(9, PLACES, error_code=6)) is None
-    assert _shape(9, good[0], told(9, PLACES, throttle_time_ms=5)) is None
-    assert _shape(9, good[0], told(9, PLACES[:1])) is None
-    assert _shape(9, asked(9, WRITTEN[:1] * 2), told(9, PLACES[:1] * 2)) is None
+    assert _shape(9, good[0], produce_response(9, PLACES, error_code=6)) is None
+    assert _shape(9, good[0], produce_response(9, PLACES, throttle_time_ms=5)) is None
+    assert _shape(9, good[0], produce_response(9, PLACES[:1])) is None
+    assert (
+        _shape(9, produce_request(9, WRITTEN[:1] * 2), produce_response(9, PLACES[:1] * 2)) is None
+    )
     assert shape_of(decode_request(good[0]), None) is None
     two = WRITTEN[0].records() + WRITTEN[1].records()
     topics = [{"name": "orders", "partition_data": [{"index": 0, "records": two}]}]
-    assert _shape(9, asked(9, [], topic_data=topics), told(9, PLACES[:1])) is None
+    assert (
+        _shape(9, produce_request(9, [], topic_data=topics), produce_response(9, PLACES[:1]))
+        is None
+    )
 
 
 def test_the_answer_may_have_another_order() -> None:
-    shape = _shape(9, asked(9, WRITTEN), told(9, PLACES[::-1]))
+    shape = _shape(9, produce_request(9, WRITTEN), produce_response(9, PLACES[::-1]))
     assert shape is not None
     assert shape.partition_order == (1, 0)
 
 
 def test_shapes_are_found_on_the_connection_that_had_them() -> None:
     shapes = ShapeIndex()
-    request, response = asked(9, WRITTEN), told(9, PLACES)
+    request, response = produce_request(9, WRITTEN), produce_response(9, PLACES)
     assert shapes.find(0, request, response) is None
     messages = decode_request(request), decode_response(response, PRODUCE, 9)
     assert shapes.add(0, *messages) == 0
-    found = shapes.find(0, asked(9, WRITTEN, 5), told(9, PLACES, 5))
+    found = shapes.find(0, produce_request(9, WRITTEN, 5), produce_response(9, PLACES, 5))
     assert found is not None
     assert (found[0], found[2]) == (0, (7, 9))
     assert shapes.find(1, request, response) is None

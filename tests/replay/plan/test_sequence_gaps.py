@@ -14,7 +14,7 @@ def test_a_batch_that_goes_on_leaves_no_hole() -> None:
     assert not holes.ends
 
 
-def test_what_was_captured_before_is_no_hole() -> None:
+def test_a_resent_sequence_is_no_gap() -> None:
     holes = SequenceGaps(5, 5)
     assert [holes.record(*each) for each in ((5, 3), (5, 3), (9, 1), (5, 3))] == [
         *[False] * 2,

@@ -29,7 +29,7 @@ def test_requests_keep_the_order_in_which_they_came() -> None:
 
 
 @pytest.mark.parametrize(("answered", "order"), [(9, [1, 0, 2]), (NONE, [1, 0, 2]), (1, [0, 1, 2])])
-def test_what_was_served_later_comes_later_if_its_response_shows_no_other(
+def test_requests_are_ordered_by_their_service_unless_a_response_shows_otherwise(
     answered: int, order: list[int]
 ) -> None:
     assert ordered([(0, answered, 0), (2, 8, 1), (10, 11, 2)], [1, 0]) == order

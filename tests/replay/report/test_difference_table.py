@@ -11,30 +11,30 @@ def test_causes_stand_before_what_follows_from_them() -> None:
     late = [outcome("Heartbeat", 3, {}, {"error_code": 22}, number=each) for each in (9, 8, 7)]
     cause = outcome("JoinGroup", 5, {}, {"error_code": 26}, number=4)
     report = made(*late, cause)
-    assert [(row["errors"], row["first_step"]) for row in report.place_rows()] == [
+    assert [(row["errors"], row["first_step"]) for row in report.field_rows()] == [
         ("NONE -> INVALID_SESSION_TIMEOUT", 4),
         ("NONE -> ILLEGAL_GENERATION", 7),
     ]
     first = report.summary()["first_difference"]
     assert first == "step 4: JoinGroup.error_code: NONE -> INVALID_SESSION_TIMEOUT"
-    assert [row["step"] for row in report.place_rows()[1]["examples"]] == [7, 8]
+    assert [row["step"] for row in report.field_rows()[1]["examples"]] == [7, 8]
 
 
 def test_one_field_with_several_errors_has_a_row_for_each() -> None:
     wrong = [outcome("Heartbeat", 3, {}, {"error_code": code}, number=code) for code in (25, 22)]
-    assert [row["errors"] for row in made(*wrong).place_rows()] == [
+    assert [row["errors"] for row in made(*wrong).field_rows()] == [
         "NONE -> ILLEGAL_GENERATION",
         "NONE -> UNKNOWN_MEMBER_ID",
     ]
-    assert made(*wrong).places["Heartbeat.error_code"].count == 2
+    assert made(*wrong).fields["Heartbeat.error_code"].count == 2
 
 
 def test_names_of_settings_are_bounded() -> None:
     """A capture chooses them."""
     report = made(*(_with(f"setting-{number}") for number in range(3000)))
-    rows = report.place_rows()
+    rows = report.field_rows()
     assert 1000 < len(rows) < 2500
-    assert rows[-1]["place"] == "CreateTopics.topics[*].configs[*].value"
+    assert rows[-1]["field"] == "CreateTopics.topics[*].configs[*].value"
     assert sum(row["count"] for row in rows) == 3000
 
 

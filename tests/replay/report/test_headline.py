@@ -12,17 +12,17 @@ from tests.replay.support.reports import ACCEPTED, every_kind, full, made, outco
 def test_verdicts() -> None:
     assert verdict_line(made(outcomes()[0])) == "target:9092: answers as captured"
     assert verdict_line(full()).startswith(
-        "target:9092: 3 of 9 answers differ from what was captured; "
+        "target:9092: 3 of 9 responses differ from the capture; "
         "1 more as the capture lacks packets; 1 log could not be balanced; "
         "2 latencies are above the limit"
     )
     tolerant = made(outcomes()[1], criteria=Criteria.of(["missing"]))
-    assert verdict_line(tolerant).endswith("captured, none in a way that --fail-on names")
+    assert verdict_line(tolerant).endswith("capture, none in a way that --fail-on names")
     accepted = made(every_kind()[9], criteria=Criteria(accepted=DifferenceBaseline([ACCEPTED])))
     assert accepted.passed
-    assert "but for accepted differences in 1 answer" in verdict_line(accepted)
+    assert "but for accepted differences in 1 response" in verdict_line(accepted)
     assert verdict_line(made(outcomes()[1])) == (
-        "target:9092: 1 of 1 answers differs from what was captured"
+        "target:9092: 1 of 1 responses differs from the capture"
     )
     assert verdict_line(made(ended="interrupted")) == "target:9092: ended early: interrupted"
 
@@ -37,7 +37,7 @@ def test_the_headline_says_what_was_not_sent() -> None:
     assert line == "requests  10 captured, 1 sent, 3 left out, 6 never reached"
 
 
-def test_what_was_replayed_stands_above() -> None:
+def test_metadata_of_the_replay_stands_above() -> None:
     facts = {row["what"]: row["value"] for row in about_rows(full())}
     assert facts["target"] == (
         "target:9092: Kafka 4.1 (metadata.version 27), cluster c-1, 3 brokers"

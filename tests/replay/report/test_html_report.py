@@ -47,7 +47,7 @@ def _page(report: Report, shown: int = 500) -> _Page:
 
 def test_shows_what_a_report_has() -> None:
     page = _page(made())
-    for text in ("3 of 4 answers differ", "MESSAGE_TOO_LARGE", "is telemetry", "x-orders", "p99"):
+    for text in ("3 of 4 responses differ", "MESSAGE_TOO_LARGE", "is telemetry", "x-orders", "p99"):
         assert text in page.text
     assert page.tags.count("details") == 3
     assert page.tags.count("svg") == 1
@@ -58,7 +58,7 @@ def test_needs_nothing_beside_it() -> None:
     assert not re.search(r"(src|href)=|url\(|@import|<script", text)
 
 
-def test_tells_the_first_differences_only() -> None:
+def test_the_page_shows_the_first_differences_only() -> None:
     page = _page(made(), shown=1)
     assert page.tags.count("details") == 1
     assert "the first 1 of 3" in page.text
@@ -86,7 +86,7 @@ def test_latencies_stand_side_by_side_and_differences_before_the_plots() -> None
     text = _page(full()).text
     assert re.search(r"p50 captured\s*p50 replayed\s*p95 captured\s*p95 replayed", text)
     headings = [
-        "Answers",
+        "Responses",
         "Latency in ms",
         "Differences by field",
         "Differences, 3",

@@ -41,7 +41,7 @@ def test_an_api_is_a_case() -> None:
     }
 
 
-def test_all_that_was_not_sent_or_judged_is_skipped() -> None:
+def test_unsent_and_unjudged_requests_are_skipped_cases() -> None:
     suite = _suite(made(*every_kind(), captured=20))
     names = _names(suite, "skipped")
     assert names[-2:] == ["Produce, not judged", "requests never reached"]
@@ -49,7 +49,7 @@ def test_all_that_was_not_sent_or_judged_is_skipped() -> None:
     assert suite.get("tests") == str(len(list(suite.iter("testcase"))))
 
 
-def test_what_is_accepted_fails_no_case_and_latencies_do() -> None:
+def test_accepted_differences_fail_no_case_but_latencies_do() -> None:
     suite = _suite(full())
     failing = _names(suite, "failure")
     limit = "latency:max>0.5ms"
@@ -64,7 +64,7 @@ def test_what_is_accepted_fails_no_case_and_latencies_do() -> None:
 def test_a_log_that_could_not_be_balanced_is_skipped_or_fails() -> None:
     assert "balance of records" in _names(_suite(full()), "skipped")
     report = made(outcomes()[0], criteria=Criteria.of(["unbalanced"]))
-    report.left_open = [UnbalancedLog("orders", 0, "ListOffsets: why")]
+    report.unbalanced_logs = [UnbalancedLog("orders", 0, "ListOffsets: why")]
     suite = _suite(report)
     assert _names(suite, "failure") == ["balance of records"]
     assert suite.get("failures") == "1"
@@ -73,10 +73,10 @@ def test_a_log_that_could_not_be_balanced_is_skipped_or_fails() -> None:
     assert failure.get("message") == "1 not balanced (orders-0): ListOffsets: why"
 
 
-def test_what_was_left_behind_is_told() -> None:
+def test_leftovers_on_the_target_are_reported() -> None:
     assert _suite(made()).findtext("system-err") == REMAINS
     report = made()
-    report.remains.clear()
+    report.left_behind.clear()
     assert _suite(report).find("system-err") is None
 
 
@@ -86,7 +86,7 @@ def test_a_replay_as_captured_has_no_failures() -> None:
     assert suite.find("testcase/failure") is None
 
 
-def test_one_that_ended_early_is_an_error() -> None:
+def test_a_replay_that_ended_early_is_an_error_case() -> None:
     suite = _suite(made(outcomes()[0], ended='a < "b" & \x00'))
     assert suite.get("errors") == "1"
     error = suite.find("testcase/error")

@@ -38,11 +38,11 @@ def test_clients_are_known_also_where_a_filter_leaves_their_greeting_out(tmp_pat
     wire = Wire()
     key, beat = KEYS["ApiVersions"], KEYS["Heartbeat"]
     for port, name in enumerate(("shark", "shark", "s" * 500), 50000):
-        talk = wire.talk(port).syn()
+        connection = wire.connect(port).syn()
         about = {"client_software_name": name, "client_software_version": "1.2"}
-        exchange(talk, request(key, 3, 1, **about), response(key, 3, 1, api_keys=[]))
-        asked = request(beat, 3, 2, group_id="g", member_id="m")
-        exchange(talk, asked, response(beat, 3, 2))
+        exchange(connection, request(key, 3, 1, **about), response(key, 3, 1, api_keys=[]))
+        heartbeat = request(beat, 3, 2, group_id="g", member_id="m")
+        exchange(connection, heartbeat, response(beat, 3, 2))
     with Plan.of(saved(tmp_path, wire), filter="api == Heartbeat") as plan:
         row = Provenance.of(plan, TargetSettings("mock", prefix="x-")).row()
     assert row["clients"] == [

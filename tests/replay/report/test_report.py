@@ -32,11 +32,11 @@ def test_counts_verdicts() -> None:
     assert made(outcomes()[0]).passed
 
 
-def test_one_that_ended_early_has_not_passed() -> None:
+def test_a_replay_that_ended_early_has_not_passed() -> None:
     assert not made(outcomes()[0], ended="interrupted").passed
 
 
-def test_differences_are_told_with_their_requests() -> None:
+def test_differences_are_listed_with_their_requests() -> None:
     report = made()
     offset, error, missing = report.differences()
     assert (offset["step"], offset["verdict"]) == (1, "differs")
@@ -57,23 +57,28 @@ def _differing(number: int):  # type: ignore[no-untyped-def]
     return differing, *compare_outcome(differing, IdMap())
 
 
-def test_what_may_follow_from_what_was_left_out_is_told() -> None:
+def test_differences_that_may_follow_from_omitted_requests_are_marked() -> None:
     lacking = outcomes()
     for each in lacking:
         each.step.missing_prerequisites = frozenset({"IncrementalAlterConfigs", "AlterConfigs"})
     report = made(*lacking)
-    assert report.lacking == report.failing == report.summary()["lacking"] == 3
-    (named,) = {tuple(row["lacks"]) for row in report.differences()}
+    assert (
+        report.missing_prerequisites
+        == report.failing
+        == report.summary()["missing_prerequisites"]
+        == 3
+    )
+    (named,) = {tuple(row["missing_prerequisites"]) for row in report.differences()}
     assert named == ("AlterConfigs", "IncrementalAlterConfigs")
-    assert made().lacking == 0
+    assert made().missing_prerequisites == 0
 
 
 def test_differences_are_counted_by_field() -> None:
     report = made()
     for number in range(10, 14):
         report.add(*_differing(number))
-    first = report.place_rows()[0]
-    assert (first["place"], first["count"]) == (OFFSET, 5)
+    first = report.field_rows()[0]
+    assert (first["field"], first["count"]) == (OFFSET, 5)
     assert [row["step"] for row in first["examples"]] == [1, 10]
 
 
@@ -84,12 +89,12 @@ def test_says_what_was_left_out_and_why() -> None:
     ]
 
 
-def test_what_was_sent_counts_also_where_nobody_waited_for_the_answer() -> None:
+def test_requests_whose_response_was_not_awaited_count_as_sent() -> None:
     stopped = outcome(
         "Produce", 7, produced(), None, failure="ended", is_refused=True, latency_ns=None
     )
     report = made(stopped)
-    assert report.verdicts[Verdict.NOT_JUDGED] == report.answers == report.sent == 1
+    assert report.verdicts[Verdict.NOT_JUDGED] == report.replayed == report.sent == 1
     assert report.passed
     assert report.not_judged_rows() == [{"reason": "ended", "count": 1, "apis": {"Produce": 1}}]
     assert not report.left_out_rows()
@@ -123,7 +128,7 @@ def test_latencies_stand_side_by_side() -> None:
     assert made().summary()["lag_max_ms"] == 3.0
 
 
-def test_how_complete_connections_are() -> None:
+def test_completeness_of_connections() -> None:
     (row,) = made().connection_rows()
     assert (row["connection"], row["score"], row["unanswered"]) == (3, 0.75, 1)
 
@@ -149,11 +154,11 @@ def test_captured_is_sent_and_left_out_and_never_reached() -> None:
 
 
 def test_passes_count_each() -> None:
-    manner = PlayOptions(loop=3)
-    assert made(outcomes()[0], captured=20, play_options=manner).summary()["never_reached"] == 59
+    options = PlayOptions(loop=3)
+    assert made(outcomes()[0], captured=20, play_options=options).summary()["never_reached"] == 59
 
 
-def test_why_answers_are_equivalent_is_counted_and_told_of_each() -> None:
+def test_reasons_of_equivalence_are_counted_and_listed() -> None:
     report = full()
     (reason,) = report.reason_rows()
     assert reason["reason"] == "answered in another version"

@@ -22,8 +22,8 @@ def test_ndjson_has_everything() -> None:
 
 def test_text_says_the_verdict_first() -> None:
     lines = list(text_lines(made()))
-    assert lines[0] == "target:9092: 3 of 4 answers differ from what was captured"
-    assert "answers   1 same, 0 equivalent, 1 differs, 1 error changed, 1 missing, 0 extra" in lines
+    assert lines[0] == "target:9092: 3 of 4 responses differ from the capture"
+    assert "responses 1 same, 0 equivalent, 1 differs, 1 error changed, 1 missing, 0 extra" in lines
     assert any("MESSAGE_TOO_LARGE" in line for line in lines)
     assert "  step 2: Produce v7 sent as v6 of tester, connection 3, id 7" in lines
     assert [line for line in lines if "is telemetry" in line]
@@ -31,11 +31,11 @@ def test_text_says_the_verdict_first() -> None:
     assert lines[lines.index("Left behind on the target") + 2] == REMAINS
 
 
-def test_what_may_follow_from_what_was_left_out() -> None:
+def test_missing_prerequisites_are_counted() -> None:
     lacking = outcomes()[1]
     lacking.step.missing_prerequisites = frozenset({"CreateAcls"})
     lines = list(text_lines(made(lacking)))
-    assert "lacking   1 of those that fail may follow from what was left out" in lines
+    assert "missing   prerequisites of 1 failing responses were left out" in lines
     (heading,) = (line for line in lines if line.startswith("  step 1:"))
     assert heading.endswith("; may follow from CreateAcls, left out")
     assert not any("left out" in line for line in text_lines(made()) if "step" in line)
@@ -47,13 +47,13 @@ def test_what_may_follow_from_what_was_left_out() -> None:
     assert heading.endswith("d and 1 more, left out")
 
 
-def test_only_the_first_differences_are_told() -> None:
+def test_only_the_first_differences_are_listed() -> None:
     lines = list(text_lines(made(), shown=1))
     assert "1 of 3 differences" in lines
     assert "Differences" in list(text_lines(made()))
 
 
-def test_what_comes_from_others_is_escaped() -> None:
+def test_captured_text_is_escaped() -> None:
     evil = outcome("Produce", 7, produced(topic="\x1b[31m"), produced(topic="a\x07"))
     for lines in (text_lines(made(evil)), ndjson_lines(made(evil))):
         assert all(line.isprintable() for line in lines)

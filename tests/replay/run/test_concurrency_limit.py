@@ -7,7 +7,7 @@ import asyncio
 from replay.run.concurrency_limit import InFlight
 
 
-def test_who_waits_goes_on_when_there_is_less() -> None:
+def test_a_waiter_continues_when_the_count_falls() -> None:
     async def main() -> None:
         under_way: InFlight[str] = InFlight()
         await under_way.until_at_most(0)
@@ -26,7 +26,7 @@ def test_who_waits_goes_on_when_there_is_less() -> None:
     asyncio.run(main())
 
 
-def test_who_waits_may_give_up() -> None:
+def test_a_waiter_may_be_cancelled() -> None:
     async def main() -> None:
         under_way: InFlight[str] = InFlight()
         under_way.begin(0, "a")

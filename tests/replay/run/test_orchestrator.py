@@ -35,14 +35,14 @@ def at_script(path: str, answers: Answers, timeout_s: float = 60) -> Report:
     return asyncio.run(main())
 
 
-def test_what_is_left_behind_is_in_the_report(tmp_path: Path) -> None:
+def test_leftovers_are_in_the_report(tmp_path: Path) -> None:
     began = {"producer_id": 9, "producer_epoch": 0}
     given = [began, {"error_code": 53}]
     report = at_script(
         left_open(tmp_path),
         {"InitProducerId": lambda _: given.pop(0), "AddPartitionsToTxn": lambda _: {}},
     )
-    (left,) = report.remains
+    (left,) = report.left_behind
     assert "'t'" in left
     assert "TRANSACTIONAL_ID_AUTHORIZATION_FAILED" in left
     assert not report.ended
@@ -53,11 +53,11 @@ def at_mock(path: str, chosen: str | None = None) -> Report:
         return run_replay(plan, TargetSettings("mock"))
 
 
-def test_who_sends_nothing_has_not_passed(tmp_path: Path) -> None:
+def test_a_replay_that_sends_nothing_has_not_passed(tmp_path: Path) -> None:
     """Else a filter that matches nothing would be a target that does all."""
     wire = Wire()
-    asked = request(DELETE_TOPICS, 1, 1, topic_names=["t"])
-    exchange(wire.talk().syn(), asked, response(DELETE_TOPICS, 1, 1))
+    delete_topics = request(DELETE_TOPICS, 1, 1, topic_names=["t"])
+    exchange(wire.connect().syn(), delete_topics, response(DELETE_TOPICS, 1, 1))
     path = saved(tmp_path, wire)
     for chosen, why in (("api == Produce", "no Kafka request was"), (None, "none of 1 requests")):
         report = at_mock(path, chosen)
@@ -67,17 +67,17 @@ def test_who_sends_nothing_has_not_passed(tmp_path: Path) -> None:
 
 def test_a_target_that_falls_silent_ends_the_run(tmp_path: Path) -> None:
     wire = Wire()
-    talk = wire.talk().syn()
+    connection = wire.connect().syn()
     for number in range(20):
-        asked = request(HEARTBEAT, 3, number, group_id="g", member_id="m")
-        exchange(talk, asked, response(HEARTBEAT, 3, number))
+        heartbeat = request(HEARTBEAT, 3, number, group_id="g", member_id="m")
+        exchange(connection, heartbeat, response(HEARTBEAT, 3, number))
     offer, beats = offers(), list[Message]()
 
-    def beat(asked: Message) -> None:
-        beats.append(asked)
+    def beat(message: Message) -> None:
+        beats.append(message)
 
     silent: Answers = {
-        "ApiVersions": lambda asked: None if beats else offer(asked),
+        "ApiVersions": lambda heartbeat: None if beats else offer(heartbeat),
         "Heartbeat": beat,
     }
     report = at_script(saved(tmp_path, wire), silent, timeout_s=0.2)

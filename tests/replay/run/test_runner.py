@@ -42,7 +42,7 @@ HEARTBEAT = KEYS["Heartbeat"]
 class Played:
     outcomes: list[Outcome] = field(default_factory=list)
     run: ReplayRun | None = None
-    asked: list[Message] = field(default_factory=list)
+    requests: list[Message] = field(default_factory=list)
 
     @property
     def failures(self) -> dict[int, str]:
@@ -52,10 +52,10 @@ class Played:
 async def play(
     plan: Plan,
     addresses: list[str],
-    manner: PlayOptions = FAST,
+    play_options: PlayOptions = FAST,
     each: Watch = lambda run, outcome: None,
 ) -> Played:
-    cluster = await Cluster.connect(addresses, timeout_s=manner.timeout_s)
+    cluster = await Cluster.connect(addresses, timeout_s=play_options.timeout_s)
     try:
 
         def take(outcome: Outcome) -> None:
@@ -63,7 +63,7 @@ async def play(
             each(run, outcome)
 
         run = ReplayRun(
-            plan, cluster, lambda copy: IdMap(cluster, NameMap(copy=copy)), Seen(take), manner
+            plan, cluster, lambda copy: IdMap(cluster, NameMap(copy=copy)), Seen(take), play_options
         )
         played = Played(run=run)
         async with asyncio.timeout(60):
@@ -78,16 +78,18 @@ def answer(outcome: Outcome) -> Container:
     return outcome.response
 
 
-def at_mock(name: str, manner: PlayOptions = FAST, brokers: int = 1, **options: Any) -> Played:
+def at_mock(
+    name: str, play_options: PlayOptions = FAST, brokers: int = 1, **options: Any
+) -> Played:
     with Plan.of(SHIPPED / name, **options) as plan:
-        names = [NameMap(copy=copy) for copy in range(manner.loop)]
+        names = [NameMap(copy=copy) for copy in range(play_options.loop)]
         topics = {each.topic(name): count for each in names for name, count in plan.topics.items()}
         with MockCluster(brokers, topics) as mock:
-            return asyncio.run(play(plan, mock.addresses, manner))
+            return asyncio.run(play(plan, mock.addresses, play_options))
 
 
 @pytest.mark.parametrize("brokers", [1, 3])
-def test_what_was_produced_is_fetched(brokers: int) -> None:
+def test_produced_records_are_fetched(brokers: int) -> None:
     played = at_mock("librdkafka-consume-assigned.pcap", brokers=brokers)
     assert not played.failures
     assert len(played.outcomes) == 27
@@ -127,9 +129,9 @@ def test_groups_that_the_broker_assigns() -> None:
 def test_passes_have_names_of_their_own() -> None:
     chosen = "api == Produce or api == ApiVersions or api == Metadata"
     played = at_mock("librdkafka-acks.pcap", PlayOptions(Pace(0), loop=3), filter=chosen)
-    assert {each.copy for each in played.outcomes} == {0, 1, 2}
+    assert {each.pass_number for each in played.outcomes} == {0, 1, 2}
     named = {
-        (each.copy, topic.name)
+        (each.pass_number, topic.name)
         for each in played.outcomes
         if each.step.captured.api == "Produce"
         for topic in each.parts[0].request.topic_data
@@ -153,7 +155,7 @@ def test_a_limit_counts_what_is_sent() -> None:
     ]
 
 
-def test_it_may_be_stopped() -> None:
+def test_a_replay_may_be_stopped() -> None:
     async def main() -> Played:
         slowly = PlayOptions(Pace(0.001))
         with (
@@ -166,27 +168,27 @@ def test_it_may_be_stopped() -> None:
     assert 0 < len(played.outcomes) < 27
 
 
-def test_it_takes_no_longer_than_allowed() -> None:
-    manner = PlayOptions(Pace(0.001), duration_s=0.2)
-    assert len(at_mock("librdkafka-consume-assigned.pcap", manner).outcomes) < 27
+def test_a_replay_ends_after_its_duration() -> None:
+    play_options = PlayOptions(Pace(0.001), duration_s=0.2)
+    assert len(at_mock("librdkafka-consume-assigned.pcap", play_options).outcomes) < 27
 
 
 def test_the_time_runs_from_when_the_first_request_is_due() -> None:
-    manner = PlayOptions(Pace(0.001), duration_s=CONNECT_AHEAD_NS / SECOND_NS / 2)
-    assert at_mock("librdkafka-consume-assigned.pcap", manner).outcomes
+    play_options = PlayOptions(Pace(0.001), duration_s=CONNECT_AHEAD_NS / SECOND_NS / 2)
+    assert at_mock("librdkafka-consume-assigned.pcap", play_options).outcomes
 
 
-def test_what_is_under_way_when_it_ends_has_its_outcome(tmp_path: Path) -> None:
+def test_requests_in_flight_at_the_end_have_their_outcome(tmp_path: Path) -> None:
     def stops_at_first(run: ReplayRun, outcome: Outcome) -> None:
         run.stop()
 
     wire = Wire()
-    talk = wire.talk().syn()
-    asked = [request(HEARTBEAT, 3, number, group_id="g", member_id="m") for number in range(3)]
-    for each in asked:
-        talk.client(each)
+    connection = wire.connect().syn()
+    heartbeats = [request(HEARTBEAT, 3, number, group_id="g", member_id="m") for number in range(3)]
+    for each in heartbeats:
+        connection.client(each)
     for number in range(3):
-        talk.broker(response(HEARTBEAT, 3, number))
+        connection.broker(response(HEARTBEAT, 3, number))
     answers = one_after_another(beat(0), None, None)
     path = saved(tmp_path, wire)
     played = at_script(path, {"Heartbeat": answers}, each=stops_at_first)
@@ -201,7 +203,10 @@ def test_what_is_under_way_when_it_ends_has_its_outcome(tmp_path: Path) -> None:
 
 
 def at_script(
-    path: str, answers: Answers, manner: PlayOptions = FAST, each: Watch = lambda run, outcome: None
+    path: str,
+    answers: Answers,
+    play_options: PlayOptions = FAST,
+    each: Watch = lambda run, outcome: None,
 ) -> Played:
     """Play at one broker, which leads all and coordinates all."""
 
@@ -210,8 +215,8 @@ def at_script(
         async with scripted({**alone(ports), **answers}) as broker:
             ports.append(broker.port)
             with Plan.of(path) as plan:
-                played = await play(plan, [f"127.0.0.1:{broker.port}"], manner, each)
-            played.asked = [message for message in broker.asked if message.api in answers]
+                played = await play(plan, [f"127.0.0.1:{broker.port}"], play_options, each)
+            played.requests = [message for message in broker.requests if message.api in answers]
             return played
 
     return asyncio.run(main())
@@ -224,10 +229,10 @@ def one_after_another(*answers: Answer) -> Callable[[Message], Answer]:
 
 def beats(folder: Path, *errors: int) -> str:
     wire = Wire()
-    talk = wire.talk().syn()
+    connection = wire.connect().syn()
     for number, error in enumerate(errors):
-        asked = request(HEARTBEAT, 3, number, group_id="g", member_id="m")
-        exchange(talk, asked, response(HEARTBEAT, 3, number, error_code=error))
+        heartbeat = request(HEARTBEAT, 3, number, group_id="g", member_id="m")
+        exchange(connection, heartbeat, response(HEARTBEAT, 3, number, error_code=error))
     return saved(folder, wire)
 
 
@@ -241,20 +246,20 @@ def test_a_rebalance_that_was_captured_is_waited_for(tmp_path: Path) -> None:
     (outcome,) = played.outcomes
     assert outcome.response is not None
     assert outcome.response.error_code == 27
-    assert len(played.asked) == 3
+    assert len(played.requests) == 3
 
 
 def test_a_new_member_takes_the_id_that_it_is_given(tmp_path: Path) -> None:
     wire = Wire()
     key = KEYS["JoinGroup"]
-    asked = request(key, 3, 1, group_id="g", protocol_type="consumer")
-    exchange(wire.talk().syn(), asked, response(key, 3, 1, member_id="captured"))
+    join = request(key, 3, 1, group_id="g", protocol_type="consumer")
+    exchange(wire.connect().syn(), join, response(key, 3, 1, member_id="captured"))
     joined = {"throttle_time_ms": 0, "generation_id": 1, "protocol_name": "", "leader": "live"}
     joined |= {"member_id": "live", "members": [], "error_code": 0}
     answers = one_after_another(joined | {"error_code": 79}, joined)
     played = at_script(saved(tmp_path, wire), {"JoinGroup": answers})
     assert not played.failures
-    assert [each.body.member_id for each in played.asked if each.body] == ["", "live"]
+    assert [each.body.member_id for each in played.requests if each.body] == ["", "live"]
     assert played.run is not None
     assert played.run.ids is not None
     assert played.run.ids.members.live("g", "captured") == "live"
@@ -264,24 +269,24 @@ def test_a_member_that_is_to_be_assigned_asks_as_the_one_that_it_became(tmp_path
     wire = Wire()
     key = KEYS["ConsumerGroupHeartbeat"]
     joins: dict[str, Any] = {"group_id": "g", "member_id": "", "member_epoch": 0}
-    told: dict[str, Any] = {"member_epoch": 1, "heartbeat_interval_ms": 60_000}
+    fields: dict[str, Any] = {"member_epoch": 1, "heartbeat_interval_ms": 60_000}
     some = {"topic_partitions": [{"topic_id": UUID(int=1), "partitions": [0]}]}
-    captured = response(key, 0, 1, member_id="captured", assignment=some, **told)
-    exchange(wire.talk().syn(), request(key, 0, 1, **joins), captured)
-    live = told | {"member_id": "live", "error_code": 0}
+    captured = response(key, 0, 1, member_id="captured", assignment=some, **fields)
+    exchange(wire.connect().syn(), request(key, 0, 1, **joins), captured)
+    live = fields | {"member_id": "live", "error_code": 0}
     none: dict[str, Any] = {"topic_partitions": []}
     answers = one_after_another(live | {"assignment": none}, live | {"assignment": some})
     played = at_script(saved(tmp_path, wire), {"ConsumerGroupHeartbeat": answers})
     assert not played.failures
-    assert [each.body.member_id for each in played.asked if each.body] == ["", "live"]
+    assert [each.body.member_id for each in played.requests if each.body] == ["", "live"]
 
 
 def test_a_connection_stays_as_long_as_the_captured_one(tmp_path: Path) -> None:
     wire = Wire()
-    first, second = wire.talk(50000).syn(), wire.talk(50001).syn()
-    for number, talk in enumerate([first, *[second] * 5]):
-        asked = request(HEARTBEAT, 3, number, group_id="g", member_id="m")
-        exchange(talk, asked, response(HEARTBEAT, 3, number))
+    first, second = wire.connect(50000).syn(), wire.connect(50001).syn()
+    for number, connection in enumerate([first, *[second] * 5]):
+        heartbeat = request(HEARTBEAT, 3, number, group_id="g", member_id="m")
+        exchange(connection, heartbeat, response(HEARTBEAT, 3, number))
     first.fin()
     open_then: list[int] = []
 
@@ -306,22 +311,24 @@ def test_a_connection_stays_as_long_as_the_captured_one(tmp_path: Path) -> None:
 def test_sessions_live_while_time_is_stretched(tmp_path: Path) -> None:
     wire = Wire()
     join = KEYS["JoinGroup"]
-    asked = request(join, 3, 1, group_id="g", protocol_type="consumer", session_timeout_ms=60)
-    talk = exchange(wire.talk().syn(), asked, response(join, 3, 1, member_id="m", generation_id=1))
-    asked = request(HEARTBEAT, 3, 2, group_id="g", member_id="m", generation_id=1)
-    exchange(talk, asked, response(HEARTBEAT, 3, 2))
+    frame = request(join, 3, 1, group_id="g", protocol_type="consumer", session_timeout_ms=60)
+    connection = exchange(
+        wire.connect().syn(), frame, response(join, 3, 1, member_id="m", generation_id=1)
+    )
+    frame = request(HEARTBEAT, 3, 2, group_id="g", member_id="m", generation_id=1)
+    exchange(connection, frame, response(HEARTBEAT, 3, 2))
     joined = {"generation_id": 5, "protocol_name": "", "leader": "live", "member_id": "live"}
     answers: Answers = {"JoinGroup": lambda _: joined, "Heartbeat": lambda _: beat(0)}
     played = at_script(saved(tmp_path, wire), answers, PlayOptions(Pace(0.01), timeout_s=60))
     assert not played.failures
-    _, *beats, last = played.asked
+    _, *beats, last = played.requests
     assert beats
     bodies = [each.body for each in (*beats, last) if each.body]
     assert {(each.member_id, each.generation_id) for each in bodies} == {("live", 5)}
     assert len(played.outcomes) == 2
 
 
-def test_a_broker_that_hangs_up_is_told_and_the_rest_is_played(tmp_path: Path) -> None:
+def test_a_closed_connection_is_reported_and_the_rest_is_played(tmp_path: Path) -> None:
     answers = one_after_another(HANG_UP, beat(0))
     played = at_script(beats(tmp_path, 0, 0), {"Heartbeat": answers})
     assert "closed the connection" in played.failures[0]
@@ -330,12 +337,12 @@ def test_a_broker_that_hangs_up_is_told_and_the_rest_is_played(tmp_path: Path) -
 
 
 def test_a_broker_that_says_nothing_ends_no_run(tmp_path: Path) -> None:
-    manner = PlayOptions(Pace(0), timeout_s=0.1)
-    played = at_script(beats(tmp_path, 0), {"Heartbeat": lambda _: None}, manner)
+    play_options = PlayOptions(Pace(0), timeout_s=0.1)
+    played = at_script(beats(tmp_path, 0), {"Heartbeat": lambda _: None}, play_options)
     assert "did not respond to Heartbeat" in played.failures[0]
 
 
-def test_garbage_is_told(tmp_path: Path) -> None:
+def test_garbage_is_an_error(tmp_path: Path) -> None:
     played = at_script(beats(tmp_path, 0), {"Heartbeat": lambda _: b"GET / HTTP/1.1\r\n\r\n"})
     assert list(played.failures) == [0]
 
@@ -385,20 +392,20 @@ def test_an_open_transaction_is_aborted_in_the_end(tmp_path: Path) -> None:
     }
     played = at_script(left_open(tmp_path), answers)
     assert not played.failures
-    assert [each.api for each in played.asked] == [
+    assert [each.api for each in played.requests] == [
         "InitProducerId",
         "AddPartitionsToTxn",
         "DescribeTransactions",
         "InitProducerId",
     ]
-    body = played.asked[1].body
+    body = played.requests[1].body
     assert body is not None
     assert body.v3_and_below_producer_id == 9
 
 
 def test_records_follow_those_of_another_connection_that_get_no_response(tmp_path: Path) -> None:
     wire, key = Wire(), KEYS["Produce"]
-    unanswered, answered = wire.talk(50000).syn(), wire.talk(50001).syn()
+    unanswered, answered = wire.connect(50000).syn(), wire.connect(50001).syn()
     asks = [{"name": "orders", "partition_data": [{"index": 0, "records": b""}]}]
     gives = {"index": 0, "error_code": 0, "base_offset": 1, "log_append_time_ms": -1}
     topics = [{"name": "orders", "partition_responses": [gives]}]

@@ -1,4 +1,4 @@
-"""By stencils or without: the target is asked the same, and the report says the same."""
+"""With templates or without: the same requests are sent, and the report is the same."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from replay.templates import step_arrays
 from tests.frames import request, response, sized
 from tests.packets import Wire
 from tests.replay.support.captures import exchange, saved
-from tests.replay.support.produced import PRODUCE, Written, asked, told
+from tests.replay.support.produced import PRODUCE, Written, produce_request, produce_response
 from tests.replay.support.scripted import HANG_UP, Answer, Answers, alone, scripted
 
 VERSION, REQUESTS, AT_ONCE = 9, 40, 4
@@ -44,18 +44,20 @@ the answer.
 def capture(folder: Path, since: int = 0) -> str:
     """A producer that writes to a partition, some requests at once; idempotent since so many."""
     wire = Wire()
-    talk = wire.talk().syn()
+    connection = wire.connect().syn()
     init = KEYS["InitProducerId"]
     given = response(init, 3, 1, producer_id=4, producer_epoch=2)
-    exchange(talk, request(init, 3, 1, transaction_timeout_ms=1000), given)
+    exchange(connection, request(init, 3, 1, transaction_timeout_ms=1000), given)
     for start in range(0, REQUESTS, AT_ONCE):
         numbers = range(start, start + AT_ONCE)
         for number in numbers:
             producer = (4, 2, 100 + number) if number >= since else (-1, -1, -1)
             written = Written("orders", 0, (b"%d" % number,), producer)
-            talk.client(sized(asked(VERSION, [written], number + 2)))
+            connection.client(sized(produce_request(VERSION, [written], number + 2)))
         for number in numbers:
-            talk.broker(sized(told(VERSION, [("orders", 0, 500 + number)], number + 2)))
+            connection.broker(
+                sized(produce_response(VERSION, [("orders", 0, 500 + number)], number + 2))
+            )
     return saved(folder, wire)
 
 
@@ -82,11 +84,11 @@ def played(
         ports: list[int] = []
         async with scripted({**alone(ports), **script(turn)}) as broker:
             ports.append(broker.port)
-            manner = PlayOptions(pace, timeout_s=timeout_s)
-            setting = TargetSettings(f"127.0.0.1:{broker.port}", play_options=manner)
+            options = PlayOptions(pace, timeout_s=timeout_s)
+            setting = TargetSettings(f"127.0.0.1:{broker.port}", play_options=options)
             with Plan.of(path) as plan:
                 report = await _run_until_ended(plan, setting, [setting.to], None)
-            bodies = [each.frame[8:] for each in broker.asked if each.api_key == PRODUCE]
+            bodies = [each.frame[8:] for each in broker.requests if each.api_key == PRODUCE]
             return report, bodies
 
     return asyncio.run(main())
@@ -117,7 +119,7 @@ def outcome(report: Report) -> dict[str, Any]:
     times = {name for name in row if name.endswith(("_s", "_ms", "_per_s")) or name == "target"}
     numbers = {name: value for name, value in row.items() if name not in times}
     changes = {key: seen.count for key, seen in report.changes.items()}
-    places = {place: seen.count for place, seen in report.places.items()}
+    places = {place: seen.count for place, seen in report.fields.items()}
     failures = {why.partition(": ")[2]: count for why, count in report.failures.items()}
     return numbers | {"changes": changes, "places": places, "failures": failures}
 
@@ -154,7 +156,7 @@ def test_both_ways_come_to_the_same(
     assert len(report.apis["Produce"].captured) == REQUESTS
 
 
-def test_what_no_model_has_replaced_goes_the_general_way(
+def test_templates_equal_the_general_encoder_midway(
     tmp_path: Path, traced: Counter[bool], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = capture(tmp_path, since=20)
@@ -168,7 +170,7 @@ def test_what_no_model_has_replaced_goes_the_general_way(
 
 
 @pytest.mark.parametrize("pace", [Pace(1), Pace(0, rate=5000)], ids=["as captured", "at a rate"])
-def test_what_has_a_time_is_sent_by_stencils_too(
+def test_paced_requests_are_sent_by_templates(
     tmp_path: Path, traced: Counter[bool], pace: Pace
 ) -> None:
     report, bodies = played(capture(tmp_path), lambda number: 0, pace=pace)
@@ -204,9 +206,9 @@ def test_so_many_bytes_are_sent_together_and_no_more(
     sizes: list[int] = []
     really = BrokerConnection.send_batch
 
-    def trace(its: BrokerConnection, asked: PendingRequest, count: int, data: bytes) -> None:
+    def trace(its: BrokerConnection, pending: PendingRequest, count: int, data: bytes) -> None:
         sizes.append(count)
-        really(its, asked, count, data)
+        really(its, pending, count, data)
 
     monkeypatch.setattr(BrokerConnection, "send_batch", trace)
     path = capture(tmp_path)
@@ -220,7 +222,7 @@ def test_so_many_bytes_are_sent_together_and_no_more(
     assert set(sizes) == {1}
 
 
-def test_a_target_that_hangs_up_is_told_and_the_rest_is_played(
+def test_a_closed_connection_is_reported_and_the_rest_is_played(
     tmp_path: Path, traced: Counter[bool]
 ) -> None:
     report, _ = played(capture(tmp_path), lambda number: HANG_UP if number == 20 else 0)
@@ -238,7 +240,7 @@ def test_a_target_that_says_nothing_ends_no_run(tmp_path: Path, traced: Counter[
     assert all("did not respond to Produce v9" in why for why in report.failures)
 
 
-def test_what_is_under_way_when_it_ends_has_its_outcome(
+def test_requests_in_flight_at_the_end_have_their_outcome(
     tmp_path: Path, traced: Counter[bool]
 ) -> None:
     async def main() -> Report:

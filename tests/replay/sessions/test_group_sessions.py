@@ -13,7 +13,7 @@ from replay.model.step import CapturedExchange, Step
 from replay.plan.group_order import GroupHistory
 from replay.plan.plan import Plan
 from replay.sessions.group_sessions import GroupSessions
-from tests.replay.support.worlds import request, topology, whole
+from tests.replay.support.builders import request, topology, whole
 
 ASSIGNED = [{"member_id": each, "assignment": each.encode()} for each in ("one", "two")]
 
@@ -35,10 +35,10 @@ def groups(leader: str) -> GroupSessions:
         step=lambda number: SimpleNamespace(captured=captured),
         groups=GroupHistory(),
     )
-    world = IdMap(topology({}))
+    ids = IdMap(topology({}))
     for name in ("one", "two"):
-        world.members.learn("g", name, f"live-{name}")
-    found = GroupSessions(cast(Plan, plan), world)
+        ids.members.learn("g", name, f"live-{name}")
+    found = GroupSessions(cast(Plan, plan), ids)
     answer = whole("JoinGroup", 5, {"leader": f"live-{leader}"}, "response")
     joins = SimpleNamespace(
         api="JoinGroup",
@@ -67,8 +67,8 @@ def test_the_same_leader_assigns_as_captured() -> None:
 def test_another_leader_takes_over() -> None:
     was, now = sync("one", ASSIGNED), sync("two", [])
     found = groups("two")
-    (told,) = found.assign(was)
-    assert (told.path, told.captured, told.sent) == ("assignments", 2, 0)
+    (change,) = found.assign(was)
+    assert (change.path, change.captured, change.sent) == ("assignments", 2, 0)
     assert len(found.assign(now)) == 1
     assert (assigned(was), assigned(now)) == ([], ["one", "two"])
 

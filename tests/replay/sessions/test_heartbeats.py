@@ -19,23 +19,25 @@ from replay.mapping.resource_names import NameMap
 from replay.model.step import Step
 from replay.plan.group_order import has_partitions
 from replay.sessions.heartbeats import Heartbeats
-from tests.replay.support.worlds import response, step, topology, whole
+from tests.replay.support.builders import response, step, topology, whole
+from tests.replay.support.timers import Timers
 
 MS = 1_000_000
 SOON_MS = 3
-"""A session so short that we speak at once."""
+"""A session so short that a heartbeat is due at once."""
 
 ASSIGNED: dict[str, Any] = {"topic_partitions": []}
 
 
 @dataclass
-class Asked:
-    """A target that notes what it is asked."""
+class RecordingCluster:
+    """A target that records requests to it, and the timers of the loop."""
 
     answers: list[Any] = field(default_factory=list)
-    asked: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
+    requests: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
     signed: list[str | None] = field(default_factory=list)
     forgotten: int = 0
+    timers: Timers = field(default_factory=Timers)
     _more: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def coordinator(self, kind: Any, key: str) -> int:
@@ -49,7 +51,7 @@ class Asked:
     ) -> Container:
         assert node == 7
         self.signed.append(client_id)
-        self.asked.append((name, dict(body)))
+        self.requests.append((name, dict(body)))
         self._more.set()
         answer = self.answers.pop(0) if self.answers else {"error_code": 0}
         if isinstance(answer, Exception):
@@ -59,12 +61,26 @@ class Asked:
 
     async def until(self, count: int) -> None:
         async with asyncio.timeout(20):
-            while len(self.asked) < count:
+            while len(self.requests) < count:
                 self._more.clear()
                 await self._more.wait()
 
 
-def world() -> IdMap:
+async def sent() -> None:
+    """Wait for the heartbeats in flight."""
+    await asyncio.gather(*(asyncio.all_tasks() - {asyncio.current_task()}), return_exceptions=True)
+
+
+async def is_member(beats: Heartbeats, target: RecordingCluster) -> bool:
+    """Send a heartbeat at once; return whether there is a member to send it for."""
+    await sent()
+    before = len(target.requests)
+    beats.send_now({"x-g"})
+    await sent()
+    return len(target.requests) > before
+
+
+def id_map() -> IdMap:
     found = IdMap(topology({}), NameMap(prefix="x-"))
     found.members.learn("g", "captured", "m")
     found.members.learn_generation("g", "captured", 4, 1)
@@ -78,21 +94,21 @@ def at(name: str, at_ms: int = 0, is_unassigned: bool = False) -> Step:
 
 
 def joined(beats: Heartbeats, session_ms: int = SOON_MS, at_ms: int = 0) -> None:
-    asked = whole("JoinGroup", 5, {"group_id": "x-g", "session_timeout_ms": session_ms})
+    join = whole("JoinGroup", 5, {"group_id": "x-g", "session_timeout_ms": session_ms})
     answer = whole("JoinGroup", 5, {"generation_id": 6, "member_id": "m"}, "response")
-    beats.record_request("JoinGroup", asked)
-    beats.record_response(at("JoinGroup", at_ms), None, asked, answer)
+    beats.record_request("JoinGroup", join)
+    beats.record_response(at("JoinGroup", at_ms), None, join, answer)
 
 
-def said(beats: Heartbeats, name: str, at_ms: int = 0, **answer: Any) -> Container:
+def responded(beats: Heartbeats, name: str, at_ms: int = 0, **answer: Any) -> Container:
     body = whole(name, 1, {"group_id": "x-g", "member_id": "m"})
     beats.record_request(name, body)
-    told = whole(name, 1, answer, "response")
-    beats.record_response(at(name, at_ms), None, body, told)
-    return told
+    response = whole(name, 1, answer, "response")
+    beats.record_response(at(name, at_ms), None, body, response)
+    return response
 
 
-Play = Callable[[Heartbeats, Asked, IdMap], Awaitable[None]]
+Play = Callable[[Heartbeats, RecordingCluster, IdMap], Awaitable[None]]
 Rebalances = Callable[[str, str], Awaitable[bool]]
 
 
@@ -100,28 +116,28 @@ async def goes_on(group: str, member: str) -> bool:
     return True
 
 
-def run(play: Play, *answers: Any, rebalances: Rebalances = goes_on) -> Asked:
-    async def main() -> Asked:
-        target = Asked(list(answers))
-        known = world()
+def run(play: Play, *answers: Any, rebalances: Rebalances = goes_on) -> RecordingCluster:
+    async def main() -> RecordingCluster:
+        target = RecordingCluster(list(answers))
+        known = id_map()
         beats = Heartbeats(cast(Cluster, target), known, rebalances)
         try:
             await play(beats, target, known)
         finally:
             beats.stop()
-        assert not beats._members
+        assert not await is_member(beats, target)
         return target
 
     return asyncio.run(main())
 
 
-def test_a_member_that_is_silent_is_spoken_for() -> None:
-    async def play(beats: Heartbeats, target: Asked, known: IdMap) -> None:
+def test_heartbeats_are_sent_for_a_silent_member() -> None:
+    async def play(beats: Heartbeats, target: RecordingCluster, known: IdMap) -> None:
         joined(beats)
         await target.until(3)
 
     target = run(play, {"error_code": 0}, {"error_code": 27})
-    name, body = target.asked[2]
+    name, body = target.requests[2]
     assert name == "Heartbeat"
     assert set(target.signed) == {"me"}
     assert body == {
@@ -133,36 +149,34 @@ def test_a_member_that_is_silent_is_spoken_for() -> None:
 
 
 @pytest.mark.parametrize("error", ["UNKNOWN_MEMBER_ID", "ILLEGAL_GENERATION"])
-def test_one_that_is_out_is_not(error: str) -> None:
-    async def play(beats: Heartbeats, target: Asked, known: IdMap) -> None:
+def test_no_heartbeats_for_a_member_that_is_out(error: str) -> None:
+    async def play(beats: Heartbeats, target: RecordingCluster, known: IdMap) -> None:
         joined(beats)
         await target.until(1)
-        await asyncio.gather(*beats._tasks)
-        assert not beats._members
+        assert not await is_member(beats, target)
 
-    assert len(run(play, {"error_code": error_code(error)}).asked) == 1
+    assert len(run(play, {"error_code": error_code(error)}).requests) == 1
 
 
-@pytest.mark.parametrize("is_member", [True, False])
-def test_a_rebalance_that_only_we_are_told_of_is_passed_on(is_member: bool) -> None:
-    told: list[tuple[str, str]] = []
+@pytest.mark.parametrize("stays", [True, False])
+def test_a_rebalance_error_in_our_heartbeat_is_passed_on(stays: bool) -> None:
+    rebalanced: list[tuple[str, str]] = []
 
     async def rebalances(group: str, member: str) -> bool:
-        told.append((group, member))
-        return is_member
+        rebalanced.append((group, member))
+        return stays
 
-    async def play(beats: Heartbeats, target: Asked, known: IdMap) -> None:
+    async def play(beats: Heartbeats, target: RecordingCluster, known: IdMap) -> None:
         joined(beats)
         await target.until(1)
-        await asyncio.gather(*beats._tasks)
-        assert bool(beats._members) is is_member
+        assert await is_member(beats, target) is stays
 
     run(play, {"error_code": error_code("REBALANCE_IN_PROGRESS")}, rebalances=rebalances)
-    assert told == [("g", "captured")]
+    assert rebalanced == [("g", "captured")]
 
 
-def test_a_coordinator_that_moved_is_looked_for() -> None:
-    async def play(beats: Heartbeats, target: Asked, known: IdMap) -> None:
+def test_a_coordinator_that_moved_is_found_again() -> None:
+    async def play(beats: Heartbeats, target: RecordingCluster, known: IdMap) -> None:
         joined(beats)
         await target.until(3)
 
@@ -170,141 +184,140 @@ def test_a_coordinator_that_moved_is_looked_for() -> None:
     assert run(play, moved, ReplayError("a:1", "is gone")).forgotten == 1
 
 
-def test_nobody_speaks_for_a_member_while_it_speaks_itself_or_when_it_has_left() -> None:
-    async def play(beats: Heartbeats, target: Asked, known: IdMap) -> None:
-        joined(beats)
-        (member,) = beats._members.values()
+def test_no_heartbeats_while_a_request_is_in_flight_or_after_a_leave() -> None:
+    async def play(beats: Heartbeats, target: RecordingCluster, known: IdMap) -> None:
+        joined(beats, session_ms=60_000)
+        assert len(target.timers.due_s()) == 1
         beats.record_request(
             "SyncGroup", whole("SyncGroup", 1, {"group_id": "x-g", "member_id": "m"})
         )
-        assert member.timer is None
-        said(beats, "Heartbeat")
-        assert member.timer is not None
+        assert not target.timers.due_s()
+        responded(beats, "Heartbeat")
+        assert len(target.timers.due_s()) == 1
         beats.record_request(
             "LeaveGroup", whole("LeaveGroup", 1, {"group_id": "x-g", "member_id": "m"})
         )
-        assert member.timer.cancelled()
-        assert not beats._members
+        assert not target.timers.due_s()
+        assert not await is_member(beats, target)
 
-    assert not run(play).asked
+    assert not run(play).requests
 
 
-def test_members_of_a_group_may_be_urged_to_speak() -> None:
-    async def play(beats: Heartbeats, target: Asked, known: IdMap) -> None:
+def test_heartbeats_of_a_group_are_sent_at_once_on_demand() -> None:
+    async def play(beats: Heartbeats, target: RecordingCluster, known: IdMap) -> None:
         joined(beats, session_ms=60_000)
         beats.send_now({"others"})
-        assert not beats._tasks
+        await sent()
+        assert not target.requests
         beats.send_now({"x-g"})
         await target.until(1)
-        await asyncio.gather(*beats._tasks)
-        (member,) = beats._members.values()
-        assert member.timer is not None
+        await sent()
+        assert len(target.timers.due_s()) == 1
         beats.record_request(
             "SyncGroup", whole("SyncGroup", 1, {"group_id": "x-g", "member_id": "m"})
         )
         beats.send_now({"x-g"})
 
-    assert len(run(play).asked) == 1
+    assert len(run(play).requests) == 1
 
 
-def test_members_are_spoken_for_soon_while_another_waits_to_join() -> None:
-    """Else it waits until they are told, at the end of a third of their sessions."""
+def test_heartbeats_are_frequent_while_another_member_joins() -> None:
+    """Else it waits until they get the error, at the end of a third of their sessions."""
 
-    def due(beats: Heartbeats) -> float:
-        ((_, member),) = beats._members.items()
-        assert member.timer is not None
-        return member.timer.when() - asyncio.get_running_loop().time()
-
-    async def play(beats: Heartbeats, target: Asked, known: IdMap) -> None:
+    async def play(beats: Heartbeats, target: RecordingCluster, known: IdMap) -> None:
         joined(beats, session_ms=600_000)
         elsewhere = whole("JoinGroup", 5, {"group_id": "x-h"})
         beats.record_request("JoinGroup", elsewhere)
-        assert due(beats) > 100
+        assert target.timers.due_s()[-1] > 100
         asks = whole("JoinGroup", 5, {"group_id": "x-g"})
         beats.record_request("JoinGroup", asks)
-        assert due(beats) < 1
+        assert target.timers.due_s()[-1] < 1
         await target.until(2)
-        told = whole("JoinGroup", 5, {"error_code": error_code("MEMBER_ID_REQUIRED")}, "response")
-        beats.record_response(at("JoinGroup"), None, asks, told)
-        said(beats, "Heartbeat")
-        assert due(beats) > 100
+        response = whole(
+            "JoinGroup", 5, {"error_code": error_code("MEMBER_ID_REQUIRED")}, "response"
+        )
+        beats.record_response(at("JoinGroup"), None, asks, response)
+        responded(beats, "Heartbeat")
+        assert target.timers.due_s()[-1] > 100
 
-    assert {name for name, _ in run(play).asked} == {"Heartbeat"}
+    assert {name for name, _ in run(play).requests} == {"Heartbeat"}
 
 
-def test_a_member_that_the_capture_lets_go_is_let_go() -> None:
-    async def play(beats: Heartbeats, target: Asked, known: IdMap) -> None:
+def test_a_member_silent_beyond_its_session_expires() -> None:
+    async def play(beats: Heartbeats, target: RecordingCluster, known: IdMap) -> None:
         joined(beats, at_ms=100)
-        (member,) = beats._members.values()
         beats.expect_request(0, 102 * MS)
-        beats._send_or_expire(member)
-        await target.until(1)
-        assert beats._members
+        assert await is_member(beats, target)
         beats.advance_to(103 * MS)
-        beats._send_or_expire(member)
-        assert not beats._members
+        assert not await is_member(beats, target)
+        responded(beats, "Heartbeat", at_ms=103)
+        assert not await is_member(beats, target), "until it joins again"
 
-    assert run(play).asked
+    assert run(play).requests
 
 
-def test_a_member_that_its_own_connection_keeps_waiting_too_long_is_let_go() -> None:
-    async def play(beats: Heartbeats, target: Asked, known: IdMap) -> None:
+def test_a_member_whose_next_request_is_too_late_expires() -> None:
+    async def play(beats: Heartbeats, target: RecordingCluster, known: IdMap) -> None:
         joined(beats)
-        (member,) = beats._members.values()
         beats.expect_request(0, SOON_MS * MS)
-        beats._send_or_expire(member)
-        assert not beats._members
+        assert not await is_member(beats, target)
+        responded(beats, "Heartbeat", at_ms=SOON_MS)
+        assert not await is_member(beats, target), "until it joins again"
 
-    assert not run(play).asked
+    assert not run(play).requests
 
 
-def test_what_only_we_are_told_the_member_is_told_later() -> None:
+def test_an_assignment_in_our_heartbeat_is_passed_on_later() -> None:
     news = {"member_epoch": 2, "heartbeat_interval_ms": 60_000, "assignment": ASSIGNED}
     name = "ConsumerGroupHeartbeat"
-    told: list[Container] = []
+    responses: list[Container] = []
 
-    async def play(beats: Heartbeats, target: Asked, known: IdMap) -> None:
-        said(beats, name, member_id="m", member_epoch=1, heartbeat_interval_ms=1)
+    async def play(beats: Heartbeats, target: RecordingCluster, known: IdMap) -> None:
+        responded(beats, name, member_id="m", member_epoch=1, heartbeat_interval_ms=1)
         await target.until(1)
-        await asyncio.gather(*beats._tasks)
+        await sent()
         assert known.members.live_generation("g", "captured", 4) == 2
         for assignment in (None, ASSIGNED, ASSIGNED):
             before = response(name, 1, {"assignment": assignment})
             body = whole(name, 1, {"group_id": "x-g", "member_id": "m", "member_epoch": 2})
             live = {"member_epoch": 2, "heartbeat_interval_ms": 60_000}
-            told.append(whole(name, 1, live, "response"))
-            beats.record_response(at(name), before, body, told[-1])
+            responses.append(whole(name, 1, live, "response"))
+            beats.record_response(at(name), before, body, responses[-1])
 
-    (_, body), *_ = run(play, news).asked
+    (_, body), *_ = run(play, news).requests
     assert (body["member_epoch"], body["rebalance_timeout_ms"]) == (1, -1)
     assert body["topic_partitions"] is body["subscribed_topic_names"] is None
-    assert [each.assignment is not None for each in told] == [False, True, False]
+    assert [each.assignment is not None for each in responses] == [False, True, False]
 
 
-def test_what_is_told_sooner_than_captured_the_member_is_told_later_too() -> None:
+def test_an_assignment_earlier_than_captured_is_repeated_later() -> None:
     name = "ConsumerGroupHeartbeat"
     some = {"topic_partitions": [{"topic_id": UUID(int=1), "partitions": [0]}]}
-    told: list[Container] = []
+    responses: list[Container] = []
 
-    async def play(beats: Heartbeats, target: Asked, known: IdMap) -> None:
+    async def play(beats: Heartbeats, target: RecordingCluster, known: IdMap) -> None:
         steps = [(None, some, True), (ASSIGNED, None, True), (some, None, False)]
         for before, now, is_unassigned in steps:
             body = whole(name, 1, {"group_id": "x-g", "member_id": "m", "member_epoch": 2})
             live = {"member_epoch": 2, "heartbeat_interval_ms": 60_000, "assignment": now}
-            told.append(whole(name, 1, live, "response"))
+            responses.append(whole(name, 1, live, "response"))
             shown = response(name, 1, {"assignment": before})
-            beats.record_response(at(name, is_unassigned=is_unassigned), shown, body, told[-1])
+            beats.record_response(at(name, is_unassigned=is_unassigned), shown, body, responses[-1])
 
-    assert not run(play).asked
-    assert [has_partitions(each) for each in told] == [True, False, True]
+    assert not run(play).requests
+    assert [has_partitions(each) for each in responses] == [True, False, True]
 
 
-def test_who_leaves_by_its_epoch_has_left() -> None:
-    async def play(beats: Heartbeats, target: Asked, known: IdMap) -> None:
+def test_a_leave_by_epoch_ends_the_heartbeats() -> None:
+    async def play(beats: Heartbeats, target: RecordingCluster, known: IdMap) -> None:
         name = "ConsumerGroupHeartbeat"
-        said(beats, name, member_id="m", member_epoch=1, heartbeat_interval_ms=60_000)
+        responded(beats, name, member_id="m", member_epoch=1, heartbeat_interval_ms=60_000)
         body = {"group_id": "x-g", "member_id": "m", "member_epoch": -1}
-        beats.record_request(name, whole(name, 1, body))
-        assert not beats._members
+        leaves = whole(name, 1, body)
+        beats.record_request(name, leaves)
+        beats.record_response(
+            at(name), None, leaves, whole(name, 1, {"member_epoch": -1}, "response")
+        )
+        assert not await is_member(beats, target)
 
-    assert not run(play).asked
+    assert not run(play).requests

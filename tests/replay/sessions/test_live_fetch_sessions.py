@@ -14,7 +14,7 @@ from replay.model.outcome import Change
 from replay.model.step import CapturedExchange, Step
 from replay.sessions.live_fetch_sessions import FetchSessions, SessionUse
 from tests.frames import response as frame
-from tests.replay.support.worlds import request, topology, whole
+from tests.replay.support.builders import request, topology, whole
 
 FETCH, V = KEYS["Fetch"], 11
 CAPTURED, LIVE = 77, 500
@@ -56,8 +56,8 @@ class Client:
         answer = whole("Fetch", V, {"error_code": error, "session_id": live}, "response")
         self.sessions.record_response(use, parts, answer)
         body = parts[0][1]
-        asked = [each.partition for topic in body.topics for each in topic.partitions]
-        return body.session_id, body.session_epoch, asked
+        partitions = [each.partition for topic in body.topics for each in topic.partitions]
+        return body.session_id, body.session_epoch, partitions
 
 
 def test_a_session_is_begun_and_goes_on_with_the_ids_of_the_target() -> None:
@@ -83,7 +83,7 @@ def test_a_lost_session_is_begun_anew_with_all_that_it_holds() -> None:
     assert client.ask(fetch(CAPTURED, 3)) == (LIVE, 1, [])
 
 
-def test_what_a_session_holds_stays_as_captured_when_requests_are_rewritten() -> None:
+def test_fetch_sessions_hold_captured_names_when_requests_are_rewritten() -> None:
     client = Client(topology({"orders": 1}))
     first = fetch(0, 0, 0, 1)
     client.ask(first, given=CAPTURED, error=70)
@@ -95,8 +95,8 @@ def test_what_a_session_holds_stays_as_captured_when_requests_are_rewritten() ->
         first = fetch(CAPTURED, 1 + number)
         client.ask(first, error=70)
         assert [topic.topic for topic in first.body.topics] == ["orders"]
-        asked = [each.fetch_offset for topic in first.body.topics for each in topic.partitions]
-        assert asked == [0, 0]
+        offsets = [each.fetch_offset for topic in first.body.topics for each in topic.partitions]
+        assert offsets == [0, 0]
 
 
 def test_fetches_without_a_session_stay_so() -> None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from construct import Container
 
 from replay.sessions.live_share_sessions import ShareSessions, make_repeatable
-from tests.replay.support.worlds import request, uuid, whole
+from tests.replay.support.builders import request, uuid, whole
 
 
-def asked(epoch: int, node: int = 1, *, sessions: ShareSessions, error: int = 0) -> Container:
+def share_fetch(epoch: int, node: int = 1, *, sessions: ShareSessions, error: int = 0) -> Container:
     batches = [{"first_offset": 0, "last_offset": 4, "acknowledge_types": [1]}]
     partition = {"partition_index": 0, "acknowledgement_batches": batches}
     body = {
@@ -27,19 +27,19 @@ def asked(epoch: int, node: int = 1, *, sessions: ShareSessions, error: int = 0)
 
 def test_epochs_count_what_was_asked() -> None:
     sessions = ShareSessions()
-    sent = [asked(epoch, sessions=sessions) for epoch in (0, 1, 2, 7, -1)]
+    sent = [share_fetch(epoch, sessions=sessions) for epoch in (0, 1, 2, 7, -1)]
     assert [body.share_session_epoch for body in sent] == [0, 1, 2, 3, -1]
     assert sent[1].topics[0].partitions[0].acknowledgement_batches
 
 
 def test_a_broker_that_knows_of_no_session_gets_a_new_one() -> None:
     sessions = ShareSessions()
-    asked(0, sessions=sessions)
-    other = asked(1, 2, sessions=sessions)
+    share_fetch(0, sessions=sessions)
+    other = share_fetch(1, 2, sessions=sessions)
     assert other.share_session_epoch == 0
     assert not other.topics[0].partitions[0].acknowledgement_batches
-    asked(1, sessions=sessions, error=123)
-    assert asked(2, sessions=sessions).share_session_epoch == 0
+    share_fetch(1, sessions=sessions, error=123)
+    assert share_fetch(2, sessions=sessions).share_session_epoch == 0
 
 
 def test_records_are_acknowledged_once() -> None:

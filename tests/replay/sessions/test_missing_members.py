@@ -19,10 +19,10 @@ HEARTBEAT = KEYS["Heartbeat"]
 
 def beating(folder: Path, *members: str) -> str:
     wire = Wire()
-    talk = wire.talk()
+    connection = wire.connect()
     for number, name in enumerate(members):
-        asked = request(HEARTBEAT, 3, number, group_id="g", generation_id=7, member_id=name)
-        exchange(talk, asked, response(HEARTBEAT, 3, number))
+        heartbeat = request(HEARTBEAT, 3, number, group_id="g", generation_id=7, member_id=name)
+        exchange(connection, heartbeat, response(HEARTBEAT, 3, number))
     return saved(folder, wire)
 
 
@@ -30,24 +30,24 @@ def coordinator() -> Answers:
     """A group that all members join at once."""
     joined: list[str] = []
 
-    def join(asked: Message) -> dict[str, Any]:
-        assert asked.body is not None
-        name = asked.body.member_id or f"live-{len(joined)}"
+    def join(message: Message) -> dict[str, Any]:
+        assert message.body is not None
+        name = message.body.member_id or f"live-{len(joined)}"
         if name not in joined:
             joined.append(name)
-        told = [{"member_id": each, "metadata": b""} for each in joined]
+        members = [{"member_id": each, "metadata": b""} for each in joined]
         return {
             "generation_id": len(joined),
             "protocol_type": "consumer",
             "protocol_name": "range",
             "leader": joined[0],
             "member_id": name,
-            "members": told if name == joined[0] else [],
+            "members": members if name == joined[0] else [],
         }
 
-    def beat(asked: Message) -> dict[str, Any]:
-        assert asked.body is not None
-        is_one = asked.body.member_id in joined and asked.body.generation_id == len(joined)
+    def beat(message: Message) -> dict[str, Any]:
+        assert message.body is not None
+        is_one = message.body.member_id in joined and message.body.generation_id == len(joined)
         return {"error_code": 0 if is_one else 25}
 
     return {
@@ -63,11 +63,11 @@ def test_members_whose_join_is_not_there_join_together(tmp_path: Path) -> None:
     assert [each.response.error_code for each in found.outcomes if each.response] == [0, 0]
     rules = {change.why for each in found.outcomes for change in each.changes}
     assert JOINED in rules
-    first = next(each.api for each in found.asked)
+    first = next(each.api for each in found.requests)
     assert first == "JoinGroup"
 
 
-def test_who_can_not_join_is_left_out(tmp_path: Path) -> None:
+def test_a_member_that_can_not_join_is_left_out(tmp_path: Path) -> None:
     denied = {"JoinGroup": lambda _: {"error_code": 30, "protocol_name": "", "members": []}}
     found = at_script(beating(tmp_path, "one"), coordinator() | denied)
     assert [each.is_refused for each in found.outcomes] == [True]

@@ -21,13 +21,15 @@ UNKNOWN = error_code("UNKNOWN_TOPIC_OR_PARTITION")
 SOON = PlayOptions(timeout_s=0.3)
 
 
-def writing(folder: Path, times: int, talks: int = 1) -> str:
+def writing(folder: Path, times: int, connections: int = 1) -> str:
     wire = Wire()
-    for port in range(talks):
-        talk = wire.talk(50000 + port).syn()
+    for port in range(connections):
+        connection = wire.connect(50000 + port).syn()
         for number in range(times):
             answer = answered_in(9, number, {"index": 0, "base_offset": number})
-            exchange(talk, request(PRODUCE, 9, number, **produce(None, records()), acks=1), answer)
+            exchange(
+                connection, request(PRODUCE, 9, number, **produce(None, records()), acks=1), answer
+            )
     return saved(folder, wire)
 
 
@@ -53,11 +55,11 @@ def notices(played: Played) -> list[str]:
 
 
 def test_a_missing_topic_is_waited_for_once_on_all_connections(tmp_path: Path) -> None:
-    path = writing(tmp_path, 4, talks=3)
+    path = writing(tmp_path, 4, connections=3)
     played = at_script(path, {"Produce": refusing(UNKNOWN)}, SOON)
-    asked = Counter(each.api for each in played.asked)
+    sent = Counter(each.api for each in played.requests)
     # Those that wait when the time is over may ask once more; all others ask once.
-    waited = asked["Produce"] - 12
+    waited = sent["Produce"] - 12
     assert waited > 0
     assert notices(played) == [
         "the target lacks topic 't' (--create-topics creates it); "
@@ -74,14 +76,14 @@ def test_a_missing_topic_is_waited_for_once_on_all_connections(tmp_path: Path) -
 def test_a_right_that_is_lacking_is_not_waited_for(tmp_path: Path) -> None:
     denied = error_code("TOPIC_AUTHORIZATION_FAILED")
     played = at_script(writing(tmp_path, 3), {"Produce": refusing(denied)}, SOON)
-    assert [each.api for each in played.asked] == ["Produce"] * 3
+    assert [each.api for each in played.requests] == ["Produce"] * 3
     assert notices(played) == [
         "the target refuses 't': TOPIC_AUTHORIZATION_FAILED; "
         "requests for it are not retried any more"
     ]
 
 
-def test_what_comes_in_time_is_not_reported(tmp_path: Path) -> None:
+def test_resources_that_appear_in_time_are_not_reported(tmp_path: Path) -> None:
     played = at_script(writing(tmp_path, 3), {"Produce": refusing(UNKNOWN, UNKNOWN, 0)})
     assert not notices(played)
-    assert len(played.asked) == 5
+    assert len(played.requests) == 5

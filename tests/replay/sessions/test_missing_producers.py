@@ -20,7 +20,7 @@ PRODUCE, END, ADD = (KEYS[name] for name in ("Produce", "EndTxn", "AddPartitions
 def midway(folder: Path, *steps: str) -> str:
     """Requests of a producer that goes on: `add`, `write`, `end`."""
     wire = Wire()
-    talk = wire.talk()
+    connection = wire.connect()
     sequence = 40
     for number, step in enumerate(steps):
         if step == "add":
@@ -31,18 +31,18 @@ def midway(folder: Path, *steps: str) -> str:
                 "v3_and_below_topics": [{"name": "t", "partitions": [0]}],
             }
             results = [{"partition_index": 0, "partition_error_code": 0}]
-            told = [{"name": "t", "results_by_partition": results}]
-            answer = response(ADD, 3, number, results_by_topic_v3_and_below=told)
-            exchange(talk, request(ADD, 3, number, **named), answer)
+            topics = [{"name": "t", "results_by_partition": results}]
+            answer = response(ADD, 3, number, results_by_topic_v3_and_below=topics)
+            exchange(connection, request(ADD, 3, number, **named), answer)
         elif step == "write":
             body = produce("x", batch(3, 1, sequence))
             answer = answered_in(9, number, {"index": 0, "base_offset": 500 + number})
-            exchange(talk, request(PRODUCE, 9, number, **body, acks=-1), answer)
+            exchange(connection, request(PRODUCE, 9, number, **body, acks=-1), answer)
             sequence += 1
         else:
             named = {"transactional_id": "x", "producer_id": 9, "producer_epoch": 3}
-            asked = request(END, 3, number, **named, committed=True)
-            exchange(talk, asked, response(END, 3, number))
+            end_txn = request(END, 3, number, **named, committed=True)
+            exchange(connection, end_txn, response(END, 3, number))
     return saved(folder, wire)
 
 
@@ -68,7 +68,7 @@ def played(path: str) -> Played:
 
 def apis(found: Played) -> list[str]:
     wanted = ("InitProducerId", "AddPartitionsToTxn", "Produce", "EndTxn")
-    return [each.api for each in found.asked if each.api in wanted]
+    return [each.api for each in found.requests if each.api in wanted]
 
 
 def rules(found: Played) -> list[Any]:
@@ -83,8 +83,8 @@ def rules(found: Played) -> list[Any]:
 def test_a_producer_gets_its_id_under_its_transactional_id(tmp_path: Path) -> None:
     found = played(midway(tmp_path, "add", "write", "end"))
     assert apis(found) == ["InitProducerId", "AddPartitionsToTxn", "Produce", "EndTxn"]
-    assert found.asked[0].body is not None
-    assert found.asked[0].body.transactional_id == "x"
+    assert found.requests[0].body is not None
+    assert found.requests[0].body.transactional_id == "x"
     assert rules(found) == ["InitProducerId"]
 
 
@@ -103,13 +103,13 @@ def test_a_transaction_without_its_end_is_committed_before_the_next(tmp_path: Pa
     found = played(midway(tmp_path, "add", "write", "add", "write", "end"))
     once = ["AddPartitionsToTxn", "Produce", "EndTxn"]
     assert apis(found) == ["InitProducerId", *once, *once]
-    assert all(each.body.committed for each in found.asked if each.api == "EndTxn" and each.body)
+    assert all(each.body.committed for each in found.requests if each.api == "EndTxn" and each.body)
     assert rules(found) == ["InitProducerId", "EndTxn"]
 
 
-def test_what_a_capture_lacks_of_sequences_is_not_missed(tmp_path: Path) -> None:
+def test_gaps_in_captured_sequences_are_skipped(tmp_path: Path) -> None:
     """A client of a whole connection, too, but for a gap."""
     found = played(midway(tmp_path, "add", "write", "write"))
-    sent = [each.body for each in found.asked if each.api == "Produce" and each.body]
+    sent = [each.body for each in found.requests if each.api == "Produce" and each.body]
     records = [body.topic_data[0].partition_data[0].records for body in sent]
     assert [int.from_bytes(each[53:57], "big") for each in records] == [0, 1]

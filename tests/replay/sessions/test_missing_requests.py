@@ -26,17 +26,19 @@ ENDED = "EndTxn, a commit, for x"
         (("write", "write"), [[ID, ADDED], []]),
     ],
 )
-def test_what_would_be_sent_before(
+def test_requests_a_dry_run_would_add(
     tmp_path: Path, steps: tuple[str, ...], before: list[list[str]]
 ) -> None:
     with Plan.of(midway(tmp_path, *steps)) as plan:
         lines = list(dry_run_lines(plan, TargetSettings("")))
-    told = [line.partition("; after ")[2].partition(", which the capture")[0] for line in lines]
-    assert told[: len(steps)] == [", ".join(each) for each in before]
+    expected_before = [
+        line.partition("; after ")[2].partition(", which the capture")[0] for line in lines
+    ]
+    assert expected_before[: len(steps)] == [", ".join(each) for each in before]
     assert lines[len(steps) + 1] == f"{len(steps)} requests would be sent, 0 left out"
 
 
-def test_what_would_be_left_out(tmp_path: Path) -> None:
+def test_requests_a_dry_run_would_leave_out(tmp_path: Path) -> None:
     with Plan.of(midway(tmp_path, "end", "add", "write", "end")) as plan:
         lines = list(dry_run_lines(plan, TargetSettings("")))
     assert lines[0].endswith(f"left out: {NO_BEGINNING}")

@@ -12,7 +12,7 @@ from dissector.errors import ReplayError
 from dissector.protocol.apis import KEYS
 from replay.client.cluster import Cluster
 from replay.sessions.open_transactions import OpenTransactions
-from tests.replay.support.worlds import whole
+from tests.replay.support.builders import whole
 
 
 class Coordinator:
@@ -22,7 +22,7 @@ class Coordinator:
         self.errors = list(errors)
         self.state = state
         self.versions = {KEYS["DescribeTransactions"]: (0, 0)} if state else {}
-        self.asked: list[str] = []
+        self.requests: list[str] = []
 
     async def coordinator(self, kind: int, key: str) -> int:
         return 1
@@ -32,9 +32,9 @@ class Coordinator:
 
     async def request(self, node: int, name: str, body: dict[str, Any]) -> Container:
         if name == "DescribeTransactions":
-            told = Container(error_code=0, transaction_state=self.state)
-            return Container(transaction_states=[told])
-        self.asked.append(f"{name} {body['transactional_id']}")
+            described = Container(error_code=0, transaction_state=self.state)
+            return Container(transaction_states=[described])
+        self.requests.append(f"{name} {body['transactional_id']}")
         if not self.errors:
             raise ReplayError("b:1", "is gone")
         return Container(error_code=self.errors.pop(0))
@@ -53,14 +53,14 @@ def abort(found: OpenTransactions, coordinator: Coordinator, timeout_s: float = 
     return asyncio.run(found.abort(cast(Cluster, coordinator), timeout_s))
 
 
-def test_what_is_open_is_aborted() -> None:
+def test_open_transactions_are_aborted() -> None:
     found, coordinator = begun(), Coordinator(51, 0)
     assert abort(found, coordinator) == []
-    assert coordinator.asked == ["InitProducerId t"] * 2
+    assert coordinator.requests == ["InitProducerId t"] * 2
     assert not found.open
 
 
-def test_what_ended_is_left_alone() -> None:
+def test_ended_transactions_are_left_alone() -> None:
     found, coordinator = begun(), Coordinator()
     body = whole("EndTxn", 3, {"transactional_id": "t"})
     found.record_response("EndTxn", body, whole("EndTxn", 3, {"error_code": 47}, "response"))
@@ -69,14 +69,14 @@ def test_what_ended_is_left_alone() -> None:
     found.record_response("EndTxn", body, whole("EndTxn", 3, {}, "response"))
     assert not found.added
     assert abort(found, coordinator) == []
-    assert not coordinator.asked
+    assert not coordinator.requests
 
 
 @pytest.mark.parametrize("state", ["Empty", "CompleteCommit", "CompleteAbort", "Ongoing"])
 def test_only_what_the_target_has_open_is_aborted(state: str) -> None:
     coordinator = Coordinator(0, state=state)
     assert abort(begun(), coordinator) == []
-    assert coordinator.asked == ["InitProducerId t"] * (state == "Ongoing")
+    assert coordinator.requests == ["InitProducerId t"] * (state == "Ongoing")
 
 
 def test_produce_without_a_transaction_begins_none() -> None:
@@ -87,11 +87,11 @@ def test_produce_without_a_transaction_begins_none() -> None:
     assert list(found.open) == ["t"]
 
 
-def test_what_can_not_be_aborted_is_told() -> None:
-    (told,) = abort(begun(), Coordinator())
-    assert "'t'" in told
-    assert "is gone" in told
-    (told,) = abort(begun(), Coordinator(53))
-    assert "TRANSACTIONAL_ID_AUTHORIZATION_FAILED" in told
-    (told,) = abort(begun(), Coordinator(*[51] * 50), timeout_s=0.05)
-    assert "0.05 s" in told
+def test_a_transaction_that_can_not_be_aborted_is_reported() -> None:
+    (warning,) = abort(begun(), Coordinator())
+    assert "'t'" in warning
+    assert "is gone" in warning
+    (warning,) = abort(begun(), Coordinator(53))
+    assert "TRANSACTIONAL_ID_AUTHORIZATION_FAILED" in warning
+    (warning,) = abort(begun(), Coordinator(*[51] * 50), timeout_s=0.05)
+    assert "0.05 s" in warning

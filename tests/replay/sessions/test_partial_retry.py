@@ -11,7 +11,7 @@ from tests.frames import sized
 from tests.packets import Wire
 from tests.replay.run.test_runner import Played, answer, at_script, one_after_another
 from tests.replay.support.captures import exchange, saved
-from tests.replay.support.produced import Written, asked, told
+from tests.replay.support.produced import Written, produce_request, produce_response
 
 NOT_YET = 3
 """UNKNOWN_TOPIC_OR_PARTITION: of a partition that its leader has not heard of."""
@@ -38,9 +38,9 @@ def played(folder: Path, version: int, *answers: dict[str, Any]) -> Played:
     topics = [{"name": "orders", "partition_data": written}]
     taken = answered(version, (0, 0, 0), (1, 0, 10))
     exchange(
-        wire.talk().syn(),
-        sized(asked(version, [], 1, topic_data=topics)),
-        sized(told(version, [], 1, **taken)),
+        wire.connect().syn(),
+        sized(produce_request(version, [], 1, topic_data=topics)),
+        sized(produce_response(version, [], 1, **taken)),
     )
     return at_script(saved(folder, wire), {"Produce": one_after_another(*answers)})
 
@@ -49,7 +49,7 @@ def partitions(found: Played) -> list[list[int]]:
     """The partitions that each request went to."""
     return [
         [each.index for topic in message.body.topic_data for each in topic.partition_data]
-        for message in found.asked
+        for message in found.requests
         if message.body is not None
     ]
 
@@ -61,15 +61,15 @@ def test_only_what_was_refused_is_asked_again(tmp_path: Path, version: int) -> N
     found = played(tmp_path, version, first, again, answered(version, (1, 0, 80)))
     assert partitions(found) == [[0, 1], [1], [1]]
     (outcome,) = found.outcomes
-    told_of = {
+    results = {
         each.index: (each.error_code, each.base_offset)
         for topic in answer(outcome).responses
         for each in topic.partition_responses
     }
-    assert told_of == {0: (0, 70), 1: (0, 80)}
+    assert results == {0: (0, 70), 1: (0, 80)}
 
 
-def test_where_each_part_was_written_is_learned(tmp_path: Path) -> None:
+def test_the_offset_of_each_part_is_learned(tmp_path: Path) -> None:
     first = answered(9, (0, 0, 70), (1, NOT_YET, -1))
     found = played(tmp_path, 9, first, answered(9, (1, 0, 80)))
     assert found.run is not None
@@ -79,7 +79,7 @@ def test_where_each_part_was_written_is_learned(tmp_path: Path) -> None:
     assert not offsets.log("orders", 0).appended.unconfirmed
 
 
-def test_what_was_refused_whole_is_asked_again_whole(tmp_path: Path) -> None:
+def test_a_request_refused_as_a_whole_is_retried_as_a_whole(tmp_path: Path) -> None:
     refused = answered(9, (0, NOT_YET, -1), (1, NOT_YET, -1))
     found = played(tmp_path, 9, refused, answered(9, (0, 0, 0), (1, 0, 0)))
     assert partitions(found) == [[0, 1], [0, 1]]

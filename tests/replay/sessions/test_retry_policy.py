@@ -11,8 +11,8 @@ from dissector.protocol.apis import KEYS
 from dissector.protocol.records.layout import CONTROL
 from replay.mapping.id_map import IdMap
 from replay.sessions.retry_policy import RetryReason, is_in_vain, retry_reason
+from tests.replay.support.builders import response, whole
 from tests.replay.support.produced import batches
-from tests.replay.support.worlds import response, whole
 
 
 def why(
@@ -72,7 +72,7 @@ def test_assignments_that_are_not_there_yet() -> None:
     assert why("ConsumerGroupHeartbeat", 0, none, some) is None
 
 
-def test_where_nothing_was_captured_all_is_well() -> None:
+def test_without_a_captured_response_nothing_is_retried() -> None:
     answer = whole("Heartbeat", 3, {"error_code": 16}, "response")
     assert retry_reason(KEYS["Heartbeat"], None, answer, 3, IdMap()) is None
 
@@ -96,13 +96,13 @@ def test_tasks_of_streams_that_are_not_there_yet(
 
 
 def test_offsets_of_share_groups_that_are_not_there_yet() -> None:
-    def told(offset: int) -> dict[str, Any]:
+    def offsets(offset: int) -> dict[str, Any]:
         partition = {"partition_index": 0, "start_offset": offset}
         topic = {"topic_name": "orders", "partitions": [partition]}
         return {"groups": [{"group_id": "g", "topics": [topic]}]}
 
-    assert why("DescribeShareGroupOffsets", 0, told(0), told(-1)) is RetryReason.OFFSETS
-    assert why("DescribeShareGroupOffsets", 0, told(-1), told(0)) is None
+    assert why("DescribeShareGroupOffsets", 0, offsets(0), offsets(-1)) is RetryReason.OFFSETS
+    assert why("DescribeShareGroupOffsets", 0, offsets(-1), offsets(0)) is None
 
 
 def test_settings_that_are_not_there_yet() -> None:
@@ -115,15 +115,15 @@ def test_settings_that_are_not_there_yet() -> None:
 
 
 def test_credentials_that_are_not_there_yet() -> None:
-    def told(*errors: int) -> dict[str, Any]:
-        asked = [{"user": "bob", "error_code": each, "credential_infos": []} for each in errors]
-        return {"results": asked}
+    def settings(*errors: int) -> dict[str, Any]:
+        users = [{"user": "bob", "error_code": each, "credential_infos": []} for each in errors]
+        return {"results": users}
 
     name = "DescribeUserScramCredentials"
-    assert why(name, 0, told(0), told(91)) is RetryReason.SETTINGS
-    assert why(name, 0, told(91), told(91)) is None
-    assert why(name, 0, told(0, 91), told(91, 91)) is RetryReason.SETTINGS
-    assert why(name, 0, told(0), told()) is RetryReason.SETTINGS
+    assert why(name, 0, settings(0), settings(91)) is RetryReason.SETTINGS
+    assert why(name, 0, settings(91), settings(91)) is None
+    assert why(name, 0, settings(0, 91), settings(91, 91)) is RetryReason.SETTINGS
+    assert why(name, 0, settings(0), settings()) is RetryReason.SETTINGS
 
 
 def test_tokens_that_are_not_known_yet() -> None:
@@ -134,12 +134,12 @@ def test_tokens_that_are_not_known_yet() -> None:
 
 
 def test_a_topic_that_is_not_there_beside_what_is_not_ready() -> None:
-    def told(*errors: int) -> dict[str, Any]:
+    def commits(*errors: int) -> dict[str, Any]:
         partitions = [{"partition_index": at, "error_code": e} for at, e in enumerate(errors)]
         return {"topics": [{"name": "orders", "partitions": partitions}]}
 
-    assert why("OffsetCommit", 5, told(0, 0), told(3, 100)) is RetryReason.ABSENT
-    assert why("OffsetCommit", 5, told(0, 0), told(3, 14)) is RetryReason.NOT_READY
+    assert why("OffsetCommit", 5, commits(0, 0), commits(3, 100)) is RetryReason.ABSENT
+    assert why("OffsetCommit", 5, commits(0, 0), commits(3, 14)) is RetryReason.NOT_READY
 
 
 @pytest.mark.parametrize(
@@ -158,14 +158,16 @@ def test_a_topic_that_is_not_there_beside_what_is_not_ready() -> None:
         (RetryReason.ABSENT, "", False),
     ],
 )
-def test_what_is_waited_for_in_vain(reason: RetryReason, lacks: str, expected: bool) -> None:
+def test_retries_that_omitted_requests_make_futile(
+    reason: RetryReason, lacks: str, expected: bool
+) -> None:
     assert is_in_vain(reason, frozenset(lacks.split(", "))) is expected
 
 
 def test_groups_that_are_on_the_way() -> None:
-    def told(state: str) -> dict[str, Any]:
+    def group(state: str) -> dict[str, Any]:
         return {"groups": [{"group_id": "g", "group_state": state, "members": []}]}
 
     for state, expected in [("Assigning", RetryReason.STABLE_GROUP), ("Empty", None)]:
-        assert why("ConsumerGroupDescribe", 1, told("Stable"), told(state)) is expected
-    assert why("ShareGroupDescribe", 1, told("Reconciling"), told("Assigning")) is None
+        assert why("ConsumerGroupDescribe", 1, group("Stable"), group(state)) is expected
+    assert why("ShareGroupDescribe", 1, group("Reconciling"), group("Assigning")) is None

@@ -14,9 +14,9 @@ from replay.sessions.transaction_compat import ADDED, addition_for
 from tests.frames import request, response
 from tests.packets import Wire
 from tests.replay.run.test_runner import Played, at_script, one_after_another
+from tests.replay.support.builders import whole
 from tests.replay.support.captures import exchange, saved
 from tests.replay.support.scripted import Answer, Answers, offers
-from tests.replay.support.worlds import whole
 
 INIT, PRODUCE, COMMIT, END = (
     KEYS[name] for name in ("InitProducerId", "Produce", "TxnOffsetCommit", "EndTxn")
@@ -45,7 +45,7 @@ def produce(title: str | None, *records: bytes | None) -> dict[str, Any]:
         (12, 11, None, False),
     ],
 )
-def test_who_does_not_add_itself_any_more(
+def test_produce_versions_that_need_added_partitions(
     captured: int, version: int, title: str | None, expected: bool
 ) -> None:
     body = whole("Produce", version, produce(title, batch(0)))
@@ -58,8 +58,11 @@ def test_partitions_are_added_as_their_producer() -> None:
     found = addition_for("Produce", 12, 11, body)
     assert found is not None
     assert (found.transactional_id, found.api, found.version) == ("x", "AddPartitionsToTxn", 3)
-    asked = whole("AddPartitionsToTxn", 3, found.body)
-    assert (asked.v3_and_below_producer_id, asked.v3_and_below_producer_epoch) == (9, 3)
+    add_partitions = whole("AddPartitionsToTxn", 3, found.body)
+    assert (
+        add_partitions.v3_and_below_producer_id,
+        add_partitions.v3_and_below_producer_epoch,
+    ) == (9, 3)
     assert found.elements == {("t", 0), ("t", 1)}
     assert addition_for("Produce", 12, 11, whole("Produce", 11, produce("x", None))) is None
 
@@ -76,19 +79,19 @@ def test_offsets_are_added_with_their_group() -> None:
 def two_transactions(folder: Path) -> str:
     """Two batches in a transaction and one in the next, by a client that adds nothing."""
     wire = Wire()
-    talk = wire.talk().syn()
+    connection = wire.connect().syn()
     began = response(INIT, 3, 1, producer_id=9, producer_epoch=0)
-    exchange(talk, request(INIT, 3, 1, transactional_id="x", transaction_timeout_ms=9), began)
+    exchange(connection, request(INIT, 3, 1, transactional_id="x", transaction_timeout_ms=9), began)
     named = {"transactional_id": "x", "producer_id": 9}
     ended = response(END, 5, 4, producer_id=9, producer_epoch=1)
     steps = [(2, batch(0, 2)), (3, batch(0, 1, 2)), (4, None), (5, batch(1))]
     for number, records in steps:
         if records is None:
-            exchange(talk, request(END, 5, number, **named, committed=True), ended)
+            exchange(connection, request(END, 5, number, **named, committed=True), ended)
             continue
-        told = {"index": 0, "base_offset": number}
-        answer = answered_in(12, number, told)
-        exchange(talk, request(PRODUCE, 12, number, **produce("x", records), acks=-1), answer)
+        partition = {"index": 0, "base_offset": number}
+        answer = answered_in(12, number, partition)
+        exchange(connection, request(PRODUCE, 12, number, **produce("x", records), acks=-1), answer)
     return saved(folder, wire)
 
 
@@ -104,7 +107,7 @@ def of_old(*added: int) -> Answers:
         each.name: (each.request.versions.low, each.request.versions.high) for each in all_apis()
     }
     partition = {"index": 0, "base_offset": 7}
-    told = {"responses": [{"name": "t", "partition_responses": [partition]}]}
+    response_body = {"responses": [{"name": "t", "partition_responses": [partition]}]}
 
     def addition_answered(error: int) -> Answer:
         results = [{"partition_index": 0, "partition_error_code": error}]
@@ -116,36 +119,36 @@ def of_old(*added: int) -> Answers:
         "ApiVersions": offers(**known | {"Produce": (0, 11), "EndTxn": (0, 4)}),
         "InitProducerId": lambda _: {"producer_id": 70, "producer_epoch": 0},
         "AddPartitionsToTxn": one_after_another(*map(addition_answered, added)),
-        "Produce": lambda _: told,
+        "Produce": lambda _: response_body,
         "EndTxn": lambda _: {},
         "DescribeTransactions": lambda _: {"transaction_states": [state]},
     }
 
 
-def asked(played: Played) -> list[Message]:
+def requests_of(played: Played) -> list[Message]:
     return [
-        each for each in played.asked if each.api in ("AddPartitionsToTxn", "Produce", "EndTxn")
+        each for each in played.requests if each.api in ("AddPartitionsToTxn", "Produce", "EndTxn")
     ]
 
 
-def test_each_transaction_is_told_once_what_is_written_to(tmp_path: Path) -> None:
+def test_partitions_are_added_once_per_transaction(tmp_path: Path) -> None:
     played = at_script(two_transactions(tmp_path), of_old(0, 0))
     assert not played.failures
     once = ["AddPartitionsToTxn", "Produce"]
-    assert [each.api for each in asked(played)] == [*once, "Produce", "EndTxn", *once]
-    added = asked(played)[0]
+    assert [each.api for each in requests_of(played)] == [*once, "Produce", "EndTxn", *once]
+    added = requests_of(played)[0]
     assert added.api_version == 3
     assert added.body is not None
     assert added.body.v3_and_below_producer_id == 70
     rules = [change.why for each in played.outcomes for change in each.changes]
     assert rules.count(ADDED) == 2
     assert played.run is not None
-    assert not played.run.remains
+    assert not played.run.left_behind
 
 
 def test_the_next_transaction_goes_on_with_the_sequence(tmp_path: Path) -> None:
     played = at_script(two_transactions(tmp_path), of_old(0, 0))
-    sent = [each.body for each in asked(played) if each.api == "Produce" and each.body]
+    sent = [each.body for each in requests_of(played) if each.api == "Produce" and each.body]
     batches = [body.topic_data[0].partition_data[0].records for body in sent]
     assert [int.from_bytes(each[53:57], "big") for each in batches] == [0, 2, 3]
 
@@ -153,12 +156,14 @@ def test_the_next_transaction_goes_on_with_the_sequence(tmp_path: Path) -> None:
 def test_additions_are_asked_again_while_the_target_is_not_ready(tmp_path: Path) -> None:
     played = at_script(two_transactions(tmp_path), of_old(CONCURRENT, NOT_COORDINATOR, 0, 0))
     assert not played.failures
-    assert [each.api for each in asked(played)[:4]] == ["AddPartitionsToTxn"] * 3 + ["Produce"]
+    assert [each.api for each in requests_of(played)[:4]] == ["AddPartitionsToTxn"] * 3 + [
+        "Produce"
+    ]
 
 
-def test_what_the_target_refuses_it_tells_itself(tmp_path: Path) -> None:
+def test_a_refused_add_is_left_to_the_target_s_own_error(tmp_path: Path) -> None:
     played = at_script(two_transactions(tmp_path), of_old(FENCED, FENCED, FENCED))
-    assert [each.api for each in asked(played)] == [
+    assert [each.api for each in requests_of(played)] == [
         *["AddPartitionsToTxn", "Produce"] * 2,
         "EndTxn",
         *["AddPartitionsToTxn", "Produce"],

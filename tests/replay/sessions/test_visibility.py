@@ -25,12 +25,12 @@ class Slow(Topology):
         super().__init__()
         self.brokers = {1: cast(Any, None)}
         self.versions = {KEYS["DescribeTransactions"]: (0, 0)} if states else {}
-        self.asked: list[Any] = []
+        self.requests: list[Any] = []
         self._topics = list(topics)
         self._states = list(states)
 
     async def refresh(self, names: Collection[str] | None = None) -> None:
-        self.asked.append(sorted(names or ()))
+        self.requests.append(sorted(names or ()))
         self.topics = {
             name: Topic(name, None, {each: Leader(1, 0) for each in range(count)})
             for name, count in self._topics.pop(0).items()
@@ -40,9 +40,9 @@ class Slow(Topology):
         return 1
 
     async def request(self, node: int, name: str, body: dict[str, Any]) -> Container:
-        self.asked.append(name)
-        told = Container(error_code=0, transaction_state=self._states.pop(0))
-        return Container(transaction_states=[told])
+        self.requests.append(name)
+        description = Container(error_code=0, transaction_state=self._states.pop(0))
+        return Container(transaction_states=[description])
 
     async def attempts(self, failure: str) -> AsyncIterator[None]:
         for _ in range(self.patience):
@@ -53,41 +53,41 @@ class Slow(Topology):
 def play(api: str, request: dict[str, Any], answer: dict[str, Any], target: Slow) -> list[Any]:
     bodies = Container(request), Container(answer)
     asyncio.run(wait_until_visible(api, *bodies, cast(Cluster, target)))
-    return target.asked
+    return target.requests
 
 
-def told(**errors: int) -> list[Container]:
+def results(**errors: int) -> list[Container]:
     return [Container(name=name, error_code=error) for name, error in errors.items()]
 
 
 def test_topics_are_waited_for_that_were_created() -> None:
-    answer = {"topics": told(a=0, b=36)}
+    answer = {"topics": results(a=0, b=36)}
     assert play("CreateTopics", {}, answer, Slow({}, {"a": 1}, {})) == [["a"], ["a"]]
 
 
 def test_topics_are_gone_that_were_deleted() -> None:
-    answer = {"responses": told(a=0)}
+    answer = {"responses": results(a=0)}
     assert play("DeleteTopics", {}, answer, Slow({"a": 1}, {}, {})) == [["a"], ["a"]]
 
 
 def test_partitions_are_waited_for_that_were_added() -> None:
     request = {"topics": [Container(name="a", count=3)], "validate_only": False}
-    answer = {"results": told(a=0)}
+    answer = {"results": results(a=0)}
     assert play("CreatePartitions", request, answer, Slow({"a": 2}, {"a": 3}, {})) == [["a"]] * 2
 
 
 def test_transactions_are_waited_for_until_their_markers_are_written() -> None:
     target = Slow(states=("PrepareCommit", "CompleteCommit", "Ongoing"))
-    asked = play("EndTxn", {"transactional_id": "t"}, {"error_code": 0}, target)
-    assert asked == ["DescribeTransactions"] * 2
+    requests = play("EndTxn", {"transactional_id": "t"}, {"error_code": 0}, target)
+    assert requests == ["DescribeTransactions"] * 2
 
 
 @pytest.mark.parametrize(
     ("api", "request_", "answer"),
     [
         ("EndTxn", {"transactional_id": "t"}, {"error_code": 47}),
-        ("CreateTopics", {"validate_only": True}, {"topics": told(a=0)}),
-        ("Metadata", {}, {"topics": told(a=0)}),
+        ("CreateTopics", {"validate_only": True}, {"topics": results(a=0)}),
+        ("Metadata", {}, {"topics": results(a=0)}),
     ],
 )
 def test_nothing_is_asked_where_nothing_was_done(
@@ -96,12 +96,12 @@ def test_nothing_is_asked_where_nothing_was_done(
     assert play(api, request_, answer, Slow({}, states=("Ongoing",))) == []
 
 
-def test_a_target_that_can_not_tell_is_not_waited_for() -> None:
+def test_a_target_without_describe_transactions_is_not_waited_for() -> None:
     assert play("EndTxn", {"transactional_id": "t"}, {"error_code": 0}, Slow()) == []
 
 
-def test_what_takes_no_effect_is_left_to_who_relies_on_it() -> None:
-    assert len(play("CreateTopics", {}, {"topics": told(a=0)}, Slow({}, {}, {}, {}))) == 4
+def test_an_effect_that_never_shows_is_given_up() -> None:
+    assert len(play("CreateTopics", {}, {"topics": results(a=0)}, Slow({}, {}, {}, {}))) == 4
 
 
 class Configured(Slow):
@@ -112,12 +112,12 @@ class Configured(Slow):
         self._values = list(values)
 
     async def request(self, node: int | None, name: str, body: dict[str, Any]) -> Container:
-        self.asked.append(
+        self.requests.append(
             [(each["resource_type"], each["resource_name"]) for each in body["resources"]]
         )
         config = Container(name="retention.ms", value=self._values.pop(0), is_sensitive=False)
-        told = Container(resource_type=2, resource_name="orders", configs=[config])
-        return Container(results=[told])
+        described = Container(resource_type=2, resource_name="orders", configs=[config])
+        return Container(results=[described])
 
 
 def test_settings_are_waited_for_that_were_made() -> None:
@@ -131,9 +131,9 @@ def test_settings_are_waited_for_that_were_made() -> None:
         for name, code in [("orders", 0), ("lost", 3), ("gone", 0)]
     ]
     target = Configured("4", "5", "5")
-    told = {"responses": answers}
-    assert play("IncrementalAlterConfigs", request, told, target) == [[(2, "orders")]] * 2
-    assert play("AlterConfigs", {"resources": [resource("lost")]}, told, Configured()) == []
+    altered = {"responses": answers}
+    assert play("IncrementalAlterConfigs", request, altered, target) == [[(2, "orders")]] * 2
+    assert play("AlterConfigs", {"resources": [resource("lost")]}, altered, Configured()) == []
 
 
 def test_a_value_that_is_written_otherwise_is_not_waited_for_long() -> None:
@@ -141,5 +141,5 @@ def test_a_value_that_is_written_otherwise_is_not_waited_for_long() -> None:
     target.patience = 20
     config = Container(name="retention.ms", value="5")
     request = {"resources": [Container(resource_type=2, resource_name="orders", configs=[config])]}
-    told = {"responses": [Container(resource_type=2, resource_name="orders", error_code=0)]}
-    assert len(play("AlterConfigs", request, told, target)) < 20
+    altered = {"responses": [Container(resource_type=2, resource_name="orders", error_code=0)]}
+    assert len(play("AlterConfigs", request, altered, target)) < 20

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from dissector.protocol.apis import KEYS
 from tests.frames import request, response
-from tests.packets import Talk, Wire, write
+from tests.packets import Wire, WireConnection, write
 
 SHIPPED = Path(__file__).parents[3] / "captures"
 
@@ -15,9 +15,9 @@ def saved(folder: Path, wire: Wire) -> str:
     return write(folder / "made.pcap", wire.packets)
 
 
-def exchange(talk: Talk, request: bytes, response: bytes = b"") -> Talk:
-    talk.client(request)
-    return talk.broker(response) if response else talk
+def exchange(connection: WireConnection, request: bytes, response: bytes = b"") -> WireConnection:
+    connection.client(request)
+    return connection.broker(response) if response else connection
 
 
 def left_open(folder: Path) -> str:
@@ -32,8 +32,10 @@ def left_open(folder: Path) -> str:
         "v3_and_below_topics": topics,
     }
     init = KEYS["InitProducerId"]
-    talk = wire.talk().syn()
+    connection = wire.connect().syn()
     began = response(init, 3, 1, producer_id=4, producer_epoch=0)
-    exchange(talk, request(init, 3, 1, transactional_id="t", transaction_timeout_ms=1000), began)
-    exchange(talk, request(key, 3, 2, **names), response(key, 3, 2))
+    exchange(
+        connection, request(init, 3, 1, transactional_id="t", transaction_timeout_ms=1000), began
+    )
+    exchange(connection, request(key, 3, 2, **names), response(key, 3, 2))
     return saved(folder, wire)

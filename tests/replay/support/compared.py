@@ -18,7 +18,7 @@ def found(
     version: int,
     captured: dict[str, Any],
     live: dict[str, Any],
-    world: IdMap | None = None,
+    ids: IdMap | None = None,
     noise: Noise | None = None,
     overlaps: Mapping[Resource, bool] | None = None,
     **more: Any,
@@ -26,7 +26,7 @@ def found(
     """Return the verdict on two answers, and the differences as path and both values."""
     made = outcome(name, version, captured, live, **more)
     made.step.overlaps = overlaps or {}
-    verdict, differences = compare_outcome(made, world or IdMap(), noise)
+    verdict, differences = compare_outcome(made, ids or IdMap(), noise)
     return verdict, [(each.path, each.captured, each.replayed) for each in differences]
 
 

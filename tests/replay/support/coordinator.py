@@ -14,17 +14,17 @@ _Answer = dict[str, Any]
 
 class Coordinator:
     """
-    Coordinates one group as Kafka does, and waits for no more members than it knows.
+    Coordinates one group as Kafka does, without a rebalance delay.
 
-    A generation is complete when all members have asked for it. Who asks again is told it again; a
-    leader that has assigned begins a new one by that. Who asks for its part is told when the leader
-    has said it, or that the group rebalances. Members are called as their clients.
+    A generation is complete when all members have joined it. A repeated join gets it again; a
+    leader that has assigned begins a new one by its join. A sync is answered when the leader
+    has assigned, or when the group rebalances. Member ids are the client ids.
 
     Attributes:
-        generation: The newest.
-        members: In the order in which they came; the first one leads.
-        parts: What the leader assigned last.
-        is_told: Whether it has done so in this generation.
+        generation: Id of the newest.
+        members: In the order of their joins; the first is the leader.
+        parts: The newest assignment.
+        is_assigned: Whether the leader has assigned in this generation.
 
     Source: KIP-62; Kafka, GroupMetadataManager.java (classicGroupJoin, classicGroupSync).
     """
@@ -33,7 +33,7 @@ class Coordinator:
         self.generation = 0
         self.members: list[str] = []
         self.parts: dict[str, bytes] = {}
-        self.is_told = False
+        self.is_assigned = False
         self._is_open = True
         self._parked = asyncio.Condition()
         self._joining: dict[str, asyncio.Future[None]] = {}
@@ -45,17 +45,17 @@ class Coordinator:
         is_new, is_leader = name not in self.members, self.members[:1] == [name]
         if is_new:
             self.members.append(name)
-        if is_new or (is_leader and self.is_told):
+        if is_new or (is_leader and self.is_assigned):
             self.rebalance()
         if self._is_open:
             joining = self._joining[name] = asyncio.get_running_loop().create_future()
             self._complete()
             await joining
-        told = [{"member_id": each, "metadata": b""} for each in self.members]
+        members = [{"member_id": each, "metadata": b""} for each in self.members]
         leader = self.members[0]
         found = {"generation_id": self.generation, "member_id": name, "leader": leader}
         found |= {"protocol_name": "range", "error_code": 0}
-        return found | {"members": told if name == leader else []}
+        return found | {"members": members if name == leader else []}
 
     async def sync(self, message: Message) -> _Answer:
         """Answer when the leader has assigned, or when another generation begins."""
@@ -64,13 +64,13 @@ class Coordinator:
         if error := self._error(body.generation_id):
             return {"error_code": error}
         if name == self.members[0]:
-            self.is_told = True
+            self.is_assigned = True
             self.parts = {each.member_id: each.assignment for each in body.assignments}
             for member, waiting in self._waiting.items():
                 waiting.set_result(self._part(member))
             self._waiting.clear()
             return self._part(name)
-        if self.is_told:
+        if self.is_assigned:
             return self._part(name)
         waiting = self._waiting[name] = asyncio.get_running_loop().create_future()
         async with self._parked:
@@ -78,13 +78,13 @@ class Coordinator:
         return await waiting
 
     def beat(self, message: Message) -> _Answer:
-        """Answer how the group is."""
+        """Answer with the error of the group's state, or none."""
         assert message.body is not None
         return {"error_code": self._error(message.body.generation_id)}
 
     def rebalance(self) -> None:
         """Have all members join again."""
-        self._is_open, self.is_told = True, False
+        self._is_open, self.is_assigned = True, False
         for waiting in self._waiting.values():
             waiting.set_result({"error_code": REBALANCES})
         self._waiting.clear()

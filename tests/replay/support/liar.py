@@ -27,18 +27,18 @@ TWICE_ID = 1 << 30
 class Lie:
     """How a target lies: not at all, unless a subclass says so."""
 
-    def copies(self, asked: Message) -> int:
+    def copies(self, request: Message) -> int:
         """Return how many times a request reaches the target."""
         return 1
 
-    def invented(self, asked: Message) -> dict[str, Any]:
+    def invented(self, request: Message) -> dict[str, Any]:
         """Return the answer to a request that does not reach it."""
         raise NotImplementedError
 
-    def change_answer(self, asked: Message, body: Container) -> None:
+    def change_answer(self, request: Message, body: Container) -> None:
         """Change an answer."""
 
-    def holds(self, asked: Message) -> bool:
+    def holds(self, request: Message) -> bool:
         """Say whether an answer waits for the next, to change places with it."""
         return False
 
@@ -47,7 +47,7 @@ class Lie:
 class _Talk:
     """One connection: what is asked, and the answer that waits for another."""
 
-    asked: dict[int, Message] = field(default_factory=dict)
+    requests: dict[int, Message] = field(default_factory=dict)
     held: tuple[Message, Container] | None = None
 
 
@@ -99,12 +99,12 @@ class Liar:
     async def _talk(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, host: str, port: int
     ) -> None:
-        talk = _Talk()
+        connection = _Talk()
         there, back = await asyncio.open_connection(host, port)
         try:
             async with asyncio.TaskGroup() as both:
-                both.create_task(self._ask(talk, reader, writer, back))
-                both.create_task(self._answer(talk, there, writer))
+                both.create_task(self._ask(connection, reader, writer, back))
+                both.create_task(self._answer(connection, there, writer))
         except* (OSError, asyncio.IncompleteReadError):
             pass  # one of both has hung up
         finally:
@@ -113,7 +113,7 @@ class Liar:
 
     async def _ask(
         self,
-        talk: _Talk,
+        connection: _Talk,
         reader: asyncio.StreamReader,
         writer: asyncio.StreamWriter,
         back: asyncio.StreamWriter,
@@ -124,7 +124,7 @@ class Liar:
             assert message.correlation_id is not None
             copies = self._lie.copies(message)
             if copies:
-                talk.asked[message.correlation_id] = message
+                connection.requests[message.correlation_id] = message
                 back.write(_sized(frame))
             else:
                 writer.write(_written(message, self._lie.invented(message)))
@@ -133,33 +133,33 @@ class Liar:
                 back.write(_sized(frame[:4] + again + frame[8:]))
 
     async def _answer(
-        self, talk: _Talk, there: asyncio.StreamReader, writer: asyncio.StreamWriter
+        self, connection: _Talk, there: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> None:
         while True:
             frame = await _frame(there)
-            asked = talk.asked.pop(int.from_bytes(frame[:4], "big"), None)
-            if asked is None:
+            request = connection.requests.pop(int.from_bytes(frame[:4], "big"), None)
+            if request is None:
                 continue  # to what was asked twice
-            assert asked.api_key is not None
-            assert asked.api_version is not None
-            answered = decode_response(frame, asked.api_key, asked.api_version)
-            if answered.body is None or asked.api == "ApiVersions":
+            assert request.api_key is not None
+            assert request.api_version is not None
+            answered = decode_response(frame, request.api_key, request.api_version)
+            if answered.body is None or request.api == "ApiVersions":
                 writer.write(_sized(frame))
                 continue
             self._redirect(answered.body)
-            for topic in answered.body.get("responses") or () if asked.api == "Produce" else ():
+            for topic in answered.body.get("responses") or () if request.api == "Produce" else ():
                 for each in topic.partition_responses:
                     if each.log_append_time_ms == MOCK_TIME:
                         each.log_append_time_ms = -1
-            self._lie.change_answer(asked, answered.body)
-            if talk.held is not None:
-                other, body = talk.held
-                writer.write(_written(other, answered.body) + _written(asked, body))
-                talk.held = None
-            elif talk.asked and self._lie.holds(asked):
-                talk.held = asked, answered.body
+            self._lie.change_answer(request, answered.body)
+            if connection.held is not None:
+                other, body = connection.held
+                writer.write(_written(other, answered.body) + _written(request, body))
+                connection.held = None
+            elif connection.requests and self._lie.holds(request):
+                connection.held = request, answered.body
             else:
-                writer.write(_written(asked, answered.body))
+                writer.write(_written(request, answered.body))
 
     def _redirect(self, body: Container) -> None:
         """Have the target say that its brokers are here."""
@@ -201,12 +201,12 @@ def _sized(frame: bytes) -> bytes:
 Answer = Callable[[Message], dict[str, Any]]
 
 
-def _written(asked: Message, body: Any) -> bytes:
-    assert asked.api_key is not None
-    assert asked.api_version is not None
-    assert asked.correlation_id is not None
-    found = api(asked.api_key)
+def _written(request: Message, body: Any) -> bytes:
+    assert request.api_key is not None
+    assert request.api_version is not None
+    assert request.correlation_id is not None
+    found = api(request.api_key)
     assert found is not None
-    tags = bytes(response_header_version(asked.api_key, asked.api_version))
-    built = found.response.codec(asked.api_version).build(body)
-    return _sized(asked.correlation_id.to_bytes(4, "big") + tags + built)
+    tags = bytes(response_header_version(request.api_key, request.api_version))
+    built = found.response.codec(request.api_version).build(body)
+    return _sized(request.correlation_id.to_bytes(4, "big") + tags + built)

@@ -19,7 +19,7 @@ from tests.frames import request, response, sized
 from tests.packets import Wire
 from tests.replay.support.captures import exchange, saved
 from tests.replay.support.liar import Lie
-from tests.replay.support.produced import Written, asked, told
+from tests.replay.support.produced import Written, produce_request, produce_response
 
 WRITES, RECORDS, AT_ONCE = 24, 5, 4
 POLLS = 4
@@ -42,23 +42,25 @@ def capture(folder: Path, polls: int = POLLS, aborted: list[Any] | None = None) 
     wire = Wire()
     written: dict[str, list[bytes]] = {READ: [], UNREAD: []}
     for topic in (READ, UNREAD):
-        talk = wire.talk(50000 + wire.talks).syn()
+        connection = wire.connect(50000 + wire.connections).syn()
         for start in range(0, WRITES, AT_ONCE):
             numbers = range(start, start + AT_ONCE)
             for number in numbers:
                 values = [b"%s %d %d" % (topic.encode(), number, at) for at in range(RECORDS)]
                 batch = Written(topic, 0, values)
                 written[topic].append(_at(batch.records(), number * RECORDS))
-                talk.client(sized(asked(_PRODUCE, [batch], number + 2, timeout_ms=5000)))
+                connection.client(
+                    sized(produce_request(_PRODUCE, [batch], number + 2, timeout_ms=5000))
+                )
             for number in numbers:
-                answer = told(
+                answer = produce_response(
                     _PRODUCE,
                     [(topic, 0, number * RECORDS)],
                     number + 2,
                     log_append_time_ms=-1,
                     log_start_offset=0,
                 )
-                talk.broker(sized(answer))
+                connection.broker(sized(answer))
     _read(wire, written[READ], polls, aborted)
     commit(wire)
     return saved(folder, wire)
@@ -69,7 +71,11 @@ def _at(records: bytes, offset: int) -> bytes:
 
 
 def _read(wire: Wire, batches: list[bytes], polls: int, aborted: list[Any] | None) -> None:
-    talk, key, each = wire.talk(50000 + wire.talks).syn(), KEYS["Fetch"], WRITES // polls
+    connection, key, each = (
+        wire.connect(50000 + wire.connections).syn(),
+        KEYS["Fetch"],
+        WRITES // polls,
+    )
     for poll in range(polls):
         first = poll * each * RECORDS
         wanted = {
@@ -100,7 +106,7 @@ def _read(wire: Wire, batches: list[bytes], polls: int, aborted: list[Any] | Non
         }
         gives = {"responses": [{"topic": READ, "partitions": [given]}]}
         exchange(
-            talk,
+            connection,
             request(key, _FETCH, poll + 2, **asks),
             response(key, _FETCH, poll + 2, **gives),
         )
@@ -108,7 +114,7 @@ def _read(wire: Wire, batches: list[bytes], polls: int, aborted: list[Any] | Non
 
 def commit(wire: Wire) -> None:
     """Have a group commit an offset, and read it again."""
-    talk = wire.talk(50000 + wire.talks).syn()
+    connection = wire.connect(50000 + wire.connections).syn()
     commit, fetch = KEYS["OffsetCommit"], KEYS["OffsetFetch"]
     sent = {
         "partition_index": 0,
@@ -120,7 +126,7 @@ def commit(wire: Wire) -> None:
     asks = {"group_id": GROUP, "generation_id_or_member_epoch": -1, "member_id": ""}
     done = [{"name": READ, "partitions": [{"partition_index": 0, "error_code": 0}]}]
     exchange(
-        talk,
+        connection,
         request(commit, 6, 2, **asks, topics=topics),
         response(commit, 6, 2, topics=done),
     )
@@ -133,7 +139,7 @@ def commit(wire: Wire) -> None:
     }
     wanted = [{"name": READ, "partition_indexes": [0]}]
     exchange(
-        talk,
+        connection,
         request(fetch, 5, 3, group_id=GROUP, topics=wanted),
         response(fetch, 5, 3, topics=[{"name": READ, "partitions": [found]}], error_code=0),
     )
@@ -148,8 +154,8 @@ class OfRecords(Lie):
 
     change: Callable[[Batches], Batches]
 
-    def change_answer(self, asked: Message, body: Container) -> None:
-        for each in _partitions(asked, body, "Fetch", "partitions"):
+    def change_answer(self, request: Message, body: Container) -> None:
+        for each in _partitions(request, body, "Fetch", "partitions"):
             batches = [b for b in parse_records(each.records or b"") if isinstance(b, RecordBatch)]
             if batches:
                 each.records = build_records(self.change(batches), fix_crc=True)
@@ -161,11 +167,11 @@ class OfLastBatch(Lie):
 
     answers: int | None = None
 
-    def change_answer(self, asked: Message, body: Container) -> None:
-        is_told = asked.client_id == CLIENT_ID if self.answers is None else not self.answers
-        if is_told:
+    def change_answer(self, request: Message, body: Container) -> None:
+        is_refused = request.client_id == CLIENT_ID if self.answers is None else not self.answers
+        if is_refused:
             return
-        for each in _partitions(asked, body, "Fetch", "partitions"):
+        for each in _partitions(request, body, "Fetch", "partitions"):
             batches = [b for b in parse_records(each.records or b"") if isinstance(b, RecordBatch)]
             kept = [b for b in batches if b.base_offset < (WRITES - 1) * RECORDS]
             if len(kept) < len(batches):
@@ -183,9 +189,9 @@ class OfField(Lie):
     which: Iterator[int] = field(default_factory=count)
     turn: int | None = None
 
-    def change_answer(self, asked: Message, body: Container) -> None:
-        if asked.api == self.api and (self.turn is None or next(self.which) == self.turn):
-            for each in _partitions(asked, body, self.api, self.array):
+    def change_answer(self, request: Message, body: Container) -> None:
+        if request.api == self.api and (self.turn is None or next(self.which) == self.turn):
+            for each in _partitions(request, body, self.api, self.array):
                 self.change(each)
 
 
@@ -199,14 +205,14 @@ class OfWrites(Lie):
     seen: int = 0
     ends: dict[str, int] = field(default_factory=dict)
 
-    def copies(self, asked: Message) -> int:
-        if asked.api != "Produce" or not self._title(asked).endswith(self.topic):
+    def copies(self, request: Message) -> int:
+        if request.api != "Produce" or not self._title(request).endswith(self.topic):
             return 1
         self.seen += 1
         return self.times if self.seen - 1 == self.turn else 1
 
-    def invented(self, asked: Message) -> dict[str, Any]:
-        title = self._title(asked)
+    def invented(self, request: Message) -> dict[str, Any]:
+        title = self._title(request)
         given = {
             "index": 0,
             "error_code": 0,
@@ -221,9 +227,9 @@ class OfWrites(Lie):
             "throttle_time_ms": 0,
         }
 
-    def _title(self, asked: Message) -> str:
-        assert asked.body is not None
-        return str(asked.body.topic_data[0].name)
+    def _title(self, request: Message) -> str:
+        assert request.body is not None
+        return str(request.body.topic_data[0].name)
 
 
 @dataclass
@@ -233,13 +239,13 @@ class Swapped(Lie):
     turn: int
     seen: int = 0
 
-    def holds(self, asked: Message) -> bool:
-        self.seen += asked.api == "Produce"
-        return asked.api == "Produce" and self.seen >= self.turn
+    def holds(self, request: Message) -> bool:
+        self.seen += request.api == "Produce"
+        return request.api == "Produce" and self.seen >= self.turn
 
 
-def _partitions(asked: Message, body: Container, name: str, array: str) -> Iterator[Container]:
-    if asked.api == name:
+def _partitions(request: Message, body: Container, name: str, array: str) -> Iterator[Container]:
+    if request.api == name:
         for topic in body.get("responses") or body.get("topics") or ():
             yield from topic[array]
 

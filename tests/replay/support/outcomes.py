@@ -25,7 +25,7 @@ def outcome(
     captured: Body | None,
     live: Body | None,
     *,
-    asked: Body | None = None,
+    request: Body | None = None,
     live_version: int | None = None,
     is_due: bool = True,
     number: int = 0,
@@ -47,7 +47,7 @@ def outcome(
             correlation_id=7,
             client_id="tester",
             request=frames.request(
-                key, version, 7, "tester", **filled(found.request.fields, version, asked or {})
+                key, version, 7, "tester", **filled(found.request.fields, version, request or {})
             )[4:],
             response=None if captured is None else _answer(key, version, captured),
             expects_response=is_due,

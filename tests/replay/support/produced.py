@@ -12,8 +12,8 @@ from replay.model.step import CapturedExchange
 from replay.plan.plan import Plan
 from replay.templates.step_arrays import StepArrays
 from tests import frames
+from tests.replay.support.builders import uuid
 from tests.replay.support.outcomes import filled
-from tests.replay.support.worlds import uuid
 
 PRODUCE = KEYS["Produce"]
 ID_OF = {"orders": 1, "p-orders": 11, "audit": 2, "p-audit": 12}
@@ -50,7 +50,9 @@ def batches(*offsets: int, attributes: int = 0) -> bytes:
     return build_records(made)
 
 
-def asked(version: int, written: Sequence[Written], number: int = 0, **more: Any) -> bytes:
+def produce_request(
+    version: int, written: Sequence[Written], number: int = 0, **more: Any
+) -> bytes:
     found = api(PRODUCE)
     assert found is not None
     topics = [
@@ -65,7 +67,7 @@ def asked(version: int, written: Sequence[Written], number: int = 0, **more: Any
     return frames.request(PRODUCE, version, number, "tester", **values)[4:]
 
 
-def told(
+def produce_response(
     version: int, places: Sequence[tuple[str, int, int]], number: int = 0, **more: Any
 ) -> bytes:
     """The answer: topic, partition, base offset of each; `more` of what is in all partitions."""
@@ -95,7 +97,7 @@ def _title(version: int, topic: str) -> dict[str, Any]:
 
 
 def plan_of(exchanges: Sequence[tuple[bytes, bytes]], shapes: Sequence[int] = ()) -> Plan:
-    """A plan of exchanges that wait for nothing; all of them have shape 0, if it is not told."""
+    """A plan of exchanges that wait for nothing; all of them have shape 0 by default."""
     plan = Plan()
     for number, (request, answer) in enumerate(exchanges):
         version = int.from_bytes(request[2:4], "big")

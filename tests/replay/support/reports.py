@@ -75,7 +75,7 @@ def full() -> Report:
     lacking = Difference("responses[orders].partition_responses[0].base_offset", 3, 4)
     gapped = outcome("Produce", 7, produced(), produced(), number=11)
     report.add(gapped, Verdict.INCOMPLETE, [lacking])
-    report.left_open = [UnbalancedLog("orders", 0, "ListOffsets: TOPIC_AUTHORIZATION_FAILED")]
+    report.unbalanced_logs = [UnbalancedLog("orders", 0, "ListOffsets: TOPIC_AUTHORIZATION_FAILED")]
     report.about.learn_target("c-1", {"metadata.version": 27}, 3, False)
     return report
 
@@ -112,5 +112,5 @@ def made(
     plan.size = captured
     report.elapsed_ns = 2_000_000_000
     report.ended = ended
-    report.remains = [REMAINS]
+    report.left_behind = [REMAINS]
     return report

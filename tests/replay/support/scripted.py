@@ -35,7 +35,7 @@ class Scripted:
     """A running one: where, what it was asked, connections so far and those that are open."""
 
     port: int
-    asked: list[Message] = field(default_factory=list)
+    requests: list[Message] = field(default_factory=list)
     connections: int = 0
     open: int = 0
     server: asyncio.Server | None = None
@@ -72,9 +72,9 @@ async def scripted(answers: Answers, tls: ssl.SSLContext | None = None) -> Async
                 if size > MAX_FRAME_BYTES:
                     break  # as Kafka does
                 message = decode_request(await reader.readexactly(size))
-                broker.asked.append(message)
-                told = script[message.api or ""](message)
-                answer = await told if isinstance(told, Awaitable) else told
+                broker.requests.append(message)
+                reply = script[message.api or ""](message)
+                answer = await reply if isinstance(reply, Awaitable) else reply
                 if answer == HANG_UP:
                     break
                 if answer is not None:

@@ -15,7 +15,7 @@ class Seen:
 
     each: Callable[[Outcome], None]
 
-    def record(self, outcome: Outcome, world: IdMap) -> Verdict:
+    def record(self, outcome: Outcome, ids: IdMap) -> Verdict:
         self.each(outcome)
         return Verdict.EQUIVALENT
 

@@ -22,7 +22,7 @@ from replay.templates.request_kernel import (
 from replay.templates.template import RequestTemplate
 
 
-def stencil(replaced: frozenset[str] = frozenset()) -> RequestTemplate:
+def template(replaced: frozenset[str] = frozenset()) -> RequestTemplate:
     parts: dict[str, Any] = dict.fromkeys(RequestTemplate._fields)
     return cast(
         RequestTemplate,
@@ -32,7 +32,7 @@ def stencil(replaced: frozenset[str] = frozenset()) -> RequestTemplate:
     )
 
 
-def told(first: int, changed: tuple[int, ...]) -> Any:
+def outcome_rows(first: int, changed: tuple[int, ...]) -> Any:
     rows = np.zeros((len(changed), RECORD_COUNT + PER_PARTITION), np.int64)
     rows[:, STEP] = first + np.arange(len(changed))
     rows[:, LAG], rows[:, LATENCY], rows[:, REPLACED_ROLES] = 5, 7, changed
@@ -43,10 +43,10 @@ def test_all_is_reported_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(unreported_module, "_FLUSH_COUNT", 4)
     reports: list[BatchedOutcome] = []
     waiting = BatchedReporter(reports.append)
-    waiting.add(told(0, (0, 0, 0)), 3, stencil())
+    waiting.add(outcome_rows(0, (0, 0, 0)), 3, template())
     assert not reports
-    waiting.add(told(3, (0, 0)), 2, stencil())
-    waiting.add(told(5, (0,)), 1, stencil())
+    waiting.add(outcome_rows(3, (0, 0)), 2, template())
+    waiting.add(outcome_rows(5, (0,)), 1, template())
     waiting.flush()
     waiting.flush()
     assert [each.step_numbers.tolist() for each in reports] == [[0, 1, 2, 3, 4], [5]]
@@ -55,12 +55,12 @@ def test_all_is_reported_once(monkeypatch: pytest.MonkeyPatch) -> None:
     assert [each.changes for each in reports] == [{("topic", "prefix"): n} for n in (10, 2)]
 
 
-def test_what_was_given_up_is_reported_by_others() -> None:
+def test_steps_on_the_slow_path_are_reported_elsewhere() -> None:
     reports: list[BatchedOutcome] = []
     waiting = BatchedReporter(reports.append)
-    rows = told(0, (1, 5, 4))
+    rows = outcome_rows(0, (1, 5, 4))
     rows[1, LATENCY] = ON_SLOW_PATH
-    waiting.add(rows, 2, stencil(frozenset({"producer_id", "sequence"})))
+    waiting.add(rows, 2, template(frozenset({"producer_id", "sequence"})))
     waiting.flush()
     (report,) = reports
     assert report.step_numbers.tolist() == [0, 2]

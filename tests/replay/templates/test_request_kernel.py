@@ -8,25 +8,31 @@ from collections.abc import Iterator
 import pytest
 
 from replay.client.pending_request import LAST_CORRELATION_ID
-from replay.templates import request_writer as stamp_module
+from replay.templates import request_writer as writer_module
 from replay.templates.request_kernel import LAG, PER_PARTITION, RECORD_COUNT, STEP
 from replay.templates.request_writer import MAX_REQUESTS
 from replay.templates.step_arrays import StepArrays
 from tests.frames import sized
 from tests.kernels import MODES, running
 from tests.replay.support.produced import arrays_of, plan_of
-from tests.replay.support.stamps import NOBODY, asked, count, stamp, write
+from tests.replay.support.request_writers import (
+    NOBODY,
+    count,
+    produce_requests,
+    request_writer,
+    write,
+)
 
 
 @pytest.fixture(scope="module", params=MODES, autouse=True)
 def mode(request: pytest.FixtureRequest) -> Iterator[None]:
-    with running(request.param, stamp_module):
+    with running(request.param, writer_module):
         yield
 
 
-def test_all_that_are_ready_are_written() -> None:
-    frames = asked(*[NOBODY] * 3)
-    found = write(stamp(frames[0]), arrays_of([(each, b"") for each in frames]), 1)
+def test_all_ready_requests_are_written() -> None:
+    frames = produce_requests(*[NOBODY] * 3)
+    found = write(request_writer(frames[0]), arrays_of([(each, b"") for each in frames]), 1)
     assert found is not None
     expected = [
         sized(frame[:4] + (7 + number).to_bytes(4, "big") + frame[8:])
@@ -39,52 +45,52 @@ def test_all_that_are_ready_are_written() -> None:
     assert found.request_rows[:, LAG].tolist() == [0, 0]
 
 
-def test_what_is_told_stays_when_others_are_written() -> None:
-    frames = asked(*[NOBODY] * 2)
+def test_written_requests_stay_valid_when_others_are_written() -> None:
+    frames = produce_requests(*[NOBODY] * 2)
     arrays = arrays_of([(each, b"") for each in frames])
-    first = write(stamp(frames[0]), arrays)
-    assert count(write(stamp(frames[0]), arrays, 1)) == 1
+    first = write(request_writer(frames[0]), arrays)
+    assert count(write(request_writer(frames[0]), arrays, 1)) == 1
     assert first is not None
     assert first.request_rows[:, STEP].tolist() == [0, 1]
 
 
-def test_it_ends_before_another_shape() -> None:
-    frames = asked(*[NOBODY] * 3)
+def test_writing_ends_before_another_shape() -> None:
+    frames = produce_requests(*[NOBODY] * 3)
     arrays = arrays_of([(each, b"") for each in frames], (0, 0, 1))
-    assert count(write(stamp(frames[0]), arrays)) == 2
-    assert count(write(stamp(frames[0]), arrays, 2)) == 0
+    assert count(write(request_writer(frames[0]), arrays)) == 2
+    assert count(write(request_writer(frames[0]), arrays, 2)) == 0
 
 
-def test_it_ends_before_what_must_wait() -> None:
-    frames = asked(*[NOBODY] * 3)
+def test_writing_ends_before_an_unmet_dependency() -> None:
+    frames = produce_requests(*[NOBODY] * 3)
     plan = plan_of([(each, b"") for each in frames])
     plan.causes.append(0)
     plan.cause_ends = array("q", [0, 0, 0, 1])
     arrays = StepArrays(plan, bytearray(3), array("q"))
-    assert count(write(stamp(frames[0]), arrays)) == 2
+    assert count(write(request_writer(frames[0]), arrays)) == 2
     arrays.is_done[0] = 1
-    assert count(write(stamp(frames[0]), arrays)) == 3
+    assert count(write(request_writer(frames[0]), arrays)) == 3
 
 
-def test_it_ends_before_what_is_not_due() -> None:
-    frames = asked(*[NOBODY] * 3)
+def test_writing_ends_before_a_request_that_is_not_due() -> None:
+    frames = produce_requests(*[NOBODY] * 3)
     plan = plan_of([(each, b"") for each in frames])
     arrays = StepArrays(plan, bytearray(3), array("q", [0, 5, 9]))
-    found = write(stamp(frames[0]), arrays, now_ns=8)
+    found = write(request_writer(frames[0]), arrays, now_ns=8)
     assert found is not None
     assert found.request_rows[:, LAG].tolist() == [8, 3]
 
 
 def test_so_many_at_once_and_no_more() -> None:
-    frames = asked(*[NOBODY] * (MAX_REQUESTS + 1))
+    frames = produce_requests(*[NOBODY] * (MAX_REQUESTS + 1))
     arrays = arrays_of([(each, b"") for each in frames])
-    assert count(write(stamp(frames[0]), arrays)) == MAX_REQUESTS
+    assert count(write(request_writer(frames[0]), arrays)) == MAX_REQUESTS
 
 
 def test_correlation_ids_begin_again() -> None:
-    frames = asked(*[NOBODY] * 2)
+    frames = produce_requests(*[NOBODY] * 2)
     arrays = arrays_of([(each, b"") for each in frames])
-    found = write(stamp(frames[0]), arrays, correlation_id=LAST_CORRELATION_ID)
+    found = write(request_writer(frames[0]), arrays, correlation_id=LAST_CORRELATION_ID)
     assert found is not None
     half = len(found.data) // 2
     ids = [int.from_bytes(data[8:12], "big") for data in (found.data, found.data[half:])]

@@ -9,23 +9,30 @@ import pytest
 from dissector.protocol.messages import decode_request
 from dissector.protocol.records import parse_records
 from replay.mapping.producer_ids import ProducerMap
-from replay.templates import request_writer as stamp_module
+from replay.templates import request_writer as writer_module
 from replay.templates.request_writer import WrittenRequests
 from tests.kernels import MODES, running
 from tests.replay.support.produced import arrays_of
-from tests.replay.support.stamps import NOBODY, asked, count, request, stamp, write
+from tests.replay.support.request_writers import (
+    NOBODY,
+    count,
+    produce_requests,
+    request,
+    request_writer,
+    write,
+)
 
 
 @pytest.fixture(scope="module", params=MODES, autouse=True)
 def mode(request: pytest.FixtureRequest) -> Iterator[None]:
-    with running(request.param, stamp_module):
+    with running(request.param, writer_module):
         yield
 
 
-def test_one_that_is_large_goes_alone() -> None:
-    frames = asked(NOBODY, NOBODY, value=b"v" * (1 << 16))
+def test_a_large_request_is_written_alone() -> None:
+    frames = produce_requests(NOBODY, NOBODY, value=b"v" * (1 << 16))
     arrays = arrays_of([(each, b"") for each in frames])
-    found = write(stamp(frames[0]), arrays)
+    found = write(request_writer(frames[0]), arrays)
     assert count(found) == 1
     assert found is not None
     assert found.data[12:] == frames[0][8:]
@@ -49,8 +56,8 @@ def test_producers_take_turns() -> None:
     known = ProducerMap()
     known.learn((4, 2), (9, 0))
     known.learn((5, 0), (8, 1))
-    frames = asked((4, 2, 100), (4, 2, 101), (5, 0, 7), (4, 2, 2**31 - 1), (4, 3, 0))
-    made, arrays = stamp(frames[0]), arrays_of([(each, b"") for each in frames])
+    frames = produce_requests((4, 2, 100), (4, 2, 101), (5, 0, 7), (4, 2, 2**31 - 1), (4, 3, 0))
+    made, arrays = request_writer(frames[0]), arrays_of([(each, b"") for each in frames])
     assert producers_of(write(made, arrays, known=known)) == [(9, 0, 0), (9, 0, 1)]
     assert producers_of(write(made, arrays, 2, known=known)) == [(8, 1, 0)]
     assert producers_of(write(made, arrays, 3, known=known)) == [(9, 0, 2**31 - 101)]
@@ -63,35 +70,38 @@ def test_producers_take_turns() -> None:
 def test_crcs_follow_in_batches_of_any_size(size: int) -> None:
     known = ProducerMap()
     known.learn((4, 2), (9, 0))
-    frames = asked((4, 2, 100), (4, 2, 101), value=b"v" * size)
+    frames = produce_requests((4, 2, 100), (4, 2, 101), value=b"v" * size)
     arrays = arrays_of([(each, b"") for each in frames])
-    assert producers_of(write(stamp(frames[0]), arrays, known=known)) == [(9, 0, 0), (9, 0, 1)]
+    assert producers_of(write(request_writer(frames[0]), arrays, known=known)) == [
+        (9, 0, 0),
+        (9, 0, 1),
+    ]
 
 
-def test_who_writes_without_sequences_keeps_to_that() -> None:
+def test_a_producer_without_sequences_stays_so() -> None:
     known = ProducerMap()
     known.learn((4, 2), (9, 0))
-    frames = asked((4, 2, -1), (4, 2, 5))
-    made, arrays = stamp(frames[0]), arrays_of([(each, b"") for each in frames])
+    frames = produce_requests((4, 2, -1), (4, 2, 5))
+    made, arrays = request_writer(frames[0]), arrays_of([(each, b"") for each in frames])
     assert producers_of(write(made, arrays, known=known)) == [(9, 0, -1)]
     assert producers_of(write(made, arrays, 1, known=known)) == [(9, 0, 0)]
 
 
-def test_what_the_general_way_must_do() -> None:
+def test_requests_left_to_the_general_encoder() -> None:
     known = ProducerMap()
-    frames = asked((4, 2, 100))
+    frames = produce_requests((4, 2, 100))
     arrays = arrays_of([(frames[0], b"")])
-    assert write(stamp(frames[0]), arrays, known=known) is None
+    assert write(request_writer(frames[0]), arrays, known=known) is None
     known.learn((4, 2), (9, 2))
-    assert write(stamp(frames[0], frozenset({"producer_id"})), arrays, known=known) is None
-    assert count(write(stamp(frames[0]), arrays, known=known)) == 1
+    assert write(request_writer(frames[0], frozenset({"producer_id"})), arrays, known=known) is None
+    assert count(write(request_writer(frames[0]), arrays, known=known)) == 1
     known.learn((4, 2), (9, 1 << 15))
-    assert write(stamp(frames[0]), arrays, known=known) is None
+    assert write(request_writer(frames[0]), arrays, known=known) is None
 
 
 def test_a_batch_without_a_whole_header_is_for_the_general_way() -> None:
-    frame = asked(NOBODY)[0]
+    frame = produce_requests(NOBODY)[0]
     literals = request(frame).literals
     short = frame[:8] + literals[0] + b"\x3b" + bytes(58) + literals[-1]
     arrays = arrays_of([(short, b"")])
-    assert write(stamp(frame), arrays) is None
+    assert write(request_writer(frame), arrays) is None

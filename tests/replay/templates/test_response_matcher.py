@@ -18,7 +18,13 @@ from replay.templates.request_kernel import LATENCY, PER_PARTITION, RECORD_COUNT
 from replay.templates.response_matcher import ResponseMatcher
 from tests.frames import sized
 from tests.kernels import MODES, running
-from tests.replay.support.produced import PRODUCE, Written, arrays_of, asked, told
+from tests.replay.support.produced import (
+    PRODUCE,
+    Written,
+    arrays_of,
+    produce_request,
+    produce_response,
+)
 
 PLACES = (("orders", 0), ("audit", 3))
 LIVE = (("p-audit", 3), ("p-orders", 0))
@@ -41,7 +47,7 @@ def answer(
     **more: int,
 ) -> bytes:
     found = [(*place, offset) for place, offset in zip(places, offsets, strict=True)]
-    return told(version, found, number, **more)
+    return produce_response(version, found, number, **more)
 
 
 def shape(frame: bytes, version: int) -> ResponseShape:
@@ -69,10 +75,12 @@ offsets = st.lists(st.sampled_from([0, 1, 2, 3, 5, 9, 2**40]), min_size=2, max_s
 
 
 @given(data=st.data(), version=st.integers(3, 12), start=st.sampled_from([7, LAST_CORRELATION_ID]))
-def test_they_tell_what_each_of_them_tells(data: st.DataObject, version: int, start: int) -> None:
+def test_matching_many_responses_equals_matching_each(
+    data: st.DataObject, version: int, start: int
+) -> None:
     more = data.draw(st.sampled_from([{}, {"log_start_offset": 2}] if version >= 5 else [{}]))
     captured = [answer(version, PLACES[::-1], data.draw(offsets), **more) for _ in range(4)]
-    request = asked(version, [Written(*place) for place in PLACES])
+    request = produce_request(version, [Written(*place) for place in PLACES])
     arrays = arrays_of([(request, each) for each in captured])
     counts = data.draw(st.lists(st.integers(1, 4), min_size=8, max_size=8))
     rows = np.zeros((4, RECORD_COUNT + 2 * PER_PARTITION), np.int64)
@@ -134,7 +142,7 @@ def test_they_tell_what_each_of_them_tells(data: st.DataObject, version: int, st
 
 def test_records_in_a_row_are_one_stretch() -> None:
     captured = [answer(9, PLACES[:1], [10 + at]) for at in range(3)]
-    request = asked(9, [Written(*PLACES[0])])
+    request = produce_request(9, [Written(*PLACES[0])])
     arrays = arrays_of([(request, each) for each in captured])
     rows = np.ones((3, RECORD_COUNT + PER_PARTITION), np.int64)
     rows[:, STEP] = range(3)

@@ -1,4 +1,4 @@
-"""A stencil writes the bytes that the general way writes."""
+"""A request template writes the same bytes as the general encoder."""
 
 from __future__ import annotations
 
@@ -19,14 +19,21 @@ from replay.mapping.resource_names import NameMap
 from replay.model.outcome import Outcome, RequestPart
 from replay.model.step import CapturedExchange, Step
 from replay.plan.request_shapes import shape_of
-from replay.templates import request_writer as stamp_module
+from replay.templates import request_writer as writer_module
 from replay.templates import response_matcher as match_module
 from replay.templates.request_kernel import PER_PARTITION, RECORD_COUNT, REPLACED_ROLES
 from replay.templates.template import RequestTemplate, template_of
 from tests.frames import sized
 from tests.kernels import MODES, running
-from tests.replay.support.produced import ID_OF, PRODUCE, Written, arrays_of, asked, told
-from tests.replay.support.worlds import topology, uuid
+from tests.replay.support.builders import topology, uuid
+from tests.replay.support.produced import (
+    ID_OF,
+    PRODUCE,
+    Written,
+    arrays_of,
+    produce_request,
+    produce_response,
+)
 
 HEADER = b"\0\x03own"
 NO_TIME = {"log_append_time_ms": -1}
@@ -35,11 +42,11 @@ NO_TIME = {"log_append_time_ms": -1}
 @pytest.fixture(scope="module", params=MODES, autouse=True)
 def mode(request: pytest.FixtureRequest) -> Iterator[None]:
     how = request.param
-    with running(how, stamp_module, match_module):
+    with running(how, writer_module, match_module):
         yield
 
 
-def world(names: NameMap) -> IdMap:
+def id_map(names: NameMap) -> IdMap:
     known = IdMap(topology({name: number for name, number in ID_OF.items() if number > 10}), names)
     known.captured_topics.learn({uuid(ID_OF[name]): name for name in ("orders", "audit")})
     known.producers.learn((4, 2), (9, 0))
@@ -56,11 +63,14 @@ def general(frame: bytes, version: int, known: IdMap) -> tuple[Rewritten, bytes]
     return out, header(version) + written_as(PRODUCE, version).request.build(out.body)
 
 
-def stencil(
+def made_template(
     frame: bytes, answer: bytes, version: int, known: IdMap, live: bytes
 ) -> RequestTemplate | None:
-    asked_, told_ = decode_request(frame), decode_response(answer, PRODUCE, version)
-    shape = shape_of(asked_, told_)
+    decoded_request, decoded_response = (
+        decode_request(frame),
+        decode_response(answer, PRODUCE, version),
+    )
+    shape = shape_of(decoded_request, decoded_response)
     assert shape is not None
     out, _ = general(frame, version, known)
     captured = CapturedExchange(
@@ -87,7 +97,7 @@ def test_its_bytes_are_those_of_the_general_way(
     names = data.draw(
         st.sampled_from([NameMap(prefix="p-"), NameMap({"orders": "p-orders"}, "p-")])
     )
-    known, more = world(names), data.draw(st.sampled_from([{}, {"transactional_id": "t"}]))
+    known, more = id_map(names), data.draw(st.sampled_from([{}, {"transactional_id": "t"}]))
 
     def drawn() -> list[Written]:
         return [
@@ -100,13 +110,13 @@ def test_its_bytes_are_those_of_the_general_way(
             for place in at
         ]
 
-    captured = told(version, [(*place, 5) for place in at])
-    live = told(version, [("p-" + topic, number, 8) for topic, number in at])
-    made = stencil(asked(version, drawn(), **more), captured, version, known, live)
+    captured = produce_response(version, [(*place, 5) for place in at])
+    live = produce_response(version, [("p-" + topic, number, 8) for topic, number in at])
+    made = made_template(produce_request(version, drawn(), **more), captured, version, known, live)
     assert made is not None
     assert made.transactional_id == ("p-t" if more else "")
     written = [drawn() for _ in range(3)]
-    frames = [asked(version, each, number, **more) for number, each in enumerate(written)]
+    frames = [produce_request(version, each, number, **more) for number, each in enumerate(written)]
     arrays = arrays_of([(frame, captured) for frame in frames])
     first = 0
     while first < 3:
@@ -140,13 +150,16 @@ def replaced_by(row: list[int]) -> Counter[tuple[str, str]]:
     )
 
 
-def test_it_knows_whom_to_ask_and_what_answers_look_like() -> None:
-    request, captured = asked(9, [Written("orders", 1)]), told(9, [("orders", 1, 0)])
-    known = world(NameMap(prefix="p-"))
-    made = stencil(request, captured, 9, known, told(9, [("p-orders", 1, 40)]))
+def test_a_template_has_its_broker_and_the_layout_of_responses() -> None:
+    request, captured = (
+        produce_request(9, [Written("orders", 1)]),
+        produce_response(9, [("orders", 1, 0)]),
+    )
+    known = id_map(NameMap(prefix="p-"))
+    made = made_template(request, captured, 9, known, produce_response(9, [("p-orders", 1, 40)]))
     assert made is not None
     assert (made.node, made.cluster_revision, made.version, made.patience_s) == (1, 3, 9, 0.1)
-    answer = sized(told(9, [("p-orders", 1, 50)]))
+    answer = sized(produce_response(9, [("p-orders", 1, 50)]))
     arrays = arrays_of([(request, captured)])
     rows = made.writer.write(arrays, np.zeros(1, np.int32), 0, 0, 0, known.producers)
     assert rows is not None
@@ -155,42 +168,53 @@ def test_it_knows_whom_to_ask_and_what_answers_look_like() -> None:
     assert known.offsets.live("orders", 1, 0) == (50, "translated")
 
 
-def test_what_is_no_model() -> None:
-    request, captured = asked(13, [Written("orders", 1)]), told(13, [("orders", 1, 0)])
-    known = world(NameMap(prefix="p-"))
-    assert stencil(request, captured, 13, known, told(13, [("p-orders", 1, 0)])) is not None
-    refused = told(13, [("p-orders", 1, 0)], error_code=3)
-    assert stencil(request, captured, 13, known, refused) is None
-    throttled = told(13, [("p-orders", 1, 0)], throttle_time_ms=3)
-    assert stencil(request, captured, 13, known, throttled) is None
+def test_exchanges_unfit_for_a_template() -> None:
+    request, captured = (
+        produce_request(13, [Written("orders", 1)]),
+        produce_response(13, [("orders", 1, 0)]),
+    )
+    known = id_map(NameMap(prefix="p-"))
+    assert (
+        made_template(request, captured, 13, known, produce_response(13, [("p-orders", 1, 0)]))
+        is not None
+    )
+    refused = produce_response(13, [("p-orders", 1, 0)], error_code=3)
+    assert made_template(request, captured, 13, known, refused) is None
+    throttled = produce_response(13, [("p-orders", 1, 0)], throttle_time_ms=3)
+    assert made_template(request, captured, 13, known, throttled) is None
 
 
 @pytest.mark.parametrize("version", [9, 13])
 def test_partitions_of_answers_may_stand_in_another_order(version: int) -> None:
     at = [("orders", 1), ("audit", 0)]
-    request = asked(version, [Written(*place, [b"v"] * 2) for place in at])
-    captured = told(version, [("orders", 1, 10), ("audit", 0, 20)])
-    known = world(NameMap(prefix="p-"))
+    request = produce_request(version, [Written(*place, [b"v"] * 2) for place in at])
+    captured = produce_response(version, [("orders", 1, 10), ("audit", 0, 20)])
+    known = id_map(NameMap(prefix="p-"))
     known.live_topics.learn({uuid(ID_OF[name]): name for name in ("p-orders", "p-audit")})
     turned = [("p-audit", 0, 60), ("p-orders", 1, 50)]
-    made = stencil(request, captured, version, known, told(version, turned))
+    made = made_template(request, captured, version, known, produce_response(version, turned))
     assert made is not None
     arrays = arrays_of([(request, captured)])
     rows = made.writer.write(arrays, np.zeros(1, np.int32), 0, 0, 0, known.producers)
     assert rows is not None
-    answer = sized(told(version, [("p-audit", 0, 65), ("p-orders", 1, 55)]))
+    answer = sized(produce_response(version, [("p-audit", 0, 65), ("p-orders", 1, 55)]))
     assert made.matcher.match(arrays, answer, 0, 0, rows.request_rows, 0, 1) == (1, len(answer))
     for (topic, partition), before, now in zip(at, (10, 20), (55, 65), strict=True):
         assert known.offsets.live(topic, partition, before) == (now, "translated")
 
 
 def test_a_time_that_is_set_once_and_once_not_is_noticed() -> None:
-    request, captured = asked(9, [Written("orders", 1)]), told(9, [("orders", 1, 0)], **NO_TIME)
-    known = world(NameMap(prefix="p-"))
-    made = stencil(request, captured, 9, known, told(9, [("p-orders", 1, 40)], **NO_TIME))
+    request, captured = (
+        produce_request(9, [Written("orders", 1)]),
+        produce_response(9, [("orders", 1, 0)], **NO_TIME),
+    )
+    known = id_map(NameMap(prefix="p-"))
+    made = made_template(
+        request, captured, 9, known, produce_response(9, [("p-orders", 1, 40)], **NO_TIME)
+    )
     assert made is not None
     for more, taken in ((NO_TIME, 1), ({"log_append_time_ms": 5}, 0)):
-        answer = sized(told(9, [("p-orders", 1, 50)], **more))
+        answer = sized(produce_response(9, [("p-orders", 1, 50)], **more))
         arrays = arrays_of([(request, captured)])
         rows = made.writer.write(arrays, np.zeros(1, np.int32), 0, 0, 0, known.producers)
         assert rows is not None

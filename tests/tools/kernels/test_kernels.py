@@ -54,7 +54,7 @@ def translated(folder: Path, kernel: str) -> str:
         ("def f(a: int) -> int:\n    return missing(a)\n", KeyError),
     ],
 )
-def test_what_can_not_be_compiled_is_an_error(
+def test_uncompilable_kernels_are_errors(
     kernel: str, error: type[Exception], tmp_path: Path
 ) -> None:
     with pytest.raises(error):

@@ -10,7 +10,7 @@ from tools.record.scenario import all_scenarios
 CAPTURES = Path(__file__).parents[3] / "captures"
 
 
-def test_what_is_written_is_read(tmp_path: Path) -> None:
+def test_a_written_manifest_is_read(tmp_path: Path) -> None:
     entry = manifest.Entry("a", "a.pcap", "shows", "client", "broker", "command", ("a.keylog",))
     assert manifest.read(tmp_path) == {}
     manifest.write(tmp_path, {"a": entry})

@@ -33,7 +33,7 @@ def test_a_cut_off_packet_is_left_out() -> None:
         assert [each.data for each in walk(whole[:-cut])] == [b"one"]
 
 
-def test_what_is_no_pcap_is_refused() -> None:
+def test_a_file_that_is_no_pcap_is_refused() -> None:
     with pytest.raises(ValueError, match="not a classic pcap"):
         list(walk(b"snoop\0\0\0"))
 

@@ -9,7 +9,7 @@ from tools.record import manifest, readme
 CAPTURES = Path(__file__).parents[3] / "captures"
 
 
-def test_it_is_written_from_the_captures(tmp_path: Path) -> None:
+def test_the_page_is_written_from_the_captures(tmp_path: Path) -> None:
     entry = manifest.read(CAPTURES)["kafka4-librdkafka-acks"]
     (tmp_path / entry.file).write_bytes((CAPTURES / entry.file).read_bytes())
     manifest.write(tmp_path, {entry.name: entry})

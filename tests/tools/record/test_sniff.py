@@ -10,7 +10,7 @@ from tools.record.packets import walk
 from tools.record.sniff import CaptureRefusedError, capture, wait_until_quiet
 
 
-def say(words: bytes, server: socket.socket) -> None:
+def send(words: bytes, server: socket.socket) -> None:
     with socket.create_connection(server.getsockname()) as client:
         accepted, _ = server.accept()
         with accepted:
@@ -29,14 +29,14 @@ def test_exactly_what_the_block_says_is_captured(
     path = tmp_path / "a.pcap"
     with socket.create_server(("127.0.0.1", 0)) as server:
         other = socket.create_server(("127.0.0.1", 0))
-        say(b"too early", server)
+        send(b"too early", server)
         try:
             with capture(path, [server.getsockname()[1]]), other:
-                say(b"in time", server)
-                say(b"elsewhere", other)
+                send(b"in time", server)
+                send(b"elsewhere", other)
         except CaptureRefusedError as refused:
             pytest.skip(str(refused))
-        say(b"too late", server)
+        send(b"too late", server)
     packets = [each.data for each in walk(path.read_bytes())]
     said = b"".join(packets)
     assert b"in time" in said

@@ -16,7 +16,7 @@ API_VERSIONS, HEARTBEAT, METADATA = 18, 12, 3
 
 
 class Broker:
-    """Answers ApiVersions rightly, Heartbeat as told; hangs up on all else."""
+    """Answers ApiVersions rightly, Heartbeat as given; closes the connection on all else."""
 
     def __init__(self, listener: socket.socket) -> None:
         self.listener = listener
@@ -35,8 +35,8 @@ class Broker:
     def _serve(self, connection: socket.socket) -> None:
         with connection, connection.makefile("rb") as stream:
             while size := stream.read(4):
-                asked = decode_request(stream.read(int.from_bytes(size, "big")))
-                answer = self._answer(asked.api_key, asked.api_version, asked.correlation_id)
+                request = decode_request(stream.read(int.from_bytes(size, "big")))
+                answer = self._answer(request.api_key, request.api_version, request.correlation_id)
                 if answer is None:
                     return
                 connection.sendall(len(answer).to_bytes(4, "big") + answer)

@@ -41,7 +41,7 @@ done
     ],
     ids=["known", "newer", "offline", "nothing"],
 )
-def test_what_maven_has_is_said(
+def test_the_newest_release_on_maven_is_reported(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],

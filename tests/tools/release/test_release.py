@@ -21,15 +21,15 @@ ROOT = Path(__file__).parents[3]
 HEARTBEAT = "HeartbeatRequest"
 
 
-def told(folder: Path, capsys: pytest.CaptureFixture[str]) -> list[str]:
-    """Return the lines that tell of differences."""
+def differences(folder: Path, capsys: pytest.CaptureFixture[str]) -> list[str]:
+    """Return the lines of differences."""
     assert main([str(folder)]) == 1
     *lines, count = capsys.readouterr().out.splitlines()
     assert count.startswith(f"differences: {len(lines)}, in ")
     return lines
 
 
-def test_what_we_declare_is_no_difference(
+def test_our_declarations_have_no_difference(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for name in NAMES.values():
@@ -119,17 +119,17 @@ DIFFERENCES: dict[str, tuple[Callable[[Spec], None], list[str]]] = {
 
 
 @pytest.mark.parametrize("what", DIFFERENCES)
-def test_each_difference_is_told(
+def test_each_difference_is_listed(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], what: str
 ) -> None:
     change, lines = DIFFERENCES[what]
     request, response = specs("Heartbeat")
     change(request)
     save(tmp_path, request, response)
-    assert told(tmp_path, capsys) == [f"{HEARTBEAT}{line}" for line in lines]
+    assert differences(tmp_path, capsys) == [f"{HEARTBEAT}{line}" for line in lines]
 
 
-def test_new_apis_and_keys_of_others_are_told(
+def test_new_apis_and_conflicting_keys_are_listed(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     request, _ = specs("Heartbeat")
@@ -138,14 +138,14 @@ def test_new_apis_and_keys_of_others_are_told(
         request | {"name": "PulseRequest"},
         request | {"name": "AbcRequest", "apiKey": 999},
     )
-    assert told(tmp_path, capsys) == [
+    assert differences(tmp_path, capsys) == [
         "AbcRequest: new, versions 0-4, key 999",
         "PulseRequest: new, versions 0-4, key 12",
         "PulseRequest: key 12 is declared as Heartbeat",
     ]
 
 
-def test_what_is_written_is_what_the_release_has(tmp_path: Path) -> None:
+def test_written_declarations_equal_the_release(tmp_path: Path) -> None:
     """All changes at once, to a copy of the checkout; there it is read again."""
     copy, folder = tmp_path / "copy", tmp_path / "definitions"
     for room in ("dissector", "tools"):

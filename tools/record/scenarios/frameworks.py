@@ -51,7 +51,7 @@ def connect(stage: Stage) -> None:
         for port in ports:
             stack.enter_context(_worker(stage, folder, port))
         for port in ports:
-            until("a worker", lambda port=port: _asked(port, "GET", "/connectors"))
+            until("a worker", lambda port=port: _request_succeeds(port, "GET", "/connectors"))
         copies = (
             ("Source", {"file": str(source), "topic": stage.topic()}),
             ("Sink", {"file": str(sink), "topics": stage.topic()}),
@@ -59,7 +59,7 @@ def connect(stage: Stage) -> None:
         for port, (kind, settings) in zip(ports, copies, strict=True):
             settings |= {"connector.class": f"{_FILE_STREAM}{kind}Connector", "tasks.max": "1"}
             where = f"/connectors/{stage.topic(kind)}/config"
-            until("a connector", lambda at=(port, "PUT", where, settings): _asked(*at))
+            until("a connector", lambda at=(port, "PUT", where, settings): _request_succeeds(*at))
         until("the sink", lambda: _has(sink, lines))
 
 
@@ -98,7 +98,7 @@ def _worker(stage: Stage, folder: Path, port: int) -> Iterator[None]:
         worker.communicate()
 
 
-def _asked(port: int, method: str, path: str, settings: object = None) -> bool:
+def _request_succeeds(port: int, method: str, path: str, settings: object = None) -> bool:
     """Return whether a worker carries out its request; wait a moment if not."""
     body = json.dumps(settings).encode() if settings else None
     with closing(HTTPConnection("127.0.0.1", port, timeout=30)) as worker:

@@ -70,8 +70,8 @@ def topics(speaker: Speaker) -> None:
             shape = {"num_partitions": -1, "replication_factor": -1, "assignments": assignments}
         configs = [{"name": "retention.ms", "value": "3600000"}]
         made = {"name": f"sweep.admin.{version}", **shape, "configs": configs}
-        asked = [made, {**made, "name": "sweep a bad name"}]
-        speaker.say(CREATE_TOPICS, version, topics=asked, timeout_ms=5000)
+        new_topics = [made, {**made, "name": "sweep a bad name"}]
+        speaker.say(CREATE_TOPICS, version, topics=new_topics, timeout_ms=5000)
     for version in speaker.versions(CREATE_PARTITIONS):
         more = {"name": _TOPIC, "count": version + 2, "assignments": None}
         speaker.say(CREATE_PARTITIONS, version, topics=[more], timeout_ms=5000)
@@ -85,8 +85,8 @@ def topics(speaker: Speaker) -> None:
     _log_dirs(speaker)
     for version in speaker.versions(DELETE_TOPICS):
         names = [f"sweep.admin.{version}", "sweep.unknown"]
-        asked = [{"name": name} for name in names]
-        speaker.say(DELETE_TOPICS, version, topic_names=names, topics=asked, timeout_ms=5000)
+        new_topics = [{"name": name} for name in names]
+        speaker.say(DELETE_TOPICS, version, topic_names=names, topics=new_topics, timeout_ms=5000)
 
 
 def _log_dirs(speaker: Speaker) -> None:

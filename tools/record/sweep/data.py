@@ -94,21 +94,21 @@ def data(speaker: Speaker) -> None:
     for version in speaker.versions(LIST_OFFSETS):
         _list_offsets(speaker, version, names[1])
     for version in speaker.versions(METADATA):
-        asked: list[dict[str, Any]] = [{"name": names[0]}, {"name": "sweep.unknown"}]
+        requested: list[dict[str, Any]] = [{"name": names[0]}, {"name": "sweep.unknown"}]
         if version >= 12:
-            asked = [{"topic_id": ids[names[0]], "name": None}, {"topic_id": UUID(int=9)}]
+            requested = [{"topic_id": ids[names[0]], "name": None}, {"topic_id": UUID(int=9)}]
         speaker.say(
             METADATA,
             version,
-            topics=asked,
+            topics=requested,
             allow_auto_topic_creation=False,
             include_cluster_authorized_operations=True,
             include_topic_authorized_operations=True,
         )
     epochs = [{"partition": 0, "leader_epoch": 0}, {"partition": 7, "leader_epoch": 0}]
     speaker.every(OFFSET_FOR_LEADER_EPOCH, topics=[{"topic": names[0], "partitions": epochs}])
-    asked = [{"name": name} for name in (*names, "sweep.unknown")]
-    speaker.every(DESCRIBE_TOPIC_PARTITIONS, topics=asked, response_partition_limit=1)
+    requested = [{"name": name} for name in (*names, "sweep.unknown")]
+    speaker.every(DESCRIBE_TOPIC_PARTITIONS, topics=requested, response_partition_limit=1)
     for version in speaker.versions(DELETE_RECORDS):
         partitions = [{"partition_index": 0, "offset": version + 1}]
         topics = [{"name": names[1], "partitions": partitions}]
@@ -150,6 +150,6 @@ def _fetch_all(speaker: Speaker, name: str, topic_id: UUID) -> None:
 def _list_offsets(speaker: Speaker, version: int, name: str) -> None:
     marks = [_LATEST, _EARLIEST, *(mark for since, mark in _NEW_MARKS.items() if version >= since)]
     for timestamp in (marks[-1], _TIMESTAMP_MS + 1):
-        asked = {"partition_index": 0, "timestamp": timestamp, "max_num_offsets": 2}
-        topics = [{"name": name, "partitions": [{**asked, "current_leader_epoch": -1}]}]
+        partition = {"partition_index": 0, "timestamp": timestamp, "max_num_offsets": 2}
+        topics = [{"name": name, "partitions": [{**partition, "current_leader_epoch": -1}]}]
         speaker.say(LIST_OFFSETS, version, replica_id=-1, topics=topics, timeout_ms=1000)

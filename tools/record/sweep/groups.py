@@ -148,12 +148,12 @@ def _offsets(speaker: Speaker, number: int, who: dict[str, Any], topic: dict[str
     )
     classic = [{"name": _TOPIC, "partition_indexes": [0, 1]}]
     newer = [{**topic, "partition_indexes": [0, 1]}]
-    asked = [
+    groups = [
         {"group_id": who["group_id"], "topics": newer},
         {"group_id": "sweep.unknown", "topics": None},
     ]
     fields = {"group_id": who["group_id"], "topics": classic, "require_stable": True}
-    speaker.turn(OFFSET_FETCH, number, **fields, groups=asked)
+    speaker.turn(OFFSET_FETCH, number, **fields, groups=groups)
 
 
 def _consumer(speaker: Speaker, version: int, topic_id: UUID) -> None:

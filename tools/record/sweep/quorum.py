@@ -72,9 +72,9 @@ def snapshot_of(log: Path) -> tuple[int, int]:
 
 def _described(speaker: Speaker) -> Container:
     """Describe the quorum; give the log's epoch and high watermark."""
-    asked = [{"topic_name": _LOG, "partitions": [{"partition_index": 0}]}]
-    speaker.every(DESCRIBE_QUORUM, topics=asked)
-    body = speaker.newest(DESCRIBE_QUORUM, topics=asked)
+    topics = [{"topic_name": _LOG, "partitions": [{"partition_index": 0}]}]
+    speaker.every(DESCRIBE_QUORUM, topics=topics)
+    body = speaker.newest(DESCRIBE_QUORUM, topics=topics)
     assert body is not None, "nobody answers DescribeQuorum"
     return body.topics[0].partitions[0]
 
@@ -119,9 +119,9 @@ def _fetch(speaker: Speaker, log: Container, snapshot: tuple[int, int]) -> None:
         "replica_directory_id": _GUEST_DIR,
         "high_watermark": log.high_watermark - 1,
     }
-    asked = [{"topic": _LOG, "topic_id": _LOG_ID, "partitions": [last]}]
+    requested = [{"topic": _LOG, "topic_id": _LOG_ID, "partitions": [last]}]
     observer = {"replica_id": _GUEST, "replica_state": {"replica_id": _GUEST}}
-    speaker.every(FETCH, **observer, max_wait_ms=100, min_bytes=1, topics=asked)
+    speaker.every(FETCH, **observer, max_wait_ms=100, min_bytes=1, topics=requested)
     wanted = {
         "partition": 0,
         "current_leader_epoch": epoch,

@@ -56,8 +56,8 @@ def _member(speaker: Speaker, number: int, topic_id: UUID) -> None:
     both = [group, "sweep.unknown"]
     speaker.turn(SHARE_GROUP_DESCRIBE, number, group_ids=both, include_authorized_operations=True)
     topics = [{"topic_name": _TOPIC, "partitions": [0]}]
-    asked = [{"group_id": group, "topics": topics}, {"group_id": "sweep.unknown", "topics": None}]
-    speaker.turn(DESCRIBE_OFFSETS, number, groups=asked)
+    groups = [{"group_id": group, "topics": topics}, {"group_id": "sweep.unknown", "topics": None}]
+    speaker.turn(DESCRIBE_OFFSETS, number, groups=groups)
     speaker.turn(SHARE_GROUP_HEARTBEAT, number, **who, member_epoch=-1)
     moved = [{"topic_name": _TOPIC, "partitions": [{"partition_index": 0, "start_offset": 1}]}]
     speaker.turn(ALTER_OFFSETS, number, group_id=group, topics=moved)

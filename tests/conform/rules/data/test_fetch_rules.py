@@ -6,19 +6,19 @@ from collections.abc import Mapping
 from typing import Any
 
 from dissector.protocol.records import Record
-from tests.conform.fetch_scenes import ask, tell
+from tests.conform.fetch_scenes import fetch_request, fetch_response
 from tests.conform.produce_scenes import NOW_MS, batch, edited
 from tests.conform.scene import Scene, breaks, keeps
 
 MARKER_BITS = 0x30
 
 
-def fetched(offset: int, told: Mapping[str, Any], version: int = 11, **values: Any) -> Scene:
-    """Return a scene in which one partition is asked for, and told of."""
+def fetched(offset: int, partition: Mapping[str, Any], version: int = 11, **values: Any) -> Scene:
+    """Return a scene with one fetch of one partition."""
     scene = Scene()
-    talk = scene.talk()
-    ask(talk, 1, {0: offset}, version=version, **values)
-    tell(talk, 1, {0: told}, version=version)
+    connection = scene.connect()
+    fetch_request(connection, 1, {0: offset}, version=version, **values)
+    fetch_response(connection, 1, {0: partition}, version=version)
     return scene
 
 
@@ -64,17 +64,17 @@ def committed() -> Scene:
 @keeps("X04")
 def aborted() -> Scene:
     listed = [{"producer_id": 7, "first_offset": 10}]
-    told = {"records": transaction(0), "aborted_transactions": listed}
-    return fetched(10, told, isolation_level=1)
+    partition = {"records": transaction(0), "aborted_transactions": listed}
+    return fetched(10, partition, isolation_level=1)
 
 
 @keeps("X07")
 def topic_by_id() -> Scene:
     scene = Scene()
-    talk = scene.talk()
-    ask(talk, 1, {0: 10}, version=13)
+    connection = scene.connect()
+    fetch_request(connection, 1, {0: 10}, version=13)
     unknown = {"error_code": 100, "high_watermark": -1}
-    tell(talk, 1, {0: unknown}, version=13)
+    fetch_response(connection, 1, {0: unknown}, version=13)
     return scene
 
 
@@ -121,8 +121,8 @@ def aborted_is_hidden() -> Scene:
 @breaks("X04")
 def aborted_is_listed_too_late() -> Scene:
     listed = [{"producer_id": 7, "first_offset": 11}]
-    told = {"records": transaction(0), "aborted_transactions": listed}
-    return fetched(10, told, isolation_level=1)
+    partition = {"records": transaction(0), "aborted_transactions": listed}
+    return fetched(10, partition, isolation_level=1)
 
 
 @breaks("X04")
@@ -139,9 +139,9 @@ def error_of_later_versions() -> Scene:
 @breaks("X07")
 def nobody_asked_for_it() -> Scene:
     scene = Scene()
-    talk = scene.talk()
-    ask(talk, 1, {0: 10})
-    tell(talk, 1, {0: {}, 1: {}})
+    connection = scene.connect()
+    fetch_request(connection, 1, {0: 10})
+    fetch_response(connection, 1, {0: {}, 1: {}})
     return scene
 
 

@@ -4,28 +4,30 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.conform.fetch_scenes import SESSION, ask, tell
+from tests.conform.fetch_scenes import SESSION, fetch_request, fetch_response
 from tests.conform.produce_scenes import batch
-from tests.conform.scene import Scene, SceneTalk, breaks, broken, keeps
+from tests.conform.scene import Scene, SceneConnection, breaks, broken, keeps
 
 LIST_OFFSETS, HEARTBEAT, JOIN_GROUP = 2, 12, 11
 LAST_EPOCH = 2**31 - 1
 
 
-def begun(offsets: dict[int, int] | None = None) -> tuple[Scene, SceneTalk]:
+def begun(offsets: dict[int, int] | None = None) -> tuple[Scene, SceneConnection]:
     """Return a scene in which a session has begun."""
     scene = Scene()
-    talk = scene.talk()
+    connection = scene.connect()
     offsets = offsets or {0: 10, 1: 10}
-    ask(talk, 1, offsets, session=(0, 0))
-    tell(talk, 1, {number: {} for number in offsets}, session_id=SESSION)
-    return scene, talk
+    fetch_request(connection, 1, offsets, session=(0, 0))
+    fetch_response(connection, 1, {number: {} for number in offsets}, session_id=SESSION)
+    return scene, connection
 
 
-def goes_on(talk: SceneTalk, number: int, epoch: int, told: Any = None, **answer: Any) -> None:
+def goes_on(
+    connection: SceneConnection, number: int, epoch: int, partitions: Any = None, **answer: Any
+) -> None:
     """Ask on in the session, without any change, and be answered."""
-    ask(talk, number, {}, session=(SESSION, epoch))
-    tell(talk, number, told or {}, **{"session_id": SESSION} | answer)
+    fetch_request(connection, number, {}, session=(SESSION, epoch))
+    fetch_response(connection, number, partitions or {}, **{"session_id": SESSION} | answer)
 
 
 @keeps("X05")
@@ -33,91 +35,93 @@ def goes_on(talk: SceneTalk, number: int, epoch: int, told: Any = None, **answer
 @keeps("X01")
 @keeps("X07")
 def usual_session() -> Scene:
-    scene, talk = begun()
-    goes_on(talk, 2, 1, {0: {"records": batch(base_offset=10).to_bytes()}})
-    ask(talk, 3, {0: 12}, session=(SESSION, 2))
-    tell(talk, 3, {1: {"high_watermark": 101}}, session_id=SESSION)
-    goes_on(talk, 4, 3, {1: {"error_code": 6, "high_watermark": -1, "last_stable_offset": -1}})
-    goes_on(talk, 5, 4, {1: {"high_watermark": 101}})
-    ask(talk, 6, {}, session=(SESSION, -1))
-    tell(talk, 6, {}, session_id=0)
+    scene, connection = begun()
+    goes_on(connection, 2, 1, {0: {"records": batch(base_offset=10).to_bytes()}})
+    fetch_request(connection, 3, {0: 12}, session=(SESSION, 2))
+    fetch_response(connection, 3, {1: {"high_watermark": 101}}, session_id=SESSION)
+    goes_on(
+        connection, 4, 3, {1: {"error_code": 6, "high_watermark": -1, "last_stable_offset": -1}}
+    )
+    goes_on(connection, 5, 4, {1: {"high_watermark": 101}})
+    fetch_request(connection, 6, {}, session=(SESSION, -1))
+    fetch_response(connection, 6, {}, session_id=0)
     return scene
 
 
 @keeps("X05")
 def forgotten_by_the_broker() -> Scene:
-    scene, talk = begun()
-    goes_on(talk, 2, 1)
-    ask(talk, 3, {}, session=(SESSION, 2))
-    tell(talk, 3, {}, error_code=70)
+    scene, connection = begun()
+    goes_on(connection, 2, 1)
+    fetch_request(connection, 3, {}, session=(SESSION, 2))
+    fetch_response(connection, 3, {}, error_code=70)
     return scene
 
 
 @breaks("X05")
 def epoch_is_passed_over() -> Scene:
-    scene, talk = begun()
-    goes_on(talk, 2, 1)
-    goes_on(talk, 3, 3, error_code=71, session_id=0)
+    scene, connection = begun()
+    goes_on(connection, 2, 1)
+    goes_on(connection, 3, 3, error_code=71, session_id=0)
     return scene
 
 
 @breaks("X05")
 def wrong_epoch_is_taken() -> Scene:
-    scene, talk = begun()
-    goes_on(talk, 2, 5)
+    scene, connection = begun()
+    goes_on(connection, 2, 5)
     return scene
 
 
 @breaks("X05")
 def right_epoch_is_refused() -> Scene:
-    scene, talk = begun()
-    goes_on(talk, 2, 1, error_code=71, session_id=0)
+    scene, connection = begun()
+    goes_on(connection, 2, 1, error_code=71, session_id=0)
     return scene
 
 
 @breaks("X05")
 def answered_in_another_session() -> Scene:
-    scene, talk = begun()
-    goes_on(talk, 2, 1, session_id=SESSION + 1)
+    scene, connection = begun()
+    goes_on(connection, 2, 1, session_id=SESSION + 1)
     return scene
 
 
 @breaks("X06")
-def told_again() -> Scene:
-    scene, talk = begun()
-    goes_on(talk, 2, 1, {1: {}})
+def returned_again() -> Scene:
+    scene, connection = begun()
+    goes_on(connection, 2, 1, {1: {}})
     return scene
 
 
 @breaks("X07")
 def forgotten_by_the_client() -> Scene:
-    scene, talk = begun()
+    scene, connection = begun()
     forgotten = [{"topic": "orders", "partitions": [1]}]
-    ask(talk, 2, {}, session=(SESSION, 1), forgotten_topics_data=forgotten)
-    tell(talk, 2, {}, session_id=SESSION)
-    goes_on(talk, 3, 2, {1: {"high_watermark": 101}})
+    fetch_request(connection, 2, {}, session=(SESSION, 1), forgotten_topics_data=forgotten)
+    fetch_response(connection, 2, {}, session_id=SESSION)
+    goes_on(connection, 3, 2, {1: {"high_watermark": 101}})
     return scene
 
 
 @keeps("X08")
 def behind_another_request() -> Scene:
     scene = Scene()
-    talk = scene.talk().asks(HEARTBEAT, 4, 1, group_id="g", member_id="m")
-    ask(talk, 2, {0: 10})
+    connection = scene.connect().request(HEARTBEAT, 4, 1, group_id="g", member_id="m")
+    fetch_request(connection, 2, {0: 10})
     scene.wait_ms(9000)
-    talk.tells(HEARTBEAT, 4, 1)
-    tell(talk, 2, {0: {}})
+    connection.response(HEARTBEAT, 4, 1)
+    fetch_response(connection, 2, {0: {}})
     return scene
 
 
 @breaks("X08")
 def waits_too_long() -> Scene:
     scene = Scene()
-    talk = scene.talk()
-    ask(talk, 1, {0: 10})
+    connection = scene.connect()
+    fetch_request(connection, 1, {0: 10})
     scene.wait_ms(9000)
-    tell(talk, 1, {0: {}})
-    ask(talk, 2, {0: 10})
+    fetch_response(connection, 1, {0: {}})
+    fetch_request(connection, 2, {0: 10})
     return scene
 
 
@@ -125,7 +129,7 @@ def listed(version: int, time: int) -> Scene:
     scene = Scene()
     partitions = [{"partition_index": 0, "timestamp": time}]
     topics = [{"name": "orders", "partitions": partitions}]
-    scene.talk().asks(LIST_OFFSETS, version, 1, replica_id=-1, topics=topics)
+    scene.connect().request(LIST_OFFSETS, version, 1, replica_id=-1, topics=topics)
     return scene
 
 
@@ -152,35 +156,37 @@ def no_such_time() -> Scene:
 @keeps("X11")
 def replica() -> Scene:
     scene = Scene()
-    talk = scene.talk()
-    ask(talk, 1, {0: 10}, replica_id=1)
-    tell(talk, 1, {0: {}})
+    connection = scene.connect()
+    fetch_request(connection, 1, {0: 10}, replica_id=1)
+    fetch_response(connection, 1, {0: {}})
     return scene
 
 
 @keeps("X11")
 def consumer() -> Scene:
     scene = Scene()
-    talk = scene.talk()
-    ask(talk, 1, {0: 10}, version=15)
-    tell(talk, 1, {0: {}}, version=15)
+    connection = scene.connect()
+    fetch_request(connection, 1, {0: 10}, version=15)
+    fetch_response(connection, 1, {0: {}}, version=15)
     return scene
 
 
 @breaks("X11")
 def replica_and_consumer() -> Scene:
     scene = Scene()
-    talk = scene.talk()
-    ask(talk, 1, {0: 10}, version=15, replica_state={"replica_id": 1, "replica_epoch": 5})
-    tell(talk, 1, {0: {}}, version=15)
-    ask(talk, 2, {0: 10}, version=14)
-    tell(talk, 2, {0: {}}, version=14)
+    connection = scene.connect()
+    fetch_request(
+        connection, 1, {0: 10}, version=15, replica_state={"replica_id": 1, "replica_epoch": 5}
+    )
+    fetch_response(connection, 1, {0: {}}, version=15)
+    fetch_request(connection, 2, {0: 10}, version=14)
+    fetch_response(connection, 2, {0: {}}, version=14)
     return scene
 
 
 def test_a_session_whose_beginning_is_lost_accuses_nobody() -> None:
-    scene, talk = begun()
-    goes_on(talk, 2, 5, {7: {}})
+    scene, connection = begun()
+    goes_on(connection, 2, 5, {7: {}})
     scene.lose(0)
     verdict = scene.judge()
     assert broken(verdict) == []
@@ -190,12 +196,12 @@ def test_a_session_whose_beginning_is_lost_accuses_nobody() -> None:
 
 def test_a_session_that_begins_in_the_capture_is_judged_on_an_older_connection() -> None:
     scene = Scene()
-    talk = scene.talk(syn=False)
-    ask(talk, 1, {0: 10}, session=(0, 0))
-    tell(talk, 1, {0: {}}, session_id=SESSION)
-    goes_on(talk, 2, 1)
+    connection = scene.connect(syn=False)
+    fetch_request(connection, 1, {0: 10}, session=(0, 0))
+    fetch_response(connection, 1, {0: {}}, session_id=SESSION)
+    goes_on(connection, 2, 1)
     kept = scene.judge()
-    goes_on(talk, 3, 7)
+    goes_on(connection, 3, 7)
     assert kept.tallies["X05"].judged == 1
     assert broken(kept) == []
     assert broken(scene.judge()) == ["X05"]
@@ -203,11 +209,11 @@ def test_a_session_that_begins_in_the_capture_is_judged_on_an_older_connection()
 
 def test_an_older_connection_that_lacks_packets_accuses_nobody() -> None:
     scene = Scene()
-    talk = scene.talk(syn=False)
-    ask(talk, 1, {0: 10}, session=(0, 0))
-    tell(talk, 1, {0: {}}, session_id=SESSION)
-    goes_on(talk, 2, 1)
-    goes_on(talk, 3, 2)
+    connection = scene.connect(syn=False)
+    fetch_request(connection, 1, {0: 10}, session=(0, 0))
+    fetch_response(connection, 1, {0: {}}, session_id=SESSION)
+    goes_on(connection, 2, 1)
+    goes_on(connection, 3, 2)
     scene.lose(2, 3)
     verdict = scene.judge()
     assert broken(verdict) == []

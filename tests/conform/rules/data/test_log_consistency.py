@@ -5,19 +5,19 @@ from __future__ import annotations
 from typing import Any
 
 from dissector.protocol.records import build_records, new_batch
-from tests.conform.fetch_scenes import ask, tell
+from tests.conform.fetch_scenes import fetch_request, fetch_response
 from tests.conform.produce_scenes import RECORDS, batch, edited, produce
-from tests.conform.scene import Scene, breaks, broken, keeps, said
+from tests.conform.scene import Scene, breaks, broken, keeps, scene_of
 
 LIST_OFFSETS, DELETE_TOPICS = 2, 20
 DATA = batch().to_bytes()
 
 
 def _appended(*offsets: int) -> Scene:
-    talk = Scene().talk()
+    connection = Scene().connect()
     for number, offset in enumerate(offsets):
-        produce(talk, number, DATA, base_offset=offset)
-    return talk.scene
+        produce(connection, number, DATA, base_offset=offset)
+    return connection.scene
 
 
 @keeps("L01")
@@ -36,20 +36,20 @@ def one_within_another() -> Scene:
 
 
 def test_a_topic_that_is_made_anew_begins_at_0_again() -> None:
-    talk = Scene().talk()
-    produce(talk, 1, DATA, base_offset=10)
-    talk.asks(DELETE_TOPICS, 5, 2, topic_names=["orders"], timeout_ms=9)
-    talk.tells(DELETE_TOPICS, 5, 2, responses=[{"name": "orders"}])
-    produce(talk, 3, DATA, base_offset=0)
-    assert broken(talk.scene.judge()) == []
+    connection = Scene().connect()
+    produce(connection, 1, DATA, base_offset=10)
+    connection.request(DELETE_TOPICS, 5, 2, topic_names=["orders"], timeout_ms=9)
+    connection.response(DELETE_TOPICS, 5, 2, responses=[{"name": "orders"}])
+    produce(connection, 3, DATA, base_offset=0)
+    assert broken(connection.scene.judge()) == []
 
 
-def _fetched(*told: dict[str, Any], offset: int = 0) -> Scene:
-    talk = Scene().talk()
-    for number, each in enumerate(told):
-        ask(talk, number, {0: offset})
-        tell(talk, number, {0: {"records": None, **each}})
-    return talk.scene
+def _fetched(*responses: dict[str, Any], offset: int = 0) -> Scene:
+    connection = Scene().connect()
+    for number, each in enumerate(responses):
+        fetch_request(connection, number, {0: offset})
+        fetch_response(connection, number, {0: {"records": None, **each}})
+    return connection.scene
 
 
 @keeps("L02")
@@ -69,15 +69,15 @@ def log_start_goes_back() -> Scene:
 
 @breaks("L02")
 def what_was_appended_is_gone() -> Scene:
-    talk = _appended(200).talk()
-    ask(talk, 9, {0: 0})
-    tell(talk, 9, {0: {"records": None}})
-    return talk.scene
+    connection = _appended(200).connect()
+    fetch_request(connection, 9, {0: 0})
+    fetch_response(connection, 9, {0: {"records": None}})
+    return connection.scene
 
 
-def _given(offset: int = 0, **told: Any) -> Scene:
+def _given(offset: int = 0, **partition: Any) -> Scene:
     records = build_records([new_batch(RECORDS, base_offset=offset)])
-    return _fetched({"records": records, **told})
+    return _fetched({"records": records, **partition})
 
 
 @keeps("L03")
@@ -93,20 +93,20 @@ def above_the_high_watermark() -> Scene:
 
 @breaks("L03")
 def above_the_last_stable_offset() -> Scene:
-    talk = Scene().talk()
-    ask(talk, 1, {0: 0}, isolation_level=1)
+    connection = Scene().connect()
+    fetch_request(connection, 1, {0: 0}, isolation_level=1)
     records = build_records([new_batch(RECORDS, base_offset=50)])
-    tell(talk, 1, {0: {"records": records, "last_stable_offset": 40}})
-    return talk.scene
+    fetch_response(connection, 1, {0: {"records": records, "last_stable_offset": 40}})
+    return connection.scene
 
 
 @breaks("L04")
 def other_batches_than_were_appended() -> Scene:
-    talk = _appended(10).talk()
-    ask(talk, 9, {0: 0})
+    connection = _appended(10).connect()
+    fetch_request(connection, 9, {0: 0})
     records = build_records([new_batch(RECORDS, base_offset=11)])
-    tell(talk, 9, {0: {"records": records}})
-    return talk.scene
+    fetch_response(connection, 9, {0: {"records": records}})
+    return connection.scene
 
 
 @breaks("L04")
@@ -116,11 +116,11 @@ def leader_epoch_falls() -> Scene:
     return _fetched({"records": records})
 
 
-def _listed(time: int, **told: int) -> Scene:
+def _listed(time: int, **partition: int) -> Scene:
     part = {"partition_index": 0, "timestamp": time}
     asks = {"replica_id": -1, "topics": [{"name": "orders", "partitions": [part]}]}
-    parts = [{"partition_index": 0, "leader_epoch": -1, **told}]
-    return said((LIST_OFFSETS, 4, asks, {"topics": [{"name": "orders", "partitions": parts}]}))
+    parts = [{"partition_index": 0, "leader_epoch": -1, **partition}]
+    return scene_of((LIST_OFFSETS, 4, asks, {"topics": [{"name": "orders", "partitions": parts}]}))
 
 
 @keeps("L05")

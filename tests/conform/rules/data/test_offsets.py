@@ -4,47 +4,61 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.conform.scene import Scene, SceneTalk, breaks, broken, keeps
+from tests.conform.scene import Scene, SceneConnection, breaks, broken, keeps
 
 OFFSET_COMMIT, OFFSET_FETCH, JOIN_GROUP = 8, 9, 11
 END_TXN, TXN_OFFSET_COMMIT = 26, 28
 UNSTABLE, PRODUCER_FENCED = 88, 90
 
 
-def _joined(number: int = 90, talk: SceneTalk | None = None) -> SceneTalk:
+def _joined(number: int = 90, connection: SceneConnection | None = None) -> SceneConnection:
     """Join the group, on a connection of its own or on this one."""
     wish = {"group_id": "g", "member_id": "m", "protocols": [{"name": "range"}]}
-    talk = (talk or Scene().talk()).asks(JOIN_GROUP, 5, number, **wish, protocol_type="made-up")
-    told = {"generation_id": 1, "leader": "m", "member_id": "m", "protocol_name": "range"}
-    return talk.tells(JOIN_GROUP, 5, number, **told, members=[{"member_id": "m"}])
+    connection = (connection or Scene().connect()).request(
+        JOIN_GROUP, 5, number, **wish, protocol_type="made-up"
+    )
+    response = {"generation_id": 1, "leader": "m", "member_id": "m", "protocol_name": "range"}
+    return connection.response(JOIN_GROUP, 5, number, **response, members=[{"member_id": "m"}])
 
 
-def _commits(talk: SceneTalk, number: int, generation: int = 1, error: int = 0) -> SceneTalk:
+def _commits(
+    connection: SceneConnection, number: int, generation: int = 1, error: int = 0
+) -> SceneConnection:
     partition = {"partition_index": 0, "committed_offset": 42, "committed_metadata": "here"}
     who = {"group_id": "g", "member_id": "m", "generation_id_or_member_epoch": generation}
     topics = [{"name": "orders", "partitions": [partition]}]
-    talk.asks(OFFSET_COMMIT, 7, number, **who, topics=topics)
-    told = [{"name": "orders", "partitions": [{"partition_index": 0, "error_code": error}]}]
-    return talk.tells(OFFSET_COMMIT, 7, number, topics=told)
+    connection.request(OFFSET_COMMIT, 7, number, **who, topics=topics)
+    responses = [{"name": "orders", "partitions": [{"partition_index": 0, "error_code": error}]}]
+    return connection.response(OFFSET_COMMIT, 7, number, topics=responses)
 
 
-def _asks_for(talk: SceneTalk, number: int, *partitions: int, **more: Any) -> SceneTalk:
+def _asks_for(
+    connection: SceneConnection, number: int, *partitions: int, **more: Any
+) -> SceneConnection:
     topics = [{"name": "orders", "partition_indexes": list(partitions)}]
-    return talk.asks(OFFSET_FETCH, 7, number, **{"group_id": "g", "topics": topics, **more})
+    return connection.request(
+        OFFSET_FETCH, 7, number, **{"group_id": "g", "topics": topics, **more}
+    )
 
 
 def _offset(partition: int = 0, offset: int = 42, **more: Any) -> dict[str, Any]:
-    told = {"partition_index": partition, "committed_offset": offset, "metadata": "here"}
-    return {**told, **more}
+    partition_response = {
+        "partition_index": partition,
+        "committed_offset": offset,
+        "metadata": "here",
+    }
+    return {**partition_response, **more}
 
 
-def _tells(talk: SceneTalk, number: int, *partitions: dict[str, Any]) -> SceneTalk:
+def _returns(
+    connection: SceneConnection, number: int, *partitions: dict[str, Any]
+) -> SceneConnection:
     topics = [{"name": "orders", "partitions": list(partitions)}]
-    return talk.tells(OFFSET_FETCH, 7, number, topics=topics)
+    return connection.response(OFFSET_FETCH, 7, number, topics=topics)
 
 
-def _fetches(talk: SceneTalk, number: int, **told: Any) -> SceneTalk:
-    return _tells(_asks_for(talk, number, 0), number, _offset(**told))
+def _fetches(connection: SceneConnection, number: int, **partition: Any) -> SceneConnection:
+    return _returns(_asks_for(connection, number, 0), number, _offset(**partition))
 
 
 @keeps("G07")
@@ -64,12 +78,12 @@ def comes_back_as_another() -> Scene:
 
 
 def test_others_may_have_committed_since_the_member_joined_again() -> None:
-    talk = _joined(2, _commits(_joined(), 1))
-    assert broken(_fetches(talk, 3, offset=50).scene.judge()) == []
+    connection = _joined(2, _commits(_joined(), 1))
+    assert broken(_fetches(connection, 3, offset=50).scene.judge()) == []
 
 
-def test_where_the_broker_assigns_others_may_have_committed_at_any_time() -> None:
-    verdict = _fetches(_commits(Scene().talk(), 1), 2, offset=50).scene.judge()
+def test_with_broker_assignment_others_may_commit_at_any_time() -> None:
+    verdict = _fetches(_commits(Scene().connect(), 1), 2, offset=50).scene.judge()
     assert broken(verdict) == []
     assert not verdict.tallies["G07"].judged
 
@@ -81,26 +95,28 @@ def test_without_a_generation_or_with_an_error_nothing_is_known() -> None:
         assert not verdict.tallies["G07"].judged
 
 
-def test_what_is_committed_meanwhile_may_or_may_not_be_told() -> None:
-    talk = _asks_for(_joined(), 2, 0)
-    talk = _tells(_commits(talk, 1), 2, _offset(offset=41))
-    assert broken(talk.scene.judge(), "G07") != ["G07"]
+def test_an_offset_committed_meanwhile_may_or_may_not_be_returned() -> None:
+    connection = _asks_for(_joined(), 2, 0)
+    connection = _returns(_commits(connection, 1), 2, _offset(offset=41))
+    assert broken(connection.scene.judge(), "G07") != ["G07"]
 
 
 @keeps("G08")
-def tells_of_all() -> Scene:
-    talk = Scene().talk().asks(OFFSET_FETCH, 7, 1, group_id="g", topics=None)
-    return _tells(talk, 1, _offset(0), _offset(1)).scene
+def returns_all_partitions() -> Scene:
+    connection = Scene().connect().request(OFFSET_FETCH, 7, 1, group_id="g", topics=None)
+    return _returns(connection, 1, _offset(0), _offset(1)).scene
 
 
-def _groups(*told: str) -> Scene:
+def _groups(*returned: str) -> Scene:
     groups = [{"group_id": name, "topics": None} for name in "ab"]
-    talk = Scene().talk().asks(OFFSET_FETCH, 8, 1, groups=groups)
-    return talk.tells(OFFSET_FETCH, 8, 1, groups=[{"group_id": name} for name in told]).scene
+    connection = Scene().connect().request(OFFSET_FETCH, 8, 1, groups=groups)
+    return connection.response(
+        OFFSET_FETCH, 8, 1, groups=[{"group_id": name} for name in returned]
+    ).scene
 
 
 @keeps("G08")
-def tells_of_both_groups() -> Scene:
+def returns_both_groups() -> Scene:
     return _groups("b", "a")
 
 
@@ -111,12 +127,12 @@ def leaves_out_a_group() -> Scene:
 
 @breaks("G08")
 def leaves_out_a_partition() -> Scene:
-    return _tells(_asks_for(Scene().talk(), 1, 0, 1), 1, _offset(0)).scene
+    return _returns(_asks_for(Scene().connect(), 1, 0, 1), 1, _offset(0)).scene
 
 
 @breaks("G08")
-def tells_of_another_partition() -> Scene:
-    return _tells(_asks_for(Scene().talk(), 1, 0), 1, _offset(1)).scene
+def returns_another_partition() -> Scene:
+    return _returns(_asks_for(Scene().connect(), 1, 0), 1, _offset(1)).scene
 
 
 def _transaction(
@@ -124,30 +140,30 @@ def _transaction(
 ) -> Scene:
     """Offsets are fetched while a transaction that commits others is open, or behind its end."""
     scene = Scene()
-    producer, reader = scene.talk(), scene.talk(broker=broker)
+    producer, reader = scene.connect(), scene.connect(broker=broker)
     who = {"transactional_id": "t", "producer_id": 7, "producer_epoch": 0}
     partition = {"partition_index": 0, "committed_offset": 42, "committed_metadata": "here"}
     topics = [{"name": "orders", "partitions": [partition]}]
-    producer.asks(TXN_OFFSET_COMMIT, 3, 1, **who, group_id="g", topics=topics)
-    told = [{"name": "orders", "partitions": [{"partition_index": 0}]}]
-    producer.tells(TXN_OFFSET_COMMIT, 3, 1, topics=told)
+    producer.request(TXN_OFFSET_COMMIT, 3, 1, **who, group_id="g", topics=topics)
+    responses = [{"name": "orders", "partitions": [{"partition_index": 0}]}]
+    producer.response(TXN_OFFSET_COMMIT, 3, 1, topics=responses)
     if is_open:
         _asks_for(reader, 1, 0, require_stable=True)
-        _tells(reader, 1, _offset(offset=41, error_code=error))
-    producer.asks(END_TXN, 3, 2, **who, committed=True).tells(END_TXN, 3, 2, error_code=ended)
+        _returns(reader, 1, _offset(offset=41, error_code=error))
+    producer.request(END_TXN, 3, 2, **who, committed=True).response(END_TXN, 3, 2, error_code=ended)
     if not is_open:
         _asks_for(reader, 1, 0, require_stable=True)
-        _tells(reader, 1, _offset())
+        _returns(reader, 1, _offset())
     return scene
 
 
 @keeps("G09")
-def is_told_that_it_may_change() -> Scene:
+def is_refused_as_unstable() -> Scene:
     return _transaction(UNSTABLE)
 
 
 @breaks("G09")
-def is_told_what_may_change() -> Scene:
+def gets_an_unstable_offset() -> Scene:
     return _transaction()
 
 

@@ -139,13 +139,13 @@ def negative_version() -> Scene:
 @breaks("B22")
 def name_with_a_slash() -> Scene:
     scene = Scene()
-    scene.talk().asks(CREATE_TOPICS, 4, 1, topics=[{"name": "a/b", "num_partitions": 1}])
+    scene.connect().request(CREATE_TOPICS, 4, 1, topics=[{"name": "a/b", "num_partitions": 1}])
     return scene
 
 
 @breaks("B22")
 def broker_has_a_bad_name() -> Scene:
     scene = Scene()
-    talk = scene.talk().asks(METADATA, 8, 1, topics=None)
-    talk.tells(METADATA, 8, 1, topics=[{"name": "..", "partitions": [{"leader_id": -1}]}])
+    connection = scene.connect().request(METADATA, 8, 1, topics=None)
+    connection.response(METADATA, 8, 1, topics=[{"name": "..", "partitions": [{"leader_id": -1}]}])
     return scene

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dissector.protocol.records import Record
 from tests.conform.produce_scenes import NOW_MS, batch, produce, produced
 from tests.conform.scene import Scene, breaks, broken, keeps
-from tests.dissector.cli.plays import asked, told
+from tests.dissector.cli.plays import request_frame, response_frame
 
 PRODUCE = 0
 
@@ -20,10 +20,10 @@ def numbered(sequence: int, count: int = 2, *, epoch: int = 0, producer: int = 7
 def appended(*batches: tuple[bytes, int], errors: tuple[int, ...] = ()) -> Scene:
     """Return a scene in which batches are produced one by one, and given these offsets."""
     scene = Scene()
-    talk = scene.talk()
+    connection = scene.connect()
     for at, (data, offset) in enumerate(batches):
         error = errors[at] if errors else 0
-        produce(talk, at, data, base_offset=offset, error_code=error)
+        produce(connection, at, data, base_offset=offset, error_code=error)
     return scene
 
 
@@ -90,14 +90,14 @@ def appended_twice() -> Scene:
 def under_way(count: int) -> Scene:
     """Return a scene in which so many batches are sent before the first is answered."""
     scene = Scene()
-    talk = scene.talk()
+    connection = scene.connect()
     for at in range(count):
         parts = [{"index": 0, "records": numbered(2 * at)}]
         topic = {"name": "orders", "partition_data": parts}
-        talk.client(asked(PRODUCE, 9, at, acks=-1, topic_data=[topic]))
+        connection.client(request_frame(PRODUCE, 9, at, acks=-1, topic_data=[topic]))
     for at in range(count):
         answer = {"name": "orders", "partition_responses": [{"base_offset": 10 + 2 * at}]}
-        talk.broker(told(PRODUCE, 9, at, responses=[answer]))
+        connection.broker(response_frame(PRODUCE, 9, at, responses=[answer]))
     return scene
 
 

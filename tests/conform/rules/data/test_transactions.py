@@ -6,7 +6,7 @@ from typing import Any
 
 from dissector.protocol.records import Record
 from tests.conform.produce_scenes import NOW_MS, batch, edited, fetched, produce
-from tests.conform.scene import Scene, SceneTalk, breaks, broken, keeps
+from tests.conform.scene import Scene, SceneConnection, breaks, broken, keeps
 
 INIT, ADD_PARTITIONS, ADD_OFFSETS, END = 22, 24, 25, 26
 NAME = "till"
@@ -18,51 +18,53 @@ class Till:
 
     def __init__(self) -> None:
         self.scene = Scene()
-        self.coordinator = self.scene.talk()
-        self.leader = self.scene.talk(broker="10.0.0.3")
+        self.coordinator = self.scene.connect()
+        self.leader = self.scene.connect(broker="10.0.0.3")
         self._number = 0
         self._sequence = 0
 
     def _exchange(
-        self, key: int, version: int, asked: dict[str, Any], told: dict[str, Any]
+        self, key: int, version: int, request: dict[str, Any], response: dict[str, Any]
     ) -> Till:
         self._number += 1
-        talk: SceneTalk = self.coordinator
-        talk.asks(key, version, self._number, **asked)
-        talk.tells(key, version, self._number, **told)
+        connection: SceneConnection = self.coordinator
+        connection.request(key, version, self._number, **request)
+        connection.response(key, version, self._number, **response)
         return self
 
-    def init(self, epoch: int = 0, **asked: Any) -> Till:
-        asked = {"transactional_id": NAME, "transaction_timeout_ms": 60000} | asked
-        asked = {"producer_id": -1, "producer_epoch": -1} | asked
-        return self._exchange(INIT, 4, asked, PRODUCER | {"producer_epoch": epoch})
+    def init(self, epoch: int = 0, **request: Any) -> Till:
+        request = {"transactional_id": NAME, "transaction_timeout_ms": 60000} | request
+        request = {"producer_id": -1, "producer_epoch": -1} | request
+        return self._exchange(INIT, 4, request, PRODUCER | {"producer_epoch": epoch})
 
     def adds(self, *partitions: int) -> Till:
         topics = [{"name": "orders", "partitions": list(partitions)}]
         head = {f"v3_and_below_{name}": value for name, value in PRODUCER.items()}
-        asked = head | {"v3_and_below_transactional_id": NAME, "v3_and_below_topics": topics}
+        request = head | {"v3_and_below_transactional_id": NAME, "v3_and_below_topics": topics}
         results = [{"partition_index": partition} for partition in partitions]
-        told = [{"name": "orders", "results_by_partition": results}]
-        return self._exchange(ADD_PARTITIONS, 3, asked, {"results_by_topic_v3_and_below": told})
+        results_by_topic = [{"name": "orders", "results_by_partition": results}]
+        return self._exchange(
+            ADD_PARTITIONS, 3, request, {"results_by_topic_v3_and_below": results_by_topic}
+        )
 
     def adds_offsets(self) -> Till:
-        asked = PRODUCER | {"transactional_id": NAME, "group_id": "g"}
-        return self._exchange(ADD_OFFSETS, 3, asked, {})
+        request = PRODUCER | {"transactional_id": NAME, "group_id": "g"}
+        return self._exchange(ADD_OFFSETS, 3, request, {})
 
     def writes(self, partitions: int = 1, version: int = 9) -> Till:
         """Write to partitions 0, 1, and so on."""
         self._number += 1
         data = batch(**PRODUCER, base_sequence=self._sequence, transactional=True).to_bytes()
         fields = [data] * partitions
-        said = {"version": version, "base_offset": self._sequence, "transactional_id": NAME}
-        produce(self.leader, self._number, *fields, **said)
+        options = {"version": version, "base_offset": self._sequence, "transactional_id": NAME}
+        produce(self.leader, self._number, *fields, **options)
         self._sequence += 2
         return self
 
-    def ends(self, *, committed: bool = True, error: int = 0, **told: Any) -> Till:
-        asked = PRODUCER | {"transactional_id": NAME, "committed": committed}
-        version = 5 if told else 3
-        return self._exchange(END, version, asked, {"error_code": error} | told)
+    def ends(self, *, committed: bool = True, error: int = 0, **response: Any) -> Till:
+        request = PRODUCER | {"transactional_id": NAME, "committed": committed}
+        version = 5 if response else 3
+        return self._exchange(END, version, request, {"error_code": error} | response)
 
 
 @keeps("T04")
@@ -153,9 +155,9 @@ def test_a_transaction_whose_beginning_is_lost_accuses_nobody() -> None:
     assert verdict.tallies["T05"].unjudged
 
 
-def test_what_is_added_on_another_connection_counts() -> None:
+def test_partitions_added_on_another_connection_count() -> None:
     till = Till().init()
-    till.coordinator, first = till.scene.talk(), till.coordinator
+    till.coordinator, first = till.scene.connect(), till.coordinator
     till.adds(0)
     till.coordinator = first
     verdict = till.writes().ends().scene.judge()

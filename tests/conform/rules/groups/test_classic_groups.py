@@ -8,7 +8,7 @@ from dissector.protocol.embedded.membership.consumer_protocol import (
     ConsumerProtocolAssignment,
     ConsumerProtocolSubscription,
 )
-from tests.conform.scene import Scene, SceneTalk, breaks, broken, findings, keeps
+from tests.conform.scene import Scene, SceneConnection, breaks, broken, findings, keeps
 
 OFFSET_COMMIT, JOIN_GROUP, HEARTBEAT, SYNC_GROUP = 8, 11, 12, 14
 MEMBER_ID_REQUIRED, ILLEGAL_GENERATION = 79, 22
@@ -27,67 +27,71 @@ FIRST, SECOND = _assignment(0), _assignment(1)
 
 
 def _asks_to_join(
-    talk: SceneTalk, number: int, member: str, version: int = 5, **more: Any
-) -> SceneTalk:
+    connection: SceneConnection, number: int, member: str, version: int = 5, **more: Any
+) -> SceneConnection:
     protocols = [{"name": "range", "metadata": SUBSCRIPTION}]
     wish = {"group_id": "g", "member_id": member, "protocol_type": "consumer"}
     wish |= {"protocols": protocols, "session_timeout_ms": 30_000, **more}
-    return talk.asks(JOIN_GROUP, version, number, **wish)
+    return connection.request(JOIN_GROUP, version, number, **wish)
 
 
-def _is_in(talk: SceneTalk, number: int, member: str, leader: str = "m1", **more: Any) -> SceneTalk:
-    told = {"generation_id": 1, "protocol_name": "range", "leader": leader, "member_id": member}
+def _is_in(
+    connection: SceneConnection, number: int, member: str, leader: str = "m1", **more: Any
+) -> SceneConnection:
+    response = {"generation_id": 1, "protocol_name": "range", "leader": leader, "member_id": member}
     members = [{"member_id": "m1"}, {"member_id": "m2"}] if leader == member else []
-    return talk.tells(JOIN_GROUP, 5, number, **{**told, "members": members, **more})
+    return connection.response(JOIN_GROUP, 5, number, **{**response, "members": members, **more})
 
 
-def _joins(talk: SceneTalk, number: int, member: str, leader: str = "m1", **told: Any) -> SceneTalk:
-    return _is_in(_asks_to_join(talk, number, member), number, member, leader, **told)
+def _joins(
+    connection: SceneConnection, number: int, member: str, leader: str = "m1", **response: Any
+) -> SceneConnection:
+    return _is_in(_asks_to_join(connection, number, member), number, member, leader, **response)
 
 
-def _is_refused(talk: SceneTalk, number: int, member: str) -> SceneTalk:
-    told = {"error_code": MEMBER_ID_REQUIRED, "generation_id": -1, "member_id": member}
-    return talk.tells(JOIN_GROUP, 5, number, **told)
+def _is_refused(connection: SceneConnection, number: int, member: str) -> SceneConnection:
+    response = {"error_code": MEMBER_ID_REQUIRED, "generation_id": -1, "member_id": member}
+    return connection.response(JOIN_GROUP, 5, number, **response)
 
 
 @keeps("G01")
 @keeps("G02")
 @keeps("G05")
 def comes_back_with_the_id() -> Scene:
-    talk = _is_refused(_asks_to_join(Scene().talk(), 1, ""), 1, "m1")
-    return _joins(talk, 2, "m1").scene
+    connection = _is_refused(_asks_to_join(Scene().connect(), 1, ""), 1, "m1")
+    return _joins(connection, 2, "m1").scene
 
 
 @breaks("G01")
 def is_taken_without_an_id() -> Scene:
-    talk = _asks_to_join(Scene().talk(), 1, "")
-    return _is_in(talk, 1, "m1").scene
+    connection = _asks_to_join(Scene().connect(), 1, "")
+    return _is_in(connection, 1, "m1").scene
 
 
 @breaks("G01")
 def is_given_no_id() -> Scene:
-    return _is_refused(_asks_to_join(Scene().talk(), 1, ""), 1, "").scene
+    return _is_refused(_asks_to_join(Scene().connect(), 1, ""), 1, "").scene
 
 
 @breaks("G01")
 def forgets_its_id() -> Scene:
-    talk = _is_refused(_asks_to_join(Scene().talk(), 1, ""), 1, "m1")
-    return _is_refused(_asks_to_join(talk, 2, ""), 2, "m2").scene
+    connection = _is_refused(_asks_to_join(Scene().connect(), 1, ""), 1, "m1")
+    return _is_refused(_asks_to_join(connection, 2, ""), 2, "m2").scene
 
 
 def test_static_members_and_old_versions_join_at_once() -> None:
-    talk = _asks_to_join(Scene().talk(), 1, "", group_instance_id="i")
-    assert broken(_is_in(talk, 1, "m1").scene.judge()) == []
-    talk = _asks_to_join(Scene().talk(), 1, "", version=3)
-    told = {"generation_id": 1, "protocol_name": "range", "leader": "m1", "member_id": "m1"}
-    talk.tells(JOIN_GROUP, 3, 1, **told, members=[{"member_id": "m1"}])
-    assert broken(talk.scene.judge()) == []
+    connection = _asks_to_join(Scene().connect(), 1, "", group_instance_id="i")
+    assert broken(_is_in(connection, 1, "m1").scene.judge()) == []
+    connection = _asks_to_join(Scene().connect(), 1, "", version=3)
+    response = {"generation_id": 1, "protocol_name": "range", "leader": "m1", "member_id": "m1"}
+    connection.response(JOIN_GROUP, 3, 1, **response, members=[{"member_id": "m1"}])
+    assert broken(connection.scene.judge()) == []
 
 
 def _two(**second: Any) -> Scene:
-    """Two members join together; what the second is told may be otherwise."""
+    """Two members join together; the second may get a different response."""
     scene = Scene()
-    first, other = scene.talk(), scene.talk()
+    first, other = scene.connect(), scene.connect()
     _asks_to_join(first, 1, "m1")
     _asks_to_join(other, 1, "m2", protocols=[{"name": "range"}, {"name": "sticky"}])
     _is_in(first, 1, "m1")
@@ -112,73 +116,79 @@ def two_protocols() -> Scene:
 
 @breaks("G02")
 def a_protocol_that_nobody_named() -> Scene:
-    return _joins(Scene().talk(), 1, "m1", protocol_name="sticky").scene
+    return _joins(Scene().connect(), 1, "m1", protocol_name="sticky").scene
 
 
 @breaks("G02")
 def members_for_who_does_not_lead() -> Scene:
-    return _joins(Scene().talk(), 1, "m2", members=[{"member_id": "m1"}]).scene
+    return _joins(Scene().connect(), 1, "m2", members=[{"member_id": "m1"}]).scene
 
 
 @breaks("G02")
 def a_leader_without_itself() -> Scene:
-    return _joins(Scene().talk(), 1, "m1", members=[{"member_id": "m2"}]).scene
+    return _joins(Scene().connect(), 1, "m1", members=[{"member_id": "m2"}]).scene
 
 
-def test_who_joins_later_may_find_another_leader() -> None:
+def test_a_later_join_may_find_another_leader() -> None:
     scene = Scene()
-    _joins(scene.talk(), 1, "m1")
-    _joins(scene.talk(), 1, "m2", leader="m2")  # the group was deleted, and begins anew
+    _joins(scene.connect(), 1, "m1")
+    _joins(scene.connect(), 1, "m2", leader="m2")  # the group was deleted, and begins anew
     assert broken(scene.judge()) == []
 
 
-def _beats(talk: SceneTalk, number: int, generation: int, error: int = 0) -> SceneTalk:
-    asked = {"group_id": "g", "member_id": "m1", "generation_id": generation}
-    return talk.asks(HEARTBEAT, 3, number, **asked).tells(HEARTBEAT, 3, number, error_code=error)
+def _beats(
+    connection: SceneConnection, number: int, generation: int, error: int = 0
+) -> SceneConnection:
+    request = {"group_id": "g", "member_id": "m1", "generation_id": generation}
+    return connection.request(HEARTBEAT, 3, number, **request).response(
+        HEARTBEAT, 3, number, error_code=error
+    )
 
 
 @keeps("G03")
 def beats_in_its_generation() -> Scene:
-    talk = _beats(_joins(Scene().talk(), 1, "m1"), 2, 1)
-    _joins(talk, 3, "m1", generation_id=2)
-    return _beats(_beats(talk, 4, 1, ILLEGAL_GENERATION), 5, 2).scene
+    connection = _beats(_joins(Scene().connect(), 1, "m1"), 2, 1)
+    _joins(connection, 3, "m1", generation_id=2)
+    return _beats(_beats(connection, 4, 1, ILLEGAL_GENERATION), 5, 2).scene
 
 
 @breaks("G03")
 def an_old_generation_is_taken() -> Scene:
-    return _beats(_joins(Scene().talk(), 1, "m1", generation_id=4), 2, 3).scene
+    return _beats(_joins(Scene().connect(), 1, "m1", generation_id=4), 2, 3).scene
 
 
 @breaks("G03")
 def an_old_generation_commits() -> Scene:
-    talk = _joins(Scene().talk(), 1, "m1", generation_id=4)
+    connection = _joins(Scene().connect(), 1, "m1", generation_id=4)
     topic = {"name": "orders", "partitions": [{"partition_index": 0, "committed_offset": 1}]}
     who = {"group_id": "g", "member_id": "m1", "generation_id_or_member_epoch": 3}
-    talk.asks(OFFSET_COMMIT, 7, 2, **who, topics=[topic])
+    connection.request(OFFSET_COMMIT, 7, 2, **who, topics=[topic])
     answered = {"name": "orders", "partitions": [{"partition_index": 0}]}
-    return talk.tells(OFFSET_COMMIT, 7, 2, topics=[answered]).scene
+    return connection.response(OFFSET_COMMIT, 7, 2, topics=[answered]).scene
 
 
 @breaks("G03")
 def generations_go_down() -> Scene:
-    talk = _joins(Scene().talk(), 1, "m1", generation_id=4)
-    return _joins(talk, 2, "m1", generation_id=3).scene
+    connection = _joins(Scene().connect(), 1, "m1", generation_id=4)
+    return _joins(connection, 2, "m1", generation_id=3).scene
 
 
-def test_what_was_on_its_way_is_not_held_against_anybody() -> None:
+def test_requests_in_flight_are_no_violation() -> None:
     scene = Scene()
-    first, other = scene.talk(), scene.talk()
+    first, other = scene.connect(), scene.connect()
     _asks_to_join(first, 1, "m1")
-    other.asks(HEARTBEAT, 3, 1, group_id="g", member_id="m1", generation_id=3)
+    other.request(HEARTBEAT, 3, 1, group_id="g", member_id="m1", generation_id=3)
     _is_in(first, 1, "m1", generation_id=4)
-    other.tells(HEARTBEAT, 3, 1)
+    other.response(HEARTBEAT, 3, 1)
     assert broken(scene.judge()) == []
 
 
-def _syncs(talk: SceneTalk, number: int, member: str, given: dict[str, bytes]) -> SceneTalk:
+def _syncs(
+    connection: SceneConnection, number: int, member: str, given: dict[str, bytes]
+) -> SceneConnection:
     assignments = [{"member_id": name, "assignment": data} for name, data in given.items()]
-    asked = {"group_id": "g", "member_id": member, "generation_id": 1, "assignments": assignments}
-    return talk.asks(SYNC_GROUP, 3, number, **asked)
+    request = {"group_id": "g", "member_id": member, "generation_id": 1, "assignments": assignments}
+    return connection.request(SYNC_GROUP, 3, number, **request)
 
 
 def _synced(
@@ -186,7 +196,7 @@ def _synced(
 ) -> Scene:
     """Two members join and sync; the second, whose answer comes first or last, is given this."""
     scene = Scene()
-    first, other = scene.talk(), scene.talk()
+    first, other = scene.connect(), scene.connect()
     _asks_to_join(first, 1, "m1")
     _asks_to_join(other, 1, "m2")
     _is_in(first, 1, "m1")
@@ -194,10 +204,10 @@ def _synced(
     _syncs(other, 2, "m2", of_second or {})
     _syncs(first, 2, "m1", {"m1": FIRST, "m2": SECOND})
     if early:
-        other.tells(SYNC_GROUP, 3, 2, assignment=given)
-    first.tells(SYNC_GROUP, 3, 2, assignment=FIRST)
+        other.response(SYNC_GROUP, 3, 2, assignment=given)
+    first.response(SYNC_GROUP, 3, 2, assignment=FIRST)
     if not early:
-        other.tells(SYNC_GROUP, 3, 2, assignment=given)
+        other.response(SYNC_GROUP, 3, 2, assignment=given)
     return scene
 
 
@@ -233,21 +243,23 @@ def assigns_without_leading() -> Scene:
 
 
 def test_a_static_member_that_came_back_is_not_judged() -> None:
-    talk = _joins(Scene().talk(), 1, "m1")
-    _syncs(talk, 2, "m1", {"m1": FIRST, "m2": SECOND}).tells(SYNC_GROUP, 3, 2, assignment=FIRST)
-    _is_in(_asks_to_join(talk, 3, "", group_instance_id="i"), 3, "m3")
-    talk.asks(
+    connection = _joins(Scene().connect(), 1, "m1")
+    _syncs(connection, 2, "m1", {"m1": FIRST, "m2": SECOND}).response(
+        SYNC_GROUP, 3, 2, assignment=FIRST
+    )
+    _is_in(_asks_to_join(connection, 3, "", group_instance_id="i"), 3, "m3")
+    connection.request(
         SYNC_GROUP, 3, 4, group_id="g", member_id="m3", generation_id=1, group_instance_id="i"
     )
-    verdict = talk.tells(SYNC_GROUP, 3, 4, assignment=SECOND).scene.judge()
+    verdict = connection.response(SYNC_GROUP, 3, 4, assignment=SECOND).scene.judge()
     assert broken(verdict) == []
     assert [why for why in verdict.tallies["G04"].unjudged if "static" in why]
 
 
 def _subscribes(data: bytes, kind: str = "consumer") -> Scene:
     protocols = [{"name": "range", "metadata": data}]
-    talk = _asks_to_join(Scene().talk(), 1, "m1", protocols=protocols, protocol_type=kind)
-    return _is_in(talk, 1, "m1").scene
+    connection = _asks_to_join(Scene().connect(), 1, "m1", protocols=protocols, protocol_type=kind)
+    return _is_in(connection, 1, "m1").scene
 
 
 @keeps("G05")
@@ -270,9 +282,9 @@ def more_than_a_subscription() -> Scene:
 
 @breaks("G05")
 def a_cut_assignment() -> Scene:
-    talk = _joins(Scene().talk(), 1, "m1")
-    _syncs(talk, 2, "m1", {"m1": FIRST[:9]})
-    return talk.tells(SYNC_GROUP, 3, 2, assignment=FIRST[:9]).scene
+    connection = _joins(Scene().connect(), 1, "m1")
+    _syncs(connection, 2, "m1", {"m1": FIRST[:9]})
+    return connection.response(SYNC_GROUP, 3, 2, assignment=FIRST[:9]).scene
 
 
 def test_other_protocols_may_write_what_they_like() -> None:

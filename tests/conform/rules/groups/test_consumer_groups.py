@@ -7,7 +7,7 @@ from uuid import UUID
 
 from conform.registry.rank import Severity
 from conform.registry.verdict import Finding
-from tests.conform.scene import Scene, SceneTalk, breaks, findings, keeps
+from tests.conform.scene import Scene, SceneConnection, breaks, findings, keeps
 
 HEARTBEAT = 68
 INVALID_REQUEST, FENCED_MEMBER_EPOCH = 42, 110
@@ -22,25 +22,29 @@ JOIN: dict[str, Any] = {
 STAY = {**JOIN, "rebalance_timeout_ms": -1, "topic_partitions": None}
 
 
-def _beat(talk: SceneTalk, number: int, asked: dict[str, Any], **told: Any) -> SceneTalk:
-    return talk.asks(HEARTBEAT, 1, number, **asked).tells(HEARTBEAT, 1, number, **told)
+def _beat(
+    connection: SceneConnection, number: int, request: dict[str, Any], **response: Any
+) -> SceneConnection:
+    return connection.request(HEARTBEAT, 1, number, **request).response(
+        HEARTBEAT, 1, number, **response
+    )
 
 
 def _once(**more: Any) -> Scene:
-    told = {"member_epoch": 1, "member_id": "m"}
-    return _beat(Scene().talk(), 1, {**JOIN, **more}, **told).scene
+    response = {"member_epoch": 1, "member_id": "m"}
+    return _beat(Scene().connect(), 1, {**JOIN, **more}, **response).scene
 
 
 def _refused(**more: Any) -> Scene:
-    return _beat(Scene().talk(), 1, {**JOIN, **more}, error_code=INVALID_REQUEST).scene
+    return _beat(Scene().connect(), 1, {**JOIN, **more}, error_code=INVALID_REQUEST).scene
 
 
 @keeps("G06")
 def joins_stays_and_leaves() -> Scene:
-    talk = _beat(Scene().talk(), 1, JOIN, member_epoch=3, member_id="m")
-    _beat(talk, 2, {**STAY, "member_epoch": 3}, member_epoch=4, member_id="m")
-    _beat(talk, 3, {**STAY, "member_epoch": 9}, error_code=FENCED_MEMBER_EPOCH)
-    return _beat(talk, 4, {**STAY, "member_epoch": -1}, member_epoch=-1).scene
+    connection = _beat(Scene().connect(), 1, JOIN, member_epoch=3, member_id="m")
+    _beat(connection, 2, {**STAY, "member_epoch": 3}, member_epoch=4, member_id="m")
+    _beat(connection, 3, {**STAY, "member_epoch": 9}, error_code=FENCED_MEMBER_EPOCH)
+    return _beat(connection, 4, {**STAY, "member_epoch": -1}, member_epoch=-1).scene
 
 
 @keeps("G06")
@@ -85,26 +89,26 @@ def is_taken_all_the_same() -> Scene:
 
 @breaks("G06")
 def is_in_with_epoch_0() -> Scene:
-    return _beat(Scene().talk(), 1, JOIN, member_epoch=0, member_id="m").scene
+    return _beat(Scene().connect(), 1, JOIN, member_epoch=0, member_id="m").scene
 
 
 @breaks("G06")
-def leaves_and_is_told_otherwise() -> Scene:
-    talk = _beat(Scene().talk(), 1, JOIN, member_epoch=3, member_id="m")
-    return _beat(talk, 2, {**STAY, "member_epoch": -1}, member_epoch=3).scene
+def leaves_and_gets_another_epoch() -> Scene:
+    connection = _beat(Scene().connect(), 1, JOIN, member_epoch=3, member_id="m")
+    return _beat(connection, 2, {**STAY, "member_epoch": -1}, member_epoch=3).scene
 
 
 @breaks("G06")
 def an_epoch_of_the_future_is_taken() -> Scene:
-    talk = _beat(Scene().talk(), 1, JOIN, member_epoch=3, member_id="m")
-    return _beat(talk, 2, {**STAY, "member_epoch": 5}, member_epoch=5, member_id="m").scene
+    connection = _beat(Scene().connect(), 1, JOIN, member_epoch=3, member_id="m")
+    return _beat(connection, 2, {**STAY, "member_epoch": 5}, member_epoch=5, member_id="m").scene
 
 
 def _found(scene: Scene) -> list[Finding]:
     return [each for each in findings(scene.judge()) if each.rule.id == "G06"]
 
 
-def test_what_a_broker_refuses_is_a_warning_and_what_it_takes_is_an_error() -> None:
+def test_a_refused_violation_is_a_warning_and_an_accepted_one_an_error() -> None:
     assert {f.severity for f in _found(_refused(member_id=""))} == {Severity.WARNING}
     taken = _found(_once(rebalance_timeout_ms=-1))
     assert sorted(f.side for f in taken) == ["broker", "client"]

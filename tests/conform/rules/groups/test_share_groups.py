@@ -6,7 +6,7 @@ from typing import Any
 from uuid import UUID
 
 from tests.conform.produce_scenes import batch
-from tests.conform.scene import Said, Scene, breaks, broken, keeps, said
+from tests.conform.scene import Scene, SceneExchange, breaks, broken, keeps, scene_of
 
 BEAT, FETCH, ACKNOWLEDGE = 76, 78, 79
 ORDERS = UUID(int=7)
@@ -14,29 +14,36 @@ WHO = {"group_id": "g", "member_id": "m"}
 RECORDS = batch().to_bytes()
 
 
-def _beat(epoch: int, told: int, topics: list[str] | None = None, **more: Any) -> Said:
+def _beat(
+    epoch: int, returned_epoch: int, topics: list[str] | None = None, **more: Any
+) -> SceneExchange:
     asks = {**WHO, "member_epoch": epoch, "subscribed_topic_names": topics, **more}
-    return BEAT, 1, asks, {"member_id": "m", "member_epoch": told, "heartbeat_interval_ms": 9}
+    return (
+        BEAT,
+        1,
+        asks,
+        {"member_id": "m", "member_epoch": returned_epoch, "heartbeat_interval_ms": 9},
+    )
 
 
 @keeps("H01")
 def joins_stays_and_leaves() -> Scene:
-    return said(_beat(0, 1, ["t"]), _beat(1, 2), _beat(2, 2), _beat(-1, -1))
+    return scene_of(_beat(0, 1, ["t"]), _beat(1, 2), _beat(2, 2), _beat(-1, -1))
 
 
 @breaks("H01")
 def joins_without_topics() -> Scene:
-    return said(_beat(0, 1))
+    return scene_of(_beat(0, 1))
 
 
 @breaks("H01")
 def an_epoch_that_is_none() -> Scene:
-    return said(_beat(-2, -2))
+    return scene_of(_beat(-2, -2))
 
 
 @breaks("H01")
 def an_epoch_that_goes_down() -> Scene:
-    return said(_beat(0, 5, ["t"]), _beat(5, 4))
+    return scene_of(_beat(0, 5, ["t"]), _beat(5, 4))
 
 
 def _parts(**part: Any) -> list[dict[str, Any]]:
@@ -48,13 +55,15 @@ def _ranges(*ranges: tuple[int, int, int]) -> list[dict[str, int]]:
     return [dict(zip(names, each, strict=True)) for each in ranges]
 
 
-def _fetch(epoch: int, *given: tuple[int, int, int]) -> Said:
+def _fetch(epoch: int, *given: tuple[int, int, int]) -> SceneExchange:
     asks = {**WHO, "share_session_epoch": epoch, "topics": _parts()}
-    told = _parts(records=RECORDS if given else b"", acquired_records=_ranges(*given))
-    return FETCH, 1, asks, {"responses": told}
+    topics = _parts(records=RECORDS if given else b"", acquired_records=_ranges(*given))
+    return FETCH, 1, asks, {"responses": topics}
 
 
-def _acknowledge(epoch: int, *ranges: tuple[int, int], types: tuple[int, ...] = (1,)) -> Said:
+def _acknowledge(
+    epoch: int, *ranges: tuple[int, int], types: tuple[int, ...] = (1,)
+) -> SceneExchange:
     batches = [
         {"first_offset": first, "last_offset": last, "acknowledge_types": list(types)}
         for first, last in ranges
@@ -68,59 +77,59 @@ def _acknowledge(epoch: int, *ranges: tuple[int, int], types: tuple[int, ...] = 
 @keeps("H04")
 @keeps("H06")
 def takes_and_acknowledges() -> Scene:
-    return said(_fetch(0, (0, 1, 1)), _acknowledge(1, (0, 1)), _fetch(2), _acknowledge(-1))
+    return scene_of(_fetch(0, (0, 1, 1)), _acknowledge(1, (0, 1)), _fetch(2), _acknowledge(-1))
 
 
 @breaks("H02")
 def an_epoch_is_left_out() -> Scene:
-    return said(_fetch(0), _fetch(1), _fetch(3))
+    return scene_of(_fetch(0), _fetch(1), _fetch(3))
 
 
 @breaks("H02")
 def begins_by_acknowledging() -> Scene:
-    return said(_acknowledge(0))
+    return scene_of(_acknowledge(0))
 
 
 def test_a_member_may_go_on_on_another_connection() -> None:
-    scene = said(_fetch(0, (0, 1, 1)))
-    assert broken(said(_acknowledge(1, (0, 1)), scene=scene).judge()) == []
+    scene = scene_of(_fetch(0, (0, 1, 1)))
+    assert broken(scene_of(_acknowledge(1, (0, 1)), scene=scene).judge()) == []
 
 
 @breaks("H03")
 def a_range_backwards() -> Scene:
-    return said(_fetch(0, (0, 1, 1)), _acknowledge(1, (1, 0)))
+    return scene_of(_fetch(0, (0, 1, 1)), _acknowledge(1, (1, 0)))
 
 
 @breaks("H03")
 def more_types_than_records() -> Scene:
-    return said(_fetch(0, (0, 1, 1)), _acknowledge(1, (0, 1), types=(1, 1, 1)))
+    return scene_of(_fetch(0, (0, 1, 1)), _acknowledge(1, (0, 1), types=(1, 1, 1)))
 
 
 @breaks("H03")
 def an_unknown_type() -> Scene:
-    return said(_fetch(0, (0, 1, 1)), _acknowledge(1, (0, 1), types=(4,)))
+    return scene_of(_fetch(0, (0, 1, 1)), _acknowledge(1, (0, 1), types=(4,)))
 
 
 @breaks("H04")
 def acquired_behind_the_records() -> Scene:
-    return said(_fetch(0, (0, 9, 1)))
+    return scene_of(_fetch(0, (0, 9, 1)))
 
 
 @breaks("H04")
 def acquired_never() -> Scene:
-    return said(_fetch(0, (0, 1, 0)))
+    return scene_of(_fetch(0, (0, 1, 0)))
 
 
 @keeps("H05")
 def delivered_again() -> Scene:
-    return said(_fetch(0, (0, 1, 1)), _fetch(1, (1, 1, 2)))
+    return scene_of(_fetch(0, (0, 1, 1)), _fetch(1, (1, 1, 2)))
 
 
 @breaks("H05")
 def delivered_twice() -> Scene:
-    return said(_fetch(0, (0, 1, 1)), _fetch(1, (1, 1, 1)))
+    return scene_of(_fetch(0, (0, 1, 1)), _fetch(1, (1, 1, 1)))
 
 
 @breaks("H06")
 def acknowledges_what_it_never_had() -> Scene:
-    return said(_fetch(0, (0, 1, 1)), _acknowledge(1, (5, 9)))
+    return scene_of(_fetch(0, (0, 1, 1)), _acknowledge(1, (5, 9)))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.conform.scene import Said, Scene, breaks, keeps, said
+from tests.conform.scene import Scene, SceneExchange, breaks, keeps, scene_of
 
 BEAT = 88
 
@@ -18,13 +18,13 @@ def _tasks(*tasks: tuple[str, int]) -> list[dict[str, Any]]:
     return [{"subtopology_id": name, "partitions": [number]} for name, number in tasks]
 
 
-def _beat(epoch: int, told: int, *active: tuple[str, int], **more: Any) -> Said:
+def _beat(epoch: int, returned_epoch: int, *active: tuple[str, int], **more: Any) -> SceneExchange:
     joins = {"topology": _topology(), "rebalance_timeout_ms": 9, "process_id": "p"}
     joins |= {"active_tasks": [], "standby_tasks": [], "warmup_tasks": []}
     stays = dict.fromkeys(("topology", "active_tasks", "standby_tasks", "warmup_tasks"))
     asks = {"group_id": "g", "member_id": "m", "member_epoch": epoch}
     asks |= (stays if epoch else joins) | more.pop("asks", {})
-    answer = {"member_id": "m", "member_epoch": told, "active_tasks": _tasks(*active)}
+    answer = {"member_id": "m", "member_epoch": returned_epoch, "active_tasks": _tasks(*active)}
     return BEAT, 0, asks, answer | more
 
 
@@ -32,36 +32,36 @@ def _beat(epoch: int, told: int, *active: tuple[str, int], **more: Any) -> Said:
 @keeps("R02")
 @keeps("R03")
 def joins_stays_and_leaves() -> Scene:
-    return said(_beat(0, 1, ("0", 0)), _beat(1, 2, ("0", 1)), _beat(-1, -1))
+    return scene_of(_beat(0, 1, ("0", 0)), _beat(1, 2, ("0", 1)), _beat(-1, -1))
 
 
 @breaks("R01")
 def joins_without_a_topology() -> Scene:
-    return said(_beat(0, 1, asks={"topology": None}))
+    return scene_of(_beat(0, 1, asks={"topology": None}))
 
 
 @breaks("R01")
 def an_epoch_that_goes_down() -> Scene:
-    return said(_beat(0, 5), _beat(5, 4))
+    return scene_of(_beat(0, 5), _beat(5, 4))
 
 
 @breaks("R02")
 def a_task_of_nothing() -> Scene:
-    return said(_beat(0, 1, ("7", 0)))
+    return scene_of(_beat(0, 1, ("7", 0)))
 
 
 @breaks("R02")
 def a_task_in_two_roles() -> Scene:
-    return said(_beat(0, 1, ("0", 0), standby_tasks=_tasks(("0", 0))))
+    return scene_of(_beat(0, 1, ("0", 0), standby_tasks=_tasks(("0", 0))))
 
 
 @breaks("R03")
 def reads_nothing() -> Scene:
-    return said(_beat(0, 1, asks={"topology": _topology(source_topics=[])}))
+    return scene_of(_beat(0, 1, asks={"topology": _topology(source_topics=[])}))
 
 
 @breaks("R03")
 def copartitions_what_is_not_there() -> Scene:
     groups = [{"source_topics": [3], "source_topic_regex": [], "repartition_source_topics": []}]
     topology = _topology(source_topics=["t"], copartition_groups=groups)
-    return said(_beat(0, 1, asks={"topology": topology}))
+    return scene_of(_beat(0, 1, asks={"topology": topology}))

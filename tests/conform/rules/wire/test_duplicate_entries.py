@@ -4,30 +4,30 @@ from __future__ import annotations
 
 import pytest
 
-from tests.conform.scene import Scene, breaks, broken, keeps, said
+from tests.conform.scene import Scene, breaks, broken, keeps, scene_of
 
 DELETE_TOPICS, HEARTBEAT = 20, 12
 
 
-def _deleted(*told: str, asked: tuple[str, ...] = ("a", "b")) -> Scene:
-    tells = {"responses": [{"name": name} for name in told]}
-    return said((DELETE_TOPICS, 5, {"topic_names": list(asked), "timeout_ms": 9}, tells))
+def _deleted(*returned: str, requested: tuple[str, ...] = ("a", "b")) -> Scene:
+    response = {"responses": [{"name": name} for name in returned]}
+    return scene_of((DELETE_TOPICS, 5, {"topic_names": list(requested), "timeout_ms": 9}, response))
 
 
 @keeps("A01")
 @keeps("A02")
-def tells_of_both() -> Scene:
+def returns_both() -> Scene:
     return _deleted("b", "a")
 
 
 @breaks("A01")
-def tells_of_one_twice() -> Scene:
+def returns_one_twice() -> Scene:
     return _deleted("a", "b", "a")
 
 
 @breaks("A01")
 def asks_for_one_twice() -> Scene:
-    return _deleted("a", "b", asked=("a", "b", "a"))
+    return _deleted("a", "b", requested=("a", "b", "a"))
 
 
 @breaks("A02")
@@ -40,7 +40,7 @@ def invents_one() -> Scene:
     return _deleted("a", "b", "c")
 
 
-def test_a_topic_may_be_told_of_in_parts() -> None:
+def test_a_topic_may_be_split_over_entries() -> None:
     asks = [
         {"name": "t", "partitions": [{"partition_index": each, "timestamp": -1}]} for each in (0, 1)
     ]
@@ -48,20 +48,22 @@ def test_a_topic_may_be_told_of_in_parts() -> None:
         {"partition_index": each, "timestamp": -1, "offset": 5, "leader_epoch": -1}
         for each in (0, 1)
     ]
-    tells = [{"name": "t", "partitions": parts}]
-    verdict = said((2, 4, {"replica_id": -1, "topics": asks}, {"topics": tells})).judge()
+    responses = [{"name": "t", "partitions": parts}]
+    verdict = scene_of((2, 4, {"replica_id": -1, "topics": asks}, {"topics": responses})).judge()
     assert broken(verdict) == []
 
 
 @pytest.mark.parametrize("error", [0, 35])
 def test_an_error_for_all_needs_no_items(error: int) -> None:
     asks = {"group_id": "g", "members": [{"member_id": "m", "group_instance_id": None}]}
-    verdict = said((13, 4, asks, {"error_code": error})).judge()
+    verdict = scene_of((13, 4, asks, {"error_code": error})).judge()
     assert ("A02" in broken(verdict)) is not bool(error)
 
 
-def _beats(**told: int) -> Scene:
-    return said((HEARTBEAT, 3, {"group_id": "g", "member_id": "m", "generation_id": 1}, told))
+def _beats(**response: int) -> Scene:
+    return scene_of(
+        (HEARTBEAT, 3, {"group_id": "g", "member_id": "m", "generation_id": 1}, response)
+    )
 
 
 @keeps("N01")
@@ -77,10 +79,10 @@ def waits_less_than_no_time() -> Scene:
 @breaks("N01")
 def listens_nowhere() -> Scene:
     asks = {"key": "g", "key_type": 0}
-    return said((10, 3, asks, {"node_id": 1, "host": "h", "port": 70000}))
+    return scene_of((10, 3, asks, {"node_id": 1, "host": "h", "port": 70000}))
 
 
 @breaks("N01")
 def is_in_no_generation() -> Scene:
     asks = {"group_id": "g", "member_id": "m", "generation_id": -7}
-    return said((HEARTBEAT, 3, asks, {"error_code": 22}))
+    return scene_of((HEARTBEAT, 3, asks, {"error_code": 22}))

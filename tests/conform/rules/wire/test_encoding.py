@@ -6,7 +6,7 @@ from uuid import UUID
 
 from tests import frames
 from tests.conform.scene import Scene, breaks, keeps
-from tests.dissector.cli.plays import asked, told
+from tests.dissector.cli.plays import request_frame, response_frame
 
 PRODUCE, FETCH, METADATA, DESCRIBE_TOPIC_PARTITIONS = 0, 1, 3, 75
 TOPIC = UUID(int=7)
@@ -21,14 +21,14 @@ def swapped(frame: bytes, old: bytes, new: bytes) -> bytes:
 def asks(frame: bytes) -> Scene:
     """Return a scene in which this is the only request."""
     scene = Scene()
-    scene.talk().client(frame)
+    scene.connect().client(frame)
     return scene
 
 
-def tells(key: int, version: int, frame: bytes) -> Scene:
+def answered_with(key: int, version: int, frame: bytes) -> Scene:
     """Return a scene in which a request is answered with a frame of correlation id 1."""
     scene = Scene()
-    scene.talk().asks(key, version, 1).broker(frame)
+    scene.connect().request(key, version, 1).broker(frame)
     return scene
 
 
@@ -49,7 +49,7 @@ def metadata(version: int = 9, **values: object) -> bytes:
 @keeps("E13")
 @keeps("E14")
 def written_as_kafka_does() -> Scene:
-    return tells(METADATA, 9, told(METADATA, 9, 1, cluster_id="grüße"))
+    return answered_with(METADATA, 9, response_frame(METADATA, 9, 1, cluster_id="grüße"))
 
 
 @keeps("E03")
@@ -82,8 +82,8 @@ def tag_beyond_the_end() -> Scene:
 
 @breaks("E04", "F02")
 def field_shorter_than_its_size() -> Scene:
-    frame = told(FETCH, 16, 1, node_endpoints=[{"node_id": 3, "host": "h"}])
-    return tells(FETCH, 16, swapped(frame, b"\x00\x0d\x02\x00", b"\x00\x0c\x02\x00"))
+    frame = response_frame(FETCH, 16, 1, node_endpoints=[{"node_id": 3, "host": "h"}])
+    return answered_with(FETCH, 16, swapped(frame, b"\x00\x0d\x02\x00", b"\x00\x0c\x02\x00"))
 
 
 @breaks("E05", "F02")
@@ -105,8 +105,8 @@ def old_version_without_section() -> Scene:
 @breaks("E07")
 def default_is_written() -> Scene:
     # The last byte of the body is its empty tag section: tag 0, one byte, an array of none.
-    frame = told(FETCH, 16, 1)
-    return tells(FETCH, 16, frames.sized(frame[4:-1] + b"\x01\x00\x01\x01"))
+    frame = response_frame(FETCH, 16, 1)
+    return answered_with(FETCH, 16, frames.sized(frame[4:-1] + b"\x01\x00\x01\x01"))
 
 
 @breaks("E09")
@@ -147,13 +147,13 @@ def array_beyond_the_end() -> Scene:
 
 @breaks("E14")
 def strange_mark() -> Scene:
-    frame = asked(DESCRIBE_TOPIC_PARTITIONS, 0, 1, cursor={"topic_name": "orders"})
+    frame = request_frame(DESCRIBE_TOPIC_PARTITIONS, 0, 1, cursor={"topic_name": "orders"})
     return asks(swapped(frame, b"\x01\x07orders", b"\x05\x07orders"))
 
 
 def _fetch(topic_id: UUID) -> Scene:
     topics = [{"topic_id": topic_id, "partitions": [{"fetch_offset": 3}]}]
-    return asks(asked(FETCH, 13, 1, session_epoch=-1, topics=topics))
+    return asks(request_frame(FETCH, 13, 1, session_epoch=-1, topics=topics))
 
 
 @breaks("E15")

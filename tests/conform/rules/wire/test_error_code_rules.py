@@ -11,8 +11,8 @@ ORDERS_ID = UUID("5f7d1f1e-9d1c-4f43-8d6b-0c1a2b3c4d5e")
 
 
 def _heartbeat(error_code: int) -> Scene:
-    talk = Scene().talk().asks(HEARTBEAT, 4, 1, group_id="g", member_id="m")
-    return talk.tells(HEARTBEAT, 4, 1, error_code=error_code).scene
+    connection = Scene().connect().request(HEARTBEAT, 4, 1, group_id="g", member_id="m")
+    return connection.response(HEARTBEAT, 4, 1, error_code=error_code).scene
 
 
 @keeps("C01")
@@ -33,10 +33,12 @@ def test_an_unknown_code_has_its_place() -> None:
 
 
 def _offset(**values: int) -> Scene:
-    asked = {"name": "orders", "partitions": [{"partition_index": 0, "timestamp": -1}]}
-    told = {"name": "orders", "partitions": [{"partition_index": 0, **values}]}
-    talk = Scene().talk().asks(LIST_OFFSETS, 7, 1, replica_id=-1, topics=[asked])
-    return talk.tells(LIST_OFFSETS, 7, 1, topics=[told]).scene
+    topic_request = {"name": "orders", "partitions": [{"partition_index": 0, "timestamp": -1}]}
+    topic_response = {"name": "orders", "partitions": [{"partition_index": 0, **values}]}
+    connection = (
+        Scene().connect().request(LIST_OFFSETS, 7, 1, replica_id=-1, topics=[topic_request])
+    )
+    return connection.response(LIST_OFFSETS, 7, 1, topics=[topic_response]).scene
 
 
 @keeps("C03")
@@ -51,9 +53,9 @@ def offset_beside_an_error() -> Scene:
 
 def _created(topic_id: UUID, error_code: int = 0) -> Scene:
     topic = {"name": "orders", "num_partitions": 1, "replication_factor": 1}
-    told = {"name": "orders", "topic_id": topic_id, "error_code": error_code}
-    talk = Scene().talk().asks(CREATE_TOPICS, 7, 1, topics=[topic], timeout_ms=1000)
-    return talk.tells(CREATE_TOPICS, 7, 1, topics=[told]).scene
+    topic_response = {"name": "orders", "topic_id": topic_id, "error_code": error_code}
+    connection = Scene().connect().request(CREATE_TOPICS, 7, 1, topics=[topic], timeout_ms=1000)
+    return connection.response(CREATE_TOPICS, 7, 1, topics=[topic_response]).scene
 
 
 @keeps("C02")
@@ -71,12 +73,14 @@ def created_without_an_id() -> Scene:
     return _created(UUID(int=0))
 
 
-def _cursors(told: int) -> Scene:
+def _cursors(partition_index: int) -> Scene:
     cursor = {"topic_name": "orders", "partition_index": 5}
     topic = {"name": "orders"}
-    talk = Scene().talk()
-    talk.asks(CURSORS, 0, 1, topics=[topic], response_partition_limit=5, cursor=cursor)
-    return talk.tells(CURSORS, 0, 1, next_cursor=cursor | {"partition_index": told}).scene
+    connection = Scene().connect()
+    connection.request(CURSORS, 0, 1, topics=[topic], response_partition_limit=5, cursor=cursor)
+    return connection.response(
+        CURSORS, 0, 1, next_cursor=cursor | {"partition_index": partition_index}
+    ).scene
 
 
 @keeps("C04")

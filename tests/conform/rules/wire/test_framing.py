@@ -5,7 +5,7 @@ from __future__ import annotations
 from dissector.protocol.apis import api
 from dissector.protocol.headers import RequestHeader, ResponseHeader
 from tests.conform.scene import Scene, breaks, findings, keeps
-from tests.dissector.cli.plays import asked, told
+from tests.dissector.cli.plays import request_frame, response_frame
 from tests.frames import body, sized
 
 METADATA, HEARTBEAT, API_VERSIONS = 3, 12, 18
@@ -30,7 +30,7 @@ def _answer(number: int, header: int, rest: bytes) -> bytes:
 
 def _metadata(version: int) -> bytes:
     """Return the body of a response that knows one broker."""
-    return told(METADATA, version, 0, brokers=[BROKER])[4 + 4 + (version >= 9) :]
+    return response_frame(METADATA, version, 0, brokers=[BROKER])[4 + 4 + (version >= 9) :]
 
 
 @keeps("F01")
@@ -41,32 +41,36 @@ def _metadata(version: int) -> bytes:
 @keeps("F11")
 def all_in_order() -> Scene:
     scene = Scene()
-    talk = scene.talk()
-    talk.asks(METADATA, 9, 1, topics=None).asks(METADATA, 8, 2, topics=None)
-    talk.tells(METADATA, 9, 1, brokers=[BROKER]).tells(METADATA, 8, 2, brokers=[BROKER])
-    talk.asks(HEARTBEAT, 4, 3, group_id="g", member_id="m").fin()
+    connection = scene.connect()
+    connection.request(METADATA, 9, 1, topics=None).request(METADATA, 8, 2, topics=None)
+    connection.response(METADATA, 9, 1, brokers=[BROKER]).response(METADATA, 8, 2, brokers=[BROKER])
+    connection.request(HEARTBEAT, 4, 3, group_id="g", member_id="m").fin()
     return scene
 
 
 @breaks("F01")
 def size_is_negative() -> Scene:
     scene = Scene()
-    talk = scene.talk()
-    talk.asks(METADATA, 9, 1, topics=None).tells(METADATA, 9, 1)
-    talk.client((0xFFFFFFFE).to_bytes(4, "big") + b"\0" * 16)
-    talk.asks(METADATA, 9, 2, topics=None).tells(METADATA, 9, 2).fin()
+    connection = scene.connect()
+    connection.request(METADATA, 9, 1, topics=None).response(METADATA, 9, 1)
+    connection.client((0xFFFFFFFE).to_bytes(4, "big") + b"\0" * 16)
+    connection.request(METADATA, 9, 2, topics=None).response(METADATA, 9, 2).fin()
     return scene
 
 
 def _cut(size: int, broker: bool = False) -> Scene:
     """Something was answered; then a frame begins that has no end."""
-    talk = Scene().talk().asks(METADATA, 9, 1, topics=None).tells(METADATA, 9, 1)
-    talk.asks(METADATA, 8, 2, topics=None)
+    connection = Scene().connect().request(METADATA, 9, 1, topics=None).response(METADATA, 9, 1)
+    connection.request(METADATA, 8, 2, topics=None)
     if broker:
-        frame = told(METADATA, 8, 2, brokers=[BROKER])
-        return talk.broker(frame[:-5]).fin().scene
-    talk.tells(METADATA, 8, 2)
-    return talk.client(size.to_bytes(4, "big") + asked(METADATA, 8, 3)[4:] + bytes(9)).fin().scene
+        frame = response_frame(METADATA, 8, 2, brokers=[BROKER])
+        return connection.broker(frame[:-5]).fin().scene
+    connection.response(METADATA, 8, 2)
+    return (
+        connection.client(size.to_bytes(4, "big") + request_frame(METADATA, 8, 3)[4:] + bytes(9))
+        .fin()
+        .scene
+    )
 
 
 @breaks("F01")
@@ -87,26 +91,26 @@ def the_last_response_has_no_end() -> Scene:
 @breaks("F02")
 def byte_is_left_over() -> Scene:
     scene = Scene()
-    talk = scene.talk().asks(HEARTBEAT, 4, 1, group_id="g", member_id="m")
-    talk.broker(sized(told(HEARTBEAT, 4, 1)[4:] + b"\7"))
+    connection = scene.connect().request(HEARTBEAT, 4, 1, group_id="g", member_id="m")
+    connection.broker(sized(response_frame(HEARTBEAT, 4, 1)[4:] + b"\7"))
     return scene
 
 
 @breaks("F02", "E10")
 def length_is_beyond_the_frame() -> Scene:
     scene = Scene()
-    talk = scene.talk()
-    good = asked(HEARTBEAT, 4, 1, group_id="g", member_id="m")
+    connection = scene.connect()
+    good = request_frame(HEARTBEAT, 4, 1, group_id="g", member_id="m")
     at = good.index(b"\2g")
-    talk.client(good[:at] + b"\x7f" + good[at + 1 :]).tells(HEARTBEAT, 4, 1)
+    connection.client(good[:at] + b"\x7f" + good[at + 1 :]).response(HEARTBEAT, 4, 1)
     return scene
 
 
 @breaks("F07")
 def answers_in_another_version() -> Scene:
     scene = Scene()
-    talk = scene.talk().asks(METADATA, 9, 1, topics=None)
-    talk.broker(_answer(1, 0, _metadata(1)))
+    connection = scene.connect().request(METADATA, 9, 1, topics=None)
+    connection.broker(_answer(1, 0, _metadata(1)))
     return scene
 
 
@@ -114,24 +118,24 @@ def answers_in_another_version() -> Scene:
 def request_header_without_tags() -> Scene:
     scene = Scene()
     rest = body(api(METADATA).request, 9, topics=[{"name": "orders"}])
-    scene.talk().client(sized(_head(METADATA, 9, 1, 1) + rest)).tells(METADATA, 9, 1)
+    scene.connect().client(sized(_head(METADATA, 9, 1, 1) + rest)).response(METADATA, 9, 1)
     return scene
 
 
 @breaks("F09")
 def versions_with_tags_in_the_header() -> Scene:
     scene = Scene()
-    talk = scene.talk().asks(API_VERSIONS, 3, 1, **SOFTWARE)
-    rest = told(API_VERSIONS, 3, 1, api_keys=[{"api_key": 18, "max_version": 3}])[8:]
-    talk.broker(_answer(1, 1, rest))
+    connection = scene.connect().request(API_VERSIONS, 3, 1, **SOFTWARE)
+    rest = response_frame(API_VERSIONS, 3, 1, api_keys=[{"api_key": 18, "max_version": 3}])[8:]
+    connection.broker(_answer(1, 1, rest))
     return scene
 
 
 @keeps("F09")
 def versions_without_tags_in_the_header() -> Scene:
     scene = Scene()
-    talk = scene.talk().asks(API_VERSIONS, 3, 1, **SOFTWARE)
-    talk.tells(API_VERSIONS, 3, 1, api_keys=[{"api_key": 18, "max_version": 3}])
+    connection = scene.connect().request(API_VERSIONS, 3, 1, **SOFTWARE)
+    connection.response(API_VERSIONS, 3, 1, api_keys=[{"api_key": 18, "max_version": 3}])
     return scene
 
 
@@ -141,8 +145,8 @@ SOFTWARE = {"client_software_name": "test", "client_software_version": "1"}
 @breaks("F10")
 def response_header_without_tags() -> Scene:
     scene = Scene()
-    talk = scene.talk().asks(METADATA, 9, 1, topics=None)
-    talk.broker(_answer(1, 0, _metadata(9)))
+    connection = scene.connect().request(METADATA, 9, 1, topics=None)
+    connection.broker(_answer(1, 0, _metadata(9)))
     return scene
 
 
@@ -153,16 +157,18 @@ def compact_client_id() -> Scene:
     topics = [{"name": f"orders-{number}"} for number in range(200)]
     rest = body(api(METADATA).request, 9, topics=topics)
     head = _head(METADATA, 9, 1, 2)[:8] + b"\5shop\0"
-    talk = scene.talk().asks(METADATA, 9, 0, topics=None).tells(METADATA, 9, 0)
-    talk.client(sized(head + rest)).tells(METADATA, 9, 1)
+    connection = scene.connect().request(METADATA, 9, 0, topics=None).response(METADATA, 9, 0)
+    connection.client(sized(head + rest)).response(METADATA, 9, 1)
     return scene
 
 
 def test_a_finding_says_who_where_and_what() -> None:
     scene = Scene()
-    talk = scene.talk().asks(API_VERSIONS, 3, 1, **SOFTWARE)
-    talk.tells(API_VERSIONS, 3, 1, api_keys=[{"api_key": 18, "max_version": 3}])
-    talk.client(sized(asked(HEARTBEAT, 4, 2, group_id="g", member_id="m")[4:] + b"\7"))
+    connection = scene.connect().request(API_VERSIONS, 3, 1, **SOFTWARE)
+    connection.response(API_VERSIONS, 3, 1, api_keys=[{"api_key": 18, "max_version": 3}])
+    connection.client(
+        sized(request_frame(HEARTBEAT, 4, 2, group_id="g", member_id="m")[4:] + b"\7")
+    )
     finding = next(each for each in findings(scene.judge()) if each.rule.id == "F02")
     assert (finding.side, finding.software) == ("client", "test 1")
     assert (finding.connection, finding.packet, finding.correlation_id) == (0, 8, 2)

@@ -9,10 +9,10 @@ METADATA, FETCH, CONTROLLED_SHUTDOWN = 3, 1, 7
 
 def _throttled(wait_ms: int, version: int = 9) -> Scene:
     scene = Scene()
-    talk = scene.talk().asks(METADATA, version, 1, topics=None)
-    talk.tells(METADATA, version, 1, throttle_time_ms=500)
+    connection = scene.connect().request(METADATA, version, 1, topics=None)
+    connection.response(METADATA, version, 1, throttle_time_ms=500)
     scene.wait_ms(wait_ms)
-    talk.asks(METADATA, version, 2, topics=None).tells(METADATA, version, 2)
+    connection.request(METADATA, version, 2, topics=None).response(METADATA, version, 2)
     return scene
 
 
@@ -27,10 +27,12 @@ def waits() -> Scene:
     return _throttled(500)
 
 
-def test_what_was_under_way_need_not_wait() -> None:
+def test_requests_in_flight_need_not_wait() -> None:
     scene = Scene()
-    talk = scene.talk().asks(METADATA, 9, 1, topics=None).asks(METADATA, 9, 2, topics=None)
-    talk.tells(METADATA, 9, 1, throttle_time_ms=500).tells(METADATA, 9, 2)
+    connection = (
+        scene.connect().request(METADATA, 9, 1, topics=None).request(METADATA, 9, 2, topics=None)
+    )
+    connection.response(METADATA, 9, 1, throttle_time_ms=500).response(METADATA, 9, 2)
     verdict = scene.judge()
     assert broken(verdict) == []
     assert not verdict.tallies["Q01"].judged
@@ -42,9 +44,21 @@ def test_clients_of_old_versions_are_held_back_by_the_broker() -> None:
 
 @breaks("Q02")
 def asks_as_long_ago() -> Scene:
-    return Scene().talk().asks(FETCH, 3, 1, replica_id=-1, max_bytes=1).tells(FETCH, 3, 1).scene
+    return (
+        Scene()
+        .connect()
+        .request(FETCH, 3, 1, replica_id=-1, max_bytes=1)
+        .response(FETCH, 3, 1)
+        .scene
+    )
 
 
 @breaks("Q02")
 def asks_what_is_gone() -> Scene:
-    return Scene().talk().asks(CONTROLLED_SHUTDOWN, 1, 1).tells(CONTROLLED_SHUTDOWN, 1, 1).scene
+    return (
+        Scene()
+        .connect()
+        .request(CONTROLLED_SHUTDOWN, 1, 1)
+        .response(CONTROLLED_SHUTDOWN, 1, 1)
+        .scene
+    )

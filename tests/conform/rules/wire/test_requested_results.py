@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.conform.scene import Scene, breaks, keeps, said
+from tests.conform.scene import Scene, breaks, keeps, scene_of
 
 CREATE_TOPICS, INIT, DESCRIBE_CONFIGS, LIST_GROUPS, CREATE_TOKEN = 19, 22, 32, 16, 38
 
 
 def _given(producer_id: int) -> Scene:
     asks = {"transactional_id": None, "transaction_timeout_ms": 9}
-    return said((INIT, 2, asks, {"producer_id": producer_id}))
+    return scene_of((INIT, 2, asks, {"producer_id": producer_id}))
 
 
 @keeps("C05")
@@ -24,10 +24,10 @@ def no_id() -> Scene:
     return _given(-1)
 
 
-def _configs(*configs: dict[str, Any], keys: list[str] | None = None, **asked: Any) -> Scene:
+def _configs(*configs: dict[str, Any], keys: list[str] | None = None, **request: Any) -> Scene:
     who = {"resource_type": 2, "resource_name": "t"}
-    asks = {"resources": [{**who, "configuration_keys": keys}], **asked}
-    return said((DESCRIBE_CONFIGS, 3, asks, {"results": [{**who, "configs": list(configs)}]}))
+    asks = {"resources": [{**who, "configuration_keys": keys}], **request}
+    return scene_of((DESCRIBE_CONFIGS, 3, asks, {"results": [{**who, "configs": list(configs)}]}))
 
 
 @keeps("C06")
@@ -55,7 +55,7 @@ def unasked_documentation() -> Scene:
 def _groups(state: str, kind: str = "classic", *wanted: str) -> Scene:
     groups = [{"group_id": "g", "group_state": state, "group_type": kind}]
     asks = {"states_filter": list(wanted), "types_filter": []}
-    return said((LIST_GROUPS, 5, asks, {"groups": groups}))
+    return scene_of((LIST_GROUPS, 5, asks, {"groups": groups}))
 
 
 @breaks("C07")
@@ -81,8 +81,8 @@ def no_such_type() -> Scene:
 
 def _created(made: int) -> Scene:
     asks = {"topics": [{"name": "t", "num_partitions": 3, "replication_factor": 1}]}
-    told = {"name": "t", "num_partitions": made, "replication_factor": 1}
-    return said((CREATE_TOPICS, 5, asks, {"topics": [told]}))
+    topic = {"name": "t", "num_partitions": made, "replication_factor": 1}
+    return scene_of((CREATE_TOPICS, 5, asks, {"topics": [topic]}))
 
 
 @keeps("C08")
@@ -98,4 +98,4 @@ def one_of_three() -> Scene:
 @breaks("C08")
 def ends_before_it_begins() -> Scene:
     times = {"issue_timestamp_ms": 9, "expiry_timestamp_ms": 5, "max_timestamp_ms": 20}
-    return said((CREATE_TOKEN, 1, {}, {"token_id": "t", "hmac": b"x", **times}))
+    return scene_of((CREATE_TOKEN, 1, {}, {"token_id": "t", "hmac": b"x", **times}))

@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-from tests.conform.scene import Scene, SceneTalk, breaks, broken, findings, keeps
-from tests.dissector.cli.plays import asked
+from tests.conform.scene import Scene, SceneConnection, breaks, broken, findings, keeps
+from tests.dissector.cli.plays import request_frame
 from tests.frames import sized
 
 METADATA, HANDSHAKE, AUTHENTICATE = 3, 17, 36
 PLAIN = b"\0alice\0made-up"
 
 
-def _handshake(version: int = 1) -> SceneTalk:
-    talk = Scene().talk().asks(HANDSHAKE, version, 1, mechanism="PLAIN")
-    return talk.tells(HANDSHAKE, version, 1, mechanisms=["PLAIN"])
+def _handshake(version: int = 1) -> SceneConnection:
+    connection = Scene().connect().request(HANDSHAKE, version, 1, mechanism="PLAIN")
+    return connection.response(HANDSHAKE, version, 1, mechanisms=["PLAIN"])
 
 
-def _authenticated(lifetime_ms: int = 0) -> SceneTalk:
-    talk = _handshake().asks(AUTHENTICATE, 2, 2, auth_bytes=PLAIN)
-    return talk.tells(AUTHENTICATE, 2, 2, session_lifetime_ms=lifetime_ms)
+def _authenticated(lifetime_ms: int = 0) -> SceneConnection:
+    connection = _handshake().request(AUTHENTICATE, 2, 2, auth_bytes=PLAIN)
+    return connection.response(AUTHENTICATE, 2, 2, session_lifetime_ms=lifetime_ms)
 
 
-def _metadata(talk: SceneTalk, number: int = 3) -> SceneTalk:
-    return talk.asks(METADATA, 9, number, topics=None).tells(METADATA, 9, number)
+def _metadata(connection: SceneConnection, number: int = 3) -> SceneConnection:
+    return connection.request(METADATA, 9, number, topics=None).response(METADATA, 9, number)
 
 
 @keeps("S01")
@@ -29,10 +29,12 @@ def _metadata(talk: SceneTalk, number: int = 3) -> SceneTalk:
 @keeps("S04")
 @keeps("V06")
 def logs_in() -> Scene:
-    talk = _handshake()
-    talk.asks(HANDSHAKE, 1, 7, mechanism="PLAIN").tells(HANDSHAKE, 1, 7, mechanisms=["PLAIN"])
-    talk.asks(AUTHENTICATE, 2, 2, auth_bytes=PLAIN).tells(AUTHENTICATE, 2, 2)
-    return _metadata(talk).scene
+    connection = _handshake()
+    connection.request(HANDSHAKE, 1, 7, mechanism="PLAIN").response(
+        HANDSHAKE, 1, 7, mechanisms=["PLAIN"]
+    )
+    connection.request(AUTHENTICATE, 2, 2, auth_bytes=PLAIN).response(AUTHENTICATE, 2, 2)
+    return _metadata(connection).scene
 
 
 @keeps("S01")
@@ -40,7 +42,7 @@ def logs_in_with_raw_tokens() -> Scene:
     return _metadata(_handshake(0).client(sized(PLAIN)).broker(sized(b""))).scene
 
 
-def _too_early() -> SceneTalk:
+def _too_early() -> SceneConnection:
     return _metadata(_handshake())
 
 
@@ -58,25 +60,25 @@ def test_a_broker_may_answer_with_an_error_but_not_go_on() -> None:
 
 @breaks("S01")
 def wraps_tokens_after_version_0() -> Scene:
-    talk = _handshake(0).asks(AUTHENTICATE, 2, 2, auth_bytes=PLAIN)
-    return talk.tells(AUTHENTICATE, 2, 2, error_code=34, auth_bytes=b"").scene
+    connection = _handshake(0).request(AUTHENTICATE, 2, 2, auth_bytes=PLAIN)
+    return connection.response(AUTHENTICATE, 2, 2, error_code=34, auth_bytes=b"").scene
 
 
 @breaks("S02")
 def stays_too_long() -> Scene:
-    talk = _authenticated(lifetime_ms=60_000)
-    talk.scene.wait_ms(70_000)
-    return _metadata(talk).scene
+    connection = _authenticated(lifetime_ms=60_000)
+    connection.scene.wait_ms(70_000)
+    return _metadata(connection).scene
 
 
 @keeps("S02")
 def logs_in_again() -> Scene:
-    talk = _authenticated(lifetime_ms=60_000)
-    talk.scene.wait_ms(50_000)
-    talk.asks(AUTHENTICATE, 2, 4, auth_bytes=PLAIN)
-    talk.tells(AUTHENTICATE, 2, 4, session_lifetime_ms=60_000)
-    talk.scene.wait_ms(50_000)
-    return _metadata(talk, 5).scene
+    connection = _authenticated(lifetime_ms=60_000)
+    connection.scene.wait_ms(50_000)
+    connection.request(AUTHENTICATE, 2, 4, auth_bytes=PLAIN)
+    connection.response(AUTHENTICATE, 2, 4, session_lifetime_ms=60_000)
+    connection.scene.wait_ms(50_000)
+    return _metadata(connection, 5).scene
 
 
 def test_a_login_of_which_something_is_missing_is_not_judged() -> None:
@@ -87,8 +89,8 @@ def test_a_login_of_which_something_is_missing_is_not_judged() -> None:
     assert verdict.tallies["V06"].unjudged
 
 
-def test_secrets_are_not_told() -> None:
-    spoilt = asked(AUTHENTICATE, 2, 2, auth_bytes=PLAIN)[4:] + b"\7"
+def test_findings_hold_no_secrets() -> None:
+    spoilt = request_frame(AUTHENTICATE, 2, 2, auth_bytes=PLAIN)[4:] + b"\7"
     verdict = _handshake().client(sized(spoilt)).scene.judge()
     assert broken(verdict) == ["F02"]
     assert not any("made-up" in each.found for each in findings(verdict))
@@ -96,17 +98,17 @@ def test_secrets_are_not_told() -> None:
 
 @breaks("S03")
 def authenticates_at_once() -> Scene:
-    talk = Scene().talk().asks(AUTHENTICATE, 2, 2, auth_bytes=PLAIN)
-    return talk.tells(AUTHENTICATE, 2, 2).scene
+    connection = Scene().connect().request(AUTHENTICATE, 2, 2, auth_bytes=PLAIN)
+    return connection.response(AUTHENTICATE, 2, 2).scene
 
 
 @breaks("S04")
 def takes_what_it_does_not_list() -> Scene:
-    talk = Scene().talk().asks(HANDSHAKE, 1, 1, mechanism="PLAIN")
-    return talk.tells(HANDSHAKE, 1, 1, mechanisms=["SCRAM-SHA-256"]).scene
+    connection = Scene().connect().request(HANDSHAKE, 1, 1, mechanism="PLAIN")
+    return connection.response(HANDSHAKE, 1, 1, mechanisms=["SCRAM-SHA-256"]).scene
 
 
 @breaks("S04")
 def refuses_what_it_lists() -> Scene:
-    talk = Scene().talk().asks(HANDSHAKE, 1, 1, mechanism="PLAIN")
-    return talk.tells(HANDSHAKE, 1, 1, error_code=33, mechanisms=["PLAIN"]).scene
+    connection = Scene().connect().request(HANDSHAKE, 1, 1, mechanism="PLAIN")
+    return connection.response(HANDSHAKE, 1, 1, error_code=33, mechanisms=["PLAIN"]).scene

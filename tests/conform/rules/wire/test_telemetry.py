@@ -5,49 +5,49 @@ from __future__ import annotations
 from typing import Any
 from uuid import UUID
 
-from tests.conform.scene import Said, Scene, breaks, keeps, said
+from tests.conform.scene import Scene, SceneExchange, breaks, keeps, scene_of
 
 SUBSCRIPTIONS, PUSH = 71, 72
 NONE, MINE, OTHER = UUID(int=0), UUID(int=5), UUID(int=6)
 
 
-def _subscribes(asked: UUID = NONE, told: UUID = MINE) -> Said:
-    answer = {"client_instance_id": told, "subscription_id": 9, "push_interval_ms": 1000}
+def _subscribes(requested_id: UUID = NONE, returned_id: UUID = MINE) -> SceneExchange:
+    answer = {"client_instance_id": returned_id, "subscription_id": 9, "push_interval_ms": 1000}
     answer |= {"accepted_compression_types": [1], "telemetry_max_bytes": 10}
-    return SUBSCRIPTIONS, 0, {"client_instance_id": asked}, answer
+    return SUBSCRIPTIONS, 0, {"client_instance_id": requested_id}, answer
 
 
-def _pushes(error: int = 0, **asked: Any) -> Said:
+def _pushes(error: int = 0, **request: Any) -> SceneExchange:
     usual = {"client_instance_id": MINE, "subscription_id": 9, "metrics": b"1234"}
-    return PUSH, 0, usual | asked, {"error_code": error}
+    return PUSH, 0, usual | request, {"error_code": error}
 
 
 @keeps("O01")
 @keeps("O02")
 def pushes_as_subscribed() -> Scene:
-    return said(_subscribes(), _pushes(compression_type=1), _subscribes(MINE), _pushes())
+    return scene_of(_subscribes(), _pushes(compression_type=1), _subscribes(MINE), _pushes())
 
 
 @breaks("O01")
 def is_given_another_id() -> Scene:
-    return said(_subscribes(OTHER))
+    return scene_of(_subscribes(OTHER))
 
 
 @breaks("O02")
 def another_subscription() -> Scene:
-    return said(_subscribes(), _pushes(subscription_id=7))
+    return scene_of(_subscribes(), _pushes(subscription_id=7))
 
 
 @breaks("O02")
 def another_client() -> Scene:
-    return said(_subscribes(), _pushes(client_instance_id=OTHER))
+    return scene_of(_subscribes(), _pushes(client_instance_id=OTHER))
 
 
 @breaks("O02")
 def another_compression() -> Scene:
-    return said(_subscribes(), _pushes(76, compression_type=4))
+    return scene_of(_subscribes(), _pushes(76, compression_type=4))
 
 
 @breaks("O02")
 def too_much() -> Scene:
-    return said(_subscribes(), _pushes(118, metrics=bytes(11)))
+    return scene_of(_subscribes(), _pushes(118, metrics=bytes(11)))

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from dissector.protocol.headers import ResponseHeader
-from tests.conform.scene import Scene, SceneTalk, breaks, broken, keeps
-from tests.dissector.cli.plays import asked, told
+from tests.conform.scene import Scene, SceneConnection, breaks, broken, keeps
+from tests.dissector.cli.plays import request_frame, response_frame
 from tests.frames import sized
 
 METADATA, API_VERSIONS = 3, 18
@@ -15,14 +15,20 @@ OFFER = [
 ]
 
 
-def _negotiated(version: int = 3, **values: object) -> SceneTalk:
+def _negotiated(version: int = 3, **values: object) -> SceneConnection:
     """Return a connection on which ApiVersions was answered."""
-    talk = Scene().talk().asks(API_VERSIONS, version, 1, **(SOFTWARE if version >= 3 else {}))
-    return talk.tells(API_VERSIONS, version, 1, **{"api_keys": OFFER} | values)
+    connection = (
+        Scene().connect().request(API_VERSIONS, version, 1, **(SOFTWARE if version >= 3 else {}))
+    )
+    return connection.response(API_VERSIONS, version, 1, **{"api_keys": OFFER} | values)
 
 
-def _metadata(talk: SceneTalk, version: int, number: int = 2) -> Scene:
-    return talk.asks(METADATA, version, number, topics=None).tells(METADATA, version, number).scene
+def _metadata(connection: SceneConnection, version: int, number: int = 2) -> Scene:
+    return (
+        connection.request(METADATA, version, number, topics=None)
+        .response(METADATA, version, number)
+        .scene
+    )
 
 
 @keeps("F14")
@@ -46,25 +52,30 @@ def not_offered_at_all() -> Scene:
     return _metadata(_negotiated(api_keys=OFFER[1:]), 12)
 
 
-def test_what_is_sent_before_the_answer_can_not_keep_to_it() -> None:
-    talk = Scene().talk().asks(API_VERSIONS, 3, 1, **SOFTWARE).asks(METADATA, 13, 2, topics=None)
-    talk.tells(API_VERSIONS, 3, 1, api_keys=OFFER).tells(METADATA, 13, 2)
-    verdict = talk.scene.judge()
+def test_requests_before_the_api_versions_response_are_not_judged() -> None:
+    connection = (
+        Scene()
+        .connect()
+        .request(API_VERSIONS, 3, 1, **SOFTWARE)
+        .request(METADATA, 13, 2, topics=None)
+    )
+    connection.response(API_VERSIONS, 3, 1, api_keys=OFFER).response(METADATA, 13, 2)
+    verdict = connection.scene.judge()
     assert broken(verdict) == []
     assert not verdict.tallies["F14"].judged
 
 
 @breaks("F15")
 def begins_with_metadata() -> Scene:
-    return _metadata(Scene().talk(), 9)
+    return _metadata(Scene().connect(), 9)
 
 
 def _refused(version: int, keys: list[dict[str, int]]) -> Scene:
     """Return a request that is too new, and its refusal."""
-    talk = Scene().talk().asks(API_VERSIONS, 4, 1, **SOFTWARE)
-    rest = told(API_VERSIONS, version, 1, error_code=35, api_keys=keys)[8:]
-    talk.broker(sized(ResponseHeader.codec(0).build({"correlation_id": 1}) + rest))
-    return talk.scene
+    connection = Scene().connect().request(API_VERSIONS, 4, 1, **SOFTWARE)
+    rest = response_frame(API_VERSIONS, version, 1, error_code=35, api_keys=keys)[8:]
+    connection.broker(sized(ResponseHeader.codec(0).build({"correlation_id": 1}) + rest))
+    return connection.scene
 
 
 @keeps("V01")
@@ -88,7 +99,7 @@ def refused_though_offered() -> Scene:
 
 
 @breaks("V01")
-def refused_with_more_than_it_should_tell() -> Scene:
+def refused_with_more_than_api_versions() -> Scene:
     return _refused(0, [OFFER[0], {"api_key": API_VERSIONS, "max_version": 3}])
 
 
@@ -111,9 +122,11 @@ def api_versions_is_not_offered() -> Scene:
 
 @breaks("V03")
 def name_with_a_space() -> Scene:
-    talk = Scene().talk()
-    talk.asks(API_VERSIONS, 3, 1, client_software_name="my client", client_software_version="1")
-    return talk.tells(API_VERSIONS, 3, 1, error_code=42).scene
+    connection = Scene().connect()
+    connection.request(
+        API_VERSIONS, 3, 1, client_software_name="my client", client_software_version="1"
+    )
+    return connection.response(API_VERSIONS, 3, 1, error_code=42).scene
 
 
 @breaks("V04")
@@ -129,11 +142,11 @@ def feature_from_0_on_for_a_new_client() -> Scene:
 
 
 def _epochs(*epochs: int) -> Scene:
-    talk = _negotiated(finalized_features_epoch=epochs[0])
+    connection = _negotiated(finalized_features_epoch=epochs[0])
     for number, epoch in enumerate(epochs[1:], 2):
-        talk.asks(API_VERSIONS, 3, number, **SOFTWARE)
-        talk.tells(API_VERSIONS, 3, number, api_keys=OFFER, finalized_features_epoch=epoch)
-    return talk.scene
+        connection.request(API_VERSIONS, 3, number, **SOFTWARE)
+        connection.response(API_VERSIONS, 3, number, api_keys=OFFER, finalized_features_epoch=epoch)
+    return connection.scene
 
 
 @keeps("V05")
@@ -153,16 +166,16 @@ def epoch_is_no_epoch() -> Scene:
 
 @breaks("F17", "F14")
 def an_unknown_api_is_answered() -> Scene:
-    talk = _negotiated().client(sized(b"\x01\xf4\0\0\0\0\0\x02\0\0"))
-    return talk.broker(sized(b"\0\0\0\x02\0\0")).scene
+    connection = _negotiated().client(sized(b"\x01\xf4\0\0\0\0\0\x02\0\0"))
+    return connection.broker(sized(b"\0\0\0\x02\0\0")).scene
 
 
 @breaks("V01")
 def refused_in_version_3() -> Scene:
-    frame = asked(API_VERSIONS, 3, 1, **SOFTWARE)
-    talk = Scene().talk().client(frame[:7] + b"\x63" + frame[8:])
+    frame = request_frame(API_VERSIONS, 3, 1, **SOFTWARE)
+    connection = Scene().connect().client(frame[:7] + b"\x63" + frame[8:])
     keys = [{"api_key": API_VERSIONS, "max_version": 4}]
-    return talk.tells(API_VERSIONS, 3, 1, error_code=35, api_keys=keys).scene
+    return connection.response(API_VERSIONS, 3, 1, error_code=35, api_keys=keys).scene
 
 
 @breaks("V02")

@@ -256,14 +256,14 @@ ALIKE = {
 
 @pytest.mark.parametrize("whole", ALIKE.values(), ids=ALIKE)
 def test_python_and_compiled_agree(whole: bytes) -> None:
-    told = []
+    reads = []
     for way in MODES:
         with running(way, pcap_module, pcapng_module):
             cut = [read(whole[:end]) for end in range(48, len(whole) + 1, 3)]
             each = [read(whole), read(whole, 1), *cut]
-            told.append([(rows(windows), problems(windows)) for windows in each])
-    assert told[0] == told[1]
-    assert len(told[0][0][0]) >= len(PACKETS)
+            reads.append([(rows(windows), problems(windows)) for windows in each])
+    assert reads[0] == reads[1]
+    assert len(reads[0][0][0]) >= len(PACKETS)
 
 
 def test_more_packets_than_there_was_room_for() -> None:
@@ -331,7 +331,7 @@ def test_compressed_and_damaged(name: str, place: int) -> None:
     assert len(rows(windows)) > 150, "more is lost than the block of 64 KiB that is damaged"
 
 
-def test_zeros_behind_gzip_are_padding_and_other_bytes_are_told() -> None:
+def test_zeros_behind_gzip_are_padding_and_other_bytes_a_problem() -> None:
     data = gzip.compress(pcap(PACKETS))
     assert problems(read(data + bytes(512))) == []
     (said,) = problems(read(data + b"more"))
@@ -352,7 +352,7 @@ def test_zeros_behind_gzip_are_padding_and_other_bytes_are_told() -> None:
         (gzip.compress(b"hello there")[:-9], "gzip data is cut off"),
     ],
 )
-def test_what_is_no_capture_is_named(data: bytes, what: str) -> None:
+def test_a_file_that_is_no_capture_is_named(data: bytes, what: str) -> None:
     with pytest.raises(CaptureError, match=r"^-: not a capture: ") as caught:
         read(data)
     assert str(caught.value).endswith(what)
@@ -416,7 +416,7 @@ def test_standard_input_itself(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) 
     assert rows(list(read_packets(["-"]))) == rows(read(pcap(PACKETS)))
 
 
-def test_a_bad_file_among_several_is_told_before_any_packet(tmp_path: Path) -> None:
+def test_a_bad_file_among_several_is_an_error_before_any_packet(tmp_path: Path) -> None:
     (tmp_path / "a").write_bytes(pcap(PACKETS))
     (tmp_path / "b").write_bytes(b"not this one")
     with pytest.raises(CaptureError, match="b: not a capture: text"):

@@ -46,7 +46,7 @@ def test_any_order_with_repeats_and_overlaps_gives_the_first_bytes(data: st.Data
     assert fragments.abandoned == 0
 
 
-def test_datagrams_are_told_apart_by_key() -> None:
+def test_datagrams_are_distinguished_by_key() -> None:
     fragments = FragmentReassembler()
     assert add(fragments, 0, b"a" * 8, True, key=1) is None
     assert add(fragments, 8, b"b", False, key=2) is None
@@ -70,7 +70,7 @@ def test_bytes_beyond_the_end_or_beyond_64_kib_complete_nothing() -> None:
     assert fragments.incomplete == 0
 
 
-def test_what_is_never_complete_is_given_up_by_age_and_by_number() -> None:
+def test_incomplete_datagrams_expire_by_age_and_number() -> None:
     fragments = FragmentReassembler()
     for key in range(MAX_INCOMPLETE + 3):
         add(fragments, 0, bytes(8), True, key=key)

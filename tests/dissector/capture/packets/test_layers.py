@@ -284,7 +284,7 @@ def test_an_inner_packet_is_no_longer_than_what_wraps_it() -> None:
         ),
     ],
 )
-def test_what_gives_no_segment_is_counted(packet: bytes, reason: str) -> None:
+def test_packets_without_a_segment_are_counted(packet: bytes, reason: str) -> None:
     layers, found = read(pcap([(1, packet), (2, FRAME)]))
     assert payloads(found) == [PAYLOAD]
     assert layers.passed_over == {reason: 1}
@@ -439,12 +439,12 @@ def test_hostile_packets_are_passed_over(whole: bytes) -> None:
 
 @given(hostile())
 def test_python_and_compiled_agree(whole: bytes) -> None:
-    told = []
+    reads = []
     for way in MODES:
         with running(way, layers_module):
             layers, (segments,) = read(whole)
-        told.append((layers.networks, layers.passed_over, columns_of(layers, segments)))
-    assert told[0] == told[1]
+        reads.append((layers.networks, layers.passed_over, columns_of(layers, segments)))
+    assert reads[0] == reads[1]
 
 
 TSHARK = which("tshark")

@@ -12,7 +12,7 @@ from dissector.capture.tcp.flow_table import FlowTable, any_network_key
 KEY: FlowKey = (3, -5, 0xFFFF_0A00_0001, 50000, 0, 2**63 - 1, 9092)
 
 
-def _told(columns: ConnectionColumns, row: int) -> Connection:
+def _as_object(columns: ConnectionColumns, row: int) -> Connection:
     """Return a row as an object."""
     (a_high, a_low), (b_high, b_low) = columns.address[row].tolist()
     a, b = columns.port[row].tolist()
@@ -30,7 +30,7 @@ def _told(columns: ConnectionColumns, row: int) -> Connection:
     )
 
 
-def test_what_an_object_has_learned_is_there_when_it_is_woken_again() -> None:
+def test_state_survives_demotion_and_promotion() -> None:
     register = ConnectionTable()
     live = register.begin(KEY, 3, 17)
     live.last_ns, live.ended, live.oriented, live.syn_seen = 99, "rst", True, True
@@ -69,7 +69,7 @@ def test_the_beginnings_are_known_by_both_isns() -> None:
     assert register.has_both_syns(0)
 
 
-def test_what_can_not_be_told_by_numbers_stays_awake() -> None:
+def test_a_connection_that_a_row_can_not_hold_is_not_demoted() -> None:
     register = ConnectionTable()
     live = register.begin(KEY, 0, 0)
     live.streams[0].fin = 1000  # what lies before it has not come
@@ -84,7 +84,7 @@ def test_what_can_not_be_told_by_numbers_stays_awake() -> None:
     assert not register.live
 
 
-def test_the_columns_tell_what_the_objects_do() -> None:
+def test_columns_equal_objects() -> None:
     register = ConnectionTable()
     for number in range(50):
         live = register.begin((number, *KEY[1:]), 2 * number, number)
@@ -92,9 +92,12 @@ def test_the_columns_tell_what_the_objects_do() -> None:
         live.ended = END_REASONS[number % 4]
         register.demote(live)
     columns = register.columns()
-    assert [_told(columns, row) for row in range(50)] == list(register)
+    assert [_as_object(columns, row) for row in range(50)] == list(register)
     some = np.array([40, 2], dtype=np.int64)
-    assert [_told(register.columns(some), row) for row in (0, 1)] == [register[40], register[2]]
+    assert [_as_object(register.columns(some), row) for row in (0, 1)] == [
+        register[40],
+        register[2],
+    ]
     assert register.first_packets(columns.number).tolist() == list(range(0, 100, 2))
     assert register[-1].id == 49
     assert [each.id for each in register[48:]] == [48, 49]

@@ -15,7 +15,7 @@ from tests.corpus import each_capture
 from tests.dissector.capture.reading import Moving, Reading
 from tests.examples import examples
 from tests.kernels import MODES, running
-from tests.packets import HEADERS_BYTES, Talk, Wire, pcap_file
+from tests.packets import HEADERS_BYTES, Wire, WireConnection, pcap_file
 
 MS = 1_000_000
 
@@ -34,8 +34,8 @@ def run(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iter
         yield stops
 
 
-def _whole(talk: Talk) -> Talk:
-    return talk.syn().client(b"ab", b"c").broker(b"defg").client(b"", b"h").fin()
+def _whole(connection: WireConnection) -> WireConnection:
+    return connection.syn().client(b"ab", b"c").broker(b"defg").client(b"", b"h").fin()
 
 
 def _read(wire: Wire) -> Reading:
@@ -45,10 +45,10 @@ def _read(wire: Wire) -> Reading:
 def test_connections_from_syn_to_fin_are_never_left(run: list[int]) -> None:
     wire = Wire()
     for port in (1, 2, 3):
-        _whole(wire.talk(port))
-    _whole(wire.talk(hosts=("fd00::1", "fd00::2")))
-    _whole(wire.talk(4, vlan=5))
-    _whole(wire.talk(1, isn=(7, 8)))  # ports used again after a close
+        _whole(wire.connect(port))
+    _whole(wire.connect(hosts=("fd00::1", "fd00::2")))
+    _whole(wire.connect(4, vlan=5))
+    _whole(wire.connect(1, isn=(7, 8)))  # ports used again after a close
     reading = _read(wire)
     assert run == [len(wire.packets)]
     assert [each.ended for each in reading.tcp.connections] == ["fin"] * 6
@@ -60,20 +60,20 @@ def test_connections_from_syn_to_fin_are_never_left(run: list[int]) -> None:
 
 def test_a_refused_connection_and_a_reset_one_are_never_left(run: list[int]) -> None:
     wire = Wire()
-    refused = wire.talk(1)
-    refused._send(0, 2, before=True).rst(1)
-    wire.talk(2).syn().client(b"ab").rst(1)
+    refused = wire.connect(1)
+    refused.send_segment(0, 2, before=True).rst(1)
+    wire.connect(2).syn().client(b"ab").rst(1)
     reading = _read(wire)
     assert run == [len(wire.packets)]
     assert [each.ended for each in reading.tcp.connections] == ["rst", "rst"]
     assert reading.ends == [(0, 1), (1, 1)]
 
 
-def test_it_goes_on_behind_what_it_leaves(run: list[int]) -> None:
+def test_the_kernel_continues_behind_segments_it_leaves(run: list[int]) -> None:
     wire = Wire()
-    talk = wire.talk().syn().client(b"ab")
+    connection = wire.connect().syn().client(b"ab")
     at = len(wire.packets)
-    talk.again(0, 0, 2).client(b"cd")
+    connection.retransmit(0, 0, 2).client(b"cd")
     reading = _read(wire)
     assert run == [at, len(wire.packets)]
     assert reading.streams == {(0, 0): [b"abcd"]}
@@ -82,11 +82,11 @@ def test_it_goes_on_behind_what_it_leaves(run: list[int]) -> None:
 
 def test_packets_that_the_capture_cut_never_leave_the_kernel(run: list[int]) -> None:
     wire = Wire()
-    talk = wire.talk().syn()
+    connection = wire.connect().syn()
     for number in range(100):
-        talk.say(0, bytes(20 + number))
+        connection.send(0, bytes(20 + number))
     at = len(wire.packets)
-    talk.again(0, 0, 3000).again(0, 0, len(talk.sent[0]))
+    connection.retransmit(0, 0, 3000).retransmit(0, 0, len(connection.sent[0]))
     packets = [packet.cut(HEADERS_BYTES + 5) for packet in wire.packets]
     packets[at:] = wire.packets[at:]
     data = pcap_file(packets)
@@ -101,9 +101,9 @@ def test_packets_that_the_capture_cut_never_leave_the_kernel(run: list[int]) -> 
 
 def test_only_handshakes_captured_twice_leave_the_kernel(run: list[int]) -> None:
     wire = Wire()
-    talk = wire.talk().syn()
+    connection = wire.connect().syn()
     for number in range(50):
-        talk.say(number % 2, bytes(20 + number)).ack(1 - number % 2)
+        connection.send(number % 2, bytes(20 + number)).ack(1 - number % 2)
     data = pcap_file([each for packet in wire.packets for each in (packet, packet)])
     reading = Reading(data)
     assert len(run) <= 4
@@ -116,9 +116,9 @@ def test_only_handshakes_captured_twice_leave_the_kernel(run: list[int]) -> None
 
 def test_holes_never_leave_the_kernel(run: list[int]) -> None:
     wire = Wire()
-    talk = wire.talk().syn()
+    connection = wire.connect().syn()
     for number in range(400):
-        talk.say(number % 2, bytes(20 + number)).ack(1 - number % 2)
+        connection.send(number % 2, bytes(20 + number)).ack(1 - number % 2)
     lost = [packet for number, packet in enumerate(wire.packets) if (number + 3) % 9]
     swapped = [*lost[:3], *(each for at in range(3, 601, 2) for each in lost[at : at + 2][::-1])]
     data = pcap_file(replace(packet, time_ns=number * MS) for number, packet in enumerate(swapped))
@@ -134,7 +134,7 @@ def test_holes_never_leave_the_kernel(run: list[int]) -> None:
 def test_many_connections_outgrow_the_tables(run: list[int]) -> None:
     wire = Wire()
     for port in range(1, 1500):
-        wire.talk(port).syn()
+        wire.connect(port).syn()
     reading = _read(wire)
     assert len(reading.tcp.connections) == 1499
     assert len(run) < 20
@@ -149,16 +149,16 @@ def soups(draw: st.DrawFn) -> bytes:
         start = len(wire.packets)
         isn = draw(st.sampled_from([(0, 2**32 - 1), (2**32 - 5, 7), (10**6, 2 * 10**6)]))
         vlan = draw(st.sampled_from([None, None, 5]))
-        talk = wire.talk(draw(st.integers(1, 2)), vlan=vlan, isn=isn)
+        connection = wire.connect(draw(st.integers(1, 2)), vlan=vlan, isn=isn)
         if draw(st.integers(0, 3)):
-            talk.syn()
+            connection.syn()
         for _ in range(draw(st.integers(0, 8))):
-            talk.say(draw(st.integers(0, 1)), draw(st.binary(max_size=4)))
+            connection.send(draw(st.integers(0, 1)), draw(st.binary(max_size=4)))
         end = draw(st.integers(0, 3))
         if end == 1:
-            talk.rst(draw(st.integers(0, 1)))
+            connection.rst(draw(st.integers(0, 1)))
         elif end:
-            talk.fin()
+            connection.fin()
         packets = wire.packets[start:]
         del wire.packets[start:]
         if draw(st.booleans()):
@@ -182,7 +182,7 @@ def soups(draw: st.DrawFn) -> bytes:
 
 @given(soups(), st.integers(1, 2000))
 @settings(max_examples=examples(150))
-def test_the_loop_tells_what_the_objects_tell(data: bytes, window_bytes: int) -> None:
+def test_the_kernel_equals_the_objects(data: bytes, window_bytes: int) -> None:
     one_by_one = Reading(data, one_by_one=True)
     known = list(one_by_one.tcp.connections)
     moving = Reading(data, window_bytes, streams=Moving())

@@ -72,7 +72,7 @@ def bye(a: int, b: int) -> list[Sent]:
 
 
 def read(packets: Sequence[Sent], isn: tuple[int, int] = ISN) -> Reading:
-    """Read a conversation; windows of one packet and objects must tell the same as one window."""
+    """Read a conversation; windows of one packet, and objects, give the same as one window."""
     data = capture(packets, isn)
     reading = Reading(data)
     assert Reading(data, 1).rows == reading.rows
@@ -135,7 +135,9 @@ def test_a_conversation_from_syn_to_fin() -> None:
         ([Sent(0), Sent(1, seq=0, flags=SYN | ACK), Sent(1, b"x")], 1),
     ],
 )
-def test_the_handshake_tells_who_opened_else_the_first_packet(first: list[Sent], side: int) -> None:
+def test_the_client_is_known_by_the_handshake_or_the_first_packet(
+    first: list[Sent], side: int
+) -> None:
     reading = read(first)
     connection, *_ = only(reading)
     if not any(packet.flags & SYN for packet in first):
@@ -351,7 +353,7 @@ def test_a_start_without_syn_waits_50_ms_or_64_kib() -> None:
     assert [row[0] for row in releases(many)] == [1, 1, 2]
 
 
-def test_what_comes_too_late_or_again_is_counted() -> None:
+def test_late_and_repeated_bytes_are_counted() -> None:
     reading = read(
         [
             *HELLO,
@@ -436,7 +438,7 @@ def test_holes_of_a_closed_connection_are_gaps_when_time_passes_elsewhere() -> N
     assert reading.tcp.connections[0].ended == "fin"
 
 
-def test_the_horizon_tells_what_the_other_side_must_wait_for() -> None:
+def test_the_reordering_barrier_holds_back_the_other_side() -> None:
     packets = [
         *HELLO,
         Sent(0, b"cd", 3),
@@ -452,7 +454,7 @@ def test_the_horizon_tells_what_the_other_side_must_wait_for() -> None:
     ]
 
 
-def test_a_horizon_that_moves_without_bytes_is_told() -> None:
+def test_a_barrier_that_moves_without_bytes_is_reported() -> None:
     # Data before the SYN's own number waits at the start, and is dropped once the SYN comes.
     packets = [
         Sent(0, b"junk", seq=(1 << 32) - 50, ack=1),
@@ -472,7 +474,7 @@ def test_one_direction_tagged_and_the_other_not_is_one_connection() -> None:
 
 
 def test_the_same_ports_in_another_network_are_another_connection() -> None:
-    def talk(vlan: int, isn: int) -> list[Sent]:
+    def segments_of(vlan: int, isn: int) -> list[Sent]:
         return [
             Sent(0, seq=isn, flags=SYN, vlan=vlan),
             Sent(1, seq=isn, ack=isn + 1, flags=SYN | ACK, vlan=vlan),
@@ -480,7 +482,11 @@ def test_the_same_ports_in_another_network_are_another_connection() -> None:
             Sent(1, b"from %d" % vlan, isn + 1, isn + 5, vlan=vlan),
         ]
 
-    both = [packet for pair in zip(talk(5, 0), talk(6, 999_999), strict=True) for packet in pair]
+    both = [
+        packet
+        for pair in zip(segments_of(5, 0), segments_of(6, 999_999), strict=True)
+        for packet in pair
+    ]
     reading = read(both)
     assert reading.streams == {
         (0, 0): [b"to 5"],

@@ -23,31 +23,31 @@ class Play:
 
     def __init__(self, whole: bool = True) -> None:
         self.rows: list[ExchangeRow] = []
-        self.talk = ConnectionCorrelator(7, whole, self.rows.append)
+        self.correlator = ConnectionCorrelator(7, whole, self.rows.append)
         self.packet = 0
 
     def client(self, *data: bytes) -> Play:
-        return self.say(0, *data)
+        return self.send(0, *data)
 
     def broker(self, *data: bytes) -> Play:
-        return self.say(1, *data)
+        return self.send(1, *data)
 
-    def say(self, side: int, *data: bytes) -> Play:
+    def send(self, side: int, *data: bytes) -> Play:
         for each in data:
-            self.talk.add_data(side, each, self.packet, self.packet * 1000)
+            self.correlator.add_data(side, each, self.packet, self.packet * 1000)
             self.packet += 1
         return self
 
     def gap(self, side: int, length: int) -> Play:
-        self.talk.add_gap(side, length, self.packet, self.packet * 1000)
+        self.correlator.add_gap(side, length, self.packet, self.packet * 1000)
         self.packet += 1
         return self
 
     def end(self) -> list[tuple[str, int | None]]:
-        self.talk.end()
-        return self.told()
+        self.correlator.end()
+        return self.statuses()
 
-    def told(self) -> list[tuple[str, int | None]]:
+    def statuses(self) -> list[tuple[str, int | None]]:
         """List (status, correlation id) of the exchanges so far."""
         return [(STATUS[row.status], _correlation(row)) for row in self.rows]
 
@@ -70,23 +70,23 @@ def beat(n: int) -> bytes:
 
 def test_one_exchange() -> None:
     play = Play().client(heartbeat(1)).broker(beat(1))
-    assert play.told() == [("answered", 1)]
+    assert play.statuses() == [("answered", 1)]
     row = play.rows[0]
     assert (row.connection, row.client, row.request.packet, row.response.packet) == (7, 0, 0, 1)
     assert (row.request.time_ns, row.response.time_ns) == (0, 1000)
     assert row.request.size == len(heartbeat(1)) - 4 == len(row.request.data)
-    assert play.talk.speaks == "kafka"
+    assert play.correlator.speaks == "kafka"
 
 
 def test_pipelined_requests_are_paired_by_their_ids() -> None:
     play = (
         Play().client(heartbeat(1) + heartbeat(2) + heartbeat(3)).broker(beat(1) + beat(2), beat(3))
     )
-    assert play.told() == [("answered", 1), ("answered", 2), ("answered", 3)]
+    assert play.statuses() == [("answered", 1), ("answered", 2), ("answered", 3)]
 
 
 def test_answers_out_of_order_are_paired_all_the_same() -> None:
-    assert Play().client(heartbeat(1), heartbeat(2)).broker(beat(2), beat(1)).told() == [
+    assert Play().client(heartbeat(1), heartbeat(2)).broker(beat(2), beat(1)).statuses() == [
         ("answered", 2),
         ("answered", 1),
     ]
@@ -99,7 +99,9 @@ def test_same_id_in_flight_twice_is_paired_in_order_of_sending() -> None:
 
 def test_produce_with_acks_0_has_no_response() -> None:
     produce = request(PRODUCE, 9, 4, acks=0, timeout_ms=1)
-    assert Play().client(heartbeat(3), produce, heartbeat(5)).broker(beat(3), beat(5)).told() == [
+    assert Play().client(heartbeat(3), produce, heartbeat(5)).broker(
+        beat(3), beat(5)
+    ).statuses() == [
         ("no_response", 4),
         ("answered", 3),
         ("answered", 5),
@@ -124,7 +126,7 @@ def test_sasl_tokens_after_handshake_v0() -> None:
     token = sized(b"\0alice\0secret")
     play = Play().client(handshake).broker(shaken).client(token).broker(sized(b""))
     play.client(heartbeat(2)).broker(beat(2))
-    assert play.told() == [("answered", 1), ("answered", None), ("answered", 2)]
+    assert play.statuses() == [("answered", 1), ("answered", None), ("answered", 2)]
     assert play.rows[1].token
     assert play.rows[1].request.data == b"\0alice\0secret"
     assert play.rows[1].response.data == b""
@@ -137,7 +139,12 @@ def test_two_sasl_tokens_sent_at_once() -> None:
     tokens = [sized(b"first token"), sized(b"second")]
     play = Play().client(handshake + tokens[0] + tokens[1] + heartbeat(0))
     play.broker(shaken + sized(b"\0\0\0\0reply") + sized(b"two") + beat(0))
-    assert play.told() == [("answered", 1), ("answered", None), ("answered", None), ("answered", 0)]
+    assert play.statuses() == [
+        ("answered", 1),
+        ("answered", None),
+        ("answered", None),
+        ("answered", 0),
+    ]
     assert [row.response.data for row in play.rows[1:3]] == [b"\0\0\0\0reply", b"two"]
 
 
@@ -145,7 +152,7 @@ def test_handshake_v1_is_followed_by_kafka_only() -> None:
     handshake = request(HANDSHAKE, 1, 1, mechanism="PLAIN")
     authenticate = request(36, 2, 2, auth_bytes=b"\0a\0b")
     play = Play().client(handshake).broker(response(HANDSHAKE, 1, 1)).client(authenticate)
-    assert play.broker(response(36, 2, 2)).told() == [("answered", 1), ("answered", 2)]
+    assert play.broker(response(36, 2, 2)).statuses() == [("answered", 1), ("answered", 2)]
     assert not any(row.token for row in play.rows)
 
 
@@ -153,8 +160,8 @@ def test_handshake_v1_is_followed_by_kafka_only() -> None:
 def test_unknown_api_and_version_are_paired(known: bool) -> None:
     strange = request(HEARTBEAT, 4, 8, group_id="g")
     strange = strange[:4] + (b"\x03\xe7\0\0" if not known else b"\0\x0c\0\x63") + strange[8:]
-    assert Play().client(strange).broker(beat(8)).told() == [("answered", 8)]
-    assert Play().client(heartbeat(1), strange).broker(beat(1), beat(8)).told()[1] == (
+    assert Play().client(strange).broker(beat(8)).statuses() == [("answered", 8)]
+    assert Play().client(heartbeat(1), strange).broker(beat(1), beat(8)).statuses()[1] == (
         "answered",
         8,
     )
@@ -167,18 +174,18 @@ def test_http_and_tls_are_not_kafka() -> None:
         .broker(b"HTTP/1.1 200 OK\r\n\r\n")
     )
     assert http.end() == []
-    assert http.talk.speaks == "other"
+    assert http.correlator.speaks == "other"
     tls = Play().client(b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + bytes(300))
     tls.broker(heartbeat(1))
     assert tls.end() == []
-    assert tls.talk.speaks == "tls"
+    assert tls.correlator.speaks == "tls"
 
 
 def test_zeros_are_not_kafka() -> None:
     for whole in (True, False):
         play = Play(whole).client(bytes(5000)).broker(bytes(5000))
         assert play.end() == []
-        assert play.talk.speaks == "other"
+        assert play.correlator.speaks == "other"
 
 
 def test_gap_inside_a_frame_damages_only_that_frame() -> None:
@@ -192,7 +199,7 @@ def test_gap_inside_a_frame_damages_only_that_frame() -> None:
         .client(long[400:])
     )
     play.client(heartbeat(3)).broker(beat(2), beat(3))
-    assert play.told() == [("answered", 1), ("answered", 2), ("answered", 3)]
+    assert play.statuses() == [("answered", 1), ("answered", 2), ("answered", 3)]
     damaged = play.rows[1].request
     assert damaged.data == long[4:100]
     assert damaged.size == len(long) - 4
@@ -203,7 +210,7 @@ def test_gap_that_ends_with_a_frame_keeps_step() -> None:
     long = request(HEARTBEAT, 4, 2, group_id="g" * 500)
     play = Play().client(heartbeat(1), long[:100]).gap(0, len(long) - 100).client(heartbeat(3))
     play.broker(beat(1), beat(2), beat(3))
-    assert play.told() == [("answered", 1), ("answered", 2), ("answered", 3)]
+    assert play.statuses() == [("answered", 1), ("answered", 2), ("answered", 3)]
 
 
 def test_gap_over_the_end_of_a_frame_is_entered_again() -> None:
@@ -218,7 +225,7 @@ def test_gap_over_the_end_of_a_frame_is_entered_again() -> None:
         ("answered", 4),
         ("answered", 5),
     ]
-    assert play.talk.streams[0].skipped >= len(b"tail of something")
+    assert play.correlator.streams[0].skipped >= len(b"tail of something")
 
 
 def test_gap_between_frames_of_the_broker() -> None:
@@ -248,26 +255,26 @@ def test_requests_behind_a_gap_of_the_broker_may_be_answered_in_any_order() -> N
 def test_starts_in_the_middle_of_a_message() -> None:
     play = Play(whole=False).client(heartbeat(1)[30:], heartbeat(2)).broker(beat(1), beat(2))
     assert play.end() == [("orphan", 1), ("answered", 2)]
-    assert play.talk.streams[0].skipped == len(heartbeat(1)) - 30
-    assert play.talk.streams[1].skipped == 0
+    assert play.correlator.streams[0].skipped == len(heartbeat(1)) - 30
+    assert play.correlator.streams[1].skipped == 0
 
 
 def test_starts_in_the_middle_of_an_answer() -> None:
     play = Play(whole=False).broker(beat(1)[7:], beat(2)).client(heartbeat(3)).broker(beat(3))
     assert play.end() == [("orphan", 2), ("answered", 3)]
-    assert play.talk.streams[1].skipped == len(beat(1)) - 7
+    assert play.correlator.streams[1].skipped == len(beat(1)) - 7
 
 
 def test_client_may_be_the_second_side() -> None:
-    play = Play(whole=False).say(1, heartbeat(1)).say(0, beat(1))
-    assert play.told() == [("answered", 1)]
+    play = Play(whole=False).send(1, heartbeat(1)).send(0, beat(1))
+    assert play.statuses() == [("answered", 1)]
     assert play.rows[0].client == 1
 
 
 def test_only_responses_were_captured() -> None:
     play = Play(whole=False).broker(*(beat(n) for n in range(10, 15)))
     assert play.end() == [("orphan", n) for n in range(10, 15)]
-    assert play.talk.client == 0
+    assert play.correlator.client == 0
 
 
 def test_only_requests_were_captured() -> None:
@@ -286,18 +293,18 @@ def test_last_frame_is_cut_off() -> None:
 
 def test_bytes_after_the_end_go_on() -> None:
     play = Play().client(heartbeat(1), heartbeat(2)[:20])
-    play.talk.end()
+    play.correlator.end()
     play.client(heartbeat(2)[20:], heartbeat(3)).broker(beat(3))
-    assert play.told()[-1] == ("answered", 3)
+    assert play.statuses()[-1] == ("answered", 3)
 
 
 def test_frame_above_the_limit_is_passed_over() -> None:
     rows: list[ExchangeRow] = []
-    talk = ConnectionCorrelator(0, True, rows.append, max_frame_bytes=1000)
+    connection = ConnectionCorrelator(0, True, rows.append, max_frame_bytes=1000)
     long = request(HEARTBEAT, 4, 1, group_id="g" * 5000)
     for n, data in enumerate([long[:2000], long[2000:], heartbeat(2)]):
-        talk.add_data(0, data, n, n)
-    talk.add_data(1, beat(1) + beat(2), 9, 9)
+        connection.add_data(0, data, n, n)
+    connection.add_data(1, beat(1) + beat(2), 9, 9)
     assert [(r.status, r.request.size, len(r.request.data) < 70_000) for r in rows] == [
         (0, len(long) - 4, True),
         (0, len(heartbeat(2)) - 4, True),
@@ -307,15 +314,15 @@ def test_frame_above_the_limit_is_passed_over() -> None:
 
 def test_horizon_holds_a_response_back_until_its_request_is_there() -> None:
     rows: list[ExchangeRow] = []
-    talk = ConnectionCorrelator(0, True, rows.append)
-    talk.add_data(0, heartbeat(1), 0, 0)
-    talk.add_data(1, beat(1), 1, 1)
+    connection = ConnectionCorrelator(0, True, rows.append)
+    connection.add_data(0, heartbeat(1), 0, 0)
+    connection.add_data(1, beat(1), 1, 1)
     # Packet 3 with request 2 waits behind a hole; its answer comes in packet 4.
-    talk.barriers = (3, NEVER)
-    talk.add_data(1, beat(2), 4, 4)
+    connection.barriers = (3, NEVER)
+    connection.add_data(1, beat(2), 4, 4)
     assert len(rows) == 1
-    talk.barriers = (NEVER, NEVER)
-    talk.add_data(0, heartbeat(2), 3, 3)
+    connection.barriers = (NEVER, NEVER)
+    connection.add_data(0, heartbeat(2), 3, 3)
     assert [(r.status, r.request.packet) for r in rows] == [(0, 0), (0, 3)]
 
 
@@ -329,9 +336,9 @@ def test_any_cut_gives_the_same_exchanges(
     cuts: list[int], answers: list[int], data: st.DataObject
 ) -> None:
     """Frames may lie in the packets in any way; the pairs don't change."""
-    asked = b"".join(heartbeat(n) for n in range(8))
-    told = b"".join(beat(n) for n in range(8))
-    play = Play().client(*_cut(asked, cuts)).broker(*_cut(told, answers))
+    requests = b"".join(heartbeat(n) for n in range(8))
+    responses = b"".join(beat(n) for n in range(8))
+    play = Play().client(*_cut(requests, cuts)).broker(*_cut(responses, answers))
     assert play.end() == [("answered", n) for n in range(8)]
 
 
@@ -349,36 +356,36 @@ def test_garbage_never_raises(lines: list[tuple[int, bytes, int]], whole: bool) 
     """Random bytes and gaps around true frames."""
     play = Play(whole)
     for n, (side, data, gap) in enumerate(lines):
-        play.say(side, data)
+        play.send(side, data)
         if gap > 20:
             play.gap(side, gap)
         if gap % 3 == 0:
-            play.say(0, heartbeat(n))
+            play.send(0, heartbeat(n))
         if gap % 5 == 0:
-            play.say(1, beat(n))
+            play.send(1, beat(n))
     play.end()
-    bytes_in = [stream.end for stream in play.talk.streams]
+    bytes_in = [stream.end for stream in play.correlator.streams]
     assert all(
-        stream.skipped <= end for stream, end in zip(play.talk.streams, bytes_in, strict=True)
+        stream.skipped <= end for stream, end in zip(play.correlator.streams, bytes_in, strict=True)
     )
 
 
 def test_one_response_is_enough_from_a_known_broker() -> None:
     """An endpoint that is a broker on other connections needs no three responses to be believed."""
-    for believed, told in ((False, []), (True, [("orphan", 8)])):
+    for believed, expected in ((False, []), (True, [("orphan", 8)])):
         play = Play(whole=False).broker(beat(8))
         assert play.end() == []
-        assert (play.talk.doubtful_side, play.talk.speaks) == (1, DOUBTFUL)
-        play.talk.add_data(1, beat(9), 99, 99)  # it has ended
-        play.talk.resolve_doubt(believed)
-        assert play.end() == told
-        assert play.talk.speaks == ("kafka" if believed else "other")
+        assert (play.correlator.doubtful_side, play.correlator.speaks) == (1, DOUBTFUL)
+        play.correlator.add_data(1, beat(9), 99, 99)  # it has ended
+        play.correlator.resolve_doubt(believed)
+        assert play.end() == expected
+        assert play.correlator.speaks == ("kafka" if believed else "other")
 
 
 def test_three_responses_are_never_in_doubt_nor_those_of_both_sides() -> None:
     three = Play(whole=False).broker(beat(8), beat(9), beat(10))
     assert len(three.end()) == 3
-    assert three.talk.doubtful_side is None
+    assert three.correlator.doubtful_side is None
     both = Play(whole=False).broker(beat(8)).client(beat(9))
     assert both.end() == []
-    assert (both.talk.doubtful_side, both.talk.speaks) == (None, "other")
+    assert (both.correlator.doubtful_side, both.correlator.speaks) == (None, "other")

@@ -29,7 +29,7 @@ PRODUCE, HEARTBEAT, HANDSHAKE = 0, 12, 17
 
 
 def rows_of(table: Exchanges) -> Iterator[tuple[Any, ...]]:
-    """Yield all that a window tells of each exchange, but where its bytes lie."""
+    """Yield all columns of each exchange, but the positions of its bytes."""
     for row in range(len(table)):
         yield (
             *(int(getattr(table, name)[row]) for name in ("connection", "status", "client")),
@@ -45,29 +45,29 @@ def frame(table: Exchanges, frames: Frames, row: int) -> tuple[Any, ...]:
     return table.frame(frames, row), *(int(getattr(frames, name)[row]) for name in names)
 
 
-def tell(
+def correlate(
     chunks: Sequence[Chunk],
     whole: Sequence[bool],
     windows: Sequence[int] = (),
     **options: Any,
 ) -> tuple[list[tuple[Any, ...]], list[ConnectionState], int]:
-    """Return the rows, what is known of the talks, and the low water before the end."""
+    """Return the rows, the states of the connections, and the low watermark before the end."""
     fold = Correlator(connections(whole), **options)
     ends = sorted({0, len(chunks), *(at for at in windows if at < len(chunks))})
-    told = [list(rows_of(fold.feed(columns(chunks[a:b])))) for a, b in pairwise(ends)]
+    windows_of_rows = [list(rows_of(fold.feed(columns(chunks[a:b])))) for a, b in pairwise(ends)]
     low = fold.low_watermark()
-    told.append(list(rows_of(fold.finish())))
-    return [row for rows in told for row in rows], list(fold), low
+    windows_of_rows.append(list(rows_of(fold.finish())))
+    return [row for rows in windows_of_rows for row in rows], list(fold), low
 
 
 def check(
     chunks: Sequence[Chunk], whole: Sequence[bool], windows: Sequence[int], **options: Any
 ) -> None:
-    """Compare what the loop tells, as Python and compiled, with what objects tell."""
-    truth = tell(chunks, whole, use_fast_path=False, **options)
+    """Compare rows of the kernel, as Python and compiled, with rows of objects."""
+    truth = correlate(chunks, whole, use_fast_path=False, **options)
     for mode in MODES:
         with running(mode, correlator.correlate):
-            assert tell(chunks, whole, windows, **options) == truth
+            assert correlate(chunks, whole, windows, **options) == truth
 
 
 WINDOWS = st.lists(st.integers(1, 30), max_size=8)
@@ -142,11 +142,11 @@ def test_a_gap_takes_no_room_for_what_is_missing() -> None:
 
 def test_the_loop_leads_what_goes_by_the_rules() -> None:
     """Frames cut anywhere, several at once, answers out of order, requests without answers."""
-    asked = b"".join(map(beat, range(6))) + request(PRODUCE, 9, 6, acks=0, timeout_ms=1)
-    told = b"".join(map(beaten, (1, 0, 4, 3)))
+    requests = b"".join(map(beat, range(6))) + request(PRODUCE, 9, 6, acks=0, timeout_ms=1)
+    responses = b"".join(map(beaten, (1, 0, 4, 3)))
     said = [Chunk(0, 0, data=beat(99))]
-    said += [Chunk(0, 0, data=part) for part in pieces(asked, range(0, len(asked), 7))]
-    said += [Chunk(0, 1, data=part) for part in pieces(told, range(0, len(told), 3))]
+    said += [Chunk(0, 0, data=part) for part in pieces(requests, range(0, len(requests), 7))]
+    said += [Chunk(0, 1, data=part) for part in pieces(responses, range(0, len(responses), 3))]
     assert led_by_objects([*said, Chunk(0, 0, END)]) == 0
     check(numbered(said), [True], [3, 9, 40])
 
@@ -162,7 +162,7 @@ def test_the_loop_leads_what_goes_by_the_rules() -> None:
         ([Chunk(0, 0, data=b"\xff" * 20)], 1),
     ],
 )
-def test_what_is_odd_goes_to_an_object_and_comes_back(said: list[Chunk], odd: int) -> None:
+def test_irregular_connections_are_promoted_and_demoted(said: list[Chunk], odd: int) -> None:
     more = [Chunk(0, 0, data=beat(n)) for n in range(9, 13)]
     chunks = [Chunk(0, 0, data=beat(0)), *said]
     assert led_by_objects(chunks) >= odd
@@ -215,7 +215,7 @@ def test_responses_between_gaps_meet_the_requests_behind_a_hole() -> None:
         Chunk(0, 0, data=beat(3), packet=5),
     ]
     check(chunks, [True], [3, 5, 6])
-    rows, _, _ = tell(chunks, [True])
+    rows, _, _ = correlate(chunks, [True])
     assert [(row[7], row[1]) for row in rows] == [(0, ANSWERED), (2, ANSWERED), (3, ANSWERED)]
 
 
@@ -225,11 +225,11 @@ def test_ids_of_requests_due_no_response_are_remembered_to_a_limit() -> None:
     said += [Chunk(0, 1, data=response(PRODUCE, 9, n)) for n in (0, 4, 5, 1004, 7)]
     chunks = numbered(said)
     check(chunks, [True], [500, 1006])
-    unasked = [row[4] for row in tell(chunks, [True])[0][1005:]]
+    unasked = [row[4] for row in correlate(chunks, [True])[0][1005:]]
     assert unasked == [0, 0, 1, 1, 1]
 
 
-def test_what_is_held_does_not_grow_with_the_capture() -> None:
+def test_memory_does_not_grow_with_the_capture() -> None:
     """Requests wait, and frames come in pieces, window after window."""
     fold = Correlator(connections([True]))
     big = request(HEARTBEAT, 4, 5, member_id="m" * 30_000)
@@ -237,8 +237,10 @@ def test_what_is_held_does_not_grow_with_the_capture() -> None:
     most = 0
     for window in range(400):
         rows = [Chunk(0, 0, data=part) for part in pieces(big, [9, 25_000])]
-        told = fold.feed(columns([*rows, Chunk(0, 1, data=beaten(5)), Chunk(0, 0, data=big[:50])]))
-        assert told.frame(told.request, 0) == big[4:], window
+        exchanges = fold.feed(
+            columns([*rows, Chunk(0, 1, data=beaten(5)), Chunk(0, 0, data=big[:50])])
+        )
+        assert exchanges.frame(exchanges.request, 0) == big[4:], window
         rest = fold.feed(columns([Chunk(0, 0, data=big[50:]), Chunk(0, 1, data=beaten(5))]))
         assert rest.frame(rest.request, 0) == big[4:], window
         most = max(most, len(fold._tables.carry_over))
@@ -251,15 +253,15 @@ def test_what_is_held_does_not_grow_with_the_capture() -> None:
 def test_a_window_is_not_kept_alive() -> None:
     fold = Correlator(connections([True]))
     chunks = columns([Chunk(0, 0, data=beat(1)), Chunk(0, 1, data=beaten(1))])
-    told = fold.feed(chunks)
-    window, rows = ref(chunks.data), ref(told.connection.base)
-    del chunks, told
+    exchanges = fold.feed(chunks)
+    window, rows = ref(chunks.data), ref(exchanges.connection.base)
+    del chunks, exchanges
     gc.collect()
     assert window() is None
     assert rows() is None
 
 
-def told_of(
+def correlate_file(
     file: Path, by_rules: bool, window_bytes: int
 ) -> tuple[list[tuple[Any, ...]], list[ConnectionState]]:
     reading = Reading([str(file)], Options(window_bytes=window_bytes))
@@ -270,8 +272,8 @@ def told_of(
 
 @each_capture("conversations")
 def test_captures(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    truth = told_of(path, False, 1 << 25)
+    truth = correlate_file(path, False, 1 << 25)
     for window_bytes in (1 << 25, 5000):
-        assert told_of(path, True, window_bytes) == truth
+        assert correlate_file(path, True, window_bytes) == truth
     with running(PYTHON, correlator.correlate):
-        assert told_of(path, True, 50_000) == truth
+        assert correlate_file(path, True, 50_000) == truth

@@ -82,7 +82,9 @@ def test_whether_a_response_is_due(
 
 
 @given(st.integers(0, 14), st.data())
-def test_a_damaged_request_is_told_right_or_left_alone(version: int, data: st.DataObject) -> None:
+def test_a_damaged_request_is_validated_right_or_left_undecided(
+    version: int, data: st.DataObject
+) -> None:
     values = {"acks": 0, "timeout_ms": 1} if version < 14 else {}
     frame = bytearray(request(PRODUCE, min(version, 13), 1, "client", **values))
     frame[7] = version
@@ -110,7 +112,7 @@ HEADERS = st.tuples(
 
 @given(HEADERS, st.booleans())
 @settings(max_examples=examples(500))
-def test_what_is_plain_is_believed_by_objects_too(
+def test_frames_valid_for_the_kernel_are_valid_for_objects(
     header: tuple[int, int, int, int, bytes], again: bool
 ) -> None:
     size, key, version, client_id, text = header
@@ -127,12 +129,16 @@ def test_what_is_plain_is_believed_by_objects_too(
         assert is_plausible_version(key, version)
     data = frame + frame * again
     if opens(data) == FAST_PATH:
-        talk = ConnectionCorrelator(0, True, lambda row: None, 10_000)
-        talk.add_data(0, data, 0, 0)
-        assert (talk.speaks, talk.client, talk.streams[0].entered) == ("kafka", 0, 0)
+        connection = ConnectionCorrelator(0, True, lambda row: None, 10_000)
+        connection.add_data(0, data, 0, 0)
+        assert (connection.speaks, connection.client, connection.streams[0].entered) == (
+            "kafka",
+            0,
+            0,
+        )
 
 
-def test_where_kafka_begins() -> None:
+def test_the_first_frame_of_a_stream() -> None:
     frame = request(METADATA, 9, 1, "client")
     assert opens(frame) == opens(frame * 2) == opens(frame + frame[:20]) == FAST_PATH
     for odd in (

@@ -35,7 +35,7 @@ def test_frame_over_packets_is_complete_with_its_last_byte() -> None:
 
 @given(st.lists(st.binary(max_size=30), max_size=30), st.lists(st.integers(1, 40), min_size=1))
 def test_any_packets_give_the_same_frames(texts: list[bytes], sizes: list[int]) -> None:
-    made, data, told = stream(), b"".join(map(sized, texts)), []
+    made, data, framed = stream(), b"".join(map(sized, texts)), []
     at = packet = 0
     ends = []
     while at < len(data):
@@ -43,9 +43,9 @@ def test_any_packets_give_the_same_frames(texts: list[bytes], sizes: list[int]) 
         made.add_data(data[at : at + size], packet, 0)
         at, packet = min(at + size, len(data)), packet + 1
         ends.append(at)
-        told += frames(made)
-    assert [frame.data for frame in told] == texts
-    for frame in told:
+        framed += frames(made)
+    assert [frame.data for frame in framed] == texts
+    for frame in framed:
         end = frame.offset + 4 + frame.size
         assert frame.packet == next(n for n, e in enumerate(ends) if e >= end)
 
@@ -101,16 +101,18 @@ def test_frame_above_the_limit_is_kept_in_part() -> None:
     assert second.data == b"next"
 
 
-@pytest.mark.parametrize(("there", "told"), [(b"\xff\xff\0\0", False), (b"\xff\xff\0\0head", True)])
-def test_size_above_the_limit_alone_is_no_frame(there: bytes, told: bool) -> None:
+@pytest.mark.parametrize(
+    ("there", "is_frame"), [(b"\xff\xff\0\0", False), (b"\xff\xff\0\0head", True)]
+)
+def test_size_above_the_limit_alone_is_no_frame(there: bytes, is_frame: bool) -> None:
     made = Framer(1, 1000)
     made.sync_at(0, lambda buffer, size: True)
     made.add_data(b"\x7f" + there[1:], 0, 0)
-    assert (made.finish() is not None) == told
-    assert made.in_sync == told
+    assert (made.finish() is not None) == is_frame
+    assert made.in_sync == is_frame
 
 
-def test_unfinished_frame_is_told_once() -> None:
+def test_an_unfinished_frame_is_reported_once() -> None:
     made = stream()
     made.add_data(sized(b"0123456789")[:-1], 0, 0)
     assert made.finish() == Frame(1, b"012345678", 10, 0, 0, 0, broken_off=True)

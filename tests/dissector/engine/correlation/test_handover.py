@@ -14,26 +14,26 @@ from tests.dissector.engine.chunks import Chunk, captures, columns, connections
 from tests.examples import examples
 
 
-def state(talk: ConnectionCorrelator) -> tuple[Any, ...]:
+def state(connection: ConnectionCorrelator) -> tuple[Any, ...]:
     """Return all that what comes next may depend on."""
-    requests = talk.open_requests
+    requests = connection.open_requests
     return (
-        talk.speaks,
-        talk.client,
-        talk.start_captured,
-        talk.highest_id,
-        talk.now_ns,
-        talk.needs_slow_path,
+        connection.speaks,
+        connection.client,
+        connection.start_captured,
+        connection.highest_id,
+        connection.now_ns,
+        connection.needs_slow_path,
         [
             each._replace(number=0, frame=each.frame._replace(entry=-1))
             for each in requests.oldest_first()
         ],
         [requests.oldest(number).frame._replace(entry=-1) for number in sorted(requests.ids())],
-        [[frame._replace(entry=-1) for frame in frames] for frames in talk.ready_frames],
+        [[frame._replace(entry=-1) for frame in frames] for frames in connection.ready_frames],
         requests.total_bytes,
         (requests.suppressed.count, requests.suppressed.ring.tolist()),
         requests.tokens_seen,
-        [side(stream) for stream in talk.streams],
+        [side(stream) for stream in connection.streams],
     )
 
 
@@ -60,7 +60,9 @@ def side(stream: Framer) -> tuple[Any, ...]:
 
 @given(captures())
 @settings(deadline=None, max_examples=examples(150))
-def test_what_comes_back_is_what_would_have_been(drawn: tuple[list[Chunk], list[bool]]) -> None:
+def test_a_demoted_connection_equals_one_never_promoted(
+    drawn: tuple[list[Chunk], list[bool]],
+) -> None:
     chunks, whole = drawn
     folds = [Correlator(connections(whole), use_fast_path=by_rules) for by_rules in (True, False)]
     fold, truth = folds
@@ -68,11 +70,11 @@ def test_what_comes_back_is_what_would_have_been(drawn: tuple[list[Chunk], list[
         for each in folds:
             each.feed(columns([chunk]))
     in_flight = 0
-    for number, talk in truth._slow_path.correlators.items():
+    for number, connection in truth._slow_path.correlators.items():
         if number in fold._slow_path.correlators:
-            assert state(fold._slow_path.correlators[number]) == state(talk)
+            assert state(fold._slow_path.correlators[number]) == state(connection)
         elif fold._tables.connections[number, MODE] == KAFKA:
-            assert state(fold._slow_path.promote(number)) == state(talk)
+            assert state(fold._slow_path.promote(number)) == state(connection)
     for correlator in fold._slow_path.correlators.values():
         requests = (each.frame for each in correlator.open_requests.oldest_first())
         frames = [*requests, *(frame for ready in correlator.ready_frames for frame in ready)]

@@ -15,7 +15,7 @@ HEARTBEAT, HANDSHAKE = 12, 17
 NUMBERS = count()
 
 
-def asked(n: int, key: int = HEARTBEAT, version: int = 0) -> Frame:
+def request_frame(n: int, key: int = HEARTBEAT, version: int = 0) -> Frame:
     return frame(request(key, version, n)[4:])
 
 
@@ -29,7 +29,7 @@ def answer(n: int) -> Frame:
 
 def test_oldest_with_the_id_is_answered() -> None:
     waiting = OpenRequests()
-    frames = [asked(1), asked(2), asked(1)]
+    frames = [request_frame(1), request_frame(2), request_frame(1)]
     for each in frames:
         assert list(waiting.add(each)) == []
     assert (len(waiting), 1 in waiting, 3 in waiting) == (3, True, False)
@@ -43,7 +43,7 @@ def test_oldest_with_the_id_is_answered() -> None:
 
 def test_negative_ids_and_short_answers() -> None:
     waiting = OpenRequests()
-    list(waiting.add(asked(-5)))
+    list(waiting.add(request_frame(-5)))
     assert waiting.pop_match(frame(b"\xff\xff")) is None
     assert waiting.pop_match(answer(-5)) is not None
 
@@ -51,7 +51,7 @@ def test_negative_ids_and_short_answers() -> None:
 def test_request_cut_before_its_id_waits_under_none() -> None:
     """Its few bytes of an id must not be taken for the id of another one."""
     waiting = OpenRequests()
-    other = asked(7)
+    other = request_frame(7)
     list(waiting.add(other))
     list(waiting.add(frame(b"\0\x0c\0\0\x07")))
     assert waiting.pop_match(answer(7)).frame is other
@@ -60,11 +60,11 @@ def test_request_cut_before_its_id_waits_under_none() -> None:
 
 def test_tokens_are_answered_in_order_of_all_requests() -> None:
     waiting = OpenRequests()
-    list(waiting.add(asked(1, HANDSHAKE)))
+    list(waiting.add(request_frame(1, HANDSHAKE)))
     tokens = [frame(data)._replace(token=True) for data in (b"one", b"two")]
     for token in tokens:
         list(waiting.add(token))
-    list(waiting.add(asked(2)))
+    list(waiting.add(request_frame(2)))
     assert waiting.has_tokens
     assert waiting.pop_match(answer(1)).correlation_id == 1
     assert waiting.pop_match(answer(2)).frame is tokens[0]
@@ -76,7 +76,7 @@ def test_tokens_are_answered_in_order_of_all_requests() -> None:
 def test_too_many_or_too_large_give_up_the_oldest(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(opened, "MAX_OPEN", 3)
     waiting = OpenRequests()
-    dropped = [each for n in range(5) for each in waiting.add(asked(n))]
+    dropped = [each for n in range(5) for each in waiting.add(request_frame(n))]
     assert [each.correlation_id for each in dropped] == [0, 1]
     assert len(waiting) == 3
     monkeypatch.setattr(opened, "MAX_OPEN_BYTES", 100)
@@ -88,7 +88,7 @@ def test_too_many_or_too_large_give_up_the_oldest(monkeypatch: pytest.MonkeyPatc
 def test_waived_ids_are_remembered_for_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
     waiting = OpenRequests()
     for n in range(opened.MAX_SUPPRESSED + 1):
-        waiting.suppress(asked(n))
+        waiting.suppress(request_frame(n))
     assert [waiting.is_suppressed(answer(n)) for n in (0, 1, opened.MAX_SUPPRESSED)] == [
         False,
         True,

@@ -145,35 +145,42 @@ def answer_at(
     return made.base if found else None
 
 
-def told(n: int) -> bytes:
+def response_frame(n: int) -> bytes:
     return response(HEARTBEAT, 3, n)
 
 
 def test_answer_to_an_open_request() -> None:
-    made = stream(b"tail" + told(5) + told(6), fresh=False)
-    assert answer_at(made, waiting(6)) == 4 + len(told(5))
+    made = stream(b"tail" + response_frame(5) + response_frame(6), fresh=False)
+    assert answer_at(made, waiting(6)) == 4 + len(response_frame(5))
 
 
 @pytest.mark.parametrize("size", [6, 10, 12])
 def test_zeros_are_no_answer(size: int) -> None:
     made = stream(b"tail" + sized(bytes(size)) + bytes(20), fresh=False)
     assert answer_at(made, waiting(0)) is None
-    assert answer_at(stream(b"tail" + told(0) + bytes(20), fresh=False), waiting(0)) is None
+    assert (
+        answer_at(stream(b"tail" + response_frame(0) + bytes(20), fresh=False), waiting(0)) is None
+    )
 
 
 def test_responses_before_it_are_entered_where_sizes_lead_to_it() -> None:
-    assert answer_at(stream(told(4), told(5) + told(6)), waiting(6)) == 0
-    assert answer_at(stream(told(4)[3:], told(5) + told(6)), waiting(6)) == len(told(4)) - 3
+    assert (
+        answer_at(stream(response_frame(4), response_frame(5) + response_frame(6)), waiting(6)) == 0
+    )
+    assert (
+        answer_at(stream(response_frame(4)[3:], response_frame(5) + response_frame(6)), waiting(6))
+        == len(response_frame(4)) - 3
+    )
 
 
 def test_answer_can_not_come_before_its_request() -> None:
-    assert answer_at(stream(told(6)), waiting(6, packet=3)) is None
+    assert answer_at(stream(response_frame(6)), waiting(6, packet=3)) is None
 
 
 def test_answers_behind_the_horizon_are_looked_for_later() -> None:
-    made = stream(told(5), told(6))
+    made = stream(response_frame(5), response_frame(6))
     assert answer_at(made, waiting(9), horizon=1) is None
-    assert made.scanned == len(told(5))
+    assert made.scanned == len(response_frame(5))
     assert answer_at(made, waiting(6)) is not None
 
 
@@ -189,12 +196,14 @@ def test_unfinished_answer_is_waited_for_or_believed_where_it_was_cut() -> None:
 
 
 def test_responses_alone_are_known_by_ascending_ids() -> None:
-    rising = [told(n) for n in (7, 8, 9)]
+    rising = [response_frame(n) for n in (7, 8, 9)]
     assert sync_without_requests(stream(b"x" * 9, *rising), believe)
     assert not sync_without_requests(stream(*rising[:2]), believe)
-    assert not sync_without_requests(stream(told(7), told(9), told(8)), believe)
+    assert not sync_without_requests(
+        stream(response_frame(7), response_frame(9), response_frame(8)), believe
+    )
     assert not sync_without_requests(stream(b"x" + b"".join(rising)), believe)
-    assert sync_without_requests(stream(told(7)), believe, minimum=1)
+    assert sync_without_requests(stream(response_frame(7)), believe, minimum=1)
 
 
 def test_overlapping_candidates_are_tried_only_so_often(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -35,12 +35,12 @@ def exchange(row: ExchangeRow) -> Exchange:
     )
 
 
-ASKED = frame(1, request(HEARTBEAT, 4, 7, "me", group_id="g")[4:], 3)
-TOLD = frame(0, response(HEARTBEAT, 4, 7, error_code=25)[4:], 5)
+REQUEST = frame(1, request(HEARTBEAT, 4, 7, "me", group_id="g")[4:], 3)
+RESPONSE = frame(0, response(HEARTBEAT, 4, 7, error_code=25)[4:], 5)
 
 
 def test_answered() -> None:
-    it = exchange(ExchangeRow(2, ANSWERED, 1, ASKED, TOLD))
+    it = exchange(ExchangeRow(2, ANSWERED, 1, REQUEST, RESPONSE))
     assert it.row() == {
         "capture": "a.pcap",
         "connection": 2,
@@ -55,8 +55,8 @@ def test_answered() -> None:
         "request_time_ns": 4_500_000,
         "response_time_ns": 7_500_000,
         "latency_ms": 3.0,
-        "request_bytes": len(ASKED.data),
-        "response_bytes": len(TOLD.data),
+        "request_bytes": len(REQUEST.data),
+        "response_bytes": len(RESPONSE.data),
         "errors": ["UNKNOWN_MEMBER_ID"],
         "topics": [],
         "problems": [],
@@ -70,7 +70,7 @@ def test_answered() -> None:
 
 
 def test_unanswered_has_no_response() -> None:
-    it = exchange(ExchangeRow(0, UNANSWERED, 1, ASKED, None))
+    it = exchange(ExchangeRow(0, UNANSWERED, 1, REQUEST, None))
     assert it.response is None
     assert it.body("response") is None
     assert [it.column(n) for n in ("response_bytes", "latency_ms", "errors")] == [None, None, []]
@@ -78,7 +78,7 @@ def test_unanswered_has_no_response() -> None:
 
 
 def test_orphan_knows_its_id_alone() -> None:
-    it = exchange(ExchangeRow(0, ORPHAN, 1, None, TOLD, answers_acks_0=True))
+    it = exchange(ExchangeRow(0, ORPHAN, 1, None, RESPONSE, answers_acks_0=True))
     assert (it.api, it.api_key, it.api_version, it.client_id) == (None, None, None, None)
     assert it.correlation_id == 7
     assert it.response.body is None
@@ -96,33 +96,35 @@ def test_tokens_are_no_api() -> None:
 
 def test_cut_frame_keeps_its_size_and_says_so() -> None:
     it = exchange(
-        ExchangeRow(0, NO_RESPONSE, 1, frame(1, ASKED.data[:14], 1, len(ASKED.data)), None)
+        ExchangeRow(0, NO_RESPONSE, 1, frame(1, REQUEST.data[:14], 1, len(REQUEST.data)), None)
     )
-    assert it.request_bytes == len(ASKED.data)
+    assert it.request_bytes == len(REQUEST.data)
     assert (it.api, it.client_id) == ("Heartbeat", "me")
     assert "were not captured" in it.column("problems")[0]
 
 
-def test_topics_of_both_are_told_once() -> None:
-    asked = request(METADATA, 1, 1, topics=[{"name": "b"}, {"name": "a"}])
+def test_topics_of_request_and_response_are_listed_once() -> None:
+    request_frame = request(METADATA, 1, 1, topics=[{"name": "b"}, {"name": "a"}])
     topics = [
         {"error_code": code, "name": name, "is_internal": False, "partitions": []}
         for name, code in (("a", 0), ("b", 3), ("c", 3), ("c", 5))
     ]
-    told = response(METADATA, 1, 1, topics=topics)
-    it = exchange(ExchangeRow(0, ANSWERED, 1, frame(1, asked[4:], 1), frame(0, told[4:], 2)))
+    response_frame = response(METADATA, 1, 1, topics=topics)
+    it = exchange(
+        ExchangeRow(0, ANSWERED, 1, frame(1, request_frame[4:], 1), frame(0, response_frame[4:], 2))
+    )
     assert it.topics == ["b", "a", "c"]
     assert it.errors == ["UNKNOWN_TOPIC_OR_PARTITION", "LEADER_NOT_AVAILABLE"]
 
 
-def test_what_is_kept_has_its_own_bytes() -> None:
+def test_retained_exchanges_have_their_own_bytes() -> None:
     other = ExchangeRow(1, UNANSWERED, 1, frame(1, b"\0" * 50, 1), None)
-    table = to_exchange_table([other, ExchangeRow(2, ANSWERED, 1, ASKED, TOLD), other])
+    table = to_exchange_table([other, ExchangeRow(2, ANSWERED, 1, REQUEST, RESPONSE), other])
     it = Exchange(table, 1, capture="a.pcap", client="c:1", broker="b:2", names=TopicNames())
     kept = it.kept()
     assert kept.row() == it.row()
-    assert (kept.request.frame, kept.response.frame) == (ASKED.data, TOLD.data)
-    assert len(kept._table.carry_over) == len(ASKED.data) + len(TOLD.data)
+    assert (kept.request.frame, kept.response.frame) == (REQUEST.data, RESPONSE.data)
+    assert len(kept._table.carry_over) == len(REQUEST.data) + len(RESPONSE.data)
     lonely = Exchange(table, 2, capture="a.pcap", client="c:1", broker="b:2", names=TopicNames())
     assert lonely.kept().row() == lonely.row()
 

@@ -36,7 +36,7 @@ def test_real_traffic(path: Path) -> None:
 
 
 def test_rows_know_their_files() -> None:
-    told = [columns["capture"] for columns, _ in windows(*CAPTURES[:3])]
+    captures = [columns["capture"] for columns, _ in windows(*CAPTURES[:3])]
     rows = [row["capture"] for _, rows in windows(*CAPTURES[:3]) for row in rows]
-    assert [each.value(row) for each in told for row in range(len(each))] == rows
+    assert [each.value(row) for each in captures for row in range(len(each))] == rows
     assert set(rows) == set(map(str, CAPTURES[:3]))

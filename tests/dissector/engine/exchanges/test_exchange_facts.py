@@ -48,14 +48,16 @@ MESSAGES = [(found.key, version) for found in all_apis() for version in found.re
 ORDERS, PAYMENTS = UUID(int=3), UUID(int=2)
 
 
-def row(status: int, asked: bytes | None, answer: bytes | None = None, **more: bool) -> ExchangeRow:
+def row(
+    status: int, request_frame: bytes | None, answer: bytes | None = None, **more: bool
+) -> ExchangeRow:
     """Return an exchange of frames with their sizes in front, of which the end may be missing."""
 
     def frame(data: bytes | None) -> Frame | None:
         size = int.from_bytes((data or b"")[:4], "big")
         return None if data is None else Frame(0, data[4:], size, 1, 1, 0)
 
-    return ExchangeRow(0, status, 0, frame(asked), frame(answer), **more)
+    return ExchangeRow(0, status, 0, frame(request_frame), frame(answer), **more)
 
 
 def split(table: Exchanges, at: int) -> Exchanges:
@@ -143,10 +145,10 @@ def some_exchange(key: int, version: int, source: Source) -> ExchangeRow:
     """Make an exchange, right or damaged."""
     found, chance = api(key), source.chance
     assert found is not None
-    asked = source.value(found.request, version)
+    values = source.value(found.request, version)
     answer = source.value(found.response, version) if version in found.response.versions else {}
     name = chance.choice([None, "", "me", "you", "\udcff"])
-    request_frame = request(key, version, 1, name, **asked)
+    request_frame = request(key, version, 1, name, **values)
     if chance.randrange(5) == 0:
         newer = found.request.versions.high + chance.choice([1, 2, 90])
         request_frame = of_version(request_frame, newer)
@@ -187,8 +189,8 @@ def test_a_known_exchange() -> None:
     topic = {"name": "orders", "partition_data": [{"index": 0, "records": None}]}
     failed = {"index": 0, "error_code": 6, "base_offset": -1, "record_errors": []}
     answers = [{"name": "orders", "partition_responses": [failed, failed]}]
-    asked = request(0, 9, 7, "me", acks=1, topic_data=[topic])
-    answered = row(ANSWERED, asked, response(0, 9, 7, responses=answers))
+    produce = request(0, 9, 7, "me", acks=1, topic_data=[topic])
+    answered = row(ANSWERED, produce, response(0, 9, 7, responses=answers))
     nothing = row(UNANSWERED, request(12, 4, 2, None))
     known = read_summaries(to_exchange_table([answered, nothing, answered]), TopicNames())
     assert known.client_ids == [None, "me"]
@@ -208,7 +210,7 @@ def test_a_known_exchange() -> None:
             row(ANSWERED, request(18, 3, 1), response(18, 0, 1, error_code=35)),
             id="refused version",
         ),
-        pytest.param(row(ANSWERED, request(3, 12, 1), response(3, 12, 1)), id="tells names"),
+        pytest.param(row(ANSWERED, request(3, 12, 1), response(3, 12, 1)), id="defines names"),
         pytest.param(row(ORPHAN, None, response(3, 12, 1)), id="orphan"),
         pytest.param(row(ANSWERED, b"\0\0\0\1x", b"\0\0\0\1y", token=True), id="token"),
     ],
@@ -219,13 +221,13 @@ def test_read_by_the_loop(exchange: ExchangeRow) -> None:
 
 def test_left_to_the_codecs() -> None:
     good = row(ANSWERED, request(12, 4, 2), response(12, 4, 2))
-    asked, answer = request(12, 4, 1), response(12, 4, 1)
+    heartbeat, answer = request(12, 4, 1), response(12, 4, 1)
     others = [
-        row(ANSWERED, asked, answer[:3] + b"\x08" + answer[4:] + b"x"),
-        row(ANSWERED, asked, answer[:-1]),
-        row(UNANSWERED, asked[:3] + b"\x05" + asked[4:9]),
-        row(UNANSWERED, asked[:4] + b"\x03\xe7\0\0" + asked[8:]),
-        row(UNANSWERED, asked[:4] + b"\x00\x0c\0\x63" + asked[8:]),
+        row(ANSWERED, heartbeat, answer[:3] + b"\x08" + answer[4:] + b"x"),
+        row(ANSWERED, heartbeat, answer[:-1]),
+        row(UNANSWERED, heartbeat[:3] + b"\x05" + heartbeat[4:9]),
+        row(UNANSWERED, heartbeat[:4] + b"\x03\xe7\0\0" + heartbeat[8:]),
+        row(UNANSWERED, heartbeat[:4] + b"\x00\x0c\0\x63" + heartbeat[8:]),
         row(ORPHAN, None, answer, answers_acks_0=True),
     ]
     assert left(to_exchange_table([good, *others, good])) == [1, 2, 3, 4, 5, 6]
@@ -352,12 +354,14 @@ def test_names_that_contradict_give_the_same_rows_on_both_paths(
 ) -> None:
     monkeypatch.setattr(module, "MIN_BULK_EXCHANGES", worthwhile)
     wire = Wire()
-    talk = wire.talk().syn()
+    connection = wire.connect().syn()
     for number, each in enumerate(NAMING):
         for side, frame in enumerate((each.request, each.response)):
             if frame is not None:
                 at = 4 - 4 * side  # of the correlation id
-                talk.say(side, sized(frame.data[:at] + number.to_bytes(4) + frame.data[at + 4 :]))
+                connection.send(
+                    side, sized(frame.data[:at] + number.to_bytes(4) + frame.data[at + 4 :])
+                )
     path = tmp_path / "named.pcap"
     write(path, wire.packets)
     rows = [exchange.row() for exchange in open_capture(path)]

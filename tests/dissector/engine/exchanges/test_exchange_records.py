@@ -26,8 +26,8 @@ def test_rows_of_produce_and_fetch_in_wire_order() -> None:
         {"name": "a", "partition_data": [{"index": 1, "records": batch(b"1", b"2")}]},
         {"name": "b", "partition_data": [{"index": 0, "records": None}]},
     ]
-    talk = wire.talk().syn().client(request(PRODUCE, 7, 1, acks=1, topic_data=data))
-    talk.broker(response(PRODUCE, 7, 1)).client(request(FETCH, 4, 2))
+    connection = wire.connect().syn().client(request(PRODUCE, 7, 1, acks=1, topic_data=data))
+    connection.broker(response(PRODUCE, 7, 1)).client(request(FETCH, 4, 2))
     partition = {
         "partition_index": 4,
         "error_code": 0,
@@ -36,7 +36,7 @@ def test_rows_of_produce_and_fetch_in_wire_order() -> None:
         "aborted_transactions": None,
         "records": batch(b"3", base_offset=70),
     }
-    talk.broker(response(FETCH, 4, 2, responses=[{"topic": "c", "partitions": [partition]}]))
+    connection.broker(response(FETCH, 4, 2, responses=[{"topic": "c", "partitions": [partition]}]))
     produce, fetch = open_capture("-", stdin=io.BytesIO(pcap_file(wire.packets)))
     first, second = record_rows(produce)
     (third,) = record_rows(fetch)
@@ -73,6 +73,6 @@ def test_rows_of_produce_and_fetch_in_wire_order() -> None:
 
 def test_other_messages_have_none() -> None:
     wire = Wire()
-    wire.talk().syn().client(request(12, 4, 1, group_id="g")).broker(response(12, 4, 1))
+    wire.connect().syn().client(request(12, 4, 1, group_id="g")).broker(response(12, 4, 1))
     (exchange,) = open_capture("-", stdin=io.BytesIO(pcap_file(wire.packets)))
     assert list(record_rows(exchange)) == []

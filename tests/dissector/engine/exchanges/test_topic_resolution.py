@@ -27,7 +27,7 @@ ZERO = np.zeros(1, np.int64)
 
 
 Window = tuple[set[int], set[int]]
-"""The topics of a window, by number, and those of which it tells the names."""
+"""Topics in a window, by number, and those that it names."""
 
 
 def _id(number: int) -> UUID:
@@ -50,8 +50,8 @@ def asked_at(windows: list[Window], most_rows: int) -> list[int]:
     """Return after how many windows too many wait; none if that never is."""
     known: set[int] = set()
     waiting: list[set[int]] = []
-    for count, (topics, tells) in enumerate(windows, 1):
-        known |= tells
+    for count, (topics, defined) in enumerate(windows, 1):
+        known |= defined
         waiting += [topics] if waiting or topics - known else []
         if len(waiting) > most_rows:
             return [count]
@@ -65,27 +65,27 @@ SOME = st.sets(st.integers(1, 5))
 
 @given(windows=st.lists(st.tuples(SOME, SOME), max_size=12), most_rows=st.integers(0, 6))
 def test_rows_wait_until_their_topics_have_names(windows: list[Window], most_rows: int) -> None:
-    told = {_id(topic): f"topic {topic}" for _, tells in windows for topic in tells}
-    asked: list[int] = []
+    names_of_ids = {_id(topic): f"topic {topic}" for _, defined in windows for topic in defined}
+    resolved: list[int] = []
     taken: list[Columns] = []
 
     def ask() -> dict[UUID, str]:
-        asked.append(len(taken))
-        return told
+        resolved.append(len(taken))
+        return names_of_ids
 
     names = TopicNames(ask)
 
     def parts() -> Iterator[Columns]:
-        for topics, tells in windows:
+        for topics, defined in windows:
             taken.append(part(topics))
-            names.learn({_id(topic): f"topic {topic}" for topic in tells})
+            names.learn({_id(topic): f"topic {topic}" for topic in defined})
             yield taken[-1]
 
     expected = [
-        [told.get(_id(topic), str(_id(topic))) for topic in topics] for topics, _ in windows
+        [names_of_ids.get(_id(topic), str(_id(topic))) for topic in topics] for topics, _ in windows
     ]
     assert [topics_of(each) for each in resolve_late_names(parts(), names, most_rows)] == expected
-    assert asked == asked_at(windows, most_rows)
+    assert resolved == asked_at(windows, most_rows)
     assert not names.can_read_ahead
 
 
@@ -100,11 +100,11 @@ def test_nothing_waits_where_nothing_can_be_asked() -> None:
 def test_a_capture_is_read_once_or_twice_for_the_same_rows(
     jobs: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked: list[Capture] = []
+    opened: list[Capture] = []
     read_names = Capture._read_names
 
     def counted(capture: Capture) -> dict[UUID, str]:
-        asked.append(capture)
+        opened.append(capture)
         return read_names(capture)
 
     monkeypatch.setattr(Capture, "_read_names", counted)
@@ -113,16 +113,16 @@ def test_a_capture_is_read_once_or_twice_for_the_same_rows(
         return Capture(CAPTURES, Options(window_bytes=3000, jobs=jobs)).exchanges()
 
     once = exchanges()
-    assert not asked
+    assert not opened
     monkeypatch.setattr(topic_resolution.resolve_late_names, "__defaults__", (0,))
     twice = exchanges()
-    assert len(asked) == 1
+    assert len(opened) == 1
     assert once.equals(twice)
 
 
 def test_rows_that_wait_have_let_go_of_their_window() -> None:
     window = np.arange(9)
-    waits, tells = part({1}), part(set())
+    waits, defines = part({1}), part(set())
     waits["connection"] = Integers(window[:1])
     waits["client"] = waits["broker"] = Coded(window[3:4], "abcd")
     waits["api"] = Coded(np.array([NONE]), [])
@@ -132,7 +132,7 @@ def test_rows_that_wait_have_let_go_of_their_window() -> None:
     def parts() -> Iterator[Columns]:
         yield waits
         names.learn({_id(1): "one"})
-        yield tells
+        yield defines
 
     first, _ = resolve_late_names(parts(), names)
     assert isinstance(first["connection"], Integers)
@@ -159,17 +159,17 @@ def test_numbers_that_wait_are_the_same_afterwards(numbers: list[int]) -> None:
     assert kept.values.tolist() == numbers
 
 
-def test_what_waits_counts_by_rows() -> None:
+def test_waiting_windows_are_limited_by_rows() -> None:
     rows = np.zeros(3, np.int64)
-    asked: list[int] = []
+    resolved: list[int] = []
 
     def parts() -> Iterator[Columns]:
         for topic in (1, 2, 3):
             ids = (_id(topic),)
             yield {"connection": Integers(rows), "topics": Coded(rows, [ids])}
-            asked.append(topic)
+            resolved.append(topic)
             names.learn({_id(topic): "named"})
 
     names = TopicNames(lambda: pytest.fail("few rows waited"))
     assert sum(len(each["topics"]) for each in resolve_late_names(parts(), names, max_rows=6)) == 9
-    assert asked == [1, 2, 3]
+    assert resolved == [1, 2, 3]

@@ -65,7 +65,7 @@ def test_lists(drawn: list[list[int]]) -> None:
     ]
 
 
-def test_full_tells_where_room_is_short() -> None:
+def test_entries_beyond_the_room_are_refused_until_it_grows() -> None:
     table = InternTable.of(np.uint8, entries=2, pool=4)
     assert [number(table, content) for content in (b"abc", b"de", b"d")] == [0, FULL, 1]
     assert number(table, b"") == FULL

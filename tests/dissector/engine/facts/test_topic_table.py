@@ -1,4 +1,4 @@
-"""Topic ids and their names, told by messages before or after."""
+"""Topic ids and their names, from messages before or after."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dissector import Capture, open_capture
 from dissector.engine.facts.topic_table import TopicNames, may_define_names
 from dissector.protocol.records import Record, new_batch
 from tests.frames import request, response
-from tests.packets import Packet, Talk, Wire, pcap_file, write
+from tests.packets import Packet, Wire, WireConnection, pcap_file, write
 
 PRODUCE, FETCH, METADATA = 0, 1, 3
 ORDERS, NAMELESS = UUID(int=5), UUID(int=2)
@@ -27,16 +27,16 @@ PARTITION = {
 }
 
 
-def fetched(talk: Talk, n: int, topic_id: UUID) -> Talk:
+def fetched(connection: WireConnection, n: int, topic_id: UUID) -> WireConnection:
     """Fetch one record of a topic that is named by its id alone."""
     batch = new_batch([Record(0, 0, 0, b"key", b"value", (), 7, 1000)], base_offset=7)
     partition = PARTITION | {"records": batch.to_bytes(fix_crc=True)}
     topic = {"topic_id": topic_id, "partitions": [partition]}
-    talk.client(request(FETCH, 13, n, topics=[{"topic_id": topic_id, "partitions": []}]))
-    return talk.broker(response(FETCH, 13, n, responses=[topic]))
+    connection.client(request(FETCH, 13, n, topics=[{"topic_id": topic_id, "partitions": []}]))
+    return connection.broker(response(FETCH, 13, n, responses=[topic]))
 
 
-def named(talk: Talk, n: int) -> Talk:
+def named(connection: WireConnection, n: int) -> WireConnection:
     """Ask for the names of topics."""
     topic = {
         "error_code": 0,
@@ -46,8 +46,8 @@ def named(talk: Talk, n: int) -> Talk:
         "partitions": [],
         "topic_authorized_operations": 0,
     }
-    talk.client(request(METADATA, 12, n, topics=[]))
-    return talk.broker(response(METADATA, 12, n, topics=[topic]))
+    connection.client(request(METADATA, 12, n, topics=[]))
+    return connection.broker(response(METADATA, 12, n, topics=[topic]))
 
 
 def stdin(packets: list[Packet]) -> Capture:
@@ -56,11 +56,11 @@ def stdin(packets: list[Packet]) -> Capture:
 
 def test_topic_id_is_named_by_metadata_before_after_and_in_a_later_file(tmp_path: Path) -> None:
     early, late, first, second = Wire(), Wire(), Wire(), Wire()
-    fetched(named(early.talk().syn(), 1), 2, ORDERS)
-    named(fetched(late.talk().syn(), 1, ORDERS), 2)
-    fetched(first.talk().syn(), 1, ORDERS)
+    fetched(named(early.connect().syn(), 1), 2, ORDERS)
+    named(fetched(late.connect().syn(), 1, ORDERS), 2)
+    fetched(first.connect().syn(), 1, ORDERS)
     second.now_ns += 10**9
-    named(second.talk(50001).syn(), 1)
+    named(second.connect(50001).syn(), 1)
     captures = [
         open_capture(write(tmp_path / "early.pcap", early.packets)),
         open_capture(write(tmp_path / "late.pcap", late.packets)),
@@ -78,7 +78,7 @@ def test_topic_id_is_named_by_metadata_before_after_and_in_a_later_file(tmp_path
 
 def test_topic_id_without_a_name_shows_as_its_text(tmp_path: Path) -> None:
     wire = Wire()
-    named(fetched(wire.talk().syn(), 1, NAMELESS), 2)
+    named(fetched(wire.connect().syn(), 1, NAMELESS), 2)
     capture = open_capture(write(tmp_path / "a.pcap", wire.packets))
     assert [e.topics for e in capture] == [[str(NAMELESS)], ["orders"]]
     (record,) = capture.records().to_dicts()
@@ -87,8 +87,8 @@ def test_topic_id_without_a_name_shows_as_its_text(tmp_path: Path) -> None:
 
 def test_standard_input_names_topics_by_what_came_before() -> None:
     wire = Wire()
-    talk = fetched(wire.talk().syn(), 1, ORDERS)
-    fetched(named(talk, 2), 3, ORDERS)
+    connection = fetched(wire.connect().syn(), 1, ORDERS)
+    fetched(named(connection, 2), 3, ORDERS)
     assert [e.topics for e in stdin(wire.packets)] == [[str(ORDERS)], ["orders"], ["orders"]]
     assert stdin(wire.packets).records()["topic"].to_list() == [None, "orders"]
 
@@ -96,34 +96,34 @@ def test_standard_input_names_topics_by_what_came_before() -> None:
 def test_produce_v13_names_topics_too(tmp_path: Path) -> None:
     wire = Wire()
     data: list[dict[str, Any]] = [{"topic_id": ORDERS, "partition_data": []}]
-    talk = wire.talk().syn().client(request(PRODUCE, 13, 1, acks=1, topic_data=data))
-    named(talk.broker(response(PRODUCE, 13, 1)), 2)
+    connection = wire.connect().syn().client(request(PRODUCE, 13, 1, acks=1, topic_data=data))
+    named(connection.broker(response(PRODUCE, 13, 1)), 2)
     (produce, _) = open_capture(write(tmp_path / "a.pcap", wire.packets))
     assert produce.topics == ["orders"]
 
 
 def test_rest_of_the_capture_is_asked_once_and_only_for_what_is_not_known() -> None:
-    asked = []
+    requested = []
 
     def ask() -> dict[UUID, str]:
-        asked.append(1)
+        requested.append(1)
         return {ORDERS: "orders"}
 
     names = TopicNames(ask)
     names.learn({NAMELESS: "known"})
-    assert (names.name(NAMELESS), names.name("text"), len(asked)) == ("known", "text", 0)
-    assert (names.name(ORDERS), names.find_name(UUID(int=3)), len(asked)) == ("orders", None, 1)
-    assert (names.name(UUID(int=3)), len(asked)) == (str(UUID(int=3)), 1)
+    assert (names.name(NAMELESS), names.name("text"), len(requested)) == ("known", "text", 0)
+    assert (names.name(ORDERS), names.find_name(UUID(int=3)), len(requested)) == ("orders", None, 1)
+    assert (names.name(UUID(int=3)), len(requested)) == (str(UUID(int=3)), 1)
 
 
-def test_the_log_of_kraft_has_its_name_without_being_told() -> None:
+def test_the_topic_id_of_the_kraft_log_is_known() -> None:
     names = TopicNames()
     assert names.name(UUID(int=1)) == "__cluster_metadata"
 
 
-def test_which_messages_can_tell_names() -> None:
-    told = [v for v in range(20) if may_define_names(METADATA, v)]
-    assert told[0] == 10, "KIP-516: since Metadata v10"
+def test_messages_that_may_define_topic_names() -> None:
+    versions = [v for v in range(20) if may_define_names(METADATA, v)]
+    assert versions[0] == 10, "KIP-516: since Metadata v10"
     assert not any(may_define_names(FETCH, v) for v in range(20))
     assert not may_define_names(999, 0)
     assert may_define_names(METADATA, 99), "read as the newest that is known"

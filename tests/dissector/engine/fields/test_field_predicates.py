@@ -43,23 +43,23 @@ def paths(fields: tuple[Field, ...], around: tuple[str, ...] = ()) -> Iterator[t
 
 
 def plain(value: Any) -> Any:
-    """Return a value as it can be told from others; any struct stands for all."""
+    """Return a comparable value; one struct equals any other."""
     return (type(value).__name__, value) if not isinstance(value, dict) else "struct"
 
 
 def check(table: Exchanges, side: Kind, path: tuple[str, ...]) -> int:
-    """Hold what is told of each row against its decoded body; return how many are not told."""
+    """Compare each row with its decoded body; return the count of undecided rows."""
     rows = np.arange(len(table))
     bodies = [exchange(table, at, TopicNames()).body(side) for at in range(len(table))]
     there = [[plain(value) for value in values_at(body, path)] for body in bodies]
     wanted = {each for values in there for each in values} | {("int", 0), ("NoneType", None)}
     for one in sorted(wanted, key=repr):
         answers = matches_any_value(table, side, path, rows, lambda raw, one=one: plain(raw) == one)
-        told = ~answers.unknown
-        assert answers.passes[told].tolist() == [
-            one in values for values, known in zip(there, told, strict=True) if known
+        is_known = ~answers.unknown
+        assert answers.passes[is_known].tolist() == [
+            one in values for values, known in zip(there, is_known, strict=True) if known
         ], one
-        assert not answers.passes[~told].any()
+        assert not answers.passes[~is_known].any()
     return int(np.count_nonzero(answers.unknown))
 
 
@@ -100,17 +100,17 @@ def produced(version: int = 9) -> ExchangeRow:
         ("response", ("node_endpoints",), 1),
     ],
 )
-def test_what_the_tape_tells(side: Kind, path: tuple[str, ...], unknown: int) -> None:
+def test_rows_a_predicate_leaves_undecided(side: Kind, path: tuple[str, ...], unknown: int) -> None:
     exchanges = [produced(), produced(10), row(ANSWERED, request(12, 4, 1), response(12, 4, 1))]
     assert check(to_exchange_table(exchanges), side, path) == unknown
 
 
 def test_refused_versions_are_for_the_codecs() -> None:
     refused = row(ANSWERED, request(18, 3, 1), response(18, 0, 1, error_code=35))
-    told = row(ANSWERED, request(18, 3, 1), response(18, 3, 1))
+    answered = row(ANSWERED, request(18, 3, 1), response(18, 3, 1))
     newest = request(18, 4, 1)
     newer = row(ANSWERED, newest[:6] + b"\x7f\xff" + newest[8:], response(18, 0, 1, error_code=35))
-    assert check(to_exchange_table([refused, told, newer]), "response", ("error_code",)) == 2
+    assert check(to_exchange_table([refused, answered, newer]), "response", ("error_code",)) == 2
 
 
 def test_no_rows() -> None:

@@ -129,13 +129,13 @@ def test_every_message(chosen: list[tuple[int, int]], source: Source) -> None:
 
 @every_api
 def test_each_version(found: Api) -> None:
-    """All versions in one table: the rows tell which of them differs."""
+    """All versions in one table: a failure shows the rows of one."""
     source = seeded(found.name)
     messages = [message for message in exchanges_of(found) for _ in range(2)]
     check([some_exchange(*message, source) for message in messages], source)
 
 
-def told(frame: polars.DataFrame, *names: str) -> list[tuple[Any, ...]]:
+def values(frame: polars.DataFrame, *names: str) -> list[tuple[Any, ...]]:
     return frame.select(names).rows()
 
 
@@ -153,10 +153,12 @@ def test_a_message() -> None:
         {"name": "päy", "partition_data": []},
         {"name": "last", "partition_data": parts[:1]},
     ]
-    asked = request(0, 8, 7, "me", transactional_id=None, acks=-1, timeout_ms=9, topic_data=topics)
-    frame = frame_of([row(UNANSWERED, asked)])
+    produce = request(
+        0, 8, 7, "me", transactional_id=None, acks=-1, timeout_ms=9, topic_data=topics
+    )
+    frame = frame_of([row(UNANSWERED, produce)])
     topic, part = "topic_data", "topic_data.partition_data"
-    assert told(frame, "path", "type", "item", "around", "offset", "length", "value", "text") == [
+    assert values(frame, "path", "type", "item", "around", "offset", "length", "value", "text") == [
         ("header.request_api_key", "int16", 0, None, 0, 2, 0, None),
         ("header.request_api_version", "int16", 0, None, 2, 2, 8, None),
         ("header.correlation_id", "int32", 0, None, 4, 4, 7, None),
@@ -178,16 +180,16 @@ def test_a_message() -> None:
         (f"{part}.index", "int32", 6, 5, 75, 4, 3, None),
         (f"{part}.records", "records", 6, 5, 83, 3, None, None),
     ]
-    assert set(told(frame, "capture", "connection", "packet", "time_ns", "kind")) == {
+    assert set(values(frame, "capture", "connection", "packet", "time_ns", "kind")) == {
         ("a.pcap", 0, 2, 1, "request")
     }
     assert frame["message"].n_unique() == 1
-    assert set(told(frame, "api", "api_version", "correlation_id", "problem")) == {
+    assert set(values(frame, "api", "api_version", "correlation_id", "problem")) == {
         ("Produce", 8, 7, None)
     }
 
 
-def test_what_is_shown_as_text() -> None:
+def test_values_as_text() -> None:
     protocols = [{"name": "range", "metadata": b"\x00\xfe"}]
     join = row(UNANSWERED, request(11, 2, 1, protocols=protocols))
     quota = {"entity": [], "ops": [{"key": "k", "value": 0.25, "remove": True}]}
@@ -196,7 +198,7 @@ def test_what_is_shown_as_text() -> None:
     topics = row(UNANSWERED, request(20, 1, 1, topic_names=["a", "\udcff", ""]))
     shown = {
         (path, word): (length, value, text)
-        for path, word, length, value, text in told(
+        for path, word, length, value, text in values(
             frame_of([join, quotas, fetch]), "path", "type", "length", "value", "text"
         )
     }
@@ -204,7 +206,7 @@ def test_what_is_shown_as_text() -> None:
     assert shown["entries.ops.value", "float64"] == (8, None, "0.25")
     assert shown["entries.ops.remove", "bool"] == (1, 1, None)
     assert shown["topics.topic_id", "uuid"] == (16, None, str(TOPIC_ID))
-    assert told(body(frame_of([topics])), "path", "type", "item", "around", "text")[:4] == [
+    assert values(body(frame_of([topics])), "path", "type", "item", "around", "text")[:4] == [
         ("topic_names", "[]string", 0, None, None),
         ("topic_names[]", "string", 1, 0, "a"),
         ("topic_names[]", "string", 2, 0, "\\xff"),
@@ -216,12 +218,12 @@ def test_nothing_is_lost_of_what_does_not_fit() -> None:
     good = request(12, 4, 1, group_id="g", member_id="m")
     cut = row(UNANSWERED, (len(good) - 4 - 2).to_bytes(4, "big") + good[4:-2])
     frame = frame_of([cut, row(ANSWERED, good, response(12, 4, 1))])
-    assert [kind for kind, _ in groupby(told(frame, "path", "kind"), lambda each: each[1])] == [
+    assert [kind for kind, _ in groupby(values(frame, "path", "kind"), lambda each: each[1])] == [
         "request",
         "response",
     ]
-    assert [path for (path,) in told(body(frame), "path")].count("group_id") == 2
-    (*read, last) = told(body(frame)[:4], "path", "value", "text", "offset", "problem")
+    assert [path for (path,) in values(body(frame), "path")].count("group_id") == 2
+    (*read, last) = values(body(frame)[:4], "path", "value", "text", "offset", "problem")
     assert read == [
         ("group_id", None, "g", 16, None),
         ("generation_id", 0, None, 17, None),
@@ -275,7 +277,7 @@ def test_nothing_of_a_table_is_held_when_the_next_ones_are_made() -> None:
     table = window.exchanges
     held = []
     for each in FieldReader(capture_of(table), False).frames(table, 50):
-        held.append(len(arrow._exported))
+        held.append(arrow.exported_count())
         del each
     assert len(held) > 10
     assert max(held[1:]) <= max(held[:2])
@@ -285,12 +287,12 @@ def test_orphans_and_tokens() -> None:
     orphan = row(ORPHAN, None, response(12, 4, 9))
     token = row(ANSWERED, b"\0\0\0\2xy", b"\0\0\0\0", token=True)
     shown = ("kind", "api", "api_version", "correlation_id", "path", "length", "value", "text")
-    assert told(frame_of([orphan, token]), *shown) == [
+    assert values(frame_of([orphan, token]), *shown) == [
         ("response", None, None, 9, "header.correlation_id", 4, 9, None),
         ("request", "SaslToken", None, None, "token", 2, None, MASK),
         ("response", "SaslToken", None, None, "token", 0, None, MASK),
     ]
-    assert told(frame_of([token], show_secrets=True), "text") == [("7879",), ("",)]
+    assert values(frame_of([token], show_secrets=True), "text") == [("7879",), ("",)]
 
 
 def test_no_exchanges() -> None:
@@ -316,7 +318,7 @@ CONFIGS = [
 
 
 def test_secrets_of_configuration_entries() -> None:
-    """The name tells, the mark tells, and what encloses it tells."""
+    """A field is secret by its name, its declaration, or the struct around it."""
     found = api(32)
     assert found is not None
     results = [{"resource_type": 2, "resource_name": "t", "configs": CONFIGS}]
@@ -328,7 +330,7 @@ def test_secrets_of_configuration_entries() -> None:
         )
         texts = [
             text
-            for path, text in told(frame_of([exchange]), "path", "text")
+            for path, text in values(frame_of([exchange]), "path", "text")
             if path.endswith(".value")
         ]
         inner = 1 if version >= 1 else 0
@@ -338,7 +340,7 @@ def test_secrets_of_configuration_entries() -> None:
             *(["9"] * (1 + inner)),
             *([None] * (1 + inner)),
         ]
-        shown = told(frame_of([exchange], show_secrets=True), "text")
+        shown = values(frame_of([exchange], show_secrets=True), "text")
         assert ("s1",) in shown
         assert ("s2",) in shown
 
@@ -361,6 +363,6 @@ def _fitting(values: Any, fields: Any, version: int) -> Any:
 
 def test_problems_are_those_of_the_message() -> None:
     frame = frame_of([row(ORPHAN, None, response(12, 4, 1), answers_acks_0=True)])
-    (problem,) = [text for (text,) in told(frame, "problem") if text]
+    (problem,) = [text for (text,) in values(frame, "problem") if text]
     expected = Problem("response to a Produce request with acks = 0, which expects none")
     assert problem == expected.what

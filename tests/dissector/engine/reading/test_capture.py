@@ -14,7 +14,16 @@ from dissector.engine.exchanges.exchange import COLUMNS
 from dissector.engine.exchanges.exchange_records import COLUMNS as RECORD_COLUMNS
 from tests.dissector.engine.facts.test_topic_table import NAMELESS, fetched
 from tests.frames import request, response
-from tests.packets import START_NS, STEP_NS, Packet, Talk, Wire, pcap_file, pcapng_file, write
+from tests.packets import (
+    START_NS,
+    STEP_NS,
+    Packet,
+    Wire,
+    WireConnection,
+    pcap_file,
+    pcapng_file,
+    write,
+)
 
 PRODUCE, HEARTBEAT = 0, 12
 CAPTURES = Path(__file__).parents[4] / "captures"
@@ -28,10 +37,10 @@ def beat(n: int, **values: object) -> bytes:
     return response(HEARTBEAT, 4, n, **values)
 
 
-def beats(talk: Talk, *ids: int) -> Talk:
+def beats(connection: WireConnection, *ids: int) -> WireConnection:
     for n in ids:
-        talk.client(heartbeat(n)).broker(beat(n))
-    return talk
+        connection.client(heartbeat(n)).broker(beat(n))
+    return connection
 
 
 def stdin(packets: list[Packet]) -> Capture:
@@ -45,7 +54,7 @@ def answered(capture: Capture) -> list[int | None]:
 def crossing() -> list[Packet]:
     """Two connections whose exchanges cross any place where files are cut."""
     wire = Wire()
-    first, second = wire.talk(50000).syn(), wire.talk(50001).syn()
+    first, second = wire.connect(50000).syn(), wire.connect(50001).syn()
     for n in range(8):
         long = heartbeat(n, group_instance_id="i" * 300)
         first.client(long[:100])
@@ -78,8 +87,8 @@ def test_three_files_of_different_kinds_are_one_capture(cut: int, tmp_path: Path
 
 def test_ports_choose_connections_and_say_who_is_the_broker() -> None:
     wire = Wire()
-    beats(wire.talk(50000, broker_port=9092).syn(), 1)
-    beats(wire.talk(50001, broker_port=9999).syn(), 2)
+    beats(wire.connect(50000, broker_port=9092).syn(), 1)
+    beats(wire.connect(50001, broker_port=9999).syn(), 2)
     file = pcap_file(wire.packets)
     for ports, found in (((), [1, 2]), ((9092,), [1]), ((9999, 9092), [1, 2]), ((1,), [])):
         assert answered(open_capture("-", ports=ports, stdin=io.BytesIO(file))) == found
@@ -87,7 +96,7 @@ def test_ports_choose_connections_and_say_who_is_the_broker() -> None:
 
 def test_ports_take_a_connection_for_kafka_that_shows_only_responses() -> None:
     wire = Wire()
-    beats(wire.talk().syn(), *range(7, 12))
+    beats(wire.connect().syn(), *range(7, 12))
     responses = [p for p in wire.packets[3:] if p.side == 1]
     for ports in ((), (9092,)):
         capture = open_capture("-", ports=ports, stdin=io.BytesIO(pcap_file(responses)))
@@ -98,17 +107,17 @@ def test_ports_take_a_connection_for_kafka_that_shows_only_responses() -> None:
 def test_tls_is_named_and_not_read() -> None:
     wire = Wire()
     hello = b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + bytes(506)
-    wire.talk().syn().client(hello).broker(b"\x16\x03\x03\x00\x7a" + bytes(122)).client(
+    wire.connect().syn().client(hello).broker(b"\x16\x03\x03\x00\x7a" + bytes(122)).client(
         heartbeat(1)
     )
     capture = stdin(wire.packets)
     assert list(capture) == []
-    assert [talk.speaks for talk in capture.reading.correlator] == ["tls"]
+    assert [connection.speaks for connection in capture.reading.correlator] == ["tls"]
 
 
 def test_tls_alert_to_a_kafka_client_is_no_response() -> None:
     wire = Wire()
-    wire.talk().syn().client(heartbeat(1)).broker(b"\x15\x03\x03\x00\x02\x02\x50").fin()
+    wire.connect().syn().client(heartbeat(1)).broker(b"\x15\x03\x03\x00\x02\x02\x50").fin()
     capture = stdin(wire.packets)
     assert [(e.status, e.correlation_id) for e in capture] == [("unanswered", 1)]
     assert capture.reading.correlator.state_of(0).skipped[1] == 7
@@ -116,7 +125,7 @@ def test_tls_alert_to_a_kafka_client_is_no_response() -> None:
 
 def test_same_addresses_and_ports_in_two_vlans_are_two_connections() -> None:
     wire = Wire()
-    first, second = wire.talk(vlan=5).syn(), wire.talk(vlan=6).syn()
+    first, second = wire.connect(vlan=5).syn(), wire.connect(vlan=6).syn()
     first.client(heartbeat(1))
     second.client(heartbeat(1, group_instance_id="other"))
     second.broker(beat(1, error_code=27))
@@ -130,16 +139,16 @@ def test_same_addresses_and_ports_in_two_vlans_are_two_connections() -> None:
 
 def test_ipv6_sides_stand_in_brackets() -> None:
     wire = Wire()
-    beats(wire.talk(hosts=("fd00::1", "fd00::2")).syn(), 1)
+    beats(wire.connect(hosts=("fd00::1", "fd00::2")).syn(), 1)
     (exchange,) = stdin(wire.packets)
     assert (exchange.client, exchange.broker) == ("[fd00::1]:50000", "[fd00::2]:9092")
 
 
 def test_frame_above_the_limit_is_a_problem_and_the_next_is_read() -> None:
     wire = Wire()
-    talk = wire.talk().syn()
-    talk.client(heartbeat(1, group_instance_id="i" * 3000)).broker(beat(1))
-    beats(talk, 2)
+    connection = wire.connect().syn()
+    connection.client(heartbeat(1, group_instance_id="i" * 3000)).broker(beat(1))
+    beats(connection, 2)
     file = io.BytesIO(pcap_file(wire.packets))
     first, second = open_capture("-", max_frame_bytes=1000, stdin=file)
     assert (first.api, first.correlation_id, first.status) == ("Heartbeat", 1, "answered")
@@ -151,13 +160,13 @@ def test_frame_above_the_limit_is_a_problem_and_the_next_is_read() -> None:
 
 def test_rows_come_as_exchanges_end_and_the_unanswered_with_their_connection() -> None:
     wire = Wire()
-    first, second = wire.talk(50000).syn(), wire.talk(50001).syn()
+    first, second = wire.connect(50000).syn(), wire.connect(50001).syn()
     first.client(heartbeat(1), heartbeat(2))
     second.client(heartbeat(3), heartbeat(4))
     first.broker(beat(2), beat(99)).fin()
     second.client(request(PRODUCE, 7, 5, acks=0)).broker(beat(4))
-    told = [(e.status, e.correlation_id) for e in stdin(wire.packets)]
-    assert told == [
+    statuses = [(e.status, e.correlation_id) for e in stdin(wire.packets)]
+    assert statuses == [
         ("answered", 2),
         ("orphan", 99),
         ("unanswered", 1),
@@ -169,9 +178,9 @@ def test_rows_come_as_exchanges_end_and_the_unanswered_with_their_connection() -
 
 def test_times_are_those_of_the_packets_that_completed_the_frames() -> None:
     wire = Wire()
-    talk = wire.talk().syn()
-    asked, told = heartbeat(1), beat(1)
-    talk.say(0, asked[:3], asked[3:20], asked[20:]).say(1, told[:5], told[5:])
+    connection = wire.connect().syn()
+    request, response = heartbeat(1), beat(1)
+    connection.send(0, request[:3], request[3:20], request[20:]).send(1, response[:5], response[5:])
     (exchange,) = stdin(wire.packets)
     assert (exchange.request_packet, exchange.response_packet) == (6, 9)
     assert exchange.request_time_ns == START_NS + 5 * STEP_NS
@@ -180,7 +189,7 @@ def test_times_are_those_of_the_packets_that_completed_the_frames() -> None:
 
 def test_tables_have_the_columns_of_pairs_and_records(tmp_path: Path) -> None:
     wire = Wire()
-    fetched(beats(wire.talk().syn(), 1), 2, NAMELESS).client(heartbeat(3))
+    fetched(beats(wire.connect().syn(), 1), 2, NAMELESS).client(heartbeat(3))
     file = write(tmp_path / "a.pcap", wire.packets)
     table = open_capture(file).exchanges()
     assert tuple(table.columns) == COLUMNS
@@ -204,7 +213,7 @@ def test_capture_without_kafka_gives_empty_tables_with_columns() -> None:
 
 def test_text_that_is_no_utf8_survives() -> None:
     wire = Wire()
-    wire.talk().syn().client(
+    wire.connect().syn().client(
         heartbeat(1), request(HEARTBEAT, 4, 2, "caf\udce9", group_id="\udcff")
     ).broker(beat(2))
     exchange = next(iter(stdin(wire.packets)))
@@ -213,7 +222,7 @@ def test_text_that_is_no_utf8_survives() -> None:
     assert stdin(wire.packets).exchanges()["client_id"].to_list() == ["caf\\xe9", "test"]
 
 
-def test_damaged_file_tells_what_is_wrong_and_gives_what_came_before(tmp_path: Path) -> None:
+def test_a_damaged_file_gives_its_problem_and_the_exchanges_before_it(tmp_path: Path) -> None:
     file = tmp_path / "a.pcap"
     file.write_bytes(pcap_file(crossing())[:-30])
     windows = list(open_capture(file).windows())
@@ -223,7 +232,7 @@ def test_damaged_file_tells_what_is_wrong_and_gives_what_came_before(tmp_path: P
     assert len(list(open_capture(file))) == 17
 
 
-def test_what_is_no_capture_is_said_before_anything_is_read(tmp_path: Path) -> None:
+def test_a_file_that_is_no_capture_is_an_error_before_reading(tmp_path: Path) -> None:
     good = write(tmp_path / "a.pcap", crossing())
     (tmp_path / "b.pcap").write_text("no capture")
     with pytest.raises(CaptureError, match=r"b\.pcap: not a capture: text"):
@@ -235,14 +244,14 @@ def test_doubt_waits_for_all_brokers_as_far_as_there_is_room(
     room: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     wire = Wire()
-    wire.talk(50000).broker(beat(7)).fin()
-    beats(wire.talk(50001).syn(), 1)
-    wire.talk(50002).broker(beat(8)).fin()
+    wire.connect(50000).broker(beat(7)).fin()
+    beats(wire.connect(50001).syn(), 1)
+    wire.connect(50002).broker(beat(8)).fin()
     file = write(tmp_path / "a.pcap", wire.packets)
     monkeypatch.setattr("dissector.engine.correlation.slow_path.MAX_DOUBTFUL_BYTES", room)
-    told = [(row.correlation_id, row.status) for row in open_capture(file)]
+    statuses = [(row.correlation_id, row.status) for row in open_capture(file)]
     orphans = [(8, "orphan")] if room == 0 else [(7, "orphan"), (8, "orphan")]
-    assert told == [(1, "answered"), *orphans]
+    assert statuses == [(1, "answered"), *orphans]
 
 
 @pytest.mark.parametrize("came", [2, -2], ids=["in the header", "in the body"])
@@ -261,19 +270,19 @@ def test_a_message_that_a_connection_ended_within(
 ) -> None:
     """The capture is whole: only where it ends before the connection does bytes may lack."""
     wire = Wire()
-    talk = wire.talk().syn()
-    talk.client(request(HEARTBEAT, 4, 1, group_id="g", generation_id=1, member_id="m"))
+    connection = wire.connect().syn()
+    connection.client(request(HEARTBEAT, 4, 1, group_id="g", generation_id=1, member_id="m"))
     answer = response(HEARTBEAT, 4, 1)
     there = 4 + came if came > 0 else len(answer) + came
     if how == "closed, then reset":
-        talk.fin(0)
-    talk.broker(answer[:there])
+        connection.fin(0)
+    connection.broker(answer[:there])
     if how.endswith("reset"):
-        talk.rst(0)
+        connection.rst(0)
     elif how == "closed":
-        talk.fin()
+        connection.fin()
     elif how == "reused":
-        wire.talk(isn=(900_000, 900_000)).syn()
+        wire.connect(isn=(900_000, 900_000)).syn()
     file = write(tmp_path / "a.pcap", wire.packets)
     if not how and came > 0:
         expected = "a response header has at least 4 bytes, but only 2 are there"

@@ -19,24 +19,24 @@ def beat(n: int) -> bytes:
     return request(12, 4, n, group_id="g")
 
 
-def told(n: int) -> bytes:
+def response_frame(n: int) -> bytes:
     return response(12, 4, n)
 
 
 def capture() -> bytes:
     """Return a capture in which requests wait long, on several connections."""
     wire = Wire()
-    first, second = wire.talk(50000).syn(), wire.talk(50001).syn()
+    first, second = wire.connect(50000).syn(), wire.connect(50001).syn()
     first.client(beat(1), beat(2))
-    second.client(beat(3)).broker(told(3)).client(beat(4))
-    first.broker(told(2))
-    second.broker(told(4))
-    first.broker(told(1)).client(beat(5))
+    second.client(beat(3)).broker(response_frame(3)).client(beat(4))
+    first.broker(response_frame(2))
+    second.broker(response_frame(4))
+    first.broker(response_frame(1)).client(beat(5))
     return pcap_file(wire.packets)
 
 
 def order(window_bytes: int, jobs: int = 1) -> list[tuple[int, str, int]]:
-    """Put the messages of the capture in order, telling what is ready after each window."""
+    """Put the messages of a capture in order, releasing those ready after each window."""
     made, heard = PacketOrder(), list[OrderedMessage]()
     it = Capture(["-"], Options(window_bytes=window_bytes, stdin=io.BytesIO(capture()), jobs=jobs))
     for window in it.windows():
@@ -49,12 +49,12 @@ def order(window_bytes: int, jobs: int = 1) -> list[tuple[int, str, int]]:
 
 @given(st.integers(1, 300))
 def test_order_is_that_of_the_packets_whatever_the_windows(window_bytes: int) -> None:
-    told = order(window_bytes)
-    assert [packet for packet, _, _ in told] == sorted(packet for packet, _, _ in told)
-    assert told == order(1 << 20)
-    assert told == order(window_bytes, jobs=3)
-    assert [n for _, kind, n in told if kind == "request"] == [1, 2, 3, 4, 5]
-    assert [n for _, kind, n in told if kind == "response"] == [3, 2, 4, 1]
+    ordered = order(window_bytes)
+    assert [packet for packet, _, _ in ordered] == sorted(packet for packet, _, _ in ordered)
+    assert ordered == order(1 << 20)
+    assert ordered == order(window_bytes, jobs=3)
+    assert [n for _, kind, n in ordered if kind == "request"] == [1, 2, 3, 4, 5]
+    assert [n for _, kind, n in ordered if kind == "response"] == [3, 2, 4, 1]
 
 
 def test_no_more_wait_than_may(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Iterator
 
 import numpy as np
@@ -20,9 +21,9 @@ Message = tuple[int, str, int, int]
 """Packet, window, row and side."""
 
 
-def flat(told: Iterator[OrderedBatch[str]]) -> list[Message]:
+def flat(batches: Iterator[OrderedBatch[str]]) -> list[Message]:
     out = []
-    for each in told:
+    for each in batches:
         columns = each.packet, each.window, each.row, each.side
         for packet, window, row, side in zip(*(one.tolist() for one in columns), strict=True):
             out.append((packet, each.windows[window], row, side))
@@ -64,9 +65,17 @@ def test_no_more_wait_than_may(monkeypatch: pytest.MonkeyPatch) -> None:
     assert flat(made.drain()) == [(4, "b", 0, 1), (5, "a", 0, 0), (9, "a", 0, 1)]
 
 
-def test_windows_of_which_nothing_waits_are_let_go() -> None:
+class Window(str):
+    """A window that can be watched."""
+
+
+def test_windows_without_waiting_messages_are_released() -> None:
     made = PacketOrderBuffer[str]()
+    kept: weakref.WeakSet[Window] = weakref.WeakSet()
     for number in range(5):
-        assert flat(made.add(f"w{number}", taken([(number, 9 if number == 2 else None)]))) == []
-        assert flat(made.ready(number + 1)) == [(number, f"w{number}", 0, 0)]
-    assert list(made._windows.values()) == ["w2"]
+        window = Window(f"w{number}")
+        kept.add(window)
+        assert flat(made.add(window, taken([(number, 9 if number == 2 else None)]))) == []
+        assert flat(made.ready(number + 1)) == [(number, window, 0, 0)]
+    del window
+    assert list(kept) == ["w2"]

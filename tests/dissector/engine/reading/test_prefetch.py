@@ -50,7 +50,7 @@ def test_no_more_are_made_than_there_is_room_for():
     assert list(stage) == list(range(1, 100))
 
 
-def test_what_goes_wrong_is_raised_in_its_turn():
+def test_errors_are_raised_in_order():
     def items() -> Iterator[int]:
         yield 1
         yield 2
@@ -62,7 +62,7 @@ def test_what_goes_wrong_is_raised_in_its_turn():
         next(stage)
 
 
-def test_who_stops_early_lets_the_thread_go():
+def test_an_early_stop_ends_the_thread():
     ended = threading.Event()
 
     def items() -> Iterator[int]:

@@ -35,14 +35,14 @@ def test_stages_side_by_side_give_the_same_windows(jobs: int, tmp_path: Path) ->
 
 @pytest.mark.parametrize("jobs", [2, 3])
 def test_windows_read_side_by_side_give_the_same_table(jobs: int) -> None:
-    """Names of topic ids too, which one window tells and others ask for."""
+    """Names of topic ids too, defined in one window and used in others."""
     paths = [CAPTURES / "demo.pcap", CAPTURES / "kafka4-java-share-group.pcap"]
     one, more = (Capture(paths, Options(window_bytes=3000, jobs=n)).exchanges() for n in (1, jobs))
     assert more.equals(one)
 
 
 @pytest.mark.parametrize("jobs", [1, 2, 3])
-def test_a_file_that_is_missing_is_told_from_any_stage(jobs: int, tmp_path: Path) -> None:
+def test_a_missing_file_is_an_error_in_any_stage(jobs: int, tmp_path: Path) -> None:
     file = write(tmp_path / "a.pcap", crossing())
     capture = Capture([file, tmp_path / "none.pcap"], Options(window_bytes=100, jobs=jobs))
     with pytest.raises(CaptureError, match=r"none\.pcap"):

@@ -27,10 +27,10 @@ def test_a_reading_goes_on_with_what_it_is_fed(tmp_path: Path) -> None:
     reading = Reading([], Options(), source=feed)
     windows = list(feed.windows())
     half = len(windows) // 2
-    told = [*reading.advance(windows[:half])]
-    assert 0 < sum(len(window.exchanges) for window in told) < 17
-    told += [*reading.advance(windows[half:]), *reading.finish()]
-    assert sum(len(window.exchanges) for window in told) == len(list(open_capture(file)))
+    exchanges = [*reading.advance(windows[:half])]
+    assert 0 < sum(len(window.exchanges) for window in exchanges) < 17
+    exchanges += [*reading.advance(windows[half:]), *reading.finish()]
+    assert sum(len(window.exchanges) for window in exchanges) == len(list(open_capture(file)))
     assert (reading.packets, reading.bytes) == (len(crossing()), feed.bytes)
     known = reading.streams.connections
     first = known.first_packets(np.arange(len(known))).tolist()

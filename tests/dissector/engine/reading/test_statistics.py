@@ -17,14 +17,14 @@ PRODUCE, METADATA, HEARTBEAT = 0, 3, 12
 
 def capture() -> Capture:
     wire = Wire()
-    talk = wire.talk().syn()
+    connection = wire.connect().syn()
     for n in range(1, 11):
-        talk.client(request(HEARTBEAT, 4, n, group_id="g"))
+        connection.client(request(HEARTBEAT, 4, n, group_id="g"))
         wire.now_ns += (n - 2) * STEP_NS  # answered after n milliseconds
-        talk.broker(response(HEARTBEAT, 4, n, error_code=27 if n == 4 else 0))
+        connection.broker(response(HEARTBEAT, 4, n, error_code=27 if n == 4 else 0))
     topics = [{"name": "a"}, {"name": "b"}]
-    talk.client(request(METADATA, 1, 20, "caf\udce9", topics=topics))
-    other = wire.talk(60000, hosts=("10.0.0.9", "10.0.0.2")).syn()
+    connection.client(request(METADATA, 1, 20, "caf\udce9", topics=topics))
+    other = wire.connect(60000, hosts=("10.0.0.9", "10.0.0.2")).syn()
     topic = {"name": "a", "partition_data": []}
     other.client(request(PRODUCE, 7, 1, None, acks=0, topic_data=[topic]))
     return open_capture("-", stdin=io.BytesIO(pcap_file(wire.packets)))
@@ -84,15 +84,19 @@ def test_capture_without_kafka_has_empty_sections() -> None:
 def test_health() -> None:
     it = capture()
     list(it)
-    told = health(it.reading, problems=3)
-    assert (told["packets"], told["connections"], told["kafka_connections"]) == (50, 2, 2)
-    assert (told["tls_connections"], told["gaps"], told["skipped_bytes"]) == (0, 0, 0)
-    assert told["problems"] == 3
+    counters = health(it.reading, problems=3)
+    assert (counters["packets"], counters["connections"], counters["kafka_connections"]) == (
+        50,
+        2,
+        2,
+    )
+    assert (counters["tls_connections"], counters["gaps"], counters["skipped_bytes"]) == (0, 0, 0)
+    assert counters["problems"] == 3
 
 
-def test_health_tells_what_was_passed_over() -> None:
+def test_health_counts_packets_passed_over() -> None:
     wire = Wire()
-    wire.talk().syn()
+    wire.connect().syn()
     arp = wire.packets[0].data[:12] + b"\x08\x06" + bytes(28)
     packets = [type(wire.packets[0])(1, arp), *wire.packets]
     it = open_capture("-", stdin=io.BytesIO(pcap_file(packets)))

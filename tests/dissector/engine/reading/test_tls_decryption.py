@@ -22,7 +22,7 @@ from dissector.engine.reading.tls_report import unreadable_tls
 from tests.corpus import FOLDER
 from tests.dissector.capture.traffic import block, interface, pcap, section
 from tests.frames import request, response
-from tests.packets import Talk, Wire, pcap_file
+from tests.packets import Wire, WireConnection, pcap_file
 from tools.record.large import Packet
 from tools.record.steady import damaged, traffic
 from tools.record.tls_writer import TlsWriter
@@ -125,17 +125,17 @@ def test_lines_missing(keylog: str, tmp_path: Path) -> None:
     assert ("tls", "no line for this connection in the key log") in states
 
 
-def talk_in_tls(wire: Wire, number: int, cut: int = 1448) -> Talk:
+def talk_in_tls(wire: Wire, number: int, cut: int = 1448) -> WireConnection:
     """Send one exchange, in segments of that size."""
-    talk, tls = wire.talk(40_000 + number).syn(), TlsWriter(number)
+    connection, tls = wire.connect(40_000 + number).syn(), TlsWriter(number)
     flights = [
         *tls.handshake(),
         (0, tls.seal(0, request(3, 1, number))),
         (1, tls.seal(1, response(3, 1, number))),
     ]
     for side, flight in flights:
-        talk.say(side, *(flight[at : at + cut] for at in range(0, len(flight), cut)))
-    return talk
+        connection.send(side, *(flight[at : at + cut] for at in range(0, len(flight), cut)))
+    return connection
 
 
 @pytest.mark.parametrize("cut", [1, 3, 4, 5, 6, 50])
@@ -198,12 +198,12 @@ def test_the_tap_gets_the_plaintext(keylog: str) -> None:
 
 def test_a_beginning_inside_a_record(keylog: str) -> None:
     wire, tls = Wire(), TlsWriter(0)
-    talk = wire.talk()
+    connection = wire.connect()
     flights = list(tls.handshake())
     assert flights
     for number in range(6):
-        talk.client(*halves(tls.seal(0, request(3, 1, number, topics=[{"name": "t" * 90}]))))
-        talk.broker(*halves(tls.seal(1, response(3, 1, number))))
+        connection.client(*halves(tls.seal(0, request(3, 1, number, topics=[{"name": "t" * 90}]))))
+        connection.broker(*halves(tls.seal(1, response(3, 1, number))))
     options = Options(stdin=io.BytesIO(pcap_file(wire.packets[1:])), keylogs=(keylog,))
     found = list(Capture(["-"], options))
     assert {each.correlation_id for each in found if each.status == "answered"} >= {1, 2, 3, 4, 5}

@@ -58,7 +58,7 @@ def test_the_columns_are_those_of_the_header() -> None:
     assert found.end.tolist()[-1] == len(PLAIN) + 2 * len(data)
 
 
-def test_what_is_known_of_fields() -> None:
+def test_state_of_records_fields() -> None:
     crc = bytearray(PLAIN)
     crc[20] ^= 1
     magic = PLAIN[:16] + b"\x03" + PLAIN[17:]

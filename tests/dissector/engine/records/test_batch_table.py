@@ -18,7 +18,7 @@ def found(field: bytes) -> Batches:
     return find_batches(data, none, zero, length, np.ones(1, np.bool_), message_sets=True)
 
 
-def test_what_is_to_be_decompressed() -> None:
+def test_batches_to_decompress() -> None:
     nothing = new_message_set([Record(value=None)])
     nothing[0].attributes |= 1  # says gzip, but wraps nothing
     nothing[0].payload = MESSAGE_BODY.build({"key": None, "value": None})

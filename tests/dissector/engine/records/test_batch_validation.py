@@ -1,4 +1,4 @@
-"""What is wrong with `records` fields, told for many at once."""
+"""Validation of many `records` fields at once."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ def opened(*fields: bytes, units: list[int], most_records: int | None = None) ->
     return parts, found, contents
 
 
-def test_what_is_not_compressed_stays_where_it_is() -> None:
+def test_uncompressed_batches_are_not_copied() -> None:
     fields = PLAIN + PACKED, PACKED, PLAIN, PACKED
     parts, found, contents = opened(*fields, units=[0, 1, 2, 3, 4])
     (these,) = parts

@@ -47,7 +47,7 @@ def expected(field: bytes, cut: bool = True) -> int:
 
 @pytest.mark.parametrize("magic", [0, 1])
 @pytest.mark.parametrize("codec", CODECS)
-def test_what_producers_write_is_right(codec: str, magic: int) -> None:
+def test_message_sets_of_producers_are_valid(codec: str, magic: int) -> None:
     field = build_records(new_message_set(THREE, magic=magic, codec=codec, base_offset=9))
     assert states(field, field * 2, field[:-1]) == [VALID] * 3
     assert states(field, field[:-1], field + b"\0", cut=False) == [VALID, INVALID, INVALID]
@@ -93,7 +93,7 @@ def test_batches_of_magic_2_may_follow(batch: object) -> None:
 
 @pytest.mark.parametrize("codec", ["gzip", "snappy", "lz4"])
 @pytest.mark.parametrize("magic", [0, 1])
-def test_what_holds_too_much_is_left(
+def test_message_sets_beyond_the_limit_are_left_to_python(
     codec: str, magic: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     field = build_records(new_message_set(THREE, magic=magic, codec=codec))

@@ -31,7 +31,7 @@ def test_fields_have_their_topics_and_partitions() -> None:
     assert fields.undecoded.tolist() == []
 
 
-def test_what_is_cut_off_or_has_bytes_left_over_is_left() -> None:
+def test_batches_with_missing_or_extra_bytes_are_left_to_python() -> None:
     frame = produce(9, ("a", [PLAIN]))
     longer = (len(frame) - 3).to_bytes(4, "big") + frame[4:] + b"x"
     unknown = frame[:6] + b"\x7f\xff" + frame[8:]

@@ -51,11 +51,13 @@ PRODUCE, FETCH, METADATA, SHARE_FETCH = 0, 1, 3, 78
 IDS = [UUID(int=number) for number in (0, 2, 3, 4)]
 APART = "apart"
 NAMES = ["", "a", "b", APART, "\udcff"]
-TOLD = {IDS[1]: "a", IDS[2]: APART, IDS[3]: "c"}
+NAME_OF_ID = {IDS[1]: "a", IDS[2]: APART, IDS[3]: "c"}
 PLAIN = new_batch([Record(value=b"v")]).to_bytes()
 
 
-def exchange_row(asked: bytes | None, answer: bytes | None = None, cut: int = 0) -> ExchangeRow:
+def exchange_row(
+    request_frame: bytes | None, answer: bytes | None = None, cut: int = 0
+) -> ExchangeRow:
     """Return an exchange of frames with their sizes in front, of which the end may be missing."""
 
     def frame(data: bytes | None, time_ns: int) -> Frame | None:
@@ -64,8 +66,8 @@ def exchange_row(asked: bytes | None, answer: bytes | None = None, cut: int = 0)
         size = int.from_bytes(data[:4], "big")
         return Frame(0, data[4 : len(data) - cut], size, 1, time_ns, 0)
 
-    status = ORPHAN if asked is None else UNANSWERED if answer is None else ANSWERED
-    return ExchangeRow(7, status, 0, frame(asked, 5), frame(answer, 9))
+    status = ORPHAN if request_frame is None else UNANSWERED if answer is None else ANSWERED
+    return ExchangeRow(7, status, 0, frame(request_frame, 5), frame(answer, 9))
 
 
 def produce(version: int, *topics: tuple[str | UUID, list[bytes | None]]) -> bytes:
@@ -158,7 +160,7 @@ ROWS = st.one_of(
     st.tuples(NAMED, st.integers(1, 60)).map(lambda t: exchange_row(produce(9, *t[0]), cut=t[1])),
     NAMED.map(lambda topics: fetched(5, *topics)),
     WITH_IDS.map(lambda topics: fetched(16, *topics)),
-    st.sampled_from(IDS[1:]).map(lambda topic_id: metadata(TOLD[topic_id], topic_id)),
+    st.sampled_from(IDS[1:]).map(lambda topic_id: metadata(NAME_OF_ID[topic_id], topic_id)),
     st.just(exchange_row(None, response(FETCH, 4, 1))),
 )
 
@@ -167,14 +169,14 @@ def is_apart(topic: str) -> bool:
     return topic == APART
 
 
-def asked(table: Exchanges, row: int, names: TopicNames) -> Iterator[dict[str, Any]]:
+def decoded_records(table: Exchanges, row: int, names: TopicNames) -> Iterator[dict[str, Any]]:
     exchange = Exchange(table, row, capture="", client="", broker="", names=names)
     exchange.learn()
     return record_rows(exchange)
 
 
 def one_by_one(table: Exchanges, names: TopicNames) -> list[dict[str, Any]]:
-    return [each for row in range(len(table)) for each in asked(table, row, names)]
+    return [each for row in range(len(table)) for each in decoded_records(table, row, names)]
 
 
 def in_parts(
@@ -183,7 +185,7 @@ def in_parts(
     """Return the rows of all parts, and which exchanges were asked."""
     rows, exchanges = [], []
     for part in record_windows.record_parts(table, names, apart):
-        between = [list(asked(table, row, names)) for row in part.object_rows.tolist()]
+        between = [list(decoded_records(table, row, names)) for row in part.object_rows.tolist()]
         exchanges += part.object_rows.tolist()
         if not part.columns:
             rows += chain.from_iterable(between)
@@ -199,7 +201,7 @@ def in_parts(
 @given(st.lists(ROWS, max_size=8), st.booleans(), st.sampled_from([1, 5, 50_000]))
 def test_parts_are_the_rows_of_exchanges(rows: list[ExchangeRow], asks: bool, most: int) -> None:
     table = to_exchange_table(rows)
-    ask = TOLD.copy if asks else None
+    ask = NAME_OF_ID.copy if asks else None
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(record_windows, "PART_RECORDS", most)
         found, exchanges = in_parts(table, TopicNames(ask))
@@ -207,7 +209,7 @@ def test_parts_are_the_rows_of_exchanges(rows: list[ExchangeRow], asks: bool, mo
     assert exchanges == sorted(set(exchanges))
 
 
-def test_what_is_right_is_not_asked() -> None:
+def test_valid_batches_stay_on_the_fast_path() -> None:
     batch = new_batch(
         [Record(key=b"k", value=b"v", headers=(("h", b"x"), ("n", None)))] * 3,
         codec="lz4",
@@ -236,7 +238,7 @@ def test_what_is_right_is_not_asked() -> None:
     assert [row["sequence"] for row in rows[:3]] == [(1 << 31) - 2, (1 << 31) - 1, 0]
 
 
-def test_what_is_not_is_asked_in_its_place() -> None:
+def test_invalid_batches_take_the_slow_path_in_order() -> None:
     wrong = bytearray(PLAIN)
     wrong[-2] ^= 1
     inner = new_message_set([Record(value=b"v")], magic=0)
@@ -316,7 +318,7 @@ def test_real_traffic(path: Path) -> None:
         assert rows == one_by_one(window.exchanges, TopicNames())
 
 
-def test_what_was_produced_has_the_offsets_of_the_response() -> None:
+def test_produced_records_have_the_offsets_of_the_response() -> None:
     """Two batches in one field: what the second holds follows the first."""
     pair, three = (new_batch([Record(value=b"v")] * n).to_bytes() for n in (2, 3))
     data = [("a", [pair + three, PLAIN]), ("b", [PLAIN, PLAIN])]

@@ -67,10 +67,10 @@ def test_keys_that_may_be_no_text_are_left() -> None:
 
 
 def test_nothing_is_kept_when_the_series_are_gone() -> None:
-    before = len(arrow._exported)
+    before = arrow.exported_count()
     series = bytes_series(slices([b"a" * 100] * 1000))
     lists = headers_series(headers([[("k", b"v")]] * 100))
     assert series.to_list()[-1] == b"a" * 100
     del series, lists
     gc.collect()
-    assert len(arrow._exported) == before
+    assert arrow.exported_count() == before

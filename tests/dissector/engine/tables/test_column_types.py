@@ -45,8 +45,8 @@ def test_headers() -> None:
         Slices(ints(5, NONE), ints(2, 0), BUFFERS),
     )
     headers = Headers(ints(0, 0, 2), ints(0, 2, 0), keys, values)
-    told = [{"key": "d", "value": b"el"}, {"key": "h", "value": None}]
-    assert [headers.value(row) for row in range(len(headers))] == [[], told, []]
+    expected = [{"key": "d", "value": b"el"}, {"key": "h", "value": None}]
+    assert [headers.value(row) for row in range(len(headers))] == [[], expected, []]
 
 
 @given(st.lists(st.integers(-(2**62), 2**62) | st.integers(-5, 5)))

@@ -12,12 +12,12 @@ from dissector.engine.tables.exchange_table import ANSWERED, NO_RESPONSE, NONE, 
 
 
 def test_columns_hold_what_rows_do() -> None:
-    asked = Frame(0, b"\x00\x0c\x00\x04request", 11, 3, 30, 100)
-    told = Frame(1, b"cut", 9, 4, 40, 200)
+    request = Frame(0, b"\x00\x0c\x00\x04request", 11, 3, 30, 100)
+    response = Frame(1, b"cut", 9, 4, 40, 200)
     table = to_exchange_table(
         [
-            ExchangeRow(7, ANSWERED, 0, asked, told),
-            ExchangeRow(8, ORPHAN, 1, None, told, answers_acks_0=True),
+            ExchangeRow(7, ANSWERED, 0, request, response),
+            ExchangeRow(8, ORPHAN, 1, None, response, answers_acks_0=True),
             ExchangeRow(9, NO_RESPONSE, 0, Frame(0, b"", 0, 5, 50, 0), None, token=True),
         ]
     )
@@ -30,7 +30,7 @@ def test_columns_hold_what_rows_do() -> None:
     assert table.response.size.tolist() == [9, 9, NONE]
     assert table.response.captured_bytes.tolist() == [3, 3, NONE]
     assert table.response.offset.tolist() == [200, 200, NONE]
-    assert [table.frame(table.request, row) for row in range(3)] == [asked.data, None, b""]
+    assert [table.frame(table.request, row) for row in range(3)] == [request.data, None, b""]
     assert [table.frame(table.response, row) for row in range(3)] == [b"cut", b"cut", None]
     assert [table.api_and_version(row) for row in range(3)] == [(12, 4), None, None]
 

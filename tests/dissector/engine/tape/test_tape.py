@@ -53,7 +53,7 @@ def every() -> np.ndarray:
 
 
 def expected(message: Message) -> list[tuple[str, str, int, Any]]:
-    """List (part, path, start in the frame, value) of all fields, as the spans tell them."""
+    """List (part, path, start in the frame, value) of all fields, from their spans."""
     schema, version = message.header
     rows = _rows("header", spans(schema, version, message.frame))
     assert message.schema is not None
@@ -230,9 +230,11 @@ def test_a_piece_has_whole_messages_and_no_more_rows_than_room(room: int, mode: 
     for each in pieces:
         assert len(each) <= room or len(each.state) == 1
     rows = [2 * count + ROWS_AROUND for count in [*counts, -ROWS_AROUND // 2, 1]]
-    told = [np.bincount(each.message, minlength=len(each.state)).tolist() for each in pieces]
-    assert [count for each in told for count in each] == rows
-    for before, after in pairwise(told):
+    fields_per_message = [
+        np.bincount(each.message, minlength=len(each.state)).tolist() for each in pieces
+    ]
+    assert [count for each in fields_per_message for count in each] == rows
+    for before, after in pairwise(fields_per_message):
         assert sum(before) + after[0] > room
     whole = read(frames, mode=mode)
     assert whole.message.tolist() == np.repeat(np.arange(len(rows)), rows).tolist()

@@ -179,7 +179,7 @@ def test_structures_differ_by_what_is_on_the_wire() -> None:
         (b'{"name": "X", "type": "letter"}', "'letter' is not a type of message"),
     ],
 )
-def test_what_is_no_definition(content: bytes, said: str) -> None:
+def test_files_that_are_no_definition(content: bytes, said: str) -> None:
     with pytest.raises(DefinitionError) as error:
         read_definition(content)
     assert said in str(error.value)
@@ -207,7 +207,7 @@ def test_what_is_no_definition(content: bytes, said: str) -> None:
         (["X"], "VendorRequest: a JSON object is expected"),
     ],
 )
-def test_what_is_wrong_in_a_definition_is_named_with_its_field(fields: Any, said: str) -> None:
+def test_errors_in_a_definition_name_the_field(fields: Any, said: str) -> None:
     with pytest.raises(DefinitionError) as error:
         defined(*fields)
     assert said in str(error.value)
@@ -223,7 +223,7 @@ def test_what_is_wrong_in_a_definition_is_named_with_its_field(fields: Any, said
         ({"fields": {}}, "'fields' is not a list"),
     ],
 )
-def test_what_is_wrong_with_a_message(more: Any, said: str) -> None:
+def test_errors_of_a_message_definition(more: Any, said: str) -> None:
     with pytest.raises(DefinitionError) as error:
         defined(**more)
     assert said in str(error.value)

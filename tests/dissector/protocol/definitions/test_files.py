@@ -51,7 +51,7 @@ def test_a_file_too_large_is_not_read(tmp_path: Path) -> None:
     assert [each.content for each in definition_files(str(tmp_path))] == [None, None]
 
 
-def test_what_has_no_definitions(tmp_path: Path) -> None:
+def test_sources_without_definitions_are_errors(tmp_path: Path) -> None:
     empty = jar(tmp_path / "empty.jar", **{"a.class": b""})
     text = tmp_path / "a.txt"
     text.write_text("no zip")

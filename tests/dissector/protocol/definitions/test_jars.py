@@ -40,10 +40,12 @@ def jar(version: str, room: str = "clients") -> Path:
 def capture(path: Path, version: str) -> str:
     """Write a capture with an exchange of each API that 4.4 changed."""
     wire = packets.Wire()
-    talk = wire.talk().syn()
+    connection = wire.connect().syn()
     with using(Schemas.of(jar(version))):
         for number, (key, at) in enumerate(CHANGED.items()):
-            talk.client(frames.request(key, at, number)).broker(frames.response(key, at, number))
+            connection.client(frames.request(key, at, number)).broker(
+                frames.response(key, at, number)
+            )
     return packets.write(path, wire.packets)
 
 

@@ -52,7 +52,7 @@ def test_fields_whose_names_suggest_a_secret_are_masked(tmp_path: Path) -> None:
     assert secret == {"DbPassword", "Tokens", "Inner.AuthBlob"}
 
 
-def test_what_is_secret_in_a_declaration_stays_so(tmp_path: Path) -> None:
+def test_declared_secrets_stay_secret(tmp_path: Path) -> None:
     """A newer SaslAuthenticate has its token elsewhere; nothing in its name says so."""
     fields = field("Reason", "string"), field("AuthBytes", "bytes"), field("Principal", "string")
     request = spec("SaslAuthenticateRequest", 36, "request", *fields, validVersions="3")
@@ -141,7 +141,7 @@ def test_a_later_source_holds(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_what_is_wrong_is_one_line_and_the_others_are_used(
+def test_a_wrong_definition_is_one_line_and_the_others_are_used(
     tmp_path: Path, files: dict[str, Any], said: str
 ) -> None:
     definitions.vendor(tmp_path)
@@ -154,7 +154,7 @@ def test_what_is_wrong_is_one_line_and_the_others_are_used(
         assert api_name(600) == "VendorPing"
 
 
-def test_what_is_embedded_in_messages(tmp_path: Path) -> None:
+def test_definitions_of_embedded_messages(tmp_path: Path) -> None:
     newer = spec(
         "ConsumerProtocolSubscription",
         None,

@@ -100,7 +100,7 @@ UNREADABLE = [
 
 
 @pytest.mark.parametrize(("key", "value", "name", "problems"), UNREADABLE)
-def test_what_can_not_be_read_is_a_problem(
+def test_undecodable_bytes_are_a_problem(
     key: bytes | None, value: bytes | None, name: str, problems: list[str]
 ) -> None:
     record = decode_control(key, value)

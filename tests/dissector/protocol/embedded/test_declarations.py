@@ -105,7 +105,7 @@ def _in(text: str | None, version: int) -> bool:
 
 def _exists(field: dict[str, Any], version: int) -> bool:
     """
-    Tell whether a field of the facts exists at a version.
+    Return whether a field of the facts exists in a version.
 
     The tagged fields of TransactionLogValue name no versions of their own in Kafka, which then
     takes those where they are tagged; the facts have them at v0 too, where no broker writes them.
@@ -184,7 +184,7 @@ def test_keys_are_the_numbers_that_the_facts_have(shared: Path) -> None:
             assert schema.key == key.key == key.versions.high
 
 
-def test_what_scram_keeps_is_secret() -> None:
+def test_fields_of_scram_credentials_are_secret() -> None:
     secret = {f.name for f in cluster_metadata.UserScramCredentialRecord.fields if f.secret}
     assert secret == {"salt", "stored_key", "server_key"}
 
@@ -265,7 +265,7 @@ def test_kio_reads_and_writes_the_same(name: str, version: int, data: st.DataObj
 
 
 def _is_utf8(value: Any) -> bool:
-    """Tell whether kio can hold all texts of a value, which it refuses where they are no UTF-8."""
+    """Return whether all strings of a value are UTF-8, which kio demands."""
     return not re.search(r"\\udc", ascii(value))
 
 

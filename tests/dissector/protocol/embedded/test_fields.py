@@ -78,9 +78,9 @@ def seen(found: list[Embedded]) -> list[tuple[str, str, Any]]:
 
 @pytest.mark.parametrize("version", range(10))
 def test_join_group(version: int) -> None:
-    asked = join_request(version)
-    assert not asked.problems
-    assert seen(read_embedded(asked)) == [
+    join = join_request(version)
+    assert not join.problems
+    assert seen(read_embedded(join)) == [
         ("protocols[0].metadata", "ConsumerProtocolSubscription", TOPICS),
         ("protocols[1].metadata", "ConsumerProtocolSubscription", TOPICS),
     ]
@@ -90,7 +90,7 @@ def test_join_group(version: int) -> None:
     ]
 
 
-def test_the_request_tells_the_protocol_type_that_the_response_lacks() -> None:
+def test_the_request_gives_the_protocol_type_that_the_response_lacks() -> None:
     answered = join_response(2, SUBSCRIPTION + b"x")
     assert read_embedded(answered) == []
     (found,) = read_embedded(answered, request=join_request(2))
@@ -101,7 +101,7 @@ def test_the_request_tells_the_protocol_type_that_the_response_lacks() -> None:
 
 @pytest.mark.parametrize("version", range(6))
 def test_sync_group(version: int) -> None:
-    asked = request(
+    sync = request(
         14,
         version,
         {
@@ -112,7 +112,7 @@ def test_sync_group(version: int) -> None:
             "assignments": [{"member_id": "m", "assignment": ASSIGNMENT}],
         },
     )
-    assert seen(read_embedded(asked)) == [
+    assert seen(read_embedded(sync)) == [
         ("assignments[0].assignment", "ConsumerProtocolAssignment", ASSIGNED)
     ]
     answered = response(14, version, {"error_code": 0, "assignment": ASSIGNMENT})
@@ -156,23 +156,23 @@ def test_an_envelope_holds_a_request_its_principal_and_its_address() -> None:
     who = {"type": "User", "name": "alice", "token_authenticated": False}
     principal = b"\0\0" + DefaultPrincipalData.codec(0).build(who)
     inner = request_frame(20, 1, {"topic_names": ["t"], "timeout_ms": 5})
-    asked = envelope(inner, principal)
-    assert seen(read_embedded(asked)) == [
+    outer = envelope(inner, principal)
+    assert seen(read_embedded(outer)) == [
         ("request_data", "DeleteTopics request", {"topic_names": ["t"], "timeout_ms": 5}),
         ("request_principal", "DefaultPrincipalData", who),
         ("client_host_address", "IP address", {"address": "10.0.0.1"}),
     ]
-    wrapped = read_embedded(asked)[0]
+    wrapped = read_embedded(outer)[0]
     assert wrapped.message is not None
     assert wrapped.message.correlation_id == 7
     assert wrapped.spans().value == wrapped.value  # type: ignore[union-attr]
 
 
 def test_an_envelopes_response_needs_its_request() -> None:
-    asked = envelope(request_frame(20, 1, {"topic_names": ["t"], "timeout_ms": 5}))
+    outer = envelope(request_frame(20, 1, {"topic_names": ["t"], "timeout_ms": 5}))
     inner = response_frame(20, 1, {"responses": [{"name": "t", "error_code": 3}]})
     answered = response(58, 0, {"response_data": inner, "error_code": 0})
-    (found,) = read_embedded(answered, request=asked)
+    (found,) = read_embedded(answered, request=outer)
     assert found.name == "DeleteTopics response"
     assert found.value == {
         "throttle_time_ms": 0,
@@ -195,9 +195,9 @@ def test_envelopes_do_not_nest() -> None:
 
 
 @pytest.mark.parametrize("version", range(3))
-def test_sasl_tokens_do_not_tell_the_password(version: int) -> None:
-    asked = request(36, version, {"auth_bytes": b"\0alice\0open-sesame"})
-    (found,) = read_embedded(asked, mechanism="PLAIN")
+def test_decoded_sasl_tokens_hide_the_password(version: int) -> None:
+    authenticate = request(36, version, {"auth_bytes": b"\0alice\0open-sesame"})
+    (found,) = read_embedded(authenticate, mechanism="PLAIN")
     assert found.value is not None
     assert (found.name, found.value.user) == ("SASL token", "alice")
     assert "open-sesame" not in repr(found)
@@ -212,10 +212,10 @@ def test_sasl_tokens_do_not_tell_the_password(version: int) -> None:
 
 
 def test_one_field_alone_is_read_as_all_are() -> None:
-    asked = join_request(9)
-    for each in read_embedded(asked):
-        assert decode_field(asked, each.path, each.data) == each
-    assert decode_field(asked, "group_id", b"x") is None
+    join = join_request(9)
+    for each in read_embedded(join):
+        assert decode_field(join, each.path, each.data) == each
+    assert decode_field(join, "group_id", b"x") is None
     assert decode_field(Message("response", b"", 0), "assignment", b"x") is None
 
 

@@ -43,17 +43,17 @@ SECRET = b"open-sesame"
 TEXT = SECRET.decode()
 
 
-def masked(message: Message, asked: Message | None = None) -> Any:
+def masked(message: Message, request: Message | None = None) -> Any:
     assert message.body is not None
     assert message.schema is not None
     assert message.api_version is not None
-    return mask(message.body, message.schema, message.api_version, asked)
+    return mask(message.body, message.schema, message.api_version, request)
 
 
-def blanked(message: Message, asked: Message | None = None) -> bytes:
+def blanked(message: Message, request: Message | None = None) -> bytes:
     """Return the frame as a hex dump may show it."""
     frame = bytearray(message.frame)
-    for start, end in secret_ranges(message, asked):
+    for start, end in secret_ranges(message, request):
         assert 0 <= start < end <= len(frame)
         frame[start:end] = bytes(end - start)
     return bytes(frame)
@@ -119,7 +119,7 @@ def test_secrets_are_in_no_body_and_no_dump(
     assert SECRET not in blanked(message)
 
 
-def test_what_is_no_secret_stays() -> None:
+def test_values_that_are_no_secret_stay() -> None:
     message = request(33, 1, alter_configs(config("ssl.key.password"), config("retention.ms", "1")))
     (resource,) = masked(message).resources
     assert resource.configs == [config("ssl.key.password", MASK), config("retention.ms", "1")]
@@ -204,26 +204,26 @@ def test_the_apis_that_carry_secrets() -> None:
 
 def test_an_envelope_without_secrets_is_shown() -> None:
     inner = request_frame(20, 1, {"topic_names": ["t"], "timeout_ms": 5})
-    asked = envelope(inner)
-    assert masked(asked).request_data == inner
+    outer = envelope(inner)
+    assert masked(outer).request_data == inner
     answer = response_frame(20, 1, {"responses": [{"name": "t", "error_code": 3}]})
     answered = response(58, 0, {"response_data": answer, "error_code": 0})
-    assert masked(answered, asked).response_data == answer
-    assert secret_ranges(answered, asked) == []
+    assert masked(answered, outer).response_data == answer
+    assert secret_ranges(answered, outer) == []
     # Nobody knows what it answers, so it might hold one.
     assert masked(answered).response_data == MASK
     assert answer not in blanked(answered)
 
 
 def test_an_envelopes_response_with_a_secret() -> None:
-    asked = envelope(request_frame(38, 1, {"renewers": [], "max_lifetime_ms": 1}))
+    outer = envelope(request_frame(38, 1, {"renewers": [], "max_lifetime_ms": 1}))
     inner = response_frame(38, 1, token_body())
     answered = response(58, 0, {"response_data": inner, "error_code": 0})
-    assert masked(answered, asked).response_data == MASK
-    assert SECRET not in blanked(answered, asked)
+    assert masked(answered, outer).response_data == MASK
+    assert SECRET not in blanked(answered, outer)
 
 
-def test_what_is_embedded_is_masked_too() -> None:
+def test_embedded_values_are_masked_too() -> None:
     (data, _) = read_embedded(envelope(request_frame(51, 0, scram())))
     hidden = mask_embedded(data)
     assert data.value is not None

@@ -267,7 +267,7 @@ UNREADABLE = [
 
 
 @pytest.mark.parametrize(("topic", "key", "value", "name", "problem"), UNREADABLE)
-def test_what_can_not_be_read_is_a_problem(
+def test_undecodable_bytes_are_a_problem(
     topic: str, key: bytes | None, value: bytes | None, name: str, problem: str
 ) -> None:
     record = decode_record(topic, key, value)

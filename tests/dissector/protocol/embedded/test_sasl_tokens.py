@@ -34,7 +34,7 @@ def bearer(token: str, authzid: str = "") -> bytes:
     return f"n,{authzid},\1auth=Bearer {token}\1\1".encode()
 
 
-# (token, mechanism of the handshake, from the client?, what is told of it)
+# (token, mechanism of the handshake, from the client?, its decoded parts)
 TOKENS = [
     (
         b"\0alice\0sesame",
@@ -171,7 +171,7 @@ SECRETS = st.text(st.characters(codec="utf-8", exclude_characters="\0\1"), min_s
 
 
 @given(secret=SECRETS, user=st.text(max_size=8), mechanism=MECHANISMS, from_client=st.booleans())
-def test_secrets_are_never_told(
+def test_text_of_a_token_hides_its_secret(
     secret: str, user: str, mechanism: str | None, from_client: bool
 ) -> None:
     user = user.encode("utf-8", "replace").decode()
@@ -191,9 +191,9 @@ def test_secrets_are_never_told(
         (f"n,,n=x,r=nonce,pin={encoded}", encoded),
     ]:
         token = decode_token(text.encode(), mechanism, from_client)
-        told = str(token) + repr(token) + repr(list(_parts(token)))
-        assert hidden not in told
-        assert ascii(hidden)[1:-1] not in told
+        shown = str(token) + repr(token) + repr(list(_parts(token)))
+        assert hidden not in shown
+        assert ascii(hidden)[1:-1] not in shown
 
 
 @given(data=st.binary(max_size=60), mechanism=MECHANISMS, from_client=st.booleans())

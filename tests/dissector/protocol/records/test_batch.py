@@ -192,7 +192,7 @@ def test_a_cut_off_payload_gives_the_records_that_are_there() -> None:
     ]
 
 
-def test_a_wrong_crc_is_told_kept_and_fixed_when_asked() -> None:
+def test_a_wrong_crc_is_reported_kept_and_fixed_on_request() -> None:
     good = batch_bytes(ONE)
     bad = good[:17] + b"\x12\x34\x56\x78" + good[21:]
     batch = only(bad)
@@ -221,7 +221,7 @@ def test_with_records_keeps_the_append_time() -> None:
     assert batch.with_records([Record(timestamp=9999)]).max_timestamp == 2000
 
 
-def test_what_cant_be_written_is_named() -> None:
+def test_unencodable_values_are_named() -> None:
     with pytest.raises(EncodeError) as error:
         dataclasses.replace(RecordBatch(), producer_epoch=1 << 15).to_bytes()
     assert error.value.path == "producer_epoch"
@@ -256,7 +256,7 @@ def test_aiokafka_reads_what_we_write(batch: RecordBatch) -> None:
 
 
 @pytest.mark.parametrize("codec", range(5))
-def test_what_aiokafka_writes(codec: int) -> None:
+def test_bytes_written_by_aiokafka(codec: int) -> None:
     builder = DefaultRecordBatchBuilder(2, codec, 1, 77, 3, 12, 1 << 20)
     for n in range(20):
         builder.append(n, 1_700_000_000_000 + n, b"key", b"v" * n, [("h", b"x"), ("none", None)])

@@ -76,7 +76,7 @@ def test_any_bytes_round_trip(number: int, data: bytes) -> None:
         ("zstd", b"\x50\x2a\x4d\x18\x03\x00\x00\x00abc" + zstandard.compress(b"hello")),
     ],
 )
-def test_what_other_writers_write(name: str, data: bytes) -> None:
+def test_streams_of_other_encoders(name: str, data: bytes) -> None:
     assert decompress(CODEC_IDS[name], data) == (b"hello", None, "")
 
 

@@ -53,7 +53,7 @@ def test_bad_varints(codec: object, data: str, what: str) -> None:
 
 
 @pytest.mark.parametrize("number", [1 << 31, -(1 << 31) - 1, "1", None])
-def test_what_is_no_varint_is_not_written(number: object) -> None:
+def test_values_beyond_a_varint_are_not_written(number: object) -> None:
     with pytest.raises(EncodeError):
         varint.build(number)
 

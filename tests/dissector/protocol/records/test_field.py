@@ -88,7 +88,7 @@ def test_a_cut_off_batch_says_what_it_can() -> None:
     assert (stub.base_offset, stub.batch_length, stub.magic) == (None, None, None)
 
 
-def test_where_nothing_may_be_cut_off_it_is_a_problem() -> None:
+def test_a_partial_batch_is_a_problem_unless_it_may_be_cut() -> None:
     (tail,) = parse_records(ONE[:30], may_be_cut=False)
     assert tail.problems == [Problem("batch is cut off after 30 bytes", "records[0]", 0)]
     assert parse_records(ONE, may_be_cut=False)[0].problems == []

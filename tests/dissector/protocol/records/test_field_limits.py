@@ -17,12 +17,12 @@ EMPTY = b"\x0c\0\0\0\1\1\0"
 """The smallest record."""
 
 
-def bomb(count: int, told: int | None = None, codec: int = 1) -> bytes:
+def bomb(count: int, declared: int | None = None, codec: int = 1) -> bytes:
     """Return a batch of so many equal records."""
     batch = new_batch([Record()])
     batch.attributes = codec
     batch.payload = compress(codec, EMPTY * count)
-    batch.records_count = count if told is None else told
+    batch.records_count = count if declared is None else declared
     batch.batch_length = BATCH.size - LENGTH_END + len(batch.payload)
     return batch.to_bytes(fix_crc=True)
 

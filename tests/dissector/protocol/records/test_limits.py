@@ -15,7 +15,7 @@ def test_output_is_bounded_by_ratio_and_by_size(compressed: int, allowed: int) -
     assert Budget(LIMITS).output_for(compressed) == allowed
 
 
-def test_what_was_given_is_gone() -> None:
+def test_the_budget_shrinks_by_what_was_decompressed() -> None:
     budget = Budget(LIMITS)
     budget.output_bytes -= 990
     assert budget.output_for(100) == 10

@@ -89,7 +89,7 @@ def test_without_a_codec_a_message_is_one_record(records: list[LegacyRecord]) ->
         LegacyBatch(timestamp=0).with_records(records).to_bytes()
 
 
-def test_what_cant_be_written_is_named() -> None:
+def test_unencodable_values_are_named() -> None:
     with pytest.raises(EncodeError, match="at least one message"):
         LegacyBatch(attributes=1, timestamp=0).to_bytes()
     with pytest.raises(EncodeError, match="timestamp"):
@@ -133,7 +133,7 @@ def test_aiokafka_reads_what_we_write(batches: list[LegacyBatch]) -> None:
     ("magic", "codec"),
     [(0, 0), (0, 1), (0, 2), (1, 0), (1, 1), (1, 2), (1, 3)],
 )
-def test_what_aiokafka_writes(magic: int, codec: int) -> None:
+def test_bytes_written_by_aiokafka(magic: int, codec: int) -> None:
     builder = LegacyRecordBatchBuilder(magic, codec, 1 << 20)
     for n in range(10):
         builder.append(n, 1000 + n, b"k", b"v" * n)

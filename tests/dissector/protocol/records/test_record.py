@@ -181,7 +181,7 @@ def test_any_bytes_are_read_as_declared(data: bytes) -> None:
         (Record(headers=(("k", "v"),)), "records[1].headers[0].value"),  # type: ignore[arg-type]
     ],
 )
-def test_what_cant_be_written_is_named(record: Record, path: str) -> None:
+def test_unencodable_values_are_named(record: Record, path: str) -> None:
     with pytest.raises(EncodeError) as error:
         write_records([Record(), record])
     assert error.value.path == path

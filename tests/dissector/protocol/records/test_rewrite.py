@@ -65,7 +65,7 @@ def test_a_wrong_crc_stays_until_something_under_it_changes() -> None:
         (new_message_set([Record(value=bytes(80))])[0].to_bytes(), "magic"),
     ],
 )
-def test_what_is_no_batch_is_refused(data: bytes, path: str) -> None:
+def test_bytes_that_are_no_batch_are_refused(data: bytes, path: str) -> None:
     with pytest.raises(EncodeError) as error:
         rewrite_batch(data, producer_id=1)
     assert error.value.path == path

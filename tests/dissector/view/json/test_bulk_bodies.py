@@ -49,11 +49,11 @@ API_VERSIONS = 18
 def frames(
     source: Source, key: int, version: int, number: int, unknown: bool = False
 ) -> tuple[bytes, bytes]:
-    asked = source.value(api(key).request, version, unknown)
-    told = source.value(api(key).response, version, unknown)
+    request_values = source.value(api(key).request, version, unknown)
+    response_values = source.value(api(key).response, version, unknown)
     return (
-        request(key, version, number, "test", **asked)[4:],
-        response(key, version, number, **told)[4:],
+        request(key, version, number, "test", **request_values)[4:],
+        response(key, version, number, **response_values)[4:],
     )
 
 
@@ -70,10 +70,10 @@ def test_messages_of_all_kinds(
     rows = []
     for number, (key, version) in enumerate(chosen):
         unknown = source.chance.randrange(5) == 0
-        asked, told = (
+        request_frame, response_frame = (
             source.damaged(f, keep=8) for f in frames(source, key, version, number, unknown)
         )
-        row = exchange(asked, told, source.chance.choice([0, 0, 0, 3]))
+        row = exchange(request_frame, response_frame, source.chance.choice([0, 0, 0, 3]))
         rows.append(row._replace(request=None) if number % 7 == 6 else row)
     check(rows, show_secrets)
 
@@ -138,7 +138,7 @@ def test_records_are_written_by_the_loop(codec: str) -> None:
 
 
 @pytest.mark.parametrize("wrong", ["crc", "own", "far", "twice"])
-def test_what_is_left_to_python(wrong: str) -> None:
+def test_values_left_to_python(wrong: str) -> None:
     content, topic = bytearray(batch()), "orders"
     match wrong:
         case "crc":
@@ -171,10 +171,12 @@ def test_records_that_come_in_turns(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("error", [0, 35])
 def test_answers_to_versions_that_nobody_knows(error: int) -> None:
     for version in (0, 3, 99):
-        told = response(API_VERSIONS, min(version, 4), 1, error_code=error)[4:]
-        asked = request(API_VERSIONS, 3, 1)[4:]
-        asked = asked[:2] + version.to_bytes(2, "big") + asked[4:]
-        check([exchange(asked, told), exchange(asked, told[:5])])
+        response_frame = response(API_VERSIONS, min(version, 4), 1, error_code=error)[4:]
+        request_frame = request(API_VERSIONS, 3, 1)[4:]
+        request_frame = request_frame[:2] + version.to_bytes(2, "big") + request_frame[4:]
+        check(
+            [exchange(request_frame, response_frame), exchange(request_frame, response_frame[:5])]
+        )
 
 
 def test_messages_that_nobody_knows() -> None:

@@ -61,8 +61,10 @@ def written(field: bytes) -> list[dict[str, Any]]:
     """Return the batches that both ways write for a field."""
     rows = [produce(field, version=2), *(fetched(field, version=v) for v in range(4))]
     texts = check(rows)
-    told: list[dict[str, Any]] = json.loads(texts[0][0] or "")["topic_data"][0]["partition_data"]
-    batches: list[dict[str, Any]] = told[0]["records"]
+    partitions: list[dict[str, Any]] = json.loads(texts[0][0] or "")["topic_data"][0][
+        "partition_data"
+    ]
+    batches: list[dict[str, Any]] = partitions[0]["records"]
     return batches
 
 
@@ -86,8 +88,8 @@ def test_offsets_and_times_of_wrappers() -> None:
     absolute = replace(wrapper, offset=0)
     sets = [wrapper, appended, absolute]
     batches = written(b"".join(each.to_bytes(fix_crc=True) for each in sets))
-    told = [[(r["offset"], r["timestamp"]) for r in batch["records"]] for batch in batches]
-    assert told == [
+    offsets = [[(r["offset"], r["timestamp"]) for r in batch["records"]] for batch in batches]
+    assert offsets == [
         [(70, 5), (71, -1), (72, 1 << 50)],
         [(70, 99), (71, 99), (72, 99)],
         [(0, 5), (1, -1), (2, 1 << 50)],
@@ -117,7 +119,7 @@ def test_attributes_that_mean_nothing() -> None:
 
 @pytest.mark.parametrize("magic", [0, 1])
 @pytest.mark.parametrize("wrong", ["crc", "inner", "size", "short", "nested", "mixed", "codec"])
-def test_what_is_left_to_python(wrong: str, magic: int) -> None:
+def test_values_left_to_python(wrong: str, magic: int) -> None:
     right = message_set(magic=magic)
     content = bytearray(right)
     match wrong:

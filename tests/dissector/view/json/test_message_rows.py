@@ -54,7 +54,7 @@ def test_real_traffic(path: Path, pairs_of_texts: Texts) -> None:
 
 @pytest.mark.parametrize("window_bytes", [300, 2000])
 @pytest.mark.parametrize("words", [(), ("-Y", "api == Produce or errors"), ("--show-secrets",)])
-def test_all_that_is_odd(
+def test_irregular_messages(
     window_bytes: int,
     words: tuple[str, ...],
     shop: Path,
@@ -69,15 +69,15 @@ def test_all_that_is_odd(
 
 
 def test_names_that_come_late_on_standard_input(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What waits, by objects or in columns, has the names that were told before it."""
+    """Deferred messages, as objects or columns, have the names defined before them."""
     topic_id = UUID(int=5)
     wire = Wire()
-    slow, quick = wire.talk(50000).syn(), wire.talk(50001).syn()
+    slow, quick = wire.connect(50000).syn(), wire.connect(50001).syn()
     slow.client(request(12, 4, 1, group_id="g"))
-    asked = {"topic_id": topic_id, "partitions": []}
-    quick.client(request(1, 13, 2, topics=[asked])).broker(response(1, 13, 2))
-    told = {"error_code": 0, "name": "orders", "topic_id": topic_id, "partitions": []}
-    quick.client(request(3, 12, 3)).broker(response(3, 12, 3, topics=[told]))
+    topic_request = {"topic_id": topic_id, "partitions": []}
+    quick.client(request(1, 13, 2, topics=[topic_request])).broker(response(1, 13, 2))
+    topic = {"error_code": 0, "name": "orders", "topic_id": topic_id, "partitions": []}
+    quick.client(request(3, 12, 3)).broker(response(3, 12, 3, topics=[topic]))
     slow.broker(response(12, 4, 1))
     monkeypatch.setattr(options, "is_bulk_worthwhile", lambda _: True)
     monkeypatch.setattr(options, "Options", partial(Options, window_bytes=1))

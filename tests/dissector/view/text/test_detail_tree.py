@@ -33,7 +33,7 @@ TOPIC_ID = UUID("3f2504e0-4f89-11d3-9a0c-0305e82c3301")
 SECRET = "s3cr3t"
 
 
-def asked(*args: Any, **fields: Any) -> Message:
+def decoded_request(*args: Any, **fields: Any) -> Message:
     return decode_request(request(*args, **fields)[4:])
 
 
@@ -44,7 +44,7 @@ def answered(key: int, version: int, **fields: Any) -> Message:
 def produce(records: bytes | None, topic: str = "orders") -> Message:
     partition = {"index": 0, "records": records}
     topics = [{"name": topic, "partition_data": [partition]}]
-    return asked(0, 9, 7, acks=-1, timeout_ms=500, topic_data=topics)
+    return decoded_request(0, 9, 7, acks=-1, timeout_ms=500, topic_data=topics)
 
 
 def fetched(records: bytes, topic: str) -> Message:
@@ -71,7 +71,7 @@ def block(lines: Sequence[str], first: str) -> list[str]:
 
 
 def test_a_request() -> None:
-    message = asked(
+    message = decoded_request(
         0,
         9,
         7,
@@ -151,7 +151,7 @@ def test_a_response_with_bytes_left_over() -> None:
     ]
 
 
-def test_where_reading_stopped() -> None:
+def test_the_tree_shows_where_decoding_stopped() -> None:
     whole = produce(b"\0" * 30)
     message = decode_request(whole.frame[:45], len(whole.frame))
     lines = detail_tree(message)
@@ -201,7 +201,9 @@ def test_topic_ids_get_their_names() -> None:
         {"topic_id": UUID(int=0), "partitions": []},
         {"topic_id": UUID(int=5), "partitions": []},
     ]
-    message = asked(1, 13, 7, max_wait_ms=1, min_bytes=1, topics=topics, forgotten_topics_data=[])
+    message = decoded_request(
+        1, 13, 7, max_wait_ms=1, min_bytes=1, topics=topics, forgotten_topics_data=[]
+    )
     lines = detail_tree(message, topic_name={TOPIC_ID: "ord\x07ers"}.get)
     assert [line.strip().partition(" [")[0] for line in lines if "topic_id" in line] == [
         rf"topic_id: {TOPIC_ID} (ord\x07ers)",
@@ -280,10 +282,10 @@ def test_control_records_and_records_of_kafka_itself() -> None:
     assert lines[-2:] == ["  EndTxnMarker v0", "    coordinator_epoch: 5"]
 
 
-def test_what_members_of_a_group_say() -> None:
+def test_group_metadata_of_members() -> None:
     subscription = {"topics": ["orders"], "user_data": None}
     metadata = b"\0\0" + ConsumerProtocolSubscription.codec(0).build(subscription)
-    message = asked(
+    message = decoded_request(
         11,
         2,
         7,
@@ -310,7 +312,7 @@ def configs(value: str) -> bytes:
 
 def envelope(inner: bytes, **more: Any) -> Message:
     principal = {"request_principal": b"\0\0\5User\4bob\0\0", "client_host_address": b"\x7f\0\0\1"}
-    return asked(58, 0, 7, request_data=inner, **principal, **more)
+    return decoded_request(58, 0, 7, request_data=inner, **principal, **more)
 
 
 def scram_record() -> bytes:
@@ -332,7 +334,7 @@ def raw_token() -> Message:
 
 
 SECRETS = {
-    "token": lambda: asked(36, 2, 7, auth_bytes=f"\0bob\0{SECRET}".encode()),
+    "token": lambda: decoded_request(36, 2, 7, auth_bytes=f"\0bob\0{SECRET}".encode()),
     "raw token": raw_token,
     "config": lambda: decode_request(configs(SECRET)),
     "envelope": lambda: envelope(configs(SECRET)),
@@ -343,7 +345,7 @@ SECRETS = {
     "record": lambda: fetched(scram_record(), "__cluster_metadata"),
     "unread record": lambda: fetched(SECRET.encode(), "__cluster_metadata"),
     "left over": lambda: decode_request(
-        asked(36, 2, 7, auth_bytes=b"").frame + SECRET.encode()
+        decoded_request(36, 2, 7, auth_bytes=b"").frame + SECRET.encode()
     ),
     "cut off": lambda: decode_request(configs(SECRET + "more")[:-4]),
 }  # fmt: skip
@@ -362,7 +364,7 @@ def test_secrets_are_masked_unless_asked_for(name: str) -> None:
     assert "***" in masked
 
 
-def test_what_is_no_secret_is_shown_beside_it() -> None:
+def test_values_beside_a_secret_are_shown() -> None:
     assert '      SASL token: PLAIN user "bob" password ***' in detail_tree(SECRETS["token"]())
     assert detail_tree(raw_token())[0] == 'SASL token, request: PLAIN user "bob" password ***'
     lines = detail_tree(SECRETS["envelope"]())

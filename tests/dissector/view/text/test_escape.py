@@ -24,7 +24,7 @@ from dissector.view.text.escape import escaped, hexed, quoted, safe_json
         ("\U000e0001", r"\U000e0001"),
     ],
 )
-def test_what_a_terminal_obeys_is_escaped(text: str, expected: str) -> None:
+def test_control_characters_are_escaped(text: str, expected: str) -> None:
     assert escaped(text) == expected
 
 

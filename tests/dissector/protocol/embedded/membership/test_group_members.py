@@ -114,7 +114,7 @@ def test_a_newer_version_is_read_as_the_newest_known() -> None:
     assert read_member("m", b"\0\7" + v3 + b"more", "metadata", None) is None
 
 
-def test_what_does_not_fit_is_a_problem_when_the_type_is_told() -> None:
+def test_a_mismatch_is_a_problem_if_the_type_is_known() -> None:
     left = read_member("m", SUBSCRIPTION_V0 + b"xy", "metadata", "consumer")
     assert left is not None
     assert left.value == {"topics": ["t"], "user_data": None}
@@ -242,7 +242,7 @@ HAD = [{"topic": "t", "partitions": [7]}]
         (None, GENERATION, None),
     ],
 )
-def test_what_an_assignor_keeps(
+def test_user_data_of_assignors(
     assignor: str | None, data: bytes, value: dict[str, object] | None
 ) -> None:
     codec = ConsumerProtocolSubscription.codec(0)

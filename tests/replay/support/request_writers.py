@@ -18,9 +18,9 @@ PLACE = ("orders", 1)
 NOBODY = (-1, -1, -1)
 
 
-def asked(*producers: tuple[int, int, int], value: bytes = b"v") -> list[bytes]:
+def produce_requests(*producers: tuple[int, int, int], value: bytes = b"v") -> list[bytes]:
     return [
-        produced.asked(VERSION, [produced.Written(*PLACE, (value,), each)], number)
+        produced.produce_request(VERSION, [produced.Written(*PLACE, (value,), each)], number)
         for number, each in enumerate(producers)
     ]
 
@@ -31,7 +31,9 @@ def request(frame: bytes) -> RequestShape:
     return found
 
 
-def stamp(frame: bytes, replaced: frozenset[str] = frozenset(PRODUCER_ROLES)) -> RequestWriter:
+def request_writer(
+    frame: bytes, replaced: frozenset[str] = frozenset(PRODUCER_ROLES)
+) -> RequestWriter:
     return RequestWriter(0, request(frame), request(frame), [PLACE], replaced)
 
 

@@ -1,4 +1,4 @@
-"""A target as tests make it up, and messages."""
+"""Builders of topologies, messages and steps."""
 
 from __future__ import annotations
 

@@ -42,9 +42,9 @@ class EquivalentResponses:
         """Remove a response of the current pass, as it differs after all."""
         for reason in self._kinds[self._kind_of[request["step"]]]:
             self.reasons.remove(reason, request["api"])
-        self._revised.add((request["copy"], request["step"]))
+        self._revised.add((request["pass"], request["step"]))
 
     def rows(self, limit: int | None = None) -> Iterator[Row]:
         """Yield the rows in the order in which they were added, at most `limit`."""
         rows = self._rows.rows()
-        return islice((r for r in rows if (r["copy"], r["step"]) not in self._revised), limit)
+        return islice((r for r in rows if (r["pass"], r["step"]) not in self._revised), limit)
