@@ -245,6 +245,7 @@ class Framer:
         """Skip the first bytes of the buffer, in which no plausible frame begins."""
         self.skipped += count
         self._drop(count)
+        self.scanned = max(self.scanned, self.base)
 
     def starts_packet(self, at: int) -> bool:
         """Return whether a packet's bytes begin at this offset of the buffer."""
