@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import gzip
+import itertools
+import os
 import pickle
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -104,3 +109,54 @@ def test_tasks_get_names_of_key_logs_only() -> None:
     assert not any(is_in(content, secret) for secret in secrets())
     with pytest.raises(CaptureError, match="key log"):
         found_keylogs(["/nowhere/none.log"])
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("mode", ["captures", "watch"])
+def test_spark_writes_no_secret(capture: str, tmp_path: Path, mode: str) -> None:
+    """Event log, spill files, checkpoints and tables; `links` retains files that are deleted."""
+    events, temporary, links = (tmp_path / name for name in ("events", "temporary", "links"))
+    for folder in (events, temporary, links):
+        folder.mkdir()
+    watched = tmp_path / "in"
+    watched.mkdir()
+    Path(capture).rename(watched / "a.pcap")
+    words = ["--watch", str(watched), "--once"] if mode == "watch" else [str(watched)]
+    log = ("enabled=true", "compress=false", f"dir={events.as_uri()}")
+    command = [
+        sys.executable, "-m", "pipeline", *words, "--out", str(tmp_path / "out"),
+        "--keylog", KEYLOG, "--master", "local[2]", "--range-mb", "1", "--parts", "2",
+        *(word for each in log for word in ("--conf", f"spark.eventLog.{each}")),
+    ]  # fmt: skip
+    process = subprocess.Popen(command, env={**os.environ, "TMPDIR": str(temporary)})
+    link_files(process, temporary, links)
+    assert process.returncode == 0
+    written = [
+        path
+        for folder in (events, links, tmp_path / "out")
+        for path in folder.rglob("*")
+        if path.is_file()
+    ]
+    assert [path for path in written if path.parent == links]
+    content = {path: path.read_bytes() for path in written}
+    assert any(b"SparkListenerJobStart" in data for data in content.values())
+    assert [
+        (path, secret)
+        for path, data in content.items()
+        for secret in secrets()
+        if is_in(data, secret)
+    ] == []
+
+
+def link_files(process: subprocess.Popen[bytes], folder: Path, links: Path) -> None:
+    """Link all files below a folder, as they appear, until the process ends."""
+    seen: set[Path] = set()
+    names = itertools.count()
+    while process.poll() is None:
+        for path in set(folder.rglob("*")) - seen:
+            seen.add(path)
+            with contextlib.suppress(OSError):
+                if path.is_file():
+                    os.link(path, links / str(next(names)))
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(0.02)
