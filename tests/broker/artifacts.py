@@ -18,6 +18,9 @@ LINES = {"4.x": "4.4.0", "3.9.x": "3.9.2"}
 _OLDER_TOOLS = {"4.4.0": "4.3.1"}
 """Release without tools, Streams and Connect on Maven -> the newest one before it that has them."""
 
+AGENT = "extract-tls-secrets-4.0.0.jar"
+"""The Java agent that writes key logs."""
+
 _MAVEN_PATIENCE_S = 600
 
 
@@ -111,3 +114,27 @@ def _resolve(release: str, folder: Path) -> None:
         raise MissingError(f"Maven took more than {_MAVEN_PATIENCE_S} s") from None
     finally:
         shutil.rmtree(unfinished, ignore_errors=True)
+
+
+def key_log_agent() -> Path:
+    """
+    Find the Java agent that writes key logs; Maven downloads it the first time.
+
+    Raises:
+        MissingError: No Maven, or it could not get the agent.
+    """
+    folder = cache_folder() / "agent"
+    if (folder / AGENT).exists():
+        return folder / AGENT
+    artifact = f"name.neykov:{AGENT.removesuffix('.jar').replace('-4', ':4')}"
+    command = ["mvn", "-B", "-q", "dependency:copy", f"-Dartifact={artifact}"]
+    try:
+        subprocess.run(
+            [*command, f"-DoutputDirectory={folder}"],
+            check=True,
+            capture_output=True,
+            timeout=_MAVEN_PATIENCE_S,
+        )
+    except (OSError, subprocess.SubprocessError) as error:
+        raise MissingError(f"Maven can not get {AGENT}: {error}") from None
+    return folder / AGENT

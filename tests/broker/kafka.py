@@ -111,9 +111,10 @@ class Cluster:
 
     def start_node(self, node: Node) -> None:
         """Start a node; `wait_until_ready` waits until it serves."""
-        command = self.jars.java(
+        java, *words = self.jars.java(
             "kafka.Kafka", str(node.folder / "server.properties"), heap_mb=_heap_mb(self.shape)
         )
+        command = [java, *self.shape.jvm_options, *words]
         with node.log.open("ab") as log:
             node.process = subprocess.Popen(
                 leashed(command),

@@ -23,6 +23,8 @@ class Shape:
     """Further listeners: SSL, with certificates made for it; with `sasl`, SASL_SSL too."""
     properties: tuple[tuple[str, str], ...] = ()
     """More broker settings; they win."""
+    jvm_options: tuple[str, ...] = ()
+    """More options of Java."""
 
     @property
     def listeners(self) -> tuple[str, ...]:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import ssl
-import subprocess
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from kafka import KafkaProducer
 
-from tests.broker.artifacts import cache_folder
+from tests.broker.artifacts import key_log_agent
 from tests.broker.settings import PASSWORD, STORE_PASSWORD, USER, Shape
 from tools.record.java import tool
 from tools.record.scenario import PATIENCE_S, Stage, scenario
@@ -21,29 +20,12 @@ from tools.record.scenarios.other_languages import play_go, play_node
 ONE_CONTEXT = Shape("4.x", sasl=True, tls=True, properties=(("num.network.threads", "1"),))
 """Each network thread of a broker resumes only sessions of its own."""
 
-AGENT = "extract-tls-secrets-4.0.0.jar"
 _ENCRYPTED = str(Path(__file__).parents[1] / "programs" / "Encrypted.java")
-_MAVEN_PATIENCE_S = 300
 
 
 def key_log(stage: Stage) -> Path:
     """Name the key log beside the capture."""
     return stage.folder / f"{stage.scenario}.keylog"
-
-
-def agent() -> Path:
-    """Return the Java agent that writes key logs; Maven fetches it the first time."""
-    folder = cache_folder() / "agent"
-    if not (folder / AGENT).exists():
-        artifact = f"name.neykov:{AGENT.removesuffix('.jar').replace('-4', ':4')}"
-        command = ["mvn", "-B", "-q", "dependency:copy", f"-Dartifact={artifact}"]
-        subprocess.run(
-            [*command, f"-DoutputDirectory={folder}"],
-            check=True,
-            capture_output=True,
-            timeout=_MAVEN_PATIENCE_S,
-        )
-    return folder / AGENT
 
 
 def _settings(stage: Stage, version: str) -> str:
@@ -75,7 +57,7 @@ def _play_java(stage: Stage, version: str) -> None:
         stage.topic(),
         _settings(stage, version),
         jvm_options=(
-            f"-javaagent:{agent()}={key_log(stage)}",
+            f"-javaagent:{key_log_agent()}={key_log(stage)}",
             f"-Djava.security.properties={security}",
         ),
     )
