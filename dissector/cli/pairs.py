@@ -21,6 +21,8 @@ from dissector.errors import UsageError
 from dissector.view.text.value_text import json_text
 
 SHOWN = (
+    "request_packet",
+    "response_packet",
     "request_time_ns",
     "connection",
     "client",

@@ -31,7 +31,9 @@ if TYPE_CHECKING:
     from dissector.filter import Filter
 
 SHOWN = (
+    "packet",
     "time_ns",
+    "client_id",
     "api",
     "topic",
     "partition",
@@ -44,6 +46,8 @@ SHOWN = (
     "producer_id",
     "sequence",
     "control",
+    "status",
+    "acks",
     "error",
 )
 """The columns of the table for people."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from itertools import chain
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -19,8 +19,9 @@ from dissector.cli.output import (
 )
 from dissector.cli.sorting import sort_names, sorted_rows
 from dissector.engine.exchanges.exchange import Exchange
-from dissector.engine.reading.connection_rows import COLUMNS, TEXTS, connection_rows
+from dissector.engine.reading.connection_rows import COLUMNS, connection_rows
 from dissector.engine.reading.tls_report import COLUMNS as TLS_COLUMNS
+from dissector.engine.tables.frames import connection_schema
 
 SHOWN = (
     "connection",
@@ -83,7 +84,7 @@ def streams(
     if sort is not None:
         rows = sorted_rows(rows, sort_names(sort, COLUMNS))
     if form == "parquet":
-        write_parquet([rows], _schema(), output)
+        write_parquet([rows], connection_schema(), output)
     else:
         has_tls = any(row["tls_version"] for row in rows)
         write_rows([rows], form, output, COLUMNS, SHOWN + TLS_COLUMNS if has_tls else SHOWN)
@@ -129,9 +130,3 @@ def _rows(source: options.Source, passed: set[int]) -> list[Row]:
     assert reading is not None
     every = source.filter is None
     return [row for row in connection_rows(reading) if every or row["connection"] in passed]
-
-
-def _schema() -> dict[str, Any]:
-    import polars
-
-    return {name: polars.String() if name in TEXTS else polars.Int64() for name in COLUMNS}

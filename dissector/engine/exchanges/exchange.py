@@ -10,6 +10,7 @@ from uuid import UUID
 from dissector.capture.tcp.connections import END_REASONS
 from dissector.engine.exchanges.fact_columns import ExchangeSummaries
 from dissector.engine.facts.topic_table import TopicNames, Topics, may_define_names
+from dissector.engine.tables.column_catalogue import EXCHANGES, names
 from dissector.engine.tables.exchange_table import (
     BROKEN_REQUEST,
     BROKEN_RESPONSE,
@@ -29,26 +30,7 @@ from dissector.protocol.messages import Message, decode_request, decode_response
 TOKEN = "SaslToken"
 """The name of raw SASL tokens in place of an API."""
 
-COLUMNS = (
-    "capture",
-    "connection",
-    "client",
-    "broker",
-    "api_key",
-    "api",
-    "api_version",
-    "correlation_id",
-    "client_id",
-    "status",
-    "request_time_ns",
-    "response_time_ns",
-    "latency_ms",
-    "request_bytes",
-    "response_bytes",
-    "errors",
-    "topics",
-    "problems",
-)
+COLUMNS = names(EXCHANGES)
 """The columns of `pairs`, in order."""
 
 

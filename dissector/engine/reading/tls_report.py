@@ -6,16 +6,10 @@ from collections import Counter
 from typing import Any
 
 from dissector.engine.reading.reader import Reading
+from dissector.engine.tables.column_catalogue import TLS, names
 from dissector.tls.tls_summary import Reason, TlsSummary
 
-COLUMNS = (
-    "tls_version",
-    "tls_cipher",
-    "tls_server_name",
-    "tls_resumed",
-    "tls_client",
-    "tls_not_decrypted",
-)
+COLUMNS = names(TLS)
 """The columns of `streams` about TLS; null where a connection is not TLS, or where unknown."""
 
 
