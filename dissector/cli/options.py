@@ -296,6 +296,7 @@ class Source:
         """
         with Progress(self.capture) as progress:
             for window in self.capture.windows(gleaning=gleaning):
+                reading = self.capture.reading
                 progress.clear()
                 for name, problem in window.problems:
                     self._report_problem(name, problem)
@@ -303,6 +304,8 @@ class Source:
                 # A live capture is printed without delay.
                 self.low_watermark = window.low_watermark if window.in_flight is None else NEVER
                 yield window
+                if reading is not None and reading.lengths is not None:
+                    reading.lengths.drop_before(window.low_watermark)
                 del window  # frees its memory before the next window is read
                 if self.is_live or "-" in self.capture.paths or sys.stdout.isatty():
                     sys.stdout.flush()
@@ -363,6 +366,7 @@ def source(
         jobs=jobs or cores(),
         stop=interrupt.new_stop_signal(),
         keylogs=tuple(keylogs or ()),
+        packet_lengths=exchange_filter is not None and exchange_filter.uses_packet_lengths,
     )
     return Source(Capture(captures, options), exchange_filter, record_filter=record_filter)
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from dissector.filter.evaluate import Predicate, Row, predicate
 from dissector.filter.grammar import parse_node
 from dissector.filter.masks import Rows, Table, rows_passing
-from dissector.filter.names import BodyPath
-from dissector.filter.nodes import Node, body_paths
+from dissector.filter.nodes import Node, body_paths, leaves
 from dissector.filter.of_records import exchange_node, tests_record_columns
+from dissector.filter.operands import BodyPath, Column
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +32,12 @@ class Filter:
     def uses_record_columns(self) -> bool:
         """Whether it tests columns in which records of one exchange can differ."""
         return tests_record_columns(self.node)
+
+    @property
+    def uses_packet_lengths(self) -> bool:
+        """Whether it tests the lengths of packets, which are kept only on request."""
+        sources = (source for leaf in leaves(self.node) for source in leaf.name.sources)
+        return any(isinstance(each, Column) and "frame_bytes" in each.name for each in sources)
 
     def exchange_filter(self) -> Filter:
         """Return a filter that passes an exchange if any of its records may pass."""

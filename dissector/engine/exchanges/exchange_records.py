@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from typing import Any
 from uuid import UUID
 
+from dissector.column_catalogue import RECORDS, names
 from dissector.engine.exchanges.exchange import Exchange
 from dissector.engine.records.produce_results import MAX_OFFSET
-from dissector.engine.tables.column_catalogue import RECORDS, names
 from dissector.protocol.carried import records_fields
 from dissector.protocol.error_codes import error_name
 from dissector.protocol.facts import NO_ID

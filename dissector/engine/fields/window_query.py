@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from dissector.engine.exchanges.exchange import Exchange
 from dissector.engine.exchanges.exchange_columns import exchange_columns, with_names
+from dissector.engine.exchanges.packet_columns import NS_PER_S, RELATIVE
 from dissector.engine.fields.field_predicates import matches_any_value
 from dissector.engine.tables.column_types import (
     Coded,
@@ -54,6 +55,7 @@ class WindowQuery:
         """Read the columns of a window; the capture is being read."""
         assert capture.reading is not None
         self._reading = capture.reading
+        self._packets = capture.reading.packet_columns()
         self._names = capture.names
         self._window = window
         self._summaries = capture.known_of(window)
@@ -70,6 +72,10 @@ class WindowQuery:
 
     def number_column(self, name: str, rows: Ints) -> tuple[NDArray[Any], Mask] | None:
         """Return the values of a numeric column and which are present; None for other columns."""
+        packets = self._packets.integers(self._window.exchanges, name)
+        if packets is not None:
+            packets = packets[rows]
+            return packets / NS_PER_S if name in RELATIVE else packets, packets != NONE
         match self.columns[name]:
             case Integers(values):
                 values = values[rows]
@@ -82,6 +88,10 @@ class WindowQuery:
 
     def distinct_values(self, name: str, rows: Ints) -> tuple[Ints, Sequence[object]]:
         """Return the index of each row's value among the distinct values, and these."""
+        if name not in self.columns:
+            return np.arange(len(rows)), [
+                self._packets.value(self._window.exchanges, row, name) for row in rows.tolist()
+            ]
         column = self.columns[name]
         match column:
             case Coded(codes, values):

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from dissector.column_catalogue import CONNECTIONS, names
 from dissector.engine.reading.capture import Reading
 from dissector.engine.reading.tls_report import tls_columns
-from dissector.engine.tables.column_catalogue import CONNECTIONS, names
 
 SIDES = ("a", "b")
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
+from dissector.column_catalogue import TLS, names
 from dissector.engine.reading.reader import Reading
-from dissector.engine.tables.column_catalogue import TLS, names
 from dissector.tls.tls_summary import Reason, TlsSummary
 
 COLUMNS = names(TLS)

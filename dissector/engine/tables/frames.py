@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from dissector.engine.tables import column_catalogue
+from dissector import column_catalogue
 from dissector.engine.tables.arrow import bytes_series, headers_series, text_series
 from dissector.engine.tables.column_types import (
     Coded,
