@@ -22,7 +22,9 @@ from dissector.cli.progress import Progress
 from dissector.engine.correlation.framer import MAX_FRAME_BYTES
 from dissector.engine.exchanges.exchange import Exchange
 from dissector.engine.exchanges.exchange_facts import is_bulk_worthwhile
+from dissector.engine.fields.column_query import passing_rows
 from dissector.engine.reading.capture import Capture, Options, Window
+from dissector.engine.reading.prefetch import cores
 from dissector.engine.reading.tls_report import unreadable_tls, without_kafka
 from dissector.engine.tables.column_types import Columns
 from dissector.engine.tables.exchange_table import Exchanges, Ints
@@ -242,18 +244,24 @@ class Source:
         """Return whether a window is unfiltered and large enough to be handled in columns."""
         return self.filter is None and is_bulk_worthwhile(window.exchanges)
 
+    @property
+    def _tests_objects(self) -> bool:
+        """Whether the filter of records needs more than the columns of records."""
+        return self.record_filter is not None and not self.record_filter.tests_only_record_columns
+
     def record_parts(
         self, is_apart: Callable[[str], bool], rows: Callable[[Exchange], Iterable[Row]]
     ) -> Iterator[TablePart]:
         """Yield the records that pass; see `Capture.record_parts`."""
         for window in self.each_window(gleaning=self.filter is not None):
             chosen = self._chosen(window)
-            if self.record_filter is not None or (self.filter and chosen is None):
+            if self._tests_objects or (self.filter and not chosen):
                 yield from map(rows, self._passing(window, chosen))
                 continue
             if chosen is not None:
                 window = replace(window, exchanges=window.exchanges.rows(chosen[1]))
-            yield from self.capture.record_parts(window, is_apart, rows)
+            for part in self.capture.record_parts(window, is_apart, rows):
+                yield passing_rows(part, self.record_filter.passing) if self.record_filter else part
 
     def field_frames(self, show_secrets: bool) -> Iterator[DataFrame]:
         """Yield the fields of all messages as tables."""
@@ -322,13 +330,6 @@ class Source:
         self.problems += 1
         place = "" if problem.position is None else f" at byte {problem.position:,}"
         print("kafkashark:", escaped(f"{name}: {problem.what}{place}"), file=sys.stderr)
-
-
-def cores() -> int:
-    """Return the number of cores that this process may use."""
-    if sys.platform == "linux":
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 def source(

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from dissector.column_catalogue import RECORDS
 from dissector.filter.evaluate import Predicate, Row, predicate
 from dissector.filter.grammar import parse_node
 from dissector.filter.masks import Rows, Table, rows_passing
@@ -34,10 +36,19 @@ class Filter:
         return tests_record_columns(self.node)
 
     @property
+    def tests_only_record_columns(self) -> bool:
+        """Whether it needs nothing but the columns of `records`."""
+        tested = {each.name for each in self._columns()}
+        return not self.paths and tested <= {each.name for each in RECORDS}
+
+    def _columns(self) -> Iterator[Column]:
+        for leaf in leaves(self.node):
+            yield from (each for each in leaf.name.sources if isinstance(each, Column))
+
+    @property
     def uses_packet_lengths(self) -> bool:
         """Whether it tests the lengths of packets, which are kept only on request."""
-        sources = (source for leaf in leaves(self.node) for source in leaf.name.sources)
-        return any(isinstance(each, Column) and "frame_bytes" in each.name for each in sources)
+        return any("frame_bytes" in each.name for each in self._columns())
 
     def exchange_filter(self) -> Filter:
         """Return a filter that passes an exchange if any of its records may pass."""

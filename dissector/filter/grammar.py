@@ -303,7 +303,7 @@ class _Parser:
             if ordering:
                 self.check_order(name, sign)
             return Compare(sign.text, self.parse_value(name, null=not ordering))
-        return Exists()
+        return Compare("==", Literal("true")) if name.is_flag else Exists()
 
     def check_order(self, name: Name, sign: _Token) -> None:
         if not any(kind.ordered for kind in name.kinds):

@@ -181,6 +181,7 @@ def _of_records(text: str) -> Name | None:
             (Column("codec", is_record_column=True),),
             (kinds.boolean,),
             (lambda codec: [codec != "none"],),
+            is_flag=True,
         )
     if text.startswith(_HEADER) and len(text) > len(_HEADER):
         key = text.removeprefix(_HEADER)

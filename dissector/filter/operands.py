@@ -61,6 +61,7 @@ class Name:
         kinds: The possible kinds of its values; several where APIs differ.
         steps: Applied to each value, in order.
         is_count: Whether it is the number of the values.
+        is_flag: Whether the bare name asks for true; other names ask for a value.
     """
 
     text: str
@@ -68,6 +69,7 @@ class Name:
     kinds: tuple[kinds.Kind, ...] = field(compare=False)
     steps: tuple[Step, ...] = field(compare=False, default=(), repr=False)
     is_count: bool = field(compare=False, default=False)
+    is_flag: bool = field(compare=False, default=False)
 
     def __str__(self) -> str:
         return self.text

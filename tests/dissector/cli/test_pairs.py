@@ -41,8 +41,10 @@ KEYS = [
 
 ENDS = {"connection": 0, "client": "10.0.0.1:50000", "broker": "10.0.0.2:9092"}
 NO_REQUEST = dict.fromkeys(
-    ("api_key", "api", "api_version", "client_id")
-    + ("request_packet", "request_time_ns", "request_bytes")
+    (
+        *("api_key", "api", "api_version", "client_id"),
+        *("request_packet", "request_time_ns", "request_bytes"),
+    )
 )
 
 
