@@ -157,3 +157,24 @@ CONNECTIONS: Catalogue = (
     *TLS,
 )
 """The columns of `streams`."""
+
+STATISTICS: Catalogue = (
+    _API,
+    _CLIENT_ID,
+    ColumnInfo("client", "str", "address of the client"),
+    ColumnInfo("topic", "str", "a topic of the exchanges"),
+    ColumnInfo("broker", "str", "address and port of the broker"),
+    ColumnInfo("count", "int", "exchanges"),
+    ColumnInfo("errors", "int", "exchanges with an error"),
+    ColumnInfo("unanswered", "int", "requests without the response that is due"),
+    *(
+        ColumnInfo(f"{name}_ms", "float", f"{meaning} of the latencies in milliseconds")
+        for name, meaning in (
+            *(("min", "least"), ("p50", "median"), ("p95", "95th percentile")),
+            *(("p99", "99th percentile"), ("max", "greatest")),
+        )
+    ),
+    ColumnInfo("request_bytes", "int", "bytes of the requests"),
+    ColumnInfo("response_bytes", "int", "bytes of the responses"),
+)
+"""The columns of `stats`."""

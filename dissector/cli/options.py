@@ -17,7 +17,7 @@ import typer
 
 from dissector.capture.columns import NEVER
 from dissector.cli import interrupt
-from dissector.cli.output import ROW_FORMATS
+from dissector.cli.output import ROW_FORMATS, is_same_file
 from dissector.cli.progress import Progress
 from dissector.engine.correlation.framer import MAX_FRAME_BYTES
 from dissector.engine.exchanges.exchange import Exchange
@@ -62,7 +62,11 @@ RowFormat = Annotated[
 ]
 Sort = Annotated[
     str | None,
-    typer.Option("--sort", metavar="COLUMN[,COLUMN]", help="Sort the rows, in memory."),
+    typer.Option(
+        "--sort",
+        metavar="[-]COLUMN,...",
+        help="Sort the rows, in memory; - before a column: descending.",
+    ),
 ]
 Ports = Annotated[
     list[int] | None,
@@ -158,6 +162,7 @@ class Source:
         explains_no_kafka: Whether to report on stderr that the capture has no Kafka, for commands
             that would print nothing else.
         reports_unreadable: Whether the command itself reports that all is encrypted.
+        needs_exchanges: Whether records are read one by one, each with its exchange.
     """
 
     capture: Capture
@@ -167,6 +172,7 @@ class Source:
     record_filter: Filter | None = None
     explains_no_kafka: bool = False
     reports_unreadable: bool = False
+    needs_exchanges: bool = False
     _in_flight: Exchanges | None = None
 
     @cached_property
@@ -247,7 +253,8 @@ class Source:
     @property
     def _tests_objects(self) -> bool:
         """Whether the filter of records needs more than the columns of records."""
-        return self.record_filter is not None and not self.record_filter.tests_only_record_columns
+        asked = self.record_filter
+        return self.needs_exchanges or (asked is not None and not asked.tests_only_record_columns)
 
     def record_parts(
         self, is_apart: Callable[[str], bool], rows: Callable[[Exchange], Iterable[Row]]
@@ -351,7 +358,7 @@ def source(
         UsageError: The output would overwrite one of the captures.
     """
     for name in captures:
-        if output is not None and _is_same_file(name, output):
+        if output is not None and is_same_file(name, output):
             raise UsageError(f"{output} is one of the captures; -o would overwrite it")
     exchange_filter = record_filter = None
     if filter_text is not None:
@@ -378,13 +385,6 @@ def _is_pipe(capture: str) -> bool:
     except (OSError, ValueError, AttributeError):
         return False
     return stat.S_ISFIFO(found.st_mode)
-
-
-def _is_same_file(capture: str, output: str) -> bool:
-    try:
-        return Path(output).is_file() and Path(output).samefile(capture)
-    except OSError:
-        return False
 
 
 def check_choice(value: str, allowed: tuple[str, ...], option: str) -> str:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from dissector.cli import options
+from dissector.cli import options, table_options
+from dissector.cli.operand_columns import keep_lengths, operand_cells, parse_operands
 from dissector.cli.output import (
     ROW_FORMATS,
     Row,
@@ -13,7 +14,7 @@ from dissector.cli.output import (
     write_parquet,
     write_rows,
 )
-from dissector.cli.sorting import sort_names, sorted_part
+from dissector.cli.sorting import sort_keys, sorted_part
 from dissector.engine.exchanges.exchange import Exchange
 from dissector.engine.exchanges.exchange_records import COLUMNS, record_rows
 from dissector.engine.tables.frames import (
@@ -52,13 +53,27 @@ SHOWN = (
 )
 """The columns of the table for people."""
 
+PRIORITY = (
+    *("packet", "time_ns", "api", "topic", "partition", "offset", "key", "value", "error"),
+    *("client_id", "status", "headers", "control"),
+)
+"""The columns that a narrow terminal shows first."""
+
 
 def records(
     captures: options.Captures,
     filter_text: options.FilterText = None,
     form: options.RowFormat = "table",
     output: options.Output = None,
+    columns: table_options.ColumnList = None,
+    fields: table_options.ColumnNames = None,
     sort: options.Sort = None,
+    limit: table_options.Limit = None,
+    times: table_options.Times = None,
+    utc: table_options.Utc = False,
+    color: table_options.Color = "auto",
+    list_columns: table_options.ListColumns = False,
+    list_fields: table_options.ListFields = False,
     ports: options.Ports = None,
     max_frame_bytes: options.MaxFrame = options.MAX_FRAME,
     keylogs: options.KeyLogs = None,
@@ -73,19 +88,55 @@ def records(
         captures, filter_text, ports, max_frame_bytes, output, jobs, keylogs=keylogs, records=True
     )
     shown = {"parquet": _with_bytes, "ndjson": record_json}.get(form, record_text)
-    names = sort_names(sort, COLUMNS) if sort is not None else []
     source.explains_no_kafka = True
-    record_filter = source.record_filter
-    parts = source.record_parts(
-        is_own_topic, lambda exchange: _rows(exchange, record_filter, show_secrets)
+    chosen = table_options.chosen_columns(columns, fields)
+    view = table_options.table_view(
+        form,
+        output,
+        lambda: source.begin_ns,
+        columns=chosen,
+        limit=limit,
+        times=times,
+        utc=utc,
+        color=color,
+        priority=PRIORITY,
     )
-    if names:
-        parts = iter([sorted_part(parts, names)])
+    keys = sort_keys(sort, tuple(dict.fromkeys(COLUMNS + chosen))) if sort is not None else []
+    more = parse_operands(name for name in chosen if name not in COLUMNS)
+    keep_lengths(source, more)
+    source.needs_exchanges = bool(more)
+    record_filter = source.record_filter
+
+    def rows(exchange: Exchange) -> Iterator[Row]:
+        cells = operand_cells(exchange, more, show_secrets, form != "ndjson") if more else {}
+        return ({**row, **cells} for row in _rows(exchange, record_filter, show_secrets))
+
+    parts = source.record_parts(is_own_topic, rows)
+    if keys:
+        parts = iter([sorted_part(parts, keys)])
     parts = _shown(parts, shown, one_by_one=form == "table")
+    if chosen:
+        parts = table_options.select_columns(parts, chosen)
+    parts = view.apply(parts, form)
     if form == "parquet":
-        write_parquet(parts, record_schema(), output)
+        write_parquet(parts, _schema(chosen), output)
     else:
-        write_rows(parts, form, output, COLUMNS, SHOWN, live=source.is_live)
+        write_rows(
+            parts,
+            form,
+            output,
+            chosen or COLUMNS,
+            chosen or SHOWN,
+            live=source.is_live,
+            layout=view.layout,
+        )
+
+
+def _schema(chosen: Sequence[str]) -> Mapping[str, Any]:
+    import polars
+
+    types = record_schema()
+    return {name: types.get(name, polars.String()) for name in chosen or types}
 
 
 class _RecordColumns:

@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated
 
 import typer
 
-from dissector.cli import options
+from dissector.cli import options, table_options
 from dissector.cli.output import terminal_width, write_lines
+from dissector.cli.sorting import SortKey, sort_keys, sorted_rows
+from dissector.column_catalogue import STATISTICS, names
 from dissector.engine.reading.statistics import Statistics, health
+from dissector.engine.tables.frames import Row
+from dissector.view.tables.column_fitting import Layout
+from dissector.view.tables.statistics_report import NAMES
 from dissector.view.tables.statistics_report import report as report_lines
 from dissector.view.text.value_text import json_text
 
 FORMATS = ("table", "ndjson")
+
+PRIORITY = (*NAMES, "count", "errors", "p50_ms", "p95_ms", "p99_ms", "max_ms", "unanswered")
+"""The columns that a narrow terminal shows first."""
 
 
 def stats(
@@ -22,6 +31,13 @@ def stats(
         str, typer.Option("-T", "--format", metavar="FORMAT", help="|".join(FORMATS))
     ] = "table",
     output: options.Output = None,
+    columns: table_options.ColumnList = None,
+    fields: table_options.ColumnNames = None,
+    sort: options.Sort = None,
+    limit: table_options.Limit = None,
+    color: table_options.Color = "auto",
+    list_columns: table_options.ListColumns = False,
+    list_fields: table_options.ListFields = False,
     ports: options.Ports = None,
     max_frame_bytes: options.MaxFrame = options.MAX_FRAME,
     keylogs: options.KeyLogs = None,
@@ -33,14 +49,31 @@ def stats(
     source = options.source(
         captures, filter_text, ports, max_frame_bytes, output, jobs, keylogs=keylogs
     )
+    chosen = table_options.chosen_columns(columns, fields)
+    table_options.check_columns(chosen, STATISTICS, "stats")
+    keys = sort_keys(sort, names(STATISTICS)) if sort is not None else []
+    layout = Layout(PRIORITY, bool(chosen), table_options.has_color(color, output))
     report = Statistics()
     for part in source.parts():
         report.add(part)
-    sections = report.sections()
+    sections = {name: arranged(rows, keys, limit) for name, rows in report.sections().items()}
     state = health(source.capture.reading, source.problems + report.problems)
     if form == "table":
-        lines = report_lines(sections, state, terminal_width=terminal_width(output))
+        lines = report_lines(
+            sections, state, columns=chosen, terminal_width=terminal_width(output), layout=layout
+        )
     else:
-        rows = [{"section": name, **row} for name, rows in sections.items() for row in rows]
+        kept = {"section", *NAMES, *(chosen or names(STATISTICS))}
+        rows = [
+            {key: value for key, value in {"section": name, **row}.items() if key in kept}
+            for name, rows in sections.items()
+            for row in rows
+        ]
         lines = [json_text(row) for row in [*rows, {"section": "capture", **state}]]
     write_lines(lines, output)
+
+
+def arranged(rows: Sequence[Row], keys: Sequence[SortKey], limit: int | None) -> Sequence[Row]:
+    """Return the first rows of a section, sorted by those of the columns that it has."""
+    known = [key for key in keys if rows and key.name in rows[0]]
+    return (sorted_rows(rows, known) if known else rows)[:limit]

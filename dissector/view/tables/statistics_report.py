@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from dissector.view.tables.column_fitting import Layout
 from dissector.view.tables.row_formats import table_lines
 
 _LATENCY = ("min_ms", "p50_ms", "p95_ms", "p99_ms", "max_ms")
@@ -19,6 +20,9 @@ SECTIONS: Mapping[str, tuple[str, tuple[str, ...]]] = {
 }
 """Section -> its heading, and the columns of its rows."""
 
+NAMES = ("api", "client_id", "client", "topic", "broker")
+"""Columns that name a row."""
+
 HEALTH = ("packets", "connections", "kafka_connections", "gaps", "skipped_bytes", "problems")
 """Counters of the capture that are reported first; others follow."""
 
@@ -27,7 +31,9 @@ def report(
     sections: Mapping[str, Sequence[Mapping[str, Any]]],
     health: Mapping[str, int],
     *,
+    columns: Sequence[str] = (),
     terminal_width: int | None = None,
+    layout: Layout | None = None,
 ) -> list[str]:
     """
     Return the lines of the report.
@@ -36,13 +42,17 @@ def report(
         sections: Rows by the keys of `SECTIONS`, in order; a latency is None without a response.
             Sections without rows are omitted.
         health: Counters of the capture, by the names of `HEALTH`; missing ones are omitted.
+        columns: The only columns to show, beside the names of a section; empty: all.
         terminal_width: Width of the terminal, if the output is one.
+        layout: How the columns are fitted into that width.
     """
     lines: list[str] = []
-    for key, (heading, columns) in SECTIONS.items():
+    for key, (heading, every) in SECTIONS.items():
         rows = sections.get(key)
+        shown = [name for name in every if not columns or name in columns or name in NAMES]
         if rows:
-            lines += [heading, *table_lines(rows, columns, terminal_width=terminal_width), ""]
+            table = table_lines(rows, shown, terminal_width=terminal_width, layout=layout)
+            lines += [heading, *table, ""]
     return [*lines, "Capture", *_health_lines(health)]
 
 
