@@ -11,7 +11,7 @@ from dissector.cli.options import Source
 from dissector.engine.exchanges.exchange import Exchange
 from dissector.engine.tables.column_types import Coded
 from dissector.engine.tables.frames import TablePart
-from dissector.errors import FilterError
+from dissector.errors import FilterError, UsageError
 from dissector.filter import BodyPath, Name, parse_operand, values_of
 from dissector.view.json.body import body_json
 from dissector.view.text.value_text import json_text
@@ -22,14 +22,21 @@ def parse_operands(texts: Iterable[str], *, records: bool = False) -> list[Name]
     Return the names that texts stand for.
 
     Raises:
-        FilterError: One is unknown, or a part of records, which only `records` prints.
+        UsageError: One is unknown, or a part of records, which only `records` prints.
     """
-    names = [parse_operand(text, records=records) for text in texts]
+    names = [_parse(text, records) for text in texts]
     for name in names:
         paths = (source for source in name.sources if isinstance(source, BodyPath))
         if name.steps and any(path.path[-1] == "records" for path in paths):
-            raise FilterError(name.text, "is a part of records; `kafkashark records` prints it", 0)
+            raise UsageError(f"column {name}: a part of records; `kafkashark records` prints it")
     return names
+
+
+def _parse(text: str, records: bool) -> Name:
+    try:
+        return parse_operand(text, records=records)
+    except FilterError as error:
+        raise UsageError(f"column {text}: {error.what}; --list-columns and --list-fields") from None
 
 
 def keep_lengths(source: Source, names: Iterable[Name]) -> None:

@@ -103,7 +103,7 @@ def pairs(
         parts = _parts_with_bodies(source, form != "ndjson", show_secrets)
     elif fields := parse_operands(name for name in chosen if name not in COLUMNS):
         keep_lengths(source, fields)
-        parts = parts_with_operands(source, fields, show_secrets, form != "ndjson")
+        parts = parts_with_operands(source, fields, show_secrets, form == "parquet")
     if keys:
         parts = [sorted_part(parts, keys)]
     if chosen:

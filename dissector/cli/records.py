@@ -54,8 +54,8 @@ SHOWN = (
 """The columns of the table for people."""
 
 PRIORITY = (
-    *("packet", "time_ns", "api", "topic", "partition", "offset", "key", "value", "error"),
-    *("client_id", "status", "headers", "control"),
+    *("packet", "time_ns", "topic", "partition", "offset", "key", "value", "api", "error"),
+    *("client_id", "headers"),
 )
 """The columns that a narrow terminal shows first."""
 
@@ -108,7 +108,7 @@ def records(
     record_filter = source.record_filter
 
     def rows(exchange: Exchange) -> Iterator[Row]:
-        cells = operand_cells(exchange, more, show_secrets, form != "ndjson") if more else {}
+        cells = operand_cells(exchange, more, show_secrets, form == "parquet") if more else {}
         return ({**row, **cells} for row in _rows(exchange, record_filter, show_secrets))
 
     parts = source.record_parts(is_own_topic, rows)

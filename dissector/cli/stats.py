@@ -52,7 +52,11 @@ def stats(
     chosen = table_options.chosen_columns(columns, fields)
     table_options.check_columns(chosen, STATISTICS, "stats")
     keys = sort_keys(sort, names(STATISTICS)) if sort is not None else []
-    layout = Layout(PRIORITY, bool(chosen), table_options.has_color(color, output))
+    left_out: dict[str, None] = {}
+    has_color = table_options.has_color(color, output)
+    layout = Layout(
+        PRIORITY, bool(chosen), has_color, lambda each: left_out.update(dict.fromkeys(each))
+    )
     report = Statistics()
     for part in source.parts():
         report.add(part)
@@ -70,6 +74,8 @@ def stats(
             for row in rows
         ]
         lines = [json_text(row) for row in [*rows, {"section": "capture", **state}]]
+    if left_out:
+        table_options.report_left_out(left_out)
     write_lines(lines, output)
 
 

@@ -147,7 +147,7 @@ def table_view(
         raise UsageError(f"-t takes {', '.join(STYLES)}, not {style!r}")
     if utc and style is None:
         style = "ad"
-    layout = Layout(priority, bool(columns), has_color(color, output), _report_left_out)
+    layout = Layout(priority, bool(columns), has_color(color, output), report_left_out)
     return TableView(
         columns, limit, None if style is None else TimeStyle(style, begin_ns, utc=utc), layout
     )
@@ -214,8 +214,9 @@ def limited(parts: Iterable[TablePart], limit: int) -> Iterator[TablePart]:
             return
 
 
-def _report_left_out(names: Sequence[str]) -> None:
-    text = f"no room for {', '.join(names)}; --columns chooses columns, -T csv prints all"
+def report_left_out(names: Iterable[str]) -> None:
+    """Report columns for which the terminal has no room."""
+    text = f"left out: {', '.join(names)} (--columns chooses columns, -T csv prints all)"
     print(f"kafkashark: {text}", file=sys.stderr)
 
 

@@ -64,7 +64,12 @@ class ColumnWidth:
 
 def fit_columns(columns: Sequence[ColumnWidth], width: int, layout: Layout) -> dict[str, int]:
     """Return the columns that are shown, in order, with their widths."""
-    wanted = [column for column in columns if layout.keeps_all or not column.is_empty]
+    needed = set(layout.priority)  # a later row may have an error where the first ones have none
+    wanted = [
+        column
+        for column in columns
+        if layout.keeps_all or column.name in needed or not column.is_empty
+    ]
     ranks = {name: rank for rank, name in enumerate(layout.priority)}
     by_rank = sorted(wanted, key=lambda column: ranks.get(column.name, len(ranks)))
     widths: dict[str, int] = {}
