@@ -17,8 +17,11 @@ import typer
 
 from dissector.capture.columns import NEVER
 from dissector.cli import interrupt
-from dissector.cli.output import ROW_FORMATS, is_same_file
+from dissector.cli.completion import complete_filter
+from dissector.cli.output import is_same_file
 from dissector.cli.progress import Progress
+from dissector.cli.table_options import RowFormat as RowFormat
+from dissector.cli.table_options import Sort as Sort
 from dissector.engine.correlation.framer import MAX_FRAME_BYTES
 from dissector.engine.exchanges.exchange import Exchange
 from dissector.engine.exchanges.exchange_facts import is_bulk_worthwhile
@@ -50,23 +53,15 @@ Captures = Annotated[
 FilterText = Annotated[
     str | None,
     typer.Option(
-        "-Y", "--filter", metavar="FILTER", help="Display filter: print only what matches."
+        *("-Y", "--filter"),
+        metavar="FILTER",
+        autocompletion=complete_filter,
+        help="Display filter: print only what matches.",
     ),
 ]
 Output = Annotated[
     str | None,
     typer.Option("-o", "--output", metavar="FILE", help="Write to a file, not to stdout."),
-]
-RowFormat = Annotated[
-    str, typer.Option("-T", "--format", metavar="FORMAT", help="|".join(ROW_FORMATS))
-]
-Sort = Annotated[
-    str | None,
-    typer.Option(
-        "--sort",
-        metavar="[-]COLUMN,...",
-        help="Sort the rows, in memory; - before a column: descending.",
-    ),
 ]
 Ports = Annotated[
     list[int] | None,

@@ -101,9 +101,9 @@ def pairs(
     parts: Iterable[TablePart] = source.parts()
     if bodies:
         parts = _parts_with_bodies(source, form != "ndjson", show_secrets)
-    elif fields := parse_operands(name for name in chosen if name not in COLUMNS):
-        keep_lengths(source, fields)
-        parts = parts_with_operands(source, fields, show_secrets, form == "parquet")
+    elif more := parse_operands(name for name in chosen if name not in COLUMNS):
+        keep_lengths(source, more)
+        parts = parts_with_operands(source, more, show_secrets, form == "parquet")
     if keys:
         parts = [sorted_part(parts, keys)]
     if chosen:

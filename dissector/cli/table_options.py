@@ -10,7 +10,8 @@ from typing import Annotated, Any
 
 import typer
 
-from dissector.cli.output import is_terminal
+from dissector.cli.completion import complete_columns
+from dissector.cli.output import ROW_FORMATS, is_terminal
 from dissector.column_catalogue import Catalogue
 from dissector.engine.tables.column_types import (
     Coded,
@@ -31,13 +32,35 @@ ColumnList = Annotated[
     typer.Option(
         "--columns",
         metavar="NAME,NAME",
+        autocompletion=complete_columns,
         help="Print these columns: any of --list-columns, or a field such as request.acks.",
     ),
 ]
 ColumnNames = Annotated[
     list[str] | None,
     typer.Option(
-        "-e", metavar="NAME", help="As --columns, one at a time. May be given more often."
+        "-e",
+        metavar="NAME",
+        autocompletion=complete_columns,
+        help="As --columns, for one name; may be repeated.",
+    ),
+]
+RowFormat = Annotated[
+    str,
+    typer.Option(
+        *("-T", "--format"),
+        metavar="FORMAT",
+        autocompletion=lambda: list(ROW_FORMATS),
+        help="|".join(ROW_FORMATS),
+    ),
+]
+Sort = Annotated[
+    str | None,
+    typer.Option(
+        "--sort",
+        metavar="[-]COLUMN,...",
+        autocompletion=complete_columns,
+        help="Sort the rows, in memory; - before a column: descending.",
     ),
 ]
 Limit = Annotated[
@@ -50,6 +73,7 @@ Times = Annotated[
         "-t",
         "--times",
         metavar="|".join(STYLES),
+        autocompletion=lambda: list(STYLES),
         help="Form of times in text and tables, as tshark's: "
         + ", ".join(f"{key} {meaning}" for key, meaning in STYLES.items()),
     ),
@@ -60,6 +84,7 @@ Color = Annotated[
     typer.Option(
         "--color",
         metavar="auto|always|never",
+        autocompletion=lambda: ["auto", "always", "never"],
         help="Colour rows with errors; auto: on a terminal, unless NO_COLOR is set.",
     ),
 ]

@@ -30,8 +30,8 @@ def parse_time_ns(text: str) -> int:
         raise ValueError(text)
     form = "%Y-%m-%d" if found["date"][0].isdigit() else "%b %d, %Y"
     day = datetime.strptime(" ".join(found["date"].split()), form)
-    clock = {name: int(found[name] or 0) for name in ("hour", "minute", "second")}
-    moment = day.replace(**clock)
+    hour, minute, second = (int(found[name] or 0) for name in ("hour", "minute", "second"))
+    moment = day.replace(hour=hour, minute=minute, second=second)
     zone = found["zone"]
     if zone in ("Z", "UTC"):
         moment = moment.replace(tzinfo=UTC)

@@ -73,7 +73,7 @@ def _times(time_ns: Integers, style: LineStyle) -> Iterable[str]:
 def _in_color(lines: Iterable[str], columns: Columns, style: LineStyle) -> Iterator[str]:
     for row, line in enumerate(lines):
         errors, status = columns["errors"].value(row), columns["status"].value(row)
-        yield style.line(line, errors, status, None)
+        yield style.line(line, errors, str(status), None)
 
 
 def _with_gap(text: Callable[[Any], str | None]) -> Callable[[Any], str]:
