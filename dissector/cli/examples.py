@@ -17,7 +17,7 @@ EXAMPLES: Mapping[str, Sequence[str]] = {
     ),
     "records": (
         "records a.pcap -Y 'topic == orders and value contains \"lamp\"'",
-        "records a.pcap -Y 'api == Produce and error != NONE' -T ndjson",
+        "records a.pcap -Y 'api == Produce and acks == -1' -T ndjson",
         "records a.pcap --columns packet,partition,offset,key,latency_ms",
     ),
     "streams": (
