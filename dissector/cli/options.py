@@ -306,7 +306,6 @@ class Source:
         """
         with Progress(self.capture) as progress:
             for window in self.capture.windows(gleaning=gleaning):
-                reading = self.capture.reading
                 progress.clear()
                 for name, problem in window.problems:
                     self._report_problem(name, problem)
@@ -314,8 +313,6 @@ class Source:
                 # A live capture is printed without delay.
                 self.low_watermark = window.low_watermark if window.in_flight is None else NEVER
                 yield window
-                if reading is not None and reading.lengths is not None:
-                    reading.lengths.drop_before(window.low_watermark)
                 del window  # frees its memory before the next window is read
                 if self.is_live or "-" in self.capture.paths or sys.stdout.isatty():
                     sys.stdout.flush()

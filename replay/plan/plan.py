@@ -50,15 +50,16 @@ class Plan(PlannedSteps):
             FilterError: The filter is invalid.
             UsageError: A name in `allow` is no API that can be allowed.
         """
+        chosen = parse(filter) if isinstance(filter, str) and filter else filter or None
         options = Options(
             frozenset(ports),
             max_frame_bytes,
             window_bytes=_WINDOW_BYTES,
             stdin=stdin,
             keylogs=tuple(map(str, keylogs)),
+            packet_lengths=chosen is not None and chosen.uses_packet_lengths,
         )
         capture = Capture(captures, options)
-        chosen = parse(filter) if isinstance(filter, str) and filter else filter or None
         plan, may_send = cls(), allowed_apis(allow)
         plan.source = Source.of(captures, chosen.text if chosen else "", may_send, options.ports)
         PlanBuilder(plan, capture, chosen, may_send).build()
