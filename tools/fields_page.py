@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from itertools import takewhile
 from pathlib import Path
 
-from dissector.cli.listing import CATALOGUES, TYPES
+from dissector.cli.presentation.listing import CATALOGUES, TYPES
 from dissector.filter.functions import FUNCTIONS
 from dissector.filter.names import field_list, wireshark_list
 

@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dissector.cli import completion, interrupt
-from dissector.cli.examples import epilog
+from dissector.cli import interrupt
 from dissector.cli.output import OutputClosed
+from dissector.cli.presentation import completion
+from dissector.cli.presentation.examples import epilog
 from dissector.errors import DissectorError, FilterError, UsageError, bug_location
 from dissector.protocol.context import using
 from dissector.view.text.escape import escaped

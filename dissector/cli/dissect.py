@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dissector.cli import options, table_options
-from dissector.cli.operand_columns import keep_lengths, parse_operands
+from dissector.cli import options
 from dissector.cli.output import check_parquet, write_frames, write_lines, write_rows
+from dissector.cli.presentation import table_options
+from dissector.cli.presentation.operand_columns import parse_operands
 from dissector.column_catalogue import EXCHANGES, MESSAGES
 from dissector.engine.reading.live_requests import LiveRequests
 from dissector.engine.reading.packet_order import OrderedMessage, PacketOrder
@@ -90,12 +91,11 @@ def dissect(
     if form != "text" and (verbose or bytes_too):
         raise UsageError("-V and -x go with -T text")
     check_parquet(form, output)
-    names = _names(chosen)
     source = options.source(
         captures, filter_text, ports, max_frame_bytes, output, jobs, keylogs=keylogs
     )
     source.explains_no_kafka = True
-    keep_lengths(source, names)
+    names = _names(source, chosen)
     view = table_options.table_view(form, output, lambda: source.begin_ns, times=times, utc=utc)
     has_color = table_options.has_color(color, output)
 
@@ -280,11 +280,13 @@ def _row(each: OrderedMessage, show_secrets: bool) -> dict[str, Any]:
     }
 
 
-def _names(fields: Iterable[str]) -> list[Name]:
+def _names(source: options.Source, fields: Iterable[str]) -> list[Name]:
     """Return the columns and fields named by `-e`."""
     own = {each.name for each in MESSAGES} - {each.name for each in EXCHANGES}
     return [
-        Name(text, (Column(text),), (kinds.text,)) if text in own else parse_operands([text])[0]
+        Name(text, (Column(text),), (kinds.text,))
+        if text in own
+        else parse_operands(source, [text])[0]
         for text in fields
     ]
 

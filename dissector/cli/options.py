@@ -17,11 +17,11 @@ import typer
 
 from dissector.capture.columns import NEVER
 from dissector.cli import interrupt
-from dissector.cli.completion import complete_filter
 from dissector.cli.output import is_same_file
+from dissector.cli.presentation.completion import complete_filter
+from dissector.cli.presentation.table_options import RowFormat as RowFormat
+from dissector.cli.presentation.table_options import Sort as Sort
 from dissector.cli.progress import Progress
-from dissector.cli.table_options import RowFormat as RowFormat
-from dissector.cli.table_options import Sort as Sort
 from dissector.engine.correlation.framer import MAX_FRAME_BYTES
 from dissector.engine.exchanges.exchange import Exchange
 from dissector.engine.exchanges.exchange_facts import is_bulk_worthwhile

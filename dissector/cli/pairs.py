@@ -7,14 +7,14 @@ from typing import Annotated, Any
 
 import typer
 
-from dissector.cli import options, table_options
-from dissector.cli.operand_columns import keep_lengths, parse_operands, parts_with_operands
+from dissector.cli import options
 from dissector.cli.output import (
     ROW_FORMATS,
     check_parquet,
     write_parquet,
     write_rows,
 )
+from dissector.cli.presentation import table_options
 from dissector.cli.sorting import sort_keys, sorted_part
 from dissector.engine.exchanges.exchange import COLUMNS, Exchange
 from dissector.engine.tables.frames import TablePart
@@ -101,9 +101,11 @@ def pairs(
     parts: Iterable[TablePart] = source.parts()
     if bodies:
         parts = _parts_with_bodies(source, form != "ndjson", show_secrets)
-    elif more := parse_operands(name for name in chosen if name not in COLUMNS):
-        keep_lengths(source, more)
-        parts = parts_with_operands(source, more, show_secrets, form == "parquet")
+    elif more := [name for name in chosen if name not in COLUMNS]:
+        from dissector.cli.presentation.operand_columns import parse_operands, parts_with_operands
+
+        operands = parse_operands(source, more)
+        parts = parts_with_operands(source, operands, show_secrets, form == "parquet")
     if keys:
         parts = [sorted_part(parts, keys)]
     if chosen:

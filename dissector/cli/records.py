@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from dissector.cli import options, table_options
-from dissector.cli.operand_columns import keep_lengths, operand_cells, parse_operands
+from dissector.cli import options
 from dissector.cli.output import (
     ROW_FORMATS,
     Row,
@@ -14,6 +13,7 @@ from dissector.cli.output import (
     write_parquet,
     write_rows,
 )
+from dissector.cli.presentation import table_options
 from dissector.cli.sorting import sort_keys, sorted_part
 from dissector.engine.exchanges.exchange import Exchange
 from dissector.engine.exchanges.exchange_records import COLUMNS, record_rows
@@ -102,15 +102,14 @@ def records(
         priority=PRIORITY,
     )
     keys = sort_keys(sort, tuple(dict.fromkeys(COLUMNS + chosen))) if sort is not None else []
-    more = parse_operands(name for name in chosen if name not in COLUMNS)
-    keep_lengths(source, more)
-    source.needs_exchanges = bool(more)
+    more = [name for name in chosen if name not in COLUMNS]
     record_filter = source.record_filter
 
     def rows(exchange: Exchange) -> Iterator[Row]:
-        cells = operand_cells(exchange, more, show_secrets, form == "parquet") if more else {}
-        return ({**row, **cells} for row in _rows(exchange, record_filter, show_secrets))
+        return _rows(exchange, record_filter, show_secrets)
 
+    if more:
+        rows = _with_operands(source, more, rows, (show_secrets, form == "parquet"))
     parts = source.record_parts(is_own_topic, rows)
     if keys:
         parts = iter([sorted_part(parts, keys)])
@@ -130,6 +129,25 @@ def records(
             live=source.is_live,
             layout=view.layout,
         )
+
+
+def _with_operands(
+    source: options.Source,
+    names: Sequence[str],
+    rows: Callable[[Exchange], Iterator[Row]],
+    how: tuple[bool, bool],
+) -> Callable[[Exchange], Iterator[Row]]:
+    """Return a function that adds cells of their exchange to records: see `operand_cells`."""
+    from dissector.cli.presentation.operand_columns import operand_cells, parse_operands
+
+    operands = parse_operands(source, names)
+    source.needs_exchanges = True
+
+    def wider_rows(exchange: Exchange) -> Iterator[Row]:
+        cells = operand_cells(exchange, operands, *how)
+        return ({**row, **cells} for row in rows(exchange))
+
+    return wider_rows
 
 
 def _schema(chosen: Sequence[str]) -> Mapping[str, Any]:

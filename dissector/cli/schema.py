@@ -8,8 +8,8 @@ from typing import Annotated, Any, get_args
 import typer
 
 from dissector.cli import options
-from dissector.cli.completion import complete_api
 from dissector.cli.output import write_lines
+from dissector.cli.presentation.completion import complete_api
 from dissector.errors import UsageError
 from dissector.filter.literals import suggestion
 from dissector.protocol.api import Api, Kind

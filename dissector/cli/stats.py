@@ -7,8 +7,9 @@ from typing import Annotated
 
 import typer
 
-from dissector.cli import options, table_options
+from dissector.cli import options
 from dissector.cli.output import terminal_width, write_lines
+from dissector.cli.presentation import table_options
 from dissector.cli.sorting import SortKey, sort_keys, sorted_rows
 from dissector.column_catalogue import STATISTICS, names
 from dissector.engine.reading.statistics import Statistics, health

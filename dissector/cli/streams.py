@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from dissector.cli import options, table_options
+from dissector.cli import options
 from dissector.cli.output import (
     ROW_FORMATS,
     Row,
@@ -17,6 +17,7 @@ from dissector.cli.output import (
     write_parquet,
     write_rows,
 )
+from dissector.cli.presentation import table_options
 from dissector.cli.sorting import sort_keys, sorted_rows
 from dissector.column_catalogue import CONNECTIONS
 from dissector.engine.exchanges.exchange import Exchange

@@ -14,11 +14,10 @@ from typing import Any
 from uuid import UUID
 
 from dissector.filter.literals import Literal, suggestion
-from dissector.filter.record_contents import text_pieces
+from dissector.filter.records_in_fields import text_pieces
 from dissector.filter.time_literals import parse_time_ns
 from dissector.protocol.apis import api_keys, api_name
 from dissector.protocol.error_codes import ERRORS, error_code, error_name
-from dissector.protocol.records.compression import codec_name
 
 STATUSES = ("answered", "unanswered", "no_response", "orphan")
 
@@ -257,6 +256,8 @@ class _Codec(Kind):
     """The name of a codec, or its number."""
 
     def parse(self, literal: Literal) -> Any:
+        from dissector.protocol.records.compression import codec_name
+
         number = _parse_number(literal)
         return codec_name(number) if isinstance(number, int) and number >= 0 else literal.text
 

@@ -14,7 +14,7 @@ from dissector.filter import kinds, wireshark_names
 from dissector.filter.body_names import body_fields, body_name, names_matching, paths_ending_in
 from dissector.filter.literals import suggestion
 from dissector.filter.operands import BodyPath, Column, Name, Source, Step, UnknownName
-from dissector.filter.record_contents import batch_part, record_part
+from dissector.filter.records_in_fields import batch_part, record_part
 
 __all__ = ["BodyPath", "Column", "Name", "Source", "UnknownName", "field_list", "resolve"]
 

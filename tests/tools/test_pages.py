@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from dissector.cli.listing import CATALOGUES
+from dissector.cli.presentation.listing import CATALOGUES
 from tools import fields_page, man_page
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from dissector import column_catalogue
+from dissector.column_catalogue import CONNECTIONS, EXCHANGES, MESSAGES, RECORDS, Catalogue
 from dissector.engine.tables.arrow import bytes_series, headers_series, text_series
 from dissector.engine.tables.column_types import (
     Coded,
@@ -71,22 +71,22 @@ BATCH_ROWS = 50_000
 
 def exchange_schema() -> Mapping[str, Any]:
     """Return the columns of exchanges and their polars types."""
-    return _types(column_catalogue.EXCHANGES)
+    return _types(EXCHANGES)
 
 
 def record_schema() -> Mapping[str, Any]:
     """Return the columns of records and their polars types."""
-    return _types(column_catalogue.RECORDS)
+    return _types(RECORDS)
 
 
 def message_schema() -> Mapping[str, Any]:
     """Return the columns of messages and their polars types."""
-    return _types(column_catalogue.MESSAGES)
+    return _types(MESSAGES)
 
 
 def connection_schema() -> Mapping[str, Any]:
     """Return the columns of connections and their polars types."""
-    return _types(column_catalogue.CONNECTIONS)
+    return _types(CONNECTIONS)
 
 
 def frames(
@@ -217,7 +217,7 @@ def escape_invalid_utf8(value: Any) -> Any:
     return [escape_invalid_utf8(item) for item in value] if isinstance(value, list) else value
 
 
-def _types(columns: column_catalogue.Catalogue) -> dict[str, Any]:
+def _types(columns: Catalogue) -> dict[str, Any]:
     import polars as pl
 
     words = {

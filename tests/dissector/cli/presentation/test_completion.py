@@ -10,11 +10,11 @@ from types import SimpleNamespace
 import pytest
 
 from dissector.cli import main
-from dissector.cli.completion import VARIABLE, complete_filter, typed_words
-from dissector.cli.examples import EXAMPLES
+from dissector.cli.presentation.completion import VARIABLE, complete_filter, typed_words
+from dissector.cli.presentation.examples import EXAMPLES
 from tests.dissector.cli.conftest import Run
 
-DEMO = Path(__file__).parents[3] / "captures" / "demo.pcap"
+DEMO = Path(__file__).parents[4] / "captures" / "demo.pcap"
 
 
 @pytest.mark.parametrize(

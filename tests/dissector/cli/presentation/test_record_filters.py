@@ -9,7 +9,7 @@ import pytest
 from dissector.engine.exchanges import exchange_facts
 from tests.dissector.cli.conftest import Run
 
-DEMO = Path(__file__).parents[3] / "captures" / "demo.pcap"
+DEMO = Path(__file__).parents[4] / "captures" / "demo.pcap"
 
 TESTS = {
     "partition == 1 and offset > 10": lambda row: row["partition"] == 1 and row["offset"] > 10,

@@ -43,7 +43,7 @@ def complete_filter(context: typer.Context, incomplete: str) -> list[str]:
 
 def complete_columns(context: typer.Context, incomplete: str) -> list[str]:
     """Complete the last column of a list; once it has a dot, also fields."""
-    from dissector.cli.listing import CATALOGUES
+    from dissector.cli.presentation.listing import CATALOGUES
     from dissector.filter import field_list
 
     before, comma, word = incomplete.rpartition(",")

@@ -7,16 +7,19 @@ Rows of `records` have them as columns; a filter of exchanges tests all records 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING
 
 from dissector.protocol.carried import read_field
-from dissector.protocol.records.rows import iter_records
+
+if TYPE_CHECKING:
+    from dissector.protocol.records.rows import Row
 
 
 def record_part(name: str) -> Callable[[object], Iterable[object]]:
     """Return a step from a `records` field to one column of each of its records."""
 
     def parts(data: object) -> Iterator[object]:
-        for record in iter_records(read_field(data, True) if isinstance(data, bytes) else ()):
+        for record in _records(data) if isinstance(data, bytes) else ():
             match name:
                 case "header_key" | "header_value":
                     yield from (header[name == "header_value"] for header in record.headers)
@@ -41,7 +44,14 @@ def batch_part(*names: str) -> Callable[[object], Iterable[object]]:
 
 def text_pieces(data: bytes) -> Iterable[bytes]:
     """Yield keys, values and headers of the records in a field."""
-    for record in iter_records(read_field(data, True)):
+    for record in _records(data):
         pieces = (record.key, record.value, *(value for _, value in record.headers))
         yield from (each for each in pieces if each is not None)
         yield from (key.encode("utf-8", "surrogateescape") for key, _ in record.headers)
+
+
+def _records(data: bytes) -> Iterable[Row]:
+    # Loads Construct, which takes longer than to read a small capture.
+    from dissector.protocol.records.rows import iter_records
+
+    return iter_records(read_field(data, True))

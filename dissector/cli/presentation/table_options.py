@@ -10,8 +10,8 @@ from typing import Annotated, Any
 
 import typer
 
-from dissector.cli.completion import complete_columns
 from dissector.cli.output import ROW_FORMATS, is_terminal
+from dissector.cli.presentation.completion import complete_columns
 from dissector.column_catalogue import Catalogue
 from dissector.engine.tables.column_types import (
     Coded,
@@ -92,7 +92,7 @@ Color = Annotated[
 
 def _print_columns(context: typer.Context, wanted: bool) -> None:
     if wanted:
-        from dissector.cli.listing import print_columns
+        from dissector.cli.presentation.listing import print_columns
 
         print_columns(str(context.info_name))
         raise typer.Exit
@@ -100,7 +100,7 @@ def _print_columns(context: typer.Context, wanted: bool) -> None:
 
 def _print_fields(context: typer.Context, wanted: bool) -> None:
     if wanted:
-        from dissector.cli.listing import print_fields
+        from dissector.cli.presentation.listing import print_fields
 
         print_fields(str(context.info_name))
         raise typer.Exit

@@ -18,7 +18,7 @@ import pytest
 
 from tests.dissector.cli.conftest import Run
 
-DEMO = Path(__file__).parents[3] / "captures" / "demo.pcap"
+DEMO = Path(__file__).parents[4] / "captures" / "demo.pcap"
 
 
 def test_any_column_and_any_field_is_a_column(good: Run) -> None:
@@ -72,7 +72,7 @@ def test_columns_of_streams_and_stats(good: Run) -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("pairs", "--columns", "nope"), "column nope: unknown name 'nope'"),
+        (("pairs", "--columns", "nope"), "column: unknown name 'nope' at column 1\n  nope\n  ^"),
         (("streams", "--columns", "api"), "no column 'api'"),
         (("stats", "-e", "frame.len"), "no column 'frame.len'"),
         (("pairs", "--columns", "api,,api"), "a name is empty, or given twice"),
@@ -85,7 +85,6 @@ def test_wrong_options(run: Run, words: tuple[str, ...], message: str) -> None:
     done = run(words[0], DEMO, *words[1:])
     assert (done.status, done.out) == (2, "")
     assert message in done.err
-    assert done.err.count("\n") == 1
 
 
 def test_secrets_stay_masked_in_columns(good: Run) -> None:

@@ -17,33 +17,30 @@ from dissector.view.json.body import body_json
 from dissector.view.text.value_text import json_text
 
 
-def parse_operands(texts: Iterable[str], *, records: bool = False) -> list[Name]:
+def parse_operands(source: Source, texts: Iterable[str]) -> list[Name]:
     """
-    Return the names that texts stand for.
+    Return the names that texts stand for, and have the source keep what they need.
 
     Raises:
-        UsageError: One is unknown, or a part of records, which only `records` prints.
+        FilterError: One is unknown.
+        UsageError: One is a part of records, which only `records` prints.
     """
-    names = [_parse(text, records) for text in texts]
+    names = [_parse(text) for text in texts]
     for name in names:
         paths = (source for source in name.sources if isinstance(source, BodyPath))
         if name.steps and any(path.path[-1] == "records" for path in paths):
             raise UsageError(f"column {name}: a part of records; `kafkashark records` prints it")
-    return names
-
-
-def _parse(text: str, records: bool) -> Name:
-    try:
-        return parse_operand(text, records=records)
-    except FilterError as error:
-        raise UsageError(f"column {text}: {error.what}; --list-columns and --list-fields") from None
-
-
-def keep_lengths(source: Source, names: Iterable[Name]) -> None:
-    """Keep the lengths of packets, if a name needs them."""
     columns = (each for name in names for each in name.sources if not isinstance(each, BodyPath))
     if any("frame_bytes" in each.name for each in columns):
         source.capture.options.packet_lengths = True
+    return names
+
+
+def _parse(text: str) -> Name:
+    try:
+        return parse_operand(text)
+    except FilterError as error:
+        raise FilterError(text, error.what, error.position, "column") from None
 
 
 class MaskedExchange:
