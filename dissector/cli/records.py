@@ -108,9 +108,10 @@ def records(
     def rows(exchange: Exchange) -> Iterator[Row]:
         return _rows(exchange, record_filter, show_secrets)
 
-    if more:
-        rows = _with_operands(source, more, rows, (show_secrets, form == "parquet"))
-    parts = source.record_parts(is_own_topic, rows)
+    how = show_secrets, form == "parquet"
+    parts = source.record_parts(
+        is_own_topic, _with_operands(source, more, rows, how) if more else rows
+    )
     if keys:
         parts = iter([sorted_part(parts, keys)])
     parts = _shown(parts, shown, one_by_one=form == "table")
