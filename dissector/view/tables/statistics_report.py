@@ -42,12 +42,22 @@ def report(
         terminal_width: Width of the terminal, if the output is one.
         layouts: The sections, as in `SECTIONS`.
     """
+    lines = section_lines(sections, layouts, terminal_width)
+    return [*lines, "Capture", *_health_lines(health)]
+
+
+def section_lines(
+    sections: Mapping[str, Sequence[Mapping[str, Any]]],
+    layouts: Mapping[str, tuple[str, tuple[str, ...]]],
+    terminal_width: int | None,
+) -> list[str]:
+    """Return the lines of sections, each followed by an empty line; see `report`."""
     lines: list[str] = []
     for key, (heading, columns) in layouts.items():
         rows = [_shown(row) for row in sections.get(key, ())]
         if rows:
             lines += [heading, *table_lines(rows, columns, terminal_width=terminal_width), ""]
-    return [*lines, "Capture", *_health_lines(health)]
+    return lines
 
 
 def _shown(row: Mapping[str, Any]) -> Mapping[str, Any]:
