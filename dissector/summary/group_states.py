@@ -18,7 +18,6 @@ from dissector.summary.group_events import (
     TransactionEnded,
 )
 
-
 _MAX_FORMER = 1_000
 """How many members of a group that left are kept."""
 

@@ -143,7 +143,7 @@ def _time_text(number: int, unit: str) -> str | None:
     """Return a minute or second since the epoch as text in UTC."""
     if number == NONE:
         return None
-    return f"{np.datetime64(number, unit)}Z".replace("T", " ")
+    return f"{np.int64(number).astype(f'datetime64[{unit}]')}Z".replace("T", " ")
 
 
 def _explode(column: Coded, rows: Ints) -> tuple[Ints, Ints, Sequence[Label]]:
