@@ -1,0 +1,56 @@
+"""`kafkashark upgrade` on captures of real clients and brokers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.dissector.cli.conftest import Run
+
+CAPTURES = Path(__file__).parents[3] / "captures"
+OLD = CAPTURES / "kafka39-kafka-python-as-0.9.pcap"
+NEW = CAPTURES / "kafka44-java-clients.pcap"
+EARLY = CAPTURES / "kafka40-sweep-share.pcap"
+
+
+def test_an_old_client_breaks(run: Run) -> None:
+    done = run("upgrade", OLD, "--to", "4.4", "-T", "ndjson")
+    assert done.status == 1
+    assert done.err == "kafkashark: 4 of 4 clients break with Kafka 4.4\n"
+    assert {(row["api"], row["api_version"], row["removed_in"]) for row in done.rows} == {
+        ("Produce", 1, "4.0"),
+        ("Fetch", 1, "4.0"),
+        ("ListOffsets", 0, "4.0"),
+    }
+    (guessed,) = {row["software"] for row in done.rows if row["client_id"] == "kafka-python"}
+    assert guessed == "kafka-python (guess)"
+    assert run("upgrade", OLD, "--to", "3.9").status == 0
+
+
+def test_a_new_client_does_not(run: Run) -> None:
+    done = run("upgrade", NEW, "--to", "4.4.0", "-T", "ndjson")
+    assert (done.status, done.out) == (0, "")
+    assert run("upgrade", NEW, "--to", "4.4", "--clients", "-T", "csv").status == 0
+
+
+def test_an_old_broker_is_too_old_for_new_clients(run: Run) -> None:
+    done = run("upgrade", EARLY, "--to", "4.4", "--clients", "-T", "ndjson")
+    assert done.status == 1
+    assert {(row["software"], row["offered"], row["kips"][0]) for row in done.rows} == {
+        ("Kafka 4.0", "v0", "KIP-932")
+    }
+    # Its client offers nothing newer than the broker has.
+    clients = run("upgrade", EARLY, "--to", "4.4", "-T", "ndjson")
+    assert (clients.status, {row["verdict"] for row in clients.rows}) == (0, {"negotiates"})
+
+
+def test_nothing_to_judge_is_no_success(run: Run) -> None:
+    done = run("upgrade", OLD, "--to", "4.4", "--clients")
+    assert done.status == 2
+    assert done.err.endswith("the capture has no ApiVersions responses\n")
+    assert run("upgrade", OLD, "--to", "4.4", "-Y", "api == Vote").status == 2
+
+
+def test_wrong_release(run: Run) -> None:
+    done = run("upgrade", OLD, "--to", "5.1")
+    expected = "kafkashark: --to takes a release of Kafka, 0.8.0 to 4.4, not '5.1'\n"
+    assert done == (2, "", expected)
