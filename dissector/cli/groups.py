@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated
 
 import typer
 
 from dissector.cli import options
 from dissector.cli.output import terminal_width, write_lines
-from dissector.summary.groups_reader import SECTIONS, GroupsReader
+from dissector.errors import UsageError
+from dissector.summary.groups_reader import SECTIONS, GroupsReader, Rows
 from dissector.view.tables.statistics_report import section_lines
 from dissector.view.text.value_text import json_text
 
 FORMATS = ("table", "ndjson")
+
+_MAX_LISTED = 10
 
 
 def groups(
@@ -49,10 +53,7 @@ def groups(
         reader.add(window)
     sections = reader.sections()
     if names:
-        sections = {
-            section: [row for row in rows if row["group"] in names]
-            for section, rows in sections.items()
-        }
+        sections = _only(sections, names)
     if form == "table":
         lines = section_lines(sections, SECTIONS, terminal_width(output))[:-1]
     else:
@@ -62,3 +63,16 @@ def groups(
             for row in rows
         ]
     write_lines(lines, output)
+
+
+def _only(sections: Mapping[str, Rows], names: list[str]) -> Mapping[str, Rows]:
+    """Return the rows of some groups."""
+    known = [row["group"] for row in sections["groups"]]
+    for name in names:
+        if name not in known:
+            listed = ", ".join(known[:_MAX_LISTED]) + (", ..." if len(known) > _MAX_LISTED else "")
+            raise UsageError(f"no group is named {name!r}; there are: {listed or 'none'}")
+    return {
+        section: [row for row in rows if row["group"] in names]
+        for section, rows in sections.items()
+    }
