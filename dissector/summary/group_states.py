@@ -96,6 +96,15 @@ class GroupState:
         for name, facts in event.members.items():
             known = self.members.get(name) or self.former.pop(name, None)
             self.members[name] = _merged(known, facts)
+            if facts.instance_id is not None:
+                self._replace(name, facts.instance_id)
+
+    def _replace(self, member: str, instance_id: str) -> None:
+        """Remove the former ids of a static member; it gets a new one at each start (KIP-345)."""
+        for members in (self.members, self.former):
+            for name, facts in list(members.items()):
+                if facts.instance_id == instance_id and name != member:
+                    del members[name]
 
 
 def _merged(old: MemberFacts | None, new: MemberFacts) -> MemberFacts:

@@ -239,6 +239,19 @@ def test_a_group_with_epochs() -> None:
     assert shown(play.report()["groups"], "state", "members") == [("Empty", 0)]
 
 
+def test_a_static_member_has_one_id_at_a_time() -> None:
+    """Source: KIP-345."""
+    play = two_members()
+    for member, generation in (("s-1", 2), ("s-2", 2)):
+        asked = {"group_id": BILLING, "member_id": member, "group_instance_id": "s"}
+        play.exchange(SYNC, 3, {**asked, "generation_id": generation}, {"assignment": b""})
+    assert shown(play.report()["members"], "member_id", "instance_id", "left") == [
+        ("s-2", "s", False),
+        ("a", None, True),
+        ("b", None, True),
+    ]
+
+
 def test_names_of_groups_may_be_no_utf8() -> None:
     play = Coordinator()
     beat = {"group_id": "caf\udce9", "member_id": "a", "generation_id": 1}
