@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tests.dissector.cli.conftest import Run
 
-CAPTURES = Path(__file__).parents[3] / "captures"
+CAPTURES = Path(__file__).parents[4] / "captures"
 OLD = CAPTURES / "kafka39-kafka-python-as-0.9.pcap"
 NEW = CAPTURES / "kafka44-java-clients.pcap"
 EARLY = CAPTURES / "kafka40-sweep-share.pcap"

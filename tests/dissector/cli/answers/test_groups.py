@@ -8,7 +8,7 @@ import pytest
 
 from tests.dissector.cli.conftest import Run
 
-CAPTURES = Path(__file__).parents[3] / "captures"
+CAPTURES = Path(__file__).parents[4] / "captures"
 
 
 def test_demo(good: Run) -> None:

@@ -12,7 +12,7 @@ import pytest
 from dissector import dissect
 from tests.dissector.cli.conftest import Run
 
-CAPTURES = Path(__file__).parents[3] / "captures"
+CAPTURES = Path(__file__).parents[4] / "captures"
 
 Row = dict[str, Any]
 
