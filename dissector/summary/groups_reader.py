@@ -78,7 +78,8 @@ class GroupsReader:
         self.high_watermarks.read(table, lambda row: reading.exchange(table, row, names))
 
     def sections(self) -> dict[str, Rows]:
-        """Return the rows of each section, by group."""
+        """Return the rows of each section, by group; call it after the last window."""
+        self._capture.names.mark_complete()
         name = self._capture.names.name
         self.states.resolve(name)
         ends = {
