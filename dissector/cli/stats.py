@@ -55,7 +55,7 @@ def stats(
     """
     Print response times and errors per API, client, topic, broker; and the capture's health.
 
-    Options for tables replace these four.
+    Options for tables replace these four: kafkashark stats a.pcap --by minute,api --clients
     """
     options.check_choice(form, FORMATS, "-T")
     asked = {"topics": topics, "clients": clients, "talkers": talkers, "sizes": sizes}
@@ -64,19 +64,20 @@ def stats(
         captures, filter_text, ports, max_frame_bytes, output, jobs, keylogs=keylogs
     )
     report = _new_report(source, {name: rows for name, (_, rows) in chosen.items()} or GROUPS)
+    layouts = {name: (title, rows.columns) for name, (title, rows) in chosen.items()} or SECTIONS
+
+    def lines() -> list[str]:
+        sections = report.sections()
+        state = health(source.capture.reading, source.problems + report.problems)
+        if form == "table":
+            width = terminal_width(output)
+            return report_lines(sections, state, terminal_width=width, layouts=layouts)
+        rows = [{"section": name, **row} for name, rows in sections.items() for row in rows]
+        return [json_text(row) for row in [*rows, {"section": "capture", **state}]]
+
     for part in source.parts():
         report.add(part)
-    sections = report.sections()
-    state = health(source.capture.reading, source.problems + report.problems)
-    if form == "table":
-        layouts = {name: (title, rows.columns) for name, (title, rows) in chosen.items()}
-        lines = report_lines(
-            sections, state, terminal_width=terminal_width(output), layouts=layouts or SECTIONS
-        )
-    else:
-        rows = [{"section": name, **row} for name, rows in sections.items() for row in rows]
-        lines = [json_text(row) for row in [*rows, {"section": "capture", **state}]]
-    write_lines(lines, output)
+    write_lines(lines(), output)
 
 
 def _new_report(source: options.Source, groups: Mapping[str, Grouping]) -> Statistics:

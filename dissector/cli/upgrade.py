@@ -47,7 +47,8 @@ def upgrade(
     and may choose another one. With --clients it is `breaks`, `unused` where no client of the
     capture sends such requests, or `unknown` without the broker's versions.
 
-    Exit status 1 if a client breaks, or with --clients a broker is too old.
+    Exit status 1 if a client breaks, or with --clients a broker is too old. For example:
+    kafkashark upgrade a.pcap --to 4.4
     """
     options.check_choice(form, FORMATS, "-T")
     release = check_release(to)

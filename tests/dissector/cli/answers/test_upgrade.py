@@ -4,6 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
+from dissector import open_capture
+from dissector.protocol.releases.kafka_releases import release_of
+from dissector.summary.version_offers import VersionOffers
 from tests.dissector.cli.conftest import Run
 
 CAPTURES = Path(__file__).parents[4] / "captures"
@@ -48,6 +53,45 @@ def test_nothing_to_judge_is_no_success(run: Run) -> None:
     assert done.status == 2
     assert done.err.endswith("the capture has no ApiVersions responses\n")
     assert run("upgrade", OLD, "--to", "4.4", "-Y", "api == Vote").status == 2
+
+
+RECORDED = [
+    ("demo", "4.3"),
+    ("kafka39-franz-go", "3.9"),
+    ("kafka39-kafka-python-as-0.9", "3.9"),
+    ("kafka39-kafkajs", "3.9"),
+    ("kafka39-librdkafka-admin", "3.9"),
+    ("kafka39-sarama", "3.9"),
+    ("kafka4-aiokafka-group", "4.3"),
+    ("kafka4-java-share-group", "4.3"),
+    ("kafka4-kafka-go", "4.3"),
+    ("kafka4-kafka-python-as-2.1", "4.3"),
+    ("kafka4-librdkafka-group-848", "4.3"),
+    ("kafka40-sweep-share", "4.0"),
+    ("kafka44-java-streams-group", "4.4"),
+]
+
+
+@pytest.mark.parametrize(("name", "release"), RECORDED)
+def test_who_works_with_a_release_does_not_break_with_it(run: Run, name: str, release: str) -> None:
+    """And the brokers of the capture are of that release."""
+    path = CAPTURES / f"{name}.pcap"
+    done = run("upgrade", path, "--to", release, "-T", "ndjson")
+    assert done.status == 0
+    assert "breaks" not in done.out
+    capture = open_capture(path)
+    offers = VersionOffers(capture)
+    for window in capture.windows():
+        offers.observe(window)
+    assert {release_of(each) for each in offers.offers.values()} <= {f"Kafka {release}"}
+
+
+def test_brokers_of_kafka_4_do_not_answer_old_produce(good: Run) -> None:
+    """They offer these versions all the same: KAFKA-18659."""
+    path = CAPTURES / "kafka4-sweep-data.pcap"
+    rows = good("pairs", path, "-T", "ndjson", "-Y", "api == Produce and api_version < 4").rows
+    answered = {row["api_version"]: row["status"] == "answered" for row in rows}
+    assert answered == {0: False, 1: False, 2: False, 3: True}
 
 
 def test_wrong_release(run: Run) -> None:
