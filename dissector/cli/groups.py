@@ -53,7 +53,7 @@ def groups(
     reader = GroupsReader(source.capture, source.passes)
     for window in source.each_window(gleaning=True):
         reader.add(window)
-    sections = reader.sections()
+    sections: Mapping[str, Rows] = reader.sections()
     if names:
         sections = _only(sections, names)
     if form == "table":

@@ -133,8 +133,7 @@ def topic_users(exchanges: DataFrame, fields: DataFrame) -> DataFrame:
     client_fields = fields.where(
         F.col("path").isin("client_software_name", "client_software_version")
     )
-    keys = ("topic", "api", "api_version", "client_id", "client")
-    keys = (*keys, "software_name", "software_version")
+    user = ("client_id", "client", "software_name", "software_version")
     software = client_fields.groupBy("connection").agg(
         *(
             F.max(F.when(F.col("path") == f"client_{name}", F.col("text"))).alias(name)
@@ -144,7 +143,7 @@ def topic_users(exchanges: DataFrame, fields: DataFrame) -> DataFrame:
     return (
         exchanges.withColumn("topic", F.explode("topics"))
         .join(software, "connection", "left")
-        .groupBy(*keys)
+        .groupBy("topic", "api", "api_version", *user)
         .agg(
             F.count("*").alias("count"),
             *(_sum(name) for name in ("request_bytes", "response_bytes")),
