@@ -69,7 +69,8 @@ def upgrade(
     columns = upgrade_check.BROKER_COLUMNS if clients else upgrade_check.CLIENT_COLUMNS
     found = check(uses, offers.offers, release)
     subject = "brokers" if clients else "clients"
-    write_rows([found.rows], form, output, columns, columns)
+    if found.subjects or found.rows:
+        write_rows([found.rows], form, output, columns, columns)
     if not found.subjects:
         missing = "ApiVersions responses" if clients else "requests"
         raise UsageError(f"none of the {subject} can be judged: the capture has no {missing}")
