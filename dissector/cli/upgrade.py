@@ -67,7 +67,7 @@ def upgrade(
     uses = report.sections()["uses"]
     check = upgrade_check.check_brokers if clients else upgrade_check.check_clients
     columns = upgrade_check.BROKER_COLUMNS if clients else upgrade_check.CLIENT_COLUMNS
-    found = check(uses, offers.offers, release)
+    found = check(uses, offers, release)
     subject = "brokers" if clients else "clients"
     if found.subjects or found.rows:
         write_rows([found.rows], form, output, columns, columns)

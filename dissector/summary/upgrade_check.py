@@ -28,6 +28,7 @@ from dissector.protocol.releases.removals import (
     spoken_by,
 )
 from dissector.summary.software_guess import guess_software
+from dissector.summary.version_offers import Client, VersionOffers
 
 USES = Grouping(("client", "software", "broker", "api", "version"), ("counts",))
 """The rows that an upgrade is judged by."""
@@ -42,12 +43,6 @@ BROKER_COLUMNS = (
     *("broker", "software", "api", "offered", "needed", "count"),
     *("removed_in", "kips", "verdict"),
 )
-
-Offers = Mapping[str, Mapping[int, VersionRange]]
-"""Broker -> API key -> lowest and highest version that it offers."""
-
-_Client = tuple[str | None, str]
-"""Client id and address."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,56 +61,68 @@ class UpgradeReport:
     broken: int
 
 
-def check_clients(uses: Iterable[Mapping[str, Any]], offers: Offers, release: str) -> UpgradeReport:
+def check_clients(
+    uses: Iterable[Mapping[str, Any]], offers: VersionOffers, release: str
+) -> UpgradeReport:
     """
     Return which clients of a capture break with brokers of a release.
 
     Args:
         uses: Rows of `USES`.
-        offers: The versions that the brokers of the capture offer.
+        offers: What ApiVersions shows of the capture.
         release: One of `RELEASES`.
     """
-    uses = [each for each in uses if _key(each) is not None and _key(each) not in INTERNAL_APIS]
+    uses = [each for each in uses if _key(each) not in (None, *INTERNAL_APIS)]
     software = _software(uses)
-    negotiating = {_client(each) for each in uses if _key(each) == API_VERSIONS}
     rows: dict[tuple[Any, ...], dict[str, Any]] = {}
-    for each in uses:
-        key, version = _key(each), each["api_version"]
-        assert key is not None
-        if key == API_VERSIONS or is_spoken(key, version, release):
-            continue  # a broker answers any version of ApiVersions, KIP-511
-        offered = offers.get(each["broker"], {}).get(key)
-        negotiates = _client(each) in negotiating
-        verdict = _verdict((key, version), release, negotiates, offered)
+    for use in uses:
+        verdict = _verdict(use, offers, release)
+        if verdict is None:
+            continue
         row = rows.setdefault(
-            (_client(each), key, version),
-            {
-                "client_id": each["client_id"],
-                "client": each["client"],
-                "software": software[_client(each)],
-                "api": each["api"],
-                "api_version": version,
-                "count": 0,
-                "spoken": _range(spoken_by(release).get(key)),
-                **_removal(key, version, release),
-                "verdict": verdict,
-            },
+            (_client(use), use["api"], use["api_version"]), _client_row(use, release)
         )
-        row["count"] += each["count"]
-        row["verdict"] = min(row["verdict"], verdict)  # one broken use is enough
+        row["software"] = software[_client(use)]
+        row["count"] += use["count"]
+        if row["verdict"] != BREAKS:  # one use with evidence is enough
+            row["verdict"] = verdict
     clients = {_client(each) for each in uses}
-    broken = {(row["client_id"], row["client"]) for row in rows.values() if _breaks(row)}
+    broken = {_client(row) for row in rows.values() if row["verdict"] == BREAKS}
     return UpgradeReport(_sorted(rows.values()), len(clients), len(broken))
 
 
-def check_brokers(uses: Iterable[Mapping[str, Any]], offers: Offers, release: str) -> UpgradeReport:
+def _client_row(use: Mapping[str, Any], release: str) -> dict[str, Any]:
+    """Return the row of a client's API version, without its counts and verdict."""
+    key, version = _KEYS[use["api"]], use["api_version"]
+    copied = {name: use[name] for name in ("client_id", "client", "api", "api_version")}
+    spoken = range_text(spoken_by(release).get(key))
+    row = {**copied, "count": 0, "spoken": spoken, **_removal(key, version, release)}
+    return {name: row.get(name) for name in CLIENT_COLUMNS}
+
+
+def _verdict(use: Mapping[str, Any], offers: VersionOffers, release: str) -> str | None:
+    """Return whether a use of an API version breaks; None where the release speaks it."""
+    key, version = _KEYS[use["api"]], use["api_version"]
+    if key == API_VERSIONS or is_spoken(key, version, release):
+        return None  # a broker answers any version of ApiVersions, KIP-511
+    if _client(use) not in offers.asking:
+        return BREAKS
+    offered = offers.offers.get(use["broker"], {}).get(key)
+    is_too_new = removed_in(key, version, release) is None
+    may_be_higher = offered is not None and offered[1] <= version
+    return NEGOTIATES if is_too_new or may_be_higher else BREAKS
+
+
+def check_brokers(
+    uses: Iterable[Mapping[str, Any]], offers: VersionOffers, release: str
+) -> UpgradeReport:
     """Return which brokers of a capture are too old for clients of a release; see above."""
     counts: dict[tuple[str, int | None], int] = defaultdict(int)
     for each in uses:
         counts[each["broker"], _key(each)] += each["count"]
     rows = []
     for broker in sorted({broker for broker, _ in counts}):
-        offered = offers.get(broker)
+        offered = offers.offers.get(broker)
         if offered is None:
             rows.append(_broker_row(broker, "", UNKNOWN))
             continue
@@ -126,14 +133,14 @@ def check_brokers(uses: Iterable[Mapping[str, Any]], offers: Offers, release: st
             row = _broker_row(broker, release_of(offered), BREAKS if count else UNUSED)
             row |= {
                 "api": _NAMES[key],
-                "offered": _range(offered[key]),
-                "needed": _range(needed),
+                "offered": range_text(offered[key]),
+                "needed": range_text(needed),
                 "count": count,
                 **_removal(key, offered[key][1], release),
             }
             rows.append(row)
-    brokers = {broker for broker, _ in counts if broker in offers}
-    broken = {row["broker"] for row in rows if _breaks(row)}
+    brokers = {broker for broker, _ in counts if broker in offers.offers}
+    broken = {row["broker"] for row in rows if row["verdict"] == BREAKS}
     return UpgradeReport(_sorted(rows), len(brokers), len(broken))
 
 
@@ -142,26 +149,14 @@ def _broker_row(broker: str, software: str, verdict: str) -> dict[str, Any]:
     return {**row, "broker": broker, "software": software or None, "kips": [], "verdict": verdict}
 
 
-def _verdict(
-    used: tuple[int, int], release: str, negotiates: bool, offered: VersionRange | None
-) -> str:
-    """Return whether a use of an API, given by key and version, breaks."""
-    key, version = used
-    if not negotiates:
-        return BREAKS
-    is_too_new = removed_in(key, version, release) is None
-    may_be_higher = offered is not None and offered[1] <= version
-    return NEGOTIATES if is_too_new or may_be_higher else BREAKS
-
-
 def _removal(key: int, version: int, release: str) -> dict[str, Any]:
     since = removed_in(key, version, release)
     return {"removed_in": since, "kips": list(kips_of(key, version)) if since else []}
 
 
-def _software(uses: Iterable[Mapping[str, Any]]) -> dict[_Client, str | None]:
+def _software(uses: Iterable[Mapping[str, Any]]) -> dict[Client, str | None]:
     """Return the software of each client: as it says on any connection, or by its client id."""
-    known: dict[_Client, set[str]] = defaultdict(set)
+    known: dict[Client, set[str]] = defaultdict(set)
     for each in uses:
         words = (each["software_name"], each["software_version"])
         text = " ".join(word for word in words if word)
@@ -172,7 +167,7 @@ def _software(uses: Iterable[Mapping[str, Any]]) -> dict[_Client, str | None]:
     }
 
 
-def _client(row: Mapping[str, Any]) -> _Client:
+def _client(row: Mapping[str, Any]) -> Client:
     return row["client_id"], row["client"]
 
 
@@ -183,14 +178,6 @@ def _key(row: Mapping[str, Any]) -> int | None:
 
 def _overlap(one: VersionRange, other: VersionRange) -> bool:
     return max(one[0], other[0]) <= min(one[1], other[1])
-
-
-def _range(bounds: VersionRange | None) -> str:
-    return range_text(bounds)
-
-
-def _breaks(row: Mapping[str, Any]) -> bool:
-    return bool(row["verdict"] == BREAKS)
 
 
 def _sorted(rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -1,25 +1,24 @@
 """
 What ApiVersions shows of a capture: the software of clients, the versions that brokers offer.
 
+Requests have the software from version 3 on (KIP-511).
+
 Frames that are equal but for their correlation ids are decoded once.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import TypeAlias, TypeVar
 
 import numpy as np
 
 from dissector.engine.exchanges.exchange import Exchange
 from dissector.engine.reading.capture import Capture, Window
-from dissector.engine.reading.group_keys import Software
+from dissector.engine.reading.group_keys import Software, host_of
 from dissector.engine.tables.frames import escape_invalid_utf8
 from dissector.protocol.headers import API_VERSIONS
 from dissector.protocol.releases.kafka_releases import VersionRange
-
-_FIRST_WITH_SOFTWARE = 3
-"""The first version of ApiVersions with name and version of the client. Source: KIP-511."""
 
 _CORRELATION_ID = slice(4, 8)
 """Its place in the header of a request; in that of a response it comes first."""
@@ -27,6 +26,12 @@ _CORRELATION_ID = slice(4, 8)
 _MAX_CACHED = 10_000
 
 _UNKNOWN: Software = (None, None)
+
+Client: TypeAlias = tuple[str | None, str]
+"""Client id and address."""
+
+_Request: TypeAlias = tuple[str | None, Software]
+"""Client id and software."""
 
 
 @dataclass(slots=True)
@@ -37,12 +42,14 @@ class VersionOffers:
     Attributes:
         software: Connection -> name and version of the client's software, where it sent them.
         offers: Broker -> API key -> lowest and highest version, as it offered last.
+        asking: Client id and address of the clients that ask for versions.
     """
 
     capture: Capture
     software: dict[int, Software] = field(default_factory=dict)
     offers: dict[str, dict[int, VersionRange]] = field(default_factory=dict)
-    _requests: dict[bytes, Software] = field(default_factory=dict)
+    asking: set[Client] = field(default_factory=set)
+    _requests: dict[bytes, _Request] = field(default_factory=dict)
     _responses: dict[tuple[int, bytes], dict[int, VersionRange]] = field(default_factory=dict)
 
     def software_of(self, connection: int) -> Software:
@@ -56,25 +63,21 @@ class VersionOffers:
         for row in np.flatnonzero(table.api_key == API_VERSIONS).tolist():
             exchange = reading.exchange(table, row, self.capture.names)
             request = table.frame(table.request, row)
-            if request is not None and int(table.api_version[row]) >= _FIRST_WITH_SOFTWARE:
-                self._learn_software(exchange, request)
+            if request is not None:
+                self._learn_client(exchange, request)
             response = table.frame(table.response, row)
             if response is not None:
                 self._learn_offer(exchange, int(table.api_version[row]), response)
 
-    def _learn_software(self, exchange: Exchange, frame: bytes) -> None:
+    def _learn_client(self, exchange: Exchange, frame: bytes) -> None:
         key = frame[: _CORRELATION_ID.start] + frame[_CORRELATION_ID.stop :]
         found = self._requests.get(key)
         if found is None:
-            found = _UNKNOWN
-            body = exchange.request.body if exchange.request is not None else None
-            if body is not None and "client_software_name" in body:
-                names = body.client_software_name, body.client_software_version
-                found = names[0] or None, names[1] or None
-            found = escape_invalid_utf8(found[0]), escape_invalid_utf8(found[1])
-            _bound(self._requests)[key] = found
-        if found != _UNKNOWN:
-            self.software[exchange.connection] = found
+            found = _bound(self._requests)[key] = _request(exchange)
+        client_id, software = found
+        self.asking.add((client_id, host_of(exchange.client)))
+        if software != _UNKNOWN:
+            self.software[exchange.connection] = software
 
     def _learn_offer(self, exchange: Exchange, version: int, frame: bytes) -> None:
         key = version, frame[4:]
@@ -86,6 +89,16 @@ class VersionOffers:
             _bound(self._responses)[key] = found
         if found:
             self.offers[exchange.broker] = found
+
+
+def _request(exchange: Exchange) -> _Request:
+    """Return client id and software in a request."""
+    body = exchange.request.body if exchange.request is not None else None
+    software = _UNKNOWN
+    if body is not None and "client_software_name" in body:
+        name, version = body.client_software_name, body.client_software_version
+        software = escape_invalid_utf8(name) or None, escape_invalid_utf8(version) or None
+    return escape_invalid_utf8(exchange.client_id), software
 
 
 Key = TypeVar("Key")

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from dissector import open_capture
 from dissector.summary.software_guess import guess_software
 from dissector.summary.upgrade_check import (
     BREAKS,
@@ -16,8 +17,9 @@ from dissector.summary.upgrade_check import (
     check_brokers,
     check_clients,
 )
+from dissector.summary.version_offers import VersionOffers
 
-PRODUCE, FETCH = 0, 1
+FETCH = 1
 BROKER = "10.0.0.2:9092"
 
 
@@ -35,12 +37,24 @@ def use(api: str, version: int | None, **values: Any) -> dict[str, Any]:
     return row | values
 
 
+def offers(
+    ranges: dict[str, dict[int, tuple[int, int]]] | None = None, *, asks: bool = True
+) -> VersionOffers:
+    """Return what ApiVersions shows, with or without requests of the client."""
+    found = VersionOffers(open_capture())
+    found.offers = ranges or {}
+    found.asking = {("shop", "10.0.0.1")} if asks else set()
+    return found
+
+
 def verdicts(report: UpgradeReport) -> dict[tuple[str, int], str]:
     return {(row["api"], row["api_version"]): row["verdict"] for row in report.rows}
 
 
 def test_a_client_that_never_asks_breaks() -> None:
-    report = check_clients([use("Fetch", 2, count=3), use("Metadata", 1)], {}, "4.4")
+    report = check_clients(
+        [use("Fetch", 2, count=3), use("Metadata", 1)], offers(asks=False), "4.4"
+    )
     assert report.rows == [
         {
             "client_id": "shop",
@@ -60,13 +74,13 @@ def test_a_client_that_never_asks_breaks() -> None:
 
 def test_a_client_that_asks_breaks_below_what_was_offered() -> None:
     uses = [use("ApiVersions", 2), use("Fetch", 2)]
-    offers = {BROKER: {FETCH: (0, 17)}}
-    assert verdicts(check_clients(uses, offers, "4.4")) == {("Fetch", 2): BREAKS}
+    known = offers({BROKER: {FETCH: (0, 17)}})
+    assert verdicts(check_clients(uses, known, "4.4")) == {("Fetch", 2): BREAKS}
 
 
 def test_a_client_may_have_newer_versions_than_an_old_broker() -> None:
     uses = [use("ApiVersions", 0), use("Fetch", 3)]
-    report = check_clients(uses, {BROKER: {FETCH: (0, 3)}}, "4.4")
+    report = check_clients(uses, offers({BROKER: {FETCH: (0, 3)}}), "4.4")
     assert verdicts(report) == {("Fetch", 3): NEGOTIATES}
     assert report.broken == 0
 
@@ -74,27 +88,27 @@ def test_a_client_may_have_newer_versions_than_an_old_broker() -> None:
 def test_one_broker_with_evidence_is_enough() -> None:
     other = "10.0.0.3:9092"
     uses = [use("ApiVersions", 0), use("Fetch", 3), use("Fetch", 3, broker=other)]
-    offers = {BROKER: {FETCH: (0, 3)}, other: {FETCH: (0, 17)}}
-    (row,) = check_clients(uses, offers, "4.4").rows
+    known = offers({BROKER: {FETCH: (0, 3)}, other: {FETCH: (0, 17)}})
+    (row,) = check_clients(uses, known, "4.4").rows
     assert (row["verdict"], row["count"]) == (BREAKS, 2)
 
 
 def test_an_older_release_lacks_new_versions() -> None:
     uses = [use("ApiVersions", 4), use("Fetch", 17), use("Produce", 9, client_id="fixed")]
-    report = check_clients(uses, {BROKER: {FETCH: (4, 17)}}, "2.0")
+    report = check_clients(uses, offers({BROKER: {FETCH: (4, 17)}}), "2.0")
     assert verdicts(report) == {("Fetch", 17): NEGOTIATES, ("Produce", 9): BREAKS}
     assert {row["removed_in"] for row in report.rows} == {None}
 
 
 def test_brokers_and_unknown_apis_are_not_judged() -> None:
     uses = [use("LeaderAndIsr", 0), use("unknown 999", 0), use("Fetch", None), use("SaslToken", 0)]
-    assert check_clients(uses, {}, "4.4") == UpgradeReport([], 0, 0)
+    assert check_clients(uses, offers(), "4.4") == UpgradeReport([], 0, 0)
 
 
 def test_software_is_known_from_any_connection() -> None:
     named = {"software_name": "librdkafka", "software_version": "1.2"}
     uses = [use("ApiVersions", 3, **named), use("ListOffsets", 0)]
-    (row,) = check_clients(uses, {BROKER: {2: (0, 9)}}, "4.4").rows
+    (row,) = check_clients(uses, offers({BROKER: {2: (0, 9)}}), "4.4").rows
     assert row["software"] == "librdkafka 1.2"
 
 
@@ -117,8 +131,8 @@ def test_a_guess_is_named_as_such(client_id: str | None, software: str | None) -
 def test_brokers_too_old_for_new_clients() -> None:
     """Source: KIP-896: clients of 4.0 need brokers of 2.1, where OffsetForLeaderEpoch has v2."""
     uses = [use("Fetch", 3, count=5), use("Fetch", 3, broker="10.0.0.9:9092")]
-    offers = {BROKER: {0: (0, 2), FETCH: (0, 3), 23: (0, 1), 2: (0, 1)}}
-    report = check_brokers(uses, offers, "4.0")
+    known = offers({BROKER: {0: (0, 2), FETCH: (0, 3), 23: (0, 1), 2: (0, 1)}})
+    report = check_brokers(uses, known, "4.0")
     assert [(row["api"], row["needed"], row["verdict"]) for row in report.rows] == [
         ("Fetch", "v4-17", BREAKS),
         (None, None, UNKNOWN),

@@ -46,6 +46,9 @@ def test_an_old_broker_is_too_old_for_new_clients(run: Run) -> None:
     # Its client offers nothing newer than the broker has.
     clients = run("upgrade", EARLY, "--to", "4.4", "-T", "ndjson")
     assert (clients.status, {row["verdict"] for row in clients.rows}) == (0, {"negotiates"})
+    # A filter hides no evidence.
+    some = run("upgrade", EARLY, "--to", "4.4", "-T", "ndjson", "-Y", "api == ShareFetch")
+    assert (some.status, [row["verdict"] for row in some.rows]) == (0, ["negotiates"])
 
 
 def test_nothing_to_judge_is_no_success(run: Run) -> None:
