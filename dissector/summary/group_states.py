@@ -54,6 +54,7 @@ class GroupState:
     members: dict[str, MemberFacts] = field(default_factory=dict)
     former: dict[str, MemberFacts] = field(default_factory=dict)
     offsets: dict[tuple[Topic, int], int | None] = field(default_factory=dict)
+    _instances: dict[str, str] = field(default_factory=dict)
 
     def apply_generation(self, event: Generation) -> None:
         """Take over a generation and what it says of members."""
@@ -79,8 +80,8 @@ class GroupState:
 
     def remove(self, members: tuple[str, ...]) -> None:
         """Remove members, given by member id or instance id."""
-        by_instance = {each for each, facts in self.members.items() if facts.instance_id in members}
-        self._dismiss({each for each in members if each in self.members} | by_instance)
+        ids = {self._instances.get(each, each) for each in members}
+        self._dismiss({each for each in (*ids, *members) if each in self.members})
         if not self.members:
             self.state = "Empty"
         elif self.kind == CLASSIC:
@@ -90,7 +91,7 @@ class GroupState:
         for name in sorted(members):
             self.former[name] = self.members.pop(name)
         for name in list(self.former)[:-_MAX_FORMER]:
-            del self.former[name]
+            self._instances.pop(self.former.pop(name).instance_id or "", None)
 
     def _update(self, event: Generation) -> None:
         for name, facts in event.members.items():
@@ -100,11 +101,12 @@ class GroupState:
                 self._replace(name, facts.instance_id)
 
     def _replace(self, member: str, instance_id: str) -> None:
-        """Remove the former ids of a static member; it gets a new one at each start (KIP-345)."""
-        for members in (self.members, self.former):
-            for name, facts in list(members.items()):
-                if facts.instance_id == instance_id and name != member:
-                    del members[name]
+        """Remove the former id of a static member; it gets a new one at each start (KIP-345)."""
+        old = self._instances.get(instance_id, member)
+        self._instances[instance_id] = member
+        if old != member:
+            self.members.pop(old, None)
+            self.former.pop(old, None)
 
 
 def _merged(old: MemberFacts | None, new: MemberFacts) -> MemberFacts:

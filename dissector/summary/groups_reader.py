@@ -38,7 +38,8 @@ SECTIONS: Mapping[str, tuple[str, tuple[str, ...]]] = {
 }
 """Section -> its heading, and the columns of its rows."""
 
-_MAX_REMEMBERED = 10_000
+_MAX_REMEMBERED, _MAX_REMEMBERED_BYTES = 10_000, 4_096
+"""How many heartbeats are remembered, and the longest of them."""
 
 Rows = list[dict[str, Any]]
 
@@ -102,9 +103,10 @@ class GroupsReader:
         key = request[:4] + request[8:] if request else b"", response[4:] if response else b""
         if key in self._heartbeats:
             return True
-        if len(self._heartbeats) >= _MAX_REMEMBERED:
-            self._heartbeats.clear()
-        self._heartbeats.add(key)
+        if sum(map(len, key)) <= _MAX_REMEMBERED_BYTES:
+            if len(self._heartbeats) >= _MAX_REMEMBERED:
+                self._heartbeats.clear()
+            self._heartbeats.add(key)
         return False
 
 

@@ -23,7 +23,8 @@ from dissector.protocol.releases.kafka_releases import VersionRange
 _CORRELATION_ID = slice(4, 8)
 """Its place in the header of a request; in that of a response it comes first."""
 
-_MAX_CACHED = 10_000
+_MAX_CACHED, _MAX_CACHED_BYTES = 10_000, 4_096
+"""How many frames a cache holds, and the longest of them."""
 
 _UNKNOWN: Software = (None, None)
 
@@ -50,7 +51,7 @@ class VersionOffers:
     offers: dict[str, dict[int, VersionRange]] = field(default_factory=dict)
     asking: set[Client] = field(default_factory=set)
     _requests: dict[bytes, _Request] = field(default_factory=dict)
-    _responses: dict[tuple[int, bytes], dict[int, VersionRange]] = field(default_factory=dict)
+    _responses: dict[bytes, dict[int, VersionRange]] = field(default_factory=dict)
 
     def software_of(self, connection: int) -> Software:
         """Return the software of a connection's client."""
@@ -73,20 +74,21 @@ class VersionOffers:
         key = frame[: _CORRELATION_ID.start] + frame[_CORRELATION_ID.stop :]
         found = self._requests.get(key)
         if found is None:
-            found = _bound(self._requests)[key] = _request(exchange)
+            found = _request(exchange)
+            _remember(self._requests, key, found)
         client_id, software = found
         self.asking.add((client_id, host_of(exchange.client)))
         if software != _UNKNOWN:
             self.software[exchange.connection] = software
 
     def _learn_offer(self, exchange: Exchange, version: int, frame: bytes) -> None:
-        key = version, frame[4:]
+        key = version.to_bytes(2, "big", signed=True) + frame[4:]
         found = self._responses.get(key)
         if found is None:
             body = exchange.response.body if exchange.response is not None else None
             apis = (body.get("api_keys") or ()) if body is not None else ()
             found = {each.api_key: (each.min_version, each.max_version) for each in apis}
-            _bound(self._responses)[key] = found
+            _remember(self._responses, key, found)
         if found:
             self.offers[exchange.broker] = found
 
@@ -101,12 +103,12 @@ def _request(exchange: Exchange) -> _Request:
     return escape_invalid_utf8(exchange.client_id), software
 
 
-Key = TypeVar("Key")
 Value = TypeVar("Value")
 
 
-def _bound(cache: dict[Key, Value]) -> dict[Key, Value]:
-    """Return a cache, emptied if it is full."""
-    if len(cache) >= _MAX_CACHED:
-        cache.clear()
-    return cache
+def _remember(cache: dict[bytes, Value], frame: bytes, value: Value) -> None:
+    """Add the value of a frame to a cache of bounded size."""
+    if len(frame) <= _MAX_CACHED_BYTES:
+        if len(cache) >= _MAX_CACHED:
+            cache.clear()
+        cache[frame] = value

@@ -12,6 +12,8 @@ from dissector.protocol.embedded.membership.consumer_protocol import (
     ConsumerProtocolAssignment,
     ConsumerProtocolSubscription,
 )
+from dissector.summary.group_events import Generation, MemberFacts
+from dissector.summary.group_states import GroupStates
 from dissector.summary.groups_reader import GroupsReader
 from tests.dissector.cli.plays import request_frame, response_frame
 from tests.packets import Wire, WireConnection, pcap_file
@@ -250,6 +252,31 @@ def test_a_static_member_has_one_id_at_a_time() -> None:
         ("a", None, True),
         ("b", None, True),
     ]
+
+
+def test_a_static_member_is_removed_by_its_instance() -> None:
+    """As kafka-consumer-groups and admin clients do: KIP-345."""
+    play = two_members()
+    asked = {"group_id": BILLING, "member_id": "s-1", "group_instance_id": "s"}
+    play.exchange(SYNC, 3, {**asked, "generation_id": 1}, {"assignment": b""})
+    gone = {"member_id": "", "group_instance_id": "s"}
+    play.exchange(LEAVE, 3, {"group_id": BILLING, "members": [gone]}, {})
+    assert shown(play.report()["members"], "member_id", "left") == [
+        ("a", False),
+        ("b", False),
+        ("s-1", True),
+    ]
+
+
+def test_members_that_left_are_bounded() -> None:
+    states = GroupStates()
+    for number in range(1_500):
+        member = {f"m{number}": MemberFacts(instance_id=f"i{number}")}
+        states.apply(Generation("g", "classic", number, member), "broker")
+    group = states.groups["g"]
+    assert list(group.members) == ["m1499"]
+    assert len(group.former) == 1_000
+    assert "m1498" in group.former
 
 
 def test_names_of_groups_may_be_no_utf8() -> None:
