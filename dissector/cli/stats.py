@@ -64,14 +64,14 @@ def stats(
         captures, filter_text, ports, max_frame_bytes, output, jobs, keylogs=keylogs
     )
     report = _new_report(source, {name: rows for name, (_, rows) in chosen.items()} or GROUPS)
-    layouts = {name: (title, rows.columns) for name, (title, rows) in chosen.items()} or SECTIONS
+    tables = {name: (title, rows.columns) for name, (title, rows) in chosen.items()} or SECTIONS
 
     def lines() -> list[str]:
         sections = report.sections()
         state = health(source.capture.reading, source.problems + report.problems)
         if form == "table":
             width = terminal_width(output)
-            return report_lines(sections, state, terminal_width=width, layouts=layouts)
+            return report_lines(sections, state, terminal_width=width, tables=tables)
         rows = [{"section": name, **row} for name, rows in sections.items() for row in rows]
         return [json_text(row) for row in [*rows, {"section": "capture", **state}]]
 

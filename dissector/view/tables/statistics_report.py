@@ -30,7 +30,7 @@ def report(
     health: Mapping[str, int],
     *,
     terminal_width: int | None = None,
-    layouts: Mapping[str, tuple[str, tuple[str, ...]]] = SECTIONS,
+    tables: Mapping[str, tuple[str, tuple[str, ...]]] = SECTIONS,
 ) -> list[str]:
     """
     Return the lines of the report.
@@ -40,20 +40,20 @@ def report(
             Sections without rows are omitted.
         health: Counters of the capture, by the names of `HEALTH`; missing ones are omitted.
         terminal_width: Width of the terminal, if the output is one.
-        layouts: The sections, as in `SECTIONS`.
+        tables: The sections, as in `SECTIONS`.
     """
-    lines = section_lines(sections, layouts, terminal_width)
+    lines = section_lines(sections, tables, terminal_width)
     return [*lines, "Capture", *_health_lines(health)]
 
 
 def section_lines(
     sections: Mapping[str, Sequence[Mapping[str, Any]]],
-    layouts: Mapping[str, tuple[str, tuple[str, ...]]],
+    tables: Mapping[str, tuple[str, tuple[str, ...]]],
     terminal_width: int | None,
 ) -> list[str]:
     """Return the lines of sections, each followed by an empty line; see `report`."""
     lines: list[str] = []
-    for key, (heading, columns) in layouts.items():
+    for key, (heading, columns) in tables.items():
         rows = [_shown(row) for row in sections.get(key, ())]
         if rows:
             lines += [heading, *table_lines(rows, columns, terminal_width=terminal_width), ""]
