@@ -3,7 +3,8 @@ What breaks with another release: clients at its brokers, or brokers with its cl
 
 A client that asks for ApiVersions uses the highest version that it shares with the broker (KIP-511,
 KIP-35). If that is below what the broker offered, it is the client's own highest version; if it is
-what the broker offered, the client may have newer ones, and does not break for certain.
+what the broker offered, the client may have newer ones, and does not break for certain. Where the
+release lacks the whole API there is nothing to choose.
 
 Source: KIP-896: brokers and clients of 4.0 dropped the same versions.
 """
@@ -22,6 +23,7 @@ from dissector.protocol.releases.kafka_release_table import RELEASES
 from dissector.protocol.releases.kafka_releases import VersionRange, range_text, release_of
 from dissector.protocol.releases.removals import (
     INTERNAL_APIS,
+    REPLACEABLE_APIS,
     is_spoken,
     kips_of,
     removed_in,
@@ -108,9 +110,11 @@ def _verdict(use: Mapping[str, Any], offers: VersionOffers, release: str) -> str
     if _client(use) not in offers.asking:
         return BREAKS
     offered = offers.offers.get(use["broker"], {}).get(key)
-    is_too_new = removed_in(key, version, release) is None
-    may_be_higher = offered is not None and offered[1] <= version
-    return NEGOTIATES if is_too_new or may_be_higher else BREAKS
+    if removed_in(key, version, release) is None:
+        has_choice = key in spoken_by(release) or key in REPLACEABLE_APIS
+    else:
+        has_choice = offered is not None and offered[1] <= version
+    return NEGOTIATES if has_choice else BREAKS
 
 
 def check_brokers(

@@ -35,6 +35,16 @@ Source: `listeners` in Kafka's message definitions, and the ACL that they demand
 """
 
 
+REPLACEABLE_APIS = frozenset({23, 36, 55, 57, 60, 64, 71, 72, 74, 75, 80, 81})
+"""
+APIs that clients do without where a broker lacks them, or that depend on its settings.
+
+OffsetForLeaderEpoch (KIP-320), SaslAuthenticate (raw tokens in its place, KIP-152), DescribeCluster
+(Metadata in its place, KIP-700), telemetry (KIP-714), DescribeTopicPartitions (Metadata, KIP-966);
+and those that only brokers with KRaft have, while the table has brokers with ZooKeeper.
+"""
+
+
 def check_release(release: str) -> str | None:
     """Return the name of a release, also of one of its patches (`4.0.1`); None if unknown."""
     words = release.split(".")

@@ -100,6 +100,15 @@ def test_an_older_release_lacks_new_versions() -> None:
     assert {row["removed_in"] for row in report.rows} == {None}
 
 
+def test_an_api_that_a_release_lacks_can_not_be_negotiated() -> None:
+    """A consumer with the protocol of KIP-848 has no other one; telemetry is optional."""
+    uses = [use("ConsumerGroupHeartbeat", 0), use("GetTelemetrySubscriptions", 0)]
+    assert verdicts(check_clients(uses, offers(), "3.6")) == {
+        ("ConsumerGroupHeartbeat", 0): BREAKS,
+        ("GetTelemetrySubscriptions", 0): NEGOTIATES,
+    }
+
+
 def test_brokers_and_unknown_apis_are_not_judged() -> None:
     uses = [use("LeaderAndIsr", 0), use("unknown 999", 0), use("Fetch", None), use("SaslToken", 0)]
     assert check_clients(uses, offers(), "4.4") == UpgradeReport([], 0, 0)
