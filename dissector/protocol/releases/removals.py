@@ -14,6 +14,8 @@ from dissector.protocol.releases.kafka_releases import VersionRange, ranges_of
 
 _PRODUCE, _FETCH = 0, 1
 _SHARE_GROUPS = range(76, 80)
+_EARLY_ACCESS = "4.0", (0, 0)
+"""The release with share groups as early access, which a setting enables, and their versions."""
 
 _OFFERED_BUT_REFUSED = {_PRODUCE: ("4.0", 3)}
 """
@@ -59,6 +61,8 @@ def spoken_by(release: str) -> dict[int, VersionRange]:
     for key, (since, lowest) in _OFFERED_BUT_REFUSED.items():
         if RELEASES.index(release) >= RELEASES.index(since) and key in spoken:
             spoken[key] = lowest, spoken[key][1]
+    if release == _EARLY_ACCESS[0]:
+        spoken |= dict.fromkeys(_SHARE_GROUPS, _EARLY_ACCESS[1])
     return spoken
 
 
@@ -74,12 +78,7 @@ def removed_in(api_key: int, version: int, release: str) -> str | None:
     if is_spoken(api_key, version, release):
         return None
     last = next((each for each in reversed(upto) if is_spoken(api_key, version, each)), None)
-    if last is not None:
-        return upto[upto.index(last) + 1]
-    lowest = spoken_by(release).get(api_key, (0, -1))[0]
-    if version >= lowest:
-        return None  # not removed but newer, or of no release
-    return next(each for each in upto if api_key in spoken_by(each))
+    return None if last is None else upto[upto.index(last) + 1]
 
 
 def kips_of(api_key: int, version: int) -> tuple[str, ...]:
