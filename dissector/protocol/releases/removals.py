@@ -24,7 +24,7 @@ API key -> since which release brokers refuse the versions below which one, thou
 Source: KAFKA-18659: librdkafka up to 2.8 disables compression where Produce v0 is not offered.
 """
 
-_FIRST_WITH_CRCS_OF_BATCHES = {_PRODUCE: 3, _FETCH: 4}
+_FIRST_WITH_RECORD_BATCHES = {_PRODUCE: 3, _FETCH: 4}
 """The first version of an API whose records have format 2. Source: KIP-98, KIP-724."""
 
 INTERNAL_APIS = frozenset(
@@ -85,5 +85,5 @@ def kips_of(api_key: int, version: int) -> tuple[str, ...]:
     """Return the KIPs that removed a version of an API."""
     if api_key in _SHARE_GROUPS:
         return ("KIP-932",)
-    formats = version < _FIRST_WITH_CRCS_OF_BATCHES.get(api_key, 0)
+    formats = version < _FIRST_WITH_RECORD_BATCHES.get(api_key, 0)
     return ("KIP-896", "KIP-724") if formats else ("KIP-896",)
