@@ -75,6 +75,10 @@ _LISTS = {"topic": "topics", "error": "errors"}
 """Keys of which a row may have several, and their columns."""
 
 
+_MIN_PAIRS, _PAIRS_PER_ITEM = 100, 4
+"""An exchange with t topics and e errors has at most 100 + 4 (t + e) pairs of them."""
+
+
 def _combine(
     one: tuple[Ints, Sequence[Label]], other: tuple[Ints, Sequence[Label]]
 ) -> tuple[Ints, Sequence[Label]]:
@@ -154,11 +158,18 @@ def _explode(column: Coded, rows: Ints) -> tuple[Ints, Ints, Sequence[Label]]:
     firsts = np.cumsum(sizes) - sizes
     every = np.array([number for each in flat for number in each], np.int64)
     lists = column.codes[rows]
-    counts = sizes[lists]
+    counts = np.minimum(sizes[lists], _most_items(np.bincount(rows)[rows], sizes[lists]))
     positions = np.repeat(np.arange(len(rows)), counts)
     within = np.arange(len(positions)) - np.repeat(np.cumsum(counts) - counts, counts)
     codes = every[firsts[lists[positions]] + within]
     return positions, codes, [(escape_invalid_utf8(name),) for name in names]
+
+
+def _most_items(times: Ints, sizes: Ints) -> Ints:
+    """Return how many items count for a row that is there several times, so that few pairs do."""
+    pairs = _MIN_PAIRS + _PAIRS_PER_ITEM * (times + sizes)
+    most: Ints = np.where(times > 1, np.maximum(pairs // times, 1), sizes)
+    return most
 
 
 def key_columns(keys: Sequence[str]) -> tuple[str, ...]:
