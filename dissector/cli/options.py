@@ -6,7 +6,7 @@ import os
 import stat
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
@@ -156,6 +156,7 @@ class Source:
         explains_no_kafka: Whether to report on stderr that the capture has no Kafka, for commands
             that would print nothing else.
         reports_unreadable: Whether the command itself reports that all is encrypted.
+        observers: Receive each window before its exchanges are filtered.
     """
 
     capture: Capture
@@ -165,6 +166,7 @@ class Source:
     record_filter: Filter | None = None
     explains_no_kafka: bool = False
     reports_unreadable: bool = False
+    observers: list[Callable[[Window], None]] = field(default_factory=list)
     _in_flight: Exchanges | None = None
 
     @cached_property
@@ -299,6 +301,8 @@ class Source:
                 progress.clear()
                 for name, problem in window.problems:
                     self._report_problem(name, problem)
+                for observe in self.observers:
+                    observe(window)
                 self._in_flight = window.in_flight
                 # A live capture is printed without delay.
                 self.low_watermark = window.low_watermark if window.in_flight is None else NEVER

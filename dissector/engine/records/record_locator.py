@@ -92,7 +92,7 @@ def locate_records(table: Exchanges) -> RecordFields:
     partition_rows = last_marked(category == _PARTITION)[records]
     correlation_rows = last_marked(category == _CORRELATION_ID)[records]
     message = fields.message[records]
-    topic, topics = _topics(table, fields, topic_rows, category[topic_rows] == _TOPIC_ID)
+    topic, topics = number_topics(table, fields, topic_rows, category[topic_rows] == _TOPIC_ID)
     can_be_cut = np.array([bool(may_be_cut(*carrier)) for carrier in RECORD_CARRIERS])
     partition = fields.value[partition_rows]
     results = produce_results(
@@ -156,7 +156,7 @@ def _category(ref: FieldRef | None) -> int:
     return _PATHS.get(ref.path, _OTHER)
 
 
-def _topics(
+def number_topics(
     table: Exchanges, fields: tape.Tape, rows_on_tape: Ints, is_id: Bools
 ) -> tuple[Ints, list[str | UUID]]:
     """Number the topics whose names or ids are in the given tape rows."""
