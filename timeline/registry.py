@@ -1,0 +1,17 @@
+"""The trackers of each kind of event."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from timeline.groups.classic_groups import ClassicGroups
+from timeline.trackers.tracker import Tracker
+
+_TRACKERS: dict[str, tuple[Callable[[], Tracker], ...]] = {
+    "group": (ClassicGroups,),
+}
+
+
+def trackers_of(kinds: Iterable[str]) -> list[Tracker]:
+    """Return new trackers for some kinds of events."""
+    return [create() for kind in kinds for create in _TRACKERS.get(kind, ())]

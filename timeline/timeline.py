@@ -1,0 +1,136 @@
+"""
+Reads a capture into events.
+
+Windows of exchanges go to trackers. Control traffic (groups, transactions, logins, metadata) is
+decoded as objects; of Produce and Fetch only the exchanges with an error, a throttle time or
+without a response, which columns select.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dissector.engine.exchanges.exchange import Exchange
+from dissector.engine.exchanges.fact_columns import ExchangeSummaries
+from dissector.engine.fields.field_predicates import matches_any_value
+from dissector.engine.reading.capture import Capture, Window
+from dissector.engine.tables.exchange_table import ANSWERED, NO_RESPONSE, ORPHAN, Exchanges
+from dissector.protocol.context import using
+from timeline.events.completeness import Completeness
+from timeline.events.event import KINDS, Event
+from timeline.events.event_order import EventOrder
+from timeline.events.seen import Seen
+from timeline.registry import trackers_of
+from timeline.trackers.tracker import Tracker
+
+_THROTTLE = ("throttle_time_ms",)
+
+
+class Timeline:
+    """The events of one capture, in time order."""
+
+    def __init__(
+        self,
+        capture: Capture,
+        kinds: Iterable[str] = KINDS,
+        passes: Callable[[Exchange], bool] | None = None,
+    ) -> None:
+        """
+        Start a timeline.
+
+        Args:
+            capture: The capture.
+            kinds: The kinds of events to find.
+            passes: A display filter: events without an exchange that passes are dropped.
+        """
+        self._capture = capture
+        self._passes = passes or (lambda exchange: True)
+        self._trackers = trackers_of(kinds)
+        self._completeness = Completeness()
+        self._order = EventOrder()
+        self._now_ns = 0
+        self._marks: deque[tuple[int, int]] = deque()
+
+    def events(self, windows: Iterable[Window]) -> Iterator[Event]:
+        """Yield the events; `windows` are those of the capture, as they are read."""
+        for window in windows:
+            self._observe(window)
+            yield from self._released(self._order.ready(self._complete_ns(window), self._now_ns))
+            del window
+        for tracker in self._trackers:
+            self._order.add(tracker.finish())
+        yield from self._released(self._order.drain())
+
+    def _observe(self, window: Window) -> None:
+        """Show the exchanges of a window to the trackers."""
+        reading, table = self._capture.reading, window.exchanges
+        assert reading is not None
+        if not len(table):
+            return
+        summaries = self._capture.known_of(window)
+        with using(self._capture.options.schemas):
+            masks = self._masks(table, summaries)
+        chosen = np.logical_or.reduce([mask for _, mask in masks] or [np.zeros(len(table), bool)])
+        chosen |= table.status == ORPHAN
+        for row in np.flatnonzero(chosen).tolist():
+            exchange = reading.exchange(table, row, self._capture.names, summaries)
+            seen = Seen(exchange, self._passes)
+            if exchange.status == "orphan":
+                self._completeness.add_orphan(seen.broker, seen.end_ns)
+                continue
+            for tracker, mask in masks:
+                if mask[row]:
+                    self._order.add(tracker.observe(seen))
+        times = [int(side.time_ns.max()) for side in (table.request, table.response)]
+        self._now_ns = max(self._now_ns, *times)
+
+    def _masks(
+        self, table: Exchanges, summaries: ExchangeSummaries
+    ) -> list[tuple[Tracker, NDArray[np.bool_]]]:
+        """Return the rows that each tracker sees."""
+        data_apis = {key for tracker in self._trackers for key in tracker.data_apis}
+        unusual = (table.status != ANSWERED) & (table.status != NO_RESPONSE)
+        unusual |= summaries.errors != 0
+        rows = np.flatnonzero(np.isin(table.api_key, list(data_apis)) & ~unusual)
+        if len(rows):
+            result = matches_any_value(table, "response", _THROTTLE, rows, _is_positive)
+            unusual[rows[result.passes | result.unknown]] = True
+        masks = []
+        for tracker in self._trackers:
+            mask = np.isin(table.api_key, list(tracker.apis))
+            is_data = np.isin(table.api_key, list(tracker.data_apis))
+            mask |= is_data if tracker.wants_data() else is_data & unusual
+            masks.append((tracker, mask))
+        return masks
+
+    def _complete_ns(self, window: Window) -> int:
+        """Return the time before which no more events can come."""
+        reading = self._capture.reading
+        assert reading is not None
+        self._completeness.update(reading)
+        self._marks.append((reading.packets, self._now_ns))
+        floor_ns = 0
+        while len(self._marks) > 1 and self._marks[1][0] <= window.low_watermark:
+            self._marks.popleft()
+        if self._marks[0][0] <= window.low_watermark:
+            floor_ns = self._marks[0][1]
+        open_ns = [tracker.open_since_ns() for tracker in self._trackers]
+        return min([floor_ns, *(each for each in open_ns if each is not None)])
+
+    def _released(self, events: Iterator[Event]) -> Iterator[Event]:
+        """Yield the events that pass, those with incomplete traffic as uncertain."""
+        for event in events:
+            if event.passes:
+                certain = event.certain and self._completeness.covers(event)
+                yield event if certain == event.certain else replace(event, certain=certain)
+
+
+def _is_positive(value: object) -> bool:
+    return isinstance(value, int) and value > 0
+
+
