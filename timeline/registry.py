@@ -5,10 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from timeline.groups.classic_groups import ClassicGroups
+from timeline.groups.epoch_groups import EpochGroups
+from timeline.trackers.producers import Producers
 from timeline.trackers.tracker import Tracker
+from timeline.trackers.transactions import Transactions
 
 _TRACKERS: dict[str, tuple[Callable[[], Tracker], ...]] = {
-    "group": (ClassicGroups,),
+    "group": (ClassicGroups, EpochGroups),
+    "producer": (Producers,),
+    "transaction": (Transactions,),
 }
 
 

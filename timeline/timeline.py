@@ -19,16 +19,14 @@ from dissector.engine.exchanges.exchange import Exchange
 from dissector.engine.exchanges.fact_columns import ExchangeSummaries
 from dissector.engine.fields.field_predicates import matches_any_value
 from dissector.engine.reading.capture import Capture, Window
-from dissector.engine.tables.exchange_table import ANSWERED, NO_RESPONSE, ORPHAN, Exchanges
+from dissector.engine.tables.exchange_table import ORPHAN, UNANSWERED, Exchanges
 from dissector.protocol.context import using
 from timeline.events.completeness import Completeness
 from timeline.events.event import KINDS, Event
 from timeline.events.event_order import EventOrder
 from timeline.events.seen import Seen
 from timeline.registry import trackers_of
-from timeline.trackers.tracker import Tracker
-
-_THROTTLE = ("throttle_time_ms",)
+from timeline.trackers.tracker import Selection, Tracker
 
 
 class Timeline:
@@ -93,20 +91,30 @@ class Timeline:
         self, table: Exchanges, summaries: ExchangeSummaries
     ) -> list[tuple[Tracker, NDArray[np.bool_]]]:
         """Return the rows that each tracker sees."""
-        data_apis = {key for tracker in self._trackers for key in tracker.data_apis}
-        unusual = (table.status != ANSWERED) & (table.status != NO_RESPONSE)
-        unusual |= summaries.errors != 0
-        rows = np.flatnonzero(np.isin(table.api_key, list(data_apis)) & ~unusual)
-        if len(rows):
-            result = matches_any_value(table, "response", _THROTTLE, rows, _is_positive)
-            unusual[rows[result.passes | result.unknown]] = True
+        unusual = (table.status == UNANSWERED) | (summaries.errors != 0)
         masks = []
         for tracker in self._trackers:
             mask = np.isin(table.api_key, list(tracker.apis))
-            is_data = np.isin(table.api_key, list(tracker.data_apis))
-            mask |= is_data if tracker.wants_data() else is_data & unusual
+            if tracker.data_apis:
+                is_data = np.isin(table.api_key, list(tracker.data_apis))
+                mask |= is_data & unusual
+                mask |= is_data & self._of_topics(summaries, is_data & unusual, tracker)
+            for selection in tracker.selections:
+                mask |= _selected(table, selection)
             masks.append((tracker, mask))
         return masks
+
+    def _of_topics(
+        self, summaries: ExchangeSummaries, unusual: NDArray[np.bool_], tracker: Tracker
+    ) -> NDArray[np.bool_]:
+        """Return the rows of the topics that a tracker wants, and of those with errors."""
+        name = self._capture.names.name
+        lists = [{name(topic) for topic in topics} for topics in summaries.topic_lists]
+        wanted = tracker.wanted_topics()
+        for code in np.unique(summaries.topics[unusual]).tolist():
+            wanted |= lists[code]
+        codes = [code for code, topics in enumerate(lists) if topics & wanted]
+        return np.isin(summaries.topics, codes)
 
     def _complete_ns(self, window: Window) -> int:
         """Return the time before which no more events can come."""
@@ -130,7 +138,12 @@ class Timeline:
                 yield event if certain == event.certain else replace(event, certain=certain)
 
 
-def _is_positive(value: object) -> bool:
-    return isinstance(value, int) and value > 0
-
-
+def _selected(table: Exchanges, selection: Selection) -> NDArray[np.bool_]:
+    """Return the rows that a selection names; those that only a codec can read too."""
+    mask = np.zeros(len(table), np.bool_)
+    rows = np.flatnonzero(table.api_key == selection.api_key)
+    if len(rows):
+        path = tuple(selection.field.split("."))
+        result = matches_any_value(table, selection.side, path, rows, selection.test)
+        mask[rows[result.passes | result.unknown]] = True
+    return mask

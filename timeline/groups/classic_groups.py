@@ -220,7 +220,7 @@ class ClassicGroups(Tracker):
                 group.name,
                 "left",
                 f"{name} left{words}{known_rest}",
-                cause=leave_word(reason) if reason else "",
+                cause="" if leave_word(reason) == "left" else leave_word(reason),
             )
 
     def _touch(self, group: ClassicGroup, seen: Seen, error: str) -> None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator
-from typing import ClassVar, Generic, TypeVar
+from typing import ClassVar, Generic, NamedTuple, TypeVar
 
+from dissector.protocol.api import Kind
 from timeline.events.event import Event, Evidence, Needs, in_packet_order
 from timeline.events.seen import Seen
 
@@ -19,6 +20,20 @@ MAX_PROOFS = 64
 """Exchanges that a state retains for its event."""
 
 
+class Selection(NamedTuple):
+    """Exchanges of an API with a value in a field of a body, by its path."""
+
+    api_key: int
+    side: Kind
+    field: str
+    test: Callable[[object], bool]
+
+
+def is_positive(value: object) -> bool:
+    """Return whether a value is a number above 0."""
+    return isinstance(value, int) and value > 0
+
+
 class Tracker:
     """
     A state machine, fed by exchanges in the order in which they end.
@@ -26,17 +41,19 @@ class Tracker:
     Attributes:
         kind: The kind of its events.
         apis: The keys of the APIs of which it sees all exchanges.
-        data_apis: The keys of the APIs of which it sees only unusual exchanges: with an error, a
-            throttle time, or without the response that is due.
+        data_apis: The keys of the APIs of which it sees only unusual exchanges: with an error, or
+            without the response that is due.
+        selections: Further exchanges that it sees.
     """
 
     kind: ClassVar[str] = ""
     apis: ClassVar[frozenset[int]] = frozenset()
     data_apis: ClassVar[frozenset[int]] = frozenset()
+    selections: ClassVar[tuple[Selection, ...]] = ()
 
-    def wants_data(self) -> bool:
-        """Return whether it sees all exchanges of its `data_apis` for now."""
-        return False
+    def wanted_topics(self) -> set[str]:
+        """Return the topics of which it sees all exchanges of its `data_apis` for now."""
+        return set()
 
     def observe(self, seen: Seen) -> Iterator[Event]:
         """Take an exchange; yield the events that it completes."""
