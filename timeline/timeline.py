@@ -77,7 +77,10 @@ class Timeline:
         chosen |= table.status == ORPHAN
         for row in np.flatnonzero(chosen).tolist():
             exchange = reading.exchange(table, row, self._capture.names, summaries)
-            seen = Seen(exchange, self._passes)
+            ended = ""
+            if exchange.status == "unanswered":
+                ended = reading.streams.connections[exchange.connection].ended
+            seen = Seen(exchange, self._passes, ended)
             if exchange.status == "orphan":
                 self._completeness.add_orphan(seen.broker, seen.end_ns)
                 continue
@@ -99,6 +102,8 @@ class Timeline:
                 is_data = np.isin(table.api_key, list(tracker.data_apis))
                 mask |= is_data & unusual
                 mask |= is_data & self._of_topics(summaries, is_data & unusual, tracker)
+            if tracker.sees_unanswered:
+                mask |= table.status == UNANSWERED
             for selection in tracker.selections:
                 mask |= _selected(table, selection)
             masks.append((tracker, mask))

@@ -24,10 +24,14 @@ class Seen:
         broker: `address:port` of the broker.
         time_ns: When the request was complete; of an orphan, the response.
         end_ns: When the response was complete; without one, the request.
+        ended: How its connection ended before the response that is due: `fin`, `rst` or `reused`.
     """
 
-    def __init__(self, exchange: Exchange, passes: Callable[[Exchange], bool]) -> None:
+    def __init__(
+        self, exchange: Exchange, passes: Callable[[Exchange], bool], ended: str = ""
+    ) -> None:
         self.exchange = exchange
+        self.ended = ended
         self._passes = passes
         self.api_key = exchange.api_key
         self.client, self.broker = exchange.client, exchange.broker

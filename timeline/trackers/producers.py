@@ -100,7 +100,7 @@ class Producers(Tracker):
         request = seen.request
         if request is None:
             return
-        if seen.exchange.status == "unanswered":
+        if seen.ended:
             for batch in _batches(seen):
                 if batch.producer_id >= 0:
                     self._lost.use(batch).append(seen)

@@ -43,12 +43,14 @@ class Tracker:
         apis: The keys of the APIs of which it sees all exchanges.
         data_apis: The keys of the APIs of which it sees only unusual exchanges: with an error, or
             without the response that is due.
+        sees_unanswered: Whether it sees all requests without the response that is due.
         selections: Further exchanges that it sees.
     """
 
     kind: ClassVar[str] = ""
     apis: ClassVar[frozenset[int]] = frozenset()
     data_apis: ClassVar[frozenset[int]] = frozenset()
+    sees_unanswered: ClassVar[bool] = False
     selections: ClassVar[tuple[Selection, ...]] = ()
 
     def wanted_topics(self) -> set[str]:
