@@ -16,8 +16,8 @@ from dissector.engine.reading.reader import Reading
 from timeline.events.event import Event
 
 _ALWAYS_NS = 2**62
-_LOSSES = [4, 5, 6]
-"""Columns of a side: gaps, their bytes, bytes cut off."""
+_BYTES, _LOSSES = 1, [4, 5, 6]
+"""Columns of a side: its bytes; gaps, bytes of them, bytes cut off."""
 
 
 class Completeness:
@@ -37,7 +37,8 @@ class Completeness:
         is_lossy = columns.sides[:, :, _LOSSES].any(axis=(1, 2))
         is_lossy[reading.correlator.skipping()] = True
         self._lost = {}
-        for at in np.flatnonzero(is_lossy | ~columns.both_syns).tolist():
+        has_data = columns.sides[:, :, _BYTES].any(axis=1)
+        for at in np.flatnonzero(is_lossy | ~columns.both_syns & has_data).tolist():
             begin = int(columns.first_ns[at]) if columns.both_syns[at] else -_ALWAYS_NS
             end = int((columns.last_ns if is_lossy[at] else columns.first_ns)[at])
             for side in (0, 1):

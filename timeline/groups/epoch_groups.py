@@ -34,9 +34,6 @@ CONSUMER, SHARE, STREAMS = 68, 76, 88
 FENCED = {"UNKNOWN_MEMBER_ID", "FENCED_MEMBER_EPOCH", "STALE_MEMBER_EPOCH"}
 NOT_NOW = {"NOT_COORDINATOR", "COORDINATOR_NOT_AVAILABLE", "COORDINATOR_LOAD_IN_PROGRESS"}
 
-FIRST_EPOCHS = 2
-"""Epochs of a group to which its first member may come."""
-
 MAX_MEMBERS = 10_000
 """Members that a group retains."""
 
@@ -222,7 +219,7 @@ def _cause(group: EpochGroup, rebalance: Rebalance) -> tuple[str, str, bool]:
         return "unknown", "the capture begins after it began", False
     if triggers:
         known = all(each.is_captured_from_start for each in group.members.values())
-        known &= rebalance.former is not None or rebalance.epoch <= FIRST_EPOCHS
+        known &= rebalance.former is not None  # else others may have been there before
         text = " and ".join(dict.fromkeys(each.text for each in triggers[:3]))
         return triggers[0].word, text, known
     for member in list(group.members.values()):

@@ -102,10 +102,11 @@ def _join_word(before: Generation, join: Member) -> tuple[str, str]:
     if known is None or (known.signal_ns is not None and known.signal_ns <= join.request_ns):
         return "", ""
     changed = _changed(known, join)
+    if join.member_id == before.leader:
+        # The coordinator rebalances for each JoinGroup of the leader, whatever it says.
+        return "leader rejoined", f"leader {join.name} rejoined{changed and f', {changed}'}"
     if changed:
         return changed, f"{join.name} rejoined, {changed}"
-    if join.member_id == before.leader:
-        return "leader rejoined", f"leader {join.name} rejoined"
     return "rejoined", f"{join.name} rejoined"
 
 

@@ -136,7 +136,8 @@ class Transactions(Tracker):
             if former.connection != session.connection and former.epoch < session.epoch:
                 text += f"; {former.client} in epoch {former.epoch} is fenced from now on"
                 cause = "new producer"
-        yield self.instant(seen, state.name, "initialized", text, cause=cause)
+        certain = former is not None or session.epoch == 0
+        yield self.instant(seen, state.name, "initialized", text, cause=cause, certain=certain)
 
     def _transaction(self, state: TransactionalId, seen: Seen) -> Transaction:
         """Return the transaction under way; the first request begins it."""
