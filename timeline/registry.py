@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from timeline.groups.classic_groups import ClassicGroups
-from timeline.groups.epoch_groups import EpochGroups
-from timeline.trackers.cluster import ClusterChanges
-from timeline.trackers.connections import Connections
-from timeline.trackers.consumers import Consumers
-from timeline.trackers.producers import Producers
+from timeline.groups.classic_group_tracker import ClassicGroups
+from timeline.groups.epoch_group_tracker import EpochGroups
+from timeline.trackers.cluster_tracker import ClusterChanges
+from timeline.trackers.connection_tracker import Connections
+from timeline.trackers.consumer_tracker import Consumers
+from timeline.trackers.producer_tracker import Producers
 from timeline.trackers.tracker import Tracker
-from timeline.trackers.transactions import Transactions
+from timeline.trackers.transaction_tracker import Transactions
 
 _TRACKERS: dict[str, tuple[Callable[[], Tracker], ...]] = {
     "group": (ClassicGroups, EpochGroups),

@@ -21,10 +21,10 @@ from dissector.engine.fields.field_predicates import matches_any_value
 from dissector.engine.reading.capture import Capture, Window
 from dissector.engine.tables.exchange_table import ORPHAN, UNANSWERED, Exchanges
 from dissector.protocol.context import using
-from timeline.events.completeness import Completeness
 from timeline.events.event import KINDS, Event
 from timeline.events.event_order import EventOrder
 from timeline.events.seen import Seen
+from timeline.events.traffic_losses import TrafficLosses
 from timeline.registry import trackers_of
 from timeline.trackers.tracker import Selection, Tracker
 
@@ -49,7 +49,7 @@ class Timeline:
         self._capture = capture
         self._passes = passes or (lambda exchange: True)
         self._trackers = trackers_of(kinds)
-        self._completeness = Completeness()
+        self._losses = TrafficLosses()
         self._order = EventOrder()
         self._now_ns = 0
         self._marks: deque[tuple[int, int]] = deque()
@@ -82,7 +82,7 @@ class Timeline:
                 ended = reading.streams.connections[exchange.connection].ended
             seen = Seen(exchange, self._passes, ended)
             if exchange.status == "orphan":
-                self._completeness.add_orphan(seen.broker, seen.end_ns)
+                self._losses.add_orphan(seen.broker, seen.end_ns)
                 continue
             for tracker, mask in masks:
                 if mask[row]:
@@ -125,7 +125,7 @@ class Timeline:
         """Return the time before which no more events can come."""
         reading = self._capture.reading
         assert reading is not None
-        self._completeness.update(reading)
+        self._losses.update(reading)
         self._marks.append((reading.packets, self._now_ns))
         floor_ns = 0
         while len(self._marks) > 1 and self._marks[1][0] <= window.low_watermark:
@@ -139,7 +139,7 @@ class Timeline:
         """Yield the events that pass, those with incomplete traffic as uncertain."""
         for event in events:
             if event.passes:
-                certain = event.certain and self._completeness.covers(event)
+                certain = event.certain and self._losses.covers(event)
                 yield event if certain == event.certain else replace(event, certain=certain)
 
 

@@ -58,9 +58,9 @@ def test_evidence_names_the_exchanges(capsys: pytest.CaptureFixture[str]) -> Non
 
 
 def test_kinds_select(capsys: pytest.CaptureFixture[str]) -> None:
-    assert {row["kind"] for row in rows(capsys, CAPTURE, "--kind", "group,cluster")} == {
+    assert {row["kind"] for row in rows(capsys, CAPTURE, "--kind", "group,connection")} == {
         "group",
-        "cluster",
+        "connection",
     }
 
 

@@ -1,4 +1,4 @@
-"""A damaged capture proves nothing that the whole one does not: the rest is uncertain, or silence."""
+"""A damaged capture proves no event that the whole one does not show."""
 
 from __future__ import annotations
 

@@ -12,8 +12,8 @@ MAX_LISTED = 8
 
 
 def duration(ns: int) -> str:
-    """Return a duration: `0.4 ms`, `310 ms`, `2.95 s`, `4 min 10 s`; captured times may go back a little."""
-    ns = max(0, ns)
+    """Return a duration: `0.4 ms`, `310 ms`, `2.95 s`, `4 min 10 s`."""
+    ns = max(0, ns)  # captured times may go back a little
     if ns < 10_000_000:
         return f"{ns / 1e6:.1f} ms"
     if ns < 1_000_000_000:

@@ -106,6 +106,17 @@ class Generation:
     assignments: dict[str, Assignment | None] = field(default_factory=dict)
     leaves: list[Leave] = field(default_factory=list)
 
+    def replace(self, former: str, member_id: str) -> None:
+        """Give what a member has to the one that replaces it."""
+        self.joins.pop(former, None)
+        if former in self.syncs:
+            self.syncs[member_id] = self.syncs.pop(former)
+        if former in self.assignments:
+            self.assignments[member_id] = self.assignments.pop(former)
+        if self.member_ids is not None:
+            ids = self.member_ids
+            self.member_ids = tuple(member_id if each == former else each for each in ids)
+
     @property
     def members(self) -> set[str]:
         """All known members."""
@@ -130,8 +141,8 @@ class Generation:
     @property
     def end_ns(self) -> int:
         """When the last member had its assignment, as far as captured."""
-        ends = [each.response_ns for each in (*self.joins.values(), *self.syncs.values())]
-        return max(ends)
+        ends = [each.response_ns for each in self.joins.values()]
+        return max([*ends, *(each.response_ns for each in self.syncs.values())])
 
     @property
     def disturbed_ns(self) -> int | None:
@@ -143,7 +154,8 @@ class Generation:
     @property
     def evidence(self) -> list[Evidence]:
         """The exchanges of its members."""
-        return [each.evidence for each in (*self.joins.values(), *self.syncs.values())]
+        joins = [each.evidence for each in self.joins.values()]
+        return [*joins, *(each.evidence for each in self.syncs.values())]
 
     def name(self, member_id: str) -> str:
         """Return a member for people."""
@@ -188,7 +200,7 @@ class ClassicGroup:
     def since_ns(self) -> int | None:
         """When a rebalance under way may have begun; None without one."""
         if self.pending is not None:
+            disturbed_ns = None if self.current is None else self.current.disturbed_ns
             begins = [join.request_ns for join in self.pending.joins.values()]
-            begins += [] if self.current is None else [self.current.disturbed_ns]
-            return min(each for each in begins if each is not None)
+            return min(begins if disturbed_ns is None else [*begins, disturbed_ns])
         return None if self.current is None else self.current.disturbed_ns

@@ -62,7 +62,7 @@ def _removed(before: Generation | None, generation: Generation) -> list[str]:
 
 
 def _pause(before: Generation | None, generation: Generation) -> list[str]:
-    """Return how long consumption stopped: eager members give all partitions up before they join."""
+    """Return how long consumption stopped: eager members give up all partitions, then join."""
     if before is None or generation.protocol_type not in ("", "consumer"):
         return []
     if "cooperative" in generation.protocol:

@@ -155,9 +155,7 @@ class Outages:
         )
         return self._event(outage, "failed", text, outage.last_ns, certain=False)
 
-    def _event(
-        self, outage: Outage, event: str, text: str, end_ns: int, *, certain: bool
-    ) -> Event:
+    def _event(self, outage: Outage, event: str, text: str, end_ns: int, *, certain: bool) -> Event:
         return self._tracker.event(
             outage.place.client,
             event,

@@ -10,6 +10,7 @@ an orphan response answered.
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dissector.capture.addresses import endpoint_text
 from dissector.engine.reading.reader import Reading
@@ -20,7 +21,7 @@ _BYTES, _LOSSES = 1, [4, 5, 6]
 """Columns of a side: its bytes; gaps, bytes of them, bytes cut off."""
 
 
-class Completeness:
+class TrafficLosses:
     """Knows of each broker in which time its traffic may be incomplete."""
 
     def __init__(self) -> None:
@@ -34,9 +35,11 @@ class Completeness:
     def update(self, reading: Reading) -> None:
         """Look at the losses of all connections so far."""
         columns = reading.streams.connections.columns()
-        is_lossy = columns.sides[:, :, _LOSSES].any(axis=(1, 2))
-        is_lossy[reading.correlator.skipping()] = True
         self._lost = {}
+        if not len(columns):
+            return
+        is_lossy: NDArray[np.bool_] = columns.sides[:, :, _LOSSES].max(axis=(1, 2)) > 0
+        is_lossy[reading.correlator.skipping()] = True
         has_data = columns.sides[:, :, _BYTES].any(axis=1)
         for at in np.flatnonzero(is_lossy | ~columns.both_syns & has_data).tolist():
             begin = int(columns.first_ns[at]) if columns.both_syns[at] else -_ALWAYS_NS

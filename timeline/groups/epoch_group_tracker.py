@@ -1,10 +1,11 @@
 """
-Groups whose members have epochs: consumer groups (KIP-848), share groups (KIP-932) and streams
-groups (KIP-1071).
+Groups whose members have epochs: consumer, share and streams groups.
 
 The coordinator computes assignments and raises the epoch; each member comes to it with a
 heartbeat of its own, after it has given up what it must. So a rebalance is the way of all members
 to a new epoch. The group epoch itself is not on the wire, only the epochs of members.
+
+Source: KIP-848 (consumer groups), KIP-932 (share groups), KIP-1071 (streams groups).
 """
 
 from __future__ import annotations

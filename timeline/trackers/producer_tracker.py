@@ -101,10 +101,10 @@ class Producers(Tracker):
         if request is None:
             return
         if seen.ended:
-            for batch in _batches(seen):
-                if batch.producer_id >= 0:
-                    self._lost.use(batch).append(seen)
-                self._outages.fail(seen, batch.topic, batch.partition, NO_RESPONSE)
+            for lost in _batches(seen):
+                if lost.producer_id >= 0:
+                    self._lost.use(lost).append(seen)
+                self._outages.fail(seen, lost.topic, lost.partition, NO_RESPONSE)
             return
         if seen.response is None:
             return

@@ -53,9 +53,11 @@ class ClusterChanges(Tracker):
 
     kind: ClassVar[str] = "cluster"
     apis: ClassVar[frozenset[int]] = frozenset(
-        (METADATA, CREATE_TOPICS, DELETE_TOPICS, CREATE_PARTITIONS)
-        + (ELECT_LEADERS, REASSIGN, ALTER_PARTITION, REGISTER)
-        + (UPDATE_METADATA, BEGIN_QUORUM)
+        (
+            *(METADATA, CREATE_TOPICS, DELETE_TOPICS, CREATE_PARTITIONS),
+            *(ELECT_LEADERS, REASSIGN, ALTER_PARTITION, REGISTER),
+            *(UPDATE_METADATA, BEGIN_QUORUM),
+        )
     )
 
     def __init__(self) -> None:
@@ -136,8 +138,8 @@ class ClusterChanges(Tracker):
         proof = [former.evidence, seen.evidence]
         if former.leader_id != found.leader_id:
             epochs = f", leader epoch {former.epoch} to {epoch}" if epoch >= 0 else ""
-            names = [f"broker {each}" if each >= 0 else "none" for each in (former.leader_id, found.leader_id)]
-            text = f"{place}: from {names[0]} to {names[1]}{epochs}"
+            brokers = f"from {_broker(former.leader_id)} to {_broker(found.leader_id)}"
+            text = f"{place}: {brokers}{epochs}"
             yield self._change(subject, "leader moved", text, former.time_ns, proof, seen)
         elif former.isr != isr:
             event = "ISR shrunk" if set(isr) < set(former.isr) else "ISR changed"
@@ -227,7 +229,7 @@ class ClusterChanges(Tracker):
             yield self.instant(seen, request.cluster_id or _at(seen), "broker registered", text)
 
     def _updated(self, seen: Seen) -> Iterator[Event]:
-        """Take what a controller of a cluster with ZooKeeper tells its brokers."""
+        """Take what a controller of a cluster with ZooKeeper announces to its brokers."""
         request = seen.request
         controller, epoch = request.controller_id, request.controller_epoch
         if seen.error or controller < 0 or epoch <= self._controller_epoch:
@@ -246,6 +248,10 @@ class ClusterChanges(Tracker):
                 text = f"controller {each.leader_id} leads the quorum, epoch {each.leader_epoch}"
                 subject = seen.request.cluster_id or _at(seen)
                 yield self.instant(seen, subject, "controller elected", text)
+
+
+def _broker(node_id: int) -> str:
+    return f"broker {node_id}" if node_id >= 0 else "no leader"
 
 
 def _at(seen: Seen) -> str:

@@ -65,11 +65,13 @@ class Connections(Tracker):
         """Take an exchange that opens a connection, logs in, or ends without an answer."""
         if seen.ended:
             yield from self._unanswered(seen)
-        if seen.request is None or seen.response is None:
+        if seen.response is None:
+            return
+        if seen.api_key == API_VERSIONS:
+            yield from self._versions(seen)  # its request may be of an unknown version
+        if seen.request is None:
             return
         match seen.api_key:
-            case 18:
-                yield from self._versions(seen)
             case 17:
                 yield from self._handshake(seen)
             case 36:
@@ -88,7 +90,7 @@ class Connections(Tracker):
     def _versions(self, seen: Seen) -> Iterator[Event]:
         number = seen.exchange.connection
         request, response = seen.request, seen.response
-        name = request.get("client_software_name")
+        name = None if request is None else request.get("client_software_name")
         software = f", {name} {request.client_software_version}" if name else ""
         version = seen.exchange.api_version
         if seen.error:
@@ -195,11 +197,11 @@ class Connections(Tracker):
             cause = "request too large"
         elif broken:
             text, cause = f"connection {number} ended within {what}", broken
+            text += "; a broker closes on more than its socket.request.max.bytes"
         else:
             text, cause = f"connection {number} ended before the answer to {what}", seen.ended
         event = "broken off" if broken else "unanswered"
         yield self.instant(seen, _subject(seen), event, text, cause=cause, certain=False)
-
 
 
 def _subject(seen: Seen) -> str:

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+from dissector import open_capture
+from tests import packets
 from tests.conform.scene import Scene
 from tests.timeline.events_of import brief, corpus_events, events_of, only
+from timeline.public import timeline
 
 API_VERSIONS, METADATA, PRODUCE = 18, 3, 0
 SECRET = "secret-for-tests"
@@ -37,16 +42,18 @@ def test_a_connection_that_ends_before_an_answer() -> None:
     assert "ended before the answer to Metadata" in event.text
 
 
-def test_a_request_over_the_limit_of_the_broker() -> None:
+def test_a_request_over_the_limit_of_the_broker(tmp_path: Path) -> None:
     scene = Scene()
     connection = scene.connect()
     connection.request(METADATA, 9, 1, topics=None).response(METADATA, 9, 1)
-    size = (200_000_000).to_bytes(4, "big")
-    header = bytes.fromhex("0000000900000002000161 00".replace(" ", ""))
+    size = (104_857_601).to_bytes(4, "big")
+    header = bytes.fromhex("0003000900000002000161 00".replace(" ", ""))
     connection.client(size + header + bytes(500))
     connection.rst(1)
-    events = events_of(scene, "connection")
-    assert [(each.event, each.cause) for each in events] == [("broken off", "request too large")]
+    path = packets.write(tmp_path / "scene.pcap", scene.wire.packets)
+    capture = open_capture(path, max_frame_bytes=200_000_000)
+    (event,) = timeline(capture, kinds=["connection"])
+    assert (event.event, event.cause) == ("broken off", "request too large")
 
 
 def test_a_storm() -> None:

@@ -51,9 +51,7 @@ class ClassicGroups(Tracker):
     )
 
     def __init__(self) -> None:
-        self._groups: States[tuple[str, str], ClassicGroup] = States(
-            lambda key: ClassicGroup(*key)
-        )
+        self._groups: States[tuple[str, str], ClassicGroup] = States(lambda key: ClassicGroup(*key))
 
     def observe(self, seen: Seen) -> Iterator[Event]:
         """Take an exchange of a member with its coordinator."""
@@ -83,7 +81,7 @@ class ClassicGroups(Tracker):
     def finish(self) -> Iterator[Event]:
         """Report rebalances that the end of the capture interrupts."""
         for group in self._groups.values():
-            yield from self._report(group)
+            yield from self._report(group, is_cut=True)
 
     def open_since_ns(self) -> int | None:
         """Return the begin of the oldest rebalance under way, or of one that may be."""
@@ -122,23 +120,10 @@ class ClassicGroups(Tracker):
         self, group: ClassicGroup, generation: Generation, join: Member, seen: Seen
     ) -> Iterator[Event]:
         """Take a JoinGroup that is answered without a rebalance."""
-        twins = [
-            each
-            for each in generation.joins.values()
-            if join.instance_id is not None and each.instance_id == join.instance_id
-        ]
+        twin = _static_member(generation, join.instance_id)
         generation.joins[join.member_id] = join
-        for twin in twins:
-            if twin.member_id == join.member_id:
-                continue
-            del generation.joins[twin.member_id]
-            member_ids = generation.member_ids or ()
-            if twin.member_id in member_ids:
-                generation.member_ids = tuple(
-                    join.member_id if each == twin.member_id else each for each in member_ids
-                )
-            for values in (generation.syncs, generation.assignments):
-                values[join.member_id] = values.pop(twin.member_id, None)  # type: ignore[attr-defined]
+        if twin is not None and twin.member_id != join.member_id:
+            generation.replace(twin.member_id, join.member_id)
             text = (
                 f"static member {join.instance_id} came back as {member_name(join.member_id)}, "
                 f"in generation {generation.number}, without a rebalance"
@@ -180,8 +165,14 @@ class ClassicGroups(Tracker):
         if generation is group.pending and generation.is_stable:
             yield from self._report(group)
 
-    def _report(self, group: ClassicGroup) -> Iterator[Event]:
-        """Report the pending generation, which becomes the current one."""
+    def _report(self, group: ClassicGroup, *, is_cut: bool = False) -> Iterator[Event]:
+        """
+        Report the pending generation, which becomes the current one.
+
+        Args:
+            group: The group.
+            is_cut: Whether the capture ends in it; otherwise it is stable, or the next one came.
+        """
         before, generation = group.current, group.pending
         if generation is None:
             return
@@ -195,7 +186,7 @@ class ClassicGroups(Tracker):
             proof=[*cause.evidence, *generation.evidence],
             brokers=[group.coordinator],
             cause=cause.word,
-            certain=cause.certain and generation.is_stable,
+            certain=cause.certain and not is_cut,
             since_ns=cause.time_ns if before is None else before.joined_ns,
         )
         group.current, group.pending = generation, None

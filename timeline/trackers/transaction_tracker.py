@@ -66,9 +66,9 @@ class Transactions(Tracker):
         error = seen.error or first_error(response)
         if error in RETRIED or (seen.api_key == PRODUCE and error and error not in FENCED):
             return
-        if seen.api_key == PRODUCE and not error:
-            if (seen.exchange.api_version or 0) < IMPLICIT_PARTITIONS:
-                return
+        version = seen.exchange.api_version or 0
+        if seen.api_key == PRODUCE and not error and version < IMPLICIT_PARTITIONS:
+            return
         if error:
             yield from self._failed(state, seen, error)
             return
@@ -80,7 +80,7 @@ class Transactions(Tracker):
             case 25:
                 self._transaction(state, seen).groups.add(request.group_id)
             case 28:
-                if state.transaction or (seen.exchange.api_version or 0) >= IMPLICIT_OFFSETS:
+                if state.transaction or version >= IMPLICIT_OFFSETS:
                     self._transaction(state, seen).groups.add(request.group_id)
             case 0:
                 transaction = self._transaction(state, seen)
@@ -132,10 +132,9 @@ class Transactions(Tracker):
             f"transaction timeout {session.timeout_ms} ms"
         )
         cause = ""
-        if former is not None and former.producer_id == session.producer_id:
-            if former.connection != session.connection and former.epoch < session.epoch:
-                text += f"; {former.client} in epoch {former.epoch} is fenced from now on"
-                cause = "new producer"
+        if former is not None and _fences(session, former):
+            text += f"; {former.client} in epoch {former.epoch} is fenced from now on"
+            cause = "new producer"
         certain = former is not None or session.epoch == 0
         yield self.instant(seen, state.name, "initialized", text, cause=cause, certain=certain)
 
@@ -207,20 +206,10 @@ class Transactions(Tracker):
         epoch = request.get("producer_epoch", request.get("v3_and_below_producer_epoch"))
         in_epoch = "" if epoch is None or epoch < 0 else f" in epoch {epoch}"
         text = f"{api} of {client}{in_epoch}: {error}"
-        connection = seen.exchange.connection
-        culprit = next(
-            (
-                each
-                for each in reversed(state.sessions)
-                if each.connection != connection and each.time_ns < seen.end_ns
-                and (epoch is None or each.epoch > epoch)
-            ),
-            None,
-        )
+        own, culprit = _rivals(state, seen, epoch)
         transaction = state.transaction
         cause, certain, proof, since_ns = error, False, [seen.evidence], seen.time_ns
-        own = next((each for each in state.sessions if each.connection == connection), None)
-        if culprit is not None and (own is None or own.time_ns < culprit.time_ns):
+        if culprit is not None:
             cause, certain, since_ns = "new producer", own is not None, culprit.time_ns
             proof.append(culprit.evidence)
             text += f": {culprit.client} initialized epoch {culprit.epoch} of the same id"
@@ -270,6 +259,31 @@ class Transactions(Tracker):
             cause=cause,
             certain=certain and transaction.is_begun,
         )
+
+
+def _fences(session: Session, former: Session) -> bool:
+    """Return whether a session on another connection ends the epoch of a former one."""
+    return (
+        former.producer_id == session.producer_id
+        and former.connection != session.connection
+        and former.epoch < session.epoch
+    )
+
+
+def _rivals(
+    state: TransactionalId, seen: Seen, epoch: int | None
+) -> tuple[Session | None, Session | None]:
+    """Return the session of a refused producer, and the later one that fenced it, if captured."""
+    own = culprit = None
+    for each in state.sessions:
+        is_own = each.client == client_of(seen) if epoch is None else each.epoch <= epoch
+        if is_own:
+            own, culprit = each, None
+        elif own is not None or epoch is not None:
+            culprit = culprit or each
+    if culprit is not None and culprit.time_ns >= seen.end_ns:
+        culprit = None
+    return own, culprit
 
 
 def first_error(body: Any) -> str:

@@ -20,7 +20,7 @@ def test_a_leader_that_moves() -> None:
 
 
 def test_fetch_sessions() -> None:
-    events = only(corpus_events("demo.pcap", "consumer"), "fetch session")
+    events = only(corpus_events("kafka44-java-clients.pcap", "consumer"), "fetch session")
     assert events
     assert all(each.text.startswith("session ") for each in events)
 
