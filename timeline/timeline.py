@@ -23,6 +23,7 @@ from dissector.engine.tables.exchange_table import ORPHAN, UNANSWERED, Exchanges
 from dissector.protocol.context import using
 from timeline.events.event import KINDS, Event
 from timeline.events.event_order import EventOrder
+from timeline.events.fetched_batches import fetched_batches
 from timeline.events.seen import Seen
 from timeline.events.traffic_losses import TrafficLosses
 from timeline.registry import trackers_of
@@ -87,8 +88,21 @@ class Timeline:
             for tracker, mask in masks:
                 if mask[row]:
                     self._order.add(tracker.observe(seen))
+        self._observe_fetched(table, summaries)
         times = [int(side.time_ns.max()) for side in (table.request, table.response)]
         self._now_ns = max(self._now_ns, *times)
+
+    def _observe_fetched(self, table: Exchanges, summaries: ExchangeSummaries) -> None:
+        """Show trackers who fetched the transactional records that they follow."""
+        reading = self._capture.reading
+        assert reading is not None
+        for tracker in self._trackers:
+            with using(self._capture.options.schemas):
+                found = fetched_batches(table, tracker.wanted_producers())
+            for row, producer_id, epoch in found:
+                exchange = reading.exchange(table, row, self._capture.names, summaries)
+                seen = Seen(exchange, self._passes)
+                self._order.add(tracker.observe_fetched(seen, producer_id, epoch))
 
     def _masks(
         self, table: Exchanges, summaries: ExchangeSummaries

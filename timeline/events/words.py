@@ -37,9 +37,9 @@ def listed(items: Iterable[str]) -> str:
     return f"{', '.join(found[:MAX_LISTED])} and {len(found) - MAX_LISTED} more"
 
 
-def counted(count: int, noun: str) -> str:
+def counted(count: int, noun: str, plural: str = "") -> str:
     """Return a count with its noun: `1 member`, `2 members`."""
-    return f"{count} {noun}{'' if count == 1 else 's'}"
+    return f"{count} {noun if count == 1 else plural or f'{noun}s'}"
 
 
 def ranges(numbers: Iterable[int]) -> str:

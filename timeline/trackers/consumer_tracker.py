@@ -47,7 +47,7 @@ class Consumers(Tracker):
     )
 
     def __init__(self) -> None:
-        self._outages = Outages(self, "fetches")
+        self._outages = Outages(self)
         self._throttling = Throttling(self)
         self._out_of_range: States[Place, list[OutOfRange]] = States(lambda key: [])
 

@@ -77,9 +77,8 @@ class Outage:
 class Outages:
     """The outages of all clients, for one tracker."""
 
-    def __init__(self, tracker: Tracker, verb: str) -> None:
-        """Start; `verb` is what a client does with a partition: produces to it."""
-        self._tracker, self._verb = tracker, verb
+    def __init__(self, tracker: Tracker) -> None:
+        self._tracker = tracker
         self._open: States[Place, Outage] = States(lambda place: Outage(place, "", 0, 0, ""))
 
     def topics(self) -> set[str]:
@@ -119,9 +118,8 @@ class Outages:
         keep_proof(outage.proof, seen.evidence)
         outage.brokers.add(seen.broker)
         moved = seen.broker != outage.broker and outage.error in LEADER_ERRORS | {NO_RESPONSE}
-        refreshed = (
-            f", {counted(outage.refreshes, 'metadata refresh')}" if outage.refreshes else ""
-        ).replace("refreshs", "refreshes")
+        refreshes = counted(outage.refreshes, "metadata refresh", "metadata refreshes")
+        refreshed = f", {refreshes}" if outage.refreshes else ""
         where = f"went on at {seen.broker}" if moved else "succeeded"
         text = (
             f"{topic} {partition}: {outage.error} from {outage.broker}, "

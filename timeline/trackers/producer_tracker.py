@@ -54,7 +54,7 @@ class Producers(Tracker):
     )
 
     def __init__(self) -> None:
-        self._outages = Outages(self, "produces")
+        self._outages = Outages(self)
         self._throttling = Throttling(self)
         self._lost: States[Batch, list[Seen]] = States(lambda key: [])
         self._epochs: States[int, list[tuple[int, str, Any]]] = States(lambda key: [])

@@ -61,6 +61,14 @@ class Tracker:
         """Take an exchange; yield the events that it completes."""
         raise NotImplementedError
 
+    def wanted_producers(self) -> set[int]:
+        """Return the ids of producers of which it sees who fetches their transactional records."""
+        return set()
+
+    def observe_fetched(self, seen: Seen, producer_id: int, epoch: int) -> Iterator[Event]:
+        """Take a Fetch with transactional records of a wanted producer."""
+        yield from ()
+
     def finish(self) -> Iterator[Event]:
         """Yield the events that are open at the end of the capture."""
         yield from ()

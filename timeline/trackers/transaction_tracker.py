@@ -33,6 +33,9 @@ RETRIED = {
 
 MAX_SESSIONS = 8
 
+MAX_READERS = 100
+"""Clients that are named for each epoch of a producer."""
+
 IMPLICIT_PARTITIONS, IMPLICIT_OFFSETS = 12, 5
 """The versions of Produce and TxnOffsetCommit that add to a transaction by themselves (KIP-890)."""
 
@@ -50,6 +53,8 @@ class Transactions(Tracker):
 
     def __init__(self) -> None:
         self._ids: States[str, TransactionalId] = States(TransactionalId)
+        self._producers: States[int, str] = States(lambda key: "")
+        self._readers: States[tuple[int, int], set[str]] = States(lambda key: set())
 
     def observe(self, seen: Seen) -> Iterator[Event]:
         """Take an exchange of a transactional producer."""
@@ -104,6 +109,21 @@ class Transactions(Tracker):
         begins = [each.transaction.time_ns for each in self._ids.values() if each.transaction]
         return min(begins, default=None)
 
+    def wanted_producers(self) -> set[int]:
+        """Return the producers of the transactional ids."""
+        return set(self._producers)
+
+    def observe_fetched(self, seen: Seen, producer_id: int, epoch: int) -> Iterator[Event]:
+        """Report the first Fetch of each client with records of a producer's epoch."""
+        client = client_of(seen)
+        readers = self._readers.use((producer_id, epoch))
+        if client in readers or len(readers) >= MAX_READERS:
+            return
+        readers.add(client)
+        text = f"{client} fetched records of producer id {producer_id}, epoch {epoch}"
+        name = self._producers[producer_id]
+        yield self.instant(seen, name, "records fetched", text)
+
     def _init(self, state: TransactionalId, seen: Seen) -> Iterator[Event]:
         """Take an InitProducerId: it ends the transaction of the producer before."""
         request, response = seen.request, seen.response
@@ -118,6 +138,8 @@ class Transactions(Tracker):
             request.transaction_timeout_ms,
             seen.evidence,
         )
+        self._producers.use(response.producer_id)
+        self._producers[response.producer_id] = state.name
         transaction, state.transaction = state.transaction, None
         state.has_idle_producer = True
         if transaction is not None:

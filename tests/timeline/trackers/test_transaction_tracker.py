@@ -113,6 +113,17 @@ def test_fencing_without_a_culprit_is_uncertain() -> None:
     assert fenced == [("fenced", "INVALID_PRODUCER_EPOCH", False)]
 
 
+def test_who_fetched_the_records() -> None:
+    found = only(
+        corpus_events("kafka4-librdkafka-transactions.pcap", "transaction"), "records fetched"
+    )
+    assert [each.text.partition(" fetched")[0] for each in found] == [
+        "read_committed at 127.0.0.1",
+        "read_uncommitted at 127.0.0.1",
+    ]
+    assert {each.evidence[0].api for each in found} == {"Fetch"}
+
+
 def test_produce_adds_partitions_by_itself() -> None:
     events = only(corpus_events("kafka44-java-clients.pcap", "transaction"), "committed")
     assert all(each.certain for each in events)
