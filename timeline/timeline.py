@@ -23,6 +23,7 @@ from dissector.engine.tables.exchange_table import ORPHAN, UNANSWERED, Exchanges
 from dissector.protocol.context import using
 from timeline.events.event import KINDS, Event
 from timeline.events.event_order import EventOrder
+from timeline.events.fetch_counts import fetch_counts
 from timeline.events.fetched_batches import fetched_batches
 from timeline.events.seen import Seen
 from timeline.events.traffic_losses import TrafficLosses
@@ -62,7 +63,7 @@ class Timeline:
             yield from self._released(self._order.ready(self._complete_ns(window), self._now_ns))
             del window
         for tracker in self._trackers:
-            self._order.add(tracker.finish())
+            self._order.add(tracker.finish(self._now_ns))
         yield from self._released(self._order.drain())
 
     def _observe(self, window: Window) -> None:
@@ -93,16 +94,22 @@ class Timeline:
         self._now_ns = max(self._now_ns, *times)
 
     def _observe_fetched(self, table: Exchanges, summaries: ExchangeSummaries) -> None:
-        """Show trackers who fetched the transactional records that they follow."""
-        reading = self._capture.reading
-        assert reading is not None
+        """Show trackers how much clients fetch, and the transactional records that they follow."""
+
+        def seen(row: int) -> Seen:
+            reading = self._capture.reading
+            assert reading is not None
+            exchange = reading.exchange(table, row, self._capture.names, summaries)
+            return Seen(exchange, self._passes)
+
         for tracker in self._trackers:
             with using(self._capture.options.schemas):
                 found = fetched_batches(table, tracker.wanted_producers())
+                counts = fetch_counts(table, summaries.errors) if tracker.counts_fetches else []
             for row, producer_id, epoch in found:
-                exchange = reading.exchange(table, row, self._capture.names, summaries)
-                seen = Seen(exchange, self._passes)
-                self._order.add(tracker.observe_fetched(seen, producer_id, epoch))
+                self._order.add(tracker.observe_fetched(seen(row), producer_id, epoch))
+            for each in counts:
+                self._order.add(tracker.observe_fetches(each, seen))
 
     def _masks(
         self, table: Exchanges, summaries: ExchangeSummaries

@@ -91,10 +91,12 @@ def test_bad_usage_is_said_in_a_line(
     assert message in err
 
 
-def test_windows_make_no_difference(capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("name", ["kafka4-librdkafka-group.pcap", "demo.pcap"])
+def test_windows_make_no_difference(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     from dissector import Options
     from dissector.engine.reading.capture import Capture
     from timeline.public import timeline as events_of
 
-    small = Capture([CAPTURE], Options(window_bytes=2_000))
-    assert [each.row() for each in events_of(small)] == rows(capsys, CAPTURE)
+    path = str(FOLDER / name)
+    small = Capture([path], Options(window_bytes=2_000))
+    assert [each.row() for each in events_of(small)] == rows(capsys, path)

@@ -78,7 +78,7 @@ class ClassicGroups(Tracker):
             case _:
                 self._touch(group, seen, error)
 
-    def finish(self) -> Iterator[Event]:
+    def finish(self, now_ns: int) -> Iterator[Event]:
         """Report rebalances that the end of the capture interrupts."""
         for group in self._groups.values():
             yield from self._report(group, is_cut=True)

@@ -65,7 +65,7 @@ class EpochGroups(Tracker):
         else:
             yield from self._heartbeat(group, seen)
 
-    def finish(self) -> Iterator[Event]:
+    def finish(self, now_ns: int) -> Iterator[Event]:
         """Report rebalances that the end of the capture interrupts."""
         for group in self._groups.values():
             yield from self._report(group)

@@ -77,7 +77,7 @@ class Connections(Tracker):
             case 36:
                 yield from self._authenticate(seen)
 
-    def finish(self) -> Iterator[Event]:
+    def finish(self, now_ns: int) -> Iterator[Event]:
         """Report the storms that the capture ends in."""
         for key, opened in self._opened.items():
             yield from self._storm(key, opened)

@@ -11,11 +11,13 @@ from typing import Any, ClassVar, NamedTuple
 
 from dissector.protocol.error_codes import error_name
 from timeline.events.event import Event
+from timeline.events.fetch_counts import FetchCounts
 from timeline.events.seen import Seen
 from timeline.events.words import counted, duration
+from timeline.trackers.fetch_hours import FetchHours
 from timeline.trackers.outages import NO_RESPONSE, Outages, Place
 from timeline.trackers.throttling import Throttling
-from timeline.trackers.tracker import Selection, States, Tracker, is_positive
+from timeline.trackers.tracker import SeenAt, Selection, States, Tracker, is_positive
 from timeline.trackers.transaction_state import client_of
 
 FETCH, METADATA = 1, 3
@@ -46,7 +48,10 @@ class Consumers(Tracker):
         Selection(FETCH, "request", "session_epoch", lambda epoch: epoch == 0),
     )
 
+    counts_fetches: ClassVar[bool] = True
+
     def __init__(self) -> None:
+        self._hours = FetchHours(self)
         self._outages = Outages(self)
         self._throttling = Throttling(self)
         self._out_of_range: States[Place, list[OutOfRange]] = States(lambda key: [])
@@ -64,8 +69,15 @@ class Consumers(Tracker):
             yield from self._throttling.observe(seen)
             yield from self._fetch(seen)
 
-    def finish(self) -> Iterator[Event]:
+    def observe_fetches(self, counts: FetchCounts, seen_at: SeenAt) -> Iterator[Event]:
+        """Take the fetches of a connection in a window."""
+        request = seen_at(counts.first_row).request
+        if request is not None and not _is_follower(request):
+            yield from self._hours.add(counts, seen_at)
+
+    def finish(self, now_ns: int) -> Iterator[Event]:
         """Report what the capture ends in."""
+        yield from self._hours.finish(now_ns)
         yield from self._outages.finish()
         yield from self._throttling.finish()
         for place, refused in self._out_of_range.items():

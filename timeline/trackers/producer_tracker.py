@@ -75,7 +75,7 @@ class Producers(Tracker):
                 yield from self._throttling.observe(seen)
                 yield from self._produce(seen)
 
-    def finish(self) -> Iterator[Event]:
+    def finish(self, now_ns: int) -> Iterator[Event]:
         """Report what the capture ends in."""
         yield from self._outages.finish()
         yield from self._throttling.finish()

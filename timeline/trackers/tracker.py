@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator
-from typing import ClassVar, Generic, NamedTuple, TypeVar
+from typing import ClassVar, Generic, NamedTuple, TypeAlias, TypeVar
 
 from dissector.protocol.api import Kind
 from timeline.events.event import Event, Evidence, Needs, in_packet_order
+from timeline.events.fetch_counts import FetchCounts
 from timeline.events.seen import Seen
 
 Key = TypeVar("Key")
 State = TypeVar("State")
+
+SeenAt: TypeAlias = Callable[[int], Seen]
+"""Returns the exchange of a row of the window."""
 
 MAX_STATES = 10_000
 """Groups, producers, transactions that a tracker retains; the one unused for longest goes first."""
@@ -44,6 +48,7 @@ class Tracker:
         data_apis: The keys of the APIs of which it sees only unusual exchanges: with an error, or
             without the response that is due.
         sees_unanswered: Whether it sees all requests without the response that is due.
+        counts_fetches: Whether it sees how much clients fetch.
         selections: Further exchanges that it sees.
     """
 
@@ -51,6 +56,7 @@ class Tracker:
     apis: ClassVar[frozenset[int]] = frozenset()
     data_apis: ClassVar[frozenset[int]] = frozenset()
     sees_unanswered: ClassVar[bool] = False
+    counts_fetches: ClassVar[bool] = False
     selections: ClassVar[tuple[Selection, ...]] = ()
 
     def wanted_topics(self) -> set[str]:
@@ -69,8 +75,12 @@ class Tracker:
         """Take a Fetch with transactional records of a wanted producer."""
         yield from ()
 
-    def finish(self) -> Iterator[Event]:
-        """Yield the events that are open at the end of the capture."""
+    def observe_fetches(self, counts: FetchCounts, seen_at: SeenAt) -> Iterator[Event]:
+        """Take the fetches of a connection in a window, if it `counts_fetches`."""
+        yield from ()
+
+    def finish(self, now_ns: int) -> Iterator[Event]:
+        """Yield the events that are open at the end of the capture, `now_ns`."""
         yield from ()
 
     def open_since_ns(self) -> int | None:

@@ -95,7 +95,7 @@ class Transactions(Tracker):
             case 26:
                 yield from self._end(state, seen)
 
-    def finish(self) -> Iterator[Event]:
+    def finish(self, now_ns: int) -> Iterator[Event]:
         """Report the transactions that are open at the end of the capture."""
         for state in self._ids.values():
             transaction = state.transaction
