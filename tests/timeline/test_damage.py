@@ -11,7 +11,7 @@ from random import Random
 import pytest
 
 from dissector import open_capture
-from tests.conform.mutations import MUTATIONS, Mutation, file_of, packets_of
+from tests.conform.mutations import MUTATIONS, Mutation, file_of, packets_of, spoil
 from tests.corpus import FOLDER, fast_and_long
 from timeline.events.event import Event
 from timeline.public import timeline
@@ -90,3 +90,11 @@ def test_each_event_has_evidence(name: str) -> None:
 def test_events_come_in_time_order(name: str) -> None:
     times = [each.time_ns for each in timeline(FOLDER / name)]
     assert times == sorted(times)
+
+
+@pytest.mark.parametrize("name", CAPTURES)
+def test_spoiled_bytes_raise_nothing(name: str) -> None:
+    head, packets = packets_of(FOLDER / name)
+    file = file_of(head, spoil(packets, Random(name)))
+    for each in timeline(open_capture("-", stdin=io.BytesIO(file))):
+        assert each.evidence
