@@ -42,6 +42,7 @@ def timeline(
     keylogs: options.KeyLogs = None,
     schemas: options.Schemas = None,
     jobs: options.Jobs = None,
+    show_secrets: options.ShowSecrets = False,
 ) -> None:
     """Print what happened in a capture, in time order, with causes and their evidence.
 
@@ -61,9 +62,8 @@ def timeline(
         captures, filter_text, ports, max_frame_bytes, output, jobs, keylogs=keylogs
     )
     source.explains_no_kafka = True
-    events = Timeline(source.capture, chosen, source.passes).events(
-        source.each_window(gleaning=True)
-    )
+    found = Timeline(source.capture, chosen, source.passes, show_secrets=show_secrets)
+    events = found.events(source.each_window(gleaning=True))
     match form:
         case "text":
             write_lines(event_lines(events, terminal_width(output)), output)

@@ -21,6 +21,8 @@ from dissector.engine.fields.field_predicates import matches_any_value
 from dissector.engine.reading.capture import Capture, Window
 from dissector.engine.tables.exchange_table import ORPHAN, UNANSWERED, Exchanges
 from dissector.protocol.context import using
+from dissector.protocol.embedded.sasl_tokens import MASK
+from dissector.protocol.embedded.secrecy.credentials import holds_credential
 from timeline.events.event import KINDS, Event
 from timeline.events.event_order import EventOrder
 from timeline.events.fetch_counts import fetch_counts
@@ -39,6 +41,8 @@ class Timeline:
         capture: Capture,
         kinds: Iterable[str] = KINDS,
         passes: Callable[[Exchange], bool] | None = None,
+        *,
+        show_secrets: bool = False,
     ) -> None:
         """
         Start a timeline.
@@ -47,9 +51,11 @@ class Timeline:
             capture: The capture.
             kinds: The kinds of events to find.
             passes: A display filter: events without an exchange that passes are dropped.
+            show_secrets: Whether texts that hold a credential are shown; a reason may quote a URL.
         """
         self._capture = capture
         self._passes = passes or (lambda exchange: True)
+        self._show_secrets = show_secrets
         self._trackers = trackers_of(kinds)
         self._losses = TrafficLosses()
         self._order = EventOrder()
@@ -157,11 +163,15 @@ class Timeline:
         return min([floor_ns, *(each for each in open_ns if each is not None)])
 
     def _released(self, events: Iterator[Event]) -> Iterator[Event]:
-        """Yield the events that pass, those with incomplete traffic as uncertain."""
+        """Yield the events that pass, masked, and those with incomplete traffic as uncertain."""
         for event in events:
             if event.passes:
                 certain = event.certain and self._losses.covers(event)
-                yield event if certain == event.certain else replace(event, certain=certain)
+                subject, text = self._masked(event.subject), self._masked(event.text)
+                yield replace(event, certain=certain, subject=subject, text=text)
+
+    def _masked(self, text: str) -> str:
+        return MASK if not self._show_secrets and holds_credential(text) else text
 
 
 def _selected(table: Exchanges, selection: Selection) -> NDArray[np.bool_]:

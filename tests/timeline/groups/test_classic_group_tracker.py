@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from dissector.cli import main
 from dissector.protocol.apis import api
 from dissector.protocol.embedded.membership.consumer_protocol import (
     ConsumerProtocolAssignment,
     ConsumerProtocolSubscription,
 )
+from tests import packets
 from tests.conform.scene import Scene, SceneConnection
 from tests.timeline.events_of import brief, corpus_events, events_of, only
+from timeline.cli import timeline
 
 COMMIT, JOIN, HEARTBEAT, LEAVE, SYNC = 8, 11, 12, 13, 14
 REBALANCE_IN_PROGRESS, UNKNOWN_MEMBER_ID, NOT_COORDINATOR = 27, 25, 16
@@ -243,6 +247,19 @@ def test_the_reason_of_a_client_is_in_the_text() -> None:
     event = only(events_of(scene, "group"), "rebalance")[1]
     assert event.cause == "subscription changed"
     assert "metadata has changed" in event.text
+
+
+def test_a_reason_with_a_credential_is_masked(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    scene, _, second = pair()
+    second.leave("no answer from https://user:hunter2@registry/")
+    (left,) = only(events_of(scene, "group"), "left")
+    assert left.text == "***"
+    path = packets.write(tmp_path / "scene.pcap", scene.wire.packets)
+    for words, shown in ((), False), (("--show-secrets",), True):
+        assert main(["timeline", str(path), *words], [("timeline", timeline)]) == 0
+        assert ("hunter2" in capsys.readouterr().out) == shown
 
 
 def test_a_member_that_never_syncs() -> None:
