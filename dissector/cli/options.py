@@ -6,7 +6,7 @@ import os
 import stat
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
@@ -158,6 +158,7 @@ class Source:
             that would print nothing else.
         reports_unreadable: Whether the command itself reports that all is encrypted.
         needs_exchanges: Whether records are read one by one, each with its exchange.
+        observers: Receive each window before its exchanges are filtered.
     """
 
     capture: Capture
@@ -168,6 +169,7 @@ class Source:
     explains_no_kafka: bool = False
     reports_unreadable: bool = False
     needs_exchanges: bool = False
+    observers: list[Callable[[Window], None]] = field(default_factory=list)
     _in_flight: Exchanges | None = None
 
     @cached_property
@@ -309,6 +311,8 @@ class Source:
                 progress.clear()
                 for name, problem in window.problems:
                     self._report_problem(name, problem)
+                for observe in self.observers:
+                    observe(window)
                 self._in_flight = window.in_flight
                 # A live capture is printed without delay.
                 self.low_watermark = window.low_watermark if window.in_flight is None else NEVER

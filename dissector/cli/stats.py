@@ -1,8 +1,8 @@
-"""`kafkashark stats`: response times and errors, per API, client, topic and broker."""
+"""`kafkashark stats`: response times and errors by API, client, topic and broker, or any keys."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Annotated
 
 import typer
@@ -11,17 +11,29 @@ from dissector.cli import options
 from dissector.cli.output import terminal_width, write_lines
 from dissector.cli.presentation import table_options
 from dissector.cli.sorting import SortKey, sort_keys, sorted_rows
-from dissector.column_catalogue import STATISTICS, names
-from dissector.engine.reading.statistics import Statistics, health
+from dissector.engine.reading.group_keys import KEYS
+from dissector.engine.reading.statistics import GROUPS, Grouping, Statistics, health
 from dissector.engine.tables.frames import Row
+from dissector.errors import UsageError
+from dissector.summary.sections import chosen_sections
+from dissector.summary.version_offers import VersionOffers
 from dissector.view.tables.column_fitting import Layout
-from dissector.view.tables.statistics_report import NAMES
+from dissector.view.tables.statistics_report import NAMES, SECTIONS
 from dissector.view.tables.statistics_report import report as report_lines
 from dissector.view.text.value_text import json_text
 
 FORMATS = ("table", "ndjson")
 
-PRIORITY = (*NAMES, "count", "errors", "p50_ms", "p95_ms", "p99_ms", "max_ms", "unanswered")
+PRIORITY = (
+    *dict.fromkeys((*NAMES, *KEYS)),
+    "count",
+    "errors",
+    "p50_ms",
+    "p95_ms",
+    "p99_ms",
+    "max_ms",
+    "unanswered",
+)
 """The columns that a narrow terminal shows first."""
 
 
@@ -39,48 +51,111 @@ def stats(
     color: table_options.Color = "auto",
     list_columns: table_options.ListColumns = False,
     list_fields: table_options.ListFields = False,
+    by: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--by",
+            metavar="KEY[,KEY]",
+            help=f"A table by any keys, with errors by name: {'|'.join(KEYS)}. May be given more "
+            "than once. Exchanges without a topic or error are not in tables by these.",
+        ),
+    ] = None,
+    topics: Annotated[
+        bool, typer.Option("--topics", help="Users of each topic: APIs, versions, software.")
+    ] = False,
+    clients: Annotated[
+        bool, typer.Option("--clients", help="Clients and their software, from ApiVersions.")
+    ] = False,
+    talkers: Annotated[
+        bool, typer.Option("--talkers", help="Clients and brokers by bytes.")
+    ] = False,
+    sizes: Annotated[bool, typer.Option("--sizes", help="Sizes of messages by API.")] = False,
     ports: options.Ports = None,
     max_frame_bytes: options.MaxFrame = options.MAX_FRAME,
     keylogs: options.KeyLogs = None,
     schemas: options.Schemas = None,
     jobs: options.Jobs = None,
 ) -> None:
-    """Print response times and errors per API, client, topic, broker; and the capture's health."""
+    """
+    Print response times and errors per API, client, topic, broker; and the capture's health.
+
+    Options for tables replace these four: kafkashark stats a.pcap --by minute,api --clients
+    """
     options.check_choice(form, FORMATS, "-T")
+    asked = {"topics": topics, "clients": clients, "talkers": talkers, "sizes": sizes}
+    chosen = chosen_sections(by or [], [name for name, wanted in asked.items() if wanted])
     source = options.source(
         captures, filter_text, ports, max_frame_bytes, output, jobs, keylogs=keylogs
     )
-    chosen = table_options.chosen_columns(columns, fields)
-    table_options.check_columns(chosen, STATISTICS, "stats")
-    keys = sort_keys(sort, names(STATISTICS)) if sort is not None else []
+    report = _new_report(source, {name: rows for name, (_, rows) in chosen.items()} or GROUPS)
+    tables: Tables = {name: (title, rows.columns) for name, (title, rows) in chosen.items()}
+    tables = tables or SECTIONS
+    shown = table_options.chosen_columns(columns, fields)
+    known = tuple(dict.fromkeys(name for _, every in tables.values() for name in every))
+    keys = sort_keys(sort, known) if sort is not None else []
+    tables = _with_columns(tables, shown, known)
     left_out: dict[str, None] = {}
     has_color = table_options.has_color(color, output)
     layout = Layout(
-        PRIORITY, bool(chosen), has_color, lambda each: left_out.update(dict.fromkeys(each))
+        PRIORITY, bool(shown), has_color, lambda each: left_out.update(dict.fromkeys(each))
     )
-    report = Statistics()
-    for part in source.parts():
-        report.add(part)
-    sections = {name: arranged(rows, keys, limit) for name, rows in report.sections().items()}
-    state = health(source.capture.reading, source.problems + report.problems)
-    if form == "table":
-        lines = report_lines(
-            sections, state, columns=chosen, terminal_width=terminal_width(output), layout=layout
-        )
-    else:
-        kept = {"section", *NAMES, *(chosen or names(STATISTICS))}
+
+    def lines() -> list[str]:
+        sections = {name: _arranged(rows, keys, limit) for name, rows in report.sections().items()}
+        state = health(source.capture.reading, source.problems + report.problems)
+        if form == "table":
+            width = terminal_width(output)
+            return report_lines(sections, state, terminal_width=width, layout=layout, tables=tables)
         rows = [
-            {key: value for key, value in {"section": name, **row}.items() if key in kept}
+            {"section": name, **_selected(row, tables[name][1] if shown else tuple(row))}
             for name, rows in sections.items()
             for row in rows
         ]
-        lines = [json_text(row) for row in [*rows, {"section": "capture", **state}]]
+        return [json_text(row) for row in [*rows, {"section": "capture", **state}]]
+
+    for part in source.parts():
+        report.add(part)
+    shown_lines = lines()
     if left_out:
         table_options.report_left_out(left_out)
-    write_lines(lines, output)
+    write_lines(shown_lines, output)
 
 
-def arranged(rows: Sequence[Row], keys: Sequence[SortKey], limit: int | None) -> Sequence[Row]:
+Tables = Mapping[str, tuple[str, tuple[str, ...]]]
+"""Sections: heading and columns."""
+
+
+def _with_columns(tables: Tables, shown: Sequence[str], known: Sequence[str]) -> Tables:
+    """
+    Return the tables with only the chosen columns, beside the names of their rows.
+
+    Raises:
+        UsageError: No table has such a column.
+    """
+    for name in shown:
+        if name not in known:
+            raise UsageError(f"--columns: no column {name!r}; columns are {', '.join(known)}")
+    kept = {*NAMES, *KEYS, *(shown or known)}
+    return {
+        section: (title, tuple(name for name in every if name in kept))
+        for section, (title, every) in tables.items()
+    }
+
+
+def _selected(row: Row, columns: Sequence[str]) -> Row:
+    return {name: row[name] for name in columns}
+
+
+def _arranged(rows: Sequence[Row], keys: Sequence[SortKey], limit: int | None) -> Sequence[Row]:
     """Return the first rows of a section, sorted by those of the columns that it has."""
-    known = [key for key in keys if rows and key.name in rows[0]]
-    return (sorted_rows(rows, known) if known else rows)[:limit]
+    present = [key for key in keys if rows and key.name in rows[0]]
+    return (sorted_rows(rows, present) if present else rows)[:limit]
+
+
+def _new_report(source: options.Source, groups: Mapping[str, Grouping]) -> Statistics:
+    """Return an empty report, which knows the software of clients if it is asked for it."""
+    if not any("software" in grouping.keys for grouping in groups.values()):
+        return Statistics(groups)
+    offers = VersionOffers(source.capture)
+    source.observers.append(offers.observe)
+    return Statistics(groups, offers.software_of)

@@ -23,7 +23,7 @@ from dissector.capture.formats.pcapng import MAGIC, PcapngReader
 from dissector.capture.formats.window_buffers import BufferPool
 from dissector.errors import CaptureError, Problem
 
-WINDOW_BYTES = 16 << 20
+WINDOW_BYTES = 14 << 20
 """
 How much of a file is in memory at a time: enough that the cost per window does not matter, little
 enough that the processor's caches still hold what the previous stage has touched.

@@ -21,7 +21,9 @@ SECTIONS: Mapping[str, tuple[str, tuple[str, ...]]] = {
 """Section -> its heading, and the columns of its rows."""
 
 NAMES = ("api", "client_id", "client", "topic", "broker")
-"""Columns that name a row."""
+"""Columns that name a row, and are always shown."""
+
+ERRORS_BY_NAME = "errors_by_name"
 
 HEALTH = ("packets", "connections", "kafka_connections", "gaps", "skipped_bytes", "problems")
 """Counters of the capture that are reported first; others follow."""
@@ -31,9 +33,9 @@ def report(
     sections: Mapping[str, Sequence[Mapping[str, Any]]],
     health: Mapping[str, int],
     *,
-    columns: Sequence[str] = (),
     terminal_width: int | None = None,
     layout: Layout | None = None,
+    tables: Mapping[str, tuple[str, tuple[str, ...]]] = SECTIONS,
 ) -> list[str]:
     """
     Return the lines of the report.
@@ -42,18 +44,36 @@ def report(
         sections: Rows by the keys of `SECTIONS`, in order; a latency is None without a response.
             Sections without rows are omitted.
         health: Counters of the capture, by the names of `HEALTH`; missing ones are omitted.
-        columns: The only columns to show, beside the names of a section; empty: all.
         terminal_width: Width of the terminal, if the output is one.
         layout: How the columns are fitted into that width.
+        tables: The sections, as in `SECTIONS`.
     """
-    lines: list[str] = []
-    for key, (heading, every) in SECTIONS.items():
-        rows = sections.get(key)
-        shown = [name for name in every if not columns or name in columns or name in NAMES]
-        if rows:
-            table = table_lines(rows, shown, terminal_width=terminal_width, layout=layout)
-            lines += [heading, *table, ""]
+    lines = section_lines(sections, tables, terminal_width, layout)
     return [*lines, "Capture", *_health_lines(health)]
+
+
+def section_lines(
+    sections: Mapping[str, Sequence[Mapping[str, Any]]],
+    tables: Mapping[str, tuple[str, tuple[str, ...]]],
+    terminal_width: int | None,
+    layout: Layout | None = None,
+) -> list[str]:
+    """Return the lines of sections, each followed by an empty line; see `report`."""
+    lines: list[str] = []
+    for key, (heading, every) in tables.items():
+        rows = [_shown(row) for row in sections.get(key, ())]
+        if rows:
+            table = table_lines(rows, every, terminal_width=terminal_width, layout=layout)
+            lines += [heading, *table, ""]
+    return lines
+
+
+def _shown(row: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a row with errors by name as a list of texts."""
+    names = row.get(ERRORS_BY_NAME)
+    if names is None:
+        return row
+    return {**row, ERRORS_BY_NAME: [f"{name} {count}" for name, count in names.items()]}
 
 
 def _health_lines(health: Mapping[str, int]) -> list[str]:

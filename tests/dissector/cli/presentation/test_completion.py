@@ -87,7 +87,7 @@ def test_each_help_has_its_examples(good: Run, command: str) -> None:
     "example",
     [
         each
-        for name in ("dissect", "pairs", "records", "streams", "stats", "schema")
+        for name in ("dissect", "pairs", "records", "streams", "stats", "groups", "schema")
         for each in EXAMPLES[name]
     ],
 )
