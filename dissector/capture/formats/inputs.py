@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, BinaryIO, Protocol, TypeAlias
 
 
@@ -25,14 +25,21 @@ class Input(Protocol):
 Inputs: TypeAlias = Mapping[str, Input]
 """Inputs by the names in the list of files."""
 
+ReadAt: TypeAlias = Callable[[int, int], bytes]
+"""Returns bytes at a position, at most so many; none at the end."""
+
 
 class PositionedReader(io.RawIOBase):
-    """Reads a shared file from a position of its own, so that several readers don't interfere."""
+    """
+    A file with a position of its own over bytes that several readers share.
 
-    def __init__(self, file: Any, lock: threading.Lock, position: int = 0) -> None:
-        self._file = file
-        self._lock = lock
-        self._position = position
+    Attributes:
+        position: Number of bytes read so far, or where reading began.
+    """
+
+    def __init__(self, read_at: ReadAt, position: int = 0) -> None:
+        self._read_at = read_at
+        self.position = position
 
     def readable(self) -> bool:
         """Return True."""
@@ -40,11 +47,12 @@ class PositionedReader(io.RawIOBase):
 
     def readinto(self, buffer: Any) -> int:
         """Read what is there; 0 at the end."""
-        with self._lock:
-            self._file.seek(self._position)
-            data = self._file.read(len(buffer)) or b""
+        try:
+            data = self._read_at(self.position, len(buffer)) or b""
+        except ValueError as error:  # the caller has closed the file
+            raise OSError(None, str(error)) from None
         buffer[: len(data)] = data
-        self._position += len(data)
+        self.position += len(data)
         return len(data)
 
 
@@ -79,24 +87,13 @@ class FileInput:
     def open(self) -> BinaryIO | io.RawIOBase:
         """Return a file at the first byte; a file that is not seekable goes on where it is."""
         if self.is_rereadable:
-            return PositionedReader(self._file, self._lock, self._begin)
-        if isinstance(self._file, io.FileIO):
+            return PositionedReader(self._read_at, self._begin)
+        if isinstance(self._file, io.FileIO):  # a pipe, which can be polled
             return io.FileIO(self._file.fileno(), closefd=False)
-        return _Unclosed(self._file)
+        read = getattr(self._file, "read1", self._file.read)
+        return PositionedReader(lambda position, count: read(count))
 
-
-class _Unclosed(io.RawIOBase):
-    """Reads a file object, and leaves it open."""
-
-    def __init__(self, file: BinaryIO) -> None:
-        self._read = getattr(file, "read1", file.read)
-
-    def readable(self) -> bool:
-        """Return True."""
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        """Read what is there; 0 at the end."""
-        data: bytes = self._read(len(buffer)) or b""
-        buffer[: len(data)] = data
-        return len(data)
+    def _read_at(self, position: int, count: int) -> bytes:
+        with self._lock:
+            self._file.seek(position)
+            return self._file.read(count)

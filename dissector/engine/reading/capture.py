@@ -52,9 +52,7 @@ class Capture:
     def __init__(self, paths: Sequence[str | Path], options: Options | None = None) -> None:
         self.paths = [str(path) for path in paths]
         self.options = options or Options()
-        inputs = self.options.inputs
-        can_reread = all(is_rereadable(path, inputs) for path in self.paths)
-        self.names = TopicNames(self._read_names if can_reread else None)
+        self.names = self._new_names()
         self.tap: Tap | None = None
         self.reading: Reading | None = None
 
@@ -182,6 +180,11 @@ class Capture:
     def records(self) -> polars.DataFrame:
         """Return all records of Produce requests and Fetch responses as one table."""
         return _concatenate(self.record_batches())
+
+    def _new_names(self) -> TopicNames:
+        inputs = self.options.inputs
+        can_reread = all(is_rereadable(path, inputs) for path in self.paths)
+        return TopicNames(self._read_names if can_reread else None)
 
     def _read_names(self) -> dict[UUID, str]:
         """Read all names of topic ids in the capture, from the messages that may define them."""
