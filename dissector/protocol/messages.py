@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import io
 from dataclasses import dataclass, field
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 from dissector.errors import DecodeError, Problem
@@ -76,6 +77,21 @@ class Message:
     problems: list[Problem] = field(default_factory=list)
     broken_off: str = ""
     schemas: Schemas | None = field(default_factory=current, repr=False, compare=False)
+
+    def __repr__(self) -> str:
+        """Return a summary without fields, which may be secret."""
+        version = "" if self.shown_version is None else f" v{self.shown_version}"
+        number = "" if self.correlation_id is None else f", id {self.correlation_id}"
+        client = "" if self.client_id is None else f", client {self.client_id!r}"
+        faults = len(self.faults)
+        problems = f", {faults:,} problem{'s' * (faults != 1)}" * bool(faults)
+        name = f"{self.api or 'unknown'}{version} {self.kind}"
+        return f"<Message {name}{number}{client}, {self.size:,} bytes{problems}>"
+
+    def _repr_html_(self) -> str:
+        # By its name: the views are above the protocol, and only notebooks need this one.
+        html: str = import_module("dissector.view.text.notebook").message_html(self)
+        return html
 
     @property
     def api(self) -> str | None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from dissector.engine.exchanges.exchange import Exchange
 from dissector.engine.reading.capture import Capture as UnfilteredCapture
-from dissector.engine.reading.capture import Options
+from dissector.engine.reading.capture import Options, Window
 from dissector.engine.tables import frames
 from dissector.query.packet_spool import NAME, FollowedSpool, PacketSpool
 from dissector.query.selection import Selection
@@ -46,10 +46,30 @@ class Capture(UnfilteredCapture):
         super().__init__(paths, options)
         self.filter = filter
         self._spool: PacketSpool | None = None
+        self._file_problems = 0
 
     def __repr__(self) -> str:
         chosen = f", filter {self.filter!r}" if self.filter is not None else ""
         return f"<Capture {', '.join(self.paths) or 'without packets'}{chosen}>"
+
+    def _repr_html_(self) -> str:
+        """Return what is known without reading the capture, and the totals of the last pass."""
+        from dissector.view.text.notebook import facts_html
+
+        facts: dict[str, object] = {
+            "files": [f"{name}{_size_text(name)}" for name in self.paths],
+            "filter": self.filter,
+            "ports": sorted(self.options.ports),
+        }
+        if self.reading is not None:
+            connections = list(self.reading.correlator)
+            facts |= {
+                "packets read": self.reading.packets,
+                "TCP connections": len(self.reading.streams.connections),
+                "of these Kafka": sum(each.speaks == "kafka" for each in connections),
+                "of these TLS": len(self.reading.decryption) or None,
+            }
+        return facts_html("Capture", facts)
 
     def __enter__(self) -> Self:
         return self
@@ -61,6 +81,14 @@ class Capture(UnfilteredCapture):
         """End `follow`, and delete the packets that were fed; files of the caller stay open."""
         if self._spool is not None:
             self._spool.close()
+
+    def windows(self, *, gleaning: bool = False) -> Iterator[Window]:
+        """Read the capture, window by window; `gleaning` extracts the summaries of exchanges."""
+        self._file_problems = 0
+        for window in super().windows(gleaning=gleaning):
+            self._file_problems += len(window.problems)
+            yield window
+            del window  # frees its memory before the next window is read
 
     def __iter__(self) -> Iterator[Exchange]:
         """Read the capture, exchange by exchange, in the order in which they end."""
@@ -142,16 +170,10 @@ class Capture(UnfilteredCapture):
 
         from dissector.engine.reading.statistics import Statistics, health
 
-        statistics, problems = Statistics(), 0
-        windows = self.windows(gleaning=True)
-        if self.filter is None:
-            for part in self.parts_of(windows):
-                statistics.add(part)
-        else:
-            for window in windows:
-                problems += len(window.problems)
-                statistics.add(self._selection.rows(window))
-        counters = health(self.reading, problems + statistics.problems)
+        statistics = Statistics()
+        for part in self.parts():
+            statistics.add(part)
+        counters = health(self.reading, self._file_problems + statistics.problems)
         tables = statistics.sections() | {"capture": [counters]}
         return {name: polars.DataFrame(rows) for name, rows in tables.items()}
 
@@ -208,3 +230,9 @@ class Capture(UnfilteredCapture):
     @cached_property
     def _record_selection(self) -> Selection:
         return Selection.of(self, self.filter, records=True)
+
+
+def _size_text(name: str) -> str:
+    """Return the size of a file in brackets; empty for other inputs."""
+    path = Path(name)
+    return f" ({path.stat().st_size:,} bytes)" if path.is_file() else ""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cached_property
+from importlib import import_module
 from typing import Any
 from uuid import UUID
 
@@ -101,6 +102,11 @@ class Exchange:
             f"<Exchange {name}, id {self.correlation_id}, {self.client} -> {self.broker}, "
             f"{self.status}{latency}, packet {numbers}>"
         )
+
+    def _repr_html_(self) -> str:
+        # By its name: the views are above the engine, and only notebooks need this one.
+        html: str = import_module("dissector.view.text.notebook").exchange_html(self)
+        return html
 
     @cached_property
     def request(self) -> Message | None:
