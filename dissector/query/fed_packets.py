@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from numbers import Real
 from typing import Any, NamedTuple
 
 from dissector.errors import UsageError
@@ -118,12 +120,14 @@ def _time_ns(time: Any) -> int:
         aware = time if time.tzinfo else time.replace(tzinfo=UTC)
         return (aware - _EPOCH) // timedelta(microseconds=1) * 1000
     try:
-        time_ns = round(time * 10**6) * 1000 if type(time) is float else int(time * 10**9)
-    except (TypeError, ValueError, ArithmeticError):
-        raise UsageError(f"{time!r} is not a time in seconds since the epoch") from None
-    if not 0 <= time_ns < 1 << 63:
-        raise UsageError(f"{time!r} is not a time in seconds since the epoch")
-    return time_ns
+        if isinstance(time, Real | Decimal):
+            is_exact = isinstance(time, int | Decimal)
+            time_ns = int(time * 10**9) if is_exact else round(float(time) * 1e6) * 1000
+            if 0 <= time_ns < 1 << 63:
+                return time_ns
+    except (ArithmeticError, ValueError):
+        pass  # not a number, or infinite
+    raise UsageError(f"{time!r} is not a time in seconds since the epoch")
 
 
 def _no_packet(given: object) -> UsageError:
