@@ -93,7 +93,8 @@ def _of_scapy(packet: Any, link: int | None) -> FedPacket:
         link = next((_LINK_TYPES[name] for name in classes if name in _LINK_TYPES), None)
     if link is None:
         raise UsageError(
-            f"the link type of scapy's {type(packet).__name__} is not known; give it: link=1"
+            f"the link type of scapy's {type(packet).__name__} is not known; "
+            "import scapy.all before packets are read, or give it: link=1"
         )
     size = max(int(getattr(packet, "wirelen", None) or 0), len(data))
     return FedPacket(_time_ns(packet.time), _limited(data), link, size)
