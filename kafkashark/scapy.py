@@ -56,7 +56,7 @@ _REQUESTS = "kafka_requests"
 """The entry in scapy's dictionary of a TCP session: correlation id -> API key and version."""
 
 
-class _PlainField(Field):  # type: ignore[misc]
+class _PlainField(Field[Any, Any]):
     """A value that the packet as a whole encodes."""
 
     def i2h(self, pkt: Any, x: Any) -> Any:
@@ -89,7 +89,7 @@ class _BodyField(_PlainField):
             return f"not encodable: {error}"
 
 
-class _KafkaMessage(Packet):  # type: ignore[misc]
+class _KafkaMessage(Packet):
     """A frame: its size, header and body."""
 
     kind: Kind
@@ -283,15 +283,18 @@ class KafkaResponse(_KafkaMessage):
         **fields: Any,
     ) -> None:
         """Build a response, or dissect bytes; `known` maps correlation ids to key and version."""
-        given = fields.get("api_key"), fields.get("api_version")
-        if known is None and _pkt and None not in given:
-            known = {int.from_bytes(_pkt[4:8], "big", signed=True): given}
+        key, version = fields.get("api_key"), fields.get("api_version")
+        if known is None and _pkt and key is not None and version is not None:
+            known = {int.from_bytes(_pkt[4:8], "big", signed=True): (key, version)}
         self.known = known
         super().__init__(_pkt, *args, **fields)
 
     def answers(self, other: Packet) -> bool:
         """Return whether another packet is the request, by the correlation id."""
-        return isinstance(other, KafkaRequest) and other.correlation_id == self.correlation_id
+        if not isinstance(other, KafkaRequest):
+            return False
+        same: bool = other.correlation_id == self.correlation_id
+        return same
 
     def decoded_by(self, request: KafkaRequest) -> KafkaResponse:
         """Return the response, decoded by the API and version of its request."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
 
 from dissector.cli import options
 from dissector.cli.output import (
@@ -79,7 +80,7 @@ def records(
         write_rows(parts, form, output, COLUMNS, SHOWN, live=source.is_live)
 
 
-def _rows(records: Iterable[Row], show_secrets: bool) -> Iterator[Row]:
+def _rows(records: Iterable[dict[str, Any]], show_secrets: bool) -> Iterator[Row]:
     """Yield records, those of Kafka's own topics decoded."""
     for row in records:
         decoded = decoded_record(row["topic"], row["key"], row["value"], show_secrets)

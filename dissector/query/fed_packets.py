@@ -122,8 +122,9 @@ def _time_ns(time: Any) -> int:
         return (aware - _EPOCH) // timedelta(microseconds=1) * 1000
     try:
         if isinstance(time, Real | Decimal):
+            number: Any = time
             is_exact = isinstance(time, int | Decimal)
-            time_ns = int(time * 10**9) if is_exact else round(float(time) * 1e6) * 1000
+            time_ns = int(number * 10**9) if is_exact else round(float(number) * 1e6) * 1000
             if 0 <= time_ns < 1 << 63:
                 return time_ns
     except (ArithmeticError, ValueError):

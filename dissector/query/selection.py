@@ -92,7 +92,7 @@ class Selection:
             window = replace(window, exchanges=window.exchanges.rows(chosen[1]))
         yield from self.capture.record_parts(window, is_apart, rows)
 
-    def records(self, exchange: Exchange) -> Iterator[Row]:
+    def records(self, exchange: Exchange) -> Iterator[dict[str, Any]]:
         """Yield the records of an exchange that pass."""
         from dissector.engine.exchanges.exchange_records import record_rows
 
