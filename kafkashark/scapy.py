@@ -291,10 +291,7 @@ class KafkaResponse(_KafkaMessage):
 
     def answers(self, other: Packet) -> bool:
         """Return whether another packet is the request, by the correlation id."""
-        if not isinstance(other, KafkaRequest):
-            return False
-        same: bool = other.correlation_id == self.correlation_id
-        return same
+        return isinstance(other, KafkaRequest) and other.correlation_id == self.correlation_id
 
     def decoded_by(self, request: KafkaRequest) -> KafkaResponse:
         """Return the response, decoded by the API and version of its request."""
@@ -332,7 +329,7 @@ def _has_frame(data: bytes) -> bool:
     """Return whether bytes begin with a complete frame."""
     if len(data) < _SIZE.size:
         return False
-    (size,) = _SIZE.unpack_from(data)
+    size: int = _SIZE.unpack_from(data)[0]
     return 0 <= size <= len(data) - _SIZE.size
 
 
