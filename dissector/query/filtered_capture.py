@@ -18,6 +18,8 @@ from dissector.query.selection import Selection
 if TYPE_CHECKING:
     import polars
 
+_INHERITED = ("batches", "exchanges", "filter", "options", "paths", "reading", "records")
+
 
 class Capture(UnfilteredCapture):
     """
@@ -70,6 +72,11 @@ class Capture(UnfilteredCapture):
                 "of these TLS": len(self.reading.decryption) or None,
             }
         return facts_html("Capture", facts)
+
+    def __dir__(self) -> list[str]:
+        """Return what programs use; the rest is for the commands."""
+        own = [name for name in vars(Capture) if not name.startswith("_")]
+        return sorted({*own, *_INHERITED} - {"parts", "windows"})
 
     def __enter__(self) -> Self:
         return self

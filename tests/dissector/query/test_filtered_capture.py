@@ -7,7 +7,7 @@ import os
 import threading
 from collections.abc import Iterator
 from contextlib import closing
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from functools import cache
 from pathlib import Path
@@ -187,6 +187,25 @@ def test_a_capture_closes_at_the_end_of_its_block() -> None:
         capture.exchanges()
     with pytest.raises(UsageError, match="closed"):
         capture.feed((0, b""))
+
+
+def test_completion_offers_what_programs_use() -> None:
+    offered = [name for name in dir(open_capture(DEMO)) if not name.startswith("_")]
+    assert {"exchanges", "records", "streams", "stats", "fields", "feed", "follow"} <= set(offered)
+    assert not {"tap", "known_of", "parts_of", "windows"} & set(offered)
+    page = (DEMO.parents[1] / "docs" / "python.md").read_text(encoding="utf-8")
+    attributes = {"filter", "options", "paths", "reading"}
+    assert [name for name in offered if name not in page and name not in attributes] == []
+
+
+def test_times_as_datetimes() -> None:
+    exchange = next(iter(open_capture(DEMO)))
+    assert exchange.request_time_ns is not None
+    assert exchange.request_time == datetime.fromtimestamp(0, UTC) + timedelta(
+        microseconds=exchange.request_time_ns // 1000
+    )
+    unanswered = next(iter(open_capture(DEMO, filter="status == no_response")))
+    assert unanswered.response_time is None
 
 
 def test_nothing_was_fed() -> None:
