@@ -79,7 +79,9 @@ def codec(api_key: int, version: int, kind: Kind) -> Codec:
         raise UnknownCodec(
             f"{found.name} has no version {version}; known are {schema.versions_text}"
         )
-    return schema.codec(version)
+    made = schema.codec(version)
+    made.label = f"{found.name} v{version} {kind}"
+    return made
 
 
 def open_capture(

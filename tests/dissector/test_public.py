@@ -27,6 +27,7 @@ def shop(tmp_path: Path) -> str:
 
 def test_codec() -> None:
     heartbeat = codec(12, 0, "request")
+    assert repr(heartbeat) == "<Codec Heartbeat v0 request>"
     data = heartbeat.build({"group_id": "g", "generation_id": 7, "member_id": "m"})
     assert data == b"\0\1g\0\0\0\7\0\1m"
     assert heartbeat.parse(data).generation_id == 7
