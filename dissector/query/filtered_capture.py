@@ -99,8 +99,9 @@ class Capture(UnfilteredCapture):
 
     def __iter__(self) -> Iterator[Exchange]:
         """Read the capture, exchange by exchange, in the order in which they end."""
+        chosen = self._selection
         for window in self.windows():
-            yield from self._selection.exchanges(window)
+            yield from chosen.exchanges(window)
 
     def parts(self) -> Iterator[Any]:
         """Yield the rows of `pairs` that pass, window by window, in columns where possible."""
@@ -138,9 +139,9 @@ class Capture(UnfilteredCapture):
         """Yield the rows of `fields` in tables of some hundred thousand rows each."""
         from dissector.engine.fields.field_reader import FieldReader
 
-        reader = FieldReader(self, show_secrets)
+        reader, chosen = FieldReader(self, show_secrets), self._selection
         for window in self.windows(gleaning=self.filter is not None):
-            yield from reader.frames(self._selection.exchange_table(window))
+            yield from reader.frames(chosen.exchange_table(window))
             del window  # frees its memory before the next window is read
 
     def streams(self) -> polars.DataFrame:
