@@ -7,19 +7,28 @@ from pathlib import Path
 
 import pytest
 
-from dissector.cli import demo
-from tests.dissector.cli.conftest import Run
+from dissector.cli import demo, main
 
-CAPTURE = Path(__file__).parents[3] / "captures" / "demo.pcap"
+CAPTURE = Path(__file__).parents[2] / "captures" / "demo.pcap"
+
+Captured = pytest.CaptureFixture[str]
+
+
+def good(capsys: Captured, *words: str) -> str:
+    """Run a command that succeeds; return what it prints."""
+    assert main([*words]) == 0
+    return capsys.readouterr().out
 
 
 def test_its_capture_is_that_of_the_repository() -> None:
     assert gzip.decompress(demo.CAPTURE.read_bytes()) == CAPTURE.read_bytes()
 
 
-def test_it_shows_commands_and_their_output(good: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_shows_commands_and_their_output(
+    capsys: Captured, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(demo, "find_spec", lambda name: None)
-    out = good("demo").out
+    out = good(capsys, "demo")
     commands = [line for line in out.splitlines() if line.startswith("$ kafkashark ")]
     assert [line.split()[2] for line in commands] == [
         "stats",
@@ -35,24 +44,25 @@ def test_it_shows_commands_and_their_output(good: Run, monkeypatch: pytest.Monke
     assert str(demo.CAPTURE) not in out
 
 
-def test_it_replays_where_the_mock_is(good: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_replays_where_the_mock_is(capsys: Captured, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(demo, "STEPS", ())
     quick = (*demo.REPLAY[1], "--limit", "20")
     monkeypatch.setattr(demo, "REPLAY", (demo.REPLAY[0], quick))
-    out = good("demo").out
+    out = good(capsys, "demo")
     assert "$ kafkashark replay demo.pcap --to mock" in out
     assert "mock: " in out
     assert "kafkashark[mock]" not in out
 
 
-def test_its_capture_is_saved(good: Run, run: Run, tmp_path: Path) -> None:
+def test_its_capture_is_saved(capsys: Captured, tmp_path: Path) -> None:
     file = tmp_path / "captures" / "demo.pcap"
-    good("demo", "--save", str(file))
+    good(capsys, "demo", "--save", str(file))
     assert file.read_bytes() == CAPTURE.read_bytes()
-    done = run("demo", "--save", str(file))
-    assert (done.status, done.err) == (2, f"kafkashark: {file} exists already\n")
+    assert main(["demo", "--save", str(file)]) == 2
+    assert capsys.readouterr().err == f"kafkashark: {file} exists already\n"
 
 
-def test_a_failing_command_ends_it(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failing_command_ends_it(capsys: Captured, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(demo, "STEPS", [("Wrong", ("pairs", "-Y", "nonsense =="))])
-    assert run("demo").status == 2
+    assert main(["demo"]) == 2
+    capsys.readouterr()
