@@ -12,6 +12,7 @@ from dissector.cli import demo, main
 CAPTURE = Path(__file__).parents[2] / "captures" / "demo.pcap"
 
 Captured = pytest.CaptureFixture[str]
+Patch = pytest.MonkeyPatch
 
 
 def good(capsys: Captured, *words: str) -> str:
@@ -24,9 +25,7 @@ def test_its_capture_is_that_of_the_repository() -> None:
     assert gzip.decompress(demo.CAPTURE.read_bytes()) == CAPTURE.read_bytes()
 
 
-def test_it_shows_commands_and_their_output(
-    capsys: Captured, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_it_shows_commands_and_their_output(capsys: Captured, monkeypatch: Patch) -> None:
     monkeypatch.setattr(demo, "find_spec", lambda name: None)
     out = good(capsys, "demo")
     commands = [line for line in out.splitlines() if line.startswith("$ kafkashark ")]
@@ -44,7 +43,7 @@ def test_it_shows_commands_and_their_output(
     assert str(demo.CAPTURE) not in out
 
 
-def test_it_replays_where_the_mock_is(capsys: Captured, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_replays_where_the_mock_is(capsys: Captured, monkeypatch: Patch) -> None:
     monkeypatch.setattr(demo, "STEPS", ())
     quick = (*demo.REPLAY[1], "--limit", "20")
     monkeypatch.setattr(demo, "REPLAY", (demo.REPLAY[0], quick))
@@ -62,7 +61,7 @@ def test_its_capture_is_saved(capsys: Captured, tmp_path: Path) -> None:
     assert capsys.readouterr().err == f"kafkashark: {file} exists already\n"
 
 
-def test_a_failing_command_ends_it(capsys: Captured, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failing_command_ends_it(capsys: Captured, monkeypatch: Patch) -> None:
     monkeypatch.setattr(demo, "STEPS", [("Wrong", ("pairs", "-Y", "nonsense =="))])
     assert main(["demo"]) == 2
     capsys.readouterr()
