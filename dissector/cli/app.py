@@ -31,7 +31,10 @@ Plugins = list[tuple[str, Callable[..., Any]]]
 ENTRY_POINT_GROUP = "kafkashark.commands"
 """Entry points of this group are additional commands: functions that Typer accepts."""
 
-COMMANDS = ("dissect", "pairs", "streams", "records", "stats", "groups", "upgrade", "schema")
+COMMANDS = (
+    *("dissect", "pairs", "streams", "records", "stats", "groups", "upgrade"),
+    *("schema", "demo"),
+)
 """Built-in commands; each is a function in the module of the same name."""
 
 _ROOMS = {"groups": "answers.", "upgrade": "answers."}

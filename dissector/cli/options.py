@@ -6,13 +6,12 @@ import os
 import stat
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import numpy as np
 import typer
 
 from dissector.capture.columns import NEVER
@@ -24,22 +23,20 @@ from dissector.cli.presentation.table_options import Sort as Sort
 from dissector.cli.progress import Progress
 from dissector.engine.correlation.framer import MAX_FRAME_BYTES
 from dissector.engine.exchanges.exchange import Exchange
-from dissector.engine.exchanges.exchange_facts import is_bulk_worthwhile
-from dissector.engine.fields.column_query import passing_rows
 from dissector.engine.reading.capture import Capture, Options, Window
 from dissector.engine.reading.prefetch import cores
 from dissector.engine.reading.tls_report import unreadable_tls, without_kafka
 from dissector.engine.tables.column_types import Columns
-from dissector.engine.tables.exchange_table import Exchanges, Ints
+from dissector.engine.tables.exchange_table import Exchanges
 from dissector.engine.tables.frames import Row, RowBatch, TablePart
 from dissector.errors import Problem, UsageError
 from dissector.protocol.definitions.sources import SCHEMAS_VARIABLE, use_sources
+from dissector.query.selection import Selection
 from dissector.view.text.escape import escaped
 
 if TYPE_CHECKING:
     from polars import DataFrame
 
-    from dissector.engine.fields.window_query import WindowQuery
     from dissector.filter import Filter
 
 Captures = Annotated[
@@ -199,9 +196,14 @@ class Source:
         names = self.capture.names
         return (reading.exchange(table, row, names) for row in range(len(table)))
 
+    @cached_property
+    def selection(self) -> Selection:
+        """The filters, applied to the windows of the capture."""
+        return Selection(self.capture, self.filter, self.record_filter)
+
     def passes(self, exchange: Exchange) -> bool:
         """Return whether an exchange passes the filter."""
-        return self.filter is None or self.filter.matches(exchange)
+        return self.selection.passes(exchange)
 
     def exchanges(self) -> Iterator[Exchange]:
         """Yield the exchanges that pass."""
@@ -209,63 +211,27 @@ class Source:
 
     def passing(self) -> Iterator[Iterator[Exchange]]:
         """Yield the exchanges that pass, window by window."""
-        return map(self._passing, self.each_window(gleaning=True))
-
-    def _passing(
-        self, window: Window, chosen: tuple[WindowQuery, Ints] | None = None
-    ) -> Iterator[Exchange]:
-        chosen = chosen or self._chosen(window)
-        if chosen is None:
-            return filter(self.passes, self.capture.exchanges_of(window))
-        selection, rows = chosen
-        return map(selection.exchange, rows.tolist())
+        return map(self.selection.exchanges, self.each_window(gleaning=True))
 
     def parts(self) -> Iterator[RowBatch]:
         """Yield the rows of `pairs`, window by window; as columns except for few filtered ones."""
         windows = self.each_window(gleaning=True)
         if self.filter is None:
-            yield from self.capture.parts_of(windows)
-            return
-        for window in windows:
-            chosen = self._chosen(window)
-            columns = chosen[0].select(chosen[1]) if chosen else None
-            yield columns or (exchange.row() for exchange in self._passing(window))
+            return self.capture.parts_of(windows)
+        return map(self.selection.rows, windows)
 
     def tables(self) -> Iterator[tuple[Exchanges, Columns] | Iterator[Exchange]]:
         """Yield the exchanges that pass, by window: with the columns of `pairs`, or as objects."""
-        for window in self.each_window(gleaning=True):
-            chosen = self._chosen(window)
-            columns = self.capture.columns_of(window) if self._is_bulk(window) else None
-            if chosen is not None:
-                yield window.exchanges.rows(chosen[1]), chosen[0].select(chosen[1])
-            elif columns is not None:
-                yield window.exchanges, columns
-            else:
-                yield self._passing(window)
-
-    def _is_bulk(self, window: Window) -> bool:
-        """Return whether a window is unfiltered and large enough to be handled in columns."""
-        return self.filter is None and is_bulk_worthwhile(window.exchanges)
-
-    @property
-    def _tests_objects(self) -> bool:
-        """Whether the filter of records needs more than the columns of records."""
-        asked = self.record_filter
-        return self.needs_exchanges or (asked is not None and not asked.tests_only_record_columns)
+        return map(self.selection.table, self.each_window(gleaning=True))
 
     def record_parts(
         self, is_apart: Callable[[str], bool], rows: Callable[[Exchange], Iterable[Row]]
     ) -> Iterator[TablePart]:
         """Yield the records that pass; see `Capture.record_parts`."""
         for window in self.each_window(gleaning=self.filter is not None):
-            chosen = self._chosen(window)
-            if self._tests_objects or (self.filter and not chosen):
-                yield from map(rows, self._passing(window, chosen))
-                continue
-            if chosen is not None:
-                window = replace(window, exchanges=window.exchanges.rows(chosen[1]))
-            for part in self.capture.record_parts(window, is_apart, rows):
-                yield passing_rows(part, self.record_filter.passing) if self.record_filter else part
+            yield from self.selection.record_parts(
+                window, is_apart, rows, as_objects=self.needs_exchanges
+            )
 
     def field_frames(self, show_secrets: bool) -> Iterator[DataFrame]:
         """Yield the fields of all messages as tables."""
@@ -273,23 +239,8 @@ class Source:
 
         fields = FieldReader(self.capture, show_secrets)
         for window in self.each_window(gleaning=self.filter is not None):
-            table, chosen = window.exchanges, self._chosen(window)
-            if chosen is not None:
-                table = table.rows(chosen[1])
-            elif self.filter:
-                passed = map(self.passes, self.capture.exchanges_of(window))
-                table = table.rows(np.flatnonzero(np.fromiter(passed, np.bool_, len(table))))
-            yield from fields.frames(table)
-            del window, table  # frees their memory before the next window is read
-
-    def _chosen(self, window: Window) -> tuple[WindowQuery, Ints] | None:
-        """Return the rows of a window that pass; None without a filter, or for a small window."""
-        if self.filter is None or not is_bulk_worthwhile(window.exchanges):
-            return None
-        from dissector.engine.fields.window_query import WindowQuery
-
-        selection = WindowQuery(self.capture, window)
-        return selection, self.filter.passing(selection)
+            yield from fields.frames(self.selection.exchange_table(window))
+            del window  # frees its memory before the next window is read
 
     def windows(self) -> Iterator[Iterator[Exchange]]:
         """
@@ -356,23 +307,16 @@ def source(
     for name in captures:
         if output is not None and is_same_file(name, output):
             raise UsageError(f"{output} is one of the captures; -o would overwrite it")
-    exchange_filter = record_filter = None
-    if filter_text is not None:
-        from dissector.filter import parse
-
-        exchange_filter = parse(filter_text, records=records)
-        if exchange_filter.uses_record_columns:
-            record_filter = exchange_filter
-            exchange_filter = record_filter.exchange_filter()
     options = Options(
         ports=frozenset(ports or ()),
         max_frame_bytes=max_frame_bytes,
         jobs=jobs or cores(),
         stop=interrupt.new_stop_signal(),
         keylogs=tuple(keylogs or ()),
-        packet_lengths=exchange_filter is not None and exchange_filter.uses_packet_lengths,
     )
-    return Source(Capture(captures, options), exchange_filter, record_filter=record_filter)
+    capture = Capture(captures, options)
+    chosen = Selection.of(capture, filter_text, records=records)
+    return Source(capture, chosen.filter, record_filter=chosen.record_filter)
 
 
 def _is_pipe(capture: str) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dissector.cli import options
 from dissector.cli.output import (
@@ -16,7 +16,7 @@ from dissector.cli.output import (
 from dissector.cli.presentation import table_options
 from dissector.cli.sorting import sort_keys, sorted_part
 from dissector.engine.exchanges.exchange import Exchange
-from dissector.engine.exchanges.exchange_records import COLUMNS, record_rows
+from dissector.engine.exchanges.exchange_records import COLUMNS
 from dissector.engine.tables.frames import (
     MixedRows,
     TablePart,
@@ -27,9 +27,6 @@ from dissector.engine.tables.frames import (
 from dissector.protocol.embedded.own_topics import is_own_topic
 from dissector.view.json.body import decoded_record, mask_record_row
 from dissector.view.text.value_text import record_json, record_text
-
-if TYPE_CHECKING:
-    from dissector.filter import Filter
 
 SHOWN = (
     "packet",
@@ -103,10 +100,10 @@ def records(
     )
     keys = sort_keys(sort, tuple(dict.fromkeys(COLUMNS + chosen))) if sort is not None else []
     more = [name for name in chosen if name not in COLUMNS]
-    record_filter = source.record_filter
+    passing = source.selection.records
 
     def rows(exchange: Exchange) -> Iterator[Row]:
-        return _rows(exchange, record_filter, show_secrets)
+        return _rows(passing(exchange), show_secrets)
 
     how = show_secrets, form == "parquet"
     parts = source.record_parts(
@@ -158,25 +155,9 @@ def _schema(chosen: Sequence[str]) -> Mapping[str, Any]:
     return {name: types.get(name, polars.String()) for name in chosen or types}
 
 
-class _RecordColumns:
-    """A record with its exchange, as the operands of a filter."""
-
-    def __init__(self, exchange: Exchange, row: Row) -> None:
-        self._exchange = exchange
-        self._row = row
-
-    def column(self, name: str) -> object:
-        return self._row[name] if name in self._row else self._exchange.column(name)
-
-    def body(self, kind: str) -> Mapping[str, Any] | None:
-        return self._exchange.body(kind)
-
-
-def _rows(exchange: Exchange, record_filter: Filter | None, show_secrets: bool) -> Iterator[Row]:
-    """Yield the records of an exchange that pass; decode those of Kafka's own topics."""
-    for row in record_rows(exchange):
-        if record_filter is not None and not record_filter.matches(_RecordColumns(exchange, row)):
-            continue
+def _rows(records: Iterable[dict[str, Any]], show_secrets: bool) -> Iterator[Row]:
+    """Yield records, those of Kafka's own topics decoded."""
+    for row in records:
         decoded = decoded_record(row["topic"], row["key"], row["value"], show_secrets)
         if decoded is not None:
             row["decoded"] = decoded

@@ -39,6 +39,7 @@ EXAMPLES: Mapping[str, Sequence[str]] = {
         "conform a.pcap --fail-on warning",
         "conform a.pcap --select F,B -T sarif -o findings.sarif",
     ),
+    "timeline": ("timeline a.pcap --kind group",),
     "pipeline": (
         "pipeline captures/ --out tables",
         "pipeline --watch incoming --out watched --once",
