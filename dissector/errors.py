@@ -188,19 +188,21 @@ class FilterError(DissectorError):
     A display filter does not parse.
 
     Attributes:
-        text: The whole filter.
+        text: The whole filter, or the column.
         what: What is wrong, without the position.
         position: Index of the error in `text`.
+        subject: What the text is: `filter` or `column`.
     """
 
-    def __init__(self, text: str, what: str, position: int) -> None:
+    def __init__(self, text: str, what: str, position: int, subject: str = "filter") -> None:
+        self.subject = subject
         self.text = text
         self.what = what
         self.position = position
-        super().__init__(text, what, position)
+        super().__init__(text, what, position, subject)
 
     def __str__(self) -> str:
-        return f"filter: {self.what} at column {self.position + 1}"
+        return f"{self.subject}: {self.what} at column {self.position + 1}"
 
     def shown(self) -> str:
         """Return the message, the text around the error, and a caret under its position."""

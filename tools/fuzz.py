@@ -15,7 +15,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from dissector.cli.options import cores
+from dissector.engine.reading.prefetch import cores
 
 ROOT = Path(__file__).parents[1]
 NO_TESTS = 5

@@ -16,6 +16,8 @@ import typer
 
 from dissector.cli import interrupt
 from dissector.cli.output import OutputClosed
+from dissector.cli.presentation import completion
+from dissector.cli.presentation.examples import epilog
 from dissector.errors import DissectorError, FilterError, UsageError, bug_location
 from dissector.protocol.context import using
 from dissector.view.text.escape import escaped
@@ -50,24 +52,24 @@ _USAGE_ERROR: type[Exception] = typer.BadParameter.__mro__[2]
 
 def application(arguments: Sequence[str] = (), plugins: Plugins | None = None) -> typer.Typer:
     """Return the application, with only the command named by the arguments, if they name one."""
+    chosen = _command_name(arguments)
     app = typer.Typer(
         name="kafkashark",
         help="Wireshark for Apache Kafka: reads captures and shows their Kafka traffic.",
         no_args_is_help=True,
-        add_completion=False,
+        add_completion=chosen not in COMMANDS or completion.is_completing(),
         pretty_exceptions_enable=False,
         rich_markup_mode=None,
         context_settings={"help_option_names": ["-h", "--help"]},
     )
     app.callback()(_options)
-    chosen = _command_name(arguments)
     for name in [chosen] if chosen in COMMANDS else COMMANDS:
-        app.command(name)(_built_in(str(name)))
+        app.command(name, epilog=epilog(str(name)))(_built_in(str(name)))
     if chosen not in COMMANDS:
         for name, command in _plugin_commands(chosen) if plugins is None else plugins:
             # A stub that reports why a command can't be loaded takes any options.
             lenient = {"ignore_unknown_options": command.__module__ == __name__}
-            app.command(name, context_settings=lenient)(command)
+            app.command(name, context_settings=lenient, epilog=epilog(name))(command)
     return app
 
 
@@ -153,6 +155,8 @@ def main(arguments: list[str] | None = None, plugins: Plugins | None = None) -> 
         its output was closed.
     """
     words = sys.argv[1:] if arguments is None else arguments
+    if completion.is_completing():
+        words = completion.typed_words(os.environ)
     mask = os.umask(0o077)  # --show-secrets may restrict it
     os.umask(mask)
     try:

@@ -6,27 +6,31 @@ Parquet output is a table with a row for each field: see `engine.fields.field_fr
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
+from itertools import islice
+from operator import attrgetter
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from dissector.cli import options
 from dissector.cli.output import check_parquet, write_frames, write_lines, write_rows
+from dissector.cli.presentation import table_options
+from dissector.cli.presentation.operand_columns import parse_operands
+from dissector.column_catalogue import EXCHANGES, MESSAGES
 from dissector.engine.reading.live_requests import LiveRequests
 from dissector.engine.reading.packet_order import OrderedMessage, PacketOrder
 from dissector.engine.tables.exchange_table import NONE
 from dissector.engine.tables.frames import TablePart, split_mixed
-from dissector.errors import FilterError, UsageError
-from dissector.filter import UnknownName, resolve, values_of
-from dissector.filter.names import Name
+from dissector.errors import UsageError
+from dissector.filter import Column, Name, kinds, values_of
 from dissector.protocol.embedded.masking import secret_ranges
 from dissector.view.json.body import body_json
 from dissector.view.text.detail_tree import detail_tree
 from dissector.view.text.escape import escaped
 from dissector.view.text.hexdump import hexdump
-from dissector.view.text.summary_line import NOTES, MessageSummary, message_line
+from dissector.view.text.summary_line import NOTES, LineStyle, MessageSummary, message_line
 from dissector.view.text.value_text import json_text
 
 if TYPE_CHECKING:
@@ -50,10 +54,17 @@ def dissect(
         typer.Option(
             "-e",
             metavar="NAME",
-            help="With -T fields: a column of pairs or a body field such as request.acks. "
+            help="With -T fields: a column or a body field such as request.acks. "
             "May be given more than once.",
         ),
     ] = None,
+    columns: table_options.ColumnList = None,
+    limit: table_options.Limit = None,
+    times: table_options.Times = None,
+    utc: table_options.Utc = False,
+    color: table_options.Color = "auto",
+    list_columns: table_options.ListColumns = False,
+    list_fields: table_options.ListFields = False,
     verbose: Annotated[
         bool, typer.Option("-V", "--tree", help="Print every field with its place in the bytes.")
     ] = False,
@@ -72,30 +83,41 @@ def dissect(
     -T parquet has a row for each field of each message.
     """
     options.check_choice(form, FORMATS, "-T")
-    if (form == "fields") != bool(fields):
+    chosen = table_options.chosen_columns(columns, fields)
+    if (form == "fields") != bool(chosen):
         raise UsageError("-T fields and -e NAME go together")
+    if limit is not None and form == "parquet":
+        raise UsageError("-c takes rows of messages; -T parquet has a row for each field")
     if form != "text" and (verbose or bytes_too):
         raise UsageError("-V and -x go with -T text")
     check_parquet(form, output)
-    names = _names(fields or [])
     source = options.source(
         captures, filter_text, ports, max_frame_bytes, output, jobs, keylogs=keylogs
     )
     source.explains_no_kafka = True
+    names = _names(source, chosen)
+    view = table_options.table_view(form, output, lambda: source.begin_ns, times=times, utc=utc)
+    has_color = table_options.has_color(color, output)
+
+    def style() -> LineStyle:
+        return LineStyle(source.begin_ns, view.times, has_color)
+
     if form == "parquet":
         _write_fields(source, output, show_secrets)
         return
     source.capture.options.live = True
     if form == "ndjson":
-        write_rows(_json_parts(source, show_secrets), "ndjson", output, (), ())
+        parts: Iterable[TablePart] = _json_parts(source, show_secrets)
+        parts = parts if limit is None else table_options.limited(parts, limit)
+        write_rows(parts, "ndjson", output, (), ())
         return
     if form == "text" and not (verbose or bytes_too):
-        write_lines(_summary_lines(source), output)
-        return
-    if form == "fields":
-        lines = _field_lines(_messages_in_order(source), names, show_secrets)
+        lines = _summary_lines(source, style, limit)
+    elif form == "fields":
+        lines = _field_lines(islice(_messages_in_order(source), limit), names, show_secrets)
     else:
-        lines = _detailed_lines(source, verbose, bytes_too, show_secrets)
+        messages = islice(_messages_in_order(source), limit)
+        lines = _detailed_lines(messages, style, (verbose, bytes_too, show_secrets))
     write_lines(lines, output)
 
 
@@ -119,21 +141,24 @@ def _json_parts(source: options.Source, show_secrets: bool) -> Iterator[TablePar
         )
 
 
-def _summary_lines(source: options.Source) -> Iterator[str]:
+def _summary_lines(
+    source: options.Source, style: Callable[[], LineStyle], limit: int | None
+) -> Iterator[str]:
     """Yield the lines of messages in the order of the capture's packets, some at a time."""
     from dissector.view.json.message_rows import message_rows
     from dissector.view.text.bulk_lines import message_lines
 
     def row(message: OrderedMessage) -> dict[str, Any]:
-        return {"line": message_line(_summary(message), source.begin_ns)}
+        return {"line": message_line(_summary(message), style())}
 
-    for batch in _ordered_batches(source):
-        part = message_rows(batch, row, lambda _, columns: [columns])
-        for rows in split_mixed([part]):
-            if isinstance(rows, Mapping):
-                yield "\n".join(message_lines(rows, source.begin_ns))
-            else:
-                yield "\n".join(each["line"] for each in rows)
+    parts: Iterable[TablePart] = (
+        message_rows(batch, row, lambda _, columns: [columns]) for batch in _ordered_batches(source)
+    )
+    for rows in split_mixed(parts if limit is None else table_options.limited(parts, limit)):
+        if isinstance(rows, Mapping):
+            yield "\n".join(message_lines(rows, style()))
+        else:
+            yield "\n".join(each["line"] for each in rows)
 
 
 def _ordered_batches(source: options.Source) -> Iterator[OrderedBatch[AnyWindow]]:
@@ -174,10 +199,14 @@ def _messages_in_order(source: options.Source) -> Iterator[OrderedMessage]:
 
 
 def _detailed_lines(
-    source: options.Source, verbose: bool, bytes_too: bool, show_secrets: bool
+    messages: Iterable[OrderedMessage],
+    style: Callable[[], LineStyle],
+    shown: tuple[bool, bool, bool],
 ) -> Iterator[str]:
-    for each in _messages_in_order(source):
-        lines = [message_line(_summary(each), source.begin_ns)]
+    """Yield lines with details; `shown`: whether fields, bytes and secrets are."""
+    verbose, bytes_too, show_secrets = shown
+    for each in messages:
+        lines = [message_line(_summary(each), style())]
         if verbose:
             request = each.exchange.request if each.message.kind == "response" else None
             lines += detail_tree(
@@ -251,35 +280,59 @@ def _row(each: OrderedMessage, show_secrets: bool) -> dict[str, Any]:
     }
 
 
-def _names(fields: list[str]) -> list[Name]:
+def _names(source: options.Source, fields: Iterable[str]) -> list[Name]:
     """Return the columns and fields named by `-e`."""
-    names = []
-    for text in fields:
-        try:
-            names.append(resolve(text))
-        except UnknownName as error:
-            raise FilterError(text, str(error), error.offset) from None
-    return names
+    own = {each.name for each in MESSAGES} - {each.name for each in EXCHANGES}
+    return [
+        Name(text, (Column(text),), (kinds.text,))
+        if text in own
+        else parse_operands(source, [text])[0]
+        for text in fields
+    ]
 
 
 def _field_lines(
-    messages: Iterator[OrderedMessage], names: list[Name], show_secrets: bool
+    messages: Iterable[OrderedMessage], names: list[Name], show_secrets: bool
 ) -> Iterator[str]:
     for each in messages:
-        row = _MessageColumns(each, show_secrets)
-        cells = [",".join(_cell(value) for value in values_of(row, name)) for name in names]
+        rows = [_MessageColumns(each, show_secrets, name.text) for name in names]
+        cells = [
+            ",".join(_cell(value) for value in values_of(row, name))
+            for row, name in zip(rows, names, strict=True)
+        ]
         yield "\t".join(cells)
 
 
-class _MessageColumns:
-    """The values that `-e` can print for a message: its own body, and its exchange's columns."""
+_OWN: Mapping[str, Callable[[MessageSummary], object]] = {
+    "packet": attrgetter("packet"),
+    "time_ns": attrgetter("time_ns"),
+    "source": attrgetter("source"),
+    "target": attrgetter("target"),
+    "kind": attrgetter("message.kind"),
+    "bytes": attrgetter("message.size"),
+}
+"""Columns that only messages have."""
 
-    def __init__(self, each: OrderedMessage, show_secrets: bool) -> None:
+
+class _MessageColumns:
+    """
+    The values that `-e` can print for a message: its own body, and its exchange's columns.
+
+    Names of `frame` are about the packet of the message alone.
+    """
+
+    def __init__(self, each: OrderedMessage, show_secrets: bool, text: str) -> None:
+        self.is_frame = text.startswith("frame.")
         self.each = each
         self.show_secrets = show_secrets
 
     def column(self, name: str) -> Any:
-        return self.each.exchange.column(name)
+        exchange, own = self.each.exchange, self.each.message.kind
+        if name in _OWN:
+            return _OWN[name](_summary(self.each))
+        if self.is_frame and not name.startswith(own):
+            return []
+        return exchange.column(name)
 
     def body(self, kind: str) -> Any:
         exchange, message = self.each.exchange, self.each.message

@@ -16,11 +16,15 @@ import typer
 
 from dissector.capture.columns import NEVER
 from dissector.cli import interrupt
-from dissector.cli.output import ROW_FORMATS
+from dissector.cli.output import is_same_file
+from dissector.cli.presentation.completion import complete_filter
+from dissector.cli.presentation.table_options import RowFormat as RowFormat
+from dissector.cli.presentation.table_options import Sort as Sort
 from dissector.cli.progress import Progress
 from dissector.engine.correlation.framer import MAX_FRAME_BYTES
 from dissector.engine.exchanges.exchange import Exchange
 from dissector.engine.reading.capture import Capture, Options, Window
+from dissector.engine.reading.prefetch import cores
 from dissector.engine.reading.tls_report import unreadable_tls, without_kafka
 from dissector.engine.tables.column_types import Columns
 from dissector.engine.tables.exchange_table import Exchanges
@@ -46,19 +50,15 @@ Captures = Annotated[
 FilterText = Annotated[
     str | None,
     typer.Option(
-        "-Y", "--filter", metavar="FILTER", help="Display filter: print only what matches."
+        *("-Y", "--filter"),
+        metavar="FILTER",
+        autocompletion=complete_filter,
+        help="Display filter: print only what matches.",
     ),
 ]
 Output = Annotated[
     str | None,
     typer.Option("-o", "--output", metavar="FILE", help="Write to a file, not to stdout."),
-]
-RowFormat = Annotated[
-    str, typer.Option("-T", "--format", metavar="FORMAT", help="|".join(ROW_FORMATS))
-]
-Sort = Annotated[
-    str | None,
-    typer.Option("--sort", metavar="COLUMN[,COLUMN]", help="Sort the rows, in memory."),
 ]
 Ports = Annotated[
     list[int] | None,
@@ -154,6 +154,7 @@ class Source:
         explains_no_kafka: Whether to report on stderr that the capture has no Kafka, for commands
             that would print nothing else.
         reports_unreadable: Whether the command itself reports that all is encrypted.
+        needs_exchanges: Whether records are read one by one, each with its exchange.
         observers: Receive each window before its exchanges are filtered.
     """
 
@@ -164,6 +165,7 @@ class Source:
     record_filter: Filter | None = None
     explains_no_kafka: bool = False
     reports_unreadable: bool = False
+    needs_exchanges: bool = False
     observers: list[Callable[[Window], None]] = field(default_factory=list)
     _in_flight: Exchanges | None = None
 
@@ -227,7 +229,9 @@ class Source:
     ) -> Iterator[TablePart]:
         """Yield the records that pass; see `Capture.record_parts`."""
         for window in self.each_window(gleaning=self.filter is not None):
-            yield from self.selection.record_parts(window, is_apart, rows)
+            yield from self.selection.record_parts(
+                window, is_apart, rows, as_objects=self.needs_exchanges
+            )
 
     def field_frames(self, show_secrets: bool) -> Iterator[DataFrame]:
         """Yield the fields of all messages as tables."""
@@ -282,13 +286,6 @@ class Source:
         print("kafkashark:", escaped(f"{name}: {problem.what}{place}"), file=sys.stderr)
 
 
-def cores() -> int:
-    """Return the number of cores that this process may use."""
-    if sys.platform == "linux":
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
-
-
 def source(
     captures: list[str],
     filter_text: str | None = None,
@@ -308,7 +305,7 @@ def source(
         UsageError: The output would overwrite one of the captures.
     """
     for name in captures:
-        if output is not None and _is_same_file(name, output):
+        if output is not None and is_same_file(name, output):
             raise UsageError(f"{output} is one of the captures; -o would overwrite it")
     options = Options(
         ports=frozenset(ports or ()),
@@ -328,13 +325,6 @@ def _is_pipe(capture: str) -> bool:
     except (OSError, ValueError, AttributeError):
         return False
     return stat.S_ISFIFO(found.st_mode)
-
-
-def _is_same_file(capture: str, output: str) -> bool:
-    try:
-        return Path(output).is_file() and Path(output).samefile(capture)
-    except OSError:
-        return False
 
 
 def check_choice(value: str, allowed: tuple[str, ...], option: str) -> str:

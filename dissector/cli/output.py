@@ -18,6 +18,7 @@ from dissector.cli import interrupt
 from dissector.engine.reading.prefetch import map_in_threads
 from dissector.engine.tables.frames import TablePart
 from dissector.errors import UsageError
+from dissector.view.tables.column_fitting import Layout
 from dissector.view.tables.row_stream import csv_text, ndjson_text, table_text
 
 if TYPE_CHECKING:
@@ -79,6 +80,7 @@ def write_rows(
     jobs: int = 1,
     *,
     live: bool = False,
+    layout: Layout | None = None,
 ) -> None:
     """
     Write rows in one of the `ROW_FORMATS` except parquet.
@@ -91,6 +93,7 @@ def write_rows(
         shown: Columns of the table for people, which has no room for all of them.
         jobs: How many parts may be formatted in parallel; see `dissector.view.tables.row_stream`.
         live: Whether a row must not wait for later ones.
+        layout: Layout of the table for people.
     """
     if is_terminal(output):
         jobs = 1  # reading ahead would print the progress line between the rows
@@ -100,11 +103,20 @@ def write_rows(
         case "csv":
             text = csv_text(parts, columns, jobs)
         case _:
-            text = table_text(parts, shown, terminal_width=terminal_width(output), live=live)
+            width = terminal_width(output)
+            text = table_text(parts, shown, terminal_width=width, live=live, layout=layout)
     text = prefetch_first(text)
     with _open_binary(output) as file:
         for piece in text:
             file.write(piece)
+
+
+def is_same_file(capture: str, output: str) -> bool:
+    """Return whether an output is a file that is a capture."""
+    try:
+        return Path(output).is_file() and Path(output).samefile(capture)
+    except OSError:
+        return False
 
 
 @contextmanager

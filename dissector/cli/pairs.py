@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Annotated, Any
 
 import typer
@@ -14,13 +14,16 @@ from dissector.cli.output import (
     write_parquet,
     write_rows,
 )
-from dissector.cli.sorting import sort_names, sorted_part
+from dissector.cli.presentation import table_options
+from dissector.cli.sorting import sort_keys, sorted_part
 from dissector.engine.exchanges.exchange import COLUMNS, Exchange
 from dissector.engine.tables.frames import TablePart
 from dissector.errors import UsageError
 from dissector.view.text.value_text import json_text
 
 SHOWN = (
+    "request_packet",
+    "response_packet",
     "request_time_ns",
     "connection",
     "client",
@@ -37,6 +40,12 @@ SHOWN = (
 )
 """The columns of the table for people."""
 
+PRIORITY = (
+    *("request_packet", "request_time_ns", "api", "latency_ms", "errors", "client_id", "status"),
+    *("topics", "client", "broker", "api_version", "connection", "problems"),
+)
+"""The columns that a narrow terminal shows first."""
+
 BODIES = ("request", "response")
 
 
@@ -48,7 +57,15 @@ def pairs(
     bodies: Annotated[
         bool, typer.Option("--bodies", help="Add the decoded bodies as request and response.")
     ] = False,
+    columns: table_options.ColumnList = None,
+    fields: table_options.ColumnNames = None,
     sort: options.Sort = None,
+    limit: table_options.Limit = None,
+    times: table_options.Times = None,
+    utc: table_options.Utc = False,
+    color: table_options.Color = "auto",
+    list_columns: table_options.ListColumns = False,
+    list_fields: table_options.ListFields = False,
     ports: options.Ports = None,
     max_frame_bytes: options.MaxFrame = options.MAX_FRAME,
     keylogs: options.KeyLogs = None,
@@ -65,18 +82,49 @@ def pairs(
         captures, filter_text, ports, max_frame_bytes, output, jobs, keylogs=keylogs
     )
     source.explains_no_kafka = True
-    columns = COLUMNS + BODIES if bodies else COLUMNS
-    names = sort_names(sort, columns) if sort is not None else []
+    chosen = table_options.chosen_columns(columns, fields)
+    view = table_options.table_view(
+        form,
+        output,
+        lambda: source.begin_ns,
+        columns=chosen,
+        limit=limit,
+        times=times,
+        utc=utc,
+        color=color,
+        priority=PRIORITY,
+    )
+    known = COLUMNS + BODIES if bodies else COLUMNS
+    if bodies and chosen:
+        raise UsageError("--bodies and --columns exclude each other; --columns takes body fields")
+    keys = sort_keys(sort, tuple(dict.fromkeys(known + chosen))) if sort is not None else []
     parts: Iterable[TablePart] = source.parts()
     if bodies:
         parts = _parts_with_bodies(source, form != "ndjson", show_secrets)
-    if names:
-        parts = [sorted_part(parts, names)]
+    elif more := [name for name in chosen if name not in COLUMNS]:
+        from dissector.cli.presentation.operand_columns import parse_operands, parts_with_operands
+
+        operands = parse_operands(source, more)
+        parts = parts_with_operands(source, operands, show_secrets, form == "parquet")
+    if keys:
+        parts = [sorted_part(parts, keys)]
+    if chosen:
+        parts = table_options.select_columns(parts, chosen)
+    parts = view.apply(parts, form)
     if form == "parquet":
-        write_parquet(parts, _schema(bodies), output)
+        write_parquet(parts, _schema(bodies, chosen), output)
     else:
-        jobs = 1 if bodies or names else source.parallel_parts
-        write_rows(parts, form, output, columns, SHOWN, jobs, live=source.is_live)
+        jobs = 1 if bodies or keys or chosen or limit else source.parallel_parts
+        write_rows(
+            parts,
+            form,
+            output,
+            chosen or known,
+            chosen or SHOWN,
+            jobs,
+            live=source.is_live,
+            layout=view.layout,
+        )
 
 
 def _parts_with_bodies(
@@ -106,10 +154,10 @@ def _with_bodies(
         yield row
 
 
-def _schema(bodies: bool) -> dict[str, Any]:
+def _schema(bodies: bool, chosen: Sequence[str]) -> dict[str, Any]:
     import polars
 
     from dissector.engine.tables.frames import exchange_schema
 
-    more = dict.fromkeys(BODIES, polars.String()) if bodies else {}
-    return {**exchange_schema(), **more}
+    types = {**exchange_schema(), **(dict.fromkeys(BODIES, polars.String()) if bodies else {})}
+    return {name: types.get(name, polars.String()) for name in chosen or types}

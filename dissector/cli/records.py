@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from dissector.cli import options
@@ -13,7 +13,9 @@ from dissector.cli.output import (
     write_parquet,
     write_rows,
 )
-from dissector.cli.sorting import sort_names, sorted_part
+from dissector.cli.presentation import table_options
+from dissector.cli.sorting import sort_keys, sorted_part
+from dissector.engine.exchanges.exchange import Exchange
 from dissector.engine.exchanges.exchange_records import COLUMNS
 from dissector.engine.tables.frames import (
     MixedRows,
@@ -27,7 +29,9 @@ from dissector.view.json.body import decoded_record, mask_record_row
 from dissector.view.text.value_text import record_json, record_text
 
 SHOWN = (
+    "packet",
     "time_ns",
+    "client_id",
     "api",
     "topic",
     "partition",
@@ -40,9 +44,17 @@ SHOWN = (
     "producer_id",
     "sequence",
     "control",
+    "status",
+    "acks",
     "error",
 )
 """The columns of the table for people."""
+
+PRIORITY = (
+    *("packet", "time_ns", "topic", "partition", "offset", "key", "value", "api", "error"),
+    *("client_id", "headers"),
+)
+"""The columns that a narrow terminal shows first."""
 
 
 def records(
@@ -50,7 +62,15 @@ def records(
     filter_text: options.FilterText = None,
     form: options.RowFormat = "table",
     output: options.Output = None,
+    columns: table_options.ColumnList = None,
+    fields: table_options.ColumnNames = None,
     sort: options.Sort = None,
+    limit: table_options.Limit = None,
+    times: table_options.Times = None,
+    utc: table_options.Utc = False,
+    color: table_options.Color = "auto",
+    list_columns: table_options.ListColumns = False,
+    list_fields: table_options.ListFields = False,
     ports: options.Ports = None,
     max_frame_bytes: options.MaxFrame = options.MAX_FRAME,
     keylogs: options.KeyLogs = None,
@@ -65,19 +85,74 @@ def records(
         captures, filter_text, ports, max_frame_bytes, output, jobs, keylogs=keylogs, records=True
     )
     shown = {"parquet": _with_bytes, "ndjson": record_json}.get(form, record_text)
-    names = sort_names(sort, COLUMNS) if sort is not None else []
     source.explains_no_kafka = True
-    passing = source.selection.records
-    parts = source.record_parts(
-        is_own_topic, lambda exchange: _rows(passing(exchange), show_secrets)
+    chosen = table_options.chosen_columns(columns, fields)
+    view = table_options.table_view(
+        form,
+        output,
+        lambda: source.begin_ns,
+        columns=chosen,
+        limit=limit,
+        times=times,
+        utc=utc,
+        color=color,
+        priority=PRIORITY,
     )
-    if names:
-        parts = iter([sorted_part(parts, names)])
+    keys = sort_keys(sort, tuple(dict.fromkeys(COLUMNS + chosen))) if sort is not None else []
+    more = [name for name in chosen if name not in COLUMNS]
+    passing = source.selection.records
+
+    def rows(exchange: Exchange) -> Iterator[Row]:
+        return _rows(passing(exchange), show_secrets)
+
+    how = show_secrets, form == "parquet"
+    parts = source.record_parts(
+        is_own_topic, _with_operands(source, more, rows, how) if more else rows
+    )
+    if keys:
+        parts = iter([sorted_part(parts, keys)])
     parts = _shown(parts, shown, one_by_one=form == "table")
+    if chosen:
+        parts = table_options.select_columns(parts, chosen)
+    parts = view.apply(parts, form)
     if form == "parquet":
-        write_parquet(parts, record_schema(), output)
+        write_parquet(parts, _schema(chosen), output)
     else:
-        write_rows(parts, form, output, COLUMNS, SHOWN, live=source.is_live)
+        write_rows(
+            parts,
+            form,
+            output,
+            chosen or COLUMNS,
+            chosen or SHOWN,
+            live=source.is_live,
+            layout=view.layout,
+        )
+
+
+def _with_operands(
+    source: options.Source,
+    names: Sequence[str],
+    rows: Callable[[Exchange], Iterator[Row]],
+    how: tuple[bool, bool],
+) -> Callable[[Exchange], Iterator[Row]]:
+    """Return a function that adds cells of their exchange to records: see `operand_cells`."""
+    from dissector.cli.presentation.operand_columns import operand_cells, parse_operands
+
+    operands = parse_operands(source, names)
+    source.needs_exchanges = True
+
+    def wider_rows(exchange: Exchange) -> Iterator[Row]:
+        cells = operand_cells(exchange, operands, *how)
+        return ({**row, **cells} for row in rows(exchange))
+
+    return wider_rows
+
+
+def _schema(chosen: Sequence[str]) -> Mapping[str, Any]:
+    import polars
+
+    types = record_schema()
+    return {name: types.get(name, polars.String()) for name in chosen or types}
 
 
 def _rows(records: Iterable[dict[str, Any]], show_secrets: bool) -> Iterator[Row]:

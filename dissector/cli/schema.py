@@ -9,7 +9,9 @@ import typer
 
 from dissector.cli import options
 from dissector.cli.output import write_lines
+from dissector.cli.presentation.completion import complete_api
 from dissector.errors import UsageError
+from dissector.filter.literals import suggestion
 from dissector.protocol.api import Api, Kind
 from dissector.protocol.apis import all_apis, api, api_keys
 from dissector.protocol.schema import Field
@@ -23,7 +25,12 @@ KINDS: tuple[Kind, ...] = get_args(Kind)
 def schema(
     name: Annotated[
         str | None,
-        typer.Argument(metavar="[API]", help="Name or key of an API.", show_default=False),
+        typer.Argument(
+            metavar="[API]",
+            help="Name or key of an API.",
+            show_default=False,
+            autocompletion=complete_api,
+        ),
     ] = None,
     version: Annotated[
         int | None,
@@ -57,7 +64,8 @@ def _find_api(name: str) -> Api:
     key = int(name) if name.isdecimal() else keys.get(name.lower())
     found = None if key is None else api(key)
     if found is None:
-        raise UsageError(f"no API has the name or key {name!r}; `kafkashark schema` lists them")
+        hint = suggestion(name, api_keys()) or "; `kafkashark schema` lists them"
+        raise UsageError(f"no API has the name or key {name!r}{hint}")
     return found
 
 

@@ -1,5 +1,5 @@
 """
-Sort rows by columns, in memory, for `--sort`; nulls first.
+Sort rows by columns, in memory, for `--sort`; nulls first, or last in descending order.
 
 Columns stay columns: a dictionary-encoded column is sorted by the order of its distinct values.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,30 +33,40 @@ Keys: TypeAlias = tuple[NDArray[Any], NDArray[np.bool_]]
 """For each row, a number by which it is sorted, and whether it has a value."""
 
 
-def sort_names(text: str, columns: Sequence[str]) -> list[str]:
+class SortKey(NamedTuple):
+    """A column to sort by."""
+
+    name: str
+    descends: bool
+
+
+def sort_keys(text: str, columns: Sequence[str]) -> list[SortKey]:
     """
     Return the columns to sort by.
 
     Args:
-        text: `COLUMN[,COLUMN...]`.
+        text: `COLUMN[,COLUMN...]`; `-` before a column sorts in descending order.
         columns: All columns.
 
     Raises:
         UsageError: There is no such column.
     """
-    names = text.split(",")
-    for name in names:
+    keys = [SortKey(each.removeprefix("-"), each.startswith("-")) for each in text.split(",")]
+    for name, _ in keys:
         if name not in columns:
             raise UsageError(f"--sort: no column {name!r}; columns are {', '.join(columns)}")
-    return names
+    return keys
 
 
-def sorted_rows(rows: Iterable[Row], names: Sequence[str]) -> list[Row]:
+def sorted_rows(rows: Iterable[Row], keys: Sequence[SortKey]) -> list[Row]:
     """Return rows sorted by columns."""
-    return sorted(rows, key=lambda row: [_sort_key(row[name]) for name in names])
+    out = list(rows)
+    for name, descends in reversed(keys):
+        out.sort(key=lambda row: _sort_key(row[name]), reverse=descends)
+    return out
 
 
-def sorted_part(parts: Iterable[TablePart], names: Sequence[str]) -> TablePart:
+def sorted_part(parts: Iterable[TablePart], keys: Sequence[SortKey]) -> TablePart:
     """Return the rows of all parts sorted by columns."""
     all_columns, all_rows = ColumnConcatenator(), list[Row]()
     # The original numbers of the rows: of those in columns, and of the single ones between them.
@@ -82,21 +92,22 @@ def sorted_part(parts: Iterable[TablePart], names: Sequence[str]) -> TablePart:
         all_rows += rows
         total += count + len(rows)
     numbers = np.concatenate([*column_numbers, *row_numbers])
-    return _sort_mixed(all_columns.columns(), all_rows, names, numbers)
+    return _sort_mixed(all_columns.columns(), all_rows, keys, numbers)
 
 
 _NO_INDICES = np.zeros(0, np.int64)
 
 
 def _sort_mixed(
-    columns: Columns, rows: list[Row], names: Sequence[str], numbers: Ints
+    columns: Columns, rows: list[Row], sort_by: Sequence[SortKey], numbers: Ints
 ) -> TablePart:
     """Sort rows of columns together with single rows; equal ones by their numbers."""
     if not columns:
-        return sorted_rows(rows, names)
+        return sorted_rows(rows, sort_by)
     keys: list[NDArray[Any]] = [numbers]
-    for name in reversed(names):
-        keys += _sort_keys(columns[name], [row[name] for row in rows])
+    for name, descends in reversed(sort_by):
+        values, present = _sort_keys(columns[name], [row[name] for row in rows])
+        keys += [-values, ~present] if descends else [values, present]
     order = np.lexsort(keys)
     count = row_count(columns)
     is_single = order >= count

@@ -2,22 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Annotated
 
 import typer
 
 from dissector.cli import options
 from dissector.cli.output import terminal_width, write_lines
+from dissector.cli.presentation import table_options
+from dissector.cli.sorting import SortKey, sort_keys, sorted_rows
 from dissector.engine.reading.group_keys import KEYS
 from dissector.engine.reading.statistics import GROUPS, Grouping, Statistics, health
+from dissector.engine.tables.frames import Row
+from dissector.errors import UsageError
 from dissector.summary.sections import chosen_sections
 from dissector.summary.version_offers import VersionOffers
-from dissector.view.tables.statistics_report import SECTIONS
+from dissector.view.tables.column_fitting import Layout
+from dissector.view.tables.statistics_report import NAMES, SECTIONS
 from dissector.view.tables.statistics_report import report as report_lines
 from dissector.view.text.value_text import json_text
 
 FORMATS = ("table", "ndjson")
+
+PRIORITY = (
+    *dict.fromkeys((*NAMES, *KEYS)),
+    "count",
+    "errors",
+    "p50_ms",
+    "p95_ms",
+    "p99_ms",
+    "max_ms",
+    "unanswered",
+)
+"""The columns that a narrow terminal shows first."""
 
 
 def stats(
@@ -27,6 +44,13 @@ def stats(
         str, typer.Option("-T", "--format", metavar="FORMAT", help="|".join(FORMATS))
     ] = "table",
     output: options.Output = None,
+    columns: table_options.ColumnList = None,
+    fields: table_options.ColumnNames = None,
+    sort: options.Sort = None,
+    limit: table_options.Limit = None,
+    color: table_options.Color = "auto",
+    list_columns: table_options.ListColumns = False,
+    list_fields: table_options.ListFields = False,
     by: Annotated[
         list[str] | None,
         typer.Option(
@@ -64,20 +88,68 @@ def stats(
         captures, filter_text, ports, max_frame_bytes, output, jobs, keylogs=keylogs
     )
     report = _new_report(source, {name: rows for name, (_, rows) in chosen.items()} or GROUPS)
-    tables = {name: (title, rows.columns) for name, (title, rows) in chosen.items()} or SECTIONS
+    tables: Tables = {name: (title, rows.columns) for name, (title, rows) in chosen.items()}
+    tables = tables or SECTIONS
+    shown = table_options.chosen_columns(columns, fields)
+    known = tuple(dict.fromkeys(name for _, every in tables.values() for name in every))
+    keys = sort_keys(sort, known) if sort is not None else []
+    tables = _with_columns(tables, shown, known)
+    left_out: dict[str, None] = {}
+    has_color = table_options.has_color(color, output)
+    layout = Layout(
+        PRIORITY, bool(shown), has_color, lambda each: left_out.update(dict.fromkeys(each))
+    )
 
     def lines() -> list[str]:
-        sections = report.sections()
+        sections = {name: _arranged(rows, keys, limit) for name, rows in report.sections().items()}
         state = health(source.capture.reading, source.problems + report.problems)
         if form == "table":
             width = terminal_width(output)
-            return report_lines(sections, state, terminal_width=width, tables=tables)
-        rows = [{"section": name, **row} for name, rows in sections.items() for row in rows]
+            return report_lines(sections, state, terminal_width=width, layout=layout, tables=tables)
+        rows = [
+            {"section": name, **_selected(row, tables[name][1] if shown else tuple(row))}
+            for name, rows in sections.items()
+            for row in rows
+        ]
         return [json_text(row) for row in [*rows, {"section": "capture", **state}]]
 
     for part in source.parts():
         report.add(part)
-    write_lines(lines(), output)
+    shown_lines = lines()
+    if left_out:
+        table_options.report_left_out(left_out)
+    write_lines(shown_lines, output)
+
+
+Tables = Mapping[str, tuple[str, tuple[str, ...]]]
+"""Sections: heading and columns."""
+
+
+def _with_columns(tables: Tables, shown: Sequence[str], known: Sequence[str]) -> Tables:
+    """
+    Return the tables with only the chosen columns, beside the names of their rows.
+
+    Raises:
+        UsageError: No table has such a column.
+    """
+    for name in shown:
+        if name not in known:
+            raise UsageError(f"--columns: no column {name!r}; columns are {', '.join(known)}")
+    kept = {*NAMES, *KEYS, *(shown or known)}
+    return {
+        section: (title, tuple(name for name in every if name in kept))
+        for section, (title, every) in tables.items()
+    }
+
+
+def _selected(row: Row, columns: Sequence[str]) -> Row:
+    return {name: row[name] for name in columns}
+
+
+def _arranged(rows: Sequence[Row], keys: Sequence[SortKey], limit: int | None) -> Sequence[Row]:
+    """Return the first rows of a section, sorted by those of the columns that it has."""
+    present = [key for key in keys if rows and key.name in rows[0]]
+    return (sorted_rows(rows, present) if present else rows)[:limit]
 
 
 def _new_report(source: options.Source, groups: Mapping[str, Grouping]) -> Statistics:

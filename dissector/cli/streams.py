@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from itertools import chain
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -17,10 +17,13 @@ from dissector.cli.output import (
     write_parquet,
     write_rows,
 )
-from dissector.cli.sorting import sort_names, sorted_rows
+from dissector.cli.presentation import table_options
+from dissector.cli.sorting import sort_keys, sorted_rows
+from dissector.column_catalogue import CONNECTIONS
 from dissector.engine.exchanges.exchange import Exchange
-from dissector.engine.reading.connection_rows import COLUMNS, TEXTS, connection_rows
+from dissector.engine.reading.connection_rows import COLUMNS, connection_rows
 from dissector.engine.reading.tls_report import COLUMNS as TLS_COLUMNS
+from dissector.engine.tables.frames import TablePart, connection_schema
 
 SHOWN = (
     "connection",
@@ -45,6 +48,22 @@ SHOWN = (
 )
 """The columns of the table for people; those about TLS follow where there is any."""
 
+PRIORITY = (
+    *(
+        "connection",
+        "a",
+        "b",
+        "speaks",
+        "ended",
+        "bytes_a",
+        "bytes_b",
+        "gap_bytes_a",
+        "gap_bytes_b",
+    ),
+    *("packets_a", "packets_b", "retransmitted_a", "retransmitted_b", "client", "tls_version"),
+)
+"""The columns that a narrow terminal shows first."""
+
 
 def streams(
     captures: options.Captures,
@@ -59,7 +78,15 @@ def streams(
             help="Write the bytes of each side, decrypted if possible, gaps left out, to files.",
         ),
     ] = None,
+    columns: table_options.ColumnList = None,
+    fields: table_options.ColumnNames = None,
     sort: options.Sort = None,
+    limit: table_options.Limit = None,
+    times: table_options.Times = None,
+    utc: table_options.Utc = False,
+    color: table_options.Color = "auto",
+    list_columns: table_options.ListColumns = False,
+    list_fields: table_options.ListFields = False,
     ports: options.Ports = None,
     max_frame_bytes: options.MaxFrame = options.MAX_FRAME,
     keylogs: options.KeyLogs = None,
@@ -76,17 +103,35 @@ def streams(
     source = options.source(
         captures, filter_text, ports, max_frame_bytes, output, jobs, keylogs=keylogs
     )
+    chosen = table_options.chosen_columns(columns, fields)
+    table_options.check_columns(chosen, CONNECTIONS, "streams")
+    view = table_options.table_view(
+        form,
+        output,
+        lambda: source.begin_ns,
+        columns=chosen,
+        limit=limit,
+        times=times,
+        utc=utc,
+        color=color,
+        priority=PRIORITY,
+    )
+    keys = sort_keys(sort, COLUMNS) if sort is not None else []
     if write is None:
         rows = _rows(source, _passing_connections(source))
     else:
         rows = _write_streams(source, write, show_secrets)
-    if sort is not None:
-        rows = sorted_rows(rows, sort_names(sort, COLUMNS))
+    has_tls = any(row["tls_version"] for row in rows)
+    parts: Iterable[TablePart] = [sorted_rows(rows, keys) if keys else rows]
+    if chosen:
+        parts = table_options.select_columns(parts, chosen)
+    parts = view.apply(parts, form)
     if form == "parquet":
-        write_parquet([rows], _schema(), output)
+        schema = connection_schema()
+        write_parquet(parts, {name: schema[name] for name in chosen or schema}, output)
     else:
-        has_tls = any(row["tls_version"] for row in rows)
-        write_rows([rows], form, output, COLUMNS, SHOWN + TLS_COLUMNS if has_tls else SHOWN)
+        shown = chosen or (SHOWN + TLS_COLUMNS if has_tls else SHOWN)
+        write_rows(parts, form, output, chosen or COLUMNS, shown, layout=view.layout)
 
 
 def _write_streams(source: options.Source, folder: Path, show_secrets: bool) -> list[Row]:
@@ -129,9 +174,3 @@ def _rows(source: options.Source, passed: set[int]) -> list[Row]:
     assert reading is not None
     every = source.filter is None
     return [row for row in connection_rows(reading) if every or row["connection"] in passed]
-
-
-def _schema() -> dict[str, Any]:
-    import polars
-
-    return {name: polars.String() if name in TEXTS else polars.Int64() for name in COLUMNS}

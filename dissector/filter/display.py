@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from dissector.column_catalogue import RECORDS
 from dissector.filter.evaluate import Predicate, Row, predicate
 from dissector.filter.grammar import parse_node
 from dissector.filter.masks import Rows, Table, rows_passing
-from dissector.filter.names import BodyPath
-from dissector.filter.nodes import Node, body_paths
+from dissector.filter.nodes import Node, body_paths, leaves
 from dissector.filter.of_records import exchange_node, tests_record_columns
+from dissector.filter.operands import BodyPath, Column
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +34,21 @@ class Filter:
     def uses_record_columns(self) -> bool:
         """Whether it tests columns in which records of one exchange can differ."""
         return tests_record_columns(self.node)
+
+    @property
+    def tests_only_record_columns(self) -> bool:
+        """Whether it needs nothing but the columns of `records`."""
+        tested = {each.name for each in self._columns()}
+        return not self.paths and tested <= {each.name for each in RECORDS}
+
+    def _columns(self) -> Iterator[Column]:
+        for leaf in leaves(self.node):
+            yield from (each for each in leaf.name.sources if isinstance(each, Column))
+
+    @property
+    def uses_packet_lengths(self) -> bool:
+        """Whether it tests the lengths of packets, which are kept only on request."""
+        return any("frame_bytes" in each.name for each in self._columns())
 
     def exchange_filter(self) -> Filter:
         """Return a filter that passes an exchange if any of its records may pass."""

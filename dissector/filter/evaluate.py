@@ -14,13 +14,13 @@ from typing import Any, Protocol
 
 from dissector.filter.kinds import Kind
 from dissector.filter.literals import Literal, compile_pattern
-from dissector.filter.names import BodyPath, Column, Name, Source
 from dissector.filter.nodes import (
     Always,
     And,
     Compare,
     Contains,
     Exists,
+    Fails,
     Leaf,
     Matches,
     Node,
@@ -32,6 +32,7 @@ from dissector.filter.nodes import (
     as_any_tests,
     body_paths,
 )
+from dissector.filter.operands import BodyPath, Column, Name, Source, Step, apply_steps
 
 
 class Row(Protocol):
@@ -83,15 +84,22 @@ def cheap_first(parts: Iterable[Node]) -> list[Node]:
 
 
 def _leaf_predicate(leaf: Leaf) -> Predicate:
-    test = value_test(leaf.test, leaf.name.kinds)
-    exists = isinstance(leaf.test, Exists)
+    name = leaf.name
+    if name.is_count:
+        test = value_test(leaf.test, name.kinds)
+        return lambda row: test(values_of(row, name)[0])
+    test = value_test(leaf.test, name.kinds, name.steps)
+    exists = reads_only_present(leaf)
 
     def holds(row: Row) -> bool:
-        return any(
-            test(value) for source in leaf.name.sources for value in _values(row, source, exists)
-        )
+        return any(test(value) for source in name.sources for value in _values(row, source, exists))
 
     return holds
+
+
+def reads_only_present(leaf: Leaf) -> bool:
+    """Return whether a leaf has no use for the value that an empty list stands for."""
+    return isinstance(leaf.test, Exists) or bool(leaf.name.steps)
 
 
 def _values(row: Row, source: Source, exists: bool) -> Iterable[object]:
@@ -104,7 +112,7 @@ def _values(row: Row, source: Source, exists: bool) -> Iterable[object]:
 def column_values(value: object, source: Column, exists: bool) -> Iterable[object]:
     """Return the values to test in a column with the given `value`."""
     if source.part is not None and isinstance(value, list):
-        return [each[source.part] for each in value]
+        return [each[source.part] for each in value if source.header in (None, each["key"])]
     if isinstance(value, list | tuple):
         return value or ([source.empty] if source.empty and not exists else [])
     return [_port(value) if source.port else value]
@@ -112,7 +120,9 @@ def column_values(value: object, source: Column, exists: bool) -> Iterable[objec
 
 def values_of(row: Row, name: Name) -> list[object]:
     """Return the values of a name in a row; through arrays, those of all elements."""
-    return [value for source in name.sources for value in _values(row, source, True)]
+    values = (value for source in name.sources for value in _values(row, source, True))
+    found = [result for value in values for result in apply_steps(name.steps, value)]
+    return [sum(each is not None for each in found)] if name.is_count else found
 
 
 def _port(endpoint: object) -> int | None:
@@ -135,9 +145,17 @@ def values_at(value: Any, path: Sequence[str]) -> Iterable[object]:
         yield from values_at(value[path[0]], path[1:])
 
 
-def value_test(test: Test, kinds: Iterable[Kind]) -> _ValueTest:
-    """Return the predicate of a single value, which may be null."""
+def value_test(test: Test, kinds: Iterable[Kind], steps: tuple[Step, ...] = ()) -> _ValueTest:
+    """Return the predicate of a single value, which may be null, before its steps."""
+    holds = _plain_test(test, kinds)
+    return (lambda raw: any(map(holds, apply_steps(steps, raw)))) if steps else holds
+
+
+def _plain_test(test: Test, kinds: Iterable[Kind]) -> _ValueTest:
     match test:
+        case Fails(other):
+            passes = _plain_test(other, kinds)
+            return lambda raw: not passes(raw)
         case Exists():
             return lambda raw: raw is not None
         case Compare(op, literal) if literal.is_null:

@@ -4,8 +4,9 @@ Parses the text of a filter into a tree, with all checks that need no row.
     filter     = all { ("or" | "||") all }
     all        = one { ("and" | "&&") one }
     one        = { "not" | "!" } ( "(" filter ")" | test )
-    test       = name [ op value | "in" "{" item { [","] item } "}"
-                      | "contains" value | "matches" value ]
+    test       = [ "any" | "all" ] operand [ op value | "in" "{" item { [","] item } "}"
+                      | "contains" value | ( "matches" | "~" ) value ]
+    operand    = name [ "[" slice "]" ] | ( "len" | "lower" | "upper" | "count" ) "(" operand ")"
     op         = "==" "!=" "===" "!==" "<" "<=" ">" ">="
                | eq ne all_eq any_ne lt le gt ge
     item       = value [ ".." value ]
@@ -18,8 +19,9 @@ import re
 from dataclasses import dataclass
 
 from dissector.errors import FilterError
+from dissector.filter.functions import FUNCTIONS, with_function, with_slice
 from dissector.filter.literals import Literal, compile_pattern
-from dissector.filter.names import Name, UnknownName, resolve
+from dissector.filter.names import resolve
 from dissector.filter.nodes import (
     Always,
     And,
@@ -35,6 +37,7 @@ from dissector.filter.nodes import (
     Range,
     Test,
 )
+from dissector.filter.operands import Name, UnknownName
 
 MAX_LENGTH = 100_000
 """Maximum length of a filter in characters."""
@@ -57,11 +60,14 @@ _TOKEN = re.compile(
     r"""\s*(?:
       (?P<text>"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')
     | (?P<word>(?:[\w/:+@\[\]-]|\.(?!\.))+)
-    | (?P<sign>===|!==|==|!=|<=|>=|<|>|&&|\|\||!|\(|\)|\{|\}|,|\.\.)
+    | (?P<sign>===|!==|==|!=|<=|>=|<|>|&&|\|\||!|~|\(|\)|\{|\}|,|\.\.)
     | (?P<end>\Z)
     )""",
     re.VERBOSE | re.DOTALL,
 )
+_SLICED = re.compile(r"(?P<name>[A-Za-z][^\[\]]*)\[(?P<slice>[^\[\]]*)\]")
+_QUANTIFIERS = ("any", "all")
+_ALWAYS = ("kafka", "tcp", "ip", "frame")
 _ESCAPE = re.compile(r"""\\(?:x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|([nrt"'\\]))""")
 _ESCAPED_CHARACTERS = {"n": "\n", "r": "\r", "t": "\t"}
 
@@ -84,6 +90,25 @@ def _unescape(inner: str) -> str:
         ),
         inner,
     )
+
+
+def parse_operand(text: str, *, records: bool = False) -> Name:
+    """
+    Parse a name, a slice or a function of it.
+
+    Raises:
+        FilterError: A syntax error or an unknown name; with the position.
+    """
+    return _Parser(text, records).parse_whole_operand()
+
+
+def _quantified(quantifier: str, name: Name, test: Test) -> Leaf:
+    """Return a test of any value, or of all values."""
+    any_forms, all_forms = {"!=": "!==", "===": "=="}, {"==": "===", "!==": "!="}
+    forms = any_forms if quantifier == "any" else all_forms
+    if isinstance(test, Compare) and test.op not in _ORDERING:
+        return Leaf(name, Compare(forms.get(test.op, test.op), test.literal))
+    return Leaf(name, test, every=quantifier == "all")
 
 
 def parse_node(text: str, *, records: bool = False) -> Node:
@@ -209,20 +234,63 @@ class _Parser:
 
     def parse_leaf(self) -> Node:
         token = self.current
+        if token.kind == "word" and token.text in _ALWAYS:
+            self.index += 1
+            return Always()
+        quantifier = ""
+        if token.text.lower() in _QUANTIFIERS and self.tokens[self.index + 1].kind == "word":
+            quantifier = token.text.lower()
+            self.index += 1
+        name = self.parse_operand()
+        test = self.parse_test(name)
+        if not quantifier:
+            return Leaf(name, test)
+        if isinstance(test, Exists):
+            raise self.error_at(
+                f"a comparison is missing after {quantifier!r} and a name", token.at
+            )
+        return _quantified(quantifier, name, test)
+
+    def parse_operand(self) -> Name:
+        """Consume a name, a slice of it, or a function."""
+        token = self.current
         if token.kind != "word":
             found = "the end of the filter" if token.kind == "end" else token.source[:60]
             raise self.error_at(f"expected a name, found {found}", token.at)
         self.index += 1
-        if token.text == "kafka":
-            return Always()
         try:
-            name = resolve(token.text, records=self.records)
+            if self.current.text == "(" and self.current.kind == "sign":
+                if token.text.lower() not in FUNCTIONS:
+                    raise ValueError(f"no function is called {token.text[:60]!r}")
+                self.descend(self.current)
+                self.index += 1
+                inner = self.parse_operand()
+                self.expect(")")
+                self.depth -= 1
+                result = with_function(inner, token.text.lower())
+                if self.current.kind == "word" and self.current.text.startswith("["):
+                    self.index += 1
+                    return with_slice(result, self.tokens[self.index - 1].text.strip("[]"))
+                return result
+            sliced = _SLICED.fullmatch(token.text)
+            name = resolve(sliced["name"] if sliced else token.text, records=self.records)
+            return with_slice(name, sliced["slice"]) if sliced else name
         except UnknownName as error:
             raise self.error_at(str(error), token.at + error.offset) from None
-        return Leaf(name, self.parse_test(name))
+        except ValueError as error:
+            raise self.error_at(str(error), token.at) from None
+
+    def parse_whole_operand(self) -> Name:
+        """Consume an operand that is the whole text."""
+        name = self.parse_operand()
+        if self.current.kind != "end":
+            raise self.error_at(
+                f"expected the end, found {self.current.source[:60]}", self.current.at
+            )
+        return name
 
     def parse_test(self, name: Name) -> Test:
-        if sign := self.accept("contains", "matches"):
+        if sign := self.accept("contains", "matches", "~"):
             if not any(kind.searchable for kind in name.kinds):
                 raise self.error_at(f"{name} is {name.kinds[0].title}, not text", sign.at)
             if sign.text == "contains":
@@ -235,7 +303,7 @@ class _Parser:
             if ordering:
                 self.check_order(name, sign)
             return Compare(sign.text, self.parse_value(name, null=not ordering))
-        return Exists()
+        return Compare("==", Literal("true")) if name.is_flag else Exists()
 
     def check_order(self, name: Name, sign: _Token) -> None:
         if not any(kind.ordered for kind in name.kinds):

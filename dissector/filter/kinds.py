@@ -14,7 +14,9 @@ from typing import Any
 from uuid import UUID
 
 from dissector.filter.literals import Literal, suggestion
-from dissector.protocol.apis import api_keys
+from dissector.filter.records_in_fields import text_pieces
+from dissector.filter.time_literals import parse_time_ns
+from dissector.protocol.apis import api_keys, api_name
 from dissector.protocol.error_codes import ERRORS, error_code, error_name
 
 STATUSES = ("answered", "unanswered", "no_response", "orphan")
@@ -33,11 +35,13 @@ class Kind:
         title: As in "api_version is a number".
         ordered: Whether `<` and the like are supported.
         searchable: Whether `contains` and `matches` are supported.
+        is_number: Whether values and literals are plain numbers, which are compared in columns.
     """
 
     title = "text"
     ordered = True
     searchable = True
+    is_number = False
 
     def parse(self, literal: Literal) -> Any:
         """
@@ -76,6 +80,7 @@ def _parse_number(literal: Literal) -> int | float | None:
 class _Number(Kind):
     title = "a number"
     searchable = False
+    is_number = True
 
     def parse(self, literal: Literal) -> Any:
         number = _parse_number(literal)
@@ -87,10 +92,32 @@ class _Number(Kind):
         return raw if isinstance(raw, int | float) and not isinstance(raw, bool) else None
 
 
+class _Time(_Number):
+    """Time since the epoch, in units of `unit_ns`; a literal is a number or a time as text."""
+
+    title = "a time"
+
+    def __init__(self, unit_ns: int) -> None:
+        self._unit_ns = unit_ns
+
+    def parse(self, literal: Literal) -> Any:
+        number = _parse_number(literal)
+        if number is not None:
+            return number
+        try:
+            time_ns = parse_time_ns(literal.text)
+        except ValueError:
+            example = "2026-11-23 13:57:58.5"
+            raise ValueError(f'{literal} is not a time, such as "{example}"') from None
+        units, rest = divmod(time_ns, self._unit_ns)
+        return time_ns / self._unit_ns if rest else units
+
+
 class _ApiKey(_Number):
     """A number; the name of the API is accepted too."""
 
     title = "an API key"
+    is_number = False
 
     def parse(self, literal: Literal) -> Any:
         number = _parse_number(literal)
@@ -104,6 +131,9 @@ class _Api(Kind):
     ordered = False
 
     def parse(self, literal: Literal) -> Any:
+        key = _parse_number(literal)
+        if isinstance(key, int) and -(2**15) <= key < 2**15:
+            return api_name(key)
         return literal.text if _UNNAMED_API.fullmatch(literal.text) else _parse_api(literal)
 
 
@@ -207,6 +237,31 @@ class _Bytes(Kind):
         return str(value, "utf-8", "surrogateescape")
 
 
+class _Records(_Bytes):
+    """A `records` field: its bytes, and those of its decompressed records."""
+
+    title = "records"
+
+    def contains(self, value: Any, wanted: str) -> bool:
+        forms = _byte_forms(wanted)
+        return super().contains(value, wanted) or any(
+            form in piece for piece in text_pieces(value) for form in forms
+        )
+
+    def text(self, value: Any) -> str:
+        return super().text(b"\n".join(text_pieces(value)) or value)
+
+
+class _Codec(Kind):
+    """The name of a codec, or its number."""
+
+    def parse(self, literal: Literal) -> Any:
+        from dissector.protocol.records.compression import codec_name
+
+        number = _parse_number(literal)
+        return codec_name(number) if isinstance(number, int) and number >= 0 else literal.text
+
+
 def _byte_forms(text: str) -> tuple[bytes, ...]:
     utf8 = text.encode("utf-8", "surrogatepass")
     try:
@@ -274,4 +329,5 @@ number, text, boolean, uuid, binary, struct = (
     _Bytes(),
     _Struct(),
 )
+time_ns, time_ms, records, codec = _Time(1), _Time(1_000_000), _Records(), _Codec()
 api, api_key, status, error, endpoint = _Api(), _ApiKey(), _Status(), _Error(), _Endpoint()

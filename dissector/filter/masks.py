@@ -14,10 +14,16 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from dissector.filter import kinds
-from dissector.filter.evaluate import Row, cheap_first, column_values, predicate, value_test
+from dissector.filter.evaluate import (
+    Row,
+    cheap_first,
+    column_values,
+    predicate,
+    reads_only_present,
+    value_test,
+)
+from dissector.filter.kinds import Kind
 from dissector.filter.literals import Literal
-from dissector.filter.names import BodyPath, Column
 from dissector.filter.nodes import (
     Always,
     And,
@@ -31,6 +37,7 @@ from dissector.filter.nodes import (
     Test,
     as_any_tests,
 )
+from dissector.filter.operands import BodyPath, Column, Name, apply_steps
 
 Rows: TypeAlias = NDArray[np.int64]
 Mask: TypeAlias = NDArray[np.bool_]
@@ -43,6 +50,10 @@ class Table(Protocol):
 
     def number_column(self, name: str, rows: Rows) -> tuple[NDArray[Any], Mask] | None:
         """Return the values of a numeric column and which are present; None for other columns."""
+        ...
+
+    def exchange(self, row: int) -> Row:
+        """Return a row as an object."""
         ...
 
     def distinct_values(self, name: str, rows: Rows) -> tuple[Rows, Sequence[object]]:
@@ -82,6 +93,8 @@ def _mask_of(node: Node, table: Table, rows: Rows) -> Mask:
             any_tests = as_any_tests(node)
             if any_tests is not node:
                 return _mask_of(any_tests, table, rows)
+            if node.name.is_count:
+                return _count_mask(node, table, rows)
             return _short_circuit(
                 True, (_source_function(node, each, table) for each in node.name.sources), rows
             )
@@ -117,18 +130,39 @@ def _node_function(node: Node, table: Table) -> _MaskFunction:
     return lambda rows: _mask_of(node, table, rows)
 
 
+def _count_mask(leaf: Leaf, table: Table, rows: Rows) -> Mask:
+    """Test how many values a name has in each row."""
+    name = leaf.name
+    if any(isinstance(source, BodyPath) for source in name.sources):
+        matches = predicate(leaf)
+        return np.array([matches(table.exchange(row)) for row in rows.tolist()], np.bool_)
+    counts = np.zeros(len(rows), np.int64)
+    for source in name.sources:
+        assert isinstance(source, Column)
+        indexes, values = table.distinct_values(source.name, rows)
+        counts += np.array([_count(source, name, each) for each in values], np.int64)[indexes]
+    test = value_test(leaf.test, name.kinds)
+    return np.array([test(count) for count in counts.tolist()], np.bool_)
+
+
+def _count(source: Column, name: Name, value: object) -> int:
+    """Return how many values a name has in a column with the given `value`."""
+    values = column_values(value, source, True)
+    return sum(result is not None for each in values for result in apply_steps(name.steps, each))
+
+
 def _source_function(leaf: Leaf, source: Column | BodyPath, table: Table) -> _MaskFunction:
-    test = value_test(leaf.test, leaf.name.kinds)
+    test = value_test(leaf.test, leaf.name.kinds, leaf.name.steps)
     if isinstance(source, BodyPath):
         matches = predicate(leaf)
         return lambda rows: table.any_value_at(source, rows, test, matches)
-    exists = isinstance(leaf.test, Exists)
+    exists = reads_only_present(leaf)
+    kind = leaf.name.kinds[0]
+    is_number = kind.is_number and not source.port and not leaf.name.steps
 
     def mask_of(rows: Rows) -> Mask:
-        numbers = (
-            table.number_column(source.name, rows) if leaf.name.kinds == (kinds.number,) else None
-        )
-        compared = None if numbers is None or source.port else _compare_column(leaf.test, *numbers)
+        numbers = table.number_column(source.name, rows) if is_number else None
+        compared = None if numbers is None else _compare_column(leaf.test, kind, *numbers)
         if compared is not None:
             return compared
         indexes, values = table.distinct_values(source.name, rows)
@@ -151,13 +185,13 @@ _ORDER: dict[str, Callable[[Any, Any], Any]] = {
 }
 
 
-def _compare_column(test: Test, values: NDArray[Any], is_present: Mask) -> Mask | None:
+def _compare_column(test: Test, kind: Kind, values: NDArray[Any], is_present: Mask) -> Mask | None:
     """Test a numeric column; None where its values have to be tested one by one."""
     match test:
         case Exists():
             return is_present
         case Compare(op, literal):
-            return _compare_values(op, literal, values, is_present)
+            return _compare_values(op, kind, literal, values, is_present)
         case OneOf(items):
             out = np.zeros(len(values), np.bool_)
             for item in items:
@@ -168,7 +202,7 @@ def _compare_column(test: Test, values: NDArray[Any], is_present: Mask) -> Mask 
                 )
                 is_inside = np.ones(len(values), np.bool_)
                 for op, literal in bounds:
-                    result = _compare_values(op, literal, values, is_present)
+                    result = _compare_values(op, kind, literal, values, is_present)
                     if result is None:
                         return None
                     is_inside &= result
@@ -183,12 +217,12 @@ _MAX_EXACT_INTEGER = 2**53
 
 
 def _compare_values(
-    op: str, literal: Literal, values: NDArray[Any], is_present: Mask
+    op: str, kind: Kind, literal: Literal, values: NDArray[Any], is_present: Mask
 ) -> Mask | None:
     if literal.is_null:
         return ~is_present if op == "==" else is_present
     try:
-        wanted = kinds.number.parse(literal)
+        wanted = kind.parse(literal)
     except ValueError:
         return None
     # Python compares integers with floats exactly, numpy does not.

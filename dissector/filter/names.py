@@ -1,5 +1,5 @@
 """
-Names in a filter: columns of `pairs`, Wireshark's names for them, and body fields.
+Names in a filter: columns of `pairs` and `records`, Wireshark's names, and body fields.
 
 The path of a body field is checked against the declarations of all APIs, which are loaded only when
 a filter has such a path.
@@ -7,161 +7,134 @@ a filter has such a path.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TypeAlias
+from collections.abc import Iterator
 
-from dissector.filter import kinds
+from dissector.column_catalogue import EXCHANGES, RECORDS, Catalogue
+from dissector.filter import kinds, wireshark_names
+from dissector.filter.body_names import body_fields, body_name, names_matching, paths_ending_in
 from dissector.filter.literals import suggestion
-from dissector.protocol.api import Kind as Side
-from dissector.protocol.apis import all_apis
-from dissector.protocol.context import per_schemas
-from dissector.protocol.schema import Field
+from dissector.filter.operands import BodyPath, Column, Name, Source, Step, UnknownName
+from dissector.filter.records_in_fields import batch_part, record_part
 
+__all__ = ["BodyPath", "Column", "Name", "Source", "UnknownName", "field_list", "resolve"]
 
-@dataclass(frozen=True, slots=True)
-class Column:
-    """
-    A column of `pairs` or `records`.
-
-    Attributes:
-        name: The column.
-        port: Whether only the port of its address is tested.
-        empty: Value that an empty list stands for in a comparison: an exchange without errors has
-            NONE.
-        is_record_column: Whether it is a column of `records`.
-        part: For headers, the part of each that is tested: `key` or `value`.
-    """
-
-    name: str
-    port: bool = False
-    empty: str | None = None
-    is_record_column: bool = False
-    part: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class BodyPath:
-    """A field of a decoded body: `request` or `response`, and the path of the field."""
-
-    kind: Side
-    path: tuple[str, ...]
-
-    def __str__(self) -> str:
-        return ".".join((self.kind, *self.path))
-
-
-Source: TypeAlias = Column | BodyPath
-
-
-@dataclass(frozen=True, slots=True)
-class Name:
-    """
-    A name as written in the filter.
-
-    Attributes:
-        text: As written.
-        sources: The sources of its values: a test is true if it is true for a value of any of them.
-        kinds: The possible kinds of its values; several where APIs differ.
-    """
-
-    text: str
-    sources: tuple[Source, ...] = field(compare=False)
-    kinds: tuple[kinds.Kind, ...] = field(compare=False)
-
-    def __str__(self) -> str:
-        return self.text
-
-
-class UnknownName(Exception):
-    """No such name; `offset` is the position of the unknown part in it."""
-
-    def __init__(self, reason: str, offset: int = 0) -> None:
-        super().__init__(reason)
-        self.offset = offset
-
-
-_COLUMNS: dict[str, kinds.Kind] = {
-    "capture": kinds.text,
-    "connection": kinds.number,
+_KINDS_BY_TYPE = {
+    "str": kinds.text,
+    "strs": kinds.text,
+    "bytes": kinds.binary,
+    "bool": kinds.boolean,
+}
+_KINDS_BY_NAME = {
     "client": kinds.endpoint,
     "broker": kinds.endpoint,
     "api_key": kinds.api_key,
     "api": kinds.api,
-    "api_version": kinds.number,
-    "correlation_id": kinds.number,
-    "client_id": kinds.text,
     "status": kinds.status,
-    "request_time_ns": kinds.number,
-    "response_time_ns": kinds.number,
-    "latency_ms": kinds.number,
-    "request_bytes": kinds.number,
-    "response_bytes": kinds.number,
     "errors": kinds.error,
-    "topics": kinds.text,
-    "problems": kinds.text,
+    "error": kinds.error,
+    "codec": kinds.codec,
+    "timestamp_ms": kinds.time_ms,
 }
 
-_ALIASES = {
-    "error": "errors",
-    "topic": "topics",
-    "problem": "problems",
-    # Wireshark's names.
-    "kafka.api_key": "api_key",
-    "kafka.request_key": "api_key",
-    "kafka.response_key": "api_key",
-    "kafka.api_version": "api_version",
-    "kafka.request.version": "api_version",
-    "kafka.response.version": "api_version",
-    "kafka.correlation_id": "correlation_id",
-    "kafka.client_id": "client_id",
-    "kafka.topic_name": "topics",
-    "kafka.error": "errors",
-    "tcp.stream": "connection",
+
+def _kinds_of(columns: Catalogue) -> dict[str, kinds.Kind]:
+    def kind(name: str, type_name: str) -> kinds.Kind:
+        if name.endswith("time_ns"):
+            return kinds.time_ns
+        return _KINDS_BY_NAME.get(name) or _KINDS_BY_TYPE.get(type_name, kinds.number)
+
+    return {each.name: kind(each.name, each.type) for each in columns}
+
+
+_COLUMNS = _kinds_of(EXCHANGES) | {
+    "request_relative_s": kinds.number,
+    "response_relative_s": kinds.number,
+    "request_frame_bytes": kinds.number,
+    "response_frame_bytes": kinds.number,
 }
+_RECORD_COLUMNS = _kinds_of(RECORDS)
 
-_SIDES = {"addr": ("client", "broker"), "src": ("client",), "dst": ("broker",)}
+_ALIASES = {"error": "errors", "topic": "topics", "problem": "problems"}
 
-# `src` is the sender of the request, because an exchange goes both ways.
+_BOTH = ("client", "broker")
 _ADDRESSES = {
-    **{f"{ip}.{end}": sides for ip in ("ip", "ipv6") for end, sides in _SIDES.items()},
-    "ip.host": ("client", "broker"),
+    f"{ip}.{end}": sides
+    for ip in ("ip", "ipv6")
+    for end, sides in (("addr", _BOTH), ("src", ("client",)), ("dst", ("broker",)))
+} | {"ip.host": _BOTH}
+"""`src` is the sender of the request, because an exchange goes both ways."""
+_PORTS = {"tcp.port": _BOTH, "tcp.srcport": ("client",), "tcp.dstport": ("broker",)}
+
+_FRAMES = {
+    "frame.number": ("request_packet", "response_packet"),
+    "frame.time": ("request_time_ns", "response_time_ns"),
+    "frame.time_relative": ("request_relative_s", "response_relative_s"),
+    "frame.len": ("request_frame_bytes", "response_frame_bytes"),
+    "tcp.stream": ("connection",),
 }
-_PORTS = {
-    "tcp.port": ("client", "broker"),
-    "tcp.srcport": ("client",),
-    "tcp.dstport": ("broker",),
+"""An exchange passes if one of the packets that completed its messages does."""
+
+_MEANINGS = {
+    "error": "an error in the response; NONE where there is none",
+    "topic": "a topic of request or response",
+    "problem": "a problem of request or response",
+    "ip.addr": "address of client or broker; a network too (10.0.0.0/8)",
+    "ip.host": "as ip.addr",
+    "ip.src": "address of the sender of the request",
+    "ip.dst": "address of the receiver of the request",
+    "tcp.port": "port of client or broker",
+    "tcp.srcport": "port of the sender of the request",
+    "tcp.dstport": "port of the receiver of the request",
+    "tcp.stream": "number of the TCP connection",
+    "frame.number": "packet that completed request or response",
+    "frame.time": 'time of that packet: "2026-11-23 13:57:58.5"',
+    "frame.time_relative": "seconds from the first packet of the capture to that packet",
+    "frame.len": "length of that packet on the wire",
 }
-_BODIES = {
-    "kafka.required_acks": "request.acks",
-    "kafka.throttle_time": "response.throttle_time_ms",
-}
-_ALL_NAMES = (*_COLUMNS, *_ALIASES, *_ADDRESSES, *_PORTS, *_BODIES, "kafka.len", "kafka")
+
+_ALL_NAMES = (
+    *_COLUMNS,
+    *_ALIASES,
+    *_ADDRESSES,
+    *_PORTS,
+    *_FRAMES,
+    *wireshark_names.COLUMNS,
+    *wireshark_names.BODIES,
+    *wireshark_names.RECORDS,
+    *wireshark_names.BATCHES,
+    "kafka",
+)
 
 
-def _record_column(name: str, part: str | None = None) -> Column:
-    return Column(name, is_record_column=True, part=part)
+def _record_name(text: str, column: str, *steps: Step, **options: str) -> Name:
+    kind = {"headers": kinds.text}.get(column) or _RECORD_COLUMNS[column]
+    source = Column(column, is_record_column=True, **options)  # type: ignore[arg-type]
+    return Name(text, (source,), (kind,), steps)
 
 
-_NUMBER_COLUMNS = ("time_ns", "partition", "offset", "timestamp_ms", "magic")
-_PRODUCER_COLUMNS = ("producer_id", "producer_epoch", "sequence")
-_RECORD_NAMES: dict[str, tuple[Column, kinds.Kind]] = {
+_RECORD_ALIASES = {
+    "topics": "topic",
+    "errors": "error",
+    "timestamp": "timestamp_ms",
+    "frame.number": "packet",
+    "frame.time": "time_ns",
+    "kafka.topic_name": "topic",
+    "kafka.error": "error",
+    "kafka.partition_id": "partition",
+    "kafka.offset": "offset",
+    "kafka.required_acks": "acks",
+    "kafka.producer_id": "producer_id",
+    "kafka.producer_epoch": "producer_epoch",
     **{
-        name: (_record_column("topic"), kinds.text)
-        for name in ("topic", "topics", "kafka.topic_name")
+        name: part
+        for name, part in wireshark_names.RECORDS.items()
+        if part in ("codec", "key", "magic", "timestamp_ms", "transactional", "value")
     },
-    **{name: (_record_column("error"), kinds.error) for name in ("error", "errors", "kafka.error")},
-    **{
-        name: (_record_column(name), kinds.number)
-        for name in (*_NUMBER_COLUMNS, *_PRODUCER_COLUMNS)
-    },
-    **{name: (_record_column(name), kinds.text) for name in ("topic_id", "codec", "control")},
-    **{name: (_record_column(name), kinds.binary) for name in ("key", "value")},
-    "transactional": (_record_column("transactional"), kinds.boolean),
-    "headers": (_record_column("headers", "key"), kinds.text),
-    "headers.key": (_record_column("headers", "key"), kinds.text),
-    "headers.value": (_record_column("headers", "value"), kinds.binary),
 }
-"""Names where each row is a record; they take precedence over all others."""
+_OWN_RECORD_COLUMNS = set(_RECORD_COLUMNS) - set(_COLUMNS)
+"""Columns of `records` that `pairs` does not have."""
+
+_HEADER = "header."
 
 
 def resolve(text: str, *, records: bool = False) -> Name:
@@ -170,118 +143,130 @@ def resolve(text: str, *, records: bool = False) -> Name:
 
     Args:
         text: The name.
-        records: Whether rows are records, with their exchanges.
+        records: Whether rows are records, with their exchanges; columns of `records` then take
+            precedence over all others.
 
     Raises:
         UnknownName: There is no such name.
     """
-    if records and text in _RECORD_NAMES:
-        found, kind = _RECORD_NAMES[text]
-        return Name(text, (found,), (kind,))
+    found = _of_records(text) if records else None
+    if found is not None:
+        return found
     column = _ALIASES.get(text, text)
+    columns = _FRAMES.get(text) or wireshark_names.COLUMNS.get(text)
     if column in _COLUMNS:
-        empty = "NONE" if column == "errors" else None
-        return Name(text, (Column(column, empty=empty),), (_COLUMNS[column],))
+        columns = (column,)
+    if columns is not None:
+        kind = _COLUMNS[columns[0]]
+        empty = "NONE" if columns == ("errors",) else None
+        return Name(text, tuple(Column(each, empty=empty) for each in columns), (kind,))
     if text in _ADDRESSES:
         return Name(text, tuple(Column(side) for side in _ADDRESSES[text]), (kinds.endpoint,))
     if text in _PORTS:
         sides = tuple(Column(side, port=True) for side in _PORTS[text])
         return Name(text, sides, (kinds.number,))
-    if text == "kafka.len":
-        return Name(text, (Column("request_bytes"), Column("response_bytes")), (kinds.number,))
-    return _body_name(text, _BODIES.get(text, text))
+    if text in wireshark_names.BODIES:
+        return names_matching(text, wireshark_names.BODIES[text])
+    if text in wireshark_names.RECORDS or text in wireshark_names.BATCHES:
+        return _of_record_fields(text)
+    return _body_name(text)
 
 
-def _body_name(text: str, dotted: str) -> Name:
-    side, *path = dotted.split(".")
+def _of_records(text: str) -> Name | None:
+    """Return the name of a column of `records`; None for other names."""
+    column = _RECORD_ALIASES.get(text, text)
+    if text == "compressed":
+        return Name(
+            text,
+            (Column("codec", is_record_column=True),),
+            (kinds.boolean,),
+            (lambda codec: [codec != "none"],),
+            is_flag=True,
+        )
+    if text.startswith(_HEADER) and len(text) > len(_HEADER):
+        key = text.removeprefix(_HEADER)
+        source = Column("headers", is_record_column=True, part="value", header=key)
+        return Name(text, (source,), (kinds.binary,))
+    if text in ("headers.value", "kafka.header_value"):
+        source = Column("headers", is_record_column=True, part="value")
+        return Name(text, (source,), (kinds.binary,))
+    if text in ("headers", "headers.key", "kafka.header_key"):
+        return _record_name(text, "headers", part="key")
+    if column in _OWN_RECORD_COLUMNS:
+        return _record_name(text, column)
+    return None
+
+
+def _of_record_fields(text: str) -> Name:
+    """Return a name for a part of each record, or batch, in the messages of an exchange."""
+    fields = names_matching(text, ("*.records",))
+    if text in wireshark_names.BATCHES:
+        attributes = wireshark_names.BATCHES[text]
+        kind: kinds.Kind = kinds.number
+        if attributes[0].endswith("timestamp"):
+            kind = kinds.time_ms
+        elif attributes[0].endswith("type"):
+            kind = kinds.text
+        return Name(text, fields.sources, (kind,), (batch_part(*attributes),))
+    part = wireshark_names.RECORDS[text]
+    more = {"header_key": kinds.text, "header_value": kinds.binary, "is_control": kinds.boolean}
+    return Name(
+        text, fields.sources, (more.get(part) or _RECORD_COLUMNS[part],), (record_part(part),)
+    )
+
+
+def _body_name(text: str) -> Name:
+    side, *path = text.split(".")
     match side:
         case "request" | "response" if path:
-            return Name(text, (BodyPath(side, tuple(path)),), _kinds_at(side, path))
+            return body_name(text, side, path)
         case "request" | "response":
             raise UnknownName(f"{side} is a body; name a field of it, such as {side}.topics")
-        case _:
-            hint = suggestion(text, _ALL_NAMES)
-            if text in _RECORD_NAMES:
-                hint = "; it is a column of `kafkashark records`"
-            elif similar_paths := _paths_ending_in("request", text) or _paths_ending_in(
-                "response", text
-            ):
-                hint = f"; did you mean {min(similar_paths, key=len)}?"
-            raise UnknownName(f"unknown name {text[:60]!r}{hint}")
+    hint = suggestion(text, _ALL_NAMES)
+    if text in wireshark_names.WITHOUT_COUNTERPART:
+        hint = f": {wireshark_names.WITHOUT_COUNTERPART[text]}"
+    elif _of_records(text) is not None:
+        hint = "; it is a column of `kafkashark records`"
+    elif similar_paths := paths_ending_in(text):
+        requests = [path for path in similar_paths if path.startswith("request.")]
+        hint = f"; did you mean {min(requests or similar_paths, key=len)}?"
+    raise UnknownName(f"unknown name {text[:60]!r}{hint}")
 
 
-@dataclass(slots=True)
-class _PathNode:
-    """All fields, over all APIs, at one path."""
-
-    kinds: dict[kinds.Kind, None] = field(default_factory=dict)
-    children: dict[str, _PathNode] = field(default_factory=dict)
-
-
-def _kinds_at(side: Side, path: list[str]) -> tuple[kinds.Kind, ...]:
-    node = _path_tree(side)
-    offset = len(side) + 1
-    for depth, segment in enumerate(path):
-        child = node.children.get(segment)
-        if child is None:
-            parent = ".".join((side, *path[:depth]))
-            raise UnknownName(_unknown_field_message(side, parent, segment, node), offset)
-        node = child
-        offset += len(segment) + 1
-    return tuple(node.kinds)
-
-
-def _unknown_field_message(side: Side, parent: str, segment: str, node: _PathNode) -> str:
-    if not node.children:
-        return f"{parent} has no fields"
-    other: Side = "response" if side == "request" else "request"
-    elsewhere = _paths_ending_in(side, segment) or _paths_ending_in(other, segment)
-    hint = suggestion(segment, node.children)
-    if elsewhere:
-        hint = f"; did you mean {min(elsewhere, key=len)}?"
-    return f"no API has a field {segment[:60]!r} in {parent}{hint}"
+def field_list(*, records: bool = False) -> Iterator[tuple[str, str, str]]:
+    """Yield each name of a filter, the kind of its values, and its meaning."""
+    if records:
+        for each in RECORDS:
+            yield each.name, resolve(each.name, records=True).kinds[0].title, each.meaning
+        yield "timestamp", kinds.time_ms.title, "as timestamp_ms"
+        yield "compressed", kinds.boolean.title, "whether the batch of the record is compressed"
+        yield "headers.key", kinds.text.title, "key of a header"
+        yield "headers.value", kinds.binary.title, "value of a header"
+        yield "header.NAME", kinds.binary.title, "value of the header NAME"
+    listed = set(_RECORD_COLUMNS) if records else set()
+    for each in EXCHANGES:
+        if each.name not in listed:
+            yield each.name, _COLUMNS[each.name].title, each.meaning
+    for name, meaning in _MEANINGS.items():
+        if name not in listed:
+            yield name, resolve(name, records=records).kinds[0].title, meaning
+    for name, title, meaning in wireshark_list():
+        if meaning and name not in wireshark_names.WITHOUT_COUNTERPART:
+            yield name, title, meaning
+    for path, title, apis in body_fields():
+        yield path, title, apis
 
 
-def _paths_ending_in(side: Side, segment: str) -> list[str]:
-    """Return the paths that end with a name."""
-    paths = []
-    queue: list[tuple[str, _PathNode]] = [(side, _path_tree(side))]
-    while queue:
-        path, node = queue.pop()
-        paths += [f"{path}.{segment}"] if segment in node.children else []
-        queue += [(f"{path}.{name}", child) for name, child in node.children.items()]
-    return paths
-
-
-@per_schemas
-def _path_tree(side: Side) -> _PathNode:
-    root = _PathNode()
-    for known_api in all_apis():
-        _add_fields(root, known_api.schema(side).fields)
-    return root
-
-
-def _add_fields(node: _PathNode, fields: tuple[Field, ...]) -> None:
-    for each in fields:
-        child = node.children.setdefault(each.name, _PathNode())
-        child.kinds[_kind(each)] = None
-        _add_fields(child, each.fields)
-
-
-_KINDS = {
-    "bool": kinds.boolean,
-    "string": kinds.text,
-    "uuid": kinds.uuid,
-    "bytes": kinds.binary,
-    "records": kinds.binary,
-    "struct": kinds.struct,
-}
-
-
-def _kind(declared: Field) -> kinds.Kind:
-    """Return the kind of a field; of an array, that of its elements."""
-    if declared.name.endswith("error_code"):
-        return kinds.error
-    if declared.name == "api_key":
-        return kinds.api_key
-    return _KINDS.get(declared.type.removeprefix("[]"), kinds.number)
+def wireshark_list() -> Iterator[tuple[str, str, str]]:
+    """Yield each of Wireshark's `kafka.*` names, the kind of its values, and our names for it."""
+    for name, columns in wireshark_names.COLUMNS.items():
+        yield name, _COLUMNS[columns[0]].title, " ".join(columns)
+    for name, patterns in wireshark_names.BODIES.items():
+        yield name, resolve(name).kinds[0].title, " ".join(patterns)
+    for name, part in wireshark_names.RECORDS.items():
+        yield name, resolve(name).kinds[0].title, f"{part.replace('_', ' ')} of a record"
+    for name, attributes in wireshark_names.BATCHES.items():
+        text = attributes[0].replace("_", " ")
+        yield name, resolve(name).kinds[0].title, f"{text} of a record batch"
+    for name, reason in wireshark_names.WITHOUT_COUNTERPART.items():
+        yield name, "", reason

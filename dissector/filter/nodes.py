@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from dissector.filter.literals import Literal
-from dissector.filter.names import BodyPath, Name
+from dissector.filter.operands import BodyPath, Name
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,12 +81,19 @@ class Matches:
         return f" matches {self.pattern}"
 
 
-Test: TypeAlias = Exists | Compare | OneOf | Contains | Matches
+@dataclass(frozen=True, slots=True)
+class Fails:
+    """Another test is false for the value; only made by `as_any_tests`."""
+
+    test: Exists | Compare | OneOf | Contains | Matches
+
+
+Test: TypeAlias = Exists | Compare | OneOf | Contains | Matches | Fails
 
 
 @dataclass(frozen=True, slots=True)
 class Always:
-    """`kafka`: true for every exchange."""
+    """`kafka`, `tcp`, `ip`, `frame`: true for every exchange."""
 
     def __str__(self) -> str:
         return "kafka"
@@ -94,13 +101,21 @@ class Always:
 
 @dataclass(frozen=True, slots=True)
 class Leaf:
-    """A test on a name."""
+    """
+    A test on a name.
+
+    Attributes:
+        name: The name.
+        test: The test.
+        every: Whether it must be true for every value of the name, of which there must be one.
+    """
 
     name: Name
     test: Test
+    every: bool = False
 
     def __str__(self) -> str:
-        return f"{self.name}{self.test}"
+        return f"{'all ' if self.every else ''}{self.name}{self.test}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +169,13 @@ def leaves(node: Node) -> Iterator[Leaf]:
 
 def as_any_tests(leaf: Leaf) -> Node:
     """Return an equivalent of the leaf whose leaves are true if any value passes."""
+    wanted: Test
+    unwanted: Test
     match leaf.test:
+        case Fails():
+            return leaf
+        case test if leaf.every:
+            wanted, unwanted = test, Fails(test)
         case Compare("!=", literal):
             wanted, unwanted = Compare("!==", literal), Compare("==", literal)
         case Compare("===", literal):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dissector.filter.names import Column, resolve
+from dissector.filter.names import resolve
 from dissector.filter.nodes import (
     Always,
     And,
@@ -15,6 +15,7 @@ from dissector.filter.nodes import (
     Or,
     leaves,
 )
+from dissector.filter.operands import Column
 
 
 def tests_record_columns(node: Node) -> bool:
@@ -40,7 +41,8 @@ def exchange_node(node: Node) -> Node:
 def _topic_test(leaf: Leaf) -> Node:
     """Return the same test of an exchange's topics, if the leaf tests a topic; else `Always`."""
     (source,) = leaf.name.sources
-    if not isinstance(source, Column) or source.name != "topic":
+    is_topic = isinstance(source, Column) and source.name == "topic"
+    if not is_topic or leaf.name.steps or leaf.name.is_count or leaf.every:
         return Always()
     match leaf.test:
         case Contains() | Matches():

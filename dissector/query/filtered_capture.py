@@ -152,7 +152,8 @@ class Capture(UnfilteredCapture):
         """
         import polars
 
-        from dissector.engine.reading.connection_rows import COLUMNS, TEXTS, connection_rows
+        from dissector.engine.reading.connection_rows import connection_rows
+        from dissector.engine.tables.frames import connection_schema
 
         numbers: set[int] | None = None
         if self.filter is not None:
@@ -162,8 +163,7 @@ class Capture(UnfilteredCapture):
                 del window
         assert self.reading is not None
         rows = list(connection_rows(self.reading, None if numbers is None else sorted(numbers)))
-        types = {name: polars.String() if name in TEXTS else polars.Int64() for name in COLUMNS}
-        return polars.DataFrame(rows, schema=types)
+        return polars.DataFrame(rows, schema=dict(connection_schema()))
 
     def stats(self) -> dict[str, polars.DataFrame]:
         """

@@ -10,6 +10,7 @@ import numpy as np
 
 from dissector.engine.exchanges.exchange import Exchange
 from dissector.engine.exchanges.exchange_facts import is_bulk_worthwhile
+from dissector.engine.fields.column_query import passing_rows
 from dissector.engine.reading.capture import Capture, Window
 from dissector.engine.tables.column_types import Columns
 from dissector.engine.tables.exchange_table import Exchanges, Ints
@@ -48,6 +49,7 @@ class Selection:
         from dissector.filter import parse
 
         parsed = parse(text, records=records)
+        capture.options.packet_lengths |= parsed.uses_packet_lengths
         if parsed.uses_record_columns:
             return cls(capture, parsed.exchange_filter(), parsed)
         return cls(capture, parsed)
@@ -82,15 +84,23 @@ class Selection:
         window: Window,
         is_apart: Callable[[str], bool],
         rows: Callable[[Exchange], Iterable[Row]],
+        *,
+        as_objects: bool = False,
     ) -> Iterator[TablePart]:
-        """Yield the records of a window that pass; see `Capture.record_parts`."""
-        chosen = self._chosen(window)
-        if self.record_filter is not None or (self.filter and chosen is None):
+        """
+        Yield the records of a window that pass; see `Capture.record_parts`.
+
+        `as_objects` reads them one by one, each with its exchange.
+        """
+        chosen, asked = self._chosen(window), self.record_filter
+        as_objects |= asked is not None and not asked.tests_only_record_columns
+        if as_objects or (self.filter and chosen is None):
             yield from map(rows, self._objects(window, chosen))
             return
         if chosen is not None:
             window = replace(window, exchanges=window.exchanges.rows(chosen[1]))
-        yield from self.capture.record_parts(window, is_apart, rows)
+        for part in self.capture.record_parts(window, is_apart, rows):
+            yield passing_rows(part, asked.passing) if asked else part
 
     def records(self, exchange: Exchange) -> Iterator[dict[str, Any]]:
         """Yield the records of an exchange that pass."""

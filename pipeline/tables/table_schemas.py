@@ -9,40 +9,12 @@ import polars as pl
 import pyarrow as pa
 
 from dissector.engine.fields.field_frame import field_schema
-from dissector.engine.reading.connection_rows import COLUMNS as CONNECTION_COLUMNS
-from dissector.engine.reading.connection_rows import TEXTS as CONNECTION_TEXTS
-from dissector.engine.tables.frames import exchange_schema, record_schema
-
-_MESSAGES = (
-    "capture",
-    "packet",
-    "time_ns",
-    "connection",
-    "source",
-    "target",
-    "kind",
-    "api_key",
-    "api",
-    "api_version",
-    "correlation_id",
-    "client_id",
-    "bytes",
-    "status",
-    "latency_ms",
-    "errors",
-    "topics",
-    "problems",
+from dissector.engine.tables.frames import (
+    connection_schema,
+    exchange_schema,
+    message_schema,
+    record_schema,
 )
-
-_MESSAGE_COLUMNS = {
-    "packet": pa.int64(),
-    "time_ns": pa.int64(),
-    "source": pa.string(),
-    "target": pa.string(),
-    "kind": pa.string(),
-    "bytes": pa.int64(),
-}
-"""Columns of messages that exchanges do not have."""
 
 
 def _arrow(kind: Any) -> pa.DataType:
@@ -64,24 +36,10 @@ def _schema(columns: Mapping[str, Any]) -> pa.Schema:
     return pa.schema({name: _arrow(kind) for name, kind in columns.items()})
 
 
-_EXCHANGES = _schema(exchange_schema())
-
 SCHEMAS: dict[str, pa.Schema] = {
-    "connections": pa.schema(
-        {
-            name: pa.string() if name in CONNECTION_TEXTS else pa.int64()
-            for name in CONNECTION_COLUMNS
-        }
-    ),
-    "messages": pa.schema(
-        {
-            name: _MESSAGE_COLUMNS[name]
-            if name in _MESSAGE_COLUMNS
-            else _EXCHANGES.field(name).type
-            for name in _MESSAGES
-        }
-    ),
-    "exchanges": _EXCHANGES,
+    "connections": _schema(connection_schema()),
+    "messages": _schema(message_schema()),
+    "exchanges": _schema(exchange_schema()),
     "records": _schema(record_schema()),
     "fields": _schema(field_schema()),
     "problems": pa.schema(

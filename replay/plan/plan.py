@@ -94,6 +94,7 @@ class Plan(PlannedSteps):
             )
         capture = Capture(names, options)
         chosen = parse(filter) if isinstance(filter, str) and filter else filter or None
+        options.packet_lengths = chosen is not None and chosen.uses_packet_lengths
         plan, may_send = cls(), allowed_apis(allow)
         plan.source = Source.of(names, chosen.text if chosen else "", may_send, options.ports)
         PlanBuilder(plan, capture, chosen, may_send).build()

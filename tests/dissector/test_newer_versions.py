@@ -21,7 +21,7 @@ from dissector.protocol.embedded.masking import carries_secrets
 from dissector.protocol.messages import decode_request, decode_response
 from dissector.protocol.records import Record, build_records, new_batch
 from dissector.view.text.detail_tree import detail_tree
-from dissector.view.text.summary_line import MessageSummary, message_line
+from dissector.view.text.summary_line import LineStyle, MessageSummary, message_line
 from tests.dissector.engine.exchanges.test_exchange_facts import (
     ANSWERED,
     by_codecs,
@@ -194,7 +194,7 @@ def test_a_refused_version_of_api_versions_shows_what_is_offered() -> None:
 
 def test_line_and_tree_show_the_version_of_the_bytes() -> None:
     message = decode_request(of_version(request(METADATA, 13, 1), 14)[4:] + b"\7")
-    line = message_line(MessageSummary(message, 1, 0, 0, "a", "b"), 0)
+    line = message_line(MessageSummary(message, 1, 0, 0, "a", "b"), LineStyle(0))
     assert "Metadata v14 request" in line
     lines = detail_tree(message)
     assert lines[0].startswith("Metadata v14 request")

@@ -10,7 +10,9 @@ from typing import Any
 from uuid import UUID
 
 from dissector.capture.tcp.connections import END_REASONS
+from dissector.column_catalogue import EXCHANGES, names
 from dissector.engine.exchanges.fact_columns import ExchangeSummaries
+from dissector.engine.exchanges.packet_columns import LENGTHS, RELATIVE, PacketColumns
 from dissector.engine.facts.topic_table import TopicNames, Topics, may_define_names
 from dissector.engine.tables.exchange_table import (
     BROKEN_REQUEST,
@@ -33,27 +35,11 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 TOKEN = "SaslToken"
 """The name of raw SASL tokens in place of an API."""
 
-COLUMNS = (
-    "capture",
-    "connection",
-    "client",
-    "broker",
-    "api_key",
-    "api",
-    "api_version",
-    "correlation_id",
-    "client_id",
-    "status",
-    "request_time_ns",
-    "response_time_ns",
-    "latency_ms",
-    "request_bytes",
-    "response_bytes",
-    "errors",
-    "topics",
-    "problems",
-)
+COLUMNS = names(EXCHANGES)
 """The columns of `pairs`, in order."""
+
+
+_PACKET_COLUMNS = frozenset((*RELATIVE, *LENGTHS))
 
 
 class Exchange:
@@ -81,8 +67,22 @@ class Exchange:
         broker: str,
         names: TopicNames,
         summaries: ExchangeSummaries | None = None,
+        packets: PacketColumns | None = None,
     ) -> None:
-        """Wrap a row of a table of exchanges; `summaries` are the extracted columns of all rows."""
+        """
+        Wrap a row of a table of exchanges.
+
+        Args:
+            table: The table.
+            row: The row.
+            capture: See above.
+            client: See above.
+            broker: See above.
+            names: Known names of topic ids.
+            summaries: The extracted columns of all rows.
+            packets: Columns about the packets, which only filters read.
+        """
+        self._packets = packets
         self._table = table
         self._row = row
         self._names = names
@@ -150,6 +150,7 @@ class Exchange:
                 client=self.client,
                 broker=self.broker,
                 names=self._names,
+                packets=self._packets,
             )
 
     @property
@@ -307,7 +308,10 @@ class Exchange:
         return self._names.find_name(topic_id)
 
     def column(self, name: str) -> Any:
-        """Return the value of a column of `pairs`."""
+        """Return the value of a column of `pairs`, or of `PacketColumns`."""
+        if name in _PACKET_COLUMNS:
+            assert self._packets is not None
+            return self._packets.value(self._table, self._row, name)
         value = getattr(self, name)
         return [str(problem) for problem in value] if name == "problems" else value
 

@@ -56,6 +56,8 @@ def exchange_columns(
         "correlation_id": Integers(table.correlation_id),
         "client_id": Coded(summaries.client_id, summaries.client_ids),
         "status": Coded(table.status.astype(np.int64), STATUS),
+        "request_packet": Integers(_numbers(request.packet)),
+        "response_packet": Integers(_numbers(response.packet)),
         "request_time_ns": Integers(request.time_ns),
         "response_time_ns": Integers(response.time_ns),
         "latency_ms": Milliseconds(latency_ns),
@@ -67,6 +69,11 @@ def exchange_columns(
             summaries.problems, [list(map(str, each)) for each in summaries.problem_lists]
         ),
     }
+
+
+def _numbers(packets: Ints) -> Ints:
+    """Return the numbers of packets as Wireshark counts them, from 1."""
+    return np.where(packets == NONE, NONE, packets + 1)
 
 
 def with_names(columns: Columns, names: TopicNames) -> Columns:

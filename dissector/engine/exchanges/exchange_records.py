@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 from uuid import UUID
 
+from dissector.column_catalogue import RECORDS, names
 from dissector.engine.exchanges.exchange import Exchange
 from dissector.engine.records.produce_results import MAX_OFFSET
 from dissector.protocol.carried import records_fields
@@ -13,19 +14,9 @@ from dissector.protocol.error_codes import error_name
 from dissector.protocol.facts import NO_ID
 from dissector.protocol.headers import PRODUCE
 from dissector.protocol.records.field import UnreadBatch
-from dissector.protocol.records.rows import Row, iter_records
+from dissector.protocol.records.rows import iter_records
 
-COLUMNS = (
-    "connection",
-    "correlation_id",
-    "api",
-    "time_ns",
-    "topic",
-    "topic_id",
-    "partition",
-    *Row._fields,
-    "error",
-)
+COLUMNS = names(RECORDS)
 """The columns of `records`, in order."""
 
 
@@ -39,7 +30,9 @@ def record_rows(exchange: Exchange) -> Iterator[dict[str, Any]]:
     results = _produce_results(exchange)
     for message in exchange.messages:
         times = exchange.request_time_ns, exchange.response_time_ns
+        packets = exchange.request_packet, exchange.response_packet
         is_request = message.kind == "request"
+        acks = message.body.get("acks") if is_request and message.body else None
         for field in records_fields(message):
             topic, topic_id = field.topic, field.topic_id
             if topic_id == NO_ID:
@@ -50,6 +43,8 @@ def record_rows(exchange: Exchange) -> Iterator[dict[str, Any]]:
                 "connection": exchange.connection,
                 "correlation_id": message.correlation_id,
                 "api": exchange.api,
+                "client_id": exchange.client_id,
+                "packet": packets[message.kind == "response"],
                 "time_ns": times[message.kind == "response"],
                 "topic": topic,
                 "topic_id": None if topic_id is None else str(topic_id),
@@ -62,7 +57,7 @@ def record_rows(exchange: Exchange) -> Iterator[dict[str, Any]]:
             for index, record in enumerate(iter_records(field.batches)):
                 row: dict[str, Any] = common | record._asdict()
                 row["headers"] = [{"key": k, "value": v} for k, v in record.headers]
-                row["error"] = error
+                row |= {"status": exchange.status, "acks": acks, "error": error}
                 if is_request:
                     row["offset"] = None if base_offset is None else base_offset + index
                 yield row

@@ -3,29 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dissector.engine.exchanges.exchange import Exchange
 from dissector.engine.exchanges.exchange_columns import exchange_columns, with_names
+from dissector.engine.exchanges.packet_columns import NS_PER_S, RELATIVE
+from dissector.engine.fields.column_query import ColumnQuery, Mask
 from dissector.engine.fields.field_predicates import matches_any_value
-from dissector.engine.tables.column_types import (
-    Coded,
-    Column,
-    Columns,
-    Integers,
-    Milliseconds,
-    distinct,
-)
+from dissector.engine.tables.column_types import Columns, select_rows
 from dissector.engine.tables.exchange_table import NONE, Ints
 from dissector.protocol.api import Kind
 
 if TYPE_CHECKING:
     from dissector.engine.reading.capture import Capture, Window
-
-Mask: TypeAlias = NDArray[np.bool_]
 
 
 class FieldPath(Protocol):
@@ -42,18 +35,14 @@ class FieldPath(Protocol):
         ...
 
 
-class WindowQuery:
-    """
-    The exchanges of a window as a `filter.Table`.
-
-    Attributes:
-        columns: The columns of `pairs`.
-    """
+class WindowQuery(ColumnQuery):
+    """The exchanges of a window as a `filter.Table`; `columns` are those of `pairs`."""
 
     def __init__(self, capture: Capture, window: Window) -> None:
         """Read the columns of a window; the capture is being read."""
         assert capture.reading is not None
         self._reading = capture.reading
+        self._packets = capture.reading.packet_columns()
         self._names = capture.names
         self._window = window
         self._summaries = capture.known_of(window)
@@ -63,39 +52,24 @@ class WindowQuery:
             capture.reading.files_of,
             capture.reading.endpoints_of,
         )
-        self.columns: Columns = with_names(columns, capture.names)
-
-    def __len__(self) -> int:
-        return len(self._window.exchanges)
+        super().__init__(with_names(columns, capture.names))
 
     def number_column(self, name: str, rows: Ints) -> tuple[NDArray[Any], Mask] | None:
         """Return the values of a numeric column and which are present; None for other columns."""
-        match self.columns[name]:
-            case Integers(values):
-                values = values[rows]
-                return values, values != NONE
-            case Milliseconds(values_ns):
-                values_ns = values_ns[rows]
-                return values_ns / 1e6, values_ns != NONE
-            case _:
-                return None
+        packets = self._packets.integers(self._window.exchanges, name)
+        if packets is None:
+            return super().number_column(name, rows)
+        packets = packets[rows]
+        return packets / NS_PER_S if name in RELATIVE else packets, packets != NONE
 
     def distinct_values(self, name: str, rows: Ints) -> tuple[Ints, Sequence[object]]:
         """Return the index of each row's value among the distinct values, and these."""
-        column = self.columns[name]
-        match column:
-            case Coded(codes, values):
-                indexes, distinct_codes = distinct(codes[rows])
-                return indexes, [
-                    None if code == NONE else values[code] for code in distinct_codes.tolist()
-                ]
-            case Integers(values):
-                indexes, distinct_codes = distinct(values[rows])
-                return indexes, [
-                    None if value == NONE else value for value in distinct_codes.tolist()
-                ]
-            case _:
-                return np.arange(len(rows)), [column.value(row) for row in rows.tolist()]
+        if name in self.columns:
+            return super().distinct_values(name, rows)
+        table = self._window.exchanges
+        return np.arange(len(rows)), [
+            self._packets.value(table, row, name) for row in rows.tolist()
+        ]
 
     def any_value_at(
         self,
@@ -117,16 +91,4 @@ class WindowQuery:
 
     def select(self, rows: Ints) -> Columns:
         """Return the columns of some rows."""
-        return {name: _select_rows(column, rows) for name, column in self.columns.items()}
-
-
-def _select_rows(column: Column, rows: Ints) -> Column:
-    match column:
-        case Coded(codes, values):
-            return Coded(codes[rows], values)
-        case Integers(values):
-            return Integers(values[rows])
-        case Milliseconds(values_ns):
-            return Milliseconds(values_ns[rows])
-        case _:
-            raise TypeError("exchanges have no columns of bytes")
+        return select_rows(self.columns, rows)

@@ -62,11 +62,20 @@ class Capture:
     def windows(self, *, gleaning: bool = False) -> Iterator[Window]:
         """Read the capture, window by window; `gleaning` extracts the summaries of exchanges."""
         self.reading = Reading(self.paths, self.options, self.tap)
-        yield from (
+        windows: Iterator[Window] = (
             self.reading.map_windows(_extract_facts, _summarise)
             if gleaning
             else self.reading.windows()
         )
+        lengths = self.reading.lengths
+        if lengths is None:
+            yield from windows
+            return
+        for window in windows:
+            low_watermark = window.low_watermark
+            yield window
+            del window
+            lengths.drop_before(low_watermark)
 
     def __iter__(self) -> Iterator[Exchange]:
         """Read the capture, exchange by exchange, in the order in which they end."""

@@ -5,43 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from dissector.column_catalogue import CONNECTIONS, names
 from dissector.engine.reading.capture import Reading
-from dissector.engine.reading.tls_report import COLUMNS as TLS_COLUMNS
 from dissector.engine.reading.tls_report import tls_columns
 
 SIDES = ("a", "b")
 
-TEXTS = {"network", "a", "b", "speaks", "client", "ended", *TLS_COLUMNS}
-"""Columns of text; the others are numbers."""
-
-COLUMNS = (
-    "connection",
-    "network",
-    "a",
-    "b",
-    "speaks",
-    "client",
-    "first_time_ns",
-    "last_time_ns",
-    "ended",
-    *(
-        f"{name}_{side}"
-        for name in (
-            "packets",
-            "bytes",
-            "retransmissions",
-            "retransmitted",
-            "gaps",
-            "gap_bytes",
-            "cut_bytes",
-            "late_bytes",
-            "skipped",
-            "entered",
-        )
-        for side in SIDES
-    ),
-    *TLS_COLUMNS,
-)
+COLUMNS = names(CONNECTIONS)
 """The columns of `streams`, in order."""
 
 

@@ -10,6 +10,8 @@ result does not depend on the number of threads.
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextvars import copy_context
 from functools import partial
@@ -129,3 +131,10 @@ def map_in_threads(
         stage.stopped = True
         for _ in range(workers):
             stage.room.release()
+
+
+def cores() -> int:
+    """Return the number of cores that this process may use."""
+    if sys.platform == "linux":
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1

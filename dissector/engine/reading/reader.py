@@ -23,6 +23,7 @@ from dissector.engine.correlation.framer import MAX_FRAME_BYTES
 from dissector.engine.exchanges.exchange import Exchange
 from dissector.engine.exchanges.exchange_facts import WindowSummary
 from dissector.engine.exchanges.fact_columns import ExchangeSummaries
+from dissector.engine.exchanges.packet_columns import PacketColumns, PacketLengths
 from dissector.engine.facts.topic_table import TopicNames
 from dissector.engine.reading.prefetch import map_in_threads, prefetch
 from dissector.engine.reading.segment_source import (
@@ -76,6 +77,7 @@ class Options:
         schemas: Message definitions over the built-in declarations: `Schemas.of("trunk.jar")`; by
             default those in use where the options are made.
         keylogs: Names of TLS key logs.
+        packet_lengths: Whether the lengths of packets are kept for filters.
     """
 
     ports: frozenset[int] = frozenset()
@@ -87,6 +89,7 @@ class Options:
     live: bool = False
     schemas: Schemas | None = field(default_factory=current)
     keylogs: tuple[str, ...] = ()
+    packet_lengths: bool = False
     inputs: Inputs = field(default_factory=dict)
 
 
@@ -119,6 +122,7 @@ class Reading:
         streams: All TCP connections.
         decryption: Decrypts those that are TLS.
         correlator: Frames and correlates their bytes.
+        lengths: The lengths of packets, if requested; the reader of windows drops old ones.
         keys: The TLS secrets of the key logs, and of the files as far as they were read.
     """
 
@@ -137,8 +141,14 @@ class Reading:
         """
         self.options = options
         self.keys = KeyLog(options.keylogs, follow=options.live or not all(map(is_file, paths)))
+        self.lengths = PacketLengths() if options.packet_lengths else None
         self.source = source or FileSource(
-            paths, options.window_bytes, options.stdin, options.stop, options.inputs
+            paths,
+            options.window_bytes,
+            options.stdin,
+            options.stop,
+            options.inputs,
+            lengths=self.lengths,
         )
         self._tap = tap
         self.streams = Streams()
@@ -293,7 +303,12 @@ class Reading:
                 broker=broker,
                 names=names,
                 summaries=summaries,
+                packets=self.packet_columns(),
             )
+
+    def packet_columns(self) -> PacketColumns:
+        """Return the columns of packets that filters read."""
+        return PacketColumns(self.source.begin_ns, self.lengths)
 
     def _correlate(self, chunks: Chunks) -> Exchanges:
         """Decrypt and correlate chunks."""

@@ -13,6 +13,7 @@ from dissector.capture.formats.byte_source import StopSignal
 from dissector.capture.formats.capture_reader import WINDOW_BYTES, read_packets
 from dissector.capture.formats.inputs import Inputs
 from dissector.capture.packets.layers import Layers
+from dissector.engine.exchanges.packet_columns import PacketLengths
 from dissector.engine.tables.column_types import Coded
 from dissector.engine.tables.exchange_table import Ints
 from dissector.errors import Problem
@@ -107,8 +108,11 @@ class FileSource(FileNames):
         stdin: BinaryIO | None = None,
         stop: StopSignal | None = None,
         inputs: Inputs | None = None,
+        *,
+        lengths: PacketLengths | None = None,
     ) -> None:
         super().__init__()
+        self._lengths = lengths
         self._paths = paths
         self._window_bytes = window_bytes
         self._stdin = stdin
@@ -150,5 +154,7 @@ class FileSource(FileNames):
         self.bytes += int(packets.captured.sum())
         self.file_bytes = packets.file_bytes
         self.tls_secrets += packets.tls_secrets
+        if self._lengths is not None:
+            self._lengths.add(packets.first, packets.original)
         if len(packets):
             self.add(packets.first, str(self._paths[int(packets.file[0])]))

@@ -5,17 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
+from dissector.column_catalogue import TLS, names
 from dissector.engine.reading.reader import Reading
 from dissector.tls.tls_summary import Reason, TlsSummary
 
-COLUMNS = (
-    "tls_version",
-    "tls_cipher",
-    "tls_server_name",
-    "tls_resumed",
-    "tls_client",
-    "tls_not_decrypted",
-)
+COLUMNS = names(TLS)
 """The columns of `streams` about TLS; null where a connection is not TLS, or where unknown."""
 
 

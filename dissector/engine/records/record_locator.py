@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dissector.engine.records.produce_results import last_marked, produce_results
+from dissector.engine.tables.column_types import Coded
 from dissector.engine.tables.exchange_table import NONE, Exchanges, Frames, Ints
 from dissector.engine.tape import tape
 from dissector.protocol.api import Kind
@@ -27,10 +28,14 @@ Bools: TypeAlias = NDArray[np.bool_]
 RECORD_CARRIERS: tuple[tuple[int, Kind], ...] = ((0, "request"), (1, "response"), (78, "response"))
 """The messages that contain record batches: API key and kind."""
 
-_OTHER, _CORRELATION_ID, _TOPIC, _TOPIC_ID, _PARTITION, _HIGH_WATERMARK, _RECORDS = range(7)
+PRODUCE_REQUEST = 0
+"""Index of Produce requests in `RECORD_CARRIERS`."""
+
+_OTHER, _CORRELATION_ID, _TOPIC, _TOPIC_ID, _PARTITION, _HIGH_WATERMARK, _RECORDS, _ACKS = range(8)
 
 _PATHS = {
     "correlation_id": _CORRELATION_ID,
+    "acks": _ACKS,
     "topic_data.name": _TOPIC,
     "topic_data.topic_id": _TOPIC_ID,
     "topic_data.partition_data.index": _PARTITION,
@@ -41,6 +46,9 @@ _PATHS = {
     "responses.partitions.high_watermark": _HIGH_WATERMARK,
     "responses.partitions.records": _RECORDS,
 }
+
+
+_CLIENT_ID_AT = 8
 
 
 @dataclass(slots=True)
@@ -54,7 +62,9 @@ class RecordFields:
         length: Bytes of the content.
         may_be_cut: Whether the last batch may be cut off.
         correlation_id: Correlation id of the message.
-        time_ns: Capture time of the message's last packet.
+        packet: Number of the message's last packet, from 0.
+        time_ns: Capture time of that packet.
+        acks: Of a Produce request; NONE for others.
         topic: Index into `topics`.
         partition: Number of the partition.
         high_watermark: The high watermark that a Fetch response gives with them; else NONE.
@@ -69,7 +79,9 @@ class RecordFields:
     length: Ints
     may_be_cut: Bools
     correlation_id: Ints
+    packet: Ints
     time_ns: Ints
+    acks: Ints
     topic: Ints
     partition: Ints
     high_watermark: Ints
@@ -81,7 +93,7 @@ class RecordFields:
 
 def locate_records(table: Exchanges) -> RecordFields:
     """Find the `records` fields in the messages of a window."""
-    row, kind, start, captured, size, time_ns = _carrier_messages(table)
+    row, kind, start, captured, size, packet, time_ns = _carrier_messages(table)
     is_whole = captured == size
     steps = np.full(len(row), -1, np.int64)
     steps[is_whole] = _first_steps(table, row[is_whole], kind[is_whole])
@@ -94,6 +106,7 @@ def locate_records(table: Exchanges) -> RecordFields:
     topic_rows = last_marked((category == _TOPIC) | (category == _TOPIC_ID))[records]
     partition_rows = last_marked(category == _PARTITION)[records]
     correlation_rows = last_marked(category == _CORRELATION_ID)[records]
+    acks = fields.value[last_marked(category == _ACKS)[records]]
     message = fields.message[records]
     topic, topics = number_topics(table, fields, topic_rows, category[topic_rows] == _TOPIC_ID)
     can_be_cut = np.array([bool(may_be_cut(*carrier)) for carrier in RECORD_CARRIERS])
@@ -107,7 +120,9 @@ def locate_records(table: Exchanges) -> RecordFields:
         length=fields.value[records],
         may_be_cut=can_be_cut[kind[message]],
         correlation_id=fields.value[correlation_rows],
+        packet=packet[message],
         time_ns=time_ns[message],
+        acks=np.where(kind[message] == PRODUCE_REQUEST, acks, NONE),
         topic=topic,
         partition=partition,
         high_watermark=_high_watermarks(fields, category, records),
@@ -127,12 +142,13 @@ def _high_watermarks(fields: tape.Tape, category: Ints, records: Ints) -> Ints:
 
 
 def _carrier_messages(table: Exchanges) -> list[Ints]:
-    """Return row, RECORD_CARRIERS index, start, captured bytes, size and time of carriers."""
+    """Return row, RECORD_CARRIERS index, start, captured bytes, size, packet, time of carriers."""
     parts: list[list[Ints]] = []
     for number, (key, kind) in enumerate(RECORD_CARRIERS):
         frames: Frames = table.request if kind == "request" else table.response
         rows = np.flatnonzero((table.api_key == key) & (frames.start != NONE))
-        columns = (frames.start, frames.captured_bytes, frames.size, frames.time_ns)
+        place = frames.start, frames.captured_bytes, frames.size
+        columns = (*place, frames.packet, frames.time_ns)
         parts.append([rows, np.full(len(rows), number), *(column[rows] for column in columns)])
     joined = [np.concatenate(column) for column in zip(*parts, strict=True)]
     order = np.argsort(joined[0], kind="stable")
@@ -186,3 +202,28 @@ def number_topics(
         for by_id, content in numbers
     ]
     return np.array(codes, np.int64)[row_numbers], topics
+
+
+def client_ids(table: Exchanges, rows: Ints) -> Coded:
+    """
+    Return the client ids of requests; null where it is null or was not captured whole.
+
+    Source: Kafka, RequestHeader.json: the client id follows key, version and correlation id.
+    """
+    distinct_rows, row_numbers = np.unique(rows, return_inverse=True)
+    start, captured = (
+        getattr(table.request, name)[distinct_rows] for name in ("start", "captured_bytes")
+    )
+    length = np.full(len(distinct_rows), -1, np.int64)
+    has_length = captured >= _CLIENT_ID_AT + 2
+    length[has_length] = table.int16_at(start[has_length] + _CLIENT_ID_AT)
+    length[captured < _CLIENT_ID_AT + 2 + length] = -1
+    numbers: dict[bytes, int] = {}
+    codes = [
+        numbers.setdefault(table.bytes_at(at + _CLIENT_ID_AT + 2, size), len(numbers))
+        if size >= 0
+        else NONE
+        for at, size in zip(start.tolist(), length.tolist(), strict=True)
+    ]
+    values = [content.decode("utf-8", "surrogateescape") for content in numbers]
+    return Coded(np.array(codes, np.int64)[row_numbers], values)

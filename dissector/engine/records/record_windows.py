@@ -23,7 +23,12 @@ from dissector.engine.records.batch_table import UNDECIDED, VALID, Batches
 from dissector.engine.records.decompressor import iter_payloads
 from dissector.engine.records.produce_results import records_before
 from dissector.engine.records.record_decoder import Records
-from dissector.engine.records.record_locator import RECORD_CARRIERS, RecordFields, locate_records
+from dissector.engine.records.record_locator import (
+    RECORD_CARRIERS,
+    RecordFields,
+    client_ids,
+    locate_records,
+)
 from dissector.engine.tables.column_types import (
     Coded,
     Columns,
@@ -33,7 +38,7 @@ from dissector.engine.tables.column_types import (
     Slices,
     distinct,
 )
-from dissector.engine.tables.exchange_table import NONE, Exchanges, Ints
+from dissector.engine.tables.exchange_table import NONE, STATUS, Exchanges, Ints
 from dissector.protocol.apis import api_name
 from dissector.protocol.error_codes import error_name
 from dissector.protocol.facts import NO_ID
@@ -171,10 +176,12 @@ class _WindowRecords:
     batches: Batches
     names: TopicNames
     api: Ints = field(init=False)
+    client_id: Coded = field(init=False)
 
     def __post_init__(self) -> None:
         keys = [key for key, _ in RECORD_CARRIERS]
         self.api = np.searchsorted(keys, self.table.api_key[self.fields.row])
+        self.client_id = client_ids(self.table, self.fields.row)
 
     def topics(self) -> tuple[list[str | None], list[str | None]]:
         """Return the names and the ids of topics, as far as they are known by now."""
@@ -215,6 +222,8 @@ class _RecordColumns:
             "connection": Integers(window.table.connection[fields.row][number]),
             "correlation_id": Integers(fields.correlation_id[number]),
             "api": Coded(window.api[number], _APIS),
+            "client_id": Coded(window.client_id.codes[number], window.client_id.values),
+            "packet": Integers(fields.packet[number] + 1),
             "time_ns": Integers(fields.time_ns[number]),
             "topic": _nullable_coded(fields.topic[number], topics),
             "topic_id": _nullable_coded(fields.topic[number], ids),
@@ -238,6 +247,8 @@ class _RecordColumns:
                 (attributes & layout.TRANSACTIONAL != 0).astype(np.int64), (False, True)
             ),
             "control": self._control(attributes, table[of_record.KEY]),
+            "status": Coded(window.table.status[fields.row][number].astype(np.int64), STATUS),
+            "acks": Integers(fields.acks[number]),
             "error": _errors(fields.error_code[number]),
         }
 

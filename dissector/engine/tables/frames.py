@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from dissector.column_catalogue import CONNECTIONS, EXCHANGES, MESSAGES, RECORDS, Catalogue
 from dissector.engine.tables.arrow import bytes_series, headers_series, text_series
 from dissector.engine.tables.column_types import (
     Coded,
@@ -67,59 +68,25 @@ TablePart: TypeAlias = RowBatch | MixedRows
 
 BATCH_ROWS = 50_000
 
-_EXCHANGES = {
-    "capture": "str",
-    "connection": "int",
-    "client": "str",
-    "broker": "str",
-    "api_key": "int16",
-    "api": "str",
-    "api_version": "int16",
-    "correlation_id": "int32",
-    "client_id": "str",
-    "status": "str",
-    "request_time_ns": "int",
-    "response_time_ns": "int",
-    "latency_ms": "float",
-    "request_bytes": "int",
-    "response_bytes": "int",
-    "errors": "strs",
-    "topics": "strs",
-    "problems": "strs",
-}
-
-_RECORDS = {
-    "connection": "int",
-    "correlation_id": "int32",
-    "api": "str",
-    "time_ns": "int",
-    "topic": "str",
-    "topic_id": "str",
-    "partition": "int32",
-    "offset": "int",
-    "timestamp_ms": "int",
-    "key": "bytes",
-    "value": "bytes",
-    "headers": "headers",
-    "magic": "int8",
-    "codec": "str",
-    "producer_id": "int",
-    "producer_epoch": "int16",
-    "sequence": "int32",
-    "transactional": "bool",
-    "control": "str",
-    "error": "str",
-}
-
 
 def exchange_schema() -> Mapping[str, Any]:
     """Return the columns of exchanges and their polars types."""
-    return _types(_EXCHANGES)
+    return _types(EXCHANGES)
 
 
 def record_schema() -> Mapping[str, Any]:
     """Return the columns of records and their polars types."""
-    return _types(_RECORDS)
+    return _types(RECORDS)
+
+
+def message_schema() -> Mapping[str, Any]:
+    """Return the columns of messages and their polars types."""
+    return _types(MESSAGES)
+
+
+def connection_schema() -> Mapping[str, Any]:
+    """Return the columns of connections and their polars types."""
+    return _types(CONNECTIONS)
 
 
 def frames(
@@ -250,7 +217,7 @@ def escape_invalid_utf8(value: Any) -> Any:
     return [escape_invalid_utf8(item) for item in value] if isinstance(value, list) else value
 
 
-def _types(columns: Mapping[str, str]) -> dict[str, Any]:
+def _types(columns: Catalogue) -> dict[str, Any]:
     import polars as pl
 
     words = {
@@ -265,4 +232,4 @@ def _types(columns: Mapping[str, str]) -> dict[str, Any]:
         "bytes": pl.Binary(),
         "headers": pl.List(pl.Struct({"key": pl.String(), "value": pl.Binary()})),
     }
-    return {name: words[word] for name, word in columns.items()}
+    return {each.name: words[each.type] for each in columns}

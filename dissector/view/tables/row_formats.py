@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
 from typing import Any
 
+from dissector.view.tables.column_fitting import GAP, ColumnWidth, Layout, cut_middle, fit_columns
+from dissector.view.text.colors import BOLD, PLAIN, row_color
 from dissector.view.text.escape import escaped
 from dissector.view.text.value_text import json_text, jsonable, time_text
 
@@ -36,12 +36,16 @@ _DEFAULT_WIDTHS = {
 _DEFAULT_NUMBER_WIDTH = 9
 FORMULA_STARTS = ("=", "+", "-", "@")
 """Spreadsheets interpret a text with such a beginning as a formula."""
-COLUMN_GAP = "  "
+COLUMN_GAP = " " * GAP
 """Text between two columns."""
 
 
 def table_lines(
-    rows: Iterable[Row], columns: Sequence[str], *, terminal_width: int | None = None
+    rows: Iterable[Row],
+    columns: Sequence[str],
+    *,
+    terminal_width: int | None = None,
+    layout: Layout | None = None,
 ) -> Iterator[str]:
     """
     Yield the lines of a table: a header, then a line for each row.
@@ -50,10 +54,11 @@ def table_lines(
         rows: Each has all the columns.
         columns: In order. Those whose names end with `time_ns` are shown as times.
         terminal_width: Width of the terminal, if the output is one: longer lines are truncated.
+        layout: How the columns are fitted into that width.
     """
     rows = iter(rows)
     first = list(islice(rows, SAMPLE_ROWS))
-    table = Table(columns, first, terminal_width)
+    table = Table(columns, first, terminal_width, layout=layout)
     yield table.header()
     yield from map(table.line, chain(first, rows))
 
@@ -75,9 +80,12 @@ class Table:
         terminal_width: int | None = None,
         *,
         live: bool = False,
+        layout: Layout | None = None,
     ) -> None:
         """Determine the widths; `live`: from few rows, so default widths apply too."""
         self.columns = columns
+        self._has_color = layout is not None and layout.has_color
+        self._cuts = False
         self.is_right_aligned = [
             _is_number(name, [row[name] for row in first])
             and not (live and name in _DEFAULT_WIDTHS)
@@ -91,20 +99,60 @@ class Table:
             cells = (_display_width(cell(name, row[name])) for row in first)
             self.widths.append(min(_MAX_WIDTH, max([_display_width(name), default, *cells])))
         self._terminal_width = terminal_width
+        if terminal_width is not None and layout is not None:
+            self._fit(first, terminal_width, layout, live)
+
+    def _fit(self, first: Sequence[Row], terminal_width: int, layout: Layout, live: bool) -> None:
+        """Leave out columns, and cut texts, as far as the width of the terminal requires it."""
+        needs = [
+            ColumnWidth(
+                name,
+                max(
+                    [
+                        width if live else 0,
+                        *(_display_width(cell(name, row[name])) for row in first),
+                    ]
+                ),
+                _display_width(name),
+                not is_number,
+                not live and not any(row[name] not in (None, "", 0, [], ()) for row in first),
+            )
+            for name, width, is_number in zip(
+                self.columns, self.widths, self.is_right_aligned, strict=True
+            )
+        ]
+        if sum(max(each.wanted, 1) + GAP for each in needs) - GAP <= terminal_width:
+            return
+        fitted = fit_columns(needs, terminal_width, layout)
+        numbers = dict(zip(self.columns, self.is_right_aligned, strict=True))
+        if len(fitted) < len(needs):
+            layout.report([each.name for each in needs if each.name not in fitted])
+        self.columns = list(fitted)
+        self.widths = list(fitted.values())
+        self.is_right_aligned = [numbers[name] for name in fitted]
+        self._cuts = True
 
     def header(self) -> str:
         """Return the line of names."""
-        return self._line(self.columns)
+        line = self._line(self.columns)
+        return f"{BOLD}{line}{PLAIN}" if self._has_color else line
 
     def line(self, row: Row) -> str:
         """Return the line of a row."""
-        return self._line([cell(name, row[name]) for name in self.columns])
+        line = self._line([cell(name, row[name]) for name in self.columns])
+        color = row_color(row) if self._has_color else ""
+        return f"{color}{line}{PLAIN}" if color else line
 
     def padded_cell(self, at: int, value: Any) -> str:
         """Return a value of a column, given by its index, padded to the column's width."""
         return _pad(cell(self.columns[at], value), self.widths[at], self.is_right_aligned[at])
 
     def _line(self, cells: Sequence[str]) -> str:
+        if self._cuts:
+            cells = [
+                cut_middle(text, width, _display_width)
+                for text, width in zip(cells, self.widths, strict=True)
+            ]
         text = COLUMN_GAP.join(map(_pad, cells, self.widths, self.is_right_aligned)).rstrip()
         return text if self._terminal_width is None else _truncate(text, self._terminal_width)
 
@@ -128,6 +176,8 @@ def cell(name: str, value: Any) -> str:
             return time_text(value)
         case float():
             return f"{value:.3f}"
+        case "" if name != "network":
+            return '""'
         case str():
             return escaped(value)
         case list() | tuple():
@@ -177,8 +227,8 @@ def csv_lines(rows: Iterable[Row], columns: Sequence[str]) -> Iterator[str]:
     """
     Yield the lines of a CSV file, header first, each without its line end (which is CR LF).
 
-    Lists are joined with `;`, null is empty, non-printable characters are escaped. A text that a
-    spreadsheet would interpret as a formula is prefixed with `'`.
+    Lists are joined with `;`, null is empty, an empty text is `""`, non-printable characters are
+    escaped. A text that a spreadsheet would interpret as a formula is prefixed with `'`.
 
     Source: RFC 4180; https://owasp.org/www-community/attacks/CSV_Injection
     """
@@ -194,27 +244,33 @@ def csv_line(row: Row, columns: Sequence[str]) -> str:
 
 def csv_cell(value: Any) -> str:
     """Return a value as a CSV cell."""
-    return _csv_line([_csv_cell(value), ""])[:-1]
+    return _csv_line([_csv_cell(value)])
 
 
 def _quote_formula(text: str) -> str:
     return f"'{text}" if text.startswith(FORMULA_STARTS) else text
 
 
-def _csv_line(cells: Sequence[str]) -> str:
-    line = io.StringIO()
-    csv.writer(line, lineterminator="").writerow(cells)
-    return line.getvalue()
+def _csv_line(cells: Sequence[str | None]) -> str:
+    return ",".join(map(_quote_cell, cells))
 
 
-def _csv_cell(value: Any) -> str:
+def _quote_cell(cell: str | None) -> str:
+    if cell is None:
+        return ""
+    if cell == "" or any(character in cell for character in ',"\r\n'):
+        return '"' + cell.replace('"', '""') + '"'
+    return cell
+
+
+def _csv_cell(value: Any) -> str | None:
     match value:
-        case None:
-            return ""
+        case None | [] | ():
+            return None
         case bool():
             return str(value).lower()
         case list() | tuple():
-            return ";".join(map(_csv_cell, value))
+            return ";".join(_csv_cell(each) or "" for each in value)
         case dict():
             return json_text(value)
         case int() | float():

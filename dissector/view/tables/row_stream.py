@@ -14,6 +14,7 @@ from dissector.engine.reading.prefetch import map_in_threads
 from dissector.engine.tables.column_types import Columns
 from dissector.engine.tables.frames import RowBatch, TablePart, iter_rows, split_mixed
 from dissector.view.tables.bulk_rows import csv_rows, ndjson_rows, table_rows
+from dissector.view.tables.column_fitting import Layout
 from dissector.view.tables.row_formats import (
     SAMPLE_ROWS,
     Row,
@@ -96,6 +97,7 @@ def table_text(
     *,
     terminal_width: int | None = None,
     live: bool = False,
+    layout: Layout | None = None,
 ) -> Iterator[Text]:
     """
     Yield a table for people; see `table_lines`.
@@ -105,6 +107,7 @@ def table_text(
         columns: In order.
         terminal_width: Width of the terminal, if the output is one: longer lines are truncated.
         live: Whether the first part with rows is written at once; default column widths apply.
+        layout: How the columns are fitted into the width of a terminal, and coloured.
     """
     remaining_parts = split_mixed(parts)
     first: list[Row] = []
@@ -120,10 +123,11 @@ def table_text(
             read_parts += [rows, remaining_rows]
         if len(first) == SAMPLE_ROWS or (live and first):
             break
-    table = Table(columns, first, terminal_width, live=live)
+    table = Table(columns, first, terminal_width, live=live, layout=layout)
     yield from _with_ends([table.header()], "\n")
+    has_color = layout is not None and layout.has_color
     for part in chain(read_parts, remaining_parts):
-        if isinstance(part, Mapping) and terminal_width is None:
+        if isinstance(part, Mapping) and terminal_width is None and not has_color:
             yield from table_rows(part, table)
         else:
             yield from _with_ends(map(table.line, iter_rows(part)), "\n")

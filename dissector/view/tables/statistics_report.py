@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from dissector.view.tables.column_fitting import Layout
 from dissector.view.tables.row_formats import table_lines
 
 _LATENCY = ("min_ms", "p50_ms", "p95_ms", "p99_ms", "max_ms")
@@ -19,6 +20,9 @@ SECTIONS: Mapping[str, tuple[str, tuple[str, ...]]] = {
 }
 """Section -> its heading, and the columns of its rows."""
 
+NAMES = ("api", "client_id", "client", "topic", "broker")
+"""Columns that name a row, and are always shown."""
+
 ERRORS_BY_NAME = "errors_by_name"
 
 HEALTH = ("packets", "connections", "kafka_connections", "gaps", "skipped_bytes", "problems")
@@ -30,6 +34,7 @@ def report(
     health: Mapping[str, int],
     *,
     terminal_width: int | None = None,
+    layout: Layout | None = None,
     tables: Mapping[str, tuple[str, tuple[str, ...]]] = SECTIONS,
 ) -> list[str]:
     """
@@ -40,9 +45,10 @@ def report(
             Sections without rows are omitted.
         health: Counters of the capture, by the names of `HEALTH`; missing ones are omitted.
         terminal_width: Width of the terminal, if the output is one.
+        layout: How the columns are fitted into that width.
         tables: The sections, as in `SECTIONS`.
     """
-    lines = section_lines(sections, tables, terminal_width)
+    lines = section_lines(sections, tables, terminal_width, layout)
     return [*lines, "Capture", *_health_lines(health)]
 
 
@@ -50,13 +56,15 @@ def section_lines(
     sections: Mapping[str, Sequence[Mapping[str, Any]]],
     tables: Mapping[str, tuple[str, tuple[str, ...]]],
     terminal_width: int | None,
+    layout: Layout | None = None,
 ) -> list[str]:
     """Return the lines of sections, each followed by an empty line; see `report`."""
     lines: list[str] = []
-    for key, (heading, columns) in tables.items():
+    for key, (heading, every) in tables.items():
         rows = [_shown(row) for row in sections.get(key, ())]
         if rows:
-            lines += [heading, *table_lines(rows, columns, terminal_width=terminal_width), ""]
+            table = table_lines(rows, every, terminal_width=terminal_width, layout=layout)
+            lines += [heading, *table, ""]
     return lines
 
 

@@ -196,6 +196,8 @@ def write_csv_cell(data: U8, start: int, length: int, out: U8, at: int) -> int:
     """Write printable ASCII as a CSV cell; return where it ends, or -1 for other bytes."""
     begin = at
     needs_quotes = 0
+    if length == 0:
+        needs_quotes = 1
     # `row_formats.FORMULA_STARTS`: = + - @
     if length > 0 and (
         data[start] == 61 or data[start] == 43 or data[start] == 45 or data[start] == 64

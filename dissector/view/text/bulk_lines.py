@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ from dissector.engine.tables.exchange_table import NONE
 from dissector.view.text.escape import escaped
 from dissector.view.text.summary_line import (
     NOTES,
+    LineStyle,
     error_names,
     latency_text,
     topic_names,
@@ -19,13 +20,13 @@ from dissector.view.text.summary_line import (
 )
 
 
-def message_lines(columns: Columns, start_ns: int) -> Iterator[str]:
+def message_lines(columns: Columns, style: LineStyle) -> Iterator[str]:
     """
-    Yield the lines of messages without problems.
+    Return the lines of messages without problems.
 
     Args:
         columns: Those of `dissect -T ndjson`; bodies are not needed.
-        start_ns: Times are relative to it.
+        style: How lines are shown.
     """
     packet, time_ns = columns["packet"], columns["time_ns"]
     assert isinstance(packet, Integers)
@@ -47,7 +48,7 @@ def message_lines(columns: Columns, start_ns: int) -> Iterator[str]:
     )
     rows = zip(
         packet.values.tolist(),
-        ((time_ns.values - start_ns) / 1e9).tolist(),
+        _times(time_ns, style),
         _texts(columns["connection"], lambda number: f"{f'#{number}':>4}"),
         _texts(columns["source"], lambda source: f"{source:>21}"),
         _texts(columns["target"], lambda target: f"{target:<21}"),
@@ -55,9 +56,24 @@ def message_lines(columns: Columns, start_ns: int) -> Iterator[str]:
         map("".join, details),
         strict=True,
     )
-    for number, seconds, connection, source, target, title, detail in rows:
-        place = f"{number:>6} {seconds:>12.6f} {connection} {source} -> {target}"
-        yield f"{place} {title:<32}{detail}".rstrip()
+    lines = (
+        f"{number:>6} {time} {connection} {source} -> {target} {title:<32}{detail}".rstrip()
+        for number, time, connection, source, target, title, detail in rows
+    )
+    return _in_color(lines, columns, style) if style.has_color else lines
+
+
+def _times(time_ns: Integers, style: LineStyle) -> Iterable[str]:
+    if style.times is not None:
+        return map(style.time, time_ns.values.tolist())
+    seconds = ((time_ns.values - style.begin_ns) / 1e9).tolist()
+    return (f"{each:>12.6f}" for each in seconds)
+
+
+def _in_color(lines: Iterable[str], columns: Columns, style: LineStyle) -> Iterator[str]:
+    for row, line in enumerate(lines):
+        errors, status = columns["errors"].value(row), columns["status"].value(row)
+        yield style.line(line, errors, str(status), None)
 
 
 def _with_gap(text: Callable[[Any], str | None]) -> Callable[[Any], str]:

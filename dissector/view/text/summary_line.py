@@ -6,7 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dissector.protocol.messages import Message
+from dissector.view.text.colors import PLAIN, row_color
 from dissector.view.text.escape import escaped
+from dissector.view.text.time_style import TimeStyle
 
 _MAX_TOPICS = 3
 """Topics that are named in a line; of the others only the number is shown."""
@@ -49,12 +51,41 @@ class MessageSummary:
     problems: int = 0
 
 
-def message_line(summary: MessageSummary, start_ns: int) -> str:
-    """Return the line of a message; its time is relative to `start_ns`."""
-    seconds = (summary.time_ns - start_ns) / 1e9
+@dataclass(frozen=True, slots=True)
+class LineStyle:
+    """
+    How the lines of messages are shown.
+
+    Attributes:
+        begin_ns: Time of the first packet, to which times are relative.
+        times: Formats times in another way.
+        has_color: Whether lines with errors are coloured.
+    """
+
+    begin_ns: int
+    times: TimeStyle | None = None
+    has_color: bool = False
+
+    def time(self, time_ns: int) -> str:
+        """Return the time of a message."""
+        if self.times is not None:
+            return f"{self.times.text(time_ns):>12}"
+        return f"{(time_ns - self.begin_ns) / 1e9:>12.6f}"
+
+    def line(self, text: str, errors: object, status: str, problems: object) -> str:
+        """Return a line in the colour of its message."""
+        row = {"errors": errors, "status": status, "problems": problems}
+        color = row_color(row) if self.has_color else ""
+        return f"{color}{text}{PLAIN}" if color else text
+
+
+def message_line(summary: MessageSummary, style: LineStyle) -> str:
+    """Return the line of a message."""
     endpoints = f"{summary.source:>21} -> {summary.target:<21}"
-    prefix = f"{summary.packet:>6} {seconds:>12.6f} {f'#{summary.connection}':>4} {endpoints}"
-    return "  ".join((f"{prefix} {_title(summary):<32}", *_details(summary))).rstrip()
+    time = style.time(summary.time_ns)
+    prefix = f"{summary.packet:>6} {time} {f'#{summary.connection}':>4} {endpoints}"
+    line = "  ".join((f"{prefix} {_title(summary):<32}", *_details(summary))).rstrip()
+    return style.line(line, summary.errors, summary.note, summary.problems)
 
 
 def _title(summary: MessageSummary) -> str:

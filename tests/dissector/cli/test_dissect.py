@@ -191,7 +191,7 @@ def test_a_field_that_there_is_not(run: Run, shop: Path) -> None:
     done = run("dissect", shop, "-T", "fields", "-e", "api", "-e", "request.acts")
     assert (done.status, done.out) == (2, "")
     said, text, caret = done.err.splitlines()
-    assert said.startswith("kafkashark: filter: ")
+    assert said.startswith("kafkashark: column: ")
     assert (text, caret) == ("  request.acts", "          ^")
 
 

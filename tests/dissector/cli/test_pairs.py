@@ -26,6 +26,8 @@ KEYS = [
     "correlation_id",
     "client_id",
     "status",
+    "request_packet",
+    "response_packet",
     "request_time_ns",
     "response_time_ns",
     "latency_ms",
@@ -39,7 +41,10 @@ KEYS = [
 
 ENDS = {"connection": 0, "client": "10.0.0.1:50000", "broker": "10.0.0.2:9092"}
 NO_REQUEST = dict.fromkeys(
-    ("api_key", "api", "api_version", "client_id", "request_time_ns", "request_bytes")
+    (
+        *("api_key", "api", "api_version", "client_id"),
+        *("request_packet", "request_time_ns", "request_bytes"),
+    )
 )
 
 
@@ -66,6 +71,8 @@ def test_an_answered_exchange(good: Run, shop: Path) -> None:
         "correlation_id": 2,
         "client_id": "shop",
         "status": "answered",
+        "request_packet": 8,
+        "response_packet": 10,
         "request_time_ns": plays.at_ns(7),
         "response_time_ns": plays.at_ns(9),
         "latency_ms": 2.0,
@@ -108,6 +115,7 @@ def test_an_orphan_has_no_request(good: Run, shop: Path) -> None:
         **NO_REQUEST,
         "correlation_id": 77,
         "status": "orphan",
+        "response_packet": 18,
         "response_time_ns": plays.at_ns(17),
         "latency_ms": None,
         "response_bytes": size,
@@ -198,7 +206,8 @@ def test_parquet_of_nothing_has_its_columns(good: Run, shop: Path, tmp_path: Pat
 
 def test_table_is_for_people(good: Run, shop: Path) -> None:
     done = good("pairs", shop)
-    assert done.lines[0].split()[:4] == ["request_time_ns", "connection", "client", "broker"]
+    assert done.lines[0].split()[:3] == ["request_packet", "response_packet", "request_time_ns"]
+    assert done.lines[0].split()[3:6] == ["connection", "client", "broker"]
     assert len(done.lines) == 10
     assert "2023-11-14 22:13:20.007000000Z" in done.lines[2]
     assert done == good("pairs", shop, "-T", "table")

@@ -17,6 +17,8 @@ KEYS = [
     "connection",
     "correlation_id",
     "api",
+    "client_id",
+    "packet",
     "time_ns",
     "topic",
     "topic_id",
@@ -33,6 +35,8 @@ KEYS = [
     "sequence",
     "transactional",
     "control",
+    "status",
+    "acks",
     "error",
 ]
 """As the design has them."""
@@ -51,6 +55,8 @@ def test_a_produced_and_a_fetched_record(good: Run, shop: Path) -> None:
         "connection": 0,
         "correlation_id": 2,
         "api": "Produce",
+        "client_id": "shop",
+        "packet": 8,
         "time_ns": plays.at_ns(7),
         "topic": "orders",
         "topic_id": None,
@@ -71,12 +77,24 @@ def test_a_produced_and_a_fetched_record(good: Run, shop: Path) -> None:
         "sequence": 41,
         "transactional": False,
         "control": None,
+        "status": "answered",
+        "acks": -1,
         "error": "NOT_LEADER_OR_FOLLOWER",
     }
     fetched = rows[4]
     assert (fetched["api"], fetched["time_ns"], fetched["offset"]) == ("Fetch", plays.at_ns(15), 12)
     assert (fetched["topic"], fetched["topic_id"]) == ("orders", str(plays.ORDERS_ID))
     assert (fetched["key"], fetched["value"]) == (None, "grüße")
+
+
+def test_a_record_names_its_request(good: Run, shop: Path) -> None:
+    rows = good("records", shop, "-T", "ndjson").rows
+    names = ("api", "packet", "client_id", "status", "acks")
+    assert [tuple(row[name] for name in names) for row in rows[2:5]] == [
+        ("Produce", 12, "shop", "no_response", 0),
+        ("Produce", 12, "shop", "no_response", 0),
+        ("Fetch", 16, "shop", "answered", None),
+    ]
 
 
 def test_records_of_magic_1(good: Run, shop: Path) -> None:
@@ -104,7 +122,7 @@ def test_parquet_has_bytes(good: Run, shop: Path, tmp_path: Path) -> None:
 
 def test_table(good: Run, shop: Path) -> None:
     lines = good("records", shop).lines
-    assert (len(lines), lines[0].split()[0]) == (7, "time_ns")
+    assert (len(lines), lines[0].split()[:2]) == (7, ["packet", "time_ns"])
     assert "0xff00" in lines[2]
     assert "grüße" in lines[5]
 

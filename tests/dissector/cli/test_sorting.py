@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dissector.cli.sorting import sort_names, sorted_part, sorted_rows
+from dissector.cli.sorting import SortKey, sort_keys, sorted_part, sorted_rows
 from dissector.engine.tables.column_types import (
     Coded,
     Columns,
@@ -29,17 +29,23 @@ from dissector.errors import UsageError
 
 def test_sorted_by_several() -> None:
     rows = [{"a": a, "b": b} for a, b in [(2, "x"), (None, "z"), (1, "y"), (1, "x")]]
-    keys = [(row["a"], row["b"]) for row in sorted_rows(rows, ["a", "b"])]
+    keys = [(row["a"], row["b"]) for row in sorted_rows(rows, sort_keys("a,b", "ab"))]
     assert keys == [(None, "z"), (1, "x"), (1, "y"), (2, "x")]
-    keys = [(row["b"], row["a"]) for row in sorted_rows(rows, ["b"])]
+    keys = [(row["b"], row["a"]) for row in sorted_rows(rows, sort_keys("b", "ab"))]
     assert keys == [("x", 2), ("x", 1), ("y", 1), ("z", None)], "otherwise as they came"
+
+
+def test_a_minus_sorts_in_descending_order() -> None:
+    rows = [{"a": a, "b": b} for a, b in [(2, "x"), (None, "z"), (1, "y"), (1, "x")]]
+    keys = [(row["a"], row["b"]) for row in sorted_rows(rows, sort_keys("-a,b", "ab"))]
+    assert keys == [(2, "x"), (1, "x"), (1, "y"), (None, "z")]
 
 
 @pytest.mark.parametrize("text", ["nope", "a,nope", "", "a,", "A"])
 def test_an_unknown_column_is_an_error(text: str) -> None:
-    assert sort_names("b,a", ["a", "b"]) == ["b", "a"]
+    assert sort_keys("b,-a", ["a", "b"]) == [SortKey("b", False), SortKey("a", True)]
     with pytest.raises(UsageError, match=r"--sort: no column '.*'; columns are a, b"):
-        sort_names(text, ["a", "b"])
+        sort_keys(text, ["a", "b"])
 
 
 VALUES = st.recursive(
@@ -51,7 +57,7 @@ VALUES = st.recursive(
 
 @given(st.lists(VALUES))
 def test_whatever_is_in_a_column_can_be_sorted(values: list[Any]) -> None:
-    rows = sorted_rows([{"a": value} for value in values], ["a"])
+    rows = sorted_rows([{"a": value} for value in values], sort_keys("a", "a"))
     keys = [row["a"] for row in rows]
     assert len(keys) == len(values)
     assert [value is None for value in keys] == sorted((v is None for v in values), reverse=True)
@@ -155,12 +161,15 @@ def flat(part: TablePart) -> list[dict[str, Any]]:
     return [{name: value for name, value in row.items() if name != "more"} for row in rows]
 
 
-@given(parts(), st.lists(st.sampled_from(list(CELLS)), min_size=1, max_size=2))
-def test_columns_are_sorted_as_rows_are(some: list[TablePart], names: list[str]) -> None:
+KEYS = st.builds(SortKey, st.sampled_from(list(CELLS)), st.booleans())
+
+
+@given(parts(), st.lists(KEYS, min_size=1, max_size=2))
+def test_columns_are_sorted_as_rows_are(some: list[TablePart], keys: list[SortKey]) -> None:
     some = [each if isinstance(each, (Mapping, MixedRows)) else list(each) for each in some]
     rows = [row for each in some for row in flat(each)]
-    expected = sorted_rows(map(texts, rows), names)
-    assert list(map(texts, flat(sorted_part(some, names)))) == expected
+    expected = sorted_rows(map(texts, rows), keys)
+    assert list(map(texts, flat(sorted_part(some, keys)))) == expected
 
 
 def texts(row: dict[str, Any]) -> dict[str, Any]:

@@ -52,6 +52,8 @@ def test_answered() -> None:
         "correlation_id": 7,
         "client_id": "me",
         "status": "answered",
+        "request_packet": 4,
+        "response_packet": 6,
         "request_time_ns": 4_500_000,
         "response_time_ns": 7_500_000,
         "latency_ms": 3.0,

@@ -8,8 +8,8 @@ import pytest
 
 from dissector import open_capture
 from dissector.engine.exchanges import exchange_facts
-from dissector.engine.fields.window_query import WindowQuery, _select_rows
-from dissector.engine.tables.column_types import Slices, row_count, row_dict
+from dissector.engine.fields.window_query import WindowQuery
+from dissector.engine.tables.column_types import row_count, row_dict
 from dissector.filter import Filter, parse
 from tests.corpus import CAPTURES, each_capture
 
@@ -38,6 +38,14 @@ FILTERS = [
         "response.finalized_features_epoch >= 0",
         "request.topics.partitions.partition >= 1 and api_version < 13",
         "request_time_ns > 0 and response_bytes != 14",
+        "len(client_id) > 4 and lower(api)[0:3] in {met, pro}",
+        "count(topics) > 0 and count(request.topics.name) != 1",
+        "all tcp.port > 9000 and any kafka.partition_id >= 1",
+        "all response.responses.partition_responses.error_code == 0",
+        "frame.number > 20 and frame.time > '2001-01-01' and frame.time_relative > 0.5",
+        "frame.len > 200",
+        "kafka.message_value or kafka.batch_crc > 0",
+        "kafka.consumer_group ~ '.' or kafka.rack[0:1] == r",
     )
 ]
 
@@ -45,6 +53,7 @@ FILTERS = [
 @each_capture("selection")
 def test_same_rows_as_one_by_one(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     capture = open_capture(path)
+    capture.options.packet_lengths = True
     for window in capture.windows():
         monkeypatch.setattr(exchange_facts, "MIN_BULK_EXCHANGES", 1)
         selection = WindowQuery(capture, window)
@@ -65,14 +74,10 @@ def by_objects(selection: WindowQuery, chosen: Filter) -> list[int]:
 def test_some_rows_pass_some_do_not() -> None:
     """So that the test above can fail."""
     capture = open_capture(next(path for path in CAPTURES if path.name == "demo.pcap"))
+    capture.options.packet_lengths = True
     for window in capture.windows():
         if len(window.exchanges):
             selection = WindowQuery(capture, window)
             counts = {each.text: len(each.passing(selection)) for each in FILTERS}
             some = [text for text, count in counts.items() if 0 < count < len(selection)]
             assert len(some) > len(FILTERS) // 3, counts
-
-
-def test_exchanges_have_no_columns_of_bytes() -> None:
-    with pytest.raises(TypeError):
-        _select_rows(Slices(None, None, None), None)  # type: ignore[arg-type]

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from dissector.protocol.messages import Message, decode_request, decode_response
-from dissector.view.text.summary_line import MessageSummary, message_line
+from dissector.view.text.summary_line import LineStyle, MessageSummary, message_line
 from tests.frames import request, response
 
 BEGIN_NS = 1_700_000_000_000_000_000
@@ -52,4 +52,4 @@ def seen(message: Message, **more: Any) -> MessageSummary:
     ],
 )
 def test_the_line_of_a_message(what: MessageSummary, expected: str) -> None:
-    assert message_line(what, BEGIN_NS) == START + expected
+    assert message_line(what, LineStyle(BEGIN_NS)) == START + expected

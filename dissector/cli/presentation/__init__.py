@@ -1,0 +1,1 @@
+"""How commands show rows: columns, order, times, colour; names for completion and help."""

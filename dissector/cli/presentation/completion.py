@@ -1,0 +1,62 @@
+"""Completion of values in shells: names of filters, columns and APIs."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Mapping
+
+import typer
+
+VARIABLE = "_KAFKASHARK_COMPLETE"
+"""Set by the shell's completion, as Click names it."""
+
+_LAST_WORD = re.compile(r"[\w.]*$")
+_AFTER_API = re.compile(r"\bapi\s*(?:==|!=|eq|ne|in\s*\{[^}]*)\s*\w*$")
+
+
+def typed_words(environment: Mapping[str, str]) -> list[str]:
+    """Return the words of the command line to complete, without the program's name."""
+    line = environment.get("_TYPER_COMPLETE_ARGS") or environment.get("COMP_WORDS", "")
+    words = line.split()[1:]
+    # The last word is still being typed: a command's name may not be whole.
+    return words if len(words) > 1 or line[-1:].isspace() else []
+
+
+def is_completing() -> bool:
+    """Return whether a shell asks for completions."""
+    return VARIABLE in os.environ
+
+
+def complete_filter(context: typer.Context, incomplete: str) -> list[str]:
+    """Complete the last name of a filter, or the name of an API after `api ==`."""
+    from dissector.filter import field_list
+
+    found = _LAST_WORD.search(incomplete)
+    word = found[0] if found else ""
+    before = incomplete[: len(incomplete) - len(word)]
+    if _AFTER_API.search(incomplete):
+        return [before + name for name in complete_api(word)]
+    fields = field_list(records=context.info_name == "records")
+    return [before + name for name, _, _ in fields if name.startswith(word)]
+
+
+def complete_columns(context: typer.Context, incomplete: str) -> list[str]:
+    """Complete the last column of a list; once it has a dot, also fields."""
+    from dissector.cli.presentation.listing import CATALOGUES
+    from dissector.filter import field_list
+
+    before, comma, word = incomplete.rpartition(",")
+    sign = "-" if word.startswith("-") else ""
+    word = word.removeprefix("-")
+    names: Iterable[str] = (each.name for each in CATALOGUES.get(str(context.info_name), ()))
+    if "." in word:
+        names = (name for name, _, _ in field_list())
+    return [f"{before}{comma}{sign}{name}" for name in names if name.startswith(word)]
+
+
+def complete_api(incomplete: str) -> list[str]:
+    """Complete the name of an API, in any case."""
+    from dissector.protocol.apis import api_keys
+
+    return [name for name in api_keys() if name.lower().startswith(incomplete.lower())]

@@ -1,0 +1,53 @@
+"""Examples at the end of each command's help."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+EXAMPLES: Mapping[str, Sequence[str]] = {
+    "dissect": (
+        "dissect a.pcap -Y 'error != NONE' -V",
+        "dissect a.pcap -T fields -e frame.number -e api -e request.acks",
+        "dissect a.pcap -c 20 -t ad --utc",
+    ),
+    "pairs": (
+        "pairs a.pcap -Y 'api == Produce and latency_ms > 100' --sort -latency_ms -c 10",
+        "pairs a.pcap --columns request_packet,api,client_id,request.group_id",
+        "pairs a.pcap -T parquet -o pairs.parquet",
+    ),
+    "records": (
+        "records a.pcap -Y 'topic == orders and value contains \"lamp\"'",
+        "records a.pcap -Y 'api == Produce and acks == -1' -T ndjson",
+        "records a.pcap --columns packet,partition,offset,key,latency_ms",
+    ),
+    "streams": (
+        "streams a.pcap --sort -gap_bytes_a",
+        "streams a.pcap -Y 'topic == orders' --write bytes",
+    ),
+    "stats": (
+        "stats a.pcap --sort -p99_ms -c 5",
+        "stats a.pcap -Y 'frame.time > \"2026-11-21 09:46:35Z\"'",
+    ),
+    "groups": ("groups a.pcap --group billing",),
+    "upgrade": ("upgrade a.pcap --to 4.4",),
+    "schema": ("schema Produce", "schema Fetch 12", "schema -T ndjson"),
+    "replay": (
+        "replay a.pcap --to mock --speed max",
+        "replay a.pcap --to new-broker:9092 --prefix test- --create-topics --report out.html",
+    ),
+    "conform": (
+        "conform a.pcap --fail-on warning",
+        "conform a.pcap --select F,B -T sarif -o findings.sarif",
+    ),
+    "timeline": ("timeline a.pcap --kind group",),
+    "pipeline": (
+        "pipeline captures/ --out tables",
+        "pipeline --watch incoming --out watched --once",
+    ),
+}
+
+
+def epilog(command: str) -> str | None:
+    """Return the examples of a command, as the end of its help."""
+    lines = [f"  kafkashark {each}" for each in EXAMPLES.get(command, ())]
+    return "\n".join(["\b", "Examples:", *lines]) if lines else None

@@ -1,0 +1,58 @@
+"""What `--list-columns` and `--list-fields` print."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+import typer
+
+from dissector.column_catalogue import (
+    CONNECTIONS,
+    EXCHANGES,
+    MESSAGES,
+    RECORDS,
+    STATISTICS,
+    Catalogue,
+)
+
+CATALOGUES: Mapping[str, Catalogue] = {
+    "dissect": MESSAGES,
+    "pairs": EXCHANGES,
+    "records": RECORDS,
+    "streams": CONNECTIONS,
+    "stats": STATISTICS,
+}
+"""The columns of commands."""
+
+TYPES = {
+    "str": "text",
+    "strs": "list of texts",
+    "int": "integer",
+    "int32": "integer",
+    "int16": "integer",
+    "int8": "integer",
+    "float": "number",
+    "bool": "true or false",
+    "bytes": "bytes",
+    "headers": "list of key and value",
+}
+"""Types of columns in words."""
+
+
+def print_columns(command: str) -> None:
+    """Print the columns of a command, with types and meanings."""
+    _print((each.name, TYPES[each.type], each.meaning) for each in CATALOGUES[command])
+
+
+def print_fields(command: str) -> None:
+    """Print the names that the filter of a command knows."""
+    from dissector.filter import field_list
+
+    _print(field_list(records=command == "records"))
+
+
+def _print(rows: Iterable[tuple[str, str, str]]) -> None:
+    found = list(rows)
+    widths = [max(map(len, column)) for column in list(zip(*found, strict=True))[:2]]
+    for name, kind, meaning in found:
+        typer.echo(f"{name:<{widths[0]}}  {kind:<{widths[1]}}  {meaning}")

@@ -1,0 +1,106 @@
+"""Columns of `--columns` and `-e` that no table has: body fields, functions, Wireshark's names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from dissector.cli.options import Source
+from dissector.engine.exchanges.exchange import Exchange
+from dissector.engine.tables.column_types import Coded
+from dissector.engine.tables.frames import TablePart
+from dissector.errors import FilterError, UsageError
+from dissector.filter import BodyPath, Name, parse_operand, values_of
+from dissector.view.json.body import body_json
+from dissector.view.text.value_text import json_text
+
+
+def parse_operands(source: Source, texts: Iterable[str]) -> list[Name]:
+    """
+    Return the names that texts stand for, and have the source keep what they need.
+
+    Raises:
+        FilterError: One is unknown.
+        UsageError: One is a part of records, which only `records` prints.
+    """
+    names = [_parse(text) for text in texts]
+    for name in names:
+        paths = (source for source in name.sources if isinstance(source, BodyPath))
+        if name.steps and any(path.path[-1] == "records" for path in paths):
+            raise UsageError(f"column {name}: a part of records; `kafkashark records` prints it")
+    columns = (each for name in names for each in name.sources if not isinstance(each, BodyPath))
+    if any("frame_bytes" in each.name for each in columns):
+        source.capture.options.packet_lengths = True
+    return names
+
+
+def _parse(text: str) -> Name:
+    try:
+        return parse_operand(text)
+    except FilterError as error:
+        raise FilterError(text, error.what, error.position, "column") from None
+
+
+class MaskedExchange:
+    """An exchange as the operands of a column; bodies as they are printed."""
+
+    def __init__(self, exchange: Exchange, show_secrets: bool) -> None:
+        self._exchange = exchange
+        self._show_secrets = show_secrets
+
+    def column(self, name: str) -> object:
+        """Return a column of `pairs`."""
+        return self._exchange.column(name)
+
+    def body(self, kind: str) -> Mapping[str, Any] | None:
+        """Return the decoded body of the `request` or the `response`, secrets masked."""
+        exchange = self._exchange
+        message = exchange.request if kind == "request" else exchange.response
+        request = exchange.request if kind == "response" else None
+        body: Mapping[str, Any] | None = body_json(
+            message, request, show_secrets=self._show_secrets
+        )
+        return body
+
+
+def operand_cells(
+    exchange: Exchange, names: Sequence[Name], show_secrets: bool, as_text: bool
+) -> dict[str, Any]:
+    """Return the cells of an exchange: null, a value, or a list; `as_text`: all as text."""
+    row = MaskedExchange(exchange, show_secrets)
+    cells: dict[str, Any] = {}
+    for name in names:
+        values = [value for value in values_of(row, name) if value is not None]
+        if as_text:
+            texts = (each if isinstance(each, str) else json_text(each) for each in values)
+            cells[name.text] = ",".join(texts) if values else None
+        else:
+            cells[name.text] = values[0] if len(values) == 1 else values or None
+    return cells
+
+
+def parts_with_operands(
+    source: Source, names: Sequence[Name], show_secrets: bool, as_text: bool
+) -> Iterator[TablePart]:
+    """Yield the rows of `pairs` with more columns."""
+    for part in source.tables():
+        if not isinstance(part, tuple):
+            yield (
+                exchange.row() | operand_cells(exchange, names, show_secrets, as_text)
+                for exchange in part
+            )
+            continue
+        table, columns = part
+        reading = source.capture.reading
+        assert reading is not None
+        cells = [
+            operand_cells(
+                reading.exchange(table, row, source.capture.names), names, show_secrets, as_text
+            )
+            for row in range(len(table))
+        ]
+        codes = np.arange(len(table))
+        more = {name.text: Coded(codes, [each[name.text] for each in cells]) for name in names}
+        yield {**columns, **more}

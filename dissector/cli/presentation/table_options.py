@@ -1,0 +1,292 @@
+"""Options of tables: columns, order, number of rows, times and colour."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Annotated, Any
+
+import typer
+
+from dissector.cli.output import ROW_FORMATS, is_terminal
+from dissector.cli.presentation.completion import complete_columns
+from dissector.column_catalogue import Catalogue
+from dissector.engine.tables.column_types import (
+    Coded,
+    Column,
+    Columns,
+    Integers,
+    row_count,
+    select_rows,
+)
+from dissector.engine.tables.exchange_table import NONE
+from dissector.engine.tables.frames import Row, TablePart, split_mixed
+from dissector.errors import UsageError
+from dissector.view.tables.column_fitting import Layout
+from dissector.view.text.time_style import STYLES, TimeStyle
+
+ColumnList = Annotated[
+    str | None,
+    typer.Option(
+        "--columns",
+        metavar="NAME,NAME",
+        autocompletion=complete_columns,
+        help="Print these columns: any of --list-columns, or a field such as request.acks.",
+    ),
+]
+ColumnNames = Annotated[
+    list[str] | None,
+    typer.Option(
+        "-e",
+        metavar="NAME",
+        autocompletion=complete_columns,
+        help="As --columns, for one name; may be repeated.",
+    ),
+]
+RowFormat = Annotated[
+    str,
+    typer.Option(
+        *("-T", "--format"),
+        metavar="FORMAT",
+        autocompletion=lambda: list(ROW_FORMATS),
+        help="|".join(ROW_FORMATS),
+    ),
+]
+Sort = Annotated[
+    str | None,
+    typer.Option(
+        "--sort",
+        metavar="[-]COLUMN,...",
+        autocompletion=complete_columns,
+        help="Sort the rows, in memory; - before a column: descending.",
+    ),
+]
+Limit = Annotated[
+    int | None,
+    typer.Option("-c", "--limit", metavar="N", min=1, help="Print at most so many rows, then end."),
+]
+Times = Annotated[
+    str | None,
+    typer.Option(
+        "-t",
+        "--times",
+        metavar="|".join(STYLES),
+        autocompletion=lambda: list(STYLES),
+        help="Form of times in text and tables, as tshark's: "
+        + ", ".join(f"{key} {meaning}" for key, meaning in STYLES.items()),
+    ),
+]
+Utc = Annotated[bool, typer.Option("--utc", help="-t a and -t ad in UTC.")]
+Color = Annotated[
+    str,
+    typer.Option(
+        "--color",
+        metavar="auto|always|never",
+        autocompletion=lambda: ["auto", "always", "never"],
+        help="Colour rows with errors; auto: on a terminal, unless NO_COLOR is set.",
+    ),
+]
+
+
+def _print_columns(context: typer.Context, wanted: bool) -> None:
+    if wanted:
+        from dissector.cli.presentation.listing import print_columns
+
+        print_columns(str(context.info_name))
+        raise typer.Exit
+
+
+def _print_fields(context: typer.Context, wanted: bool) -> None:
+    if wanted:
+        from dissector.cli.presentation.listing import print_fields
+
+        print_fields(str(context.info_name))
+        raise typer.Exit
+
+
+ListColumns = Annotated[
+    bool,
+    typer.Option(
+        "--list-columns", is_eager=True, callback=_print_columns, help="List the columns, and end."
+    ),
+]
+ListFields = Annotated[
+    bool,
+    typer.Option(
+        "--list-fields",
+        is_eager=True,
+        callback=_print_fields,
+        help="List the names for -Y, and end.",
+    ),
+]
+
+
+@dataclass(slots=True)
+class TableView:
+    """
+    How the rows of a command are shown.
+
+    Attributes:
+        columns: The chosen columns and fields; empty: those of the command.
+        limit: Maximum number of rows.
+        times: Formats times; None: as the format does.
+        layout: Layout of tables.
+    """
+
+    columns: tuple[str, ...] = ()
+    limit: int | None = None
+    times: TimeStyle | None = None
+    layout: Layout = field(default_factory=Layout)
+
+    def apply(self, parts: Iterable[TablePart], form: str) -> Iterator[TablePart]:
+        """Yield at most `limit` rows, with times as text in tables and CSV."""
+        if self.limit is not None:
+            parts = limited(parts, self.limit)
+        if self.times is not None and form in ("table", "csv"):
+            parts = _with_times(parts, self.times)
+        yield from parts
+
+
+def table_view(
+    form: str,
+    output: str | None,
+    begin_ns: Callable[[], int],
+    *,
+    columns: tuple[str, ...] = (),
+    limit: int | None = None,
+    times: str | None = None,
+    utc: bool = False,
+    color: str = "auto",
+    priority: Sequence[str] = (),
+) -> TableView:
+    """
+    Return the view that options describe.
+
+    Raises:
+        UsageError: An option has no such value.
+    """
+    style = times or ("r" if form == "table" and is_terminal(output) else None)
+    if style is not None and style not in STYLES:
+        raise UsageError(f"-t takes {', '.join(STYLES)}, not {style!r}")
+    if utc and style is None:
+        style = "ad"
+    layout = Layout(priority, bool(columns), has_color(color, output), report_left_out)
+    return TableView(
+        columns, limit, None if style is None else TimeStyle(style, begin_ns, utc=utc), layout
+    )
+
+
+def has_color(color: str, output: str | None) -> bool:
+    """
+    Return whether output is coloured.
+
+    Source: https://no-color.org
+
+    Raises:
+        UsageError: `color` has no such value.
+    """
+    if color not in ("auto", "always", "never"):
+        raise UsageError(f"--color takes auto, always, never, not {color!r}")
+    is_wanted = not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+    return color == "always" or (color == "auto" and is_terminal(output) and is_wanted)
+
+
+def chosen_columns(listed: str | None, single: list[str] | None) -> tuple[str, ...]:
+    """
+    Return the names of --columns and -e.
+
+    Raises:
+        UsageError: One is empty, or given twice.
+    """
+    names = [name.strip() for name in (listed.split(",") if listed is not None else [])]
+    names += single or []
+    if "" in names or len(set(names)) < len(names):
+        raise UsageError("--columns: a name is empty, or given twice")
+    return tuple(names)
+
+
+def check_columns(names: Sequence[str], known: Catalogue, command: str) -> None:
+    """
+    Check names against the columns of a command.
+
+    Raises:
+        UsageError: There is no such column.
+    """
+    for name in names:
+        if name not in {each.name for each in known}:
+            raise UsageError(
+                f"--columns: no column {name!r}; `kafkashark {command} --list-columns` lists them"
+            )
+
+
+def limited(parts: Iterable[TablePart], limit: int) -> Iterator[TablePart]:
+    """Yield the first rows of all parts."""
+    left = limit
+    for batch in split_mixed(parts):
+        if isinstance(batch, Mapping):
+            count = min(left, row_count(batch))
+            yield select_rows(batch, slice(0, count))
+            left -= count
+        else:
+            for row in batch:
+                yield [row]
+                left -= 1
+                if not left:
+                    break
+        if not left:
+            return
+
+
+def report_left_out(names: Iterable[str]) -> None:
+    """Report columns for which the terminal has no room."""
+    text = f"left out: {', '.join(names)} (--columns chooses columns, -T csv prints all)"
+    print(f"kafkashark: {text}", file=sys.stderr)
+
+
+def _with_times(parts: Iterable[TablePart], style: TimeStyle) -> Iterator[TablePart]:
+    for batch in split_mixed(parts):
+        if isinstance(batch, Mapping):
+            yield {name: _time_column(name, each, style) for name, each in batch.items()}
+        else:
+            yield (_time_row(row, style) for row in batch)
+
+
+def _time_column(name: str, column: Column, style: TimeStyle) -> Column:
+    unit_ns = _unit_ns(name)
+    if not unit_ns or not isinstance(column, Integers):
+        return column
+    import numpy as np
+
+    values = column.values.tolist()
+    texts = [None if each == NONE else style.text(each * unit_ns, name) for each in values]
+    return Coded(np.arange(len(texts)), texts)
+
+
+def _time_row(row: Row, style: TimeStyle) -> dict[str, Any]:
+    def value(name: str, cell: Any) -> Any:
+        unit_ns = _unit_ns(name)
+        return style.text(cell * unit_ns, name) if unit_ns and isinstance(cell, int) else cell
+
+    return {name: value(name, cell) for name, cell in row.items()}
+
+
+def _unit_ns(name: str) -> int:
+    """Return the unit of a column of times; 0 for other columns."""
+    if name.endswith("time_ns"):
+        return 1
+    return 1_000_000 if name == "timestamp_ms" else 0
+
+
+def select_columns(parts: Iterable[TablePart], names: Sequence[str]) -> Iterator[TablePart]:
+    """Yield parts with only some columns."""
+    for batch in split_mixed(parts):
+        if isinstance(batch, Mapping):
+            yield _selected(batch, names)
+        else:
+            yield ({name: row[name] for name in names} for row in batch)
+
+
+def _selected(columns: Columns, names: Sequence[str]) -> Columns:
+    return {name: columns[name] for name in names}

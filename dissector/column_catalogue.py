@@ -1,0 +1,180 @@
+"""
+The columns of all tables, in order: name, type and meaning.
+
+`--list-columns`, the page docs/fields.md, the types of Parquet columns and the names that `--sort`
+and `--columns` accept are made of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple, TypeAlias
+
+
+class ColumnInfo(NamedTuple):
+    """
+    A column.
+
+    Attributes:
+        name: As printed.
+        type: A key of `POLARS_TYPES` in `frames`.
+        meaning: In a few words.
+    """
+
+    name: str
+    type: str
+    meaning: str
+
+
+Catalogue: TypeAlias = tuple[ColumnInfo, ...]
+
+
+def names(columns: Sequence[ColumnInfo]) -> tuple[str, ...]:
+    """Return the names of columns."""
+    return tuple(each.name for each in columns)
+
+
+_API = ColumnInfo("api", "str", "name of the API")
+_CAPTURE = ColumnInfo("capture", "str", "file of the message")
+_CLIENT_ID = ColumnInfo("client_id", "str", "client id of the request")
+_CONNECTION = ColumnInfo("connection", "int", "number of the TCP connection, as tcp.stream")
+_CORRELATION_ID = ColumnInfo("correlation_id", "int32", "id that request and response share")
+_LATENCY = ColumnInfo("latency_ms", "float", "time from request to response in milliseconds")
+_STATUS = ColumnInfo("status", "str", "answered, unanswered, no_response (none is due), orphan")
+
+EXCHANGES: Catalogue = (
+    _CAPTURE,
+    _CONNECTION,
+    ColumnInfo("client", "str", "address and port of the sender of the request"),
+    ColumnInfo("broker", "str", "address and port of the other side"),
+    ColumnInfo("api_key", "int16", "number of the API"),
+    _API,
+    ColumnInfo("api_version", "int16", "version of the request"),
+    _CORRELATION_ID,
+    _CLIENT_ID,
+    _STATUS,
+    ColumnInfo("request_packet", "int", "packet that completed the request, from 1"),
+    ColumnInfo("response_packet", "int", "packet that completed the response, from 1"),
+    ColumnInfo("request_time_ns", "int", "time of that packet, ns since the epoch"),
+    ColumnInfo("response_time_ns", "int", "likewise for the response"),
+    _LATENCY,
+    ColumnInfo("request_bytes", "int", "size of the request without its 4-byte length"),
+    ColumnInfo("response_bytes", "int", "size of the response without its 4-byte length"),
+    ColumnInfo("errors", "strs", "names of the errors in the response, each once"),
+    ColumnInfo("topics", "strs", "topics of request and response, each once"),
+    ColumnInfo("problems", "strs", "damage and doubts: field, byte, reason"),
+)
+"""The columns of `pairs`."""
+
+RECORDS: Catalogue = (
+    _CONNECTION,
+    _CORRELATION_ID,
+    _API,
+    _CLIENT_ID,
+    ColumnInfo("packet", "int", "packet that completed the message with the record, from 1"),
+    ColumnInfo("time_ns", "int", "time of that packet, ns since the epoch"),
+    ColumnInfo("topic", "str", "name of the topic; null if only its id is known"),
+    ColumnInfo("topic_id", "str", "id of the topic, where the message has one"),
+    ColumnInfo("partition", "int32", "number of the partition"),
+    ColumnInfo("offset", "int", "offset in the log; of a Produce request by its response"),
+    ColumnInfo("timestamp_ms", "int", "timestamp of the record, ms since the epoch"),
+    ColumnInfo("key", "bytes", "key; null where there is none"),
+    ColumnInfo("value", "bytes", "value; null is a tombstone"),
+    ColumnInfo("headers", "headers", "headers in order: key and value"),
+    ColumnInfo("magic", "int8", "format of the batch: 0, 1 or 2"),
+    ColumnInfo("codec", "str", "compression of the batch: none, gzip, snappy, lz4, zstd"),
+    ColumnInfo("producer_id", "int", "id of an idempotent producer; else -1"),
+    ColumnInfo("producer_epoch", "int16", "epoch of that producer; else -1"),
+    ColumnInfo("sequence", "int32", "sequence number of the record; else -1"),
+    ColumnInfo("transactional", "bool", "whether it belongs to a transaction"),
+    ColumnInfo("control", "str", "type of a control record (COMMIT, ABORT); else null"),
+    _STATUS,
+    ColumnInfo("acks", "int16", "acks of a Produce request: -1 (all), 0, 1; else null"),
+    ColumnInfo("error", "str", "result of a Produce request for the partition; else null"),
+)
+"""The columns of `records`."""
+
+MESSAGES: Catalogue = (
+    _CAPTURE,
+    ColumnInfo("packet", "int", "packet that completed the message, from 1"),
+    ColumnInfo("time_ns", "int", "time of that packet, ns since the epoch"),
+    _CONNECTION,
+    ColumnInfo("source", "str", "address and port of the sender"),
+    ColumnInfo("target", "str", "address and port of the receiver"),
+    ColumnInfo("kind", "str", "request or response"),
+    ColumnInfo("api_key", "int16", "number of the API"),
+    _API,
+    ColumnInfo("api_version", "int16", "version of the message"),
+    _CORRELATION_ID,
+    _CLIENT_ID,
+    ColumnInfo("bytes", "int", "size without the 4-byte length"),
+    _STATUS,
+    _LATENCY,
+    ColumnInfo("errors", "strs", "names of the errors in a response, each once"),
+    ColumnInfo("topics", "strs", "topics of a request and its response, each once"),
+    ColumnInfo("problems", "strs", "damage and doubts: field, byte, reason"),
+)
+"""The columns of `dissect`; `-T ndjson` adds `body`."""
+
+_SIDE_COLUMNS = (
+    ("packets", "packets with payload or flags"),
+    ("bytes", "bytes of the stream"),
+    ("retransmissions", "segments that were sent again"),
+    ("retransmitted", "bytes that were sent again"),
+    ("gaps", "gaps in the stream"),
+    ("gap_bytes", "bytes that are not in the capture"),
+    ("cut_bytes", "bytes cut off by the snapshot length"),
+    ("late_bytes", "bytes that came after they were given up"),
+    ("skipped", "bytes without a plausible Kafka frame"),
+    ("entered", "offset of the first plausible Kafka frame"),
+)
+
+TLS: Catalogue = (
+    ColumnInfo("tls_version", "str", "version of TLS"),
+    ColumnInfo("tls_cipher", "str", "cipher suite"),
+    ColumnInfo("tls_server_name", "str", "server name of the handshake"),
+    ColumnInfo("tls_resumed", "str", "whether a session was resumed: yes or no"),
+    ColumnInfo("tls_client", "str", "subject of the client's certificate"),
+    ColumnInfo("tls_not_decrypted", "str", "why the connection is not decrypted"),
+)
+"""The columns of `streams` about TLS; null where a connection is not TLS, or where unknown."""
+
+CONNECTIONS: Catalogue = (
+    _CONNECTION,
+    ColumnInfo("network", "str", "VLAN or tunnel of the packets"),
+    ColumnInfo("a", "str", "side that opened the connection, or sent first"),
+    ColumnInfo("b", "str", "the other side"),
+    ColumnInfo("speaks", "str", "kafka, tls or other; null where nothing was sent"),
+    ColumnInfo("client", "str", "side that sends requests: a or b"),
+    ColumnInfo("first_time_ns", "int", "time of the first packet, ns since the epoch"),
+    ColumnInfo("last_time_ns", "int", "time of the last packet, ns since the epoch"),
+    ColumnInfo("ended", "str", "how the connection ended; null while it is open"),
+    *(
+        ColumnInfo(f"{name}_{side}", "int", f"{meaning}, from side {side}")
+        for name, meaning in _SIDE_COLUMNS
+        for side in ("a", "b")
+    ),
+    *TLS,
+)
+"""The columns of `streams`."""
+
+STATISTICS: Catalogue = (
+    _API,
+    _CLIENT_ID,
+    ColumnInfo("client", "str", "address of the client"),
+    ColumnInfo("topic", "str", "a topic of the exchanges"),
+    ColumnInfo("broker", "str", "address and port of the broker"),
+    ColumnInfo("count", "int", "exchanges"),
+    ColumnInfo("errors", "int", "exchanges with an error"),
+    ColumnInfo("unanswered", "int", "requests without the response that is due"),
+    *(
+        ColumnInfo(f"{name}_ms", "float", f"{meaning} of the latencies in milliseconds")
+        for name, meaning in (
+            *(("min", "least"), ("p50", "median"), ("p95", "95th percentile")),
+            *(("p99", "99th percentile"), ("max", "greatest")),
+        )
+    ),
+    ColumnInfo("request_bytes", "int", "bytes of the requests"),
+    ColumnInfo("response_bytes", "int", "bytes of the responses"),
+)
+"""The columns of `stats`."""

@@ -1,0 +1,86 @@
+"""
+Columns that filters read and no table prints: facts of the packets that completed messages.
+
+The length of a packet is kept until no message can end in it any more, and only on request.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping
+
+import numpy as np
+
+from dissector.engine.tables.exchange_table import NONE, Exchanges, Frames, Ints
+
+NS_PER_S = 1e9
+
+RELATIVE: Mapping[str, str] = {"request_relative_s": "request", "response_relative_s": "response"}
+"""Seconds since the first packet of the capture, by side."""
+LENGTHS: Mapping[str, str] = {"request_frame_bytes": "request", "response_frame_bytes": "response"}
+"""Length of the packet on the wire, by side."""
+
+
+class PacketLengths:
+    """The lengths of recent packets."""
+
+    def __init__(self) -> None:
+        self._windows: deque[tuple[int, Ints]] = deque()
+
+    def add(self, first: int, lengths: Ints) -> None:
+        """Add the next packets, of which `first` is the first."""
+        self._windows.append((first, lengths))
+
+    def drop_before(self, packet: int) -> None:
+        """Forget packets whose numbers are lower, as far as whole windows of them."""
+        while self._windows and sum(_extent(self._windows[0])) <= packet:
+            self._windows.popleft()
+
+    def of(self, packets: Ints) -> Ints:
+        """Return the lengths of packets; NONE where it is not known."""
+        lengths = np.full(len(packets), NONE)
+        for first, window in list(self._windows):
+            inside = (packets >= first) & (packets < first + len(window))
+            lengths[inside] = window[packets[inside] - first]
+        return lengths
+
+
+def _extent(window: tuple[int, Ints]) -> tuple[int, int]:
+    return window[0], len(window[1])
+
+
+class PacketColumns:
+    """
+    The columns of the exchanges of a reading.
+
+    Attributes:
+        begin_ns: Time of the first packet.
+        lengths: Lengths of packets.
+    """
+
+    def __init__(self, begin_ns: int, lengths: PacketLengths | None) -> None:
+        self.begin_ns = begin_ns
+        self.lengths = lengths
+
+    def integers(self, table: Exchanges, name: str) -> Ints | None:
+        """Return a column, NONE for null; times in nanoseconds. None if there is no such column."""
+        if name in RELATIVE:
+            time_ns = _frames(table, RELATIVE[name]).time_ns
+            return np.where(time_ns == NONE, NONE, time_ns - self.begin_ns)
+        if name in LENGTHS:
+            packets = _frames(table, LENGTHS[name]).packet
+            return np.full(len(packets), NONE) if self.lengths is None else self.lengths.of(packets)
+        return None
+
+    def value(self, table: Exchanges, row: int, name: str) -> int | float | None:
+        """Return the value of one exchange."""
+        column = self.integers(table, name)
+        assert column is not None
+        value = int(column[row])
+        if value == NONE:
+            return None
+        return value / NS_PER_S if name in RELATIVE else value
+
+
+def _frames(table: Exchanges, side: str) -> Frames:
+    return table.request if side == "request" else table.response

@@ -1,0 +1,84 @@
+"""Access to columns for filters: numbers as arrays, other values once each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dissector.engine.tables.column_types import (
+    Coded,
+    Columns,
+    Integers,
+    Milliseconds,
+    distinct,
+    row_count,
+    select_rows,
+)
+from dissector.engine.tables.exchange_table import NONE, Ints
+from dissector.engine.tables.frames import MixedRows, TablePart
+
+Mask: TypeAlias = NDArray[np.bool_]
+
+
+class ColumnQuery:
+    """
+    The rows of columns as a `filter.Table`, for filters that test no bodies.
+
+    Attributes:
+        columns: The columns.
+    """
+
+    def __init__(self, columns: Columns) -> None:
+        self.columns = columns
+
+    def __len__(self) -> int:
+        return row_count(self.columns)
+
+    def number_column(self, name: str, rows: Ints) -> tuple[NDArray[Any], Mask] | None:
+        """Return the values of a numeric column and which are present; None for other columns."""
+        match self.columns[name]:
+            case Integers(values):
+                values = values[rows]
+                return values, values != NONE
+            case Milliseconds(values_ns):
+                values_ns = values_ns[rows]
+                return values_ns / 1e6, values_ns != NONE
+            case _:
+                return None
+
+    def distinct_values(self, name: str, rows: Ints) -> tuple[Ints, Sequence[object]]:
+        """Return the index of each row's value among the distinct values, and these."""
+        column = self.columns[name]
+        match column:
+            case Coded(codes, values):
+                indexes, distinct_codes = distinct(codes[rows])
+                return indexes, [
+                    None if code == NONE else values[code] for code in distinct_codes.tolist()
+                ]
+            case Integers(values):
+                indexes, distinct_codes = distinct(values[rows])
+                return indexes, [
+                    None if value == NONE else value for value in distinct_codes.tolist()
+                ]
+            case _:
+                return np.arange(len(rows)), [column.value(row) for row in rows.tolist()]
+
+    def exchange(self, row: int) -> Any:
+        """Return a row as an object; only needed for bodies."""
+        raise NotImplementedError("a column has no body")
+
+    def any_value_at(self, path: Any, rows: Ints, test: Any, matches: Any) -> Mask:
+        """Return for each row whether any value at a path of a body passes."""
+        raise NotImplementedError("a column has no body")
+
+
+def passing_rows(part: TablePart, passing: Callable[[ColumnQuery], Ints]) -> TablePart:
+    """Return a part with only the rows of its columns that pass; single rows have been tested."""
+    if isinstance(part, MixedRows):
+        rows = passing(ColumnQuery(part.columns))
+        positions = np.searchsorted(rows, np.asarray(part.positions, np.int64))
+        return MixedRows(select_rows(part.columns, rows), positions.tolist(), part.inserted)
+    return part

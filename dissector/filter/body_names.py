@@ -1,0 +1,131 @@
+"""Paths of body fields, over all APIs and versions, as names in a filter."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+
+from dissector.filter import kinds
+from dissector.filter.literals import suggestion
+from dissector.filter.operands import BodyPath, Name, UnknownName
+from dissector.protocol.api import Kind as Side
+from dissector.protocol.apis import all_apis
+from dissector.protocol.context import per_schemas
+from dissector.protocol.schema import Field
+
+SIDES: tuple[Side, ...] = ("request", "response")
+
+
+@dataclass(slots=True)
+class _PathNode:
+    """All fields, over all APIs, at one path."""
+
+    kinds: dict[kinds.Kind, None] = field(default_factory=dict)
+    apis: dict[str, None] = field(default_factory=dict)
+    children: dict[str, _PathNode] = field(default_factory=dict)
+
+
+def body_name(text: str, side: Side, path: list[str]) -> Name:
+    """
+    Return the name of a path.
+
+    Raises:
+        UnknownName: No API has such a field.
+    """
+    node = _path_tree(side)
+    offset = len(side) + 1
+    for depth, segment in enumerate(path):
+        child = node.children.get(segment)
+        if child is None:
+            parent = ".".join((side, *path[:depth]))
+            raise UnknownName(_unknown_field_message(side, parent, segment, node), offset)
+        node = child
+        offset += len(segment) + 1
+    return Name(text, (BodyPath(side, tuple(path)),), tuple(node.kinds))
+
+
+def names_matching(text: str, patterns: tuple[str, ...]) -> Name:
+    """Return a name for all paths that match one of some patterns, in which `*` may span dots."""
+    sources: dict[BodyPath, None] = {}
+    found: dict[kinds.Kind, None] = {}
+    for path, node in _all_paths():
+        if any(fnmatchcase(path, pattern) for pattern in patterns):
+            side, *names = path.split(".")
+            known: Side = "request" if side == "request" else "response"
+            sources[BodyPath(known, tuple(names))] = None
+            found |= {kind: None for kind in node.kinds if kind is not kinds.struct}
+    return Name(text, tuple(sources), tuple(found) or (kinds.struct,))
+
+
+def body_fields() -> Iterator[tuple[str, str, str]]:
+    """Yield each path, the kind of its values, and the APIs that have it."""
+    for path, node in _all_paths():
+        titles = dict.fromkeys(kind.title for kind in node.kinds)
+        yield path, " or ".join(titles), ", ".join(node.apis)
+
+
+def paths_ending_in(segment: str) -> list[str]:
+    """Return the paths that end with a name; those of requests first."""
+    return [path for path, _ in _all_paths() if path.endswith(f".{segment}")]
+
+
+def _unknown_field_message(side: Side, parent: str, segment: str, node: _PathNode) -> str:
+    if not node.children:
+        return f"{parent} has no fields"
+    elsewhere = paths_ending_in(segment)
+    same_side = [path for path in elsewhere if path.startswith(side)]
+    hint = suggestion(segment, node.children)
+    if elsewhere:
+        hint = f"; did you mean {min(same_side or elsewhere, key=len)}?"
+    return f"no API has a field {segment[:60]!r} in {parent}{hint}"
+
+
+@per_schemas
+def _all_paths() -> list[tuple[str, _PathNode]]:
+    """Return all paths in order, with their nodes."""
+    paths: list[tuple[str, _PathNode]] = []
+    queue: list[tuple[str, _PathNode]] = [(side, _path_tree(side)) for side in SIDES]
+    while queue:
+        path, node = queue.pop()
+        below = [(f"{path}.{name}", child) for name, child in node.children.items()]
+        paths += below
+        queue += below
+    return sorted(paths, key=lambda each: each[0])
+
+
+@per_schemas
+def _path_tree(side: Side) -> _PathNode:
+    root = _PathNode()
+    for known_api in all_apis():
+        _add_fields(root, known_api.schema(side).fields, known_api.name)
+    return root
+
+
+def _add_fields(node: _PathNode, fields: tuple[Field, ...], api: str) -> None:
+    for each in fields:
+        child = node.children.setdefault(each.name, _PathNode())
+        child.kinds[_kind(each)] = None
+        child.apis[api] = None
+        _add_fields(child, each.fields, api)
+
+
+_KINDS = {
+    "bool": kinds.boolean,
+    "string": kinds.text,
+    "uuid": kinds.uuid,
+    "bytes": kinds.binary,
+    "records": kinds.records,
+    "struct": kinds.struct,
+}
+
+
+def _kind(declared: Field) -> kinds.Kind:
+    """Return the kind of a field; of an array, that of its elements."""
+    if declared.name.endswith("error_code"):
+        return kinds.error
+    if declared.name == "api_key":
+        return kinds.api_key
+    if declared.type == "int64" and declared.name.removesuffix("_ms").endswith("timestamp"):
+        return kinds.time_ms
+    return _KINDS.get(declared.type.removeprefix("[]"), kinds.number)

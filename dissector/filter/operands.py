@@ -1,0 +1,91 @@
+"""What a filter reads of a row: columns, body fields, and functions of their values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+from dissector.filter import kinds
+from dissector.protocol.api import Kind as Side
+
+Step: TypeAlias = Callable[[Any], Iterable[object]]
+"""Returns the values that a value stands for: a function of it, or parts of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """
+    A column of `pairs` or `records`.
+
+    Attributes:
+        name: The column.
+        port: Whether only the port of its address is tested.
+        empty: Value that an empty list stands for in a comparison: an exchange without errors has
+            NONE.
+        is_record_column: Whether it is a column of `records`.
+        part: For headers, the part of each that is tested: `key` or `value`.
+        header: Key of the only headers that are tested; None for all.
+    """
+
+    name: str
+    port: bool = False
+    empty: str | None = None
+    is_record_column: bool = False
+    part: str | None = None
+    header: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class BodyPath:
+    """A field of a decoded body: `request` or `response`, and the path of the field."""
+
+    kind: Side
+    path: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return ".".join((self.kind, *self.path))
+
+
+Source: TypeAlias = Column | BodyPath
+
+
+@dataclass(frozen=True, slots=True)
+class Name:
+    """
+    A name as written in the filter.
+
+    Attributes:
+        text: As written.
+        sources: The sources of its values: a test is true if it is true for a value of any of them.
+        kinds: The possible kinds of its values; several where APIs differ.
+        steps: Applied to each value, in order.
+        is_count: Whether it is the number of the values.
+        is_flag: Whether the bare name asks for true; other names ask for a value.
+    """
+
+    text: str
+    sources: tuple[Source, ...] = field(compare=False)
+    kinds: tuple[kinds.Kind, ...] = field(compare=False)
+    steps: tuple[Step, ...] = field(compare=False, default=(), repr=False)
+    is_count: bool = field(compare=False, default=False)
+    is_flag: bool = field(compare=False, default=False)
+
+    def __str__(self) -> str:
+        return self.text
+
+
+class UnknownName(Exception):
+    """No such name; `offset` is the position of the unknown part in it."""
+
+    def __init__(self, reason: str, offset: int = 0) -> None:
+        super().__init__(reason)
+        self.offset = offset
+
+
+def apply_steps(steps: tuple[Step, ...], value: object) -> Iterable[object]:
+    """Return what a value becomes by the steps."""
+    values: list[object] = [value]
+    for step in steps:
+        values = [result for each in values for result in step(each)]
+    return values

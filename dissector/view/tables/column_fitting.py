@@ -1,0 +1,104 @@
+"""Fits the columns of a table into the width of a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+GAP = 2
+"""Spaces between two columns."""
+_MIN_TEXT = 14
+"""A longer text may be cut to this width."""
+_MIN_HEADER = 6
+"""A longer heading may be cut to this width."""
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """
+    How a table is shown on a terminal.
+
+    Attributes:
+        priority: Columns that are shown first where there is no room for all.
+        keeps_all: Whether no column may be left out, as they were chosen.
+        has_color: Whether rows with errors are coloured, in any output.
+        report: Receives the columns that are left out, if any.
+    """
+
+    priority: Sequence[str] = ()
+    keeps_all: bool = False
+    has_color: bool = False
+    report: Callable[[Sequence[str]], None] = field(default=lambda names: None)
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnWidth:
+    """
+    The widths that a column needs.
+
+    Attributes:
+        name: The column.
+        cells: Width of its widest cell.
+        heading: Width of its name.
+        may_be_cut: Whether its cells are texts, which can be cut in the middle.
+        is_empty: Whether no cell has a value.
+    """
+
+    name: str
+    cells: int
+    heading: int
+    may_be_cut: bool
+    is_empty: bool
+
+    @property
+    def minimum(self) -> int:
+        """The least width at which it can be shown."""
+        cells = min(self.cells, _MIN_TEXT) if self.may_be_cut else self.cells
+        return max(cells, min(self.heading, _MIN_HEADER))
+
+    @property
+    def wanted(self) -> int:
+        """The width at which nothing is cut."""
+        return max(self.cells, self.heading)
+
+
+def fit_columns(columns: Sequence[ColumnWidth], width: int, layout: Layout) -> dict[str, int]:
+    """Return the columns that are shown, in order, with their widths."""
+    needed = set(layout.priority)  # a later row may have an error where the first ones have none
+    wanted = [
+        column
+        for column in columns
+        if layout.keeps_all or column.name in needed or not column.is_empty
+    ]
+    ranks = {name: rank for rank, name in enumerate(layout.priority)}
+    by_rank = sorted(wanted, key=lambda column: ranks.get(column.name, len(ranks)))
+    widths: dict[str, int] = {}
+    free = width + GAP
+    for column in by_rank:
+        if layout.keeps_all or column.minimum + GAP <= free:
+            widths[column.name] = column.minimum
+            free -= column.minimum + GAP
+    for column in by_rank:
+        if column.name in widths:
+            growth = max(0, min(free, column.wanted - widths[column.name]))
+            widths[column.name] += growth
+            free -= growth
+    return {column.name: widths[column.name] for column in wanted if column.name in widths}
+
+
+def cut_middle(text: str, width: int, width_of: Callable[[str], int]) -> str:
+    """Cut a text in the middle to a width; `width_of` returns the width of a text."""
+    if width_of(text) <= width:
+        return text
+    if width < 1:
+        return ""
+    head = tail = ""
+    used, at = 1, 0
+    while 2 * at < len(text):
+        for piece, is_head in ((text[at], True), (text[-1 - at], False)):
+            used += width_of(piece)
+            if used > width:
+                return f"{head}…{tail}"
+            head, tail = (head + piece, tail) if is_head else (head, piece + tail)
+        at += 1
+    return f"{head}…{tail}"

@@ -1,0 +1,68 @@
+"""Times as tshark's option -t shows them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from dissector.view.text.value_text import time_text
+
+STYLES = {
+    "a": "local time of day",
+    "ad": "local date and time",
+    "r": "seconds since the first packet",
+    "d": "seconds since the row before",
+    "e": "seconds since the epoch",
+    "u": "UTC time of day",
+    "ud": "UTC date and time",
+}
+
+_SECOND_NS = 1_000_000_000
+
+
+class TimeStyle:
+    """
+    Formats times of one column, in the order of rows.
+
+    Source: tshark(1), option -t.
+    """
+
+    def __init__(self, style: str, begin_ns: Callable[[], int], *, utc: bool = False) -> None:
+        """Take a key of `STYLES`; `begin_ns` returns the time of the first packet."""
+        self._style = style
+        self._begin_ns = begin_ns
+        self._in_utc = utc or style.startswith("u")
+        self._previous_ns: dict[str, int] = {}
+
+    def text(self, time_ns: int, column: str = "") -> str:
+        """Return a time as text; the row before is that with the last time of the same column."""
+        match self._style:
+            case "r":
+                return _seconds(time_ns - self._begin_ns())
+            case "e":
+                return _seconds(time_ns)
+            case "d":
+                previous_ns = self._previous_ns.get(column, time_ns)
+                self._previous_ns[column] = time_ns
+                return _seconds(time_ns - previous_ns)
+            case _:
+                return self._clock(time_ns)
+
+    def _clock(self, time_ns: int) -> str:
+        seconds, rest_ns = divmod(time_ns, _SECOND_NS)
+        form = "%Y-%m-%d %H:%M:%S" if self._style.endswith("d") else "%H:%M:%S"
+        try:
+            clock = time.gmtime(seconds) if self._in_utc else time.localtime(seconds)
+        except (OverflowError, ValueError, OSError):
+            return time_text(time_ns)
+        return f"{time.strftime(form, clock)}{_fraction(rest_ns)}{'Z' if self._in_utc else ''}"
+
+
+def _seconds(duration_ns: int) -> str:
+    seconds, rest_ns = divmod(abs(duration_ns), _SECOND_NS)
+    return f"{'-' if duration_ns < 0 else ''}{seconds}{_fraction(rest_ns)}"
+
+
+def _fraction(rest_ns: int) -> str:
+    """Return a fraction of a second in microseconds, or in nanoseconds where it has them."""
+    return f".{rest_ns:09}" if rest_ns % 1000 else f".{rest_ns // 1000:06}"

@@ -1,0 +1,236 @@
+"""Columns, order, number of rows, times and colour of tables."""
+
+from __future__ import annotations
+
+import csv
+import fcntl
+import io
+import os
+import struct
+import subprocess
+import sys
+import termios
+import time
+from pathlib import Path
+
+import polars
+import pytest
+
+from tests.dissector.cli.conftest import Run
+
+DEMO = Path(__file__).parents[4] / "captures" / "demo.pcap"
+
+
+def test_any_column_and_any_field_is_a_column(good: Run) -> None:
+    chosen = "api,latency_ms,request.acks,request.topic_data.name,len(client_id),frame.number"
+    words = ("pairs", DEMO, "-Y", "api == Produce", "--columns", chosen)
+    every = good("pairs", DEMO, "-T", "ndjson", "-Y", "api == Produce", "--bodies").rows
+    rows = good(*words, "-T", "ndjson").rows
+    assert rows == [
+        {
+            "api": "Produce",
+            "latency_ms": row["latency_ms"],
+            "request.acks": row["request"]["acks"],
+            "request.topic_data.name": row["topics"][0],
+            "len(client_id)": len(row["client_id"]),
+            "frame.number": [
+                number for number in (row["request_packet"], row["response_packet"]) if number
+            ]
+            if row["response_packet"]
+            else row["request_packet"],
+        }
+        for row in every
+    ]
+    header, *lines = csv.reader(io.StringIO(good(*words, "-T", "csv").out, newline=""))
+    assert header == chosen.split(",")
+    assert [line[2] for line in lines] == [str(row["request.acks"]) for row in rows]
+    assert good(*words).lines[0].split() == chosen.split(",")
+
+
+def test_single_columns(good: Run, tmp_path: Path) -> None:
+    words = ("-e", "packet", "-e", "value", "-e", "latency_ms", "-c", "3")
+    rows = good("records", DEMO, *words, "-T", "ndjson").rows
+    assert [list(row) for row in rows] == [["packet", "value", "latency_ms"]] * 3
+    assert all(row["latency_ms"] > 0 for row in rows)
+    file = tmp_path / "rows.parquet"
+    good("records", DEMO, *words, "-T", "parquet", "-o", file)
+    table = polars.read_parquet(file)
+    assert table.columns == ["packet", "value", "latency_ms"]
+    assert [each.decode() for each in table["value"]] == [row["value"] for row in rows]
+
+
+def test_columns_of_streams_and_stats(good: Run) -> None:
+    lines = good("streams", DEMO, "--columns", "connection,bytes_a", "--sort", "-bytes_a").lines
+    sizes = [int(line.split()[1]) for line in lines[1:]]
+    assert sizes == sorted(sizes, reverse=True)
+    rows = good("stats", DEMO, "-T", "ndjson", "--sort", "-p99_ms", "-c", "2", "-e", "p99_ms").rows
+    apis = [row for row in rows if row["section"] == "apis"]
+    assert [list(row) for row in apis] == [["section", "api", "p99_ms"]] * 2
+    assert apis[0]["p99_ms"] >= apis[1]["p99_ms"]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("pairs", "--columns", "nope"), "column: unknown name 'nope' at column 1\n  nope\n  ^"),
+        (("streams", "--columns", "api"), "no column 'api'"),
+        (("stats", "-e", "frame.len"), "no column 'frame.len'"),
+        (("pairs", "--columns", "api,,api"), "a name is empty, or given twice"),
+        (("pairs", "-e", "kafka.message_key"), "`kafkashark records` prints it"),
+        (("pairs", "-t", "x"), "-t takes a, ad, r, d, e, u, ud, not 'x'"),
+        (("pairs", "--color", "red"), "--color takes auto, always, never, not 'red'"),
+    ],
+)
+def test_wrong_options(run: Run, words: tuple[str, ...], message: str) -> None:
+    done = run(words[0], DEMO, *words[1:])
+    assert (done.status, done.out) == (2, "")
+    assert message in done.err
+
+
+def test_secrets_stay_masked_in_columns(good: Run) -> None:
+    capture = DEMO.with_name("kafka39-java-clients.pcap")
+    rows = good("pairs", capture, "-T", "ndjson", "-e", "request.auth_bytes").rows
+    shown = {row["request.auth_bytes"] for row in rows if row["request.auth_bytes"]}
+    assert shown <= {"***"}
+
+
+@pytest.mark.parametrize("command", ["pairs", "records", "streams", "dissect"])
+def test_a_limit_gives_the_first_rows(good: Run, command: str) -> None:
+    every = good(command, DEMO, "-T", "ndjson").rows if command != "dissect" else []
+    if command == "dissect":
+        lines = good("dissect", DEMO).lines
+        assert good("dissect", DEMO, "-c", "7").lines == lines[:7]
+        assert len(good("dissect", DEMO, "-c", "2", "-V").out.split("\n\n")) == 3
+        return
+    assert good(command, DEMO, "-T", "ndjson", "-c", "7").rows == every[:7]
+
+
+def test_times_as_tshark_shows_them(good: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TZ", "Asia/Kolkata")
+    time.tzset()
+    try:
+        words = ("pairs", DEMO, "-e", "request_time_ns", "-c", "2")
+        shown = {
+            style: [line.strip() for line in good(*words, "-t", style).lines[1:]]
+            for style in ("a", "ad", "r", "d", "e", "u", "ud")
+        }
+        local = good(*words, "-t", "ad", "--utc").lines[1].strip()
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+    assert shown == {
+        "a": ["15:16:31.909369", "15:16:31.910916"],
+        "ad": ["2026-11-21 15:16:31.909369", "2026-11-21 15:16:31.910916"],
+        "r": ["0.000919", "0.002466"],
+        "d": ["0.000000", "0.001547"],
+        "e": ["1795254391.909369", "1795254391.910916"],
+        "u": ["09:46:31.909369Z", "09:46:31.910916Z"],
+        "ud": ["2026-11-21 09:46:31.909369Z", "2026-11-21 09:46:31.910916Z"],
+    }
+    assert local == "2026-11-21 09:46:31.909369Z"
+
+
+def test_times_of_messages(good: Run) -> None:
+    lines = good("dissect", DEMO, "-c", "2", "-t", "u").lines
+    assert [line.split()[1] for line in lines] == ["09:46:31.909369Z", "09:46:31.910502Z"]
+    by_objects = good("dissect", DEMO, "-c", "1", "-t", "u", "-V").lines
+    assert by_objects[0] == lines[0]
+
+
+def test_a_message_has_the_columns_of_its_own_packet(good: Run) -> None:
+    names = "packet,kind,frame.number,source,request.client_software_name"
+    lines = good("dissect", DEMO, "-T", "fields", "--columns", names, "-c", "2").lines
+    first, second = (line.split("\t") for line in lines)
+    assert first[:4] == ["4", "request", "4", "127.0.0.1:58326"]
+    assert first[4]
+    assert second == ["6", "response", "6", "127.0.0.1:27891", ""]
+
+
+def test_colour_marks_errors(good: Run) -> None:
+    plain = good("pairs", DEMO)
+    coloured = good("pairs", DEMO, "--color", "always")
+    red = [line for line in coloured.lines if line.startswith("\x1b[31m")]
+    errors = [row for row in good("pairs", DEMO, "-T", "ndjson").rows if row["errors"]]
+    assert len(red) == len(errors) > 0
+    for code in ("\x1b[31m", "\x1b[33m", "\x1b[1m", "\x1b[0m"):
+        coloured = coloured._replace(out=coloured.out.replace(code, ""))
+    assert coloured.out == plain.out
+    messages = good("dissect", DEMO, "--color", "always").lines
+    assert sum(line.startswith("\x1b[31m") for line in messages) == len(errors)
+
+
+def on_terminal(width: int, *words: str | Path, no_color: bool = True) -> tuple[list[str], str]:
+    """Run a command on a pseudo-terminal; return the lines that it shows, and what it reports."""
+    import pty
+
+    controller, terminal = pty.openpty()
+    fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 24, width, 0, 0))
+    environment = {**os.environ, "TERM": "xterm", "NO_COLOR": "1" if no_color else ""}
+    command = [sys.executable, "-m", "dissector", *map(str, words)]
+    with subprocess.Popen(
+        command, stdout=terminal, stderr=subprocess.PIPE, env=environment
+    ) as process:
+        os.close(terminal)
+        shown = b""
+        try:
+            while data := os.read(controller, 65536):
+                shown += data
+        except OSError:  # the end of a terminal
+            pass
+        assert process.stderr is not None
+        report = process.stderr.read().decode()
+    os.close(controller)
+    return shown.decode().replace("\r", "").splitlines(), report
+
+
+@pytest.mark.parametrize("width", [80, 120])
+@pytest.mark.parametrize("command", ["pairs", "records", "streams", "stats"])
+def test_a_table_fits_its_terminal(command: str, width: int) -> None:
+    lines, report = on_terminal(width, command, DEMO, "-c", "40")
+    assert max(map(len, lines)) <= width
+    assert "…" in "".join(lines)
+    needed = {
+        "pairs": ("api", "status"),
+        "records": ("topic", "key", "value"),
+        "streams": ("a", "b", "speaks", "ended"),
+        "stats": ("Per API", "p99_ms", "max_ms"),
+    }
+    text = "\n".join(lines)
+    assert all(name in text for name in needed[command])
+    if command != "stats":
+        assert report.startswith("kafkashark: left out: ")
+        assert "--columns chooses columns" in report
+
+
+def test_chosen_columns_all_stay(good: Run) -> None:
+    lines, report = on_terminal(
+        80, "pairs", DEMO, "--columns", "request_packet,client,api,topics", "-c", "5"
+    )
+    assert (len(lines[0].split()), report) == (4, "")
+
+
+def test_a_terminal_has_colour() -> None:
+    words = ("pairs", DEMO, "-Y", "error", "-c", "1")
+    assert "\x1b[31m" in "".join(on_terminal(120, *words, no_color=False)[0])
+    assert "\x1b" not in "".join(on_terminal(120, *words)[0])
+
+
+def test_null_and_empty_differ(good: Run, shop: Path) -> None:
+    words = ("records", shop, "--columns", "key,value", "-T", "csv")
+    assert "0xff00,\r\n" in good(*words).out
+    names = ("pairs", DEMO, "-T", "csv", "--columns", "request.rack_id,response_bytes", "-c", "300")
+    cells = {line.split(",")[0] for line in good(*names).out.split("\r\n")[1:-1]}
+    assert cells == {"", '""'}
+    shown = {line[:2] for line in good(*names[:2], *names[4:]).lines[1:]}
+    assert {"  ", '""'} <= shown
+
+
+@pytest.mark.parametrize("command", ["dissect", "pairs", "records", "streams", "stats"])
+def test_columns_and_names_are_listed(good: Run, command: str) -> None:
+    names = [line.split()[0] for line in good(command, "--list-columns").lines]
+    assert len(set(names)) == len(names) > 10
+    if command in ("pairs", "records", "streams"):
+        assert names == list(good(command, DEMO, "-T", "ndjson", "-c", "1").rows[0])
+    fields = {line.split()[0] for line in good(command, "--list-fields").lines}
+    assert {"api", "frame.len", "kafka.consumer_group", "request.acks"} <= fields
+    assert ("header.NAME" in fields) == (command == "records")

@@ -1,0 +1,60 @@
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dissector.view.tables.column_fitting import ColumnWidth, Layout, cut_middle, fit_columns
+from dissector.view.tables.row_formats import table_lines
+
+
+def column(name: str, cells: int, *, text: bool = True, empty: bool = False) -> ColumnWidth:
+    return ColumnWidth(name, cells, len(name), text, empty)
+
+
+def test_the_first_in_rank_stay() -> None:
+    columns = [column("a", 30), column("number", 9, text=False), column("b", 30), column("c", 8)]
+    shown = fit_columns(columns, 32, Layout(priority=("b", "number")))
+    assert list(shown) == ["number", "b"]
+    assert shown["number"] == 9, "numbers are never cut"
+    assert sum(shown.values()) + 2 == 32
+
+
+def test_empty_columns_go_first_unless_they_are_in_rank() -> None:
+    columns = [column("empty", 0, empty=True), column("errors", 0, empty=True), column("a", 70)]
+    assert list(fit_columns(columns, 60, Layout(priority=("errors",)))) == ["errors", "a"]
+    assert list(fit_columns(columns, 60, Layout(keeps_all=True))) == ["empty", "errors", "a"]
+
+
+WIDTHS = st.lists(st.builds(column, st.text("abc", min_size=1), st.integers(0, 90)), max_size=8)
+
+
+@given(WIDTHS, st.integers(20, 200))
+def test_what_is_shown_fits(columns: list[ColumnWidth], width: int) -> None:
+    shown = fit_columns(columns, width, Layout())
+    assert sum(shown.values()) + 2 * (len(shown) - 1) <= width
+
+
+@given(st.text(max_size=30), st.integers(0, 30))
+def test_a_cut_keeps_both_ends(text: str, width: int) -> None:
+    cut = cut_middle(text, width, len)
+    assert len(cut) <= max(width, 0)
+    if len(text) > width > 2:
+        assert (cut[0], cut[-1], cut.count("…") >= 1) == (text[0], text[-1], True)
+    elif len(text) <= width:
+        assert cut == text
+
+
+def test_wide_characters_count_twice() -> None:
+    rows = [{"name": "漢字漢字漢字漢字漢字漢字", "n": 1}]
+    (_, line) = table_lines(rows, ("name", "n"), terminal_width=20, layout=Layout(("name", "n")))
+    assert "…" in line
+    assert line.endswith("1")
+
+
+def test_what_is_left_out_is_reported() -> None:
+    reported: list[str] = []
+    layout = Layout(("a",), report=reported.extend)
+    rows = [{"a": "x" * 40, "b": "y" * 40, "c": None}]
+    header, line = table_lines(rows, ("a", "b", "c"), terminal_width=30, layout=layout)
+    assert reported == ["c"]
+    assert (len(header.split()), line.count("…")) == (2, 2)
