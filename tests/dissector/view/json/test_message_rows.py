@@ -15,6 +15,7 @@ from dissector.cli import options
 from dissector.engine.reading import packet_order_buffer
 from dissector.engine.reading.capture import Options
 from dissector.engine.tables.concatenate import ColumnConcatenator
+from dissector.query import selection
 from tests.corpus import each_capture
 from tests.dissector.cli.conftest import Run, good, run, shop
 from tests.frames import request, response
@@ -37,7 +38,7 @@ def pairs_of_texts(
         add = ColumnConcatenator.add
         monkeypatch.setattr(ColumnConcatenator, "add", lambda *some: (joined.append(1), add(*some)))
         for in_columns in (False, True):
-            monkeypatch.setattr(options, "is_bulk_worthwhile", lambda _, it=in_columns: it)
+            monkeypatch.setattr(selection, "is_bulk_worthwhile", lambda _, it=in_columns: it)
             assert not joined
             out.append(run("dissect", *words, "-T", request.param).out)
         assert bool(joined) == bool(out[0])
@@ -79,7 +80,7 @@ def test_names_that_come_late_on_standard_input(run: Run, monkeypatch: pytest.Mo
     topic = {"error_code": 0, "name": "orders", "topic_id": topic_id, "partitions": []}
     quick.client(request(3, 12, 3)).broker(response(3, 12, 3, topics=[topic]))
     slow.broker(response(12, 4, 1))
-    monkeypatch.setattr(options, "is_bulk_worthwhile", lambda _: True)
+    monkeypatch.setattr(selection, "is_bulk_worthwhile", lambda _: True)
     monkeypatch.setattr(options, "Options", partial(Options, window_bytes=1))
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(pcap_file(wire.packets))))
     rows = run("dissect", "-", "-T", "ndjson").rows
