@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dissector.cli import options
+from dissector.cli.live_options import accepts_live
 from dissector.cli.output import check_parquet, write_frames, write_lines, write_rows
 from dissector.engine.reading.live_requests import LiveRequests
 from dissector.engine.reading.packet_order import OrderedMessage, PacketOrder
@@ -39,6 +40,7 @@ REQUEST = 0
 """Index of requests in a window's packet numbers."""
 
 
+@accepts_live
 def dissect(
     captures: options.Captures,
     filter_text: options.FilterText = None,
@@ -70,6 +72,8 @@ def dissect(
     Print a line for each message, in the order of the capture.
 
     -T parquet has a row for each field of each message.
+
+    Live: kafkashark dissect -i eth0 -f 'tcp port 9092' -a duration:60
     """
     options.check_choice(form, FORMATS, "-T")
     if (form == "fields") != bool(fields):

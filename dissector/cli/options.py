@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import stat
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -17,6 +16,7 @@ import typer
 
 from dissector.capture.columns import NEVER
 from dissector.cli import interrupt
+from dissector.cli.live_options import LiveInput, is_pipe
 from dissector.cli.output import ROW_FORMATS
 from dissector.cli.progress import Progress
 from dissector.engine.correlation.framer import MAX_FRAME_BYTES
@@ -156,6 +156,7 @@ class Source:
         explains_no_kafka: Whether to report on stderr that the capture has no Kafka, for commands
             that would print nothing else.
         reports_unreadable: Whether the command itself reports that all is encrypted.
+        after_window: Called after each window, and now and then while a pipe is idle.
     """
 
     capture: Capture
@@ -165,12 +166,14 @@ class Source:
     record_filter: Filter | None = None
     explains_no_kafka: bool = False
     reports_unreadable: bool = False
+    after_window: Callable[[], None] = lambda: None
     _in_flight: Exchanges | None = None
 
     @cached_property
     def is_live(self) -> bool:
         """Whether a capture comes from a pipe, so that output must not be delayed."""
-        return any(map(_is_pipe, self.capture.paths))
+        options = self.capture.options
+        return options.stop.ends_writer or any(map(is_pipe, self.capture.paths))
 
     @property
     def parallel_parts(self) -> int:
@@ -304,6 +307,7 @@ class Source:
                 self.low_watermark = window.low_watermark if window.in_flight is None else NEVER
                 yield window
                 del window  # frees its memory before the next window is read
+                self.after_window()
                 if self.is_live or "-" in self.capture.paths or sys.stdout.isatty():
                     sys.stdout.flush()
                 progress.show()
@@ -357,22 +361,16 @@ def source(
         if exchange_filter.uses_record_columns:
             record_filter = exchange_filter
             exchange_filter = record_filter.exchange_filter()
+    live = captures.capture if isinstance(captures, LiveInput) else None
     options = Options(
         ports=frozenset(ports or ()),
         max_frame_bytes=max_frame_bytes,
         jobs=jobs or cores(),
-        stop=interrupt.new_stop_signal(),
+        stop=interrupt.new_stop_signal(None if live is None else live.stop),
+        stdin=None if live is None else live.packets,
         keylogs=tuple(keylogs or ()),
     )
     return Source(Capture(captures, options), exchange_filter, record_filter=record_filter)
-
-
-def _is_pipe(capture: str) -> bool:
-    try:
-        found = os.fstat(sys.stdin.fileno()) if capture == "-" else Path(capture).stat()
-    except (OSError, ValueError, AttributeError):
-        return False
-    return stat.S_ISFIFO(found.st_mode)
 
 
 def _is_same_file(capture: str, output: str) -> bool:

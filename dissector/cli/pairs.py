@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Annotated, Any
 
 import typer
 
 from dissector.cli import options
+from dissector.cli.live_options import accepts_live
 from dissector.cli.output import (
     ROW_FORMATS,
     check_parquet,
@@ -16,6 +17,7 @@ from dissector.cli.output import (
 )
 from dissector.cli.sorting import sort_names, sorted_part
 from dissector.engine.exchanges.exchange import COLUMNS, Exchange
+from dissector.engine.reading.live_requests import LiveRequests
 from dissector.engine.tables.frames import TablePart
 from dissector.errors import UsageError
 from dissector.view.text.value_text import json_text
@@ -37,9 +39,13 @@ SHOWN = (
 )
 """The columns of the table for people."""
 
+UNANSWERED = "status == unanswered"
+"""A filter for requests without a response."""
+
 BODIES = ("request", "response")
 
 
+@accepts_live
 def pairs(
     captures: options.Captures,
     filter_text: options.FilterText = None,
@@ -47,6 +53,13 @@ def pairs(
     output: options.Output = None,
     bodies: Annotated[
         bool, typer.Option("--bodies", help="Add the decoded bodies as request and response.")
+    ] = False,
+    pending: Annotated[
+        bool,
+        typer.Option(
+            "--pending",
+            help="Only requests without a response: live those that wait, else the unanswered.",
+        ),
     ] = False,
     sort: options.Sort = None,
     ports: options.Ports = None,
@@ -56,11 +69,19 @@ def pairs(
     jobs: options.Jobs = None,
     show_secrets: options.ShowSecrets = False,
 ) -> None:
-    """Print a row for each request with its response."""
+    """Print a row for each request with its response.
+
+    Live: kafkashark pairs -i eth0 -f 'tcp port 9092' -w kept.pcapng
+    """
     options.check_choice(form, ROW_FORMATS, "-T")
     if bodies and form == "table":
         raise UsageError("--bodies requires -T ndjson, csv or parquet")
+    if bodies and pending:
+        raise UsageError("--pending can't be combined with --bodies")
     check_parquet(form, output)
+    passes = _filter(filter_text)
+    if pending:
+        filter_text = f"({filter_text}) and {UNANSWERED}" if filter_text else UNANSWERED
     source = options.source(
         captures, filter_text, ports, max_frame_bytes, output, jobs, keylogs=keylogs
     )
@@ -70,6 +91,8 @@ def pairs(
     parts: Iterable[TablePart] = source.parts()
     if bodies:
         parts = _parts_with_bodies(source, form != "ndjson", show_secrets)
+    if pending:
+        parts = _pending_parts(source, passes)
     if names:
         parts = [sorted_part(parts, names)]
     if form == "parquet":
@@ -77,6 +100,30 @@ def pairs(
     else:
         jobs = 1 if bodies or names else source.parallel_parts
         write_rows(parts, form, output, columns, SHOWN, jobs, live=source.is_live)
+
+
+def _filter(filter_text: str | None) -> Callable[[Exchange], bool]:
+    """Return the filter of the command; raise its errors."""
+    if filter_text is None:
+        return lambda exchange: True
+    from dissector.filter import parse
+
+    return parse(filter_text).matches
+
+
+def _pending_parts(
+    source: options.Source, passes: Callable[[Exchange], bool]
+) -> Iterator[TablePart]:
+    """Yield the requests that wait, each once, and those that stay unanswered."""
+    source.capture.options.live = True
+    live_requests = LiveRequests(passes)
+    for window in source.passing():
+        yield [
+            exchange.row()
+            for exchange in window
+            if not live_requests.has_shown(exchange.connection, exchange.request_offset)
+        ]
+        yield [exchange.row() for exchange in live_requests.to_show(source.in_flight())]
 
 
 def _parts_with_bodies(

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from dissector.cli import options
+from dissector.cli.live_options import accepts_live
 from dissector.cli.output import (
     ROW_FORMATS,
     Row,
@@ -49,6 +50,7 @@ SHOWN = (
 """The columns of the table for people."""
 
 
+@accepts_live
 def records(
     captures: options.Captures,
     filter_text: options.FilterText = None,
@@ -62,7 +64,10 @@ def records(
     jobs: options.Jobs = None,
     show_secrets: options.ShowSecrets = False,
 ) -> None:
-    """Print a row for each record that was produced or fetched."""
+    """Print a row for each record that was produced or fetched.
+
+    Live: kafkashark records -i eth0 -Y 'topic == orders'
+    """
     options.check_choice(form, ROW_FORMATS, "-T")
     check_parquet(form, output)
     source = options.source(

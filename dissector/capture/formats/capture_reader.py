@@ -70,8 +70,9 @@ def read_packets(
         stop: When requested, the capture ends at the current position.
 
     Yields:
-        Windows; an empty one only for a problem or TLS secrets. Damage ends the reading of its file
-        at the last complete packet before it, and is reported in `problems`.
+        Windows; an empty one only for a problem or TLS secrets, or while a pipe is idle. Damage
+        ends the reading of its file at the last complete packet before it, and is reported in
+        `problems`.
 
     Raises:
         CaptureError: A file can't be opened or is no capture. Files on disk are checked before the
@@ -196,7 +197,8 @@ def _windows(
         base += used
         if source.ended:
             _report_end(source, base, len(carry), rows)
-        if rows.count or rows.problems or rows.tls_secrets:
+        is_idle = source.is_live and not source.ended and filled == used
+        if rows.count or rows.problems or rows.tls_secrets or is_idle:
             packets = _packets(window[:filled], first, rows, number, source.name)
             packets.base = base - used
             packets.is_live = source.is_live and not source.ended
