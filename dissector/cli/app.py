@@ -29,7 +29,7 @@ Plugins = list[tuple[str, Callable[..., Any]]]
 ENTRY_POINT_GROUP = "kafkashark.commands"
 """Entry points of this group are additional commands: functions that Typer accepts."""
 
-COMMANDS = ("dissect", "pairs", "streams", "records", "stats", "schema")
+COMMANDS = ("dissect", "pairs", "streams", "records", "stats", "export", "schema")
 """Built-in commands; each is a function in the module of the same name."""
 
 EXIT_BUG = 70

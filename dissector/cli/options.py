@@ -264,14 +264,19 @@ class Source:
 
         fields = FieldReader(self.capture, show_secrets)
         for window in self.each_window(gleaning=self.filter is not None):
-            table, chosen = window.exchanges, self._chosen(window)
-            if chosen is not None:
-                table = table.rows(chosen[1])
-            elif self.filter:
-                passed = map(self.passes, self.capture.exchanges_of(window))
-                table = table.rows(np.flatnonzero(np.fromiter(passed, np.bool_, len(table))))
+            table = self.passing_exchanges(window)
             yield from fields.frames(table)
             del window, table  # frees their memory before the next window is read
+
+    def passing_exchanges(self, window: Window) -> Exchanges:
+        """Return the exchanges of a window that pass."""
+        table, chosen = window.exchanges, self._chosen(window)
+        if chosen is not None:
+            return table.rows(chosen[1])
+        if self.filter is None:
+            return table
+        passed = map(self.passes, self.capture.exchanges_of(window))
+        return table.rows(np.flatnonzero(np.fromiter(passed, np.bool_, len(table))))
 
     def _chosen(self, window: Window) -> tuple[WindowQuery, Ints] | None:
         """Return the rows of a window that pass; None without a filter, or for a small window."""

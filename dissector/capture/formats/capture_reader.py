@@ -70,7 +70,7 @@ def read_packets(
         stop: When requested, the capture ends at the current position.
 
     Yields:
-        Windows; an empty one only for a problem or TLS secrets, or while a pipe is idle. Damage
+        Windows; one without packets for other blocks or a problem, or while a pipe is idle. Damage
         ends the reading of its file at the last complete packet before it, and is reported in
         `problems`.
 
@@ -118,11 +118,7 @@ def is_file(name: str) -> bool:
 
 
 def _is_pcapng(name: str) -> bool:
-    source = ByteSource(name)
-    try:
-        return _read_head(source).startswith(MAGIC)
-    finally:
-        source.close()
+    return read_file_head(name).startswith(MAGIC)
 
 
 def _check_is_capture(name: str) -> None:
@@ -132,6 +128,15 @@ def _check_is_capture(name: str) -> None:
     source = ByteSource(name)
     try:
         _detect_format(source, _read_head(source))
+    finally:
+        source.close()
+
+
+def read_file_head(name: str) -> bytes:
+    """Return the first bytes of a capture, decompressed: those of its format."""
+    source = ByteSource(name)
+    try:
+        return _read_head(source)
     finally:
         source.close()
 
@@ -198,9 +203,9 @@ def _windows(
         if source.ended:
             _report_end(source, base, len(carry), rows)
         is_idle = source.is_live and not source.ended and filled == used
-        if rows.count or rows.problems or rows.tls_secrets or is_idle:
+        if used or rows.problems or is_idle:
             packets = _packets(window[:filled], first, rows, number, source.name)
-            packets.base = base - used
+            packets.path_index, packets.base = number, base - used
             packets.is_live = source.is_live and not source.ended
             yield packets
             first += rows.count

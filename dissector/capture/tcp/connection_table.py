@@ -149,6 +149,14 @@ class ConnectionTable(Sequence[Connection]):
         firsts: Int64s = self.rows[numbers, FIRST_PACKET]
         return firsts
 
+    def first_sequences(self, numbers: Int64s) -> Int64s:
+        """Return the sequence numbers at which the two streams of these connections begin."""
+        for live in self.live.values():
+            self._write(live, LIVE)
+        columns = [SIDES + FIRST, SIDES + SIDE + FIRST]
+        firsts: Int64s = self.rows[numbers][:, columns] & ((1 << 32) - 1)
+        return firsts
+
     def begin(self, key: FlowKey, first_packet: int, first_ns: int) -> LiveConnection:
         """Add a connection whose side 0 sends with `key`; return it as an object."""
         if self.size == len(self.rows):

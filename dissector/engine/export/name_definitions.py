@@ -1,0 +1,31 @@
+"""The exchanges that name the topic ids of a capture: without them an export has only ids."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+import numpy as np
+
+from dissector.engine.exchanges.exchange_facts import read_topic_names
+from dissector.engine.facts.topic_table import name_defining_rows
+from dissector.engine.tables.exchange_table import Exchanges
+
+
+class NameDefinitions:
+    """Finds the first exchange that defines each name."""
+
+    def __init__(self) -> None:
+        self._named: set[UUID] = set()
+
+    def find(self, table: Exchanges) -> Exchanges:
+        """Return the exchanges of a window that define a name first."""
+        rows = name_defining_rows(table.api_key, table.api_version)
+        if not len(rows) or read_topic_names(table.rows(rows)).keys() <= self._named:
+            return table.rows(rows[:0])
+        found = []
+        for row in rows.tolist():
+            names = read_topic_names(table.rows(np.array([row]))).keys()
+            if not names <= self._named:
+                self._named |= names
+                found.append(row)
+        return table.rows(np.array(found, np.int64))
