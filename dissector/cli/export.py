@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
@@ -14,12 +14,13 @@ import typer
 from dissector.capture.formats.capture_reader import is_file
 from dissector.cli import options
 from dissector.cli.output import is_terminal, open_atomic
-from dissector.engine.export.byte_ranges import ByteRanges
 from dissector.engine.export.exchange_sums import ExchangeSums, differing, exchange_hashes
 from dissector.engine.export.flow_filter import Bools, FlowFilter
 from dissector.engine.export.name_definitions import NameDefinitions
 from dissector.engine.export.selected_packets import SelectedPackets, write_packets
+from dissector.engine.export.stream_ranges import StreamRanges
 from dissector.errors import UsageError
+from dissector.protocol.context import using
 from dissector.view.text.escape import escaped
 
 if TYPE_CHECKING:
@@ -109,7 +110,7 @@ class _Selection:
     """
 
     reading: Reading
-    ranges: ByteRanges
+    ranges: StreamRanges
     sums: ExchangeSums
     hashes: Hashes | None
     count: int
@@ -160,7 +161,7 @@ class _Check(NamedTuple):
 
 def _select(source: options.Source, *, by_numbers: bool) -> _Selection:
     """Read the capture; `by_numbers`: the filter has numbers that a part has not."""
-    ranges, naming, sums = ByteRanges(), ByteRanges(), ExchangeSums()
+    ranges, naming, sums = StreamRanges(), StreamRanges(), ExchangeSums()
     definitions, hashes, count = NameDefinitions(), [np.zeros(0, np.uint64)], 0
     for window in source.each_window(gleaning=True):
         table = source.passing_exchanges(window)
@@ -169,12 +170,10 @@ def _select(source: options.Source, *, by_numbers: bool) -> _Selection:
         sums.add(table)
         if by_numbers:
             hashes.append(exchange_hashes(table))
-        # Looks up the names of their topic ids.
-        is_all = table is window.exchanges
-        summary = window.summary if is_all else None
-        source.capture.known_of(replace(window, exchanges=table, summary=summary))
-        naming.add(definitions.find(window.exchanges))
-    if not source.capture.names.can_read_ahead:
+        with using(source.capture.options.schemas):
+            definitions.look_up(table)
+            naming.add(definitions.find(window.exchanges))
+    if definitions.are_needed:
         ranges.extend(naming)
     assert source.capture.reading is not None
     found = np.unique(np.concatenate(hashes)) if by_numbers else None

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from dissector.capture.columns import Segments
 from dissector.capture.tcp.connection_state import FIN, RST, SYN
 from dissector.capture.tcp.connection_table import ConnectionTable
-from dissector.engine.export.byte_ranges import ByteRanges
+from dissector.engine.export.stream_ranges import StreamRanges
 from dissector.engine.tables.exchange_table import Ints
 
 Bools = NDArray[np.bool_]
@@ -75,7 +75,7 @@ class FlowFilter:
     ends: Ints
 
     @classmethod
-    def of(cls, ranges: ByteRanges, table: ConnectionTable, whole: Bools) -> FlowFilter:
+    def of(cls, ranges: StreamRanges, table: ConnectionTable, whole: Bools) -> FlowFilter:
         """
         Return the filter for ranges of streams.
 
@@ -91,30 +91,15 @@ class FlowFilter:
         index = index.reshape(-1, 2)
         reverse = np.zeros(len(sorted_hashes), np.int64)
         reverse[index[:, 0]], reverse[index[:, 1]] = index[:, 1], index[:, 0]
-        is_part = ~whole[connection]
-        connection, side = connection[is_part], side[is_part]
-        flow = index[np.searchsorted(numbers, connection), side]
-        first = table.first_sequences(connection)[np.arange(len(side)), side]
-        length = np.minimum(end[is_part] - start[is_part], _SEQ_END)
-        begin = (first + start[is_part]) % _SEQ_END
-        whole_flows = np.unique(index[whole[numbers]].ravel())
-        everything = np.full(len(whole_flows), _SEQ_END)
-        wraps = begin + length > _SEQ_END
-        return cls(
-            sorted_hashes,
-            reverse,
-            *_merged(
-                np.concatenate((flow, flow[wraps], whole_flows)),
-                np.concatenate((begin, begin[wraps] * 0, whole_flows * 0)),
-                np.concatenate(
-                    (
-                        np.minimum(begin + length, _SEQ_END),
-                        (begin + length)[wraps] - _SEQ_END,
-                        everything,
-                    )
-                ),
-            ),
-        )
+        row = np.searchsorted(numbers, connection)
+        first = table.first_sequences(numbers)
+        parts = [
+            (index[row, side], first[row, side] + start, np.minimum(end - start, _SEQ_END)),
+            _control_ranges(index, first, table.fin_sequences(numbers)),
+            _whole_ranges(index[whole[numbers]].ravel()),
+        ]
+        flow, begin, length = (np.concatenate(each) for each in zip(*parts, strict=True))
+        return cls(sorted_hashes, reverse, *_merged(flow, begin % _SEQ_END, length))
 
     def passing(self, segments: Segments) -> Bools:
         """
@@ -157,11 +142,30 @@ class FlowFilter:
         return is_there & (self.ends[found] > begin)
 
 
-def _merged(flow: Ints, begin: Ints, end: Ints) -> tuple[Ints, Ints]:
-    """Return the keys of starts, and the ends, of disjoint ranges, sorted."""
+def _control_ranges(flow: Ints, first: Ints, fin: Ints) -> tuple[Ints, Ints, Ints]:
+    """Return the SYN and FIN of each flow, whose sequence numbers are acknowledged like bytes."""
+    has_fin = fin != -1
+    flows = np.append(flow.ravel(), flow[has_fin])
+    begin = np.append(first.ravel() - 1, fin[has_fin])
+    return flows, begin, np.ones_like(begin)
+
+
+def _whole_ranges(flow: Ints) -> tuple[Ints, Ints, Ints]:
+    return flow, np.zeros_like(flow), np.full_like(flow, _SEQ_END)
+
+
+def _merged(flow: Ints, begin: Ints, length: Ints) -> tuple[Ints, Ints]:
+    """Return the keys of starts, and the ends, of disjoint ranges, sorted; none wraps around."""
+    end = begin + length
+    wraps = end > _SEQ_END
+    flow = np.append(flow, flow[wraps])
+    begin = np.append(begin, begin[wraps] * 0)
+    end = np.append(np.minimum(end, _SEQ_END), end[wraps] - _SEQ_END)
     order = np.lexsort((begin, flow))
     keys, ends = (flow << _FLOW_AT | begin)[order], (flow << _FLOW_AT | end)[order]
+    if not len(keys):
+        return keys, ends
     furthest = np.maximum.accumulate(ends)
-    is_first = np.append(True, keys[1:] > furthest[:-1])[: len(keys)]
+    is_first = np.append(True, keys[1:] > furthest[:-1])
     last = np.append(np.flatnonzero(is_first)[1:], len(keys)) - 1
-    return keys[is_first], furthest[last] & ((1 << _FLOW_AT) - 1) if len(keys) else ends
+    return keys[is_first], furthest[last] & ((1 << _FLOW_AT) - 1)

@@ -6,9 +6,10 @@ from uuid import UUID
 
 import numpy as np
 
-from dissector.engine.exchanges.exchange_facts import read_topic_names
+from dissector.engine.exchanges.exchange_facts import read_topic_names, summarise
 from dissector.engine.facts.topic_table import name_defining_rows
 from dissector.engine.tables.exchange_table import Exchanges
+from dissector.protocol.facts import CLUSTER_METADATA_ID
 
 
 class NameDefinitions:
@@ -16,6 +17,21 @@ class NameDefinitions:
 
     def __init__(self) -> None:
         self._named: set[UUID] = set()
+        self._used: set[UUID] = set()
+        self._named_by_chosen = {CLUSTER_METADATA_ID}
+
+    @property
+    def are_needed(self) -> bool:
+        """Whether chosen exchanges have ids that none of them names."""
+        return not self._used <= self._named_by_chosen
+
+    def look_up(self, chosen: Exchanges) -> None:
+        """Look for topic ids in the next chosen exchanges."""
+        if len(chosen):
+            summaries, definitions = summarise(chosen)
+            lists = summaries.topic_lists
+            self._used.update(each for topics in lists for each in topics if isinstance(each, UUID))
+            self._named_by_chosen.update(each.topic_id for each in definitions)
 
     def find(self, table: Exchanges) -> Exchanges:
         """Return the exchanges of a window that define a name first."""

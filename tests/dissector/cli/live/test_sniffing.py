@@ -17,7 +17,7 @@ import polars
 import pytest
 
 from tests.dissector.cli.conftest import Run
-from tests.dissector.cli.sniffing import PROGRAMS, Sniffer, Talk, needs, wait_until
+from tests.dissector.cli.live.sniffing import PROGRAMS, Sniffer, Talk, needs, wait_until
 from tests.dissector.cli.test_process import ended
 
 with_each_program = pytest.mark.parametrize(

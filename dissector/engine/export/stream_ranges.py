@@ -13,7 +13,7 @@ _MERGED_FROM = 1 << 16
 _CONNECTION, _SIDE, _START, _END = range(4)
 
 
-class ByteRanges:
+class StreamRanges:
     """The ranges of chosen messages: connection, side, start and end in the stream."""
 
     def __init__(self) -> None:
@@ -24,13 +24,13 @@ class ByteRanges:
     def add(self, table: Exchanges) -> None:
         """Add the requests and responses of exchanges."""
         for frames, side in ((table.request, table.client), (table.response, 1 - table.client)):
-            self._add_frames(table.connection, side.astype(np.int64), frames)
+            self.add_frames(table.connection, side.astype(np.int64), frames)
         if self._count > self._limit:
             merged = _merge(np.concatenate(self._parts, axis=1))
             self._parts, self._count = [merged], merged.shape[1]
             self._limit = max(_MERGED_FROM, 2 * self._count)
 
-    def extend(self, other: ByteRanges) -> None:
+    def extend(self, other: StreamRanges) -> None:
         """Add the ranges of another."""
         self._parts += other._parts
         self._count += other._count
@@ -39,7 +39,8 @@ class ByteRanges:
         """Return connections, sides, starts and ends of disjoint ranges, sorted."""
         return _merge(np.concatenate([np.zeros((4, 0), np.int64), *self._parts], axis=1))
 
-    def _add_frames(self, connection: Ints, side: Ints, frames: Frames) -> None:
+    def add_frames(self, connection: Ints, side: Ints, frames: Frames) -> None:
+        """Add the frames that some sides of connections have sent."""
         has_frame = frames.offset != NONE
         start = frames.offset[has_frame]
         end = start + _SIZE_BYTES + frames.size[has_frame]
