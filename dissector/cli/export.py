@@ -163,7 +163,7 @@ def _select(source: options.Source, *, by_numbers: bool) -> _Selection:
     """Read the capture; `by_numbers`: the filter has numbers that a part has not."""
     ranges, naming, sums = StreamRanges(), StreamRanges(), ExchangeSums()
     definitions, hashes, count = NameDefinitions(), [np.zeros(0, np.uint64)], 0
-    for window in source.each_window(gleaning=True):
+    for window in source.each_window(gleaning=source.filter is not None):
         table = source.passing_exchanges(window)
         count += len(table)
         ranges.add(table)
@@ -188,7 +188,7 @@ def _check(source: options.Source, selection: _Selection, flows: FlowFilter) -> 
     if selection.hashes is not None:
         source.filter = None
     sums = ExchangeSums()
-    for window in source.each_window(gleaning=True):
+    for window in source.each_window(gleaning=source.filter is not None):
         table = source.passing_exchanges(window)
         if selection.hashes is not None:
             table = table.rows(np.flatnonzero(np.isin(exchange_hashes(table), selection.hashes)))

@@ -6,7 +6,8 @@ from uuid import UUID
 
 import numpy as np
 
-from dissector.engine.exchanges.exchange_facts import read_topic_names, summarise
+from dissector.engine.exchanges.exchange_facts import read_topic_names, summarise_facts
+from dissector.engine.facts.fact_tables import extract_facts
 from dissector.engine.facts.topic_table import name_defining_rows
 from dissector.engine.tables.exchange_table import Exchanges
 from dissector.protocol.facts import CLUSTER_METADATA_ID
@@ -28,7 +29,8 @@ class NameDefinitions:
     def look_up(self, chosen: Exchanges) -> None:
         """Look for topic ids in the next chosen exchanges."""
         if len(chosen):
-            summaries, definitions = summarise(chosen)
+            facts = extract_facts(chosen, records=False)
+            summaries, definitions = summarise_facts(chosen, facts)
             lists = summaries.topic_lists
             self._used.update(each for topics in lists for each in topics if isinstance(each, UUID))
             self._named_by_chosen.update(each.topic_id for each in definitions)
