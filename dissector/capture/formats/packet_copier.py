@@ -140,7 +140,7 @@ class PacketCopier:
                 block = data[at : end - 4]
                 self._interfaces.append(read_interface(self._order, block, 8, lambda *_: None))
             self._file.write(data[at:end])
-        return end - at
+        return int(end - at)
 
     def _timed(self, data: memoryview, table: PacketTable, packet: int) -> bytes:
         """Return a simple packet, whose time is that of the packet before, with its own time."""

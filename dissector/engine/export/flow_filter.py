@@ -40,7 +40,8 @@ def flow_hashes(source: Hashes, target: Hashes, ports: Ints) -> Hashes:
     mixed = source[:, 0] * _FACTORS[0] + source[:, 1] * _FACTORS[1]
     mixed += target[:, 0] * _FACTORS[2] + target[:, 1] * _FACTORS[3]
     mixed += ports.astype(np.uint64) * _FACTORS[4]
-    return (mixed ^ mixed >> _HALF) * _FACTORS[5]
+    hashes: Hashes = (mixed ^ mixed >> _HALF) * _FACTORS[5]
+    return hashes
 
 
 def connection_hashes(table: ConnectionTable) -> Hashes:
@@ -139,7 +140,8 @@ class FlowFilter:
         at = np.searchsorted(self.starts, flow << _FLOW_AT | end) - 1
         found = np.maximum(at, 0)
         is_there = (at >= 0) & (self.starts[found] >> _FLOW_AT == flow) & (end > begin)
-        return is_there & (self.ends[found] > begin)
+        overlaps: Bools = is_there & (self.ends[found] > begin)
+        return overlaps
 
 
 def _control_ranges(flow: Ints, first: Ints, fin: Ints) -> tuple[Ints, Ints, Ints]:
