@@ -56,6 +56,7 @@ def read_packets(
     window_bytes: int = WINDOW_BYTES,
     stdin: BinaryIO | None = None,
     stop: StopSignal | None = None,
+    every_block: bool = False,
 ) -> Iterator[Packets]:
     """
     Read capture files, one after another, as one capture.
@@ -68,9 +69,10 @@ def read_packets(
             packets and at the end of a file, and holds at least one packet.
         stdin: What `-` reads instead of the process's own standard input.
         stop: When requested, the capture ends at the current position.
+        every_block: Whether to yield windows of pcapng that have no packets, only other blocks.
 
     Yields:
-        Windows; one without packets for other blocks or a problem, or while a pipe is idle. Damage
+        Windows; an empty one only for a problem or TLS secrets, or while a pipe is idle. Damage
         ends the reading of its file at the last complete packet before it, and is reported in
         `problems`.
 
@@ -92,7 +94,9 @@ def read_packets(
             for packets in _windows(source, number, first, window_bytes, buffers):
                 first = packets.first + len(packets)
                 packets.file_bytes = file_bytes + source.file_bytes
-                yield packets
+                has_news = len(packets) or packets.problems or packets.tls_secrets
+                if has_news or packets.is_live or every_block:
+                    yield packets
                 del packets
         finally:
             source.close()

@@ -58,7 +58,7 @@ def write_packets(
         fragments: Whether to write all packets without a whole segment, too.
     """
     copier, layers, total = PacketCopier(paths, file), Layers(), 0
-    for window in read_packets(paths, stop=stop):
+    for window in read_packets(paths, stop=stop, every_block=True):
         segments = layers.segments(window)
         keep = _packets_of(segments.packet[flows.passing(segments)], window)
         if fragments:

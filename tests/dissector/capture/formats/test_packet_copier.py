@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from dissector.capture.formats import packet_copy_kernel
-from dissector.capture.formats.capture_reader import read_packets
+from dissector.capture.formats.capture_reader import WINDOW_BYTES, read_packets
 from dissector.capture.formats.packet_copier import PacketCopier
 from tests.dissector.capture.traffic import block, enhanced, interface, pcap, section
 from tests.kernels import both
@@ -21,7 +21,9 @@ NS = 1_000_000_000
 COMMENT = struct.pack("<HH4s", 1, 4, b"look") + bytes(4)
 
 
-def copied(folder: Path, files: Sequence[bytes], keep: Sequence[int]) -> bytes:
+def copied(
+    folder: Path, files: Sequence[bytes], keep: Sequence[int], window_bytes: int = WINDOW_BYTES
+) -> bytes:
     """Write the packets of these numbers, counted over all files."""
     paths = []
     for number, data in enumerate(files):
@@ -31,7 +33,7 @@ def copied(folder: Path, files: Sequence[bytes], keep: Sequence[int]) -> bytes:
     out = folder / "out.pcapng"
     with out.open("wb") as file:
         copier = PacketCopier(paths, file)
-        for window in read_packets(paths):
+        for window in read_packets(paths, window_bytes=window_bytes, every_block=True):
             numbers = window.first + np.arange(len(window))
             copier.write(window, np.isin(numbers, list(keep)))
         copier.finish()
@@ -72,7 +74,8 @@ def test_packets_that_were_cut(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("order", ["<", ">"])
-def test_blocks_of_pcapng_are_copied(order: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("window_bytes", [1, 100, WINDOW_BYTES])
+def test_blocks_of_pcapng_are_copied(order: str, window_bytes: int, tmp_path: Path) -> None:
     """Interfaces, names, secrets and comments stay as they are, statistics do not."""
     names, secrets, unknown = (block(kind, b"1234", order) for kind in (4, 10, 0xBAD))
     head = section(order), interface(order=order), interface(101, order=order)
@@ -80,7 +83,7 @@ def test_blocks_of_pcapng_are_copied(order: str, tmp_path: Path) -> None:
     packets = enhanced(b"one", 7, 0, order), block(6, comment, order), enhanced(b"x", 8, 1, order)
     left_out = block(5, bytes(12), order), block(0x40000BAD, b"1234", order)
     file = [*head, names, packets[0], secrets, packets[1], *left_out, packets[2], unknown]
-    out = copied(tmp_path, [b"".join(file)], [1])
+    out = copied(tmp_path, [b"".join(file)], [1], window_bytes)
     assert out == b"".join((*head, names, secrets, packets[1], unknown))
 
 
