@@ -135,6 +135,8 @@ class ByteSource:
         """Wait for a pipe; return whether nothing came."""
         if not self.is_live or self._pending or self._stop.is_requested:
             return False
+        if self._decompressed is not None:
+            return False  # there may be bytes that are not decompressed yet
         return not select.select([self._file], [], [], _IDLE_S)[0]
 
     def _is_paused(self) -> bool:
