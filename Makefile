@@ -38,7 +38,7 @@ kernels: env
 	$(BIN)/python -m tools.kernels
 
 demo: env
-	$(BIN)/python -m tools.demo
+	$(BIN)/kafkashark demo
 
 test: kernels
 	$(BIN)/python -m pytest -n auto --dist worksteal -m '$(FAST)'

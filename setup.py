@@ -1,5 +1,6 @@
-"""Builds the kernels; all else is in pyproject.toml."""
+"""Builds the kernels, and the description for PyPI; all else is in pyproject.toml."""
 
+import re
 import sys
 from pathlib import Path
 
@@ -9,4 +10,21 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from tools.kernels.extensions import BuildKernels, extensions
 
-setup(ext_modules=extensions(), cmdclass={"build_ext": BuildKernels})
+ROOT = Path(__file__).parent
+
+FILES = "https://github.com/kafkashark/kafkashark/blob/main/"
+
+RELATIVE_LINK = re.compile(r"(?<=\]\()(?!https?://|#)")
+
+
+def description() -> str:
+    """Return README, with links to files of the repository that work everywhere."""
+    return RELATIVE_LINK.sub(FILES, (ROOT / "README.md").read_text(encoding="utf-8"))
+
+
+setup(
+    long_description=description(),
+    long_description_content_type="text/markdown",
+    ext_modules=extensions(),
+    cmdclass={"build_ext": BuildKernels},
+)

@@ -61,6 +61,15 @@ def _against_tshark(large: Path, small: Path, folder: Path) -> Iterator[Row]:
         f"{own.seconds:.2f} s against {peer.seconds:.2f} s",
         100.0,
     )
+    peer = process((tshark, "-r", str(large)), runs=1)
+    own = process((*KAFKASHARK, "dissect", str(large)))
+    yield Row(
+        f"dissect as text, {PACKETS:,} packets, processor",
+        "tshark",
+        peer.cpu_s / own.cpu_s,
+        f"{own.cpu_s:.2f} s against {peer.cpu_s:.2f} s",
+        2.0,
+    )
 
 
 def _against_tcpdump(large: Path, folder: Path) -> Iterator[Row]:

@@ -18,10 +18,12 @@ from dissector.engine.reading.capture import Capture, Window
 from dissector.errors import UsageError
 from dissector.protocol.context import using
 from dissector.public import open_capture
+from dissector.query.capture_sources import Sources
+from dissector.query.filtered_capture import Capture as FilteredCapture
 
 
 def conform(
-    *captures: str | Path | Capture,
+    *captures: Sources | Capture,
     select: str | Iterable[str] = (),
     ignore: str | Iterable[str] = (),
     ports: Iterable[int] = (),
@@ -41,8 +43,9 @@ def conform(
     Memory does not grow with the capture: of equal findings the first three are retained in full.
 
     Args:
-        captures: Files in time order that form one capture, or one `Capture` of `open_capture`,
-            which accepts message definitions (`schemas`) and standard input too.
+        captures: Parts of one capture in time order, as `open_capture` takes them (names of files,
+            file objects, bytes, lists), or one `Capture` of it, which may have message definitions
+            (`schemas`) or packets that were fed, but no filter.
         select: Ids of rules (`B01`) or letters of families (`F`), also with commas; empty: all.
         ignore: Likewise, the rules to omit; the id of a rule takes precedence over its family.
         ports: Treat connections on these ports as Kafka, and ignore all others.
@@ -56,7 +59,8 @@ def conform(
 
     Raises:
         CaptureError: A file can't be opened, or is not a capture.
-        UsageError: There is no such rule, severity or baseline, or no capture is given.
+        UsageError: There is no such rule, severity or baseline, no capture is given, or it has a
+            filter.
     """
     rules = select_rules_by_name(select, ignore)
     baseline_lines = None if baseline is None else read_baseline(Path(baseline))
@@ -100,7 +104,7 @@ def judge_windows(
 
 
 def _capture(
-    captures: tuple[str | Path | Capture, ...],
+    captures: tuple[Sources | Capture, ...],
     ports: Iterable[int],
     keylogs: Iterable[str | Path],
 ) -> Capture:
@@ -115,6 +119,8 @@ def _capture(
     for name, values in (("ports", ports), ("keylogs", keylogs)):
         if isinstance(values, str | int | PathLike) or list(values):
             raise UsageError(f"a Capture has its own {name}: open_capture(..., {name}=[...])")
+    if isinstance(first, FilteredCapture) and first.filter is not None:
+        raise UsageError("conform checks all messages; give it a capture without a filter")
     return first
 
 

@@ -13,6 +13,7 @@ Reads Apache Kafka traffic out of packet captures.
 from __future__ import annotations
 
 from importlib import import_module
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -28,7 +29,8 @@ def __dir__() -> list[str]:
 
 def __getattr__(name: str) -> Any:
     """Load `dissector.public` on first use; a command may need only a part of the package."""
-    if name == "__all__" or not name.startswith("_"):
+    # `from dissector import MODULE` asks here first, perhaps while `public` is being loaded.
+    if name == "__all__" or not (name.startswith("_") or find_spec(f"{__name__}.{name}")):
         public = import_module("dissector.public")
         if name == "__all__" or name in public.__all__:
             return getattr(public, name)

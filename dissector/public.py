@@ -9,7 +9,7 @@ from typing import BinaryIO
 
 from dissector.engine.correlation.framer import MAX_FRAME_BYTES
 from dissector.engine.exchanges.exchange import Exchange
-from dissector.engine.reading.capture import Capture, Options
+from dissector.engine.reading.capture import Options
 from dissector.errors import (
     CaptureError,
     DecodeError,
@@ -25,6 +25,8 @@ from dissector.protocol.apis import all_apis, api
 from dissector.protocol.codec import Codec
 from dissector.protocol.definitions.schemas import Schemas
 from dissector.protocol.messages import Message, decode_request, decode_response
+from dissector.query.capture_sources import Sources, named_inputs
+from dissector.query.filtered_capture import Capture
 
 __all__ = [
     "Api",
@@ -77,22 +79,36 @@ def codec(api_key: int, version: int, kind: Kind) -> Codec:
         raise UnknownCodec(
             f"{found.name} has no version {version}; known are {schema.versions_text}"
         )
-    return schema.codec(version)
+    made = schema.codec(version)
+    made.label = f"{found.name} v{version} {kind}"
+    return made
 
 
 def open_capture(
-    *captures: str | Path,
+    *captures: Sources,
+    filter: str | None = None,
     ports: Iterable[int] = (),
     max_frame_bytes: int = MAX_FRAME_BYTES,
     stdin: BinaryIO | None = None,
     schemas: Schemas | Iterable[str | Path] | None = None,
     keylogs: Iterable[str | Path] = (),
+    jobs: int = 1,
 ) -> Capture:
     """
     Return a capture; its files are opened when it is read.
 
+        with open_capture("a.pcap", filter="api == Produce and error") as capture:
+            for exchange in capture:
+                print(exchange.client_id, exchange.errors)
+            capture.records()  # a polars.DataFrame; see the methods of Capture
+
     Args:
-        captures: Files of one capture (a rotated set) in time order; `-` is standard input.
+        captures: Parts of one capture (a rotated set) in time order, also in lists: names of files
+            (`-` is standard input), file objects open for reading bytes, contents of files as
+            bytes. Without any, packets are given to `Capture.feed`. A file object is read from its
+            position, stays open, and can be read once only if it is not seekable.
+        filter: A display filter: only what passes is given. `records` filters by columns of
+            records too.
         ports: Treat connections on these ports as Kafka and ignore all others; by default Kafka is
             recognised by its content on any port.
         max_frame_bytes: Larger frames are skipped and reported as a problem.
@@ -100,49 +116,62 @@ def open_capture(
         schemas: Message definitions that override the built-in declarations: `Schemas.of(...)`, or
             names of Kafka's JARs and folders of JSON files.
         keylogs: Files with the secrets of TLS connections (NSS key log, RFC 9850).
+        jobs: Stages of reading that may run in parallel.
 
     Raises:
-        UsageError: A capture is not a file name, `ports` or `keylogs` is not a collection, or
-            `schemas` holds no definitions.
+        FilterError: The filter does not parse.
+        UsageError: Something is no capture, `ports` or `keylogs` is not a collection, or `schemas`
+            holds no definitions.
     """
-    for each in captures:
-        if not isinstance(each, str | os.PathLike):
-            raise UsageError(_explain_bad_name(each))
+    names, inputs = named_inputs(captures)
     if isinstance(ports, str | int):
         raise UsageError(f"ports takes several numbers: ports=[{ports}]")
     if isinstance(keylogs, str | os.PathLike):
         raise UsageError(f"keylogs takes several names: keylogs=[{str(keylogs)!r}]")
+    if filter is not None:
+        _check_filter(filter)
     return Capture(
-        captures,
+        names,
         Options(
             ports=frozenset(ports),
             max_frame_bytes=max_frame_bytes,
             stdin=stdin,
             schemas=Schemas.given(schemas),
             keylogs=tuple(map(str, keylogs)),
+            jobs=jobs,
+            inputs=inputs,
         ),
+        filter,
     )
 
 
-def _explain_bad_name(given: object) -> str:
-    """Return the message for a capture that is not a file name."""
-    if isinstance(given, list | tuple):
-        return f"a capture is the name of a file, not a {type(given).__name__}; give *names"
-    if hasattr(given, "read"):
-        return "a capture is the name of a file; give '-' and the open file as stdin="
-    return f"a capture is the name of a file, not {type(given).__name__}"
+def _check_filter(text: str) -> None:
+    """Check that a filter parses, for exchanges or for records."""
+    from dissector.filter import parse
+
+    try:
+        parse(text)
+    except FilterError as error:
+        try:
+            parse(text, records=True)
+        except FilterError:
+            raise error from None
 
 
 def dissect(
-    *captures: str | Path,
+    *captures: Sources,
+    filter: str | None = None,
     ports: Iterable[int] = (),
     schemas: Schemas | Iterable[str | Path] | None = None,
     keylogs: Iterable[str | Path] = (),
 ) -> Iterator[Exchange]:
     """
-    Yield the exchanges of a capture in the order in which they end.
+    Yield the exchanges of a capture in the order in which they end; see `open_capture`.
 
     Raises:
         CaptureError: A file can't be opened, or is not a capture.
+        FilterError: The filter does not parse.
     """
-    return iter(open_capture(*captures, ports=ports, schemas=schemas, keylogs=keylogs))
+    return iter(
+        open_capture(*captures, filter=filter, ports=ports, schemas=schemas, keylogs=keylogs)
+    )

@@ -60,7 +60,7 @@ if TYPE_CHECKING:
         open_capture,
     )
     from pipeline import register
-    from replay import Noise, Pace, Plan, Report, Security, replay
+    from replay import Noise, Pace, Plan, Report, Security, replay, replay_async
 
 __all__ = [
     "Api",
@@ -101,6 +101,7 @@ __all__ = [
     "open_capture",
     "register",
     "replay",
+    "replay_async",
 ]
 
 _PLACES = {
@@ -142,6 +143,7 @@ _PLACES = {
     "open_capture": "dissector.public",
     "register": "pipeline",
     "replay": "replay",
+    "replay_async": "replay",
 }
 
 

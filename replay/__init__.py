@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from replay.compare.ignore_rules import Noise
     from replay.options.pacing import Pace
     from replay.plan.plan import Plan
-    from replay.public import replay
+    from replay.public import replay, replay_async
     from replay.report.report import Report
 
-__all__ = ["Noise", "Pace", "Plan", "Report", "Security", "replay"]
+__all__ = ["Noise", "Pace", "Plan", "Report", "Security", "replay", "replay_async"]
 
 _PLACES = {
     "Noise": "compare.ignore_rules",
@@ -29,6 +29,7 @@ _PLACES = {
     "Report": "report.report",
     "Security": "client.auth",
     "replay": "public",
+    "replay_async": "public",
 }
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from functools import partial, wraps
 from pathlib import Path
+from typing import ParamSpec
 
 from replay.client.auth import Security
 from replay.client.broker_connection import TIMEOUT_S
@@ -17,7 +19,10 @@ from replay.options.target_settings import MOCK, TargetSettings
 from replay.plan.plan import Plan
 from replay.report.report import Report
 from replay.report.report_files import check_report_file, check_writable, write_lines, write_report
+from replay.run.event_loop import run_in_thread
 from replay.run.orchestrator import run_replay
+
+Arguments = ParamSpec("Arguments")
 
 AS_FAST_AS_POSSIBLE = Pace(speed=0)
 
@@ -47,7 +52,9 @@ def replay(
     upgrade: bool = False,
 ) -> Report:
     """
-    Replay a plan at a target and return the report; it blocks, even inside an event loop.
+    Replay a plan at a target and return the report; it blocks, also inside an event loop.
+
+    `await replay_async(...)` does not block; it takes the same arguments.
 
     A target that refuses or stalls raises no error: `Report.ended` gives the reason, and
     `Report.passed` is false.
@@ -103,3 +110,21 @@ def replay(
     if report_file is not None:
         write_report(report, report_file)
     return report
+
+
+def _in_thread(function: Callable[Arguments, Report]) -> Callable[Arguments, Awaitable[Report]]:
+    """Return a coroutine function with the same arguments."""
+
+    @wraps(function)
+    async def call(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Report:
+        return await run_in_thread(partial(function, *args, **kwargs))
+
+    call.__name__ = call.__qualname__ = "replay_async"
+    call.__doc__ = (
+        "Replay a plan as `replay` does, in a thread, so that the event loop goes on.\n\n"
+        "Cancellation ends the replay. Arguments, result and errors are those of `replay`."
+    )
+    return call
+
+
+replay_async = _in_thread(replay)

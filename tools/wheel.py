@@ -3,7 +3,8 @@
 
 With `--test` the wheel is installed in an environment of its own, without tests or tools, and runs
 commands on the demo capture: with a home that can't be written to, and no compiler on the path. A
-second wheel is built as where there is no C compiler; its output must be the same.
+second wheel is built as where there is no C compiler; its output must be the same. What needs an
+extra says so in one line, and works with it.
 """
 
 from __future__ import annotations
@@ -18,12 +19,21 @@ ROOT = Path(__file__).parents[1]
 
 FOLDER = ROOT / ".venvs" / "wheel"
 
+CAPTURE = str(ROOT / "captures" / "demo.pcap")
+
 COMMANDS = (
     ("pairs", "-T", "ndjson", "--bodies"),
     ("records", "-T", "ndjson"),
     ("dissect", "-T", "ndjson"),
     ("replay", "--dry-run"),
 )
+
+WITHOUT_EXTRA = (
+    (("kafkashark", "replay", "{capture}", "--to", "mock"), "kafkashark[mock]"),
+    (("kafkashark", "pipeline", "{capture}", "--out", "out"), "kafkashark[spark]"),
+    (("python", "-I", "-c", "import kafkashark.scapy"), "kafkashark[scapy]"),
+)
+"""Commands that need an extra, and its name."""
 
 COMPILED = """
 from importlib.util import find_spec
@@ -45,26 +55,54 @@ def build(folder: Path, environment: dict[str, str] | None = None) -> Path:
 
 def outputs(wheel: Path, name: str) -> tuple[bool, list[bytes]]:
     """Install a wheel alone; return whether its kernels are compiled, and the commands' output."""
-    folder = FOLDER / name
-    python = folder / "bin" / "python"
-    subprocess.run([_uv(), "venv", "--quiet", "--clear", str(folder)], check=True)
-    install = [_uv(), "pip", "install", "--quiet", "--python", str(python), str(wheel)]
-    subprocess.run(install, check=True)
+    place = FOLDER / name
+    subprocess.run([_uv(), "venv", "--quiet", "--clear", str(place)], check=True)
+    _install(place, str(wheel))
+    is_compiled = _run(place, "python", "-I", "-c", COMPILED).stdout.strip() == b"True"
+    results = [
+        _run(place, "kafkashark", room, CAPTURE, *options).stdout for room, *options in COMMANDS
+    ]
+    assert not list(_home().iterdir()), "a command has written to the home folder"
+    return is_compiled, results
+
+
+def faults_of_extras(wheel: Path, name: str) -> list[str]:
+    """Return what is wrong with commands that need an extra, without it and with it."""
+    place, faults = FOLDER / name, []
+    for words, extra in WITHOUT_EXTRA:
+        ran = _run(place, *(word.format(capture=CAPTURE) for word in words), check=False)
+        said = ran.stderr.decode().splitlines() or [""]
+        if not ran.returncode or extra not in said[-1]:
+            faults.append(f"{' '.join(words)}: {extra} is not named: {said[-1]}")
+    if b"kafkashark[mock]" not in _run(place, "kafkashark", "demo").stdout:
+        faults.append("without an extra the demo does not name it")
+    _install(place, f"{wheel}[mock]")
+    if b"$ kafkashark replay" not in _run(place, "kafkashark", "demo").stdout:
+        faults.append("with the mock the demo has no replay")
+    return faults
+
+
+def _install(place: Path, what: str) -> None:
+    python = place / "bin" / "python"
+    subprocess.run([_uv(), "pip", "install", "--quiet", "--python", str(python), what], check=True)
+
+
+def _run(
+    place: Path, command: str, *words: str, check: bool = True
+) -> subprocess.CompletedProcess[bytes]:
+    """Run a command of an environment with nothing else on the path."""
+    programs, home = place / "bin", _home()
+    bare = {"PATH": str(programs), "HOME": str(home), "PYTHONDONTWRITEBYTECODE": "1"}
+    return subprocess.run(
+        [programs / command, *words], env=bare, cwd=home, check=check, capture_output=True
+    )
+
+
+def _home() -> Path:
     home = FOLDER / "home"
     home.mkdir(exist_ok=True)
     home.chmod(0o500)
-    bare = {"PATH": str(python.parent), "HOME": str(home), "PYTHONDONTWRITEBYTECODE": "1"}
-
-    def run(*words: str) -> bytes:
-        ran = subprocess.run(words, env=bare, cwd=home, check=True, capture_output=True)
-        return ran.stdout
-
-    is_compiled = run(str(python), "-I", "-c", COMPILED).strip() == b"True"
-    capture = str(ROOT / "captures" / "demo.pcap")
-    command = str(python.with_name("kafkashark"))
-    results = [run(command, room, capture, *options) for room, *options in COMMANDS]
-    assert not list(home.iterdir()), "a command has written to the home folder"
-    return is_compiled, results
+    return home
 
 
 def _uv() -> str:
@@ -79,7 +117,7 @@ def main(arguments: list[str]) -> int:
         return 0
     compiled = outputs(wheel, "compiled")
     plain = outputs(build(FOLDER / "plain-dist", NO_COMPILER), "plain")
-    faults = []
+    faults = faults_of_extras(wheel, "compiled")
     if not compiled[0]:
         faults.append("the wheel has no compiled kernels")
     if plain[0]:

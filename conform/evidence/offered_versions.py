@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
 from conform.evidence.bounded_memory import BoundedDict
 from conform.evidence.observation import Observation
-from conform.registry.kafka_releases import best_match
 from dissector.protocol.headers import API_VERSIONS
+from dissector.protocol.releases.kafka_releases import release_of
 
 _MAX_OFFERS = 100
 
@@ -32,15 +31,6 @@ class OfferedVersions:
     def release(self) -> str:
         """The Kafka release whose brokers offer exactly these versions; empty if there is none."""
         return release_of(self.ranges)
-
-
-def release_of(ranges: Mapping[int, tuple[int, int]]) -> str:
-    """Return the Kafka release whose brokers offer exactly these versions; empty if none."""
-    match = best_match(ranges)
-    if not ranges or not match.is_exact:
-        return ""
-    oldest, newest = match.releases[0], match.releases[-1]
-    return f"Kafka {newest}" if oldest == newest else f"Kafka {oldest} to {newest}"
 
 
 class _OfferCache(BoundedDict[tuple[int | None, bytes], OfferedVersions]):

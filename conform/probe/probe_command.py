@@ -7,8 +7,8 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 
 from conform.probe.probe_runner import ProbeResult, probe_broker
-from conform.registry.kafka_releases import ReleaseMatch
 from conform.registry.rule import Rule
+from dissector.protocol.releases.kafka_releases import ReleaseMatch
 from dissector.view.text.escape import escaped
 from dissector.view.text.value_text import json_text
 from replay.client.auth import Security

@@ -6,16 +6,15 @@ import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from conform.evidence.offered_versions import release_of
 from conform.probe.probe_fixtures import Fixtures
 from conform.probe.probe_registry import ProbeContext
 from conform.probe.probe_reporter import ProbeReporter
 from conform.probe.probe_target import BrokerLost, NoResponse, NotJudged, Target
 from conform.probe.raw_exchange import describe_request
-from conform.registry.kafka_releases import ReleaseMatch, best_match
 from conform.registry.rule import Rule
 from conform.registry.verdict import Verdict
 from dissector.errors import ReplayError
+from dissector.protocol.releases.kafka_releases import ReleaseMatch, best_match, release_of
 from replay.client.auth import Security
 
 TIMEOUT_S = 10.0

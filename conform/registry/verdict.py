@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from importlib import import_module
 
 from conform.registry.rank import Rank, Severity, rank_of
 from conform.registry.rule import Rule, Side
@@ -263,6 +264,16 @@ class Verdict:
             f"{counts}{of_baseline}{more}; {self.rules_judged} of {len(self.rules)} rules were "
             f"judged, {judged:,} times{failed}"
         )
+
+    def __repr__(self) -> str:
+        return f"<Verdict {'passed' if self.passed else 'failed'}: {self}>"
+
+    def _repr_html_(self) -> str:
+        # By their names: what writes reports is above this room, and only notebooks need it here.
+        html = import_module("conform.report.verdict_html")
+        notebook = import_module("dissector.view.text.notebook")
+        page: str = notebook.page_html("Verdict", html.html_lines(self, ", ".join(self.captures)))
+        return page
 
     def causes(self) -> list[Cause]:
         """Return the kinds of findings in their order, grouped by cause."""

@@ -29,8 +29,14 @@ Plugins = list[tuple[str, Callable[..., Any]]]
 ENTRY_POINT_GROUP = "kafkashark.commands"
 """Entry points of this group are additional commands: functions that Typer accepts."""
 
-COMMANDS = ("dissect", "pairs", "streams", "records", "stats", "export", "schema")
+COMMANDS = (
+    *("dissect", "pairs", "streams", "records", "stats", "groups", "upgrade"),
+    *("export", "schema", "demo"),
+)
 """Built-in commands; each is a function in the module of the same name."""
+
+_ROOMS = {"groups": "answers.", "upgrade": "answers."}
+"""The rooms of commands whose modules are in one, inside this one."""
 
 EXIT_BUG = 70
 """Exit status for a bug of the program itself; 1 means that a check found something."""
@@ -67,7 +73,8 @@ def application(arguments: Sequence[str] = (), plugins: Plugins | None = None) -
 
 def _built_in(name: str) -> Callable[..., Any]:
     # Imported one by one, so that no command waits for the imports of the others.
-    command: Callable[..., Any] = getattr(import_module(f"dissector.cli.{name}"), name)
+    module = import_module(f"dissector.cli.{_ROOMS.get(name, '')}{name}")
+    command: Callable[..., Any] = getattr(module, name)
     return command
 
 

@@ -164,7 +164,7 @@ def _select(source: options.Source, *, by_numbers: bool) -> _Selection:
     ranges, naming, sums = StreamRanges(), StreamRanges(), ExchangeSums()
     definitions, hashes, count = NameDefinitions(), [np.zeros(0, np.uint64)], 0
     for window in source.each_window(gleaning=source.filter is not None):
-        table = source.passing_exchanges(window)
+        table = source.selection.exchange_table(window)
         count += len(table)
         ranges.add(table)
         sums.add(table)
@@ -189,7 +189,7 @@ def _check(source: options.Source, selection: _Selection, flows: FlowFilter) -> 
         source.filter = None
     sums = ExchangeSums()
     for window in source.each_window(gleaning=source.filter is not None):
-        table = source.passing_exchanges(window)
+        table = source.selection.exchange_table(window)
         if selection.hashes is not None:
             table = table.rows(np.flatnonzero(np.isin(exchange_hashes(table), selection.hashes)))
         sums.add(table)

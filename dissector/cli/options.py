@@ -5,13 +5,12 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import numpy as np
 import typer
 
 from dissector.capture.columns import NEVER
@@ -21,20 +20,19 @@ from dissector.cli.output import ROW_FORMATS
 from dissector.cli.progress import Progress
 from dissector.engine.correlation.framer import MAX_FRAME_BYTES
 from dissector.engine.exchanges.exchange import Exchange
-from dissector.engine.exchanges.exchange_facts import is_bulk_worthwhile
 from dissector.engine.reading.capture import Capture, Options, Window
 from dissector.engine.reading.tls_report import unreadable_tls, without_kafka
 from dissector.engine.tables.column_types import Columns
-from dissector.engine.tables.exchange_table import Exchanges, Ints
+from dissector.engine.tables.exchange_table import Exchanges
 from dissector.engine.tables.frames import Row, RowBatch, TablePart
 from dissector.errors import Problem, UsageError
 from dissector.protocol.definitions.sources import SCHEMAS_VARIABLE, use_sources
+from dissector.query.selection import Selection
 from dissector.view.text.escape import escaped
 
 if TYPE_CHECKING:
     from polars import DataFrame
 
-    from dissector.engine.fields.window_query import WindowQuery
     from dissector.filter import Filter
 
 Captures = Annotated[
@@ -157,6 +155,7 @@ class Source:
             that would print nothing else.
         reports_unreadable: Whether the command itself reports that all is encrypted.
         after_window: Called after each window, and now and then while a pipe is idle.
+        observers: Receive each window before its exchanges are filtered.
     """
 
     capture: Capture
@@ -167,6 +166,7 @@ class Source:
     explains_no_kafka: bool = False
     reports_unreadable: bool = False
     after_window: Callable[[], None] = lambda: None
+    observers: list[Callable[[Window], None]] = field(default_factory=list)
     _in_flight: Exchanges | None = None
 
     @cached_property
@@ -197,9 +197,14 @@ class Source:
         names = self.capture.names
         return (reading.exchange(table, row, names) for row in range(len(table)))
 
+    @cached_property
+    def selection(self) -> Selection:
+        """The filters, applied to the windows of the capture."""
+        return Selection(self.capture, self.filter, self.record_filter)
+
     def passes(self, exchange: Exchange) -> bool:
         """Return whether an exchange passes the filter."""
-        return self.filter is None or self.filter.matches(exchange)
+        return self.selection.passes(exchange)
 
     def exchanges(self) -> Iterator[Exchange]:
         """Yield the exchanges that pass."""
@@ -207,56 +212,25 @@ class Source:
 
     def passing(self) -> Iterator[Iterator[Exchange]]:
         """Yield the exchanges that pass, window by window."""
-        return map(self._passing, self.each_window(gleaning=True))
-
-    def _passing(
-        self, window: Window, chosen: tuple[WindowQuery, Ints] | None = None
-    ) -> Iterator[Exchange]:
-        chosen = chosen or self._chosen(window)
-        if chosen is None:
-            return filter(self.passes, self.capture.exchanges_of(window))
-        selection, rows = chosen
-        return map(selection.exchange, rows.tolist())
+        return map(self.selection.exchanges, self.each_window(gleaning=True))
 
     def parts(self) -> Iterator[RowBatch]:
         """Yield the rows of `pairs`, window by window; as columns except for few filtered ones."""
         windows = self.each_window(gleaning=True)
         if self.filter is None:
-            yield from self.capture.parts_of(windows)
-            return
-        for window in windows:
-            chosen = self._chosen(window)
-            columns = chosen[0].select(chosen[1]) if chosen else None
-            yield columns or (exchange.row() for exchange in self._passing(window))
+            return self.capture.parts_of(windows)
+        return map(self.selection.rows, windows)
 
     def tables(self) -> Iterator[tuple[Exchanges, Columns] | Iterator[Exchange]]:
         """Yield the exchanges that pass, by window: with the columns of `pairs`, or as objects."""
-        for window in self.each_window(gleaning=True):
-            chosen = self._chosen(window)
-            columns = self.capture.columns_of(window) if self._is_bulk(window) else None
-            if chosen is not None:
-                yield window.exchanges.rows(chosen[1]), chosen[0].select(chosen[1])
-            elif columns is not None:
-                yield window.exchanges, columns
-            else:
-                yield self._passing(window)
-
-    def _is_bulk(self, window: Window) -> bool:
-        """Return whether a window is unfiltered and large enough to be handled in columns."""
-        return self.filter is None and is_bulk_worthwhile(window.exchanges)
+        return map(self.selection.table, self.each_window(gleaning=True))
 
     def record_parts(
         self, is_apart: Callable[[str], bool], rows: Callable[[Exchange], Iterable[Row]]
     ) -> Iterator[TablePart]:
         """Yield the records that pass; see `Capture.record_parts`."""
         for window in self.each_window(gleaning=self.filter is not None):
-            chosen = self._chosen(window)
-            if self.record_filter is not None or (self.filter and chosen is None):
-                yield from map(rows, self._passing(window, chosen))
-                continue
-            if chosen is not None:
-                window = replace(window, exchanges=window.exchanges.rows(chosen[1]))
-            yield from self.capture.record_parts(window, is_apart, rows)
+            yield from self.selection.record_parts(window, is_apart, rows)
 
     def field_frames(self, show_secrets: bool) -> Iterator[DataFrame]:
         """Yield the fields of all messages as tables."""
@@ -264,28 +238,8 @@ class Source:
 
         fields = FieldReader(self.capture, show_secrets)
         for window in self.each_window(gleaning=self.filter is not None):
-            table = self.passing_exchanges(window)
-            yield from fields.frames(table)
-            del window, table  # frees their memory before the next window is read
-
-    def passing_exchanges(self, window: Window) -> Exchanges:
-        """Return the exchanges of a window that pass."""
-        table, chosen = window.exchanges, self._chosen(window)
-        if chosen is not None:
-            return table.rows(chosen[1])
-        if self.filter is None:
-            return table
-        passed = map(self.passes, self.capture.exchanges_of(window))
-        return table.rows(np.flatnonzero(np.fromiter(passed, np.bool_, len(table))))
-
-    def _chosen(self, window: Window) -> tuple[WindowQuery, Ints] | None:
-        """Return the rows of a window that pass; None without a filter, or for a small window."""
-        if self.filter is None or not is_bulk_worthwhile(window.exchanges):
-            return None
-        from dissector.engine.fields.window_query import WindowQuery
-
-        selection = WindowQuery(self.capture, window)
-        return selection, self.filter.passing(selection)
+            yield from fields.frames(self.selection.exchange_table(window))
+            del window  # frees its memory before the next window is read
 
     def windows(self) -> Iterator[Iterator[Exchange]]:
         """
@@ -307,6 +261,8 @@ class Source:
                 progress.clear()
                 for name, problem in window.problems:
                     self._report_problem(name, problem)
+                for observe in self.observers:
+                    observe(window)
                 self._in_flight = window.in_flight
                 # A live capture is printed without delay.
                 self.low_watermark = window.low_watermark if window.in_flight is None else NEVER
@@ -358,14 +314,6 @@ def source(
     for name in captures:
         if output is not None and _is_same_file(name, output):
             raise UsageError(f"{output} is one of the captures; -o would overwrite it")
-    exchange_filter = record_filter = None
-    if filter_text is not None:
-        from dissector.filter import parse
-
-        exchange_filter = parse(filter_text, records=records)
-        if exchange_filter.uses_record_columns:
-            record_filter = exchange_filter
-            exchange_filter = record_filter.exchange_filter()
     live = captures.capture if isinstance(captures, LiveInput) else None
     options = Options(
         ports=frozenset(ports or ()),
@@ -375,7 +323,9 @@ def source(
         stdin=None if live is None else live.packets,
         keylogs=tuple(keylogs or ()),
     )
-    return Source(Capture(captures, options), exchange_filter, record_filter=record_filter)
+    capture = Capture(captures, options)
+    chosen = Selection.of(capture, filter_text, records=records)
+    return Source(capture, chosen.filter, record_filter=chosen.record_filter)
 
 
 def _is_same_file(capture: str, output: str) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dissector.cli import options
 from dissector.cli.live_options import accepts_live
@@ -15,8 +15,7 @@ from dissector.cli.output import (
     write_rows,
 )
 from dissector.cli.sorting import sort_names, sorted_part
-from dissector.engine.exchanges.exchange import Exchange
-from dissector.engine.exchanges.exchange_records import COLUMNS, record_rows
+from dissector.engine.exchanges.exchange_records import COLUMNS
 from dissector.engine.tables.frames import (
     MixedRows,
     TablePart,
@@ -27,9 +26,6 @@ from dissector.engine.tables.frames import (
 from dissector.protocol.embedded.own_topics import is_own_topic
 from dissector.view.json.body import decoded_record, mask_record_row
 from dissector.view.text.value_text import record_json, record_text
-
-if TYPE_CHECKING:
-    from dissector.filter import Filter
 
 SHOWN = (
     "time_ns",
@@ -76,9 +72,9 @@ def records(
     shown = {"parquet": _with_bytes, "ndjson": record_json}.get(form, record_text)
     names = sort_names(sort, COLUMNS) if sort is not None else []
     source.explains_no_kafka = True
-    record_filter = source.record_filter
+    passing = source.selection.records
     parts = source.record_parts(
-        is_own_topic, lambda exchange: _rows(exchange, record_filter, show_secrets)
+        is_own_topic, lambda exchange: _rows(passing(exchange), show_secrets)
     )
     if names:
         parts = iter([sorted_part(parts, names)])
@@ -89,25 +85,9 @@ def records(
         write_rows(parts, form, output, COLUMNS, SHOWN, live=source.is_live)
 
 
-class _RecordColumns:
-    """A record with its exchange, as the operands of a filter."""
-
-    def __init__(self, exchange: Exchange, row: Row) -> None:
-        self._exchange = exchange
-        self._row = row
-
-    def column(self, name: str) -> object:
-        return self._row[name] if name in self._row else self._exchange.column(name)
-
-    def body(self, kind: str) -> Mapping[str, Any] | None:
-        return self._exchange.body(kind)
-
-
-def _rows(exchange: Exchange, record_filter: Filter | None, show_secrets: bool) -> Iterator[Row]:
-    """Yield the records of an exchange that pass; decode those of Kafka's own topics."""
-    for row in record_rows(exchange):
-        if record_filter is not None and not record_filter.matches(_RecordColumns(exchange, row)):
-            continue
+def _rows(records: Iterable[dict[str, Any]], show_secrets: bool) -> Iterator[Row]:
+    """Yield records, those of Kafka's own topics decoded."""
+    for row in records:
         decoded = decoded_record(row["topic"], row["key"], row["value"], show_secrets)
         if decoded is not None:
             row["decoded"] = decoded

@@ -27,6 +27,9 @@ class Codec(Subconstruct):  # type: ignore[misc]
     the stream at its end); `build(mapping)` returns bytes. A key that is missing in the mapping is
     written with its declared default, if it has one.
 
+    Attributes:
+        label: The message and its version; empty if unknown.
+
     Raises:
         DecodeError: From `parse`, with the path of the field and the position of the byte.
         EncodeError: From `build`, with the path of the field.
@@ -34,9 +37,13 @@ class Codec(Subconstruct):  # type: ignore[misc]
 
     def __init__(self, construct: Construct) -> None:
         super().__init__(construct)
+        self.label = ""
         self._parse_count = self._build_count = 0
         self._read: Read | None = None
         self._write: Write | None = None
+
+    def __repr__(self) -> str:
+        return f"<Codec {self.label}>" if self.label else super().__repr__()
 
     def parse(self, data: bytes, **_: Any) -> Any:
         """Parse a message from the beginning of the bytes."""

@@ -15,7 +15,7 @@ from dissector.protocol.schema import Int16, Int32, Schema, String, message
 
 API_VERSIONS = 18
 CONTROLLED_SHUTDOWN = 7
-PRODUCE = 0
+PRODUCE, FETCH = 0, 1
 SASL_HANDSHAKE = 17
 SASL_AUTHENTICATE = 36
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import io
 from dataclasses import dataclass, field
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 from dissector.errors import DecodeError, Problem
@@ -19,20 +20,18 @@ from dissector.protocol.apis import api, api_name, source_of
 from dissector.protocol.context import current, per_schemas, using
 from dissector.protocol.headers import (
     API_VERSIONS,
-    PRODUCE,
     RequestHeader,
     ResponseHeader,
     request_header_version,
     response_header_version,
 )
-from dissector.protocol.schema import Schema, construct_of, split_tagged
+from dissector.protocol.schema import Schema
 
 if TYPE_CHECKING:
     from construct import Container
 
     from dissector.protocol.codec import Codec
     from dissector.protocol.definitions.schemas import Schemas
-    from dissector.protocol.structs import Fields
 
 UNSUPPORTED_VERSION = 35
 
@@ -76,6 +75,21 @@ class Message:
     problems: list[Problem] = field(default_factory=list)
     broken_off: str = ""
     schemas: Schemas | None = field(default_factory=current, repr=False, compare=False)
+
+    def __repr__(self) -> str:
+        """Return a summary without fields, which may be secret."""
+        version = "" if self.shown_version is None else f" v{self.shown_version}"
+        number = "" if self.correlation_id is None else f", id {self.correlation_id}"
+        client = "" if self.client_id is None else f", client {self.client_id!r}"
+        faults = len(self.faults)
+        problems = f", {faults:,} problem{'s' * (faults != 1)}" * bool(faults)
+        name = f"{self.api or 'unknown'}{version} {self.kind}"
+        return f"<Message {name}{number}{client}, {self.size:,} bytes{problems}>"
+
+    def _repr_html_(self) -> str:
+        # By its name: the views are above the protocol, and only notebooks need this one.
+        html: str = import_module("dissector.view.text.notebook").message_html(self)
+        return html
 
     @property
     def api(self) -> str | None:
@@ -141,7 +155,7 @@ def decode_request(frame: bytes, size: int | None = None, broken_off: str = "") 
     message.api_key = int.from_bytes(frame[0:2], "big", signed=True)
     message.api_version = int.from_bytes(frame[2:4], "big", signed=True)
     message.correlation_id = int.from_bytes(frame[4:8], "big", signed=True)
-    if not _read_fast(message) and _read_header(message):
+    if not _read_fast(message) and read_header(message):
         _read_body(message)
     return message
 
@@ -170,7 +184,7 @@ def decode_response(
         return _with_short_header(message, 4)
     message.correlation_id = int.from_bytes(frame[0:4], "big", signed=True)
     message.body_start = message.body_end = 4
-    if key is None or version is None or _read_fast(message) or not _read_header(message):
+    if key is None or version is None or _read_fast(message) or not read_header(message):
         return message
     if key == API_VERSIONS and frame[4:6] == UNSUPPORTED_VERSION.to_bytes(2, "big"):
         _read_unsupported_version(message)
@@ -245,7 +259,7 @@ def _read_unsupported_version(message: Message) -> None:
             message.api_version, message.problems = 0, problems_of_v0
 
 
-def _read_header(message: Message) -> bool:
+def read_header(message: Message) -> bool:
     """Read the header; False if it does not match its declaration."""
     schema, version = message.header
     stream = io.BytesIO(message.frame)
@@ -350,51 +364,3 @@ def foreign_problem(kind: Kind, key: int, version: int) -> Problem | None:
     if source is None:
         return None
     return Problem(f"{api_name(key)} v{version} is decoded by {source}", kind, kind="foreign")
-
-
-def expects_response(frame: bytes) -> bool:
-    """
-    Return whether a request has a response: every request has, except Produce with acks = 0.
-
-    If the bytes do not show it (a truncated frame, an unknown version), a response is expected.
-
-    Source: Kafka, ProduceRequest.json ("acks").
-    """
-    if frame[:2] != PRODUCE.to_bytes(2, "big"):
-        return True
-    message = Message("request", frame, len(frame), PRODUCE, int.from_bytes(frame[2:4], "big"))
-    if len(frame) < 10 or message.schema is None or not _read_header(message):
-        return True
-    reader = _acks_reader(message.api_version or 0)
-    if reader is None:
-        return True
-    stream = io.BytesIO(frame)
-    stream.seek(message.body_start)
-    try:
-        return bool(reader.parse_stream(stream).acks != 0)
-    except DecodeError:
-        return True
-
-
-@per_schemas
-def _acks_reader(version: int) -> Fields | None:
-    """
-    Return a Construct of a Produce request's fields up to `acks`, without a tag section.
-
-    None if the definition in use has no `acks`.
-    """
-    from dissector.protocol.structs import Fields, Member
-
-    found = api(PRODUCE)
-    assert found is not None
-    plain, _ = split_tagged(found.request.fields, version)
-    names = [field.name for field in plain]
-    if "acks" not in names:
-        return None
-    flexible = version in found.request.flexible
-    return Fields(
-        [
-            Member(field.name, construct_of(field, version, flexible))
-            for field in plain[: names.index("acks") + 1]
-        ]
-    )

@@ -1,5 +1,5 @@
 """
-Summaries of exchanges over windows of time, made by Spark.
+Summaries of exchanges over windows of time, made by Spark; names and figures are those of `stats`.
 
     OUT/summaries/response_times    latencies and errors per API and window, and the same per
                                     client, topic and broker
@@ -38,7 +38,8 @@ def make_summaries(spark: SparkSession, out: str, window: str = WINDOW) -> dict[
     time = F.coalesce("request_time_ns", "response_time_ns")
     timed = exchanges.withColumn("time_ns", time)
     timed = timed.withColumn("window", F.window(timestamp_column("time_ns"), window).start)
-    timed = timed.withColumn("host", _host("client"))
+    timed = timed.withColumn("endpoint", F.col("client"))
+    timed = timed.withColumn("client", _host("endpoint"))
     made = {
         "response_times": response_times(timed),
         "throughput": throughput(timed, window),
@@ -60,7 +61,7 @@ def response_times(exchanges: DataFrame) -> DataFrame:
     names = F.array(
         _named("api", "api"),
         _named("client_id", "client_id"),
-        _named("client", "host"),
+        _named("client", "client"),
         _named("broker", "broker"),
     )
     topics = F.transform(
@@ -71,14 +72,14 @@ def response_times(exchanges: DataFrame) -> DataFrame:
     return (
         each.groupBy("window", "api", "each.by", "each.name")
         .agg(
-            F.count("*").alias("exchanges"),
+            F.count("*").alias("count"),
             F.count_if(failed).alias("errors"),
             F.count_if(F.col("status") == "unanswered").alias("unanswered"),
             F.min("latency_ms").alias("min_ms"),
             *(_percentile(share) for share in (50, 95, 99)),
             F.max("latency_ms").alias("max_ms"),
         )
-        .withColumn("error_rate", F.col("errors") / F.col("exchanges"))
+        .withColumn("error_rate", F.col("errors") / F.col("count"))
         .orderBy("window", "by", "name", "api")
     )
 
@@ -90,10 +91,10 @@ def throughput(exchanges: DataFrame, window: str) -> DataFrame:
     return (
         exchanges.groupBy("window", "broker", "api")
         .agg(
-            F.count("*").alias("exchanges"),
+            F.count("*").alias("count"),
             *(_sum(name) for name in ("request_bytes", "response_bytes")),
         )
-        .withColumn("exchanges_per_s", F.col("exchanges") / seconds)
+        .withColumn("exchanges_per_s", F.col("count") / seconds)
         .withColumn("bytes_per_s", (F.col("request_bytes") + F.col("response_bytes")) / seconds)
         .orderBy("window", "broker", "api")
     )
@@ -104,7 +105,7 @@ def errors(exchanges: DataFrame) -> DataFrame:
     return (
         exchanges.withColumn("error", F.explode("errors"))
         .groupBy("window", "api", "error", "broker")
-        .agg(F.count("*").alias("exchanges"), F.count_distinct("client").alias("clients"))
+        .agg(F.count("*").alias("count"), F.count_distinct("endpoint").alias("clients"))
         .orderBy("window", "api", "error", "broker")
     )
 
@@ -112,14 +113,14 @@ def errors(exchanges: DataFrame) -> DataFrame:
 def talkers(exchanges: DataFrame) -> DataFrame:
     """Return the traffic of each client, the greatest first."""
     return (
-        exchanges.groupBy("host", "client_id", "broker")
+        exchanges.groupBy("client", "client_id", "broker")
         .agg(
-            F.count("*").alias("exchanges"),
+            F.count("*").alias("count"),
             F.count_distinct("connection").alias("connections"),
             *(_sum(name) for name in ("request_bytes", "response_bytes")),
         )
         .withColumn("bytes", F.col("request_bytes") + F.col("response_bytes"))
-        .orderBy(F.desc("bytes"), "host", "client_id", "broker")
+        .orderBy(F.desc("bytes"), "client", "client_id", "broker")
     )
 
 
@@ -132,6 +133,7 @@ def topic_users(exchanges: DataFrame, fields: DataFrame) -> DataFrame:
     client_fields = fields.where(
         F.col("path").isin("client_software_name", "client_software_version")
     )
+    user = ("client_id", "client", "software_name", "software_version")
     software = client_fields.groupBy("connection").agg(
         *(
             F.max(F.when(F.col("path") == f"client_{name}", F.col("text"))).alias(name)
@@ -141,13 +143,12 @@ def topic_users(exchanges: DataFrame, fields: DataFrame) -> DataFrame:
     return (
         exchanges.withColumn("topic", F.explode("topics"))
         .join(software, "connection", "left")
-        .groupBy("topic", "api", "api_version", "client_id", "host")
+        .groupBy("topic", "api", "api_version", *user)
         .agg(
-            F.count("*").alias("exchanges"),
-            F.array_sort(F.collect_set("software_name")).alias("software_names"),
-            F.array_sort(F.collect_set("software_version")).alias("software_versions"),
+            F.count("*").alias("count"),
+            *(_sum(name) for name in ("request_bytes", "response_bytes")),
         )
-        .orderBy("topic", "api", "client_id", "host", "api_version")
+        .orderBy("topic", "api", "client_id", "client", "api_version", "software_name")
     )
 
 

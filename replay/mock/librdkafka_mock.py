@@ -171,5 +171,5 @@ def _library() -> Any:
             function.restype, function.argtypes = result, arguments
     except (ImportError, OSError, AttributeError) as error:
         why = f"can not be started: librdkafka's mock cluster is not available ({error})"
-        raise ReplayError(_TARGET_NAME, why, "install confluent-kafka from its wheel") from None
+        raise ReplayError(_TARGET_NAME, why, "pip install 'kafkashark[mock]'") from None
     return library

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import BinaryIO, Self
 
 from dissector.engine.correlation.framer import MAX_FRAME_BYTES
-from dissector.engine.reading.capture import Capture, Options
+from dissector.engine.reading.capture import Options
 from dissector.filter import Filter, parse
+from dissector.query.capture_sources import Sources, named_inputs
+from dissector.query.filtered_capture import Capture
 from replay.model.plan_source import Source
 from replay.plan.builder import PlanBuilder
 from replay.plan.exclusion_policy import allowed_apis
@@ -21,10 +24,34 @@ _WINDOW_BYTES = 2 << 20
 class Plan(PlannedSteps):
     """The steps of a replay, made by `Plan.of`: a sequence of `Step`, each read on access."""
 
+    def __repr__(self) -> str:
+        names = ", ".join(name for name, _ in self.source.files)
+        return (
+            f"<Plan of {names}: {len(self):,} requests on {len(self.connections):,} connections, "
+            f"{self.left_out.total():,} left out>"
+        )
+
+    def _repr_html_(self) -> str:
+        from dissector.view.text.notebook import facts_html
+
+        left_out = [f"{count:,}: {reason}" for reason, count in self.left_out.most_common()]
+        facts = {
+            "captures": [name for name, _ in self.source.files],
+            "filter": self.source.filter,
+            "requests": len(self),
+            "left out": left_out,
+            "connections": len(self.connections),
+            "captured brokers": list(self.brokers),
+            "topics and partitions": [f"{name}: {count:,}" for name, count in self.topics.items()],
+            "clients": sorted(set(self.clients.values())),
+            "problems": self.problems,
+        }
+        return facts_html("Plan of a replay", facts)
+
     @classmethod
     def of(
         cls,
-        *captures: str | Path,
+        *captures: Sources | Capture,
         filter: str | Filter | None = None,
         allow: Collection[str] = (),
         ports: Iterable[int] = (),
@@ -36,7 +63,8 @@ class Plan(PlannedSteps):
         Read captures, spool their exchanges, and plan the replay.
 
         Args:
-            captures: Files in time order that form one capture; `-` is standard input.
+            captures: Parts of one capture in time order, as `open_capture` takes them, or one
+                capture of `open_capture`, with its filter, ports and key logs.
             filter: A display filter: only the exchanges that match it.
             allow: Names of APIs that are otherwise left out: those that destroy or reconfigure,
                 and telemetry.
@@ -48,18 +76,25 @@ class Plan(PlannedSteps):
         Raises:
             CaptureError: A file is not a capture.
             FilterError: The filter is invalid.
-            UsageError: A name in `allow` is no API that can be allowed.
+            UsageError: A name in `allow` is no API that can be allowed, or something is no capture.
         """
-        options = Options(
-            frozenset(ports),
-            max_frame_bytes,
-            window_bytes=_WINDOW_BYTES,
-            stdin=stdin,
-            keylogs=tuple(map(str, keylogs)),
-        )
-        capture = Capture(captures, options)
+        given = captures[0] if len(captures) == 1 else None
+        if isinstance(given, Capture):
+            names, options = given.paths, replace(given.options, window_bytes=_WINDOW_BYTES)
+            filter = filter or given.filter
+        else:
+            names, inputs = named_inputs(captures)  # type: ignore[arg-type]
+            options = Options(
+                frozenset(ports),
+                max_frame_bytes,
+                window_bytes=_WINDOW_BYTES,
+                stdin=stdin,
+                keylogs=tuple(map(str, keylogs)),
+                inputs=inputs,
+            )
+        capture = Capture(names, options)
         chosen = parse(filter) if isinstance(filter, str) and filter else filter or None
         plan, may_send = cls(), allowed_apis(allow)
-        plan.source = Source.of(captures, chosen.text if chosen else "", may_send, options.ports)
+        plan.source = Source.of(names, chosen.text if chosen else "", may_send, options.ports)
         PlanBuilder(plan, capture, chosen, may_send).build()
         return plan

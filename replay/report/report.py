@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
+from replay.report.headline import verdict_line
 from replay.report.results import Results
 from replay.report.text_report import text_lines
+
+_MAX_NOTEBOOK_DIFFERENCES = 50
 
 
 class Report(Results):
     """The results of a replay; `str()` gives the text report."""
+
+    def __repr__(self) -> str:
+        return f"<Report {verdict_line(self)}>"
+
+    def _repr_html_(self) -> str:
+        from dissector.view.text.notebook import page_html
+        from replay.report.html_report import html_lines
+
+        return page_html("Replay", html_lines(self, shown=_MAX_NOTEBOOK_DIFFERENCES))
 
     def __str__(self) -> str:
         return "\n".join(text_lines(self))

@@ -96,7 +96,12 @@ async def _run_until_ended(
             _connect_and_play(plan, settings, addresses, watch, report, ending)
         )
         ending.stop = work.cancel
-        await asyncio.wait([work])
+        try:
+            await asyncio.wait([work])
+        except asyncio.CancelledError:
+            work.cancel()
+            await asyncio.wait([work])
+            raise
         # The last requests without a response (acks = 0) may not be sent yet.
         await flush_closing(_FLUSH_S)
     if not work.cancelled():

@@ -69,6 +69,19 @@ def test_a_capture_is_judged_as_its_files_are() -> None:
     assert conform(GOOD, TLS, select="F").captures == [str(GOOD), str(TLS)]
 
 
+def test_bytes_file_objects_and_lists_are_judged() -> None:
+    expected = _counts(conform(MOCK))
+    with MOCK.open("rb") as file:
+        assert _counts(conform(file)) == expected
+    assert _counts(conform(MOCK.read_bytes())) == expected
+    assert _counts(conform([MOCK])) == expected
+
+
+def test_a_filtered_capture_is_not_judged() -> None:
+    with pytest.raises(UsageError, match="without a filter"):
+        conform(open_capture(MOCK, filter="api == Produce"))
+
+
 def test_too_few_judged_rules_do_not_pass() -> None:
     verdict = conform(TLS)
     assert not verdict.fails
@@ -115,7 +128,7 @@ def test_damage_of_the_file_is_a_problem(tmp_path: Path) -> None:
         ((open_capture(GOOD),), {"keylogs": ["a"]}, "a Capture has its own keylogs"),
         ((TLS,), {"keylogs": KEYLOG}, "keylogs takes several names"),
         ((open_capture(GOOD), GOOD), {}, "conform expects one Capture"),
-        (([GOOD],), {}, "give \\*names"),
+        ((7,), {}, "not int"),
     ],
 )
 def test_captures_that_can_not_be_judged_are_refused(

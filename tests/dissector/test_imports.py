@@ -85,6 +85,11 @@ def test_the_public_face_is_loaded_when_it_is_asked_for() -> None:
     assert _run("-c", program.format("from dissector import codec")) == "True\n"
 
 
+def test_a_module_is_imported_without_the_public_names() -> None:
+    program = "import sys; from dissector import errors; print('dissector.public' in sys.modules)"
+    assert _run("-c", program) == "False\n"
+
+
 def test_a_small_capture_is_read_with_little() -> None:
     """Tens of milliseconds each: more than all there is to do."""
     command = ["pairs", "captures/kafka4-librdkafka-codecs.pcap", "-T", "ndjson", "-o", os.devnull]

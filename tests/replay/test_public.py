@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import json
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
 
 import replay as package
 from dissector.errors import UsageError
-from replay import Noise, Plan, Report, replay
+from dissector.public import open_capture
+from replay import Noise, Pace, Plan, Report, replay, replay_async
 from replay.mock.librdkafka_mock import MockCluster
 from replay.options.play_options import PlayOptions
 from replay.options.target_settings import TargetSettings
@@ -52,6 +55,47 @@ def test_replay_runs_inside_an_event_loop() -> None:
             return replay(plan, "mock")
 
     assert asyncio.run(cell()).passed
+
+
+def test_a_plan_of_an_open_capture_has_its_filter() -> None:
+    with Plan.of(PRODUCED, filter="api != Metadata") as plan:
+        expected = [step.captured.api for step in plan]
+    capture = open_capture(PRODUCED.read_bytes(), filter="api != Metadata")
+    for source in (capture, open_capture([PRODUCED], filter="api != Metadata")):
+        with Plan.of(source) as plan:
+            assert [step.captured.api for step in plan] == expected
+    with PRODUCED.open("rb") as file, Plan.of(file, filter="api != Metadata") as plan:
+        assert len(plan) == len(expected)
+
+
+def test_the_event_loop_goes_on_during_an_asynchronous_replay() -> None:
+    async def cell(plan: Plan) -> tuple[Report, int]:
+        turns = 0
+        replaying = asyncio.ensure_future(replay_async(plan, "mock", prefix="x-"))
+        while not replaying.done():
+            await asyncio.wait([replaying], timeout=0.001)
+            turns += 1
+        return await replaying, turns
+
+    with Plan.of(PRODUCED, filter="api != Metadata") as plan:
+        report, turns = asyncio.run(cell(plan))
+    assert report.passed, report
+    assert turns > 1
+    assert inspect.signature(replay_async) == inspect.signature(replay)
+
+
+def test_cancellation_ends_an_asynchronous_replay() -> None:
+    async def cell(plan: Plan, mock: MockCluster) -> None:
+        slow = Pace(speed=0.0001)
+        replaying = asyncio.ensure_future(replay_async(plan, mock.addresses[0], pace=slow))
+        while not [each for each in threading.enumerate() if each.name.startswith("asyncio_")]:
+            await asyncio.sleep(0)
+        replaying.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await replaying
+
+    with Plan.of(PRODUCED) as plan, MockCluster(topics=plan.topics) as mock:
+        asyncio.run(cell(plan, mock))
 
 
 def test_each_pass_has_names_of_its_own() -> None:

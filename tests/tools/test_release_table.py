@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from conform.registry.kafka_release_table import RELEASES
-from conform.registry.kafka_releases import ranges_of
+from dissector.protocol.releases.kafka_release_table import RELEASES
+from dissector.protocol.releases.kafka_releases import ranges_of
 from tools.release_table import TABLE, main, table
 
 

@@ -15,10 +15,10 @@ from conform.probe.request_catalog import (
     read_requests,
     write_requests,
 )
-from conform.registry.kafka_releases import OPTIONAL_APIS
 from conform.registry.rank import Severity
 from dissector.protocol.apis import NAMES, api
 from dissector.protocol.carried import record_problems
+from dissector.protocol.releases.kafka_releases import OPTIONAL_APIS
 
 
 @probe(

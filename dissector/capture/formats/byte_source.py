@@ -10,10 +10,11 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, TypeAlias
 
 from dissector.capture.columns import Bytes
 from dissector.capture.formats.compressed import CompressedDataError, compression_of, decompress
+from dissector.capture.formats.inputs import Inputs
 from dissector.errors import CaptureError, Problem
 
 _CHUNK_BYTES = 1 << 18
@@ -26,6 +27,10 @@ _IDLE_S = 1.0
 
 _GRACE_S = 1.0
 """How long a pipe is still read after a stop request: its writer may be ending too."""
+
+
+Poll: TypeAlias = Callable[[float], bool]
+"""Waits for bytes, at most so many seconds; returns whether there are any, or the end."""
 
 
 class StopSignal:
@@ -78,9 +83,14 @@ class ByteSource:
     """
 
     def __init__(
-        self, name: str, stdin: BinaryIO | None = None, stop: StopSignal | None = None
+        self,
+        name: str,
+        stdin: BinaryIO | None = None,
+        stop: StopSignal | None = None,
+        inputs: Inputs | None = None,
     ) -> None:
         self.name = name
+        self._inputs = inputs or {}
         self.file_bytes = 0
         self.stopped = False
         self._stop = stop or StopSignal()
@@ -90,7 +100,8 @@ class ByteSource:
         self.problem: Problem | None = None
         self._file = self._open(stdin)
         self._owns_file = name != "-"
-        self.is_live = _is_live(self._file)
+        self._poll = _poll_of(self._file)
+        self.is_live = self._poll is not None
         head = self._read_magic()
         self.compression = compression_of(head)
         self._pending = memoryview(head)
@@ -133,22 +144,22 @@ class ByteSource:
 
     def _is_idle(self) -> bool:
         """Wait for a pipe; return whether nothing came."""
-        if not self.is_live or self._pending or self._stop.is_requested:
+        if self._poll is None or self._pending or self._stop.is_requested:
             return False
         if self._decompressed is not None:
             return False  # there may be bytes that are not decompressed yet
-        return not select.select([self._file], [], [], _IDLE_S)[0]
+        return not self._poll(_IDLE_S)
 
     def _is_paused(self) -> bool:
-        if not self.is_live or self._pending:
+        if self._poll is None or self._pending:
             return False
         left_s = self._deadline_s - time.monotonic()
-        return left_s <= 0 or not select.select([self._file], [], [], left_s)[0]
+        return left_s <= 0 or not self._poll(left_s)
 
     def _should_stop(self) -> bool:
         """Return whether to stop reading the file; of a pipe, wait for bytes first."""
-        if self.is_live:
-            while not select.select([self._file], [], [], _PIPE_WAIT_S)[0]:
+        if self._poll is not None:
+            while not self._poll(_PIPE_WAIT_S):
                 waits_for_end = self._stop.ends_writer and not self._stop.is_overdue
                 if self._stop.is_requested and not waits_for_end:
                     self.stopped = True
@@ -156,9 +167,11 @@ class ByteSource:
         self.stopped = self._stop.is_overdue if self.is_live else self._stop.is_requested
         return self.stopped
 
-    def _open(self, stdin: BinaryIO | None) -> BinaryIO | io.FileIO:
+    def _open(self, stdin: BinaryIO | None) -> BinaryIO | io.RawIOBase:
         if self.name == "-":
             return stdin if stdin is not None else _standard_input()
+        if self.name in self._inputs:
+            return self._inputs[self.name].open()
         try:
             return Path(self.name).open("rb", buffering=0)
         except OSError as error:
@@ -244,8 +257,11 @@ def _standard_input() -> BinaryIO | io.FileIO:
         return sys.stdin.buffer
 
 
-def _is_live(file: BinaryIO | io.FileIO) -> bool:
-    """Return whether a file is a pipe that can be polled."""
-    if sys.platform == "win32" or not isinstance(file, io.FileIO):
-        return False
-    return stat.S_ISFIFO(os.fstat(file.fileno()).st_mode)
+def _poll_of(file: BinaryIO | io.RawIOBase) -> Poll | None:
+    """Return how to wait for the bytes of a pipe, or of packets to come; None for others."""
+    poll: Poll | None = getattr(file, "poll", None)
+    if poll is not None or sys.platform == "win32" or not isinstance(file, io.FileIO):
+        return poll
+    if not stat.S_ISFIFO(os.fstat(file.fileno()).st_mode):
+        return None
+    return lambda seconds: bool(select.select([file], [], [], seconds)[0])

@@ -10,6 +10,7 @@ import numpy as np
 
 from dissector.capture.columns import Bytes, Packets
 from dissector.capture.formats.byte_source import ByteSource, StopSignal
+from dissector.capture.formats.inputs import Inputs
 from dissector.capture.formats.packet_rows import (
     CAPTURED,
     ORIGINAL,
@@ -23,7 +24,7 @@ from dissector.capture.formats.pcapng import MAGIC, PcapngReader
 from dissector.capture.formats.window_buffers import BufferPool
 from dissector.errors import CaptureError, Problem
 
-WINDOW_BYTES = 16 << 20
+WINDOW_BYTES = 14 << 20
 """
 How much of a file is in memory at a time: enough that the cost per window does not matter, little
 enough that the processor's caches still hold what the previous stage has touched.
@@ -57,6 +58,7 @@ def read_packets(
     stdin: BinaryIO | None = None,
     stop: StopSignal | None = None,
     every_block: bool = False,
+    inputs: Inputs | None = None,
 ) -> Iterator[Packets]:
     """
     Read capture files, one after another, as one capture.
@@ -70,6 +72,7 @@ def read_packets(
         stdin: What `-` reads instead of the process's own standard input.
         stop: When requested, the capture ends at the current position.
         every_block: Whether to yield windows of pcapng that have no packets, only other blocks.
+        inputs: What is read under some names instead of files.
 
     Yields:
         Windows; an empty one only for a problem or TLS secrets, or while a pipe is idle. Damage
@@ -83,13 +86,14 @@ def read_packets(
     names = [str(path) for path in paths]
     if len(names) > 1:
         for name in names:
-            _check_is_capture(name)
+            if is_rereadable(name, inputs):
+                _check_is_capture(name, inputs)
     first = file_bytes = 0
     buffers = BufferPool()
     for number, name in enumerate(names):
         if number and stop is not None and stop.is_requested:
             return
-        source = ByteSource(name, stdin, stop)
+        source = ByteSource(name, stdin, stop, inputs)
         try:
             for packets in _windows(source, number, first, window_bytes, buffers):
                 first = packets.first + len(packets)
@@ -103,7 +107,7 @@ def read_packets(
         file_bytes += source.file_bytes
 
 
-def read_tls_secrets(paths: Sequence[str | Path]) -> Iterator[bytes]:
+def read_tls_secrets(paths: Sequence[str | Path], inputs: Inputs | None = None) -> Iterator[bytes]:
     """
     Yield the TLS key logs in pcapng files, wherever they stand.
 
@@ -111,8 +115,8 @@ def read_tls_secrets(paths: Sequence[str | Path]) -> Iterator[bytes]:
     and pipes, which can be read once only, are left out.
     """
     for path in map(str, paths):
-        if is_file(path) and _is_pcapng(path):
-            for packets in read_packets([path]):
+        if is_rereadable(path, inputs) and _is_pcapng(path, inputs):
+            for packets in read_packets([path], inputs=inputs):
                 yield from packets.tls_secrets
 
 
@@ -121,15 +125,23 @@ def is_file(name: str) -> bool:
     return name != "-" and Path(name).is_file()
 
 
-def _is_pcapng(name: str) -> bool:
-    return read_file_head(name).startswith(MAGIC)
+def is_rereadable(name: str, inputs: Inputs | None = None) -> bool:
+    """Return whether a capture can be read more than once, or does not exist."""
+    if inputs and name in inputs:
+        return inputs[name].is_rereadable
+    return name != "-" and (is_file(name) or not Path(name).exists())
 
 
-def _check_is_capture(name: str) -> None:
-    """Check that a regular file is a capture; others can't be opened twice."""
-    if name == "-" or (Path(name).exists() and not Path(name).is_file()):
-        return
-    source = ByteSource(name)
+def _is_pcapng(name: str, inputs: Inputs | None) -> bool:
+    source = ByteSource(name, inputs=inputs)
+    try:
+        return _read_head(source).startswith(MAGIC)
+    finally:
+        source.close()
+
+
+def _check_is_capture(name: str, inputs: Inputs | None) -> None:
+    source = ByteSource(name, inputs=inputs)
     try:
         _detect_format(source, _read_head(source))
     finally:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 import weakref
 from math import prod
 from typing import Any
@@ -50,3 +51,15 @@ class BufferPool:
 def _release(free: list[Bytes], memory: Bytes) -> None:
     if len(free) < _MAX_FREE:
         free.append(memory)
+
+
+def single_use(size: int) -> Bytes:
+    """
+    Return memory with arbitrary content that the system gets back once nothing refers to it.
+
+    For bytes whose amount changes from window to window: a pool would hold the largest of each.
+    """
+    if size < _MIN_BYTES:
+        return np.empty(size, np.uint8)
+    # Not from the C library, which retains memory below a limit that grows up to 32 MB.
+    return np.frombuffer(mmap.mmap(-1, size), np.uint8)

@@ -19,7 +19,7 @@ from dissector.capture.columns import (
     Int8s,
     Int64s,
 )
-from dissector.capture.formats.window_buffers import BufferPool
+from dissector.capture.formats.window_buffers import BufferPool, single_use
 from dissector.capture.tcp.reorder_buffer import ReorderBuffer, SegmentBytes
 from dissector.capture.tcp.waiting_columns import CARRIED_BYTES, ROWS
 
@@ -113,6 +113,7 @@ class ChunkBuilder:
         self.barrier[:count] = old[2][:count]
 
     def _begin_carry_over(self) -> None:
+        self._expected = int(self._counts[CARRIED_BYTES])
         self._counts[CARRIED_BYTES] = 0
         self.carry_over: Bytes = np.empty(0, np.uint8)
 
@@ -120,9 +121,9 @@ class ChunkBuilder:
         """Make room for so many more bytes in the carry-over buffer."""
         used = int(self._counts[CARRIED_BYTES])
         if used + room > len(self.carry_over):
-            wider: Bytes = self._buffers.acquire(
-                np.uint8, max(used + room, 2 * len(self.carry_over))
-            )
+            # Expect a little more than in the last window.
+            expected = max(self._expected + self._expected // 4, 2 * len(self.carry_over))
+            wider = single_use(max(used + room, expected))
             wider[:used] = self.carry_over[:used]
             self.carry_over = wider
 

@@ -137,6 +137,7 @@ class ConnectionTable(Sequence[Connection]):
             first_ns=rows[:, FIRST_NS],
             last_ns=rows[:, LAST_NS],
             syn_seen=state & SYN_SEEN != 0,
+            both_syns=(sides[:, :, SIDE_FLAGS] & HAS_ISN != 0).all(axis=1),
             ended=((state & ENDED) >> ENDED_AT).astype(np.int8),
             sides=np.concatenate((sides[:, :, PACKETS : BYTES + 1], losses), axis=2),
         )

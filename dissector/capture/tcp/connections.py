@@ -96,6 +96,7 @@ class ConnectionColumns:
         first_ns: Capture time of the first packet.
         last_ns: Capture time of the last packet.
         syn_seen: Whether the opening SYN or SYN/ACK is in the capture.
+        both_syns: Whether the SYNs of both sides are known, so that nothing was sent before.
         ended: Index into `END_REASONS`.
         sides: [n, 2, 8] for `a` and `b` what they sent, in the order of the fields of `Side`.
     """
@@ -107,6 +108,7 @@ class ConnectionColumns:
     first_ns: Int64s
     last_ns: Int64s
     syn_seen: NDArray[np.bool_]
+    both_syns: NDArray[np.bool_]
     ended: Int8s
     sides: Int64s
 

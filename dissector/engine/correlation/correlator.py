@@ -268,6 +268,17 @@ class Correlator:
             (_offset_or_none(a[ENTERED]), _offset_or_none(b[ENTERED])),
         )
 
+    def skipping(self) -> list[int]:
+        """Return the connections of Kafka some of whose bytes are not Kafka frames."""
+        connections = self._tables.connections
+        skipped = connections[:, [SIDES + SKIPPED, SIDES + SIDE_WIDTH + SKIPPED]].any(axis=1)
+        found: list[int] = np.flatnonzero((connections[:, MODE] == KAFKA) & skipped).tolist()
+        return found + [
+            number
+            for number, correlator in self._slow_path.correlators.items()
+            if correlator.speaks == "kafka" and any(each.skipped for each in correlator.streams)
+        ]
+
     def __iter__(self) -> Iterator[ConnectionState]:
         """Yield the state of each connection, in the order in which they started."""
         states = map(self.state_of, self._started[: self._started_count].tolist())

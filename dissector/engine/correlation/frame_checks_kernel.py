@@ -17,13 +17,13 @@ from dissector.kernel import Kernel, device_function
 from dissector.kernel.arrays import I64, U8, I64Table
 from dissector.protocol.apis import api, api_keys
 from dissector.protocol.context import per_schemas
+from dissector.protocol.expected_response import expects_response
 from dissector.protocol.headers import (
     CONTROLLED_SHUTDOWN,
     PRODUCE,
     SASL_HANDSHAKE,
     request_header_version,
 )
-from dissector.protocol.messages import expects_response
 from dissector.protocol.schema import split_tagged
 
 FAST_PATH, SLOW_PATH, API_NOT_LOADED = range(3)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from dissector.capture.columns import NEVER, Bytes, Int32s
-from dissector.capture.formats.window_buffers import BufferPool
+from dissector.capture.formats.window_buffers import BufferPool, single_use
 from dissector.engine.correlation.correlator_arrays import CorrelatorArrays
 from dissector.engine.correlation.linked_lists import copy_ranges
 from dissector.engine.correlation.open_requests import MAX_SUPPRESSED, SuppressedIds
@@ -111,8 +111,7 @@ class StateTables:
         self.counters[WINDOW_LENGTH] = len(data)
         self.counters[ROW_COUNT] = 0
         self.rows = self._buffers.acquire(np.int64, ROW_WIDTH, count)
-        # Expect a little more carried bytes than in the last window.
-        self._grow_carry_over(self.counter(CARRIED_BYTES) + self._grown + self._grown // 4)
+        self._grow_carry_over(self.counter(CARRIED_BYTES) + self._expected_bytes())
         self._grown = -self.counter(CARRIED_BYTES)
 
     def end_window(self) -> Exchanges:
@@ -292,7 +291,7 @@ class StateTables:
         ends = begins + np.cumsum(length[moved])
         end = int(ends[-1]) if len(moved) else begins
         if anew:
-            self.carry_over = self._buffers.acquire(np.uint8, 2 * end)
+            self.carry_over = single_use(end + self._expected_bytes())
         self._grow_carry_over(end, begins)
         copies = np.stack([start[moved], ends - length[moved], length[moved]], axis=1)
         copies = np.ascontiguousarray(copies)
@@ -300,10 +299,14 @@ class StateTables:
         nodes[moved, START] = CARRY_OVER_BASE + copies[:, 1]
         self.counters[CARRIED_BYTES] = end
 
+    def _expected_bytes(self) -> int:
+        """Expect a little more carried bytes than in the last window."""
+        return self._grown + self._grown // 4
+
     def _grow_carry_over(self, count: int, used: int | None = None) -> None:
         """Make room for so many carried bytes; keep those in use."""
         if count > len(self.carry_over):
-            wider = self._buffers.acquire(np.uint8, max(count, 2 * len(self.carry_over)))
+            wider = single_use(max(count, 2 * len(self.carry_over)))
             used = min(len(self.carry_over), self.counter(CARRIED_BYTES)) if used is None else used
             wider[:used] = self.carry_over[:used]
             self.carry_over = wider

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
 from functools import cached_property
+from importlib import import_module
 from typing import Any
 from uuid import UUID
 
@@ -25,6 +27,8 @@ from dissector.protocol.carried import record_problems
 from dissector.protocol.context import current, using
 from dissector.protocol.facts import Facts, collect
 from dissector.protocol.messages import Message, decode_request, decode_response
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 TOKEN = "SaslToken"
 """The name of raw SASL tokens in place of an API."""
@@ -101,6 +105,11 @@ class Exchange:
             f"<Exchange {name}, id {self.correlation_id}, {self.client} -> {self.broker}, "
             f"{self.status}{latency}, packet {numbers}>"
         )
+
+    def _repr_html_(self) -> str:
+        # By its name: the views are above the engine, and only notebooks need this one.
+        html: str = import_module("dissector.view.text.notebook").exchange_html(self)
+        return html
 
     @cached_property
     def request(self) -> Message | None:
@@ -202,6 +211,16 @@ class Exchange:
     def response_time_ns(self) -> int | None:
         """When the response was complete."""
         return self._value(self._table.response, "time_ns")
+
+    @property
+    def request_time(self) -> datetime | None:
+        """When the request was complete, in UTC, to the microsecond."""
+        return _datetime(self.request_time_ns)
+
+    @property
+    def response_time(self) -> datetime | None:
+        """When the response was complete, in UTC, to the microsecond."""
+        return _datetime(self.response_time_ns)
 
     @property
     def latency_ms(self) -> float | None:
@@ -323,6 +342,10 @@ def _may_hide(message: Message) -> bool:
 
 def _integer(value: Any) -> int | None:
     return None if value == NONE else int(value)
+
+
+def _datetime(time_ns: int | None) -> datetime | None:
+    return None if time_ns is None else _EPOCH + timedelta(microseconds=time_ns // 1000)
 
 
 def _token(kind: Any, frame: bytes, size: int | None) -> Message:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from uuid import UUID
 
+from dissector.capture.formats.capture_reader import is_rereadable
 from dissector.engine.exchanges.exchange import Exchange
 from dissector.engine.exchanges.exchange_columns import exchange_columns, with_names
 from dissector.engine.exchanges.exchange_facts import (
@@ -53,7 +54,7 @@ class Capture:
     def __init__(self, paths: Sequence[str | Path], options: Options | None = None) -> None:
         self.paths = [str(path) for path in paths]
         self.options = options or Options()
-        self.names = TopicNames(None if "-" in self.paths else self._read_names)
+        self.names = self._new_names()
         self.make_source: Callable[[], SegmentSource] | None = None
         self.tap: Tap | None = None
         self.reading: Reading | None = None
@@ -182,6 +183,11 @@ class Capture:
     def records(self) -> polars.DataFrame:
         """Return all records of Produce requests and Fetch responses as one table."""
         return _concatenate(self.record_batches())
+
+    def _new_names(self) -> TopicNames:
+        inputs = self.options.inputs
+        can_reread = all(is_rereadable(path, inputs) for path in self.paths)
+        return TopicNames(self._read_names if can_reread else None)
 
     def _read_names(self) -> dict[UUID, str]:
         """Read all names of topic ids in the capture, from the messages that may define them."""

@@ -15,6 +15,7 @@ from dissector.capture.addresses import endpoint_text
 from dissector.capture.columns import DATA, GAP, Chunks, Segments
 from dissector.capture.formats.byte_source import StopSignal
 from dissector.capture.formats.capture_reader import WINDOW_BYTES, is_file, read_tls_secrets
+from dissector.capture.formats.inputs import Inputs
 from dissector.capture.tcp.reassembly import Streams
 from dissector.engine.correlation.correlator import Correlator
 from dissector.engine.correlation.exchange_rows import to_exchange_table
@@ -67,6 +68,7 @@ class Options:
         max_frame_bytes: Larger frames are skipped as a problem.
         window_bytes: About how much of a file is in memory at a time.
         stdin: Read in place of standard input for `-`.
+        inputs: What is read under some names in place of files.
         stop: Ends the captures where they are when requested.
         live: Whether windows of a pipe contain the requests in flight.
         jobs: How many windows may be processed in parallel, as far as that helps: each stage of
@@ -85,6 +87,7 @@ class Options:
     live: bool = False
     schemas: Schemas | None = field(default_factory=current)
     keylogs: tuple[str, ...] = ()
+    inputs: Inputs = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -134,7 +137,9 @@ class Reading:
         """
         self.options = options
         self.keys = KeyLog(options.keylogs, follow=options.live or not all(map(is_file, paths)))
-        self.source = source or FileSource(paths, options.window_bytes, options.stdin, options.stop)
+        self.source = source or FileSource(
+            paths, options.window_bytes, options.stdin, options.stop, options.inputs
+        )
         self._tap = tap
         self.streams = Streams()
         self.decryption = TlsDecryption(
@@ -235,7 +240,7 @@ class Reading:
         return min(self.correlator.low_watermark(), self.decryption.low_watermark())
 
     def _secrets_of_files(self) -> TlsSecrets:
-        return list(read_tls_secrets(self.source.paths))
+        return list(read_tls_secrets(self.source.paths, self.options.inputs))
 
     def _take_secrets(self) -> bool:
         """Add the secrets in the files, and of key logs that grow; return whether any came."""

@@ -11,6 +11,7 @@ import numpy as np
 from dissector.capture.columns import Packets, Segments
 from dissector.capture.formats.byte_source import StopSignal
 from dissector.capture.formats.capture_reader import WINDOW_BYTES, read_packets
+from dissector.capture.formats.inputs import Inputs
 from dissector.capture.packets.layers import Layers
 from dissector.engine.tables.column_types import Coded
 from dissector.engine.tables.exchange_table import Ints
@@ -105,12 +106,14 @@ class FileSource(FileNames):
         window_bytes: int = WINDOW_BYTES,
         stdin: BinaryIO | None = None,
         stop: StopSignal | None = None,
+        inputs: Inputs | None = None,
     ) -> None:
         super().__init__()
         self._paths = paths
         self._window_bytes = window_bytes
         self._stdin = stdin
         self._stop = stop
+        self._inputs = inputs
         self._layers = Layers()
         self.packets = 0
         self.bytes = 0
@@ -127,7 +130,11 @@ class FileSource(FileNames):
     def windows(self) -> Iterator[tuple[Segments, FileProblems]]:
         """Read the files: the first stage."""
         for window in read_packets(
-            self._paths, window_bytes=self._window_bytes, stdin=self._stdin, stop=self._stop
+            self._paths,
+            window_bytes=self._window_bytes,
+            stdin=self._stdin,
+            stop=self._stop,
+            inputs=self._inputs,
         ):
             self._count(window)
             segments = self._layers.segments(window)

@@ -27,7 +27,7 @@ Bools: TypeAlias = NDArray[np.bool_]
 RECORD_CARRIERS: tuple[tuple[int, Kind], ...] = ((0, "request"), (1, "response"), (78, "response"))
 """The messages that contain record batches: API key and kind."""
 
-_OTHER, _CORRELATION_ID, _TOPIC, _TOPIC_ID, _PARTITION, _RECORDS = range(6)
+_OTHER, _CORRELATION_ID, _TOPIC, _TOPIC_ID, _PARTITION, _HIGH_WATERMARK, _RECORDS = range(7)
 
 _PATHS = {
     "correlation_id": _CORRELATION_ID,
@@ -38,6 +38,7 @@ _PATHS = {
     "responses.topic": _TOPIC,
     "responses.topic_id": _TOPIC_ID,
     "responses.partitions.partition_index": _PARTITION,
+    "responses.partitions.high_watermark": _HIGH_WATERMARK,
     "responses.partitions.records": _RECORDS,
 }
 
@@ -56,6 +57,7 @@ class RecordFields:
         time_ns: Capture time of the message's last packet.
         topic: Index into `topics`.
         partition: Number of the partition.
+        high_watermark: The high watermark that a Fetch response gives with them; else NONE.
         topics: Names, or ids, of topics.
         base_offset: Offset of the first record that was produced; see `ProduceResults`.
         error_code: Error code of the produced records; see `ProduceResults`.
@@ -70,6 +72,7 @@ class RecordFields:
     time_ns: Ints
     topic: Ints
     partition: Ints
+    high_watermark: Ints
     topics: list[str | UUID]
     base_offset: Ints
     error_code: Ints
@@ -92,7 +95,7 @@ def locate_records(table: Exchanges) -> RecordFields:
     partition_rows = last_marked(category == _PARTITION)[records]
     correlation_rows = last_marked(category == _CORRELATION_ID)[records]
     message = fields.message[records]
-    topic, topics = _topics(table, fields, topic_rows, category[topic_rows] == _TOPIC_ID)
+    topic, topics = number_topics(table, fields, topic_rows, category[topic_rows] == _TOPIC_ID)
     can_be_cut = np.array([bool(may_be_cut(*carrier)) for carrier in RECORD_CARRIERS])
     partition = fields.value[partition_rows]
     results = produce_results(
@@ -107,11 +110,20 @@ def locate_records(table: Exchanges) -> RecordFields:
         time_ns=time_ns[message],
         topic=topic,
         partition=partition,
+        high_watermark=_high_watermarks(fields, category, records),
         topics=topics,
         base_offset=results.base_offset,
         error_code=results.error_code,
         undecoded=np.concatenate([row[~fits], results.undecoded]),
     )
+
+
+def _high_watermarks(fields: tape.Tape, category: Ints, records: Ints) -> Ints:
+    """Return the high watermark of each `records` field; NONE where its message has none."""
+    rows = last_marked(category == _HIGH_WATERMARK)[records]
+    is_own = (category[rows] == _HIGH_WATERMARK) & (fields.message[rows] == fields.message[records])
+    values: Ints = np.where(is_own, fields.value[rows], NONE)
+    return values
 
 
 def _carrier_messages(table: Exchanges) -> list[Ints]:
@@ -156,7 +168,7 @@ def _category(ref: FieldRef | None) -> int:
     return _PATHS.get(ref.path, _OTHER)
 
 
-def _topics(
+def number_topics(
     table: Exchanges, fields: tape.Tape, rows_on_tape: Ints, is_id: Bools
 ) -> tuple[Ints, list[str | UUID]]:
     """Number the topics whose names or ids are in the given tape rows."""

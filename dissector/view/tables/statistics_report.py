@@ -19,6 +19,8 @@ SECTIONS: Mapping[str, tuple[str, tuple[str, ...]]] = {
 }
 """Section -> its heading, and the columns of its rows."""
 
+ERRORS_BY_NAME = "errors_by_name"
+
 HEALTH = ("packets", "connections", "kafka_connections", "gaps", "skipped_bytes", "problems")
 """Counters of the capture that are reported first; others follow."""
 
@@ -28,6 +30,7 @@ def report(
     health: Mapping[str, int],
     *,
     terminal_width: int | None = None,
+    tables: Mapping[str, tuple[str, tuple[str, ...]]] = SECTIONS,
 ) -> list[str]:
     """
     Return the lines of the report.
@@ -37,13 +40,32 @@ def report(
             Sections without rows are omitted.
         health: Counters of the capture, by the names of `HEALTH`; missing ones are omitted.
         terminal_width: Width of the terminal, if the output is one.
+        tables: The sections, as in `SECTIONS`.
     """
+    lines = section_lines(sections, tables, terminal_width)
+    return [*lines, "Capture", *_health_lines(health)]
+
+
+def section_lines(
+    sections: Mapping[str, Sequence[Mapping[str, Any]]],
+    tables: Mapping[str, tuple[str, tuple[str, ...]]],
+    terminal_width: int | None,
+) -> list[str]:
+    """Return the lines of sections, each followed by an empty line; see `report`."""
     lines: list[str] = []
-    for key, (heading, columns) in SECTIONS.items():
-        rows = sections.get(key)
+    for key, (heading, columns) in tables.items():
+        rows = [_shown(row) for row in sections.get(key, ())]
         if rows:
             lines += [heading, *table_lines(rows, columns, terminal_width=terminal_width), ""]
-    return [*lines, "Capture", *_health_lines(health)]
+    return lines
+
+
+def _shown(row: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a row with errors by name as a list of texts."""
+    names = row.get(ERRORS_BY_NAME)
+    if names is None:
+        return row
+    return {**row, ERRORS_BY_NAME: [f"{name} {count}" for name, count in names.items()]}
 
 
 def _health_lines(health: Mapping[str, int]) -> list[str]:

@@ -11,7 +11,8 @@ from typing import Any
 
 from construct import Container
 
-from dissector.protocol.messages import Message, decode_request, decode_response, expects_response
+from dissector.protocol.expected_response import expects_response
+from dissector.protocol.messages import Message, decode_request, decode_response
 
 HANG_UP = "hang up"
 

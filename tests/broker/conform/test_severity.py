@@ -13,8 +13,9 @@ import tests.conform.rules.test_cases  # noqa: F401  (imports all cases)
 from conform.registry.rank import Severity
 from conform.registry.rule import Side
 from dissector import Exchange
+from dissector.protocol.expected_response import expects_response
 from dissector.protocol.facts import Facts, collect
-from dissector.protocol.messages import decode_response, expects_response
+from dissector.protocol.messages import decode_response
 from tests.broker import artifacts
 from tests.broker.conform.test_rules import Line
 from tests.broker.conftest import StartCluster

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from conform.evidence.observation import Observation
 from conform.evidence.reporter import Reporter
-from conform.registry.kafka_releases import ranges_of
 from conform.registry.rank import Severity
 from conform.registry.rule import Rule
+from dissector.protocol.releases.kafka_releases import ranges_of
 from tests.conform.scene import Scene
 
 API_VERSIONS = 18

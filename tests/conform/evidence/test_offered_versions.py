@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from conform.evidence.observation import Observation
-from conform.evidence.offered_versions import OfferedVersions, offered_versions_of, release_of
+from conform.evidence.offered_versions import OfferedVersions, offered_versions_of
 from conform.evidence.reporter import Reporter
-from conform.registry.kafka_releases import ranges_of
 from conform.registry.rank import Severity
 from conform.registry.rule import Rule
+from dissector.protocol.releases.kafka_releases import ranges_of, release_of
 from tests.conform.scene import Scene
 
 API_VERSIONS = 18

@@ -10,8 +10,8 @@ import pytest
 
 from conform.cli import conform
 from conform.probe.probe_command import release_lines
-from conform.registry.kafka_releases import best_match, ranges_of
 from dissector.cli.app import main
+from dissector.protocol.releases.kafka_releases import best_match, ranges_of
 from replay.mock.librdkafka_mock import MockCluster
 
 Run = tuple[int, str, str]

@@ -322,6 +322,8 @@ COMMANDS = [
     *(["records", "-T", form] for form in ("table", "ndjson", "csv", "parquet")),
     *(["streams", "-T", form] for form in ("table", "ndjson")),
     *(["stats", "-T", form] for form in ("table", "ndjson")),
+    ["stats", "--by", "client,topic,error", "--topics", "--clients"],
+    ["groups"],
 ]
 FIELDS = [
     "request.auth_bytes",

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from dissector.errors import Problem
 from dissector.protocol.apis import api, api_name
-from dissector.protocol.messages import Message, decode_request, decode_response, expects_response
+from dissector.protocol.expected_response import expects_response
+from dissector.protocol.messages import Message, decode_request, decode_response
 from tests.examples import examples
 
 

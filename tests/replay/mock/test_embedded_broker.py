@@ -218,7 +218,7 @@ def test_a_failed_start_leaves_nothing_behind(monkeypatch: pytest.MonkeyPatch) -
         pass
     monkeypatch.setattr(ctypes, "CDLL", lambda _: object())
     with (
-        pytest.raises(ReplayError, match=r"can not be started: .*install confluent"),
+        pytest.raises(ReplayError, match=r"can not be started: .*pip install 'kafkashark\[mock\]'"),
         EmbeddedBroker(),
     ):
         pass

@@ -99,7 +99,7 @@ def test_errors_of_the_mock() -> None:
 def test_without_librdkafka_it_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ctypes, "CDLL", lambda _: object())
     with (
-        pytest.raises(ReplayError, match=r"can not be started: .*install confluent-kafka"),
+        pytest.raises(ReplayError, match=r"can not be started: .*pip install 'kafkashark\[mock\]'"),
         MockCluster(),
     ):
         pass

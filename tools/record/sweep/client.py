@@ -14,8 +14,9 @@ from construct import Container
 
 from dissector.protocol.apis import api, api_name
 from dissector.protocol.carried import record_problems
+from dissector.protocol.expected_response import expects_response
 from dissector.protocol.headers import RequestHeader, request_header_version
-from dissector.protocol.messages import Message, decode_response, expects_response
+from dissector.protocol.messages import Message, decode_response
 from tools.record.scenario import until
 from tools.record.sweep.bodies import body_of, errors_of, unknown_tags
 

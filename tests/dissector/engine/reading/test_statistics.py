@@ -5,10 +5,12 @@ from __future__ import annotations
 import io
 from typing import Any
 
+import pytest
+
 from dissector import Capture, open_capture
 from dissector.engine.exchanges.exchange_columns import exchange_columns, with_names
 from dissector.engine.exchanges.exchange_facts import read_summaries
-from dissector.engine.reading.statistics import Statistics, health
+from dissector.engine.reading.statistics import Grouping, Statistics, health
 from tests.frames import request, response
 from tests.packets import STEP_NS, Wire, pcap_file
 
@@ -74,6 +76,25 @@ def test_sections() -> None:
         ("caf\\xe9", "10.0.0.1", 1),
         (None, "10.0.0.9", 1),
     ]
+
+
+@pytest.mark.parametrize("keys", [("topic", "error"), ("error", "topic")])
+@pytest.mark.parametrize(
+    ("topics", "errors", "pairs"), [(3, 2, 6), (1, 500, 500), (20, 15, 300 - 60), (900, 700, 6300)]
+)
+def test_pairs_of_topics_and_errors_are_bounded(
+    keys: tuple[str, str], topics: int, errors: int, pairs: int
+) -> None:
+    row = next(iter(capture())).row()
+    row |= {
+        "topics": [f"t{number}" for number in range(topics)],
+        "errors": [f"e{number}" for number in range(errors)],
+    }
+    report = Statistics({"pairs": Grouping(keys, ("counts",))})
+    report.add([row, row])
+    rows = report.sections()["pairs"]
+    assert {each["count"] for each in rows} == {2}
+    assert pairs * 0.8 <= len(rows) <= min(topics * errors, 100 + 4 * (topics + errors))
 
 
 def test_capture_without_kafka_has_empty_sections() -> None:

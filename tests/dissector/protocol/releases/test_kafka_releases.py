@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from conform.registry.kafka_release_table import RELEASES
-from conform.registry.kafka_releases import best_match, differences, ranges_of
 from dissector import dissect
+from dissector.protocol.releases.kafka_release_table import RELEASES
+from dissector.protocol.releases.kafka_releases import best_match, differences, ranges_of
 
-CAPTURES = Path(__file__).parents[3] / "captures"
+CAPTURES = Path(__file__).parents[4] / "captures"
 
 
 @pytest.mark.parametrize("release", RELEASES)

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 
-from conform.registry.kafka_release_table import RANGES, RELEASES
 from dissector.protocol.apis import api_name
+from dissector.protocol.releases.kafka_release_table import RANGES, RELEASES
 
 VersionRange = tuple[int, int]
 OfferedRanges = Mapping[int, VersionRange]
@@ -45,7 +45,7 @@ class Difference:
 
     def __str__(self) -> str:
         note = " (depends on settings)" if self.is_by_setting else ""
-        offered, expected = _range_text(self.offered), _range_text(self.expected)
+        offered, expected = range_text(self.offered), range_text(self.expected)
         return f"{api_name(self.api_key)}: offers {offered}, the release {expected}{note}"
 
 
@@ -75,6 +75,15 @@ def best_match(offered: OfferedRanges) -> ReleaseMatch:
     least = min(costs.values())
     best = tuple(release for release in RELEASES if costs[release] == least)
     return ReleaseMatch(best, found[best[-1]])
+
+
+def release_of(offered: OfferedRanges) -> str:
+    """Return the Kafka release whose brokers offer exactly these versions; empty if none."""
+    match = best_match(offered)
+    if not offered or not match.is_exact:
+        return ""
+    oldest, newest = match.releases[0], match.releases[-1]
+    return f"Kafka {newest}" if oldest == newest else f"Kafka {oldest} to {newest}"
 
 
 def differences(offered: OfferedRanges, release: str) -> tuple[Difference, ...]:
@@ -137,7 +146,8 @@ def _may_be_by_setting(key: int, release: str, offered: OfferedRanges) -> bool:
     return has_both and (is_of_zookeeper or (key in _KRAFT_APIS and key not in ranges_of(release)))
 
 
-def _range_text(bounds: VersionRange | None) -> str:
+def range_text(bounds: VersionRange | None) -> str:
+    """Return a range of versions as text."""
     if bounds is None:
         return "nothing"
     low, high = bounds

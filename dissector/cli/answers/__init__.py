@@ -1,0 +1,1 @@
+"""Commands that answer one question about a whole capture."""

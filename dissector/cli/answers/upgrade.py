@@ -1,0 +1,83 @@
+"""`kafkashark upgrade`: which clients break with the brokers of a release, or the reverse."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from dissector.cli import options
+from dissector.cli.output import write_rows
+from dissector.engine.reading.statistics import Statistics
+from dissector.errors import UsageError
+from dissector.protocol.releases.removals import check_release
+from dissector.summary import upgrade_check
+from dissector.summary.version_offers import VersionOffers
+
+FORMATS = ("table", "ndjson", "csv")
+
+
+def upgrade(
+    captures: options.Captures,
+    to: Annotated[
+        str, typer.Option("--to", metavar="RELEASE", help="The release of Kafka, as 4.4.")
+    ],
+    clients: Annotated[
+        bool,
+        typer.Option(
+            "--clients", help="Upgrade the clients instead: which brokers are too old for them?"
+        ),
+    ] = False,
+    filter_text: options.FilterText = None,
+    form: Annotated[
+        str, typer.Option("-T", "--format", metavar="FORMAT", help="|".join(FORMATS))
+    ] = "table",
+    output: options.Output = None,
+    ports: options.Ports = None,
+    max_frame_bytes: options.MaxFrame = options.MAX_FRAME,
+    keylogs: options.KeyLogs = None,
+    schemas: options.Schemas = None,
+    jobs: options.Jobs = None,
+) -> None:
+    """
+    Print the API versions in use that a release of Kafka removed or does not know.
+
+    The verdict on each is `breaks`, or `negotiates` where the client asks for the broker's versions
+    and may choose another one. With --clients it is `breaks`, `unused` where no client of the
+    capture sends such requests, or `unknown` without the broker's versions.
+
+    Exit status 1 if a client breaks, or with --clients a broker is too old. For example:
+    kafkashark upgrade a.pcap --to 4.4
+    """
+    options.check_choice(form, FORMATS, "-T")
+    release = check_release(to)
+    if release is None:
+        known = f"{upgrade_check.OLDEST} to {upgrade_check.NEWEST}"
+        raise UsageError(f"--to takes a release of Kafka, {known}, not {to!r}")
+    source = options.source(
+        captures, filter_text, ports, max_frame_bytes, output, jobs, keylogs=keylogs
+    )
+    source.explains_no_kafka = True
+    offers = VersionOffers(source.capture)
+    source.observers.append(offers.observe)
+    report = Statistics({"uses": upgrade_check.USES}, offers.software_of)
+    for part in source.parts():
+        report.add(part)
+    uses = report.sections()["uses"]
+    check = upgrade_check.check_brokers if clients else upgrade_check.check_clients
+    columns = upgrade_check.BROKER_COLUMNS if clients else upgrade_check.CLIENT_COLUMNS
+    found = check(uses, offers, release)
+    subject = "brokers" if clients else "clients"
+    if found.subjects or found.rows:
+        write_rows([found.rows], form, output, columns, columns)
+    if not found.subjects:
+        missing = "ApiVersions responses" if clients else "requests"
+        raise UsageError(f"none of the {subject} can be judged: the capture has no {missing}")
+    what = "are too old for clients of" if clients else "break with"
+    print(
+        f"kafkashark: {found.broken} of {found.subjects} {subject} {what} Kafka {release}",
+        file=sys.stderr,
+    )
+    if found.broken:
+        raise typer.Exit(1)

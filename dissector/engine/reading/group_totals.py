@@ -1,0 +1,182 @@
+"""Totals of groups of exchanges: counts, latencies, bytes, errors by name, sizes, connections."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from dissector.engine.reading.percentiles import Latencies
+from dissector.engine.tables.column_types import Coded, Columns, Integers, Milliseconds, distinct
+from dissector.engine.tables.exchange_table import NONE, Ints
+
+PERCENTS = (50, 95, 99)
+
+MEASURES: Mapping[str, tuple[str, ...]] = {
+    "counts": ("count", "errors", "unanswered"),
+    "latencies": ("min_ms", *(f"p{percent}_ms" for percent in PERCENTS), "max_ms"),
+    "traffic": ("request_bytes", "response_bytes"),
+    "bytes": ("bytes",),
+    "connections": ("connections",),
+    "sizes": tuple(
+        f"{side}_{name}_bytes" for side in ("request", "response") for name in ("p50", "p99", "max")
+    ),
+    "error_names": ("errors_by_name",),
+}
+"""Each measure, and its columns."""
+
+
+@dataclass(slots=True)
+class GroupTotals:
+    """The totals of one group; a row of a report."""
+
+    sums: list[int] = field(default_factory=lambda: [0] * 5)
+    latencies: Latencies = field(default_factory=Latencies)
+    sizes: tuple[Latencies, Latencies] | None = None
+    error_names: Counter[str] = field(default_factory=Counter)
+    connections: set[int] = field(default_factory=set)
+
+    @property
+    def count(self) -> int:
+        """How many exchanges."""
+        return self.sums[0]
+
+    def row(self, measures: Sequence[str]) -> dict[str, Any]:
+        """Return the columns of some measures."""
+        return {
+            column: value
+            for measure in measures
+            for column, value in zip(MEASURES[measure], self._values(measure), strict=True)
+        }
+
+    def _values(self, measure: str) -> Sequence[Any]:
+        count, errors, unanswered, request_bytes, response_bytes = self.sums
+        match measure:
+            case "counts":
+                return count, errors, unanswered
+            case "latencies":
+                return _latencies(self.latencies)
+            case "traffic":
+                return request_bytes, response_bytes
+            case "bytes":
+                return (request_bytes + response_bytes,)
+            case "connections":
+                return (len(self.connections),)
+            case "sizes":
+                sides = self.sizes or (Latencies(), Latencies())
+                return [value for side in sides for value in _sizes(side)]
+            case _:
+                names = sorted(self.error_names.items(), key=lambda each: (-each[1], each[0]))
+                return (dict(names),)
+
+
+def _latencies(times: Latencies) -> Sequence[float | None]:
+    if not times.count:
+        return [None] * (2 + len(PERCENTS))
+    percentiles = (times.percentile(percent) / 1e6 for percent in PERCENTS)
+    return [times.min_ns / 1e6, *percentiles, times.max_ns / 1e6]
+
+
+def _sizes(sizes: Latencies) -> Sequence[int | None]:
+    if not sizes.count:
+        return [None] * 3
+    return [sizes.percentile(50), sizes.percentile(99), sizes.max_ns]
+
+
+class MeasuredRows:
+    """The columns of `pairs` as numbers, for totals of groups."""
+
+    def __init__(self, columns: Columns) -> None:
+        errors, connection, latency = (
+            columns[name] for name in ("errors", "connection", "latency_ms")
+        )
+        assert isinstance(errors, Coded)
+        assert isinstance(connection, Coded)
+        assert isinstance(latency, Milliseconds)
+        self._errors, self._connections = errors, connection
+        self._latency_ns = latency.values_ns
+        self._sizes = [_integers(columns[f"{side}_bytes"]) for side in ("request", "response")]
+        unanswered = per_value(columns["status"], lambda status: status == "unanswered")
+        sizes = [np.where(size == NONE, 0, size) for size in self._sizes]
+        self._sums = [per_value(errors, bool), unanswered, *sizes]
+
+    def add_to(
+        self, totals: Sequence[GroupTotals], codes: Ints, rows: Ints, measures: Sequence[str]
+    ) -> None:
+        """
+        Add rows to groups.
+
+        Args:
+            totals: The groups.
+            codes: Of each row, the index of its group.
+            rows: The rows.
+            measures: What to add.
+        """
+        if not len(codes):
+            return
+        order = np.argsort(codes, kind="stable")
+        codes, rows = codes[order], rows[order]
+        starts = np.flatnonzero(np.diff(codes, prepend=-1))
+        groups = [totals[code] for code in codes[starts].tolist()]
+        counts = np.diff(starts, append=len(codes))
+        sums = [counts, *(np.add.reduceat(each[rows], starts) for each in self._sums)]
+        for group, values in zip(groups, np.stack(sums, axis=1).tolist(), strict=True):
+            group.sums = [one + other for one, other in zip(group.sums, values, strict=True)]
+        if "latencies" in measures:
+            for group, values in zip(groups, _split(self._latency_ns, rows, starts), strict=True):
+                group.latencies.add(values[values != NONE])
+        if "sizes" in measures:
+            self._add_sizes(groups, rows, starts)
+        if "error_names" in measures:
+            self._add_error_names(totals, codes, rows)
+        if "connections" in measures:
+            column = self._connections
+            for code, value, _ in _pairs(codes, column.codes[rows], len(column.values)):
+                totals[code].connections.add(column.values[value])
+
+    def _add_sizes(self, groups: Sequence[GroupTotals], rows: Ints, starts: Ints) -> None:
+        sides = [_split(size, rows, starts) for size in self._sizes]
+        for group, *values in zip(groups, *sides, strict=True):
+            group.sizes = group.sizes or (Latencies(), Latencies())
+            for sizes, of_side in zip(group.sizes, values, strict=True):
+                sizes.add(of_side[of_side != NONE])
+
+    def _add_error_names(self, totals: Sequence[GroupTotals], codes: Ints, rows: Ints) -> None:
+        failed = self._sums[0][rows] != 0
+        lists = self._errors
+        for code, value, count in _pairs(
+            codes[failed], lists.codes[rows][failed], len(lists.values)
+        ):
+            names = totals[code].error_names
+            for name in lists.values[value]:
+                names[name] += count
+
+
+def _split(values: Ints, rows: Ints, starts: Ints) -> list[Ints]:
+    return np.split(values[rows], starts[1:])
+
+
+def _pairs(codes: Ints, others: Ints, base: int) -> list[tuple[int, int, int]]:
+    """Return the distinct pairs of two codes, with their counts; `base` is above all `others`."""
+    if not len(codes):
+        return []
+    which, found = distinct(codes * base + others)
+    counts = np.bincount(which, minlength=len(found)).tolist()
+    return [
+        (*divmod(pair, base), count) for pair, count in zip(found.tolist(), counts, strict=True)
+    ]
+
+
+def per_value(column: Any, number: Callable[[Any], int]) -> Ints:
+    """Return a number for each row, by its value; values are never null."""
+    numbers: Ints = np.array([number(value) for value in column.values], np.int64)
+    of_rows: Ints = numbers[column.codes]
+    return of_rows
+
+
+def _integers(column: Any) -> Ints:
+    assert isinstance(column, Integers)
+    return column.values

@@ -1,0 +1,1 @@
+"""The API versions that the brokers of each Kafka release offer, and what releases removed."""

@@ -1,0 +1,1 @@
+"""Captures with a display filter: exchanges, records, fields and connections that pass."""

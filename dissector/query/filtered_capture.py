@@ -1,0 +1,246 @@
+"""A capture for Python programs: filtered, with packets from other libraries."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+from dissector.engine.exchanges.exchange import Exchange
+from dissector.engine.reading.capture import Capture as UnfilteredCapture
+from dissector.engine.reading.capture import Options, Window
+from dissector.engine.tables import frames
+from dissector.query.packet_spool import NAME, FollowedSpool, PacketSpool
+from dissector.query.selection import Selection
+
+if TYPE_CHECKING:
+    import polars
+
+_INHERITED = ("batches", "exchanges", "filter", "options", "paths", "reading", "records")
+
+
+class Capture(UnfilteredCapture):
+    """
+    One or several files that are one capture, or packets that are fed; made by `open_capture`.
+
+    It is iterable: its exchanges in the order in which they end. Each method reads the capture
+    anew, except from inputs that can be read once only (standard input, pipes). All of them give
+    only what passes the filter. Times are int nanoseconds since the epoch, latencies float
+    milliseconds, sizes bytes; packets are numbered from 1, connections from 0.
+
+    As a context manager it forgets the packets fed to it at the end of the block.
+
+    Attributes:
+        paths: The files in order; `-` is standard input.
+        filter: The text of the display filter; None without one.
+        options: How it is read.
+        reading: The current pass, or the last one; None before the first.
+    """
+
+    def __init__(
+        self,
+        paths: Sequence[str | Path],
+        options: Options | None = None,
+        filter: str | None = None,
+    ) -> None:
+        super().__init__(paths, options)
+        self.filter = filter
+        self._spool: PacketSpool | None = None
+        self._file_problems = 0
+
+    def __repr__(self) -> str:
+        chosen = f", filter {self.filter!r}" if self.filter is not None else ""
+        return f"<Capture {', '.join(self.paths) or 'without packets'}{chosen}>"
+
+    def _repr_html_(self) -> str:
+        """Return what is known without reading the capture, and the totals of the last pass."""
+        from dissector.view.text.notebook import facts_html
+
+        facts: dict[str, object] = {
+            "files": [f"{name}{_size_text(name)}" for name in self.paths],
+            "filter": self.filter,
+            "ports": sorted(self.options.ports),
+        }
+        if self.reading is not None:
+            connections = list(self.reading.correlator)
+            facts |= {
+                "packets read": self.reading.packets,
+                "TCP connections": len(self.reading.streams.connections),
+                "of these Kafka": sum(each.speaks == "kafka" for each in connections),
+                "of these TLS": len(self.reading.decryption) or None,
+            }
+        return facts_html("Capture", facts)
+
+    def __dir__(self) -> list[str]:
+        """Return what programs use; the rest is for the commands."""
+        own = [name for name in vars(Capture) if not name.startswith("_")]
+        return sorted({*own, *_INHERITED} - {"parts", "windows"})
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End `follow`, and delete the packets that were fed; files of the caller stay open."""
+        if self._spool is not None:
+            self._spool.close()
+
+    def windows(self, *, gleaning: bool = False) -> Iterator[Window]:
+        """Read the capture, window by window; `gleaning` extracts the summaries of exchanges."""
+        self._file_problems = 0
+        for window in super().windows(gleaning=gleaning):
+            self._file_problems += len(window.problems)
+            yield window
+            del window  # frees its memory before the next window is read
+
+    def __iter__(self) -> Iterator[Exchange]:
+        """Read the capture, exchange by exchange, in the order in which they end."""
+        chosen = self._selection
+        for window in self.windows():
+            yield from chosen.exchanges(window)
+
+    def parts(self) -> Iterator[Any]:
+        """Yield the rows of `pairs` that pass, window by window, in columns where possible."""
+        if self.filter is None:
+            return super().parts()
+        return map(self._selection.rows, self.windows(gleaning=True))
+
+    def record_batches(self) -> Iterator[polars.DataFrame]:
+        """Yield the records that pass, as tables of some ten thousand rows each."""
+        chosen = self._record_selection
+        parts = (
+            part
+            for window in self.windows(gleaning=self.filter is not None)
+            for part in chosen.record_parts(window, lambda topic: False, chosen.records)
+        )
+        return frames.part_frames(parts, frames.record_schema())
+
+    def fields(self, *, show_secrets: bool = False) -> polars.DataFrame:
+        """
+        Return every field of every message as a row, as `dissect -T parquet` does.
+
+        A capture of 1 MB has some 100,000 rows; `field_batches` yields them in parts.
+
+        Args:
+            show_secrets: Whether passwords, tokens and the like are shown, not masked as `***`.
+        """
+        import polars
+
+        from dissector.engine.fields.field_frame import field_schema
+
+        empty = polars.DataFrame(schema=field_schema())
+        return polars.concat([empty, *self.field_batches(show_secrets=show_secrets)])
+
+    def field_batches(self, *, show_secrets: bool = False) -> Iterator[polars.DataFrame]:
+        """Yield the rows of `fields` in tables of some hundred thousand rows each."""
+        from dissector.engine.fields.field_reader import FieldReader
+
+        reader, chosen = FieldReader(self, show_secrets), self._selection
+        for window in self.windows(gleaning=self.filter is not None):
+            yield from reader.frames(chosen.exchange_table(window))
+            del window  # frees its memory before the next window is read
+
+    def streams(self) -> polars.DataFrame:
+        """
+        Return a row for each TCP connection, with the columns of `streams`.
+
+        With a filter only the connections of exchanges that pass.
+        """
+        import polars
+
+        from dissector.engine.reading.connection_rows import COLUMNS, TEXTS, connection_rows
+
+        numbers: set[int] | None = None
+        if self.filter is not None:
+            numbers = {exchange.connection for exchange in self}
+        else:
+            for window in self.windows():
+                del window
+        assert self.reading is not None
+        rows = list(connection_rows(self.reading, None if numbers is None else sorted(numbers)))
+        types = {name: polars.String() if name in TEXTS else polars.Int64() for name in COLUMNS}
+        return polars.DataFrame(rows, schema=types)
+
+    def stats(self) -> dict[str, polars.DataFrame]:
+        """
+        Return response times and errors, as `stats` does.
+
+        Returns:
+            Tables by name: `apis`, `clients`, `topics` and `brokers`, most exchanges first, with
+            counts, bytes, and percentiles of the latency in milliseconds (null without a response);
+            and `capture`, one row with counters of the whole capture, whatever the filter.
+        """
+        import polars
+
+        from dissector.engine.reading.statistics import Statistics, health
+
+        statistics = Statistics()
+        for part in self.parts():
+            statistics.add(part)
+        counters = health(self.reading, self._file_problems + statistics.problems)
+        tables = statistics.sections() | {"capture": [counters]}
+        return {name: polars.DataFrame(rows) for name, rows in tables.items()}
+
+    def feed(self, packets: object, *, link: int | None = None) -> None:
+        """
+        Add packets behind those of the files; any thread may do so, also during `follow`.
+
+            capture.feed(rdpcap("a.pcap"))                  # scapy
+            AsyncSniffer(iface="lo", prn=capture.feed, store=False).start()
+            capture.feed(dpkt.pcap.UniversalReader(file))   # dpkt
+            capture.feed([(1700000000.5, packet_bytes)])    # time in seconds, or a datetime
+
+        Args:
+            packets: A packet of scapy, a pair (time, bytes), or an iterable of these, in the order
+                of their times. Times are seconds since the epoch (int, float, Decimal), or
+                datetimes; a float is rounded to microseconds.
+            link: The link type (https://www.tcpdump.org/linktypes.html) of all these packets; by
+                default that of scapy's class or dpkt's reader, and 1, Ethernet, for pairs.
+
+        Raises:
+            UsageError: Something is not a packet, or the capture is closed.
+        """
+        from dissector.query.fed_packets import fed_packets
+
+        self._packets().add(fed_packets(packets, link))
+        if self.reading is not None:
+            self.names = self._new_names()  # these packets may define more
+
+    def follow(self) -> Iterator[Exchange]:
+        """
+        Yield the exchanges as they end, also those of packets that are fed later.
+
+        It ends after `stop` or `close`, with the requests that have no response.
+        """
+        spool = self._packets()
+        options = replace(self.options, inputs={**self.options.inputs, NAME: FollowedSpool(spool)})
+        return iter(Capture(self.paths, options, self.filter))
+
+    def stop(self) -> None:
+        """Declare that no more packets are fed: `follow` ends behind those that were."""
+        self._packets().stop()
+
+    def _packets(self) -> PacketSpool:
+        if self._spool is None:
+            self._spool = PacketSpool()
+            self.options = replace(self.options, inputs={**self.options.inputs, NAME: self._spool})
+            self.paths.append(NAME)
+        return self._spool
+
+    @cached_property
+    def _selection(self) -> Selection:
+        return Selection.of(self, self.filter)
+
+    @cached_property
+    def _record_selection(self) -> Selection:
+        return Selection.of(self, self.filter, records=True)
+
+
+def _size_text(name: str) -> str:
+    """Return the size of a file in brackets; empty for other inputs."""
+    path = Path(name)
+    return f" ({path.stat().st_size:,} bytes)" if path.is_file() else ""

@@ -1,0 +1,142 @@
+"""The part of a capture that passes a display filter, window by window."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dissector.engine.exchanges.exchange import Exchange
+from dissector.engine.exchanges.exchange_facts import is_bulk_worthwhile
+from dissector.engine.reading.capture import Capture, Window
+from dissector.engine.tables.column_types import Columns
+from dissector.engine.tables.exchange_table import Exchanges, Ints
+from dissector.engine.tables.frames import Row, RowBatch, TablePart
+
+if TYPE_CHECKING:
+    from dissector.engine.fields.window_query import WindowQuery
+    from dissector.filter import Filter
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """
+    The filters of a capture.
+
+    Attributes:
+        capture: The capture, which is being read.
+        filter: Selects the exchanges; None: all.
+        record_filter: Selects records of these exchanges; None: all.
+    """
+
+    capture: Capture
+    filter: Filter | None = None
+    record_filter: Filter | None = None
+
+    @classmethod
+    def of(cls, capture: Capture, text: str | None, *, records: bool = False) -> Selection:
+        """
+        Return the selection by the text of a filter; `records`: it may name columns of records.
+
+        Raises:
+            FilterError: The filter does not parse.
+        """
+        if text is None:
+            return cls(capture)
+        from dissector.filter import parse
+
+        parsed = parse(text, records=records)
+        if parsed.uses_record_columns:
+            return cls(capture, parsed.exchange_filter(), parsed)
+        return cls(capture, parsed)
+
+    def passes(self, exchange: Exchange) -> bool:
+        """Return whether an exchange passes the filter."""
+        return self.filter is None or self.filter.matches(exchange)
+
+    def exchanges(self, window: Window) -> Iterator[Exchange]:
+        """Return the exchanges of a window that pass."""
+        return self._objects(window, self._chosen(window))
+
+    def rows(self, window: Window) -> RowBatch:
+        """Return the rows of `pairs`; as columns except for few filtered ones."""
+        chosen = self._chosen(window)
+        columns = chosen[0].select(chosen[1]) if chosen else None
+        return columns or (exchange.row() for exchange in self._objects(window, None))
+
+    def table(self, window: Window) -> tuple[Exchanges, Columns] | Iterator[Exchange]:
+        """Return the exchanges that pass: with the columns of `pairs`, or as objects."""
+        chosen = self._chosen(window)
+        if chosen is not None:
+            return window.exchanges.rows(chosen[1]), chosen[0].select(chosen[1])
+        if self.filter is None and is_bulk_worthwhile(window.exchanges):
+            columns = self.capture.columns_of(window)
+            if columns is not None:
+                return window.exchanges, columns
+        return self._objects(window, None)
+
+    def record_parts(
+        self,
+        window: Window,
+        is_apart: Callable[[str], bool],
+        rows: Callable[[Exchange], Iterable[Row]],
+    ) -> Iterator[TablePart]:
+        """Yield the records of a window that pass; see `Capture.record_parts`."""
+        chosen = self._chosen(window)
+        if self.record_filter is not None or (self.filter and chosen is None):
+            yield from map(rows, self._objects(window, chosen))
+            return
+        if chosen is not None:
+            window = replace(window, exchanges=window.exchanges.rows(chosen[1]))
+        yield from self.capture.record_parts(window, is_apart, rows)
+
+    def records(self, exchange: Exchange) -> Iterator[dict[str, Any]]:
+        """Yield the records of an exchange that pass."""
+        from dissector.engine.exchanges.exchange_records import record_rows
+
+        for row in record_rows(exchange):
+            if self.record_filter is None or self.record_filter.matches(_Record(exchange, row)):
+                yield row
+
+    def exchange_table(self, window: Window) -> Exchanges:
+        """Return the exchanges of a window that pass as a table."""
+        table, chosen = window.exchanges, self._chosen(window)
+        if chosen is not None:
+            return table.rows(chosen[1])
+        if not self.filter:
+            return table
+        passed = map(self.passes, self.capture.exchanges_of(window))
+        return table.rows(np.flatnonzero(np.fromiter(passed, np.bool_, len(table))))
+
+    def _objects(
+        self, window: Window, chosen: tuple[WindowQuery, Ints] | None
+    ) -> Iterator[Exchange]:
+        if chosen is None:
+            return filter(self.passes, self.capture.exchanges_of(window))
+        query, rows = chosen
+        return map(query.exchange, rows.tolist())
+
+    def _chosen(self, window: Window) -> tuple[WindowQuery, Ints] | None:
+        """Return the rows of a window that pass; None without a filter, or for a small window."""
+        if self.filter is None or not is_bulk_worthwhile(window.exchanges):
+            return None
+        from dissector.engine.fields.window_query import WindowQuery
+
+        query = WindowQuery(self.capture, window)
+        return query, self.filter.passing(query)
+
+
+class _Record:
+    """A record with its exchange, as the operands of a filter."""
+
+    def __init__(self, exchange: Exchange, row: Row) -> None:
+        self._exchange = exchange
+        self._row = row
+
+    def column(self, name: str) -> object:
+        return self._row[name] if name in self._row else self._exchange.column(name)
+
+    def body(self, kind: str) -> Mapping[str, Any] | None:
+        return self._exchange.body(kind)

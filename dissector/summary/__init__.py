@@ -1,0 +1,1 @@
+"""Answers about a whole capture: its clients, its consumer groups, an upgrade of its brokers."""

@@ -1,0 +1,177 @@
+"""Reads the groups of a capture, and returns the rows of the report on them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from dissector.engine.exchanges.exchange import Exchange
+from dissector.engine.reading.capture import Capture, Window
+from dissector.engine.tables.exchange_table import Exchanges
+from dissector.engine.tables.frames import escape_invalid_utf8
+from dissector.summary.group_events import CLASSIC, CONSUMER, Assignment
+from dissector.summary.group_messages import GROUP_APIS, HEARTBEATS, group_events
+from dissector.summary.group_states import GroupState, GroupStates
+from dissector.summary.high_watermarks import HighWatermarks
+
+SECTIONS: Mapping[str, tuple[str, tuple[str, ...]]] = {
+    "groups": (
+        "Groups",
+        (
+            *("group", "type", "protocol", "state", "generation", "rebalances", "assignor"),
+            *("coordinator", "members", "lag"),
+        ),
+    ),
+    "members": (
+        "Members",
+        (
+            *("group", "member_id", "instance_id", "client_id", "client", "topics"),
+            *("assignment", "leader", "left"),
+        ),
+    ),
+    "partitions": (
+        "Partitions",
+        ("group", "topic", "partition", "committed", "high_watermark", "lag", "member_id"),
+    ),
+}
+"""Section -> its heading, and the columns of its rows."""
+
+_MAX_REMEMBERED, _MAX_REMEMBERED_BYTES = 10_000, 4_096
+"""How many heartbeats are remembered, and the longest of them."""
+
+Rows = list[dict[str, Any]]
+
+
+class GroupsReader:
+    """
+    Reads groups window by window.
+
+    Attributes:
+        states: The groups so far.
+        high_watermarks: The ends of partitions so far.
+    """
+
+    def __init__(self, capture: Capture, passes: Callable[[Exchange], bool]) -> None:
+        """Begin; `passes` returns whether an exchange of a group counts."""
+        self.states = GroupStates()
+        self.high_watermarks = HighWatermarks()
+        self._capture = capture
+        self._passes = passes
+        self._heartbeats: set[tuple[bytes, bytes]] = set()
+
+    def add(self, window: Window) -> None:
+        """Read a window; windows must be passed in order."""
+        table = window.exchanges
+        if not len(table):
+            return
+        self._capture.known_of(window)  # learns names of topic ids
+        reading, names = self._capture.reading, self._capture.names
+        assert reading is not None
+        for row in np.flatnonzero(np.isin(table.api_key, list(GROUP_APIS))).tolist():
+            if self._is_repeated_heartbeat(table, row):
+                continue
+            exchange = reading.exchange(table, row, names)
+            if self._passes(exchange):
+                for event in group_events(exchange):
+                    self.states.apply(event, exchange.broker)
+        self.high_watermarks.read(table, lambda row: reading.exchange(table, row, names))
+
+    def sections(self) -> dict[str, Rows]:
+        """Return the rows of each section, by group; call it after the last window."""
+        self._capture.names.mark_complete()
+        name = self._capture.names.name
+        self.states.resolve(name)
+        ends = {
+            (name(topic), partition): offset
+            for (topic, partition), offset in self.high_watermarks.by_partition.items()
+        }
+        found: dict[str, Rows] = {section: [] for section in SECTIONS}
+        for group in sorted(self.states.groups.values(), key=lambda each: each.group_id):
+            partitions = list(_partition_rows(group, ends))
+            found["groups"].append(_group_row(group, partitions))
+            found["members"] += _member_rows(group)
+            found["partitions"] += partitions
+        return {name: [_escaped(row) for row in rows] for name, rows in found.items()}
+
+    def _is_repeated_heartbeat(self, table: Exchanges, row: int) -> bool:
+        """Return whether an equal heartbeat was read, with an equal response."""
+        if int(table.api_key[row]) not in HEARTBEATS:
+            return False
+        request, response = table.frame(table.request, row), table.frame(table.response, row)
+        key = request[:4] + request[8:] if request else b"", response[4:] if response else b""
+        if key in self._heartbeats:
+            return True
+        if sum(map(len, key)) <= _MAX_REMEMBERED_BYTES:
+            if len(self._heartbeats) >= _MAX_REMEMBERED:
+                self._heartbeats.clear()
+            self._heartbeats.add(key)
+        return False
+
+
+def _group_row(group: GroupState, partitions: Rows) -> dict[str, Any]:
+    lags = [row["lag"] for row in partitions if row["lag"] is not None]
+    return {
+        "group": group.group_id,
+        "type": group.kind or None,
+        "protocol": group.protocol_type,
+        "state": group.state or None,
+        "generation": group.generation,
+        "rebalances": group.rebalances,
+        "assignor": group.assignor,
+        "coordinator": group.coordinator,
+        "members": len(group.members),
+        "lag": sum(lags) if lags else None,
+    }
+
+
+def _member_rows(group: GroupState) -> Iterator[dict[str, Any]]:
+    """Yield the members, then those that left."""
+    for members, left in ((group.members, False), (group.former, True)):
+        for name, facts in sorted(members.items()):
+            yield {
+                "group": group.group_id,
+                "member_id": name,
+                "instance_id": facts.instance_id,
+                "client_id": facts.client_id,
+                "client": facts.client,
+                "topics": list(facts.topics or ()),
+                "assignment": _assignment_texts(facts.assignment or ()),
+                "leader": name == group.leader if group.kind == CLASSIC else None,
+                "left": left,
+            }
+
+
+def _assignment_texts(assignment: Assignment) -> list[str]:
+    """Return topics with their partitions: `orders(0,1)`."""
+    return [f"{topic}({','.join(map(str, numbers))})" for topic, numbers in assignment]
+
+
+def _partition_rows(
+    group: GroupState, ends: Mapping[tuple[str, int], int]
+) -> Iterator[dict[str, Any]]:
+    """Yield the partitions that are committed, or assigned to a consumer."""
+    owners = {
+        (str(topic), number): name
+        for name, facts in group.members.items()
+        for topic, numbers in facts.assignment or ()
+        for number in numbers
+    }
+    committed = {(str(topic), number): offset for (topic, number), offset in group.offsets.items()}
+    is_consumer = group.kind == CONSUMER or group.protocol_type == "consumer"
+    for topic, number in sorted({*committed, *(owners if is_consumer else ())}):
+        offset, end = committed.get((topic, number)), ends.get((topic, number))
+        yield {
+            "group": group.group_id,
+            "topic": topic,
+            "partition": number,
+            "committed": offset,
+            "high_watermark": end,
+            "lag": None if offset is None or end is None else max(0, end - offset),
+            "member_id": owners.get((topic, number)),
+        }
+
+
+def _escaped(row: dict[str, Any]) -> dict[str, Any]:
+    return {name: escape_invalid_utf8(value) for name, value in row.items()}

@@ -1,0 +1,59 @@
+"""The sections that `stats` has on demand: by any keys, topics, clients, talkers, sizes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from dissector.engine.reading.group_keys import KEYS
+from dissector.engine.reading.statistics import Grouping
+from dissector.errors import UsageError
+
+NAMED: Mapping[str, tuple[str, Grouping]] = {
+    "topics": (
+        "Users of topics",
+        Grouping(("topic", "api", "version", "client", "software"), ("counts", "traffic")),
+    ),
+    "clients": (
+        "Clients",
+        Grouping(("client", "software"), ("counts", "connections", "traffic")),
+    ),
+    "talkers": (
+        "Talkers",
+        Grouping(("client", "broker"), ("counts", "connections", "traffic", "bytes")),
+    ),
+    "sizes": ("Sizes of messages", Grouping(("api",), ("counts", "sizes"))),
+}
+"""Option -> heading and rows."""
+
+SECTION_NAMES = {"topics": "topic_users", "clients": "client_software"}
+"""Names of sections in ndjson that differ from their options."""
+
+
+def chosen_sections(by: Sequence[str], options: Sequence[str]) -> dict[str, tuple[str, Grouping]]:
+    """
+    Return heading and rows of the sections that a user asks for, by name.
+
+    Args:
+        by: Lists of keys, separated by commas; each list is a section.
+        options: Names of `NAMED`.
+
+    Raises:
+        UsageError: There is no such key, or a list has it twice.
+    """
+    found = {}
+    for text in by:
+        keys = tuple(word.strip() for word in text.split(","))
+        unknown = [key for key in keys if key not in KEYS]
+        if unknown:
+            raise UsageError(f"--by takes {', '.join(KEYS)}, not {unknown[0]!r}")
+        if len(set(keys)) < len(keys):
+            raise UsageError(f"--by {text} has a key twice")
+        found[f"by {', '.join(keys)}"] = f"By {', '.join(keys)}", _by(keys)
+    for name in options:
+        found[SECTION_NAMES.get(name, name)] = NAMED[name]
+    return found
+
+
+def _by(keys: tuple[str, ...]) -> Grouping:
+    names = () if "error" in keys else ("error_names",)
+    return Grouping(keys, ("counts", "latencies", "traffic", *names))

@@ -1,0 +1,114 @@
+"""
+What ApiVersions shows of a capture: the software of clients, the versions that brokers offer.
+
+Requests have the software from version 3 on (KIP-511).
+
+Frames that are equal but for their correlation ids are decoded once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TypeAlias, TypeVar
+
+import numpy as np
+
+from dissector.engine.exchanges.exchange import Exchange
+from dissector.engine.reading.capture import Capture, Window
+from dissector.engine.reading.group_keys import Software, host_of
+from dissector.engine.tables.frames import escape_invalid_utf8
+from dissector.protocol.headers import API_VERSIONS
+from dissector.protocol.releases.kafka_releases import VersionRange
+
+_CORRELATION_ID = slice(4, 8)
+"""Its place in the header of a request; in that of a response it comes first."""
+
+_MAX_CACHED, _MAX_CACHED_BYTES = 10_000, 4_096
+"""How many frames a cache holds, and the longest of them."""
+
+_UNKNOWN: Software = (None, None)
+
+Client: TypeAlias = tuple[str | None, str]
+"""Client id and address."""
+
+_Request: TypeAlias = tuple[str | None, Software]
+"""Client id and software."""
+
+
+@dataclass(slots=True)
+class VersionOffers:
+    """
+    The ApiVersions exchanges of a capture, read window by window.
+
+    Attributes:
+        software: Connection -> name and version of the client's software, where it sent them.
+        offers: Broker -> API key -> lowest and highest version, as it offered last.
+        asking: Client id and address of the clients that ask for versions.
+    """
+
+    capture: Capture
+    software: dict[int, Software] = field(default_factory=dict)
+    offers: dict[str, dict[int, VersionRange]] = field(default_factory=dict)
+    asking: set[Client] = field(default_factory=set)
+    _requests: dict[bytes, _Request] = field(default_factory=dict)
+    _responses: dict[bytes, dict[int, VersionRange]] = field(default_factory=dict)
+
+    def software_of(self, connection: int) -> Software:
+        """Return the software of a connection's client."""
+        return self.software.get(connection, _UNKNOWN)
+
+    def observe(self, window: Window) -> None:
+        """Read the exchanges of a window; windows must be passed in order."""
+        table, reading = window.exchanges, self.capture.reading
+        assert reading is not None
+        for row in np.flatnonzero(table.api_key == API_VERSIONS).tolist():
+            exchange = reading.exchange(table, row, self.capture.names)
+            request = table.frame(table.request, row)
+            if request is not None:
+                self._learn_client(exchange, request)
+            response = table.frame(table.response, row)
+            if response is not None:
+                self._learn_offer(exchange, int(table.api_version[row]), response)
+
+    def _learn_client(self, exchange: Exchange, frame: bytes) -> None:
+        key = frame[: _CORRELATION_ID.start] + frame[_CORRELATION_ID.stop :]
+        found = self._requests.get(key)
+        if found is None:
+            found = _request(exchange)
+            _remember(self._requests, key, found)
+        client_id, software = found
+        self.asking.add((client_id, host_of(exchange.client)))
+        if software != _UNKNOWN:
+            self.software[exchange.connection] = software
+
+    def _learn_offer(self, exchange: Exchange, version: int, frame: bytes) -> None:
+        key = version.to_bytes(2, "big", signed=True) + frame[4:]
+        found = self._responses.get(key)
+        if found is None:
+            body = exchange.response.body if exchange.response is not None else None
+            apis = (body.get("api_keys") or ()) if body is not None else ()
+            found = {each.api_key: (each.min_version, each.max_version) for each in apis}
+            _remember(self._responses, key, found)
+        if found:
+            self.offers[exchange.broker] = found
+
+
+def _request(exchange: Exchange) -> _Request:
+    """Return client id and software in a request."""
+    body = exchange.request.body if exchange.request is not None else None
+    software = _UNKNOWN
+    if body is not None and "client_software_name" in body:
+        name, version = body.client_software_name, body.client_software_version
+        software = escape_invalid_utf8(name) or None, escape_invalid_utf8(version) or None
+    return escape_invalid_utf8(exchange.client_id), software
+
+
+Value = TypeVar("Value")
+
+
+def _remember(cache: dict[bytes, Value], frame: bytes, value: Value) -> None:
+    """Add the value of a frame to a cache of bounded size."""
+    if len(frame) <= _MAX_CACHED_BYTES:
+        if len(cache) >= _MAX_CACHED:
+            cache.clear()
+        cache[frame] = value

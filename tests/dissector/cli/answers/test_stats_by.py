@@ -1,0 +1,157 @@
+"""`stats` by any keys holds the figures that the rows of `pairs` add up to."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dissector import dissect
+from tests.dissector.cli.conftest import Run
+
+CAPTURES = Path(__file__).parents[4] / "captures"
+
+Row = dict[str, Any]
+
+
+def labels(row: Row, key: str, software: dict[int, tuple[str, str]]) -> list[tuple[Any, ...]]:
+    """Return the values of a key in a row of `pairs`."""
+    match key:
+        case "minute" | "second":
+            time = datetime.fromtimestamp(
+                (row["request_time_ns"] or row["response_time_ns"]) // 10**9, UTC
+            )
+            return [(f"{time:%Y-%m-%d %H:%M}Z" if key == "minute" else f"{time:%F %T}Z",)]
+        case "client":
+            return [(row["client_id"], row["client"].rpartition(":")[0])]
+        case "topic":
+            return [(each,) for each in row["topics"]]
+        case "error":
+            return [(each,) for each in row["errors"]]
+        case "software":
+            return [software.get(row["connection"], (None, None))]
+        case "version":
+            return [(row["api_version"],)]
+        case _:
+            return [(row[key],)]
+
+
+def nearest_rank(values: list[float], percent: int) -> float | None:
+    return sorted(values)[max(1, -(-percent * len(values) // 100)) - 1] if values else None
+
+
+def totals(rows: list[Row], with_names: bool) -> Row:
+    times = [row["latency_ms"] for row in rows if row["latency_ms"] is not None]
+    names = Counter(name for row in rows for name in row["errors"])
+    return {
+        "count": len(rows),
+        "errors": sum(bool(row["errors"]) for row in rows),
+        "unanswered": sum(row["status"] == "unanswered" for row in rows),
+        "min_ms": min(times, default=None),
+        **{f"p{percent}_ms": nearest_rank(times, percent) for percent in (50, 95, 99)},
+        "max_ms": max(times, default=None),
+        "request_bytes": sum(row["request_bytes"] or 0 for row in rows),
+        "response_bytes": sum(row["response_bytes"] or 0 for row in rows),
+        **({"errors_by_name": dict(names)} if with_names else {}),
+    }
+
+
+COLUMNS = {"client": ("client_id", "client"), "software": ("software_name", "software_version")}
+COLUMNS["version"] = ("api_version",)
+
+
+@pytest.mark.parametrize("name", ["demo.pcap", "kafka4-errors.pcap"])
+@pytest.mark.parametrize(
+    "keys",
+    ["api", "second,api", "error", "topic,error", "client,minute", "software,version", "broker"],
+)
+def test_by_keys(good: Run, name: str, keys: str) -> None:
+    path = CAPTURES / name
+    software = {
+        each.connection: (body.client_software_name, body.client_software_version)
+        for each in dissect(path)
+        if each.api == "ApiVersions" and (body := each.request and each.request.body)
+        if "client_software_name" in body
+    }
+    groups: dict[tuple[Any, ...], list[Row]] = defaultdict(list)
+    for row in good("pairs", path, "-T", "ndjson").rows:
+        found: list[tuple[Any, ...]] = [()]
+        for key in keys.split(","):
+            found = [one + other for one in found for other in labels(row, key, software)]
+        for label in found:
+            groups[label].append(row)
+    names = [column for key in keys.split(",") for column in COLUMNS.get(key, (key,))]
+    rows = good("stats", path, "-T", "ndjson", "--by", keys).rows
+    assert rows.pop()["section"] == "capture"
+    assert {row.pop("section") for row in rows} == {f"by {keys.replace(',', ', ')}"}
+    got = {tuple(row.pop(name) for name in names): row for row in rows}
+    assert got == {key: totals(value, "error" not in keys) for key, value in groups.items()}
+
+
+def test_times_come_first_and_in_order(good: Run) -> None:
+    rows = good("stats", CAPTURES / "demo.pcap", "-T", "ndjson", "--by", "second,api").rows[:-1]
+    assert [row["second"] for row in rows] == sorted(row["second"] for row in rows)
+    assert len({row["second"] for row in rows}) > 3
+
+
+def test_tables_on_demand(good: Run, shop: Path) -> None:
+    out = good("stats", shop, "--by", "api,error", "--talkers", "--sizes", "--topics").out
+    headings = ["By api, error", "Users of topics", "Talkers", "Sizes of messages", "Capture"]
+    assert [line for line in out.splitlines() if line in headings] == headings
+    assert "NOT_LEADER_OR_FOLLOWER" in out
+    assert "Per API" not in out
+    by_api = good("stats", shop, "--by", "api").out
+    assert "NOT_LEADER_OR_FOLLOWER 1" in by_api
+
+
+def test_clients_and_their_software(good: Run, shop: Path) -> None:
+    rows = good("stats", CAPTURES / "demo.pcap", "--clients", "-T", "ndjson").rows
+    (shop_row,) = (row for row in rows if row.get("client_id") == "shop")
+    assert shop_row == {
+        "section": "client_software",
+        "client_id": "shop",
+        "client": "127.0.0.1",
+        "software_name": "confluent-kafka-python",
+        "software_version": "2.16.1-rdkafka-2.16.0",
+        "count": 39,
+        "errors": 0,
+        "unanswered": 0,
+        "connections": 5,
+        "request_bytes": 7687,
+        "response_bytes": 5873,
+    }
+    (none,) = (row for row in rows if row.get("client_id") == "aiokafka-gzip")
+    assert (none["software_name"], none["software_version"]) == (None, None)
+    filtered = good("stats", CAPTURES / "demo.pcap", "--clients", "-Y", "api == Produce").out
+    assert "2.16.1-rdkafka" in filtered
+
+
+def test_talkers_by_bytes(good: Run, shop: Path) -> None:
+    rows = good("stats", shop, "--talkers", "-T", "ndjson").rows[:-1]
+    traffic = [row["bytes"] for row in rows]
+    assert traffic == sorted(traffic, reverse=True)
+    assert all(row["bytes"] == row["request_bytes"] + row["response_bytes"] for row in rows)
+    assert {(row["broker"], row["connections"]) for row in rows} == {
+        ("10.0.0.2:9092", 1),
+        ("[fd00::2]:9092", 1),
+    }
+
+
+def test_sizes(good: Run, shop: Path) -> None:
+    rows = good("stats", shop, "--sizes", "-T", "ndjson").rows
+    (produce,) = (row for row in rows if row.get("api") == "Produce")
+    assert (produce["request_p50_bytes"], produce["request_max_bytes"]) == (162, 162)
+    assert (produce["response_p50_bytes"], produce["response_p99_bytes"]) == (43, 53)
+    (beats,) = (row for row in rows if row.get("api") == "Heartbeat")
+    assert beats["response_max_bytes"] is not None
+
+
+def test_wrong_keys(run: Run, shop: Path) -> None:
+    keys = "minute, second, client, api, version, topic, broker, error, software"
+    done = run("stats", shop, "--by", "api,hour")
+    assert done == (2, "", f"kafkashark: --by takes {keys}, not 'hour'\n")
+    done = run("stats", shop, "--by", "api,api")
+    assert done == (2, "", "kafkashark: --by api,api has a key twice\n")

@@ -1,0 +1,38 @@
+"""The commands of docs/cookbook.md print what it shows."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from dissector.cli import main
+from tools.cookbook import PAGE, ROOT, Example, examples, refreshed
+
+TEXT = PAGE.read_text(encoding="utf-8")
+EXAMPLES = list(examples(TEXT))
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=[each.command[:60] for each in EXAMPLES])
+def test_a_command_prints_what_the_cookbook_shows(
+    example: Example, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """To refresh the page: `python -m tools.cookbook --write`."""
+    monkeypatch.chdir(ROOT)
+    assert main(example.words[1:]) == example.status
+    assert example.block == example.excerpt(capsys.readouterr().out.splitlines())
+
+
+def test_twenty_questions_have_an_answer() -> None:
+    questions = re.findall(r"^## .*\?$", TEXT, re.MULTILINE)
+    assert len(questions) >= 20
+    assert len(EXAMPLES) == len(questions) == len(set(questions)) == TEXT.count("$ kafkashark")
+
+
+def test_a_page_is_refreshed() -> None:
+    page = "a\n```console\n$ kafkashark x  # status 1\nold\n...\n```\nb\n```console\n$ y\n```\n"
+    new = refreshed(page, lambda example: [f"{example.status} new", "more"])
+    assert new == (
+        "a\n```console\n$ kafkashark x  # status 1\n1 new\n...\n```\n"
+        "b\n```console\n$ y\n0 new\nmore\n```\n"
+    )

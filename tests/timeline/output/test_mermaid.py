@@ -1,0 +1,45 @@
+"""Sequence diagrams for tickets."""
+
+from __future__ import annotations
+
+import re
+
+from tests.timeline.events_of import corpus_events
+from timeline.events.event import Event, Evidence, Needs
+from timeline.output.mermaid import MAX_EVENTS, mermaid_lines
+
+
+def test_each_event_is_a_note_below_its_exchanges() -> None:
+    lines = list(mermaid_lines(corpus_events("kafka4-librdkafka-group.pcap", "group")))
+    assert lines[:6] == [
+        "sequenceDiagram",
+        "    participant p1 as rdkafka-first at 127.0.0.1",
+        "    participant p2 as 127.0.0.1:27623",
+        "    participant p3 as rdkafka-second at 127.0.0.1",
+        "    p1->>p2: JoinGroup (packet 74)",
+        "    p2-->>p1: JoinGroup (packet 75)",
+    ]
+    assert sum(line.startswith("    Note over") for line in lines) == 7
+    assert sum("(packet 74)" in line for line in lines) == 1
+    syntax = r"    (participant p\d+ as .+|p\d+--?>>p\d+: .+|Note over p\d+(,p\d+)?: .+)"
+    assert all(re.fullmatch(syntax, line) for line in lines[1:])
+
+
+def hostile(number: int) -> Event:
+    proof = Evidence("a.pcap", 0, "h:1", "x;\n#y\x1b[31m", "b:2", number, None, 1, "Fetch")
+    text = "a;b#c<script>\n%%{init}%%"
+    needs = Needs(frozenset(), 0)
+    return Event(number, number, "group", "g;\u202e", "joined", "", text, (proof,), True, needs)
+
+
+def test_nothing_of_a_capture_is_syntax() -> None:
+    lines = list(mermaid_lines([hostile(1)]))
+    assert len(lines) == 5
+    for line in lines:
+        bare = re.sub(r"#\d+;", "", line)
+        assert not set(bare.replace("->>", "").replace("-->>", "")) & set("#;<>%\x1b\n\u202e")
+
+
+def test_many_events_are_cut() -> None:
+    lines = list(mermaid_lines(map(hostile, range(MAX_EVENTS + 5))))
+    assert lines[-1].endswith("5 more events, -Y and --kind select")

@@ -1,0 +1,99 @@
+"""Producers: errors with the time they cost, fencing, quotas, sizes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.conform.produce_scenes import RECORDS, batch
+from tests.conform.scene import Scene, SceneConnection
+from tests.timeline.events_of import brief, corpus_events, events_of
+
+PRODUCE, METADATA, INIT = 0, 3, 22
+NOT_LEADER, INVALID_PRODUCER_EPOCH, OUT_OF_ORDER = 6, 47, 45
+
+
+def produce(connection: SceneConnection, number: int, error: int | None = 0, **fields: Any) -> None:
+    """Send a Produce and its answer; with None there is no answer."""
+    data = batch(RECORDS, **fields).to_bytes()
+    partition = {"index": 0, "records": data}
+    topics = [{"name": "orders", "partition_data": [partition]}]
+    connection.request(PRODUCE, 9, number, acks=1, topic_data=topics)
+    if error is not None:
+        results = [{"name": "orders", "partition_responses": [{"error_code": error}]}]
+        connection.response(PRODUCE, 9, number, responses=results)
+
+
+def test_a_leader_that_moves() -> None:
+    scene = Scene()
+    old = scene.connect()
+    produce(old, 1, NOT_LEADER)
+    scene.wait_ms(200)
+    old.request(METADATA, 9, 2, topics=None).response(METADATA, 9, 2)
+    scene.wait_ms(600)
+    new = scene.connect(broker="10.0.0.3")
+    produce(new, 1)
+    (event,) = events_of(scene, "producer")
+    assert (event.event, event.cause) == ("leader changed", "NOT_LEADER_OR_FOLLOWER")
+    assert event.text.startswith(
+        "orders 0: NOT_LEADER_OR_FOLLOWER from 10.0.0.2:9092, 1 request failed, 1 metadata "
+        "refresh; went on at 10.0.0.3:9092 after 8"
+    )
+    assert [each.api for each in event.evidence] == ["Produce", "Metadata", "Produce"]
+
+
+def test_a_partition_that_fails_to_the_end_is_uncertain() -> None:
+    scene = Scene()
+    produce(scene.connect(), 1, NOT_LEADER)
+    found = brief(events_of(scene, "producer"))
+    assert found == [("failed", "NOT_LEADER_OR_FOLLOWER", False)]
+
+
+def test_a_batch_sent_again_after_a_lost_answer() -> None:
+    scene = Scene()
+    ids = {"producer_id": 5, "producer_epoch": 0, "base_sequence": 10}
+    lost = scene.connect()
+    produce(lost, 1, None, **ids)
+    lost.fin()
+    produce(scene.connect(), 1, **ids)
+    events = events_of(scene, "producer")
+    assert ("batch repeated", "no response", True) in brief(events)
+    assert any("at sequence 10 of producer id 5 sent again" in each.text for each in events)
+
+
+def test_a_request_in_flight_at_the_end_is_no_event() -> None:
+    scene = Scene()
+    produce(scene.connect(), 1, None)
+    assert events_of(scene, "producer") == []
+
+
+def test_a_fenced_producer_and_its_successor() -> None:
+    scene = Scene()
+    older, newer = scene.connect(), scene.connect()
+    request = {"transactional_id": "tx", "transaction_timeout_ms": 1}
+    newer.request(INIT, 1, 1, **request)
+    newer.response(INIT, 1, 1, producer_id=5, producer_epoch=3)
+    ids = {"producer_id": 5, "producer_epoch": 2, "base_sequence": 0}
+    produce(older, 1, INVALID_PRODUCER_EPOCH, **ids)
+    (event,) = events_of(scene, "producer")
+    assert (event.event, event.cause, event.certain) == ("fenced", "new producer", True)
+
+
+def test_a_gap_in_the_sequence() -> None:
+    scene = Scene()
+    ids = {"producer_id": 5, "producer_epoch": 0, "base_sequence": 77}
+    produce(scene.connect(), 1, OUT_OF_ORDER, **ids)
+    (event,) = events_of(scene, "producer")
+    assert (event.event, event.cause) == ("sequence gap", "OUT_OF_ORDER_SEQUENCE_NUMBER")
+    assert "at sequence 77" in event.text
+
+
+def test_quotas_of_the_corpus() -> None:
+    events = corpus_events("kafka4-throttled.pcap", "producer")
+    (event,) = [each for each in events if each.event == "throttled"]
+    assert event.subject == "greedy at 127.0.0.1"
+    assert "throttled 2 requests (Produce) for 8.12 s in all, 6015 ms at most" in event.text
+
+
+def test_a_batch_that_is_too_large() -> None:
+    events = corpus_events("kafka4-errors.pcap", "producer")
+    assert brief(events) == [("batch too large", "MESSAGE_TOO_LARGE", True)]

@@ -1,0 +1,138 @@
+"""Transactions: ended, fenced with the culprit, expired, left open; in all versions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.conform.scene import Scene, SceneConnection
+from tests.corpus import FOLDER
+from tests.timeline.events_of import brief, corpus_events, events_of, only
+
+INIT, ADD, END = 22, 24, 26
+INVALID_PRODUCER_EPOCH = 47
+
+
+def exchange(
+    connection: SceneConnection, key: int, version: int, request: Any, response: Any
+) -> None:
+    connection.request(key, version, 7, **request).response(key, version, 7, **response)
+
+
+def initialize(connection: SceneConnection, epoch: int = 0, timeout_ms: int = 60000) -> None:
+    request = {"transactional_id": "tx", "transaction_timeout_ms": timeout_ms}
+    exchange(connection, INIT, 1, request, {"producer_id": 9, "producer_epoch": epoch})
+
+
+def add(connection: SceneConnection, epoch: int = 0, error: int = 0) -> None:
+    topics = [{"name": "orders", "partitions": [0, 1]}]
+    request = {
+        "v3_and_below_transactional_id": "tx",
+        "v3_and_below_producer_id": 9,
+        "v3_and_below_producer_epoch": epoch,
+        "v3_and_below_topics": topics,
+    }
+    results = [{"partition_index": each, "partition_error_code": error} for each in (0, 1)]
+    found = [{"name": "orders", "results_by_partition": results}]
+    exchange(connection, ADD, 1, request, {"results_by_topic_v3_and_below": found})
+
+
+def end(connection: SceneConnection, committed: bool = True, error: int = 0) -> None:
+    request = {"transactional_id": "tx", "producer_id": 9, "committed": committed}
+    exchange(connection, END, 1, request, {"error_code": error})
+
+
+def test_committed_and_aborted() -> None:
+    scene = Scene()
+    connection = scene.connect()
+    initialize(connection)
+    add(connection)
+    end(connection)
+    add(connection)
+    end(connection, committed=False)
+    events = events_of(scene, "transaction")
+    assert brief(events) == [
+        ("initialized", "", True),
+        ("committed", "EndTxn", True),
+        ("aborted", "EndTxn", True),
+    ]
+    assert events[1].subject == "tx"
+    assert events[1].text.endswith("orders 0-1")
+
+
+def test_a_transaction_whose_begin_is_not_captured_is_uncertain() -> None:
+    scene = Scene()
+    connection = scene.connect()
+    add(connection)
+    end(connection)
+    assert brief(events_of(scene, "transaction")) == [("committed", "EndTxn", False)]
+
+
+def test_left_open() -> None:
+    scene = Scene()
+    connection = scene.connect()
+    initialize(connection)
+    add(connection)
+    assert brief(events_of(scene, "transaction"))[1:] == [("left open", "", False)]
+
+
+def test_a_newer_producer_aborts_and_fences() -> None:
+    scene = Scene()
+    older, newer = scene.connect(), scene.connect()
+    initialize(older)
+    add(older)
+    initialize(newer, epoch=1)
+    add(older, error=INVALID_PRODUCER_EPOCH)
+    events = events_of(scene, "transaction")
+    assert brief(events)[1:] == [
+        ("aborted", "InitProducerId", True),
+        ("initialized", "new producer", True),
+        ("fenced", "new producer", True),
+    ]
+    assert len(events[-1].evidence) == 2
+
+
+def test_a_transaction_outlives_its_timeout() -> None:
+    scene = Scene()
+    connection = scene.connect()
+    initialize(connection, timeout_ms=1000)
+    add(connection)
+    scene.wait_ms(3000)
+    end(connection, error=INVALID_PRODUCER_EPOCH)
+    assert brief(events_of(scene, "transaction"))[1:] == [("fenced", "transaction timeout", True)]
+
+
+def test_fencing_without_a_culprit_is_uncertain() -> None:
+    scene = Scene()
+    connection = scene.connect()
+    initialize(connection)
+    add(connection)
+    end(connection, error=INVALID_PRODUCER_EPOCH)
+    fenced = brief(only(events_of(scene, "transaction"), "fenced"))
+    assert fenced == [("fenced", "INVALID_PRODUCER_EPOCH", False)]
+
+
+def test_who_fetched_the_records() -> None:
+    found = only(
+        corpus_events("kafka4-librdkafka-transactions.pcap", "transaction"), "records fetched"
+    )
+    assert [each.text.partition(" fetched")[0] for each in found] == [
+        "read_committed at 127.0.0.1",
+        "read_uncommitted at 127.0.0.1",
+    ]
+    assert {each.evidence[0].api for each in found} == {"Fetch"}
+
+
+def test_produce_adds_partitions_by_itself() -> None:
+    events = only(corpus_events("kafka44-java-clients.pcap", "transaction"), "committed")
+    assert all(each.certain for each in events)
+    assert "kafka44-java-clients.orders.sink 0; offsets of 1 group" in events[0].text
+
+
+@pytest.mark.parametrize(
+    "name", sorted(path.name for path in FOLDER.glob("*librdkafka-transactions.pcap"))
+)
+def test_transactions_of_librdkafka(name: str) -> None:
+    ends = [each.event for each in corpus_events(name, "transaction")]
+    assert {"committed", "aborted"} <= set(ends)

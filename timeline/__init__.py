@@ -1,0 +1,1 @@
+"""Timelines: what happened to groups, producers, transactions, consumers, connections, clusters."""

@@ -1,0 +1,95 @@
+"""`kafkashark timeline`: what happened to groups, producers, transactions, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Annotated, Any
+
+import typer
+
+from dissector.cli import options
+from dissector.cli.output import (
+    check_parquet,
+    terminal_width,
+    write_lines,
+    write_parquet,
+    write_rows,
+)
+from dissector.errors import UsageError
+from dissector.view.text.value_text import json_text
+from timeline.events.event import COLUMNS, KINDS, Event
+
+FORMATS = ("text", "ndjson", "csv", "parquet", "mermaid")
+
+
+def timeline(
+    captures: options.Captures,
+    filter_text: options.FilterText = None,
+    form: Annotated[
+        str, typer.Option("-T", "--format", metavar="FORMAT", help="|".join(FORMATS))
+    ] = "text",
+    output: options.Output = None,
+    kinds: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--kind",
+            metavar="KIND",
+            help=f"Only events of these kinds: {', '.join(KINDS)}. Repeatable, or with commas.",
+        ),
+    ] = None,
+    ports: options.Ports = None,
+    max_frame_bytes: options.MaxFrame = options.MAX_FRAME,
+    keylogs: options.KeyLogs = None,
+    schemas: options.Schemas = None,
+    jobs: options.Jobs = None,
+    show_secrets: options.ShowSecrets = False,
+) -> None:
+    """Print what happened in a capture, in time order, with causes and their evidence.
+
+    Events of groups, producers, transactions, consumers, connections and the cluster. With -Y only
+    those that an exchange which passes the filter proves. An event is uncertain where the capture
+    lacks packets that could show another cause.
+    """
+    from timeline.output.event_rows import event_schema
+    from timeline.output.event_text import event_lines
+    from timeline.output.mermaid import mermaid_lines
+    from timeline.timeline import Timeline
+
+    options.check_choice(form, FORMATS, "-T")
+    chosen = _kinds(kinds or ())
+    check_parquet(form, output)
+    source = options.source(
+        captures, filter_text, ports, max_frame_bytes, output, jobs, keylogs=keylogs
+    )
+    source.explains_no_kafka = True
+    found = Timeline(source.capture, chosen, source.passes, show_secrets=show_secrets)
+    events = found.events(source.each_window(gleaning=True))
+    match form:
+        case "text":
+            write_lines(event_lines(events, terminal_width(output)), output)
+        case "mermaid":
+            write_lines(mermaid_lines(events), output)
+        case "parquet":
+            write_parquet([(event.row() for event in events)], event_schema(), output)
+        case _:
+            rows = (_flat_row(event) if form == "csv" else event.row() for event in events)
+            write_rows([rows], form, output, COLUMNS, COLUMNS, live=source.is_live)
+
+
+def _flat_row(event: Event) -> dict[str, Any]:
+    """Return a row whose evidence is JSON, as CSV has no nested values."""
+    row = event.row()
+    return {**row, "evidence": json_text(row["evidence"])}
+
+
+def _kinds(given: Iterable[str]) -> tuple[str, ...]:
+    """
+    Return the kinds of events that are wanted, in their order.
+
+    Raises:
+        UsageError: There is no such kind.
+    """
+    named = {word for each in given for word in each.split(",")}
+    for word in sorted(named - set(KINDS)):
+        raise UsageError(f"--kind takes {', '.join(KINDS)}, not {word!r}")
+    return tuple(kind for kind in KINDS if kind in named or not named)

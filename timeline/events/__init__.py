@@ -1,0 +1,1 @@
+"""Events, what they rest on, and their order."""

@@ -1,0 +1,128 @@
+"""Fetches of a window by connection and hour: how many, how many brought nothing, the lag."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import NamedTuple
+from uuid import UUID
+
+import numpy as np
+
+from dissector.engine.records.batch_scanner import find_batches
+from dissector.engine.records.batch_table import BASE_OFFSET
+from dissector.engine.records.record_locator import locate_records
+from dissector.engine.tables.exchange_table import ANSWERED, NONE, Exchanges, Ints
+
+FETCH, HOUR_NS = 1, 3600 * 10**9
+
+_LAST_OFFSET_DELTA_AT = 23
+"""Where it lies in a batch of magic 2, an int32."""
+
+
+class Lag(NamedTuple):
+    """
+    How far a client is behind the high watermark of a partition, after a fetch with records.
+
+    Attributes:
+        topic: Its name or id.
+        partition: Its number.
+        last: After the last fetch.
+        most: The highest.
+        most_row: After which fetch that was.
+    """
+
+    topic: str | UUID
+    partition: int
+    last: int
+    most: int
+    most_row: int
+
+
+@dataclass(frozen=True, slots=True)
+class FetchCounts:
+    """
+    The answered Fetch exchanges of a connection within an hour, without errors.
+
+    Attributes:
+        hour: The hour, counted from the epoch.
+        first_row: The first of them in the window.
+        last_row: The last one.
+        count: How many they are.
+        empty: How many brought no records.
+        empty_ns: How long these took: they wait at the broker (long polls).
+        lags: The partitions with records.
+    """
+
+    hour: int
+    first_row: int
+    last_row: int
+    count: int
+    empty: int
+    empty_ns: int
+    lags: list[Lag]
+
+
+def fetch_counts(table: Exchanges, has_error: Ints) -> list[FetchCounts]:
+    """Return the fetches of a window; `has_error` is not 0 for exchanges with an error."""
+    is_fetch = (table.api_key == FETCH) & (table.status == ANSWERED) & (has_error == 0)
+    rows = np.flatnonzero(is_fetch)
+    if not len(rows):
+        return []
+    chosen = table.rows(rows)
+    hours = chosen.response.time_ns // HOUR_NS
+    keys = np.stack((hours, chosen.connection), axis=1)
+    groups, inverse = np.unique(keys, axis=0, return_inverse=True)
+    group = inverse.ravel()
+    is_full, lags = _read_lags(chosen, rows, group)
+    took_ns = chosen.response.time_ns - chosen.request.time_ns
+    found = []
+    for number, hour in enumerate(groups[:, 0].tolist()):
+        at = np.flatnonzero(group == number)
+        empty = at[~is_full[at]]
+        found.append(
+            FetchCounts(
+                hour,
+                int(rows[at[0]]),
+                int(rows[at[-1]]),
+                len(at),
+                len(empty),
+                int(took_ns[empty].sum()),
+                lags[number],
+            )
+        )
+    return found
+
+
+def _read_lags(
+    chosen: Exchanges, rows: Ints, group: Ints
+) -> tuple[np.ndarray[tuple[int], np.dtype[np.bool_]], dict[int, list[Lag]]]:
+    """Return which fetches brought records, and the lags of each group."""
+    is_full = np.zeros(len(rows), np.bool_)
+    fields = locate_records(chosen)
+    is_full[fields.row] = is_full[fields.undecoded] = True
+    found = find_batches(
+        chosen.data, chosen.carry_over, fields.start, fields.length, fields.may_be_cut
+    )
+    is_last = np.append(np.diff(found.field) != 0, True)[: len(found)]
+    last = np.flatnonzero(is_last & (found.magic == 2))
+    field = found.field[last]
+    delta_at = found.start[last] + _LAST_OFFSET_DELTA_AT
+    low = chosen.int16_at(delta_at + 2) & 0xFFFF
+    next_offset = found.column(BASE_OFFSET)[last] + (chosen.int16_at(delta_at) << 16 | low) + 1
+    high_watermark = fields.high_watermark[field]
+    lag = np.where(high_watermark < 0, NONE, np.maximum(0, high_watermark - next_offset))
+    known: dict[int, dict[tuple[int, int], Lag]] = defaultdict(dict)
+    columns = (group[fields.row[field]], fields.topic[field], fields.partition[field], lag)
+    values = zip(*(each.tolist() for each in columns), rows[fields.row[field]], strict=True)
+    for number, topic, partition, behind, row in values:
+        if behind != NONE:
+            before = known[number].get((topic, partition))
+            most, most_row = behind, int(row)
+            if before is not None and before.most >= behind:
+                most, most_row = before.most, before.most_row
+            known[number][topic, partition] = Lag(
+                fields.topics[topic], partition, behind, most, most_row
+            )
+    lags = defaultdict(list, {number: list(each.values()) for number, each in known.items()})
+    return is_full, lags

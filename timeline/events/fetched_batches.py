@@ -1,0 +1,46 @@
+"""Transactional batches in Fetch responses, found in columns."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import NamedTuple
+
+import numpy as np
+
+from dissector.engine.records.batch_scanner import find_batches
+from dissector.engine.records.batch_table import PRODUCER_EPOCH, PRODUCER_ID
+from dissector.engine.records.record_locator import locate_records
+from dissector.engine.tables.exchange_table import Exchanges
+from dissector.protocol.records.layout import CONTROL, TRANSACTIONAL
+
+FETCH = 1
+
+
+class FetchedBatches(NamedTuple):
+    """A Fetch, by its row in the window, with batches of a producer and epoch."""
+
+    row: int
+    producer_id: int
+    epoch: int
+
+
+def fetched_batches(table: Exchanges, producers: Collection[int]) -> list[FetchedBatches]:
+    """Return the Fetch exchanges with transactional records of some producers."""
+    rows = np.flatnonzero(table.api_key == FETCH)
+    if not len(rows) or not producers:
+        return []
+    chosen = table.rows(rows)
+    fields = locate_records(chosen)
+    found = find_batches(
+        chosen.data, chosen.carry_over, fields.start, fields.length, fields.may_be_cut
+    )
+    producer_id = found.column(PRODUCER_ID)
+    is_wanted = found.attributes & (TRANSACTIONAL | CONTROL) == TRANSACTIONAL
+    is_wanted &= (found.magic == 2) & np.isin(producer_id, list(producers))
+    columns = (
+        rows[fields.row[found.field[is_wanted]]],
+        producer_id[is_wanted],
+        found.column(PRODUCER_EPOCH)[is_wanted],
+    )
+    each = np.unique(np.stack(columns, axis=1), axis=0)
+    return [FetchedBatches(*values) for values in each.tolist()]

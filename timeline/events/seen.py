@@ -1,0 +1,104 @@
+"""An exchange as trackers see it: reliable bodies, times, evidence."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any
+from uuid import UUID
+
+from dissector.engine.exchanges.exchange import Exchange
+from dissector.protocol.error_codes import error_name
+from dissector.protocol.messages import Message
+from timeline.events.event import Evidence
+
+
+class Seen:
+    """
+    An exchange, when it ends.
+
+    Attributes:
+        exchange: The exchange.
+        api_key: The key of its API; None for orphans and SASL tokens.
+        client: `address:port` of the client.
+        broker: `address:port` of the broker.
+        time_ns: When the request was complete; of an orphan, the response.
+        end_ns: When the response was complete; without one, the request.
+        ended: How its connection ended before the response that is due: `fin`, `rst` or `reused`.
+    """
+
+    def __init__(
+        self, exchange: Exchange, passes: Callable[[Exchange], bool], ended: str = ""
+    ) -> None:
+        self.exchange = exchange
+        self.ended = ended
+        self._passes = passes
+        self.api_key = exchange.api_key
+        self.client, self.broker = exchange.client, exchange.broker
+        requested_ns, responded_ns = exchange.request_time_ns, exchange.response_time_ns
+        self.time_ns: int = requested_ns if requested_ns is not None else responded_ns or 0
+        self.end_ns: int = responded_ns if responded_ns is not None else self.time_ns
+
+    @property
+    def client_host(self) -> str:
+        """The host of the client, without its port."""
+        return self.client.rpartition(":")[0]
+
+    @property
+    def client_id(self) -> str:
+        """The client id of the request; empty if there is none."""
+        return self.exchange.client_id or ""
+
+    @cached_property
+    def request(self) -> Any:
+        """The body of the request; None if it is missing or unreliable."""
+        return reliable_body(self.exchange.request)
+
+    @cached_property
+    def response(self) -> Any:
+        """The body of the response; None if it is missing or unreliable."""
+        return reliable_body(self.exchange.response)
+
+    @cached_property
+    def error(self) -> str:
+        """The name of the top-level error of the response; empty for none."""
+        code = 0 if self.response is None else self.response.get("error_code") or 0
+        return error_name(code) if code else ""
+
+    @cached_property
+    def evidence(self) -> Evidence:
+        """The exchange as evidence."""
+        exchange = self.exchange
+        return Evidence(
+            exchange.capture,
+            exchange.connection,
+            exchange.client,
+            exchange.client_id,
+            exchange.broker,
+            exchange.request_packet,
+            exchange.response_packet,
+            exchange.correlation_id,
+            exchange.api,
+            self._passes(exchange),
+        )
+
+    def topic(self, body: Any, field: str = "name") -> str:
+        """Return the name of the topic of a part of a body, by its name or its id."""
+        name = body.get(field)
+        if name:
+            return str(name)
+        topic_id: UUID | None = body.get("topic_id")
+        return (topic_id and self.exchange.known_topic(topic_id)) or str(topic_id or "")
+
+
+def reliable_body(message: Message | None) -> Any:
+    """Return the body of a whole message that fits its declaration, else None."""
+    if (
+        message is None
+        or message.body is None
+        or message.size > len(message.frame)
+        or message.is_assumed
+        or message.faults
+    ):
+        return None
+    return message.body

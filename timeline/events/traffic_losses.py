@@ -1,0 +1,62 @@
+"""
+Where a capture lacks traffic, by broker.
+
+An event rests on what was seen, and on what was not: no earlier request caused the rebalance. A
+loss on any connection of the broker makes that uncertain, as long as the connection lived. Where
+the begin of a connection is not captured, all before its first packet is unknown, and so is what
+an orphan response answered.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dissector.capture.addresses import endpoint_text
+from dissector.engine.reading.reader import Reading
+from timeline.events.event import Event
+
+_ALWAYS_NS = 2**62
+_BYTES, _LOSSES = 1, [4, 5, 6]
+"""Columns of a side: its bytes; gaps, bytes of them, bytes cut off."""
+
+
+class TrafficLosses:
+    """Knows of each broker in which time its traffic may be incomplete."""
+
+    def __init__(self) -> None:
+        self._lost: dict[str, tuple[int, int]] = {}
+        self._orphan_ns: dict[str, int] = {}
+
+    def add_orphan(self, broker: str, time_ns: int) -> None:
+        """Note a response without its request."""
+        self._orphan_ns[broker] = max(time_ns, self._orphan_ns.get(broker, 0))
+
+    def update(self, reading: Reading) -> None:
+        """Look at the losses of all connections so far."""
+        columns = reading.streams.connections.columns()
+        self._lost = {}
+        if not len(columns):
+            return
+        is_lossy: NDArray[np.bool_] = columns.sides[:, :, _LOSSES].max(axis=(1, 2)) > 0
+        is_lossy[reading.correlator.skipping()] = True
+        has_data = columns.sides[:, :, _BYTES].any(axis=1)
+        for at in np.flatnonzero(is_lossy | ~columns.both_syns & has_data).tolist():
+            begin = int(columns.first_ns[at]) if columns.both_syns[at] else -_ALWAYS_NS
+            end = int((columns.last_ns if is_lossy[at] else columns.first_ns)[at])
+            for side in (0, 1):
+                high, low = columns.address[at, side].tolist()
+                broker = endpoint_text(high, low, int(columns.port[at, side]))
+                known = self._lost.get(broker, (begin, end))
+                self._lost[broker] = min(begin, known[0]), max(end, known[1])
+
+    def covers(self, event: Event) -> bool:
+        """Return whether all that an event needs is in the capture."""
+        since_ns = event.needs.since_ns
+        for broker in event.needs.brokers:
+            begin, end = self._lost.get(broker, (_ALWAYS_NS, -_ALWAYS_NS))
+            if begin <= event.end_ns and since_ns <= end:
+                return False
+            if since_ns <= self._orphan_ns.get(broker, -_ALWAYS_NS):
+                return False
+        return True

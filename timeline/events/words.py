@@ -1,0 +1,59 @@
+"""Words of event texts: durations, members, partitions."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+
+_UUID = re.compile(r"([0-9a-f]{8})-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", re.IGNORECASE)
+
+MAX_LISTED = 8
+"""Items that a text lists; of more it has the count."""
+
+
+def duration(ns: int) -> str:
+    """Return a duration: `0.4 ms`, `310 ms`, `2.95 s`, `4 min 10 s`."""
+    ns = max(0, ns)  # captured times may go back a little
+    if ns < 10_000_000:
+        return f"{ns / 1e6:.1f} ms"
+    if ns < 1_000_000_000:
+        return f"{ns / 1e6:.0f} ms"
+    if ns < 60_000_000_000:
+        return f"{ns / 1e9:.2f} s"
+    minutes, seconds = divmod(ns // 10**9, 60)
+    return f"{minutes} min {seconds} s"
+
+
+def member_name(member_id: str, instance_id: str | None = None) -> str:
+    """Return a member id with its UUIDs cut to 8 digits; a static member by its instance id."""
+    return instance_id or _UUID.sub(r"\1", member_id) or "a new member"
+
+
+def listed(items: Iterable[str]) -> str:
+    """Return items with commas; of many the first and how many more there are."""
+    found = list(items)
+    if len(found) <= MAX_LISTED:
+        return ", ".join(found)
+    return f"{', '.join(found[:MAX_LISTED])} and {len(found) - MAX_LISTED} more"
+
+
+def counted(count: int, noun: str, plural: str = "") -> str:
+    """Return a count with its noun: `1 member`, `2 members`."""
+    return f"{count} {noun if count == 1 else plural or f'{noun}s'}"
+
+
+def ranges(numbers: Iterable[int]) -> str:
+    """Return numbers as ranges: `0-2,5`."""
+    found: list[list[int]] = []
+    for number in sorted(set(numbers)):
+        if found and number == found[-1][1] + 1:
+            found[-1][1] = number
+        else:
+            found.append([number, number])
+    return ",".join(str(low) if low == high else f"{low}-{high}" for low, high in found)
+
+
+def partitions_text(partitions: Mapping[str, Iterable[int]]) -> str:
+    """Return partitions by topic: `orders 0-2, payments 0`."""
+    texts = [f"{topic} {ranges(numbers)}" for topic, numbers in sorted(partitions.items())]
+    return listed(each for each in texts if not each.endswith(" ")) or "nothing"

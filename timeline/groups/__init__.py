@@ -1,0 +1,1 @@
+"""Trackers of groups: classic ones, and those with member epochs."""

@@ -1,0 +1,359 @@
+"""
+Classic groups: JoinGroup, SyncGroup, Heartbeat, LeaveGroup, OffsetCommit.
+
+A rebalance begins with its cause and ends when each member has its assignment. It is an event of
+its own for each generation.
+
+Source: https://kafka.apache.org/protocol (group membership); KIP-134, KIP-345, KIP-394, KIP-800.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, ClassVar
+
+from dissector.protocol.embedded.membership.group_members import read_member
+from dissector.protocol.error_codes import error_name
+from timeline.events.event import Event
+from timeline.events.seen import Seen
+from timeline.events.words import counted, duration, member_name
+from timeline.groups.classic_state import (
+    Assignment,
+    ClassicGroup,
+    Generation,
+    Leave,
+    Member,
+    Sync,
+)
+from timeline.groups.rebalance_cause import find_cause, leave_word
+from timeline.groups.rebalance_event import rebalance_text
+from timeline.trackers.tracker import States, Tracker
+
+OFFSET_COMMIT, JOIN_GROUP, HEARTBEAT, LEAVE_GROUP, SYNC_GROUP = 8, 11, 12, 13, 14
+
+MOVED = {"NOT_COORDINATOR", "COORDINATOR_NOT_AVAILABLE"}
+FENCED = {"FENCED_INSTANCE_ID", "UNKNOWN_MEMBER_ID", "ILLEGAL_GENERATION"}
+EXPECTED = {"", "MEMBER_ID_REQUIRED", "REBALANCE_IN_PROGRESS"}
+
+MAX_CLIENTS = 1_000
+"""Clients of a group whose new members are counted."""
+
+FLAPS, FLAP_TIME_NS = 3, 300 * 10**9
+"""A client flaps if it joins so often, as a new member each time, in so long a time."""
+
+
+class ClassicGroups(Tracker):
+    """Follows classic groups, each at its coordinator."""
+
+    kind: ClassVar[str] = "group"
+    apis: ClassVar[frozenset[int]] = frozenset(
+        (OFFSET_COMMIT, JOIN_GROUP, HEARTBEAT, LEAVE_GROUP, SYNC_GROUP)
+    )
+
+    def __init__(self) -> None:
+        self._groups: States[tuple[str, str], ClassicGroup] = States(lambda key: ClassicGroup(*key))
+
+    def observe(self, seen: Seen) -> Iterator[Event]:
+        """Take an exchange of a member with its coordinator."""
+        if seen.request is None or seen.response is None:
+            return
+        group = self._groups.use((seen.request.group_id, seen.broker))
+        error = _error(seen)
+        if error in MOVED:
+            yield from self._moved_away(group, seen, error)
+            return
+        group.moved_ns = None
+        if group.newest is None:
+            yield from self._moved_here(group, seen)
+        if error not in EXPECTED:
+            yield from self._refused(group, seen, error)
+            return
+        match seen.api_key:
+            case 11:
+                yield from self._join(group, seen, error)
+            case 14:
+                yield from self._sync(group, seen, error)
+            case 13:
+                yield from self._leave(group, seen)
+            case _:
+                self._touch(group, seen, error)
+
+    def finish(self, now_ns: int) -> Iterator[Event]:
+        """Report rebalances that the end of the capture interrupts."""
+        for group in self._groups.values():
+            yield from self._report(group, is_cut=True)
+
+    def open_since_ns(self) -> int | None:
+        """Return the begin of the oldest rebalance under way, or of one that may be."""
+        begins = [group.since_ns for group in self._groups.values()]
+        return min((each for each in begins if each is not None), default=None)
+
+    def _join(self, group: ClassicGroup, seen: Seen, error: str) -> Iterator[Event]:
+        """Take a JoinGroup: the first one of a generation begins it."""
+        if error:
+            return
+        join, body = _member_of(seen), seen.response
+        newest = group.newest
+        if newest is not None and newest.number == body.generation_id and newest.is_stable:
+            yield from self._rejoined(group, newest, join, seen)
+            return
+        if newest is not None and newest.number > body.generation_id:
+            yield from self._report(group)
+            group.current = newest = None  # the group was deleted, and made again
+        if newest is None or newest.number != body.generation_id:
+            yield from self._report(group)
+            group.pending = Generation(body.generation_id)
+        elif group.pending is None:
+            group.current, group.pending = None, newest  # the capture begins within it
+        pending = group.pending
+        assert pending is not None
+        pending.joins[join.member_id] = join
+        pending.protocol, pending.leader = body.protocol_name or "", body.leader
+        pending.protocol_type = body.get("protocol_type") or seen.request.protocol_type
+        if body.leader == body.member_id and body.members:
+            pending.member_ids = tuple(each.member_id for each in body.members)
+        current = group.current
+        if current is None or join.member_id not in current.members:
+            yield from self._joined(group, join, seen)
+
+    def _rejoined(
+        self, group: ClassicGroup, generation: Generation, join: Member, seen: Seen
+    ) -> Iterator[Event]:
+        """Take a JoinGroup that is answered without a rebalance."""
+        twin = _static_member(generation, join.instance_id)
+        generation.joins[join.member_id] = join
+        if twin is not None and twin.member_id != join.member_id:
+            generation.replace(twin.member_id, join.member_id)
+            text = (
+                f"static member {join.instance_id} came back as {member_name(join.member_id)}, "
+                f"in generation {generation.number}, without a rebalance"
+            )
+            yield self.instant(seen, group.name, "static member returned", text)
+
+    def _joined(self, group: ClassicGroup, join: Member, seen: Seen) -> Iterator[Event]:
+        """Report a new member, and a client whose members come and go."""
+        client = f"{seen.client_id} at {seen.client_host}"
+        static = f" (static member {join.instance_id})" if join.instance_id else ""
+        reason = f": {join.reason}" if join.reason else ""
+        text = f"{member_name(join.member_id)}{static} joined from {client}{reason}"
+        certain = group.current is not None or (group.pending or Generation(0)).number == 1
+        yield self.instant(seen, group.name, "joined", text, certain=certain)
+        times = group.joined_ns.setdefault(client, [])
+        times.append(seen.time_ns)
+        del times[:-FLAPS]
+        if len(group.joined_ns) > MAX_CLIENTS:
+            del group.joined_ns[next(iter(group.joined_ns))]
+        if len(times) == FLAPS and times[-1] - times[0] <= FLAP_TIME_NS:
+            text = f"{client} joined {FLAPS} times in {duration(times[-1] - times[0])}"
+            yield self.instant(seen, group.name, "flapping", text, cause="joined", certain=False)
+            times.clear()
+
+    def _sync(self, group: ClassicGroup, seen: Seen, error: str) -> Iterator[Event]:
+        """Take a SyncGroup: the last one of a generation ends the rebalance."""
+        request = seen.request
+        self._touch(group, seen, error)
+        generation = group.generation(request.generation_id)
+        if error or generation is None:
+            return
+        protocol_type = generation.protocol_type or None
+        for each in request.assignments or ():
+            generation.assignments[each.member_id] = _assignment(each.assignment, protocol_type)
+        generation.assignments[request.member_id] = _assignment(
+            seen.response.assignment, protocol_type
+        )
+        generation.syncs[request.member_id] = Sync(seen.time_ns, seen.end_ns, seen.evidence)
+        if generation is group.pending and generation.is_stable:
+            yield from self._report(group)
+
+    def _report(self, group: ClassicGroup, *, is_cut: bool = False) -> Iterator[Event]:
+        """
+        Report the pending generation, which becomes the current one.
+
+        Args:
+            group: The group.
+            is_cut: Whether the capture ends in it; otherwise it is stable, or the next one came.
+        """
+        before, generation = group.current, group.pending
+        if generation is None:
+            return
+        cause = find_cause(before, generation)
+        yield self.event(
+            group.name,
+            "rebalance",
+            rebalance_text(before, generation, cause),
+            time_ns=cause.time_ns,
+            end_ns=generation.end_ns,
+            proof=[*cause.evidence, *generation.evidence],
+            brokers=[group.coordinator],
+            cause=cause.word,
+            certain=cause.certain and not is_cut,
+            since_ns=cause.time_ns if before is None else before.joined_ns,
+        )
+        group.current, group.pending = generation, None
+
+    def _leave(self, group: ClassicGroup, seen: Seen) -> Iterator[Event]:
+        """Take a LeaveGroup, of one member or (v3+) of several."""
+        newest = group.newest
+        for member_id, instance_id, reason in _leaving(seen):
+            known = None
+            if newest is not None:
+                known = newest.joins.get(member_id) or _static_member(newest, instance_id)
+            name = known.name if known else member_name(member_id, instance_id)
+            left_id = known.member_id if known else member_id
+            if newest is not None:
+                newest.leaves.append(Leave(left_id, name, seen.time_ns, reason, seen.evidence))
+            rest = newest.members - {each.member_id for each in newest.leaves} if newest else set()
+            what = "the group is empty" if not rest else f"{counted(len(rest), 'member')} left over"
+            known_rest = f"; {what}" if newest is not None and newest.is_complete else ""
+            words = f" ({reason})" if reason else ""
+            yield self.instant(
+                seen,
+                group.name,
+                "left",
+                f"{name} left{words}{known_rest}",
+                cause="" if leave_word(reason) == "left" else leave_word(reason),
+            )
+
+    def _touch(self, group: ClassicGroup, seen: Seen, error: str) -> None:
+        """Note the life of a member, and whether it was asked to rejoin."""
+        request = seen.request
+        number = request.get("generation_id", request.get("generation_id_or_member_epoch"))
+        if number is None or number < 0 or not request.get("member_id"):
+            return  # a simple consumer
+        if group.newest is None:
+            group.current = Generation(number)
+        generation = group.generation(number)
+        if generation is None:
+            return
+        member = generation.joins.get(request.member_id)
+        if member is None:
+            if generation.is_complete:
+                return
+            member = _entered_member(seen)
+            generation.joins[member.member_id] = member
+        member.active_ns, member.active_evidence = seen.time_ns, seen.evidence
+        if error == "REBALANCE_IN_PROGRESS" and member.signal_ns is None:
+            member.signal_ns, member.signal_evidence = seen.end_ns, seen.evidence
+
+    def _refused(self, group: ClassicGroup, seen: Seen, error: str) -> Iterator[Event]:
+        """Report a request that the coordinator refuses."""
+        request = seen.request
+        name = member_name(request.get("member_id") or "", request.get("group_instance_id"))
+        number = request.get("generation_id", request.get("generation_id_or_member_epoch"))
+        newest = group.newest
+        what = f"{seen.exchange.api} of {name}"
+        if number is not None and number >= 0:
+            what += f" in generation {number}"
+            if newest is not None and newest.number != number:
+                what += f", while the group is in {newest.number}"
+        event = "commit refused" if seen.api_key == OFFSET_COMMIT else "refused"
+        if error in FENCED and event != "commit refused":
+            event = "fenced"
+        text = f"{what}: {error}"
+        if seen.api_key == OFFSET_COMMIT and error in FENCED:
+            text += "; its offsets were not committed, so records may be read again"
+        yield self.instant(seen, group.name, event, text, cause=error)
+
+    def _moved_away(self, group: ClassicGroup, seen: Seen, error: str) -> Iterator[Event]:
+        """Note that a broker is no longer the coordinator of a group."""
+        is_first = group.moved_ns is None and group.newest is not None
+        if is_first and error == "NOT_COORDINATOR":
+            group.moved_ns = seen.end_ns
+            text = f"{seen.broker} is no longer its coordinator"
+            yield self.instant(seen, group.name, "coordinator lost", text, cause=error)
+
+    def _moved_here(self, group: ClassicGroup, seen: Seen) -> Iterator[Event]:
+        """Take over the state of a group from the broker that was its coordinator."""
+        for former in list(self._groups.values()):
+            if former.name != group.name or former.moved_ns is None or former is group:
+                continue
+            lost_ns = former.moved_ns
+            del self._groups[former.name, former.coordinator]
+            group.current, group.pending = former.current, former.pending
+            yield self.event(
+                group.name,
+                "coordinator moved",
+                f"from {former.coordinator} to {group.coordinator}, "
+                f"{duration(max(0, seen.end_ns - lost_ns))} without a coordinator",
+                time_ns=lost_ns,
+                end_ns=max(seen.end_ns, lost_ns),
+                proof=[seen.evidence],
+                brokers=[former.coordinator, group.coordinator],
+                certain=False,
+            )
+            return
+
+
+def _error(seen: Seen) -> str:
+    """Return the error of a response; of OffsetCommit the first one of a partition."""
+    if seen.api_key != OFFSET_COMMIT:
+        return seen.error
+    codes = (
+        partition.error_code
+        for topic in seen.response.topics or ()
+        for partition in topic.partitions or ()
+        if partition.error_code
+    )
+    return error_name(code) if (code := next(codes, 0)) else ""
+
+
+def _member_of(seen: Seen) -> Member:
+    """Return the member that a successful JoinGroup makes."""
+    request, response = seen.request, seen.response
+    timeout_ms = request.get("rebalance_timeout_ms", -1)
+    return Member(
+        response.member_id,
+        request.get("group_instance_id"),
+        seen.time_ns,
+        seen.end_ns,
+        seen.evidence,
+        session_timeout_ms=request.session_timeout_ms,
+        rebalance_timeout_ms=timeout_ms if timeout_ms > 0 else request.session_timeout_ms,
+        protocols={each.name: bytes(each.metadata or b"") for each in request.protocols or ()},
+        reason=request.get("reason") or "",
+        active_ns=seen.end_ns,
+        active_evidence=seen.evidence,
+    )
+
+
+def _entered_member(seen: Seen) -> Member:
+    """Return a member whose JoinGroup is not in the capture."""
+    request = seen.request
+    return Member(
+        request.member_id,
+        request.get("group_instance_id"),
+        seen.time_ns,
+        seen.end_ns,
+        seen.evidence,
+    )
+
+
+def _static_member(generation: Generation, instance_id: str | None) -> Member | None:
+    """Return the member with an instance id."""
+    members = generation.joins.values()
+    return next((each for each in members if instance_id and each.instance_id == instance_id), None)
+
+
+def _leaving(seen: Seen) -> Iterator[tuple[str, str | None, str]]:
+    """Yield id, instance id and reason of each member that a LeaveGroup removes."""
+    request, response = seen.request, seen.response
+    if "members" not in request:
+        yield request.member_id, None, ""
+        return
+    results = response.get("members") or ()
+    errors = [each.error_code for each in results]
+    for at, each in enumerate(request.members or ()):
+        if at < len(errors) and errors[at]:
+            continue
+        yield each.member_id, each.group_instance_id, each.get("reason") or ""
+
+
+def _assignment(data: bytes | None, protocol_type: str | None) -> Assignment | None:
+    """Return the partitions in an assignment; None for one of an unknown protocol."""
+    if not data:
+        return {}
+    found = read_member("assignment", bytes(data), "assignment", protocol_type)
+    value: Any = None if found is None else found.value
+    if value is None or "assigned_partitions" not in value:
+        return None
+    return {each.topic: tuple(each.partitions) for each in value.assigned_partitions or ()}

@@ -1,0 +1,256 @@
+"""
+Groups whose members have epochs: consumer, share and streams groups.
+
+The coordinator computes assignments and raises the epoch; each member comes to it with a
+heartbeat of its own, after it has given up what it must. So a rebalance is the way of all members
+to a new epoch. The group epoch itself is not on the wire, only the epochs of members.
+
+Source: KIP-848 (consumer groups), KIP-932 (share groups), KIP-1071 (streams groups).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import ClassVar
+
+from timeline.events.event import Event
+from timeline.events.seen import Seen
+from timeline.events.words import counted, duration, listed, member_name, partitions_text
+from timeline.groups.epoch_state import (
+    JOINS,
+    LEAVES,
+    LEAVES_STATIC,
+    EpochGroup,
+    EpochMember,
+    Rebalance,
+    Trigger,
+    assignment_of,
+    subscription_of,
+)
+from timeline.trackers.tracker import States, Tracker
+
+CONSUMER, SHARE, STREAMS = 68, 76, 88
+"""The keys of ConsumerGroupHeartbeat, ShareGroupHeartbeat and StreamsGroupHeartbeat."""
+
+FENCED = {"UNKNOWN_MEMBER_ID", "FENCED_MEMBER_EPOCH", "STALE_MEMBER_EPOCH"}
+NOT_NOW = {"NOT_COORDINATOR", "COORDINATOR_NOT_AVAILABLE", "COORDINATOR_LOAD_IN_PROGRESS"}
+
+MAX_MEMBERS = 10_000
+"""Members that a group retains."""
+
+MAX_TRIGGERS = 100
+
+MISSED_HEARTBEATS = 3
+"""Intervals without a heartbeat after which a member seems gone."""
+
+
+class EpochGroups(Tracker):
+    """Follows consumer, share and streams groups, each at its coordinator."""
+
+    kind: ClassVar[str] = "group"
+    apis: ClassVar[frozenset[int]] = frozenset((CONSUMER, SHARE, STREAMS))
+
+    def __init__(self) -> None:
+        self._groups: States[tuple[str, str], EpochGroup] = States(lambda key: EpochGroup(*key))
+
+    def observe(self, seen: Seen) -> Iterator[Event]:
+        """Take a heartbeat."""
+        if seen.request is None or seen.response is None or seen.error in NOT_NOW:
+            return
+        group = self._groups.use((seen.request.group_id, seen.broker))
+        if seen.error:
+            yield from self._refused(group, seen)
+        elif seen.request.member_epoch in (LEAVES, LEAVES_STATIC):
+            yield from self._leave(group, seen)
+        else:
+            yield from self._heartbeat(group, seen)
+
+    def finish(self, now_ns: int) -> Iterator[Event]:
+        """Report rebalances that the end of the capture interrupts."""
+        for group in self._groups.values():
+            yield from self._report(group)
+
+    def open_since_ns(self) -> int | None:
+        """Return the begin of the oldest rebalance under way, or of one that may be."""
+        begins = [
+            *(each.rebalance.time_ns for each in self._groups.values() if each.rebalance),
+            *(each.triggers[0].time_ns for each in self._groups.values() if each.triggers),
+        ]
+        return min(begins, default=None)
+
+    def _heartbeat(self, group: EpochGroup, seen: Seen) -> Iterator[Event]:
+        """Take a heartbeat that the coordinator accepts."""
+        request, response = seen.request, seen.response
+        member_id = response.get("member_id") or request.member_id
+        member = group.members.get(member_id)
+        is_new = member is None or request.member_epoch == JOINS
+        if member is None:
+            if len(group.members) >= MAX_MEMBERS:
+                return
+            member = group.members[member_id] = EpochMember(member_id)
+        member.client_id = seen.client_id
+        member.instance_id = request.get("instance_id") or member.instance_id
+        if is_new and request.member_epoch == JOINS:
+            yield from self._joined(group, member, seen)
+        else:
+            self._note_subscription(group, member, seen)
+        before, assignments = member.epoch, group.assignments()
+        member.active_ns, member.evidence = seen.time_ns, seen.evidence
+        member.interval_ms = response.heartbeat_interval_ms
+        member.epoch = response.member_epoch
+        if group.epoch is None or response.member_epoch > group.epoch:
+            yield from self._report(group)
+            self._begin(group, seen, assignments)
+        assigned = assignment_of(seen)
+        if assigned is not None and assigned != member.assignment:
+            yield self._assigned(group, member, assigned, seen)
+            member.assignment = assigned
+        rebalance = group.rebalance
+        if rebalance is not None and member.epoch >= rebalance.epoch:
+            if before != member.epoch or assigned is not None:
+                rebalance.evidence.append(seen.evidence)
+                rebalance.end_ns = max(rebalance.end_ns, seen.end_ns)
+            rebalance.reached_ns.setdefault(member.name, seen.end_ns)
+            if all(each.epoch >= rebalance.epoch for each in group.members.values()):
+                yield from self._report(group)
+
+    def _joined(self, group: EpochGroup, member: EpochMember, seen: Seen) -> Iterator[Event]:
+        member.is_captured_from_start = True
+        member.subscription = subscription_of(seen)
+        member.assignment = {}
+        topics = f", subscribed to {member.subscription}" if member.subscription else ""
+        client = f"{seen.client_id} at {seen.client_host}"
+        text = f"{member.name} joined from {client}{topics}"
+        self._add_trigger(group, "joined", f"{member.name} joined", seen)
+        yield self.instant(seen, group.name, "joined", text)
+
+    def _note_subscription(self, group: EpochGroup, member: EpochMember, seen: Seen) -> None:
+        subscription = subscription_of(seen)
+        if subscription is None:
+            return
+        if member.subscription is not None and subscription != member.subscription:
+            text = f"{member.name} subscribed to {subscription}, before to {member.subscription}"
+            self._add_trigger(group, "subscription changed", text, seen)
+        member.subscription = subscription
+
+    def _leave(self, group: EpochGroup, seen: Seen) -> Iterator[Event]:
+        request = seen.request
+        member = group.members.get(request.member_id)
+        if request.member_epoch == LEAVES_STATIC:
+            name = member_name(request.member_id, request.get("instance_id"))
+            text = f"static member {name} left; its partitions stay with it until it comes back"
+            yield self.instant(seen, group.name, "left", text, cause="static member")
+            return
+        name = member.name if member else member_name(request.member_id)
+        had = f"; it had {partitions_text(member.assignment)}" if member else ""
+        yield self.instant(seen, group.name, "left", f"{name} left{had}")
+        others = [each for each in group.members.values() if each is not member]
+        epoch = 0 if group.rebalance is None else group.rebalance.epoch
+        if all(each.epoch >= epoch for each in others):
+            yield from self._report(group)
+        self._add_trigger(group, "left", f"{name} left", seen)
+        group.members.pop(request.member_id, None)
+
+    def _add_trigger(self, group: EpochGroup, word: str, text: str, seen: Seen) -> None:
+        group.triggers.append(Trigger(seen.time_ns, word, text, seen.evidence))
+        del group.triggers[:-MAX_TRIGGERS]
+
+    def _begin(self, group: EpochGroup, seen: Seen, before: dict[str, str]) -> None:
+        """Begin a rebalance: a member is the first to come to a new epoch."""
+        triggers, group.triggers = group.triggers, []
+        begin_ns = min([seen.time_ns, *(each.time_ns for each in triggers)])
+        epoch = seen.response.member_epoch
+        group.rebalance = Rebalance(
+            epoch, group.epoch, begin_ns, seen.end_ns, before, [seen.evidence], triggers
+        )
+        group.epoch = epoch
+
+    def _assigned(
+        self,
+        group: EpochGroup,
+        member: EpochMember,
+        assigned: dict[str, tuple[int, ...]],
+        seen: Seen,
+    ) -> Event:
+        was, now = partitions_text(member.assignment), partitions_text(assigned)
+        text = f"{member.name} in epoch {member.epoch}: {was} -> {now}"
+        return self.instant(seen, group.name, "assigned", text)
+
+    def _report(self, group: EpochGroup) -> Iterator[Event]:
+        """Report the rebalance under way."""
+        rebalance = group.rebalance
+        if rebalance is None:
+            return
+        group.rebalance = None
+        word, cause, certain = _cause(group, rebalance)
+        is_done = all(each.epoch >= rebalance.epoch for each in group.members.values())
+        yield self.event(
+            group.name,
+            "rebalance",
+            _text(group, rebalance, cause),
+            time_ns=rebalance.time_ns,
+            end_ns=rebalance.end_ns,
+            proof=[*rebalance.evidence, *(each.evidence for each in rebalance.triggers)],
+            brokers=[group.coordinator],
+            cause=word,
+            certain=certain and is_done,
+            since_ns=rebalance.time_ns if group.since_ns is None else group.since_ns,
+        )
+        group.since_ns = rebalance.end_ns
+
+    def _refused(self, group: EpochGroup, seen: Seen) -> Iterator[Event]:
+        request = seen.request
+        member = group.members.get(request.member_id)
+        name = member.name if member else member_name(request.member_id, request.get("instance_id"))
+        text = f"{name} in epoch {request.member_epoch}: {seen.error}"
+        if seen.error not in FENCED:
+            yield self.instant(seen, group.name, "refused", text, cause=seen.error)
+            return
+        if member is not None:
+            silent_ns = seen.time_ns - member.active_ns
+            text += f", {duration(silent_ns)} after its last accepted heartbeat"
+            del group.members[request.member_id]
+        yield self.instant(seen, group.name, "fenced", text, cause=seen.error)
+
+
+def _cause(group: EpochGroup, rebalance: Rebalance) -> tuple[str, str, bool]:
+    """Return why a rebalance began: for events, for people, and whether that is certain."""
+    triggers = rebalance.triggers
+    if rebalance.former is None and not triggers:
+        return "unknown", "the capture begins after it began", False
+    if triggers:
+        known = all(each.is_captured_from_start for each in group.members.values())
+        known &= rebalance.former is not None  # else others may have been there before
+        text = " and ".join(dict.fromkeys(each.text for each in triggers[:3]))
+        return triggers[0].word, text, known
+    for member in list(group.members.values()):
+        silent_ns = rebalance.time_ns - member.active_ns
+        missed_ns = MISSED_HEARTBEATS * member.interval_ms * 1_000_000
+        if member.epoch < rebalance.epoch and 0 < missed_ns < silent_ns:
+            del group.members[member.member_id]
+            text = f"{member.name} was silent for {duration(silent_ns)}"
+            return "session timeout", text, False
+    return "unknown", "no captured request explains it; topics may have changed", False
+
+
+def _text(group: EpochGroup, rebalance: Rebalance, cause: str) -> str:
+    """Return a rebalance for people."""
+    epochs = f"epoch {rebalance.epoch}"
+    if rebalance.former is not None:
+        epochs = f"epoch {rebalance.former} to {rebalance.epoch}"
+    took = duration(rebalance.end_ns - rebalance.time_ns)
+    parts = [f"{epochs}: {cause}; {counted(len(group.members), 'member')} after {took}"]
+    late = [each.name for each in group.members.values() if each.epoch < rebalance.epoch]
+    if late:
+        parts.append(f"not reached by {listed(sorted(late))}")
+    elif len(rebalance.reached_ns) > 1:
+        last = max(rebalance.reached_ns, key=lambda name: rebalance.reached_ns[name])
+        parts.append(f"{last} came last")
+    after = group.assignments()
+    changes = []
+    for name in sorted(rebalance.before.keys() | after.keys()):
+        was, now = rebalance.before.get(name, "nothing"), after.get(name, "gone")
+        changes.append(f"{name} {now}" if was in (now, "nothing") else f"{name} {was} -> {now}")
+    if changes:
+        parts.append(f"assigned: {listed(changes)}")
+    return "; ".join(parts)

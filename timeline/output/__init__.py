@@ -1,0 +1,1 @@
+"""Events as rows, as text and as diagrams."""

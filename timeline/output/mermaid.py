@@ -1,0 +1,94 @@
+"""
+Events as a Mermaid sequence diagram, for tickets: GitHub and GitLab draw it.
+
+Each exchange of the evidence is an arrow there and back, each event a note.
+
+Source: https://mermaid.js.org/syntax/sequenceDiagram.html
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import islice
+
+from dissector.view.text.escape import escaped
+from timeline.events.event import Event, Evidence
+from timeline.events.words import counted
+
+MAX_EVENTS = 60
+"""Events of a diagram; a larger one can't be read, and viewers refuse it."""
+
+MAX_ARROWS = 12
+"""Exchanges that are drawn for an event."""
+
+_REPLACED = {"#": "#35;", ";": "#59;", "<": "#60;", ">": "#62;", "%": "#37;"}
+"""Characters with a meaning in Mermaid, as its entity codes."""
+
+
+def mermaid_lines(events: Iterable[Event]) -> Iterator[str]:
+    """Yield the lines of a diagram of the first events."""
+    rest = iter(events)
+    shown = list(islice(rest, MAX_EVENTS))
+    left = sum(1 for _ in rest)
+    drawn: set[Evidence] = set()
+    names: dict[str, str] = {}
+    body = []
+    for event in shown:
+        arrows = [each for each in event.evidence if each not in drawn][:MAX_ARROWS]
+        drawn.update(arrows)
+        body += _arrows(arrows, names)
+        body.append(_note(event, names))
+    yield "sequenceDiagram"
+    for label, name in names.items():
+        yield f"    participant {name} as {_safe(label)}"
+    yield from body
+    if left:
+        ends = _span(list(names.values()))
+        yield f"    Note over {ends}: {counted(left, 'more event')}, -Y and --kind select"
+
+
+def _arrows(evidence: Iterable[Evidence], names: dict[str, str]) -> list[str]:
+    """Return the requests and responses of exchanges in packet order."""
+    lines = []
+    for each in evidence:
+        client, broker = _participant(_client(each), names), _participant(each.broker, names)
+        api = _safe(each.api or "response")
+        if each.request_packet is not None:
+            text = f"    {client}->>{broker}: {api} (packet {each.request_packet})"
+            lines.append((each.request_packet, text))
+        if each.response_packet is not None:
+            text = f"    {broker}-->>{client}: {api} (packet {each.response_packet})"
+            lines.append((each.response_packet, text))
+    return [text for _, text in sorted(lines)]
+
+
+def _note(event: Event, names: dict[str, str]) -> str:
+    ends = [
+        _participant(label, names)
+        for each in event.evidence
+        for label in (_client(each), each.broker)
+    ]
+    cause = f" ({event.cause})" if event.cause else ""
+    doubt = "" if event.certain else " uncertain:"
+    text = _safe(f"{event.kind} {event.subject}, {event.event}{cause}:{doubt} {event.text}")
+    return f"    Note over {_span(ends)}: {text}"
+
+
+def _span(names: list[str]) -> str:
+    """Return the first and the last of participants, by their place in the diagram."""
+    ordered = sorted(set(names), key=lambda name: int(name[1:]))
+    return ordered[0] if len(ordered) == 1 else f"{ordered[0]},{ordered[-1]}"
+
+
+def _participant(label: str, names: dict[str, str]) -> str:
+    return names.setdefault(label, f"p{len(names) + 1}")
+
+
+def _client(evidence: Evidence) -> str:
+    """Return a client without its port: its connections are one participant."""
+    host = evidence.client.rpartition(":")[0]
+    return f"{evidence.client_id} at {host}" if evidence.client_id else host
+
+
+def _safe(text: str) -> str:
+    return "".join(_REPLACED.get(character, character) for character in escaped(text))

@@ -1,0 +1,28 @@
+"""The trackers of each kind of event."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from timeline.groups.classic_group_tracker import ClassicGroups
+from timeline.groups.epoch_group_tracker import EpochGroups
+from timeline.trackers.cluster_tracker import ClusterChanges
+from timeline.trackers.connection_tracker import Connections
+from timeline.trackers.consumer_tracker import Consumers
+from timeline.trackers.producer_tracker import Producers
+from timeline.trackers.tracker import Tracker
+from timeline.trackers.transaction_tracker import Transactions
+
+_TRACKERS: dict[str, tuple[Callable[[], Tracker], ...]] = {
+    "group": (ClassicGroups, EpochGroups),
+    "producer": (Producers,),
+    "transaction": (Transactions,),
+    "consumer": (Consumers,),
+    "connection": (Connections,),
+    "cluster": (ClusterChanges,),
+}
+
+
+def trackers_of(kinds: Iterable[str]) -> list[Tracker]:
+    """Return new trackers for some kinds of events."""
+    return [create() for kind in kinds for create in _TRACKERS.get(kind, ())]

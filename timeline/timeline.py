@@ -1,0 +1,185 @@
+"""
+Reads a capture into events.
+
+Windows of exchanges go to trackers. Control traffic (groups, transactions, logins, metadata) is
+decoded as objects; of Produce and Fetch only the exchanges with an error, a throttle time or
+without a response, which columns select.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dissector.engine.exchanges.exchange import Exchange
+from dissector.engine.exchanges.fact_columns import ExchangeSummaries
+from dissector.engine.fields.field_predicates import matches_any_value
+from dissector.engine.reading.capture import Capture, Window
+from dissector.engine.tables.exchange_table import ORPHAN, UNANSWERED, Exchanges
+from dissector.protocol.context import using
+from dissector.protocol.embedded.sasl_tokens import MASK
+from dissector.protocol.embedded.secrecy.credentials import holds_credential
+from timeline.events.event import KINDS, Event
+from timeline.events.event_order import EventOrder
+from timeline.events.fetch_counts import fetch_counts
+from timeline.events.fetched_batches import fetched_batches
+from timeline.events.seen import Seen
+from timeline.events.traffic_losses import TrafficLosses
+from timeline.registry import trackers_of
+from timeline.trackers.tracker import Selection, Tracker
+
+
+class Timeline:
+    """The events of one capture, in time order."""
+
+    def __init__(
+        self,
+        capture: Capture,
+        kinds: Iterable[str] = KINDS,
+        passes: Callable[[Exchange], bool] | None = None,
+        *,
+        show_secrets: bool = False,
+    ) -> None:
+        """
+        Start a timeline.
+
+        Args:
+            capture: The capture.
+            kinds: The kinds of events to find.
+            passes: A display filter: events without an exchange that passes are dropped.
+            show_secrets: Whether texts that hold a credential are shown; a reason may quote a URL.
+        """
+        self._capture = capture
+        self._passes = passes or (lambda exchange: True)
+        self._show_secrets = show_secrets
+        self._trackers = trackers_of(kinds)
+        self._losses = TrafficLosses()
+        self._order = EventOrder()
+        self._now_ns = 0
+        self._marks: deque[tuple[int, int]] = deque()
+
+    def events(self, windows: Iterable[Window]) -> Iterator[Event]:
+        """Yield the events; `windows` are those of the capture, as they are read."""
+        for window in windows:
+            self._observe(window)
+            yield from self._released(self._order.ready(self._complete_ns(window), self._now_ns))
+            del window
+        for tracker in self._trackers:
+            self._order.add(tracker.finish(self._now_ns))
+        yield from self._released(self._order.drain())
+
+    def _observe(self, window: Window) -> None:
+        """Show the exchanges of a window to the trackers."""
+        reading, table = self._capture.reading, window.exchanges
+        assert reading is not None
+        if not len(table):
+            return
+        summaries = self._capture.known_of(window)
+        with using(self._capture.options.schemas):
+            masks = self._masks(table, summaries)
+        chosen = np.logical_or.reduce([mask for _, mask in masks] or [np.zeros(len(table), bool)])
+        chosen |= table.status == ORPHAN
+        for row in np.flatnonzero(chosen).tolist():
+            exchange = reading.exchange(table, row, self._capture.names, summaries)
+            ended = ""
+            if exchange.status == "unanswered":
+                ended = reading.streams.connections[exchange.connection].ended
+            seen = Seen(exchange, self._passes, ended)
+            if exchange.status == "orphan":
+                self._losses.add_orphan(seen.broker, seen.end_ns)
+                continue
+            for tracker, mask in masks:
+                if mask[row]:
+                    self._order.add(tracker.observe(seen))
+        self._observe_fetched(table, summaries)
+        times = [int(side.time_ns.max()) for side in (table.request, table.response)]
+        self._now_ns = max(self._now_ns, *times)
+
+    def _observe_fetched(self, table: Exchanges, summaries: ExchangeSummaries) -> None:
+        """Show trackers how much clients fetch, and the transactional records that they follow."""
+
+        def seen(row: int) -> Seen:
+            reading = self._capture.reading
+            assert reading is not None
+            exchange = reading.exchange(table, row, self._capture.names, summaries)
+            return Seen(exchange, self._passes)
+
+        for tracker in self._trackers:
+            with using(self._capture.options.schemas):
+                found = fetched_batches(table, tracker.wanted_producers())
+                counts = fetch_counts(table, summaries.errors) if tracker.counts_fetches else []
+            for row, producer_id, epoch in found:
+                self._order.add(tracker.observe_fetched(seen(row), producer_id, epoch))
+            for each in counts:
+                self._order.add(tracker.observe_fetches(each, seen))
+
+    def _masks(
+        self, table: Exchanges, summaries: ExchangeSummaries
+    ) -> list[tuple[Tracker, NDArray[np.bool_]]]:
+        """Return the rows that each tracker sees."""
+        unusual = (table.status == UNANSWERED) | (summaries.errors != 0)
+        masks = []
+        for tracker in self._trackers:
+            mask = np.isin(table.api_key, list(tracker.apis))
+            if tracker.data_apis:
+                is_data = np.isin(table.api_key, list(tracker.data_apis))
+                mask |= is_data & unusual
+                mask |= is_data & self._of_topics(summaries, is_data & unusual, tracker)
+            if tracker.sees_unanswered:
+                mask |= table.status == UNANSWERED
+            for selection in tracker.selections:
+                mask |= _selected(table, selection)
+            masks.append((tracker, mask))
+        return masks
+
+    def _of_topics(
+        self, summaries: ExchangeSummaries, unusual: NDArray[np.bool_], tracker: Tracker
+    ) -> NDArray[np.bool_]:
+        """Return the rows of the topics that a tracker wants, and of those with errors."""
+        name = self._capture.names.name
+        lists = [{name(topic) for topic in topics} for topics in summaries.topic_lists]
+        wanted = tracker.wanted_topics()
+        for code in np.unique(summaries.topics[unusual]).tolist():
+            wanted |= lists[code]
+        codes = [code for code, topics in enumerate(lists) if topics & wanted]
+        return np.isin(summaries.topics, codes)
+
+    def _complete_ns(self, window: Window) -> int:
+        """Return the time before which no more events can come."""
+        reading = self._capture.reading
+        assert reading is not None
+        self._losses.update(reading)
+        self._marks.append((reading.packets, self._now_ns))
+        floor_ns = 0
+        while len(self._marks) > 1 and self._marks[1][0] <= window.low_watermark:
+            self._marks.popleft()
+        if self._marks[0][0] <= window.low_watermark:
+            floor_ns = self._marks[0][1]
+        open_ns = [tracker.open_since_ns() for tracker in self._trackers]
+        return min([floor_ns, *(each for each in open_ns if each is not None)])
+
+    def _released(self, events: Iterator[Event]) -> Iterator[Event]:
+        """Yield the events that pass, masked, and those with incomplete traffic as uncertain."""
+        for event in events:
+            if event.passes:
+                certain = event.certain and self._losses.covers(event)
+                subject, text = self._masked(event.subject), self._masked(event.text)
+                yield replace(event, certain=certain, subject=subject, text=text)
+
+    def _masked(self, text: str) -> str:
+        return MASK if not self._show_secrets and holds_credential(text) else text
+
+
+def _selected(table: Exchanges, selection: Selection) -> NDArray[np.bool_]:
+    """Return the rows that a selection names; those that only a codec can read too."""
+    mask = np.zeros(len(table), np.bool_)
+    rows = np.flatnonzero(table.api_key == selection.api_key)
+    if len(rows):
+        path = tuple(selection.field.split("."))
+        result = matches_any_value(table, selection.side, path, rows, selection.test)
+        mask[rows[result.passes | result.unknown]] = True
+    return mask

@@ -1,0 +1,1 @@
+"""Trackers: a state machine for each kind of event."""

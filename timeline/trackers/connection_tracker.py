@@ -1,0 +1,208 @@
+"""
+Connections: opened with a client's software and versions, logged in, refused, broken off, stormed.
+
+Source: KIP-35 and KIP-511 (ApiVersions), KIP-43 and KIP-152 (SASL).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from timeline.events.event import Event, Evidence
+from timeline.events.seen import Seen
+from timeline.events.words import counted, duration, listed
+from timeline.trackers.tracker import States, Tracker, keep_proof
+from timeline.trackers.transaction_state import client_of
+
+API_VERSIONS, SASL_HANDSHAKE, SASL_AUTHENTICATE = 18, 17, 36
+
+MAX_REQUEST_BYTES = 104_857_600
+"""Default of the broker's `socket.request.max.bytes`; it closes the connection on more."""
+
+SCRAM_STEPS = 3
+"""Exchanges of a login by SCRAM: the handshake, and two messages of the client."""
+
+STORM, STORM_TIME_NS = 10, 10 * 10**9
+"""A client storms a broker with so many connections in so short a time."""
+
+STORM_END_NS = 10 * 10**9
+
+
+@dataclass(slots=True)
+class Login:
+    """The login of a connection under way: mechanism and first exchange."""
+
+    mechanism: str = ""
+    first: Seen | None = None
+    proof: list[Evidence] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Opened:
+    """The last connections of a client to a broker."""
+
+    times: list[int] = field(default_factory=list)
+    count: int = 0
+    proof: list[Evidence] = field(default_factory=list)
+
+
+class Connections(Tracker):
+    """Follows connections; each event of this kind has a client at a broker as its subject."""
+
+    kind: ClassVar[str] = "connection"
+    apis: ClassVar[frozenset[int]] = frozenset((API_VERSIONS, SASL_HANDSHAKE, SASL_AUTHENTICATE))
+    sees_unanswered: ClassVar[bool] = True
+
+    def __init__(self) -> None:
+        self._logins: States[int, Login] = States(lambda key: Login())
+        self._opened: States[tuple[str, str], Opened] = States(lambda key: Opened())
+        self._broken: States[int, list[Seen]] = States(lambda key: [])
+        self._known: States[int, bool] = States(lambda key: False, limit=100_000)
+
+    def observe(self, seen: Seen) -> Iterator[Event]:
+        """Take an exchange that opens a connection, logs in, or ends without an answer."""
+        if seen.ended:
+            yield from self._unanswered(seen)
+        if seen.response is None:
+            return
+        if seen.api_key == API_VERSIONS:
+            yield from self._versions(seen)  # its request may be of an unknown version
+        if seen.request is None:
+            return
+        match seen.api_key:
+            case 17:
+                yield from self._handshake(seen)
+            case 36:
+                yield from self._authenticate(seen)
+
+    def finish(self, now_ns: int) -> Iterator[Event]:
+        """Report the storms that the capture ends in."""
+        for key, opened in self._opened.items():
+            yield from self._storm(key, opened)
+
+    def open_since_ns(self) -> int | None:
+        """Return the begin of the oldest storm."""
+        begins = (each.times[0] for each in self._opened.values() if each.count >= STORM)
+        return min(begins, default=None)
+
+    def _versions(self, seen: Seen) -> Iterator[Event]:
+        number = seen.exchange.connection
+        request, response = seen.request, seen.response
+        name = None if request is None else request.get("client_software_name")
+        software = f", {name} {request.client_software_version}" if name else ""
+        version = seen.exchange.api_version
+        if seen.error:
+            text = f"connection {number}{software}: ApiVersions v{version} refused"
+            yield self.instant(seen, _subject(seen), "versions refused", text, cause=seen.error)
+            return
+        if self._known.get(number):
+            return
+        self._known.use(number)
+        self._known[number] = True
+        apis = counted(len(response.api_keys or ()), "API")
+        text = f"connection {number}{software}: the broker offers {apis}"
+        yield self.instant(seen, _subject(seen), "connected", text)
+        yield from self._count(seen)
+
+    def _count(self, seen: Seen) -> Iterator[Event]:
+        """Count the connections of a client to a broker."""
+        key = _subject(seen), seen.broker
+        opened = self._opened.use(key)
+        if opened.times and seen.time_ns - opened.times[-1] > STORM_END_NS:
+            yield from self._storm(key, opened)
+            del self._opened[key]
+            opened = self._opened.use(key)
+        opened.times.append(seen.time_ns)
+        opened.count += 1
+        keep_proof(opened.proof, seen.evidence)
+        if opened.count < STORM:
+            return
+        if opened.times[-1] - opened.times[-STORM] > STORM_TIME_NS and opened.count == STORM:
+            opened.count -= 1
+            del opened.times[0], opened.proof[0]
+        del opened.times[1:-STORM]
+
+    def _storm(self, key: tuple[str, str], opened: Opened) -> Iterator[Event]:
+        if opened.count < STORM:
+            return
+        took_ns = opened.times[-1] - opened.times[0]
+        text = f"{counted(opened.count, 'connection')} in {duration(took_ns)}"
+        yield self.event(
+            key[0],
+            "reconnect storm",
+            text,
+            time_ns=opened.times[0],
+            end_ns=opened.times[-1],
+            proof=opened.proof,
+            brokers=[key[1]],
+        )
+
+    def _handshake(self, seen: Seen) -> Iterator[Event]:
+        login = self._logins.use(seen.exchange.connection)
+        login.mechanism = seen.request.mechanism or ""
+        login.first = login.first or seen
+        keep_proof(login.proof, seen.evidence)
+        if seen.error:
+            offered = listed(seen.response.mechanisms or ())
+            text = f"the broker refuses {login.mechanism}, and offers {offered or 'nothing'}"
+            yield self.instant(seen, _subject(seen), "login failed", text, cause=seen.error)
+
+    def _authenticate(self, seen: Seen) -> Iterator[Event]:
+        """Take a step of a login; a mechanism may have several."""
+        login = self._logins.use(seen.exchange.connection)
+        keep_proof(login.proof, seen.evidence)
+        first = login.first or seen
+        mechanism = login.mechanism or "SASL"
+        subject = _subject(seen)
+        if seen.error:
+            text = f"{mechanism} on connection {seen.exchange.connection}: {seen.error}"
+            event = "login failed"
+        elif login.mechanism.startswith("SCRAM") and len(login.proof) < SCRAM_STEPS:
+            return
+        else:
+            text = f"{mechanism} on connection {seen.exchange.connection}"
+            lifetime_ms = seen.response.get("session_lifetime_ms") or 0
+            text += f", for {duration(lifetime_ms * 1_000_000)}" if lifetime_ms else ""
+            event = "logged in"
+        del self._logins[seen.exchange.connection]
+        yield self.event(
+            subject,
+            event,
+            text,
+            time_ns=first.time_ns,
+            end_ns=seen.end_ns,
+            proof=login.proof,
+            brokers=[seen.broker],
+            cause=seen.error,
+        )
+
+    def _unanswered(self, seen: Seen) -> Iterator[Event]:
+        """Report the first request without an answer on a connection that ended."""
+        number = seen.exchange.connection
+        pending = self._broken.use(number)
+        if pending:
+            return
+        pending.append(seen)
+        message = seen.exchange.request
+        size = seen.exchange.request_bytes or 0
+        broken = "" if message is None else message.broken_off
+        what = f"{seen.exchange.api} of {size:,} bytes"
+        if broken and size > MAX_REQUEST_BYTES:
+            text = (
+                f"connection {number} ended within {what}; more than the default "
+                f"socket.request.max.bytes of {MAX_REQUEST_BYTES:,}: a broker closes on it"
+            )
+            cause = "request too large"
+        elif broken:
+            text, cause = f"connection {number} ended within {what}", broken
+            text += "; a broker closes on more than its socket.request.max.bytes"
+        else:
+            text, cause = f"connection {number} ended before the answer to {what}", seen.ended
+        event = "broken off" if broken else "unanswered"
+        yield self.instant(seen, _subject(seen), event, text, cause=cause, certain=False)
+
+
+def _subject(seen: Seen) -> str:
+    return f"{client_of(seen)} to {seen.broker}"

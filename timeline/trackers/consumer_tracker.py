@@ -1,0 +1,177 @@
+"""
+Consumers: fetch sessions, partitions that can't be fetched, offsets out of range, quotas.
+
+Source: KIP-227 (fetch sessions), KIP-320 (leader epochs), KIP-219 (throttling).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, ClassVar, NamedTuple
+
+from dissector.protocol.error_codes import error_name
+from timeline.events.event import Event
+from timeline.events.fetch_counts import FetchCounts
+from timeline.events.seen import Seen
+from timeline.events.words import counted, duration
+from timeline.trackers.fetch_hours import FetchHours
+from timeline.trackers.outages import NO_RESPONSE, Outages, Place
+from timeline.trackers.throttling import Throttling
+from timeline.trackers.tracker import SeenAt, Selection, States, Tracker, is_positive
+from timeline.trackers.transaction_state import client_of
+
+FETCH, METADATA = 1, 3
+
+OUT_OF_RANGE = "OFFSET_OUT_OF_RANGE"
+SESSION_ERRORS = {
+    "FETCH_SESSION_ID_NOT_FOUND",
+    "INVALID_FETCH_SESSION_EPOCH",
+    "FETCH_SESSION_TOPIC_ID_ERROR",
+}
+
+
+class OutOfRange(NamedTuple):
+    """A refused fetch, and its offset."""
+
+    seen: Seen
+    offset: int
+
+
+class Consumers(Tracker):
+    """Follows clients that fetch; followers, which are brokers, are left out."""
+
+    kind: ClassVar[str] = "consumer"
+    apis: ClassVar[frozenset[int]] = frozenset((METADATA,))
+    data_apis: ClassVar[frozenset[int]] = frozenset((FETCH,))
+    selections: ClassVar[tuple[Selection, ...]] = (
+        Selection(FETCH, "response", "throttle_time_ms", is_positive),
+        Selection(FETCH, "request", "session_epoch", lambda epoch: epoch == 0),
+    )
+
+    counts_fetches: ClassVar[bool] = True
+
+    def __init__(self) -> None:
+        self._hours = FetchHours(self)
+        self._outages = Outages(self)
+        self._throttling = Throttling(self)
+        self._out_of_range: States[Place, list[OutOfRange]] = States(lambda key: [])
+
+    def wanted_topics(self) -> set[str]:
+        """Return the topics with partitions that a consumer can't fetch."""
+        return self._outages.topics() | {place.topic for place in self._out_of_range}
+
+    def observe(self, seen: Seen) -> Iterator[Event]:
+        """Take an exchange of a consumer."""
+        yield from self._outages.expire(seen.time_ns)
+        if seen.api_key == METADATA:
+            self._outages.refresh(seen)
+        elif seen.request is not None and not _is_follower(seen.request):
+            yield from self._throttling.observe(seen)
+            yield from self._fetch(seen)
+
+    def observe_fetches(self, counts: FetchCounts, seen_at: SeenAt) -> Iterator[Event]:
+        """Take the fetches of a connection in a window."""
+        request = seen_at(counts.first_row).request
+        if request is not None and not _is_follower(request):
+            yield from self._hours.add(counts, seen_at)
+
+    def finish(self, now_ns: int) -> Iterator[Event]:
+        """Report what the capture ends in."""
+        yield from self._hours.finish(now_ns)
+        yield from self._outages.finish()
+        yield from self._throttling.finish()
+        for place, refused in self._out_of_range.items():
+            yield self._not_reset(place, refused[0])
+
+    def open_since_ns(self) -> int | None:
+        """Return the begin of the oldest event that may still come."""
+        begins = [self._outages.open_since_ns(), self._throttling.open_since_ns()]
+        begins += [refused[0].seen.time_ns for refused in self._out_of_range.values()]
+        return min((each for each in begins if each is not None), default=None)
+
+    def _fetch(self, seen: Seen) -> Iterator[Event]:
+        response, client = seen.response, client_of(seen)
+        offsets = _offsets(seen)
+        if response is None:
+            if seen.ended:
+                for topic, partition in offsets:
+                    self._outages.fail(seen, topic, partition, NO_RESPONSE)
+            return
+        if seen.error in SESSION_ERRORS:
+            text = f"session {seen.request.session_id} at {seen.broker}: {seen.error}"
+            yield self.instant(seen, client, "fetch session lost", text, cause=seen.error)
+        elif seen.error:
+            text = f"Fetch at {seen.broker}: {seen.error}"
+            yield self.instant(seen, client, "refused", text, cause=seen.error)
+        elif seen.request.get("session_epoch") == 0 and response.get("session_id"):
+            text = (
+                f"session {response.session_id} at {seen.broker} "
+                f"with {counted(len(offsets), 'partition')}"
+            )
+            yield self.instant(seen, client, "fetch session", text)
+        for topic in response.responses or ():
+            name = seen.topic(topic, "topic")
+            for partition in topic.partitions or ():
+                offset = offsets.get((name, partition.partition_index))
+                yield from self._partition(seen, name, partition, offset)
+
+    def _partition(
+        self, seen: Seen, topic: str, partition: Any, offset: int | None
+    ) -> Iterator[Event]:
+        """Take the result of a partition."""
+        error = error_name(partition.error_code) if partition.error_code else ""
+        place = Place(client_of(seen), topic, partition.partition_index)
+        if error == OUT_OF_RANGE:
+            self._out_of_range.use(place).append(OutOfRange(seen, -1 if offset is None else offset))
+            del self._out_of_range[place][1:]
+        elif error:
+            self._outages.fail(seen, topic, partition.partition_index, error)
+        else:
+            yield from self._outages.succeed(seen, topic, partition.partition_index)
+            refused = self._out_of_range.get(place)
+            if refused and offset is not None and offset != refused[0].offset:
+                del self._out_of_range[place]
+                yield self._reset(place, refused[0], seen, offset)
+
+    def _reset(self, place: Place, refused: OutOfRange, seen: Seen, offset: int) -> Event:
+        first = refused.seen
+        text = (
+            f"{place.topic} {place.partition}: offset {refused.offset} is out of range; "
+            f"went on at {offset} after {duration(seen.end_ns - first.time_ns)}"
+        )
+        if offset > refused.offset >= 0:
+            text += f", {offset - refused.offset} offsets were skipped"
+        return self.event(
+            place.client,
+            "offset reset",
+            text,
+            time_ns=first.time_ns,
+            end_ns=seen.end_ns,
+            proof=[first.evidence, seen.evidence],
+            brokers=[first.broker, seen.broker],
+            cause=OUT_OF_RANGE,
+        )
+
+    def _not_reset(self, place: Place, refused: OutOfRange) -> Event:
+        text = (
+            f"{place.topic} {place.partition}: offset {refused.offset} is out of range, "
+            "no other offset was fetched afterwards"
+        )
+        return self.instant(
+            refused.seen, place.client, "offset out of range", text, cause=OUT_OF_RANGE
+        )
+
+
+def _is_follower(request: Any) -> bool:
+    replica = request.get("replica_state")
+    replica_id = request.get("replica_id", -1) if replica is None else replica.replica_id
+    return replica_id is not None and replica_id >= 0
+
+
+def _offsets(seen: Seen) -> dict[tuple[str, int], int]:
+    """Return the offsets from which a request fetches; in a session only the changed ones."""
+    return {
+        (seen.topic(topic, "topic"), each.partition): each.fetch_offset
+        for topic in seen.request.topics or ()
+        for each in topic.partitions or ()
+    }

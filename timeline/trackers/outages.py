@@ -1,0 +1,167 @@
+"""
+Partitions that a client can't use for a while: from the first error to the next success.
+
+A broker that is no longer the leader refuses; the client refreshes its metadata and goes to the
+new leader. The time between is lost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from timeline.events.event import Event, Evidence
+from timeline.events.seen import Seen
+from timeline.events.words import counted, duration
+from timeline.trackers.tracker import States, Tracker, keep_proof
+from timeline.trackers.transaction_state import client_of
+
+LEADER_ERRORS = {
+    "NOT_LEADER_OR_FOLLOWER",
+    "LEADER_NOT_AVAILABLE",
+    "FENCED_LEADER_EPOCH",
+    "UNKNOWN_LEADER_EPOCH",
+    "REPLICA_NOT_AVAILABLE",
+    "KAFKA_STORAGE_ERROR",
+    "UNKNOWN_TOPIC_OR_PARTITION",
+    "UNKNOWN_TOPIC_ID",
+}
+"""Errors after which a client looks for the leader."""
+
+PATIENCE_NS = 60 * 10**9
+PATIENCE_EXCHANGES = 20_000
+"""How long an outage waits for a success: in time, and in exchanges."""
+
+NO_RESPONSE = "no response"
+
+
+class Place(NamedTuple):
+    """A partition that a client uses."""
+
+    client: str
+    topic: str
+    partition: int
+
+
+@dataclass(slots=True)
+class Outage:
+    """
+    A partition without success.
+
+    Attributes:
+        place: The partition, and its client.
+        error: The first error.
+        time_ns: When the first refused request was sent.
+        last_ns: When the last one was refused.
+        broker: Who refused it.
+        count: How many requests failed.
+        exchanges: How many exchanges were looked at since.
+        refreshes: How often the client asked for metadata.
+        proof: The exchanges.
+        brokers: All brokers that refused.
+    """
+
+    place: Place
+    error: str
+    time_ns: int
+    last_ns: int
+    broker: str
+    count: int = 0
+    exchanges: int = 0
+    refreshes: int = 0
+    proof: list[Evidence] = field(default_factory=list)
+    brokers: set[str] = field(default_factory=set)
+
+
+class Outages:
+    """The outages of all clients, for one tracker."""
+
+    def __init__(self, tracker: Tracker) -> None:
+        self._tracker = tracker
+        self._open: States[Place, Outage] = States(lambda place: Outage(place, "", 0, 0, ""))
+
+    def topics(self) -> set[str]:
+        """Return the topics with an outage."""
+        return {place.topic for place in self._open}
+
+    def open_since_ns(self) -> int | None:
+        """Return when the oldest outage began."""
+        return min((each.time_ns for each in self._open.values()), default=None)
+
+    def fail(self, seen: Seen, topic: str, partition: int, error: str) -> None:
+        """Take a failure of a partition."""
+        outage = self._open.use(Place(client_of(seen), topic, partition))
+        if not outage.error:
+            outage.error, outage.time_ns, outage.broker = error, seen.time_ns, seen.broker
+        outage.last_ns = seen.end_ns
+        outage.count += 1
+        outage.brokers.add(seen.broker)
+        keep_proof(outage.proof, seen.evidence)
+
+    def refresh(self, seen: Seen) -> None:
+        """Take a Metadata exchange of a client."""
+        client = client_of(seen)
+        for place, outage in self._open.items():
+            if place.client == client:
+                outage.refreshes += 1
+                if outage.refreshes == 1:
+                    keep_proof(outage.proof, seen.evidence)
+
+    def succeed(self, seen: Seen, topic: str, partition: int) -> Iterator[Event]:
+        """Take a success of a partition, which ends its outage."""
+        if not self._open:
+            return
+        outage = self._open.pop(Place(client_of(seen), topic, partition), None)
+        if outage is None or seen.end_ns < outage.time_ns:
+            return
+        keep_proof(outage.proof, seen.evidence)
+        outage.brokers.add(seen.broker)
+        moved = seen.broker != outage.broker and outage.error in LEADER_ERRORS | {NO_RESPONSE}
+        refreshes = counted(outage.refreshes, "metadata refresh", "metadata refreshes")
+        refreshed = f", {refreshes}" if outage.refreshes else ""
+        where = f"went on at {seen.broker}" if moved else "succeeded"
+        text = (
+            f"{topic} {partition}: {outage.error} from {outage.broker}, "
+            f"{counted(outage.count, 'request')} failed{refreshed}; {where} after "
+            f"{duration(seen.end_ns - outage.time_ns)}"
+        )
+        event = "leader changed" if moved else "retried"
+        yield self._event(outage, event, text, seen.end_ns, certain=True)
+
+    def expire(self, now_ns: int) -> Iterator[Event]:
+        """Report outages without an end in sight; each call counts an exchange."""
+        while self._open:
+            place, outage = next(iter(self._open.items()))
+            outage.exchanges += 1
+            if outage.exchanges < PATIENCE_EXCHANGES and now_ns - outage.last_ns < PATIENCE_NS:
+                return
+            del self._open[place]
+            yield self._unended(outage)
+
+    def finish(self) -> Iterator[Event]:
+        """Report the outages that the capture ends in."""
+        for outage in self._open.values():
+            yield self._unended(outage)
+        self._open.clear()
+
+    def _unended(self, outage: Outage) -> Event:
+        place = outage.place
+        text = (
+            f"{place.topic} {place.partition}: {outage.error} from {outage.broker}, "
+            f"{counted(outage.count, 'request')} failed, none succeeded afterwards"
+        )
+        return self._event(outage, "failed", text, outage.last_ns, certain=False)
+
+    def _event(self, outage: Outage, event: str, text: str, end_ns: int, *, certain: bool) -> Event:
+        return self._tracker.event(
+            outage.place.client,
+            event,
+            text,
+            time_ns=outage.time_ns,
+            end_ns=end_ns,
+            proof=outage.proof,
+            brokers=outage.brokers,
+            cause=outage.error,
+            certain=certain,
+        )

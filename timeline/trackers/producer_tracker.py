@@ -1,0 +1,207 @@
+"""
+Producers: ids and epochs, refused and repeated batches, leader changes, fencing, quotas.
+
+Source: KIP-98 and KIP-360 (idempotent producers), KIP-219 (throttling).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from struct import Struct
+from typing import Any, ClassVar, NamedTuple
+
+from dissector.protocol.error_codes import error_name
+from timeline.events.event import Event
+from timeline.events.seen import Seen
+from timeline.events.words import duration
+from timeline.trackers.outages import NO_RESPONSE, Outages
+from timeline.trackers.throttling import Throttling
+from timeline.trackers.tracker import Selection, States, Tracker, is_positive
+from timeline.trackers.transaction_state import client_of
+
+PRODUCE, METADATA, INIT = 0, 3, 22
+
+TOO_LARGE = {"MESSAGE_TOO_LARGE", "RECORD_LIST_TOO_LARGE"}
+FENCED = {"INVALID_PRODUCER_EPOCH", "PRODUCER_FENCED"}
+SEQUENCE_EVENTS = {
+    "DUPLICATE_SEQUENCE_NUMBER": "duplicate",
+    "OUT_OF_ORDER_SEQUENCE_NUMBER": "sequence gap",
+    "UNKNOWN_PRODUCER_ID": "producer id unknown",
+}
+
+_HEAD = Struct(">8x4x4xb4x2x4x8x8xqhi")
+"""Of a batch: magic, and producer id, epoch and base sequence."""
+
+
+class Batch(NamedTuple):
+    """The first batch for a partition, by which a repeated request is known."""
+
+    topic: str
+    partition: int
+    producer_id: int
+    epoch: int
+    sequence: int
+
+
+class Producers(Tracker):
+    """Follows clients that produce."""
+
+    kind: ClassVar[str] = "producer"
+    apis: ClassVar[frozenset[int]] = frozenset((METADATA, INIT))
+    data_apis: ClassVar[frozenset[int]] = frozenset((PRODUCE,))
+    selections: ClassVar[tuple[Selection, ...]] = (
+        Selection(PRODUCE, "response", "throttle_time_ms", is_positive),
+    )
+
+    def __init__(self) -> None:
+        self._outages = Outages(self)
+        self._throttling = Throttling(self)
+        self._lost: States[Batch, list[Seen]] = States(lambda key: [])
+        self._epochs: States[int, list[tuple[int, str, Any]]] = States(lambda key: [])
+
+    def wanted_topics(self) -> set[str]:
+        """Return the topics with partitions that a producer can't reach."""
+        return self._outages.topics()
+
+    def observe(self, seen: Seen) -> Iterator[Event]:
+        """Take an exchange of a producer."""
+        yield from self._outages.expire(seen.time_ns)
+        match seen.api_key:
+            case 3:
+                self._outages.refresh(seen)
+            case 22:
+                yield from self._init(seen)
+            case _:
+                yield from self._throttling.observe(seen)
+                yield from self._produce(seen)
+
+    def finish(self, now_ns: int) -> Iterator[Event]:
+        """Report what the capture ends in."""
+        yield from self._outages.finish()
+        yield from self._throttling.finish()
+
+    def open_since_ns(self) -> int | None:
+        """Return the begin of the oldest outage or run of throttled requests."""
+        begins = (self._outages.open_since_ns(), self._throttling.open_since_ns())
+        return min((each for each in begins if each is not None), default=None)
+
+    def _init(self, seen: Seen) -> Iterator[Event]:
+        request, response = seen.request, seen.response
+        if request is None or response is None or seen.error:
+            return
+        owners = self._epochs.use(response.producer_id)
+        owners.append((response.producer_epoch, client_of(seen), seen.evidence))
+        del owners[:-8]
+        if not request.get("transactional_id"):
+            text = f"producer id {response.producer_id}, epoch {response.producer_epoch}"
+            yield self.instant(seen, client_of(seen), "initialized", text)
+
+    def _produce(self, seen: Seen) -> Iterator[Event]:
+        request = seen.request
+        if request is None:
+            return
+        if seen.ended:
+            for lost in _batches(seen):
+                if lost.producer_id >= 0:
+                    self._lost.use(lost).append(seen)
+                self._outages.fail(seen, lost.topic, lost.partition, NO_RESPONSE)
+            return
+        if seen.response is None:
+            return
+        if seen.response.get("responses") is None:
+            return
+        batches = {(each.topic, each.partition): each for each in _batches(seen)}
+        for topic in seen.response.responses or ():
+            name = seen.topic(topic)
+            for partition in topic.partition_responses or ():
+                batch = batches.get((name, partition.index))
+                code = partition.error_code
+                if not code:
+                    yield from self._repeated(seen, batch)
+                    yield from self._outages.succeed(seen, name, partition.index)
+                    continue
+                yield from self._failed(seen, name, partition, error_name(code), batch)
+
+    def _failed(
+        self, seen: Seen, topic: str, partition: Any, error: str, batch: Batch | None
+    ) -> Iterator[Event]:
+        """Take the error of a partition."""
+        place = f"{topic} {partition.index}"
+        message = partition.get("error_message")
+        words = f" ({message})" if message else ""
+        client = client_of(seen)
+        if error in TOO_LARGE:
+            size = seen.exchange.request_bytes or 0
+            text = f"{place}: {error}{words}; the request has {size:,} bytes"
+            yield self.instant(seen, client, "batch too large", text, cause=error)
+        elif error in FENCED:
+            yield self._fenced(seen, place, error, batch)
+        elif error in SEQUENCE_EVENTS:
+            sequence = f" at sequence {batch.sequence}" if batch else ""
+            text = f"{place}: {error}{sequence}{words}"
+            yield self.instant(seen, client, SEQUENCE_EVENTS[error], text, cause=error)
+        else:
+            self._outages.fail(seen, topic, partition.index, error)
+
+    def _fenced(self, seen: Seen, place: str, error: str, batch: Batch | None) -> Event:
+        """Report a producer whose epoch is over, and who got the next one."""
+        client, proof = client_of(seen), [seen.evidence]
+        text, cause = f"{place}: {error}", error
+        owners = [] if batch is None else self._epochs.get(batch.producer_id, [])
+        newer = [each for each in owners if batch is not None and each[0] > batch.epoch]
+        if batch is not None:
+            text += f" for producer id {batch.producer_id}, epoch {batch.epoch}"
+        if newer:
+            epoch, culprit, evidence = newer[0]
+            text += f": {culprit} got epoch {epoch}"
+            cause = "new producer"
+            proof.append(evidence)
+        return self.event(
+            client,
+            "fenced",
+            text,
+            time_ns=seen.time_ns,
+            end_ns=seen.end_ns,
+            proof=proof,
+            brokers=[seen.broker],
+            cause=cause,
+            certain=bool(newer),
+        )
+
+    def _repeated(self, seen: Seen, batch: Batch | None) -> Iterator[Event]:
+        """Report a batch that was sent again after its answer was lost."""
+        lost = None if batch is None else self._lost.pop(batch, None)
+        if not lost or batch is None:
+            return
+        first = lost[0]
+        if first.time_ns > seen.time_ns:
+            return
+        text = (
+            f"{batch.topic} {batch.partition}: batch at sequence {batch.sequence} of producer id "
+            f"{batch.producer_id} sent again {duration(seen.time_ns - first.time_ns)} after it "
+            "got no answer; the broker appends it once"
+        )
+        yield self.event(
+            client_of(seen),
+            "batch repeated",
+            text,
+            time_ns=first.time_ns,
+            end_ns=seen.end_ns,
+            proof=[*(each.evidence for each in lost), seen.evidence],
+            brokers=[first.broker, seen.broker],
+            cause=NO_RESPONSE,
+        )
+
+
+def _batches(seen: Seen) -> Iterator[Batch]:
+    """Yield the first batch of each partition, of idempotent producers with their ids."""
+    for topic in seen.request.topic_data or ():
+        name = seen.topic(topic)
+        for partition in topic.partition_data or ():
+            data = bytes(partition.records or b"")[: _HEAD.size]
+            magic, producer_id, epoch, sequence = 0, -1, -1, -1
+            if len(data) == _HEAD.size:
+                magic, producer_id, epoch, sequence = _HEAD.unpack(data)
+            if magic < 2:
+                producer_id, epoch, sequence = -1, -1, -1
+            yield Batch(name, partition.index, producer_id, epoch, sequence)

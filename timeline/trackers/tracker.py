@@ -1,0 +1,165 @@
+"""What all trackers have in common."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Iterator
+from typing import ClassVar, Generic, NamedTuple, TypeAlias, TypeVar
+
+from dissector.protocol.api import Kind
+from timeline.events.event import Event, Evidence, Needs, in_packet_order
+from timeline.events.fetch_counts import FetchCounts
+from timeline.events.seen import Seen
+
+Key = TypeVar("Key")
+State = TypeVar("State")
+
+SeenAt: TypeAlias = Callable[[int], Seen]
+"""Returns the exchange of a row of the window."""
+
+MAX_STATES = 10_000
+"""Groups, producers, transactions that a tracker retains; the one unused for longest goes first."""
+
+MAX_PROOFS = 64
+"""Exchanges that a state retains for its event."""
+
+
+class Selection(NamedTuple):
+    """Exchanges of an API with a value in a field of a body, by its path."""
+
+    api_key: int
+    side: Kind
+    field: str
+    test: Callable[[object], bool]
+
+
+def is_positive(value: object) -> bool:
+    """Return whether a value is a number above 0."""
+    return isinstance(value, int) and value > 0
+
+
+class Tracker:
+    """
+    A state machine, fed by exchanges in the order in which they end.
+
+    Attributes:
+        kind: The kind of its events.
+        apis: The keys of the APIs of which it sees all exchanges.
+        data_apis: The keys of the APIs of which it sees only unusual exchanges: with an error, or
+            without the response that is due.
+        sees_unanswered: Whether it sees all requests without the response that is due.
+        counts_fetches: Whether it sees how much clients fetch.
+        selections: Further exchanges that it sees.
+    """
+
+    kind: ClassVar[str] = ""
+    apis: ClassVar[frozenset[int]] = frozenset()
+    data_apis: ClassVar[frozenset[int]] = frozenset()
+    sees_unanswered: ClassVar[bool] = False
+    counts_fetches: ClassVar[bool] = False
+    selections: ClassVar[tuple[Selection, ...]] = ()
+
+    def wanted_topics(self) -> set[str]:
+        """Return the topics of which it sees all exchanges of its `data_apis` for now."""
+        return set()
+
+    def observe(self, seen: Seen) -> Iterator[Event]:
+        """Take an exchange; yield the events that it completes."""
+        raise NotImplementedError
+
+    def wanted_producers(self) -> set[int]:
+        """Return the ids of producers of which it sees who fetches their transactional records."""
+        return set()
+
+    def observe_fetched(self, seen: Seen, producer_id: int, epoch: int) -> Iterator[Event]:
+        """Take a Fetch with transactional records of a wanted producer."""
+        yield from ()
+
+    def observe_fetches(self, counts: FetchCounts, seen_at: SeenAt) -> Iterator[Event]:
+        """Take the fetches of a connection in a window, if it `counts_fetches`."""
+        yield from ()
+
+    def finish(self, now_ns: int) -> Iterator[Event]:
+        """Yield the events that are open at the end of the capture, `now_ns`."""
+        yield from ()
+
+    def open_since_ns(self) -> int | None:
+        """Return the earliest time of an event that may still come; None: no such event."""
+        return None
+
+    def event(
+        self,
+        subject: str,
+        event: str,
+        text: str,
+        *,
+        time_ns: int,
+        end_ns: int,
+        proof: Iterable[Evidence],
+        brokers: Iterable[str],
+        cause: str = "",
+        certain: bool = True,
+        since_ns: int | None = None,
+    ) -> Event:
+        """Return an event of this kind; `since_ns`: from when on the capture must be complete."""
+        return Event(
+            min(time_ns, end_ns),
+            end_ns,
+            self.kind,
+            subject,
+            event,
+            cause,
+            text,
+            in_packet_order(proof),
+            certain,
+            Needs(frozenset(brokers), time_ns if since_ns is None else since_ns),
+        )
+
+    def instant(
+        self,
+        seen: Seen,
+        subject: str,
+        event: str,
+        text: str,
+        *,
+        cause: str = "",
+        certain: bool = True,
+    ) -> Event:
+        """Return the event that a single exchange proves."""
+        return self.event(
+            subject,
+            event,
+            text,
+            time_ns=seen.time_ns,
+            end_ns=seen.end_ns,
+            proof=[seen.evidence],
+            brokers=[seen.broker],
+            cause=cause,
+            certain=certain,
+        )
+
+
+class States(OrderedDict[Key, State], Generic[Key, State]):
+    """States by key; of too many the one unused for longest is dropped."""
+
+    def __init__(self, create: Callable[[Key], State], limit: int = MAX_STATES) -> None:
+        super().__init__()
+        self._create, self._limit = create, limit
+
+    def use(self, key: Key) -> State:
+        """Return the state of a key; the first call creates it."""
+        found = self.get(key)
+        if found is None:
+            found = self[key] = self._create(key)
+            if len(self) > self._limit:
+                self.popitem(last=False)
+        else:
+            self.move_to_end(key)
+        return found
+
+
+def keep_proof(proofs: list[Evidence], evidence: Evidence) -> None:
+    """Append evidence to a list of bounded length, which retains its first half."""
+    if len(proofs) >= MAX_PROOFS:
+        del proofs[MAX_PROOFS // 2]
+    proofs.append(evidence)

@@ -1,0 +1,329 @@
+"""
+Transactions: begun, partitions and groups added, committed or aborted, fenced, left open.
+
+The coordinator fences a producer when another one is initialised with its transactional id, and
+when it aborts a transaction that outlived its timeout.
+
+Source: KIP-98, KIP-360 (epochs), KIP-890 (an epoch for each transaction, partitions added by
+Produce).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, ClassVar
+
+from dissector.protocol.error_codes import error_name
+from timeline.events.event import Event
+from timeline.events.seen import Seen
+from timeline.events.words import duration
+from timeline.trackers.tracker import Selection, States, Tracker, keep_proof
+from timeline.trackers.transaction_state import Session, Transaction, TransactionalId, client_of
+
+PRODUCE, INIT, ADD_PARTITIONS, ADD_OFFSETS, END, COMMIT_OFFSETS = 0, 22, 24, 25, 26, 28
+
+FENCED = {"PRODUCER_FENCED", "INVALID_PRODUCER_EPOCH"}
+RETRIED = {
+    "CONCURRENT_TRANSACTIONS",
+    "NOT_COORDINATOR",
+    "COORDINATOR_NOT_AVAILABLE",
+    "COORDINATOR_LOAD_IN_PROGRESS",
+}
+"""Errors that clients answer with the same request: states of the coordinator, not of theirs."""
+
+MAX_SESSIONS = 8
+
+MAX_READERS = 100
+"""Clients that are named for each epoch of a producer."""
+
+IMPLICIT_PARTITIONS, IMPLICIT_OFFSETS = 12, 5
+"""The versions of Produce and TxnOffsetCommit that add to a transaction by themselves (KIP-890)."""
+
+
+class Transactions(Tracker):
+    """Follows transactional ids."""
+
+    kind: ClassVar[str] = "transaction"
+    apis: ClassVar[frozenset[int]] = frozenset(
+        (INIT, ADD_PARTITIONS, ADD_OFFSETS, END, COMMIT_OFFSETS)
+    )
+    selections: ClassVar[tuple[Selection, ...]] = (
+        Selection(PRODUCE, "request", "transactional_id", lambda value: value is not None),
+    )
+
+    def __init__(self) -> None:
+        self._ids: States[str, TransactionalId] = States(TransactionalId)
+        self._producers: States[int, str] = States(lambda key: "")
+        self._readers: States[tuple[int, int], set[str]] = States(lambda key: set())
+
+    def observe(self, seen: Seen) -> Iterator[Event]:
+        """Take an exchange of a transactional producer."""
+        request, response = seen.request, seen.response
+        if request is None or response is None:
+            return
+        if seen.api_key == ADD_PARTITIONS and "transactions" in request:
+            yield from self._add_by_brokers(seen)
+            return
+        name = request.get("transactional_id", request.get("v3_and_below_transactional_id"))
+        if not name:
+            return
+        state = self._ids.use(name)
+        error = seen.error or first_error(response)
+        if error in RETRIED or (seen.api_key == PRODUCE and error and error not in FENCED):
+            return
+        version = seen.exchange.api_version or 0
+        if seen.api_key == PRODUCE and not error and version < IMPLICIT_PARTITIONS:
+            return
+        if error:
+            yield from self._failed(state, seen, error)
+            return
+        match seen.api_key:
+            case 22:
+                yield from self._init(state, seen)
+            case 24:
+                self._add(state, seen, request.v3_and_below_topics)
+            case 25:
+                self._transaction(state, seen).groups.add(request.group_id)
+            case 28:
+                if state.transaction or version >= IMPLICIT_OFFSETS:
+                    self._transaction(state, seen).groups.add(request.group_id)
+            case 0:
+                transaction = self._transaction(state, seen)
+                for topic in request.topic_data or ():
+                    partitions = transaction.partitions.setdefault(seen.topic(topic), set())
+                    partitions.update(each.index for each in topic.partition_data or ())
+            case 26:
+                yield from self._end(state, seen)
+
+    def finish(self, now_ns: int) -> Iterator[Event]:
+        """Report the transactions that are open at the end of the capture."""
+        for state in self._ids.values():
+            transaction = state.transaction
+            if transaction is not None:
+                last_ns = transaction.time_ns
+                text = f"not ended when the capture ends: {transaction.text()}"
+                yield self._event(state, transaction, "left open", text, last_ns, certain=False)
+
+    def open_since_ns(self) -> int | None:
+        """Return when the oldest transaction under way began."""
+        begins = [each.transaction.time_ns for each in self._ids.values() if each.transaction]
+        return min(begins, default=None)
+
+    def wanted_producers(self) -> set[int]:
+        """Return the producers of the transactional ids."""
+        return set(self._producers)
+
+    def observe_fetched(self, seen: Seen, producer_id: int, epoch: int) -> Iterator[Event]:
+        """Report the first Fetch of each client with records of a producer's epoch."""
+        client = client_of(seen)
+        readers = self._readers.use((producer_id, epoch))
+        if client in readers or len(readers) >= MAX_READERS:
+            return
+        readers.add(client)
+        text = f"{client} fetched records of producer id {producer_id}, epoch {epoch}"
+        name = self._producers[producer_id]
+        yield self.instant(seen, name, "records fetched", text)
+
+    def _init(self, state: TransactionalId, seen: Seen) -> Iterator[Event]:
+        """Take an InitProducerId: it ends the transaction of the producer before."""
+        request, response = seen.request, seen.response
+        client = client_of(seen)
+        former = state.sessions[-1] if state.sessions else None
+        session = Session(
+            seen.time_ns,
+            client,
+            seen.exchange.connection,
+            response.producer_id,
+            response.producer_epoch,
+            request.transaction_timeout_ms,
+            seen.evidence,
+        )
+        self._producers.use(response.producer_id)
+        self._producers[response.producer_id] = state.name
+        transaction, state.transaction = state.transaction, None
+        state.has_idle_producer = True
+        if transaction is not None:
+            keep_proof(transaction.evidence, seen.evidence)
+            transaction.brokers.add(seen.broker)
+            text = f"InitProducerId of {client} aborted it: {transaction.text()}"
+            yield self._event(state, transaction, "aborted", text, seen.end_ns, "InitProducerId")
+        state.sessions.append(session)
+        del state.sessions[:-MAX_SESSIONS]
+        text = (
+            f"producer id {session.producer_id}, epoch {session.epoch}, for {client}; "
+            f"transaction timeout {session.timeout_ms} ms"
+        )
+        cause = ""
+        if former is not None and _fences(session, former):
+            text += f"; {former.client} in epoch {former.epoch} is fenced from now on"
+            cause = "new producer"
+        certain = former is not None or session.epoch == 0
+        yield self.instant(seen, state.name, "initialized", text, cause=cause, certain=certain)
+
+    def _transaction(self, state: TransactionalId, seen: Seen) -> Transaction:
+        """Return the transaction under way; the first request begins it."""
+        transaction = state.transaction
+        if transaction is None:
+            request = seen.request
+            producer_id = request.get("producer_id", request.get("v3_and_below_producer_id", -1))
+            epoch = request.get("producer_epoch", request.get("v3_and_below_producer_epoch", -1))
+            transaction = state.transaction = Transaction(
+                seen.time_ns, producer_id, epoch, state.has_idle_producer
+            )
+        keep_proof(transaction.evidence, seen.evidence)
+        transaction.brokers.add(seen.broker)
+        return transaction
+
+    def _add(self, state: TransactionalId, seen: Seen, topics: Any) -> None:
+        transaction = self._transaction(state, seen)
+        for topic in topics or ():
+            transaction.partitions.setdefault(topic.name, set()).update(topic.partitions or ())
+
+    def _add_by_brokers(self, seen: Seen) -> Iterator[Event]:
+        """Take an AddPartitionsToTxn v4+, by which brokers add or verify for their producers."""
+        results = {
+            result.transactional_id: first_error(result)
+            for result in seen.response.get("results_by_transaction") or ()
+        }
+        for each in seen.request.transactions or ():
+            if each.verify_only or results.get(each.transactional_id):
+                continue
+            state = self._ids.use(each.transactional_id)
+            if state.transaction is None:
+                state.transaction = Transaction(
+                    seen.time_ns, each.producer_id, each.producer_epoch, state.has_idle_producer
+                )
+            keep_proof(state.transaction.evidence, seen.evidence)
+            state.transaction.brokers.add(seen.broker)
+            for topic in each.topics or ():
+                partitions = state.transaction.partitions.setdefault(topic.name, set())
+                partitions.update(topic.partitions or ())
+        yield from ()
+
+    def _end(self, state: TransactionalId, seen: Seen) -> Iterator[Event]:
+        """Take an EndTxn."""
+        request = seen.request
+        event = "committed" if request.committed else "aborted"
+        transaction, state.transaction = state.transaction, None
+        state.has_idle_producer = True
+        if transaction is None:
+            transaction = Transaction(
+                seen.time_ns, request.producer_id, request.producer_epoch, is_begun=False
+            )
+        transaction.producer_id, transaction.epoch = request.producer_id, request.producer_epoch
+        keep_proof(transaction.evidence, seen.evidence)
+        transaction.brokers.add(seen.broker)
+        took = duration(seen.end_ns - transaction.time_ns)
+        text = f"{event} by {client_of(seen)} after {took}: {transaction.text()}"
+        yield self._event(state, transaction, event, text, seen.end_ns, "EndTxn")
+
+    def _failed(self, state: TransactionalId, seen: Seen, error: str) -> Iterator[Event]:
+        """Report a request that is refused; the culprit, where another producer is the reason."""
+        request = seen.request
+        api, client = seen.exchange.api, client_of(seen)
+        if error not in FENCED:
+            text = f"{api} of {client}: {error}"
+            yield self.instant(seen, state.name, "refused", text, cause=error)
+            return
+        epoch = request.get("producer_epoch", request.get("v3_and_below_producer_epoch"))
+        in_epoch = "" if epoch is None or epoch < 0 else f" in epoch {epoch}"
+        text = f"{api} of {client}{in_epoch}: {error}"
+        own, culprit = _rivals(state, seen, epoch)
+        transaction = state.transaction
+        cause, certain, proof, since_ns = error, False, [seen.evidence], seen.time_ns
+        if culprit is not None:
+            cause, certain, since_ns = "new producer", own is not None, culprit.time_ns
+            proof.append(culprit.evidence)
+            text += f": {culprit.client} initialized epoch {culprit.epoch} of the same id"
+        elif transaction is not None and own is not None:
+            open_ns = seen.time_ns - transaction.time_ns
+            if open_ns > own.timeout_ms * 1_000_000:
+                cause, certain, since_ns = "transaction timeout", True, own.time_ns
+                proof += [*transaction.evidence, own.evidence]
+                text += (
+                    f": the transaction was open for {duration(open_ns)}, "
+                    f"its timeout is {own.timeout_ms} ms"
+                )
+        if transaction is not None and cause == "transaction timeout":
+            state.transaction, state.has_idle_producer = None, False
+        yield self.event(
+            state.name,
+            "fenced",
+            text,
+            time_ns=seen.time_ns,
+            end_ns=seen.end_ns,
+            proof=proof,
+            brokers=[seen.broker],
+            cause=cause,
+            certain=certain,
+            since_ns=since_ns,
+        )
+
+    def _event(
+        self,
+        state: TransactionalId,
+        transaction: Transaction,
+        event: str,
+        text: str,
+        end_ns: int,
+        cause: str = "",
+        *,
+        certain: bool = True,
+    ) -> Event:
+        return self.event(
+            state.name,
+            event,
+            f"producer id {transaction.producer_id}, epoch {transaction.epoch}: {text}",
+            time_ns=transaction.time_ns,
+            end_ns=end_ns,
+            proof=transaction.evidence,
+            brokers=transaction.brokers,
+            cause=cause,
+            certain=certain and transaction.is_begun,
+        )
+
+
+def _fences(session: Session, former: Session) -> bool:
+    """Return whether a session on another connection ends the epoch of a former one."""
+    return (
+        former.producer_id == session.producer_id
+        and former.connection != session.connection
+        and former.epoch < session.epoch
+    )
+
+
+def _rivals(
+    state: TransactionalId, seen: Seen, epoch: int | None
+) -> tuple[Session | None, Session | None]:
+    """Return the session of a refused producer, and the later one that fenced it, if captured."""
+    own = culprit = None
+    for each in state.sessions:
+        is_own = each.client == client_of(seen) if epoch is None else each.epoch <= epoch
+        if is_own:
+            own, culprit = each, None
+        elif own is not None or epoch is not None:
+            culprit = culprit or each
+    if culprit is not None and culprit.time_ns >= seen.end_ns:
+        culprit = None
+    return own, culprit
+
+
+def first_error(body: Any) -> str:
+    """Return the first error of a topic or partition in a body; empty for none."""
+    code = next(_codes(body), 0)
+    return error_name(code) if code else ""
+
+
+def _codes(body: Any) -> Iterator[int]:
+    if isinstance(body, dict):
+        for name, value in body.items():
+            if name in ("error_code", "partition_error_code"):
+                if value:
+                    yield value
+            elif isinstance(value, list | dict):
+                yield from _codes(value)
+    elif isinstance(body, list):
+        for each in body:
+            if not isinstance(each, dict):
+                return
+            yield from _codes(each)

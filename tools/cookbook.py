@@ -1,0 +1,109 @@
+"""
+Refreshes the output of the commands in docs/cookbook.md.
+
+    python -m tools.cookbook            prints the page as it should be
+    python -m tools.cookbook --write    writes it
+
+A block begins with its command; `# status N` behind it is the expected exit status, 0 without it.
+Of the output the page has the first lines, as many as it had before if the block ends with `...`.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+PAGE = ROOT / "docs" / "cookbook.md"
+
+_BLOCK = re.compile(r"```console\n\$ (.*)\n((?:.*\n)*?)```")
+_STATUS = re.compile(r"# status (\d+)$")
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """
+    A command of the page.
+
+    Attributes:
+        command: The line, without its prompt.
+        shown: The output on the page, without `...`.
+        is_cut: Whether more output follows.
+    """
+
+    command: str
+    shown: tuple[str, ...]
+    is_cut: bool
+
+    @property
+    def words(self) -> list[str]:
+        """The words of the command, the first is `kafkashark`."""
+        return shlex.split(self.command, comments=True)
+
+    @property
+    def status(self) -> int:
+        """The expected exit status."""
+        found = _STATUS.search(self.command)
+        return int(found[1]) if found else 0
+
+    def excerpt(self, lines: Sequence[str]) -> list[str]:
+        """Return what the page should show of the output's lines."""
+        lines = [line.rstrip() for line in lines]
+        if not self.is_cut:
+            return lines
+        return [*lines[: max(1, len(self.shown))], "..."]
+
+    @property
+    def block(self) -> list[str]:
+        """The output as the page has it."""
+        return [*self.shown, *(["..."] if self.is_cut else [])]
+
+
+def examples(text: str) -> Iterator[Example]:
+    """Yield the commands of a page."""
+    for found in _BLOCK.finditer(text):
+        yield _example(found)
+
+
+def refreshed(text: str, run: Callable[[Example], list[str]]) -> str:
+    """Return the page with new output; `run` returns the lines that a command prints."""
+
+    def block(found: re.Match[str]) -> str:
+        lines = [f"$ {found[1]}", *_example(found).excerpt(run(_example(found)))]
+        return "\n".join(["```console", *lines, "```"])
+
+    return _BLOCK.sub(block, text)
+
+
+def _example(found: re.Match[str]) -> Example:
+    lines = found[2].splitlines()
+    is_cut = lines[-1:] == ["..."]
+    return Example(found[1], tuple(lines[:-1] if is_cut else lines), is_cut)
+
+
+def _run(example: Example) -> list[str]:
+    words = [sys.executable, "-m", *example.words]
+    done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False)
+    if done.returncode != example.status:
+        raise SystemExit(f"{example.command}: status {done.returncode}\n{done.stderr}")
+    return done.stdout.splitlines()
+
+
+def main(arguments: list[str]) -> None:
+    """Run the tool."""
+    if arguments not in ([], ["--write"]):
+        raise SystemExit("python -m tools.cookbook [--write]")
+    text = refreshed(PAGE.read_text(encoding="utf-8"), _run)
+    if arguments:
+        PAGE.write_text(text, encoding="utf-8")
+    else:
+        print(text, end="")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
