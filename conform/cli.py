@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 import typer
 
 from dissector.cli import options
+from dissector.cli.live_options import accepts_live
 from dissector.cli.output import write_lines
 from dissector.errors import UsageError
 from dissector.view.text.escape import escaped
@@ -26,6 +27,7 @@ FORMATS = ("text", "ndjson", "junit", "sarif", "html")
 EXIT_VIOLATION, EXIT_TOO_FEW_JUDGED = 1, 2
 
 
+@accepts_live
 def conform(
     captures: Annotated[
         list[str] | None,
@@ -111,6 +113,8 @@ def conform(
     running broker check what no capture can show, and its versions are compared with the releases
     of Kafka. The exit status is 1 if an error was found (--fail-on), and 2 if no rule could be
     judged (--require-judged).
+
+    Live, at the end: kafkashark conform -i eth0 -a duration:60 -w kept.pcapng
     """
     from conform.public import judge_windows, select_rules_by_name
     from conform.registry.rank import Severity

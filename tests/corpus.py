@@ -24,6 +24,7 @@ CAPTURES = sorted(path for path in FOLDER.iterdir() if ".pcap" in path.name)
 COMPARISONS = (
     "body texts",
     "conversations",
+    "export",
     "fields",
     "golden",
     "knowledge",

@@ -49,6 +49,7 @@ class Packets:
         file: Index of the path that the packet comes from.
         problems: Damage found in the files while this window was read: the file's name, and what is
             wrong, with the position in the (decompressed) file.
+        path_index: Index of the path of the window, which may have no packets.
         base: Offset of `data` in the (decompressed) file.
         is_live: Whether the packets come from a pipe that may deliver more at any time.
         file_bytes: Bytes read so far of all files, as stored (compressed or not).
@@ -64,6 +65,7 @@ class Packets:
     link: Int32s
     file: Int32s
     problems: list[tuple[str, Problem]] = field(default_factory=list)
+    path_index: int = 0
     base: int = 0
     is_live: bool = False
     file_bytes: int = 0

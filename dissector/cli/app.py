@@ -33,7 +33,7 @@ ENTRY_POINT_GROUP = "kafkashark.commands"
 
 COMMANDS = (
     *("dissect", "pairs", "streams", "records", "stats", "groups", "upgrade"),
-    *("schema", "demo"),
+    *("export", "schema", "demo"),
 )
 """Built-in commands; each is a function in the module of the same name."""
 
@@ -161,8 +161,7 @@ def main(arguments: list[str] | None = None, plugins: Plugins | None = None) -> 
     os.umask(mask)
     try:
         with interrupt.restored_handler(), using(None):
-            status = _run(words, plugins)
-            return interrupt.STATUS if interrupt.is_interrupted() else status
+            return interrupt.exit_status(_run(words, plugins))
     finally:
         os.umask(mask)
 
@@ -180,7 +179,7 @@ def _run(words: Sequence[str], plugins: Plugins | None) -> int:
         return _print_error(*error.shown().split("\n"))
     except DissectorError as error:
         # After Ctrl-C a pipe without a complete capture is no error.
-        return interrupt.STATUS if interrupt.is_interrupted() else _print_error(str(error))
+        return interrupt.exit_status(0) if interrupt.is_interrupted() else _print_error(str(error))
     except _USAGE_ERROR as error:
         return _report_usage_error(error)
     except (KeyboardInterrupt, typer.Abort):

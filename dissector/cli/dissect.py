@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dissector.cli import options
+from dissector.cli.live_options import accepts_live
 from dissector.cli.output import check_parquet, write_frames, write_lines, write_rows
 from dissector.cli.presentation import table_options
 from dissector.cli.presentation.operand_columns import parse_operands
@@ -43,6 +44,7 @@ REQUEST = 0
 """Index of requests in a window's packet numbers."""
 
 
+@accepts_live
 def dissect(
     captures: options.Captures,
     filter_text: options.FilterText = None,
@@ -81,6 +83,8 @@ def dissect(
     Print a line for each message, in the order of the capture.
 
     -T parquet has a row for each field of each message.
+
+    Live: kafkashark dissect -i eth0 -f 'tcp port 9092' -a duration:60
     """
     options.check_choice(form, FORMATS, "-T")
     chosen = table_options.chosen_columns(columns, fields)

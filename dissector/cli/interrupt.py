@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FrameType
@@ -41,9 +41,9 @@ def use_default_handler() -> None:
     _set_handler(signal.default_int_handler)
 
 
-def new_stop_signal() -> StopSignal:
-    """Return a signal that Ctrl-C sets from now on to stop the reading."""
-    stop = StopSignal()
+def new_stop_signal(end_writer: Callable[[], None] | None = None) -> StopSignal:
+    """Return a signal that Ctrl-C sets from now on to stop the reading; see `StopSignal`."""
+    stop = StopSignal(end_writer)
     _stop_signals.append(stop)
     _set_handler(_on_sigint)
     return stop
@@ -52,6 +52,17 @@ def new_stop_signal() -> StopSignal:
 def is_interrupted() -> bool:
     """Return whether Ctrl-C has stopped the reading."""
     return any(stop.is_requested for stop in _stop_signals)
+
+
+def exit_status(status: int) -> int:
+    """
+    Return the exit status of a command whose own one is given.
+
+    Ctrl-C is the usual end of a live capture, and interrupts any other reading.
+    """
+    if is_interrupted() and not all(stop.ends_writer for stop in _stop_signals):
+        return STATUS
+    return status
 
 
 def reinstall_handler() -> None:

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import os
-import stat
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from dissector.capture.columns import NEVER
 from dissector.cli import interrupt
+from dissector.cli.live_options import LiveInput, is_pipe
 from dissector.cli.output import is_same_file
 from dissector.cli.presentation.completion import complete_filter
 from dissector.cli.presentation.table_options import RowFormat as RowFormat
@@ -155,6 +154,7 @@ class Source:
             that would print nothing else.
         reports_unreadable: Whether the command itself reports that all is encrypted.
         needs_exchanges: Whether records are read one by one, each with its exchange.
+        after_window: Called after each window, and now and then while a pipe is idle.
         observers: Receive each window before its exchanges are filtered.
     """
 
@@ -166,13 +166,15 @@ class Source:
     explains_no_kafka: bool = False
     reports_unreadable: bool = False
     needs_exchanges: bool = False
+    after_window: Callable[[], None] = lambda: None
     observers: list[Callable[[Window], None]] = field(default_factory=list)
     _in_flight: Exchanges | None = None
 
     @cached_property
     def is_live(self) -> bool:
         """Whether a capture comes from a pipe, so that output must not be delayed."""
-        return any(map(_is_pipe, self.capture.paths))
+        options = self.capture.options
+        return options.stop.ends_writer or any(map(is_pipe, self.capture.paths))
 
     @property
     def parallel_parts(self) -> int:
@@ -269,6 +271,7 @@ class Source:
                 self.low_watermark = window.low_watermark if window.in_flight is None else NEVER
                 yield window
                 del window  # frees its memory before the next window is read
+                self.after_window()
                 if self.is_live or "-" in self.capture.paths or sys.stdout.isatty():
                     sys.stdout.flush()
                 progress.show()
@@ -307,24 +310,18 @@ def source(
     for name in captures:
         if output is not None and is_same_file(name, output):
             raise UsageError(f"{output} is one of the captures; -o would overwrite it")
+    live = captures.capture if isinstance(captures, LiveInput) else None
     options = Options(
         ports=frozenset(ports or ()),
         max_frame_bytes=max_frame_bytes,
         jobs=jobs or cores(),
-        stop=interrupt.new_stop_signal(),
+        stop=interrupt.new_stop_signal(None if live is None else live.stop),
+        stdin=None if live is None else live.packets,
         keylogs=tuple(keylogs or ()),
     )
     capture = Capture(captures, options)
     chosen = Selection.of(capture, filter_text, records=records)
     return Source(capture, chosen.filter, record_filter=chosen.record_filter)
-
-
-def _is_pipe(capture: str) -> bool:
-    try:
-        found = os.fstat(sys.stdin.fileno()) if capture == "-" else Path(capture).stat()
-    except (OSError, ValueError, AttributeError):
-        return False
-    return stat.S_ISFIFO(found.st_mode)
 
 
 def check_choice(value: str, allowed: tuple[str, ...], option: str) -> str:

@@ -120,7 +120,7 @@ def is_same_file(capture: str, output: str) -> bool:
 
 
 @contextmanager
-def _open_atomic(output: str | None) -> Iterator[BinaryIO]:
+def open_atomic(output: str | None) -> Iterator[BinaryIO]:
     """Open the destination of bytes; a file gets its name only when it is complete."""
     path = Path(output or "-").resolve()
     if output in (None, "-") or (path.exists() and not path.is_file()):
@@ -185,7 +185,7 @@ def write_frames(
 
     interrupt.reinstall_handler()
     frames = prefetch_first(frames)
-    with _open_atomic(output) as file:
+    with open_atomic(output) as file:
         target: Any = _ErrorKeepingFile(file)  # polars accepts it, though its types do not say so
         try:
             rows = register_io_source(lambda *_: frames, schema=dict(schema))

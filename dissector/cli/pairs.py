@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Annotated, Any
 
 import typer
 
 from dissector.cli import options
+from dissector.cli.live_options import accepts_live
 from dissector.cli.output import (
     ROW_FORMATS,
     check_parquet,
@@ -17,6 +18,7 @@ from dissector.cli.output import (
 from dissector.cli.presentation import table_options
 from dissector.cli.sorting import sort_keys, sorted_part
 from dissector.engine.exchanges.exchange import COLUMNS, Exchange
+from dissector.engine.reading.live_requests import LiveRequests
 from dissector.engine.tables.frames import TablePart
 from dissector.errors import UsageError
 from dissector.view.text.value_text import json_text
@@ -46,9 +48,13 @@ PRIORITY = (
 )
 """The columns that a narrow terminal shows first."""
 
+UNANSWERED = "status == unanswered"
+"""A filter for requests without a response."""
+
 BODIES = ("request", "response")
 
 
+@accepts_live
 def pairs(
     captures: options.Captures,
     filter_text: options.FilterText = None,
@@ -56,6 +62,13 @@ def pairs(
     output: options.Output = None,
     bodies: Annotated[
         bool, typer.Option("--bodies", help="Add the decoded bodies as request and response.")
+    ] = False,
+    pending: Annotated[
+        bool,
+        typer.Option(
+            "--pending",
+            help="Only requests without a response: live those that wait, else the unanswered.",
+        ),
     ] = False,
     columns: table_options.ColumnList = None,
     fields: table_options.ColumnNames = None,
@@ -73,11 +86,19 @@ def pairs(
     jobs: options.Jobs = None,
     show_secrets: options.ShowSecrets = False,
 ) -> None:
-    """Print a row for each request with its response."""
+    """Print a row for each request with its response.
+
+    Live: kafkashark pairs -i eth0 -f 'tcp port 9092' -w kept.pcapng
+    """
     options.check_choice(form, ROW_FORMATS, "-T")
     if bodies and form == "table":
         raise UsageError("--bodies requires -T ndjson, csv or parquet")
+    if pending and (bodies or set(table_options.chosen_columns(columns, fields)) - {*COLUMNS}):
+        raise UsageError("--pending can't be combined with --bodies or columns of body fields")
     check_parquet(form, output)
+    passes = _filter(filter_text)
+    if pending:
+        filter_text = f"({filter_text}) and {UNANSWERED}" if filter_text else UNANSWERED
     source = options.source(
         captures, filter_text, ports, max_frame_bytes, output, jobs, keylogs=keylogs
     )
@@ -106,6 +127,8 @@ def pairs(
 
         operands = parse_operands(source, more)
         parts = parts_with_operands(source, operands, show_secrets, form == "parquet")
+    if pending:
+        parts = _pending_parts(source, passes)
     if keys:
         parts = [sorted_part(parts, keys)]
     if chosen:
@@ -125,6 +148,30 @@ def pairs(
             live=source.is_live,
             layout=view.layout,
         )
+
+
+def _filter(filter_text: str | None) -> Callable[[Exchange], bool]:
+    """Return the filter of the command; raise its errors."""
+    if filter_text is None:
+        return lambda exchange: True
+    from dissector.filter import parse
+
+    return parse(filter_text).matches
+
+
+def _pending_parts(
+    source: options.Source, passes: Callable[[Exchange], bool]
+) -> Iterator[TablePart]:
+    """Yield the requests that wait, each once, and those that stay unanswered."""
+    source.capture.options.live = True
+    live_requests = LiveRequests(passes)
+    for window in source.passing():
+        yield [
+            exchange.row()
+            for exchange in window
+            if not live_requests.has_shown(exchange.connection, exchange.request_offset)
+        ]
+        yield [exchange.row() for exchange in live_requests.to_show(source.in_flight())]
 
 
 def _parts_with_bodies(

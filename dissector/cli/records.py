@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from dissector.cli import options
+from dissector.cli.live_options import accepts_live
 from dissector.cli.output import (
     ROW_FORMATS,
     Row,
@@ -57,6 +58,7 @@ PRIORITY = (
 """The columns that a narrow terminal shows first."""
 
 
+@accepts_live
 def records(
     captures: options.Captures,
     filter_text: options.FilterText = None,
@@ -78,7 +80,10 @@ def records(
     jobs: options.Jobs = None,
     show_secrets: options.ShowSecrets = False,
 ) -> None:
-    """Print a row for each record that was produced or fetched."""
+    """Print a row for each record that was produced or fetched.
+
+    Live: kafkashark records -i eth0 -Y 'topic == orders'
+    """
     options.check_choice(form, ROW_FORMATS, "-T")
     check_parquet(form, output)
     source = options.source(

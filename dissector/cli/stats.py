@@ -8,8 +8,10 @@ from typing import Annotated
 import typer
 
 from dissector.cli import options
-from dissector.cli.output import terminal_width, write_lines
+from dissector.cli.live_options import accepts_live
+from dissector.cli.output import terminal_width
 from dissector.cli.presentation import table_options
+from dissector.cli.refreshed_output import RefreshedOutput
 from dissector.cli.sorting import SortKey, sort_keys, sorted_rows
 from dissector.engine.reading.group_keys import KEYS
 from dissector.engine.reading.statistics import GROUPS, Grouping, Statistics, health
@@ -37,6 +39,7 @@ PRIORITY = (
 """The columns that a narrow terminal shows first."""
 
 
+@accepts_live
 def stats(
     captures: options.Captures,
     filter_text: options.FilterText = None,
@@ -47,7 +50,15 @@ def stats(
     columns: table_options.ColumnList = None,
     fields: table_options.ColumnNames = None,
     sort: options.Sort = None,
-    limit: table_options.Limit = None,
+    limit: Annotated[
+        int | None,
+        typer.Option(
+            *("-c", "--limit", "--top"),
+            metavar="N",
+            min=1,
+            help="Only the first N rows of each section.",
+        ),
+    ] = None,
     color: table_options.Color = "auto",
     list_columns: table_options.ListColumns = False,
     list_fields: table_options.ListFields = False,
@@ -75,11 +86,21 @@ def stats(
     keylogs: options.KeyLogs = None,
     schemas: options.Schemas = None,
     jobs: options.Jobs = None,
+    interval: Annotated[
+        float | None,
+        typer.Option(
+            "--interval",
+            metavar="S",
+            min=0.1,
+            help="Print the report so far every S seconds; on a terminal in place.",
+        ),
+    ] = None,
 ) -> None:
     """
     Print response times and errors per API, client, topic, broker; and the capture's health.
 
     Options for tables replace these four: kafkashark stats a.pcap --by minute,api --clients
+    Live, refreshed every two seconds: kafkashark stats -i eth0 --interval 2 --top 10
     """
     options.check_choice(form, FORMATS, "-T")
     asked = {"topics": topics, "clients": clients, "talkers": talkers, "sizes": sizes}
@@ -100,6 +121,10 @@ def stats(
         PRIORITY, bool(shown), has_color, lambda each: left_out.update(dict.fromkeys(each))
     )
 
+    screen = RefreshedOutput(output, interval)
+    if interval is not None:
+        source.capture.options.jobs = 1  # the report must not see a reading that goes on
+
     def lines() -> list[str]:
         sections = {name: _arranged(rows, keys, limit) for name, rows in report.sections().items()}
         state = health(source.capture.reading, source.problems + report.problems)
@@ -113,12 +138,12 @@ def stats(
         ]
         return [json_text(row) for row in [*rows, {"section": "capture", **state}]]
 
+    source.after_window = lambda: screen.refresh(lines)
     for part in source.parts():
         report.add(part)
-    shown_lines = lines()
+    screen.write_last(lines())
     if left_out:
         table_options.report_left_out(left_out)
-    write_lines(shown_lines, output)
 
 
 Tables = Mapping[str, tuple[str, tuple[str, ...]]]

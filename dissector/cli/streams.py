@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from dissector.cli import options
+from dissector.cli.live_options import accepts_live
 from dissector.cli.output import (
     ROW_FORMATS,
     Row,
@@ -65,6 +66,7 @@ PRIORITY = (
 """The columns that a narrow terminal shows first."""
 
 
+@accepts_live
 def streams(
     captures: options.Captures,
     filter_text: options.FilterText = None,
@@ -97,6 +99,8 @@ def streams(
     """Print a row for each TCP connection: endpoints, traffic, losses, protocol and TLS.
 
     With -Y only the connections with an exchange that passes.
+
+    Live, at the end: kafkashark streams -i eth0 -a duration:60
     """
     options.check_choice(form, ROW_FORMATS, "-T")
     check_parquet(form, output)

@@ -22,6 +22,9 @@ _MAGIC_BYTES = 4
 _PIPE_WAIT_S = 0.2
 """How long data that a pipe has delivered may wait for more."""
 
+_IDLE_S = 1.0
+"""How long to wait for a pipe at a time: meanwhile what is shown may have to be refreshed."""
+
 _GRACE_S = 1.0
 """How long a pipe is still read after a stop request: its writer may be ending too."""
 
@@ -33,13 +36,20 @@ Poll: TypeAlias = Callable[[float], bool]
 class StopSignal:
     """A request to stop reading: captures then end at the current position."""
 
-    def __init__(self) -> None:
+    def __init__(self, end_writer: Callable[[], None] | None = None) -> None:
+        """Start; `end_writer` ends the writer of a pipe, which is then read to its end."""
         self._requested_s: float | None = None
+        self._end_writer = end_writer
 
     @property
     def is_requested(self) -> bool:
         """Whether reading is to stop."""
         return self._requested_s is not None
+
+    @property
+    def ends_writer(self) -> bool:
+        """Whether the writer of the pipe is ended, too: the capture is our own."""
+        return self._end_writer is not None
 
     @property
     def is_overdue(self) -> bool:
@@ -50,6 +60,8 @@ class StopSignal:
         """Request the stop; further calls have no effect."""
         if self._requested_s is None:
             self._requested_s = time.monotonic()
+            if self._end_writer is not None:
+                self._end_writer()
 
 
 class ByteSource:
@@ -113,9 +125,10 @@ class ByteSource:
 
         Returns:
             Number of bytes; fewer than fit at the end of the file, and where a pipe pauses or
-                delivers
-            little for a while, so that a live capture shows what it has.
+                delivers little for a while, so that a live capture shows what it has.
         """
+        if not has_data and self._is_idle():
+            return 0
         view = target.data
         filled = 0
         while filled < len(view) and not self.ended:
@@ -129,6 +142,14 @@ class ByteSource:
         self.position += filled
         return filled
 
+    def _is_idle(self) -> bool:
+        """Wait for a pipe; return whether nothing came."""
+        if self._poll is None or self._pending or self._stop.is_requested:
+            return False
+        if self._decompressed is not None:
+            return False  # there may be bytes that are not decompressed yet
+        return not self._poll(_IDLE_S)
+
     def _is_paused(self) -> bool:
         if self._poll is None or self._pending:
             return False
@@ -139,7 +160,8 @@ class ByteSource:
         """Return whether to stop reading the file; of a pipe, wait for bytes first."""
         if self._poll is not None:
             while not self._poll(_PIPE_WAIT_S):
-                if self._stop.is_requested:
+                waits_for_end = self._stop.ends_writer and not self._stop.is_overdue
+                if self._stop.is_requested and not waits_for_end:
                     self.stopped = True
                     return True
         self.stopped = self._stop.is_overdue if self.is_live else self._stop.is_requested

@@ -57,6 +57,7 @@ def read_packets(
     window_bytes: int = WINDOW_BYTES,
     stdin: BinaryIO | None = None,
     stop: StopSignal | None = None,
+    every_block: bool = False,
     inputs: Inputs | None = None,
 ) -> Iterator[Packets]:
     """
@@ -70,11 +71,13 @@ def read_packets(
             packets and at the end of a file, and holds at least one packet.
         stdin: What `-` reads instead of the process's own standard input.
         stop: When requested, the capture ends at the current position.
+        every_block: Whether to yield windows of pcapng that have no packets, only other blocks.
         inputs: What is read under some names instead of files.
 
     Yields:
-        Windows; an empty one only for a problem or TLS secrets. Damage ends the reading of its file
-        at the last complete packet before it, and is reported in `problems`.
+        Windows; an empty one only for a problem or TLS secrets, or while a pipe is idle. Damage
+        ends the reading of its file at the last complete packet before it, and is reported in
+        `problems`.
 
     Raises:
         CaptureError: A file can't be opened or is no capture. Files on disk are checked before the
@@ -95,7 +98,9 @@ def read_packets(
             for packets in _windows(source, number, first, window_bytes, buffers):
                 first = packets.first + len(packets)
                 packets.file_bytes = file_bytes + source.file_bytes
-                yield packets
+                has_news = len(packets) or packets.problems or packets.tls_secrets
+                if has_news or packets.is_live or every_block:
+                    yield packets
                 del packets
         finally:
             source.close()
@@ -139,6 +144,15 @@ def _check_is_capture(name: str, inputs: Inputs | None) -> None:
     source = ByteSource(name, inputs=inputs)
     try:
         _detect_format(source, _read_head(source))
+    finally:
+        source.close()
+
+
+def read_file_head(name: str) -> bytes:
+    """Return the first bytes of a capture, decompressed: those of its format."""
+    source = ByteSource(name)
+    try:
+        return _read_head(source)
     finally:
         source.close()
 
@@ -204,9 +218,10 @@ def _windows(
         base += used
         if source.ended:
             _report_end(source, base, len(carry), rows)
-        if rows.count or rows.problems or rows.tls_secrets:
+        is_idle = source.is_live and not source.ended and filled == used
+        if used or rows.problems or is_idle:
             packets = _packets(window[:filled], first, rows, number, source.name)
-            packets.base = base - used
+            packets.path_index, packets.base = number, base - used
             packets.is_live = source.is_live and not source.ended
             yield packets
             first += rows.count

@@ -43,6 +43,12 @@ def is_pcap(head: bytes) -> bool:
     return _order(head) is not None
 
 
+def file_header(head: bytes) -> tuple[int, int]:
+    """Return link type and snapshot length of a classic pcap file."""
+    snap_bytes, link = struct.unpack_from(f"{_order(head)}16xII", head)
+    return link & _LINK_MASK, snap_bytes
+
+
 def _order(head: bytes) -> str | None:
     if len(head) >= 4:
         for order in "<>":

@@ -7,6 +7,7 @@ Source: https://www.ietf.org/archive/id/draft-ietf-opsawg-pcapng-02.html (block 
 from __future__ import annotations
 
 import struct
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -29,10 +30,12 @@ from dissector.kernel.arrays import I64, U8, I64Table
 
 MAGIC = b"\x0a\x0d\x0d\x0a"
 
-_SECTION, _INTERFACE, _OBSOLETE, _SIMPLE, _ENHANCED = 0x0A0D0D0A, 1, 2, 3, 6
+SECTION, INTERFACE, OBSOLETE, SIMPLE, ENHANCED = 0x0A0D0D0A, 1, 2, 3, 6
+"""Types of blocks."""
+
 _SECRETS, _TLS_KEY_LOG = 10, 0x544C534B
-_BYTE_ORDERS = {b"\x1a\x2b\x3c\x4d": ">", b"\x4d\x3c\x2b\x1a": "<"}
-_BLOCK_MIN_BYTES = 12
+BYTE_ORDERS = {b"\x1a\x2b\x3c\x4d": ">", b"\x4d\x3c\x2b\x1a": "<"}
+BLOCK_MIN_BYTES = 12
 _END_OF_OPTIONS, _TIME_RESOLUTION, _TIME_OFFSET = 0, 9, 14
 _NS = 1_000_000_000
 
@@ -45,7 +48,7 @@ _CLOCK_COLUMNS = 5
 
 
 @dataclass(slots=True)
-class _Interface:
+class Interface:
     """A capturing interface; a tick of its clock is `numerator / denominator` ns."""
 
     link: int
@@ -62,6 +65,10 @@ class _Interface:
         most_ticks = min(most_ns // self.numerator * self.denominator, TIME_MAX)
         return self.link, self.numerator, self.denominator, self.offset_ns, most_ticks
 
+    def ticks(self, time_ns: int) -> int:
+        """Return the first tick of a time."""
+        return max(0, -(-(time_ns - self.offset_ns) * self.denominator // self.numerator))
+
 
 class PcapngReader:
     """
@@ -73,15 +80,15 @@ class PcapngReader:
 
     def __init__(self) -> None:
         self._order = "<"
-        self._interfaces: list[_Interface] = []
+        self._interfaces: list[Interface] = []
         self._clocks = np.zeros((1, _CLOCK_COLUMNS), np.int64)
         self._time_ns = 0
-        self.needed_bytes = _BLOCK_MIN_BYTES
+        self.needed_bytes = BLOCK_MIN_BYTES
         self.stopped = False
 
     def scan(self, window: Bytes, at: int, base: int, rows: PacketRows) -> int:
         """Read the complete blocks in the window; see `FormatReader.scan`."""
-        self.needed_bytes = _BLOCK_MIN_BYTES
+        self.needed_bytes = BLOCK_MIN_BYTES
         state = np.zeros(3, np.int64)
         while not self.stopped:
             state[:] = at, rows.count, self._time_ns
@@ -105,12 +112,12 @@ class PcapngReader:
 
     def _read_any_block(self, window: memoryview, at: int, base: int, rows: PacketRows) -> int:
         """Read a block of any type; return its length, 0 if it is incomplete or reading stops."""
-        if at + _BLOCK_MIN_BYTES > len(window):
+        if at + BLOCK_MIN_BYTES > len(window):
             return 0
         if window[at : at + 4] == MAGIC:
             self._start_section(window, at, base, rows)
         kind, length = struct.unpack_from(f"{self._order}II", window, at)
-        if not _BLOCK_MIN_BYTES <= length <= MAX_RECORD_BYTES:
+        if not BLOCK_MIN_BYTES <= length <= MAX_RECORD_BYTES:
             rows.report(f"invalid block length {length:,}: reading stops", base + at)
             self.stopped = True
         if self.stopped:
@@ -126,7 +133,7 @@ class PcapngReader:
         return int(length)
 
     def _start_section(self, window: memoryview, at: int, base: int, rows: PacketRows) -> None:
-        order = _BYTE_ORDERS.get(bytes(window[at + 8 : at + 12]))
+        order = BYTE_ORDERS.get(bytes(window[at + 8 : at + 12]))
         if order is None:
             rows.report("section header with an invalid byte-order magic: reading stops", base + at)
             self.stopped = True
@@ -139,21 +146,25 @@ class PcapngReader:
     ) -> None:
         """Read a block whose body is `block[at:]`; block types without packets are skipped."""
         room = len(block) - at
-        if kind == _INTERFACE and room >= 8:
-            self._add_interface(self._parse_interface(block, at, base, rows))
-        elif kind == _ENHANCED and room >= 20:
+        if kind == INTERFACE and room >= 8:
+            self._add_interface(
+                read_interface(
+                    self._order, block, at, lambda text, place: rows.report(text, base + place)
+                )
+            )
+        elif kind == ENHANCED and room >= 20:
             number, high, low, captured, original = struct.unpack_from(
                 f"{self._order}IIIII", block, at
             )
             ticks = high << 32 | low
             self._add_packet(number, ticks, captured, original, len(block), at + 20, base, rows)
-        elif kind == _OBSOLETE and room >= 20:
+        elif kind == OBSOLETE and room >= 20:
             number, _, high, low, captured, original = struct.unpack_from(
                 f"{self._order}HHIIII", block, at
             )
             ticks = high << 32 | low
             self._add_packet(number, ticks, captured, original, len(block), at + 20, base, rows)
-        elif kind == _SIMPLE and room >= 4:
+        elif kind == SIMPLE and room >= 4:
             (original,) = struct.unpack_from(f"{self._order}I", block, at)
             captured = min(original, room - 4)
             if self._interfaces and self._interfaces[0].snap_bytes:
@@ -161,7 +172,7 @@ class PcapngReader:
             self._add_packet(0, None, captured, original, len(block), at + 4, base, rows)
         elif kind == _SECRETS and room >= 8:
             self._add_secrets(block, at, base, rows)
-        elif kind in (_INTERFACE, _ENHANCED, _OBSOLETE, _SIMPLE, _SECRETS):
+        elif kind in (INTERFACE, ENHANCED, OBSOLETE, SIMPLE, _SECRETS):
             rows.report("block too short for its type", base + at - 8)
 
     def _add_secrets(self, block: memoryview, at: int, base: int, rows: PacketRows) -> None:
@@ -173,7 +184,7 @@ class PcapngReader:
             rows.report("secrets longer than their block", base + at)
         rows.tls_secrets.append(bytes(block[at + 8 : at + 8 + length]))
 
-    def _add_interface(self, interface: _Interface) -> None:
+    def _add_interface(self, interface: Interface) -> None:
         number = len(self._interfaces)
         self._interfaces.append(interface)
         if number == len(self._clocks):
@@ -209,30 +220,32 @@ class PcapngReader:
             self._time_ns = min(max(time_ns, TIME_MIN), TIME_MAX)
         rows.add(self._time_ns, start, captured, original, interface.link)
 
-    def _parse_interface(
-        self, block: memoryview, at: int, base: int, rows: PacketRows
-    ) -> _Interface:
-        link, _, snap_bytes = struct.unpack_from(f"{self._order}HHI", block, at)
-        interface = _Interface(link, snap_bytes)
-        at += 8
-        while at + 4 <= len(block):
-            code, length = struct.unpack_from(f"{self._order}HH", block, at)
-            at += 4
-            if code == _END_OF_OPTIONS:
-                break
-            if at + length > len(block):
-                rows.report("option longer than its block", base + at - 4)
-                break
-            if code == _TIME_RESOLUTION and length >= 1:
-                _set_resolution(interface, block[at])
-            elif code == _TIME_OFFSET and length >= 8:
-                (seconds,) = struct.unpack_from(f"{self._order}q", block, at)
-                interface.offset_ns = seconds * _NS
-            at += length + -length % 4
-        return interface
+
+def read_interface(
+    order: str, block: memoryview, at: int, report: Callable[[str, int], None]
+) -> Interface:
+    """Return what an interface description says; its body is `block[at:]`."""
+    link, _, snap_bytes = struct.unpack_from(f"{order}HHI", block, at)
+    interface = Interface(link, snap_bytes)
+    at += 8
+    while at + 4 <= len(block):
+        code, length = struct.unpack_from(f"{order}HH", block, at)
+        at += 4
+        if code == _END_OF_OPTIONS:
+            break
+        if at + length > len(block):
+            report("option longer than its block", at - 4)
+            break
+        if code == _TIME_RESOLUTION and length >= 1:
+            _set_resolution(interface, block[at])
+        elif code == _TIME_OFFSET and length >= 8:
+            (seconds,) = struct.unpack_from(f"{order}q", block, at)
+            interface.offset_ns = seconds * _NS
+        at += length + -length % 4
+    return interface
 
 
-def _set_resolution(interface: _Interface, value: int) -> None:
+def _set_resolution(interface: Interface, value: int) -> None:
     """Set an interface's clock: a tick is 10^-value s, or 2^-value s if the highest bit is set."""
     if value & 0x80:
         interface.numerator, interface.denominator = _NS, 1 << (value & 0x7F)
@@ -252,7 +265,7 @@ def _scan(
     Args:
         data: The window.
         big: Whether integers are big-endian.
-        clocks: `_Interface.clock_row` of each interface.
+        clocks: `Interface.clock_row` of each interface.
         interfaces: Number of interfaces.
         columns: Gets the columns.
         state: Input and output: the offset of the next block, the number of filled columns, and the
@@ -260,16 +273,16 @@ def _scan(
     """
     at, count = state[0], state[1]
     status = _INCOMPLETE
-    while at + _BLOCK_MIN_BYTES <= len(data):
+    while at + BLOCK_MIN_BYTES <= len(data):
         kind = u32_of(data, at, big)
         length = u32_of(data, at + 4, big)
         end = at + (length + 3) // 4 * 4
         if length > MAX_RECORD_BYTES or end > len(data):
             break
         status = _OTHER
-        if length < _BLOCK_MIN_BYTES or u32_of(data, end - 4, big) != length:
+        if length < BLOCK_MIN_BYTES or u32_of(data, end - 4, big) != length:
             break
-        if kind == _ENHANCED:
+        if kind == ENHANCED:
             start = at + 28
             if start + 4 > end:
                 break
@@ -298,7 +311,7 @@ def _scan(
             columns.links[count] = clocks[number, _LINK]
             state[2] = time_ns
             count += 1
-        elif kind in (_SECTION, _INTERFACE, _OBSOLETE, _SIMPLE, _SECRETS):
+        elif kind in (SECTION, INTERFACE, OBSOLETE, SIMPLE, _SECRETS):
             break
         at = end
         status = _INCOMPLETE

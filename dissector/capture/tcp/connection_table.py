@@ -54,6 +54,7 @@ from dissector.capture.tcp.waiting_table import WaitingTable
 _ROW = Struct(f"={COLUMNS}q")
 _FIRST_ROWS = 16
 _ADDRESS = (1 << 64) - 1
+_SEQ_MASK = (1 << 32) - 1
 
 
 class ConnectionTable(Sequence[Connection]):
@@ -149,6 +150,23 @@ class ConnectionTable(Sequence[Connection]):
         """Return the number of the first packet of each of these connections."""
         firsts: Int64s = self.rows[numbers, FIRST_PACKET]
         return firsts
+
+    def first_sequences(self, numbers: Int64s) -> Int64s:
+        """Return the sequence numbers at which the two streams of these connections begin."""
+        return self._sides(numbers)[:, :, FIRST] & _SEQ_MASK
+
+    def fin_sequences(self, numbers: Int64s) -> Int64s:
+        """Return the sequence numbers of the FINs of both sides; -1 for one that has not closed."""
+        sides = self._sides(numbers)
+        has_fin = sides[:, :, SIDE_FLAGS] & FINISHED != 0
+        return np.where(has_fin, sides[:, :, NEXT] - 1 & _SEQ_MASK, -1)
+
+    def _sides(self, numbers: Int64s) -> Int64s:
+        """Return the columns of the sides of connections, [n, 2, `SIDE`]."""
+        for live in self.live.values():
+            self._write(live, LIVE)
+        sides: Int64s = self.rows[numbers][:, SIDES:].reshape(-1, 2, SIDE)
+        return sides
 
     def begin(self, key: FlowKey, first_packet: int, first_ns: int) -> LiveConnection:
         """Add a connection whose side 0 sends with `key`; return it as an object."""

@@ -28,6 +28,7 @@ from dissector.engine.exchanges.topic_resolution import resolve_late_names
 from dissector.engine.facts.fact_tables import WindowFacts, extract_facts
 from dissector.engine.facts.topic_table import TopicNames
 from dissector.engine.reading.reader import Options, Reading, Tap, Window
+from dissector.engine.reading.segment_source import SegmentSource
 from dissector.engine.tables import frames as tables
 from dissector.engine.tables.column_types import Columns
 from dissector.protocol.context import iterate_under, using
@@ -45,6 +46,7 @@ class Capture:
     Attributes:
         paths: The files in order; `-` is standard input.
         names: Known names of topic ids.
+        make_source: Makes the source of segments of each pass, instead of the files themselves.
         tap: Receives all stream bytes as they are read.
         reading: The current pass, or the last one; None before the first.
     """
@@ -53,6 +55,7 @@ class Capture:
         self.paths = [str(path) for path in paths]
         self.options = options or Options()
         self.names = self._new_names()
+        self.make_source: Callable[[], SegmentSource] | None = None
         self.tap: Tap | None = None
         self.reading: Reading | None = None
 
@@ -61,7 +64,7 @@ class Capture:
 
     def windows(self, *, gleaning: bool = False) -> Iterator[Window]:
         """Read the capture, window by window; `gleaning` extracts the summaries of exchanges."""
-        self.reading = Reading(self.paths, self.options, self.tap)
+        self.reading = self._new_reading(self.tap)
         windows: Iterator[Window] = (
             self.reading.map_windows(_extract_facts, _summarise)
             if gleaning
@@ -198,9 +201,13 @@ class Capture:
     def _read_names(self) -> dict[UUID, str]:
         """Read all names of topic ids in the capture, from the messages that may define them."""
         names: dict[UUID, str] = {}
-        for window_names in Reading(self.paths, self.options).map_windows(_read_window_names):
+        for window_names in self._new_reading().map_windows(_read_window_names):
             names = window_names | names
         return names
+
+    def _new_reading(self, tap: Tap | None = None) -> Reading:
+        source = None if self.make_source is None else self.make_source()
+        return Reading(self.paths, self.options, tap, source)
 
 
 def _extract_facts(window: Window) -> tuple[Window, WindowFacts]:

@@ -11,7 +11,7 @@ from itertools import chain, islice
 from typing import TypeAlias
 
 from dissector.engine.reading.prefetch import map_in_threads
-from dissector.engine.tables.column_types import Columns
+from dissector.engine.tables.column_types import Columns, row_count
 from dissector.engine.tables.frames import RowBatch, TablePart, iter_rows, split_mixed
 from dissector.view.tables.bulk_rows import csv_rows, ndjson_rows, table_rows
 from dissector.view.tables.column_fitting import Layout
@@ -26,6 +26,9 @@ from dissector.view.tables.row_formats import (
 
 Text: TypeAlias = bytes | memoryview
 """Lines as UTF-8, with line ends; a memoryview is overwritten when the next text is requested."""
+
+LIVE_HEADER_LINES = 40
+"""Lines of a live table after which the header is repeated."""
 
 MAX_WRITERS = 2
 """More writers would not help: writing their output to one file takes as long."""
@@ -106,7 +109,8 @@ def table_text(
         parts: The rows.
         columns: In order.
         terminal_width: Width of the terminal, if the output is one: longer lines are truncated.
-        live: Whether the first part with rows is written at once; default column widths apply.
+        live: Whether the first part with rows is written at once; default column widths apply, and
+            the header is repeated now and then.
         layout: How the columns are fitted into the width of a terminal, and coloured.
     """
     remaining_parts = split_mixed(parts)
@@ -125,12 +129,26 @@ def table_text(
             break
     table = Table(columns, first, terminal_width, live=live, layout=layout)
     yield from _with_ends([table.header()], "\n")
-    has_color = layout is not None and layout.has_color
+    in_bulk = terminal_width is None and not (layout is not None and layout.has_color)
+    since_header = 0
     for part in chain(read_parts, remaining_parts):
-        if isinstance(part, Mapping) and terminal_width is None and not has_color:
-            yield from table_rows(part, table)
-        else:
-            yield from _with_ends(map(table.line, iter_rows(part)), "\n")
+        for texts, count in _table_pieces(part, table, in_bulk=in_bulk):
+            if live and since_header >= LIVE_HEADER_LINES:
+                yield from _with_ends([table.header()], "\n")
+                since_header = 0
+            yield from texts
+            since_header += count
+
+
+def _table_pieces(
+    part: RowBatch, table: Table, *, in_bulk: bool
+) -> Iterator[tuple[Iterable[Text], int]]:
+    """Yield the text of a part, with the number of its rows: whole, or row by row."""
+    if isinstance(part, Mapping) and in_bulk:
+        yield table_rows(part, table), row_count(part)
+    else:
+        for row in iter_rows(part):
+            yield _with_ends([table.line(row)], "\n"), 1
 
 
 def _with_ends(lines: Iterable[str], end: str) -> Iterator[bytes]:

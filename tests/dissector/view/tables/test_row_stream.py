@@ -11,7 +11,13 @@ from hypothesis import strategies as st
 
 from dissector.engine.tables.column_types import Columns, Integers, row_count, row_dict
 from dissector.view.tables.row_formats import SAMPLE_ROWS, csv_lines, ndjson_lines, table_lines
-from dissector.view.tables.row_stream import Text, csv_text, ndjson_text, table_text
+from dissector.view.tables.row_stream import (
+    LIVE_HEADER_LINES,
+    Text,
+    csv_text,
+    ndjson_text,
+    table_text,
+)
 from tests.dissector.view.columns import any_columns, ints
 from tests.examples import examples
 
@@ -75,3 +81,22 @@ def test_the_header_of_csv_waits_until_there_is_something_to_read() -> None:
 
     with pytest.raises(OSError):  # noqa: PT011
         next(csv_text(broken(), NAMES))
+
+
+@pytest.mark.parametrize("width", [None, 80])
+def test_a_live_table_repeats_its_header(width: int | None) -> None:
+    rows = [{"number": number, "last": "x"} for number in range(2 * LIVE_HEADER_LINES + 1)]
+    parts = ([row] for row in rows)
+    lines = joined(
+        table_text(parts, ["number", "last"], terminal_width=width, live=True)
+    ).splitlines()
+    headers = [at for at, line in enumerate(lines) if line.endswith("last")]
+    assert headers == [0, LIVE_HEADER_LINES + 1, 2 * LIVE_HEADER_LINES + 2]
+    assert len({len(line) for line in lines}) == 2  # "x" is shorter than "last"
+
+
+def test_columns_are_written_between_headers() -> None:
+    part = {"number": Integers(ints(list(range(LIVE_HEADER_LINES))))}
+    lines = joined(table_text([part, part], ["number"], live=True)).splitlines()
+    headers = [at for at, line in enumerate(lines) if line.endswith("number")]
+    assert headers == [0, LIVE_HEADER_LINES + 1]

@@ -1,0 +1,158 @@
+"""
+Writes chosen packets of captures as one pcapng file, each capture as a section of its own.
+
+Blocks of pcapng are copied as they are, with times, interfaces, comments and secrets.
+
+Source: https://www.ietf.org/archive/id/draft-ietf-opsawg-pcapng-02.html
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from typing import BinaryIO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dissector.capture.columns import Bytes, Int64s, Packets
+from dissector.capture.formats.capture_reader import read_file_head
+from dissector.capture.formats.packet_copy_kernel import (
+    AT,
+    ENHANCED_EXTRA_BYTES,
+    ENHANCED_HEAD_BYTES,
+    FILLED,
+    PACKET,
+    PacketTable,
+    copy_blocks,
+    write_packets,
+)
+from dissector.capture.formats.packet_rows import MAX_RECORD_BYTES
+from dissector.capture.formats.pcap import file_header
+from dissector.capture.formats.pcapng import (
+    BLOCK_MIN_BYTES,
+    BYTE_ORDERS,
+    ENHANCED,
+    INTERFACE,
+    MAGIC,
+    OBSOLETE,
+    SECTION,
+    SIMPLE,
+    Interface,
+    read_interface,
+)
+
+_STATISTICS, _CUSTOM_NOT_COPIED = 5, 0x40000BAD
+_LEFT_OUT = (_STATISTICS, _CUSTOM_NOT_COPIED)
+"""Blocks that would be wrong for a part of the packets, or that may not be copied."""
+
+_ANY_LENGTH = b"\xff" * 8
+_TIME_RESOLUTION_NS = struct.pack("<HHB3xI", 9, 1, 9, 0)
+"""The options of an interface whose ticks are ns, and their end."""
+
+
+class PacketCopier:
+    """
+    Copies packets window by window.
+
+    Attributes:
+        copied: How many packets were copied.
+    """
+
+    def __init__(self, paths: Sequence[str], file: BinaryIO) -> None:
+        """Start to write into a file; `paths` are the captures in order."""
+        self.copied = 0
+        self._paths = paths
+        self._file = file
+        self._path_index = -1
+        self._is_pcapng = False
+        self._order = "<"
+        self._interfaces: list[Interface] = []
+
+    def write(self, packets: Packets, keep: NDArray[np.bool_]) -> None:
+        """Write the chosen packets of a window, and the blocks that describe them."""
+        while self._path_index < packets.path_index:
+            self._start_file(self._path_index + 1)
+        self.copied += int(keep.sum())
+        columns = (packets.time_ns, packets.start, packets.captured, packets.original, keep)
+        table = PacketTable._make(np.ascontiguousarray(each) for each in columns)
+        if self._is_pcapng:
+            self._copy_blocks(packets.data, table)
+        elif keep.any():
+            room = int(packets.captured[keep].sum()) + ENHANCED_EXTRA_BYTES * int(keep.sum())
+            out = np.empty(room, np.uint8)
+            self._file.write(out[: write_packets(packets.data, table, out)].data)
+
+    def finish(self) -> None:
+        """Write the sections of captures without packets."""
+        while self._path_index < len(self._paths) - 1:
+            self._start_file(self._path_index + 1)
+
+    def _start_file(self, index: int) -> None:
+        self._path_index = index
+        head = read_file_head(self._paths[index])
+        self._is_pcapng = head.startswith(MAGIC)
+        if not self._is_pcapng:
+            link, snap_bytes = file_header(head)
+            section = struct.pack("<IHHq", 0x1A2B3C4D, 1, 0, -1)
+            interface = struct.pack("<HHI", link, 0, snap_bytes) + _TIME_RESOLUTION_NS
+            self._file.write(_block("<", SECTION, section))
+            self._file.write(_block("<", INTERFACE, interface))
+
+    def _copy_blocks(self, data: Bytes, table: PacketTable) -> None:
+        state = np.zeros(3, np.int64)
+        out = np.empty(len(data), np.uint8)
+        while True:
+            state[FILLED] = 0
+            copy_blocks(data, int(self._order == ">"), table, out, state)
+            self._file.write(out[: state[FILLED]].data)
+            length = self._copy_other_block(data.data, table, state)
+            if not length:
+                return
+            state[AT] += length
+
+    def _copy_other_block(self, data: memoryview, table: PacketTable, state: Int64s) -> int:
+        """Copy a block that is no enhanced packet; return its length, 0 at the end."""
+        at, packet = int(state[AT]), int(state[PACKET])
+        if at + BLOCK_MIN_BYTES > len(data):
+            return 0
+        if data[at : at + 4] == MAGIC:
+            order = BYTE_ORDERS.get(bytes(data[at + 8 : at + 12]))
+            if order is None:
+                return 0
+            self._order, self._interfaces = order, []
+        kind, length = struct.unpack_from(f"{self._order}II", data, at)
+        end = at + length + -length % 4
+        if not BLOCK_MIN_BYTES <= length <= MAX_RECORD_BYTES or end > len(data):
+            return 0
+        if kind == SECTION and end - at >= 28:
+            # Its length would no longer be right.
+            self._file.write(b"".join((data[at : at + 16], _ANY_LENGTH, data[at + 24 : end])))
+        elif kind in (SIMPLE, OBSOLETE):
+            head_bytes = 12 if kind == SIMPLE else ENHANCED_HEAD_BYTES
+            if packet < len(table.start) and table.start[packet] == at + head_bytes:
+                if table.keep[packet]:
+                    is_timed = kind == OBSOLETE
+                    self._file.write(data[at:end] if is_timed else self._timed(data, table, packet))
+                state[PACKET] += 1
+        elif kind not in _LEFT_OUT:
+            if kind == INTERFACE and length >= BLOCK_MIN_BYTES + 8:
+                block = data[at : end - 4]
+                self._interfaces.append(read_interface(self._order, block, 8, lambda *_: None))
+            self._file.write(data[at:end])
+        return int(end - at)
+
+    def _timed(self, data: memoryview, table: PacketTable, packet: int) -> bytes:
+        """Return a simple packet, whose time is that of the packet before, with its own time."""
+        start, captured = int(table.start[packet]), int(table.captured[packet])
+        ticks = self._interfaces[0].ticks(int(table.time_ns[packet]))
+        head = (0, ticks >> 32, ticks & 0xFFFFFFFF, captured, int(table.original[packet]))
+        body = struct.pack(f"{self._order}5I", *head) + bytes(data[start : start + captured])
+        return _block(self._order, ENHANCED, body)
+
+
+def _block(order: str, kind: int, body: bytes) -> bytes:
+    """Return a block with its padding."""
+    length = BLOCK_MIN_BYTES + len(body) + -len(body) % 4
+    size = struct.pack(f"{order}I", length)
+    return struct.pack(f"{order}I", kind) + size + body + bytes(-len(body) % 4) + size

@@ -1,0 +1,201 @@
+"""`kafkashark export`: the packets of what matches, as a smaller capture with the same rows."""
+
+from __future__ import annotations
+
+import re
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, NamedTuple
+
+import numpy as np
+import typer
+
+from dissector.capture.formats.capture_reader import is_file
+from dissector.cli import options
+from dissector.cli.output import is_terminal, open_atomic
+from dissector.engine.export.exchange_sums import ExchangeSums, differing, exchange_hashes
+from dissector.engine.export.flow_filter import Bools, FlowFilter
+from dissector.engine.export.name_definitions import NameDefinitions
+from dissector.engine.export.selected_packets import SelectedPackets, write_packets
+from dissector.engine.export.stream_ranges import StreamRanges
+from dissector.errors import UsageError
+from dissector.protocol.context import using
+from dissector.view.text.escape import escaped
+
+if TYPE_CHECKING:
+    from dissector.capture.formats.byte_source import StopSignal
+    from dissector.capture.tcp.connection_table import ConnectionTable
+    from dissector.engine.export.flow_filter import Hashes
+    from dissector.engine.reading.reader import Reading
+
+_NUMBERED = re.compile(
+    r"\b(connection|capture|packet|\w+_packet|tcp\.stream|frame\.(number|time_relative))\b"
+)
+"""Names in a filter whose values are others in a part of the capture."""
+
+MAX_CHECKS = 4
+"""Selections that are tried: the messages, more connections, all of those, everything."""
+
+
+def export(
+    captures: options.Captures,
+    filter_text: options.FilterText = None,
+    output: options.Output = None,
+    connections: Annotated[
+        bool,
+        typer.Option("--connections", help="Write whole connections, not only what matches."),
+    ] = False,
+    ports: options.Ports = None,
+    max_frame_bytes: options.MaxFrame = options.MAX_FRAME,
+    keylogs: options.KeyLogs = None,
+    schemas: options.Schemas = None,
+    jobs: options.Jobs = None,
+) -> None:
+    """Write the packets of the exchanges that pass a filter to a pcapng file.
+
+    Of each exchange its segments and what repeats or acknowledges them, of its connection the
+    handshake and the end. The same filter finds the same exchanges in the new file.
+
+    Example: kafkashark export big.pcap -Y 'error != NONE' -o errors.pcapng
+    """
+    if output is None or is_terminal(output):
+        raise UsageError("export requires an output file: -o OUT.pcapng")
+    for name in captures:
+        if name == "-" or (Path(name).exists() and not is_file(name)):
+            raise UsageError(f"{name}: export reads a capture several times; save a pipe to a file")
+
+    def source() -> options.Source:
+        return options.source(
+            captures, filter_text, ports, max_frame_bytes, output, jobs, keylogs=keylogs
+        )
+
+    selection = _select(source(), by_numbers=bool(_NUMBERED.search(filter_text or "")))
+    if selection.is_stopped:
+        return
+    chosen = selection.connections()
+    whole = chosen if connections else selection.tls_connections()
+    for _ in range(MAX_CHECKS):
+        flows = FlowFilter.of(selection.ranges, selection.table, whole)
+        check = _check(source(), selection, flows)
+        if not check.differing.any() or check.is_stopped:
+            break
+        # What is missing may be needed to find the messages; at last all there is.
+        more = next((each for each in (check.differing, chosen) if (each & ~whole).any()), ~whole)
+        whole = whole | more
+    if check.is_stopped:
+        return
+    with open_atomic(output) as file:
+        copied, total = write_packets(
+            captures, flows, file, check.stop, fragments=check.has_fragments
+        )
+    count = f"{selection.count:,} exchanges on {int(chosen.sum()):,} connections"
+    print(f"{count}: {copied:,} of {total:,} packets")
+    if differing_count := int(check.differing.sum()):
+        text = f"{differing_count:,} connections have other rows in {output} than before"
+        print("kafkashark:", escaped(text), file=sys.stderr)
+
+
+@dataclass
+class _Selection:
+    """
+    What passes the filter.
+
+    Attributes:
+        reading: The reading that found it.
+        ranges: The bytes of its messages.
+        sums: Its exchanges, for comparison.
+        hashes: All their hashes, if the filter can't be applied to a part of the capture.
+        count: Number of exchanges.
+    """
+
+    reading: Reading
+    ranges: StreamRanges
+    sums: ExchangeSums
+    hashes: Hashes | None
+    count: int
+
+    @property
+    def table(self) -> ConnectionTable:
+        """The connections of the capture."""
+        return self.reading.streams.connections
+
+    @property
+    def is_stopped(self) -> bool:
+        """Whether Ctrl-C has ended the reading."""
+        return self.reading.options.stop.is_requested
+
+    def connections(self) -> Bools:
+        """Return which connections have something that passes."""
+        chosen = np.zeros(len(self.table), np.bool_)
+        chosen[self.ranges.columns()[0]] = True
+        return chosen
+
+    def tls_connections(self) -> Bools:
+        """Return which of these are TLS: to decrypt a part all of it is needed."""
+        is_tls = self.connections()
+        for number in np.flatnonzero(is_tls).tolist():
+            is_tls[number] = self.reading.decryption.summary_of(number) is not None
+        return is_tls
+
+
+class _Check(NamedTuple):
+    """
+    The exchanges of the chosen packets, compared with those of the capture.
+
+    Attributes:
+        differing: Connections of the capture, between whose endpoints are other exchanges.
+        has_fragments: Whether packets are IP fragments.
+        stop: Set by Ctrl-C.
+    """
+
+    differing: Bools
+    has_fragments: bool
+    stop: StopSignal
+
+    @property
+    def is_stopped(self) -> bool:
+        """Whether Ctrl-C has ended the reading."""
+        return self.stop.is_requested
+
+
+def _select(source: options.Source, *, by_numbers: bool) -> _Selection:
+    """Read the capture; `by_numbers`: the filter has numbers that a part has not."""
+    ranges, naming, sums = StreamRanges(), StreamRanges(), ExchangeSums()
+    definitions, hashes, count = NameDefinitions(), [np.zeros(0, np.uint64)], 0
+    for window in source.each_window(gleaning=source.filter is not None):
+        table = source.selection.exchange_table(window)
+        count += len(table)
+        ranges.add(table)
+        sums.add(table)
+        if by_numbers:
+            hashes.append(exchange_hashes(table))
+        with using(source.capture.options.schemas):
+            definitions.look_up(table)
+            naming.add(definitions.find(window.exchanges))
+    if definitions.are_needed:
+        ranges.extend(naming)
+    assert source.capture.reading is not None
+    found = np.unique(np.concatenate(hashes)) if by_numbers else None
+    return _Selection(source.capture.reading, ranges, sums, found, count)
+
+
+def _check(source: options.Source, selection: _Selection, flows: FlowFilter) -> _Check:
+    """Dissect the packets that would be written."""
+    source.reports_unreadable = True
+    capture, stop = source.capture, source.capture.options.stop
+    capture.make_source = lambda: SelectedPackets(capture.paths, flows, stop)
+    if selection.hashes is not None:
+        source.filter = None
+    sums = ExchangeSums()
+    for window in source.each_window(gleaning=source.filter is not None):
+        table = source.selection.exchange_table(window)
+        if selection.hashes is not None:
+            table = table.rows(np.flatnonzero(np.isin(exchange_hashes(table), selection.hashes)))
+        sums.add(table)
+    assert capture.reading is not None
+    assert isinstance(capture.reading.source, SelectedPackets)
+    found = sums.by_endpoints(capture.reading.streams.connections)
+    expected = selection.sums.by_endpoints(selection.table)
+    different = differing(expected, found, selection.table)
+    return _Check(different, capture.reading.source.has_fragments, stop)

@@ -1,0 +1,82 @@
+"""Reads only the chosen packets of captures: for a second dissection, and to write them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import fields, replace
+from typing import BinaryIO
+
+import numpy as np
+
+from dissector.capture.columns import Packets, Segments
+from dissector.capture.formats.byte_source import StopSignal
+from dissector.capture.formats.capture_reader import read_packets
+from dissector.capture.formats.packet_copier import PacketCopier
+from dissector.capture.packets.layers import Layers
+from dissector.engine.export.flow_filter import Bools, FlowFilter
+from dissector.engine.reading.segment_source import FileProblems, FileSource
+
+_BUFFERS = ("data", "is_live")
+
+
+class SelectedPackets(FileSource):
+    """
+    The segments that pass, as if the capture had no others.
+
+    Attributes:
+        has_fragments: Whether a chosen segment came in IP fragments.
+    """
+
+    def __init__(self, paths: Sequence[str], flows: FlowFilter, stop: StopSignal) -> None:
+        super().__init__(paths, stop=stop)
+        self._flows = flows
+        self.has_fragments = False
+
+    def windows(self) -> Iterator[tuple[Segments, FileProblems]]:
+        """Read the files."""
+        clock = Layers()
+        for window in read_packets(self._paths, stop=self._stop):
+            self._count(window)
+            segments = self._layers.segments(window)
+            passing = self._flows.passing(segments)
+            self.has_fragments |= bool((segments.start[passing] >= len(window.data)).any())
+            yield clock.with_clock(_rows(segments, passing)), []
+            del window, segments
+
+
+def write_packets(
+    paths: Sequence[str], flows: FlowFilter, file: BinaryIO, stop: StopSignal, *, fragments: bool
+) -> tuple[int, int]:
+    """
+    Write the packets of the segments that pass; return how many, of how many.
+
+    Args:
+        paths: The captures.
+        flows: Selects segments.
+        file: Gets them as pcapng.
+        stop: Ends the writing.
+        fragments: Whether to write all packets without a whole segment, too.
+    """
+    copier, layers, total = PacketCopier(paths, file), Layers(), 0
+    for window in read_packets(paths, stop=stop, every_block=True):
+        segments = layers.segments(window)
+        keep = _packets_of(segments.packet[flows.passing(segments)], window)
+        if fragments:
+            keep |= ~_packets_of(segments.packet, window)
+        copier.write(window, keep)
+        total += len(window)
+        del window, segments
+    copier.finish()
+    return copier.copied, total
+
+
+def _packets_of(numbers: np.ndarray[tuple[int], np.dtype[np.int64]], window: Packets) -> Bools:
+    """Return which packets of a window have these numbers."""
+    has_number = np.zeros(len(window), np.bool_)
+    has_number[numbers - window.first] = True
+    return has_number
+
+
+def _rows(segments: Segments, chosen: Bools) -> Segments:
+    names = [each.name for each in fields(segments) if each.name not in _BUFFERS]
+    return replace(segments, **{name: getattr(segments, name)[chosen] for name in names})
