@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import signal
 import socket
 import subprocess
 import threading
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
-
-import pytest
 
 from tests.dissector.cli import plays
 from tests.dissector.cli.test_process import PATIENCE_S, started
@@ -19,22 +19,19 @@ from tests.dissector.cli.test_process import PATIENCE_S, started
 PROGRAMS = ("dumpcap", "tcpdump")
 
 
+@cache
 def missing(program: str) -> str:
     """Return why a program can't capture on loopback here; empty if it can."""
     path = shutil.which(program)
     if path is None:
         return f"{program} is not installed"
-    words = [path, "-i", "lo", "-w", "-", *(["-a", "duration:0"] if program == "dumpcap" else [])]
-    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
-        assert process.stdout is not None
-        has_begun = bool(process.stdout.read(1))
+    words = [path, "-i", "lo", "-w", os.devnull]
+    with subprocess.Popen(words, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        # Both name the interface once they have opened it.
+        has_begun = any(re.search("listening on|^File: ", line) for line in process.stderr)
         process.kill()
     return "" if has_begun else f"{program} has no right to capture on lo"
-
-
-def needs(*programs: str) -> pytest.MarkDecorator:
-    reasons = [reason for each in programs if (reason := missing(each))]
-    return pytest.mark.skipif(bool(reasons), reason=", ".join(reasons))
 
 
 class Talk:

@@ -17,15 +17,29 @@ import polars
 import pytest
 
 from tests.dissector.cli.conftest import Run
-from tests.dissector.cli.live.sniffing import PROGRAMS, Sniffer, Talk, needs, wait_until
+from tests.dissector.cli.live.sniffing import PROGRAMS, Sniffer, Talk, missing, wait_until
 from tests.dissector.cli.test_process import ended
 
-with_each_program = pytest.mark.parametrize(
-    "program", [pytest.param(each, marks=needs(each)) for each in PROGRAMS]
-)
-with_dumpcap = needs("dumpcap")
+with_dumpcap = pytest.mark.usefixtures("_dumpcap")
 
 Sniff = Callable[..., Sniffer]
+
+
+@pytest.fixture(params=PROGRAMS)
+def program(request: pytest.FixtureRequest) -> str:
+    """The name of each program that captures."""
+    return _or_skip(request.param)
+
+
+@pytest.fixture
+def _dumpcap() -> None:
+    _or_skip("dumpcap")
+
+
+def _or_skip(program: str) -> str:
+    if why := missing(program):
+        pytest.skip(why)
+    return program
 
 
 @pytest.fixture
@@ -48,7 +62,6 @@ def sniff(talk: Talk, tmp_path: Path) -> Sniff:
     return start
 
 
-@with_each_program
 def test_rows_come_while_the_capture_goes_on(program: str, sniff: Sniff, talk: Talk) -> None:
     sniffer = sniff(program, "pairs")
     for number in range(2):
@@ -93,7 +106,6 @@ def test_pending_requests_of_a_file_are_the_unanswered(good: Run, shop: Path) ->
     assert good("pairs", shop, "--pending", "-T", "ndjson", *where).rows == unanswered
 
 
-@with_each_program
 def test_the_packets_are_kept(program: str, sniff: Sniff, talk: Talk, tmp_path: Path) -> None:
     kept = tmp_path / "kept.pcapng"
     sniffer = sniff(program, "pairs", "-w", kept, "-T", "ndjson")
@@ -126,7 +138,6 @@ def test_the_packets_are_kept_while_reading_is_behind(
     assert (status, json.loads(out)["status"], err) == (0, "unanswered", "")
 
 
-@with_each_program
 def test_a_ring_keeps_the_last_files(
     program: str, sniff: Sniff, talk: Talk, tmp_path: Path
 ) -> None:
@@ -152,7 +163,6 @@ def _newest(folder: Path) -> int:
     return max(of_dumpcap or of_tcpdump, default=0)
 
 
-@with_each_program
 def test_several_interfaces(program: str, talk: Talk, tmp_path: Path) -> None:
     others = sorted(each.name for each in Path("/sys/class/net").iterdir() if each.name != "lo")
     if not others:
@@ -166,7 +176,6 @@ def test_several_interfaces(program: str, talk: Talk, tmp_path: Path) -> None:
     assert sniffer.end() == (0, "", "")
 
 
-@with_each_program
 @pytest.mark.parametrize("limit", ["packets:12", "filesize:1", "duration:1"])
 def test_the_capture_ends_by_itself(program: str, limit: str, sniff: Sniff, talk: Talk) -> None:
     sniffer = sniff(program, "streams", "-T", "ndjson", "-a", limit)
@@ -302,7 +311,6 @@ def test_without_rights_the_error_names_the_remedies(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(shutil.which("setpriv") is None or os.geteuid() != 0, reason="needs setpriv")
-@with_each_program
 def test_without_rights_on_loopback(program: str, tmp_path: Path) -> None:
     words = [
         shutil.which("setpriv"),
