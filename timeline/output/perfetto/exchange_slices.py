@@ -58,8 +58,8 @@ class ExchangeSlices:
             table.connection,
             table.api_version,
             table.correlation_id,
-            table.request.packet,
-            table.response.packet,
+            _from_one(table.request.packet),
+            _from_one(table.response.packet),
             table.request.size,
             table.response.size,
         )
@@ -104,6 +104,11 @@ class ExchangeSlices:
             Coded(summaries.errors[rows], errors),
             Coded(summaries.topics[rows], topics),
         )
+
+
+def _from_one(packet: Ints) -> Ints:
+    """Return packet numbers as everywhere in the output."""
+    return np.where(packet == NONE, NONE, packet + 1)
 
 
 def _annotate(events: MessageColumns, name: int, field: int, values: Ints, mask: Mask) -> None:

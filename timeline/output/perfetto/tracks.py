@@ -12,8 +12,8 @@ from dissector.view.text.escape import escaped
 from timeline.output.perfetto.packets import packet
 from timeline.output.perfetto.protobuf import content, integer
 
-MAX_PROCESSES = 5_000
-"""Clients and brokers with their own process, each; further ones share one."""
+MAX_PROCESSES = 10_000
+"""Clients and brokers with a process of their own; further ones share one."""
 
 MAX_CHILDREN = 2_000
 """Subjects or partitions with their own track below one track."""
@@ -43,7 +43,7 @@ class Tracks:
     def process(self, kind: str, name: str) -> int:
         """Return the track of a process; `kind` is `client` or `broker`."""
         key = f"{kind} {escaped(name)}"
-        if key not in self._processes and len(self._processes) >= 2 * MAX_PROCESSES:
+        if key not in self._processes and len(self._processes) >= MAX_PROCESSES:
             key = f"other {kind}s"
         if key not in self._processes:
             pid = len(self._processes) + 1
