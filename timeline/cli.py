@@ -72,7 +72,10 @@ def timeline(
     if form == "perfetto":
         with open_atomic(output) as file:
             trace = Trace(
-                source.capture, file.write, source.selection.rows_that_pass, show_secrets=show_secrets
+                source.capture,
+                file.write,
+                source.selection.rows_that_pass,
+                show_secrets=show_secrets,
             )
             trace.write(windows, found.events)
         return

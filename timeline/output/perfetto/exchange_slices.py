@@ -86,12 +86,11 @@ class ExchangeSlices:
         group = np.array(numbers, np.int64)[codes]
         slot = self._slots.assign(group, exchanges.begin_ns, exchanges.end_ns)
         slot_codes, lanes = distinct(codes << 32 | slot)
-        tracks = [
-            self._slot_track(*pairs[each >> 32], each & 0xFFFFFFFF) for each in lanes.tolist()
-        ]
+        tracks = [self._slot_track(pairs[each >> 32], each & 0xFFFFFFFF) for each in lanes.tolist()]
         return np.array(tracks, np.int64)[slot_codes]
 
-    def _slot_track(self, client: int, broker: int, slot: int) -> int:
+    def _slot_track(self, pair: tuple[int, int], slot: int) -> int:
+        client, broker = pair
         return self._tracks.child(client, f"to {self._tracks.name(broker)} #{slot + 1}")
 
     def _texts(self, exchanges: WindowExchanges) -> Sequence[Coded]:

@@ -23,11 +23,11 @@ from dissector.protocol.context import using
 from timeline.events.capture_progress import CaptureProgress
 from timeline.events.event import Event
 from timeline.events.words import masked, ranges
-from timeline.output.perfetto.counters import Counters
 from timeline.output.perfetto.exchange_slices import ExchangeSlices
 from timeline.output.perfetto.flows import FlowFinder
 from timeline.output.perfetto.packets import BEGIN, END, INSTANT, clock_packet, event_packet
 from timeline.output.perfetto.slots import Slots
+from timeline.output.perfetto.trace_counters import Counters
 from timeline.output.perfetto.tracks import Tracks
 from timeline.output.perfetto.window_exchanges import window_exchanges
 
