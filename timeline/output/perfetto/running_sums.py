@@ -10,7 +10,10 @@ from dissector.engine.tables.exchange_table import Ints
 from timeline.output.perfetto.packets import counter_packets
 
 MAX_WAITING = 1_000_000
-"""Changes that wait for earlier ones; beyond that all are written, and some points may be late."""
+"""Changes that wait for earlier ones; of more the older half is written, not all in order."""
+
+_ROWS = 50_000
+"""Points that are encoded at a time."""
 
 
 class RunningSums:
@@ -32,7 +35,7 @@ class RunningSums:
             return
         track, time_ns, change = map(np.concatenate, zip(*self._waiting, strict=True))
         if len(track) > MAX_WAITING:
-            limit_ns = int(time_ns.max()) + 1
+            limit_ns = max(limit_ns, int(np.median(time_ns)) + 1)
         is_ready = time_ns < limit_ns
         self._waiting = [(track[~is_ready], time_ns[~is_ready], change[~is_ready])]
         track, time_ns, change = track[is_ready], time_ns[is_ready], change[is_ready]
@@ -49,5 +52,7 @@ class RunningSums:
         ends = starts + counts - 1
         self._totals.update(zip(track[ends].tolist(), total[ends].tolist(), strict=True))
         # Of several changes at one time the last has the total.
-        is_last = np.append((np.diff(time_ns) != 0) | (np.diff(track) != 0), True)
-        self._write(counter_packets(track[is_last], time_ns[is_last], total[is_last]))
+        last = np.flatnonzero(np.append((np.diff(time_ns) != 0) | (np.diff(track) != 0), True))
+        for first in range(0, len(last), _ROWS):
+            at = last[first : first + _ROWS]
+            self._write(counter_packets(track[at], time_ns[at], total[at]))

@@ -62,7 +62,7 @@ class Counters:
         field, lag = field_lags(exchanges.table, fields, found)
         field, lag = field[lag != NONE], lag[lag != NONE]
         row = fields.row[field]
-        place = fields.topic[field] << 32 | fields.partition[field]
+        place = fields.topic[field] << 32 | fields.partition[field] & 0xFFFFFFFF
         codes, found_places = distinct(place)
         keys, lanes = distinct(exchanges.client[row] << 32 | codes)
         tracks = []

@@ -23,6 +23,9 @@ def test_changes_are_sorted_and_limited(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr(running_sums, "MAX_WAITING", 2)
     sums.add(np.array(names[:1]), np.array([50]), np.array([7]))
     sums.write_before(0)
+    late = read_trace(b"".join(pieces)).counters
+    assert late["a",] == [(10, 1), (25, 2), (30, 1)]
+    sums.write_before(100)
     counters = read_trace(b"".join(pieces)).counters
     assert counters["a",] == [(10, 1), (25, 2), (30, 1), (50, 8)]
     assert counters["b",] == [(10, 5), (40, 0)]
