@@ -10,6 +10,8 @@ import typer
 from dissector.cli import options
 from dissector.cli.output import (
     check_parquet,
+    is_terminal,
+    open_atomic,
     terminal_width,
     write_lines,
     write_parquet,
@@ -19,7 +21,7 @@ from dissector.errors import UsageError
 from dissector.view.text.value_text import json_text
 from timeline.events.event import COLUMNS, KINDS, Event
 
-FORMATS = ("text", "ndjson", "csv", "parquet", "mermaid")
+FORMATS = ("text", "ndjson", "csv", "parquet", "mermaid", "perfetto")
 
 
 def timeline(
@@ -53,17 +55,31 @@ def timeline(
     from timeline.output.event_rows import event_schema
     from timeline.output.event_text import event_lines
     from timeline.output.mermaid import mermaid_lines
+    from timeline.output.perfetto.trace import Trace
     from timeline.timeline import Timeline
 
     options.check_choice(form, FORMATS, "-T")
     chosen = _kinds(kinds or ())
     check_parquet(form, output)
+    if form == "perfetto" and is_terminal(output):
+        raise UsageError("-T perfetto requires an output file: -o FILE")
     source = options.source(
         captures, filter_text, ports, max_frame_bytes, output, jobs, keylogs=keylogs
     )
     source.explains_no_kafka = True
     found = Timeline(source.capture, chosen, source.passes, show_secrets=show_secrets)
-    events = found.events(source.each_window(gleaning=True))
+    windows = source.each_window(gleaning=True)
+    if form == "perfetto":
+        with open_atomic(output) as file:
+            trace = Trace(
+                source.capture,
+                file.write,
+                source.selection.rows_that_pass,
+                show_secrets=show_secrets,
+            )
+            trace.write(windows, found.events)
+        return
+    events = found.events(windows)
     match form:
         case "text":
             write_lines(event_lines(events, terminal_width(output)), output)

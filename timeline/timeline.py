@@ -8,7 +8,6 @@ without a response, which columns select.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 
@@ -21,14 +20,14 @@ from dissector.engine.fields.field_predicates import matches_any_value
 from dissector.engine.reading.capture import Capture, Window
 from dissector.engine.tables.exchange_table import ORPHAN, UNANSWERED, Exchanges
 from dissector.protocol.context import using
-from dissector.protocol.embedded.sasl_tokens import MASK
-from dissector.protocol.embedded.secrecy.credentials import holds_credential
+from timeline.events.capture_progress import CaptureProgress
 from timeline.events.event import KINDS, Event
 from timeline.events.event_order import EventOrder
 from timeline.events.fetch_counts import fetch_counts
 from timeline.events.fetched_batches import fetched_batches
 from timeline.events.seen import Seen
 from timeline.events.traffic_losses import TrafficLosses
+from timeline.events.words import masked
 from timeline.registry import trackers_of
 from timeline.trackers.tracker import Selection, Tracker
 
@@ -59,17 +58,18 @@ class Timeline:
         self._trackers = trackers_of(kinds)
         self._losses = TrafficLosses()
         self._order = EventOrder()
-        self._now_ns = 0
-        self._marks: deque[tuple[int, int]] = deque()
+        self._progress = CaptureProgress()
 
     def events(self, windows: Iterable[Window]) -> Iterator[Event]:
         """Yield the events; `windows` are those of the capture, as they are read."""
         for window in windows:
             self._observe(window)
-            yield from self._released(self._order.ready(self._complete_ns(window), self._now_ns))
+            yield from self._released(
+                self._order.ready(self._complete_ns(window), self._progress.now_ns)
+            )
             del window
         for tracker in self._trackers:
-            self._order.add(tracker.finish(self._now_ns))
+            self._order.add(tracker.finish(self._progress.now_ns))
         yield from self._released(self._order.drain())
 
     def _observe(self, window: Window) -> None:
@@ -96,8 +96,6 @@ class Timeline:
                 if mask[row]:
                     self._order.add(tracker.observe(seen))
         self._observe_fetched(table, summaries)
-        times = [int(side.time_ns.max()) for side in (table.request, table.response)]
-        self._now_ns = max(self._now_ns, *times)
 
     def _observe_fetched(self, table: Exchanges, summaries: ExchangeSummaries) -> None:
         """Show trackers how much clients fetch, and the transactional records that they follow."""
@@ -153,12 +151,7 @@ class Timeline:
         reading = self._capture.reading
         assert reading is not None
         self._losses.update(reading)
-        self._marks.append((reading.packets, self._now_ns))
-        floor_ns = 0
-        while len(self._marks) > 1 and self._marks[1][0] <= window.low_watermark:
-            self._marks.popleft()
-        if self._marks[0][0] <= window.low_watermark:
-            floor_ns = self._marks[0][1]
+        floor_ns = self._progress.advance(window, reading.packets)
         open_ns = [tracker.open_since_ns() for tracker in self._trackers]
         return min([floor_ns, *(each for each in open_ns if each is not None)])
 
@@ -167,11 +160,9 @@ class Timeline:
         for event in events:
             if event.passes:
                 certain = event.certain and self._losses.covers(event)
-                subject, text = self._masked(event.subject), self._masked(event.text)
+                subject = masked(event.subject, self._show_secrets)
+                text = masked(event.text, self._show_secrets)
                 yield replace(event, certain=certain, subject=subject, text=text)
-
-    def _masked(self, text: str) -> str:
-        return MASK if not self._show_secrets and holds_credential(text) else text
 
 
 def _selected(table: Exchanges, selection: Selection) -> NDArray[np.bool_]:

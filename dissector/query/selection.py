@@ -112,13 +112,17 @@ class Selection:
 
     def exchange_table(self, window: Window) -> Exchanges:
         """Return the exchanges of a window that pass as a table."""
-        table, chosen = window.exchanges, self._chosen(window)
-        if chosen is not None:
-            return table.rows(chosen[1])
-        if not self.filter:
-            return table
+        rows = self.rows_that_pass(window)
+        return window.exchanges if rows is None else window.exchanges.rows(rows)
+
+    def rows_that_pass(self, window: Window) -> Ints | None:
+        """Return the numbers of the exchanges of a window that pass; None for all."""
+        if self.filter is None:
+            return None
+        if chosen := self._chosen(window):
+            return chosen[1]
         passed = map(self.passes, self.capture.exchanges_of(window))
-        return table.rows(np.flatnonzero(np.fromiter(passed, np.bool_, len(table))))
+        return np.flatnonzero(np.fromiter(passed, np.bool_, len(window.exchanges)))
 
     def _objects(
         self, window: Window, chosen: tuple[WindowQuery, Ints] | None

@@ -10,8 +10,8 @@ from uuid import UUID
 import numpy as np
 
 from dissector.engine.records.batch_scanner import find_batches
-from dissector.engine.records.batch_table import BASE_OFFSET
-from dissector.engine.records.record_locator import locate_records
+from dissector.engine.records.batch_table import BASE_OFFSET, Batches
+from dissector.engine.records.record_locator import RecordFields, locate_records
 from dissector.engine.tables.exchange_table import ANSWERED, NONE, Exchanges, Ints
 
 FETCH, HOUR_NS = 1, 3600 * 10**9
@@ -94,6 +94,30 @@ def fetch_counts(table: Exchanges, has_error: Ints) -> list[FetchCounts]:
     return found
 
 
+def field_lags(table: Exchanges, fields: RecordFields, found: Batches) -> tuple[Ints, Ints]:
+    """
+    Return the lag of fetched `records` fields: how far their end is behind the high watermark.
+
+    Args:
+        table: The exchanges.
+        fields: Their `records` fields.
+        found: The batches of these.
+
+    Returns:
+        Numbers of the fields that end in a batch of magic 2, and the lag of each; NONE where it is
+        not known.
+    """
+    is_last = np.append(np.diff(found.field) != 0, True)[: len(found)]
+    last = np.flatnonzero(is_last & (found.magic == 2))
+    field = found.field[last]
+    delta_at = found.start[last] + _LAST_OFFSET_DELTA_AT
+    low = table.int16_at(delta_at + 2) & 0xFFFF
+    next_offset = found.column(BASE_OFFSET)[last] + (table.int16_at(delta_at) << 16 | low) + 1
+    high_watermark = fields.high_watermark[field]
+    lag = np.where(high_watermark < 0, NONE, np.maximum(0, high_watermark - next_offset))
+    return field, lag
+
+
 def _read_lags(
     chosen: Exchanges, rows: Ints, group: Ints
 ) -> tuple[np.ndarray[tuple[int], np.dtype[np.bool_]], dict[int, list[Lag]]]:
@@ -104,14 +128,7 @@ def _read_lags(
     found = find_batches(
         chosen.data, chosen.carry_over, fields.start, fields.length, fields.may_be_cut
     )
-    is_last = np.append(np.diff(found.field) != 0, True)[: len(found)]
-    last = np.flatnonzero(is_last & (found.magic == 2))
-    field = found.field[last]
-    delta_at = found.start[last] + _LAST_OFFSET_DELTA_AT
-    low = chosen.int16_at(delta_at + 2) & 0xFFFF
-    next_offset = found.column(BASE_OFFSET)[last] + (chosen.int16_at(delta_at) << 16 | low) + 1
-    high_watermark = fields.high_watermark[field]
-    lag = np.where(high_watermark < 0, NONE, np.maximum(0, high_watermark - next_offset))
+    field, lag = field_lags(chosen, fields, found)
     known: dict[int, dict[tuple[int, int], Lag]] = defaultdict(dict)
     columns = (group[fields.row[field]], fields.topic[field], fields.partition[field], lag)
     values = zip(*(each.tolist() for each in columns), rows[fields.row[field]], strict=True)

@@ -5,6 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 
+from dissector.protocol.embedded.sasl_tokens import MASK
+from dissector.protocol.embedded.secrecy.credentials import holds_credential
+
 _UUID = re.compile(r"([0-9a-f]{8})-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", re.IGNORECASE)
 
 MAX_LISTED = 8
@@ -22,6 +25,17 @@ def duration(ns: int) -> str:
         return f"{ns / 1e9:.2f} s"
     minutes, seconds = divmod(ns // 10**9, 60)
     return f"{minutes} min {seconds} s"
+
+
+def client_name(client_id: str | None, address: str) -> str:
+    """Return a client without its port: its connections are one client."""
+    host = address.rpartition(":")[0]
+    return f"{client_id} at {host}" if client_id else host
+
+
+def masked(text: str, show_secrets: bool) -> str:
+    """Return a text; without `show_secrets` a mask if it holds a credential, as a URL may."""
+    return text if show_secrets or not holds_credential(text) else MASK
 
 
 def member_name(member_id: str, instance_id: str | None = None) -> str:

@@ -13,7 +13,7 @@ from itertools import islice
 
 from dissector.view.text.escape import escaped
 from timeline.events.event import Event, Evidence
-from timeline.events.words import counted
+from timeline.events.words import client_name, counted
 
 MAX_EVENTS = 60
 """Events of a diagram; a larger one can't be read, and viewers refuse it."""
@@ -51,7 +51,10 @@ def _arrows(evidence: Iterable[Evidence], names: dict[str, str]) -> list[str]:
     """Return the requests and responses of exchanges in packet order."""
     lines = []
     for each in evidence:
-        client, broker = _participant(_client(each), names), _participant(each.broker, names)
+        client, broker = (
+            _participant(client_name(each.client_id, each.client), names),
+            _participant(each.broker, names),
+        )
         api = _safe(each.api or "response")
         if each.request_packet is not None:
             text = f"    {client}->>{broker}: {api} (packet {each.request_packet})"
@@ -66,7 +69,7 @@ def _note(event: Event, names: dict[str, str]) -> str:
     ends = [
         _participant(label, names)
         for each in event.evidence
-        for label in (_client(each), each.broker)
+        for label in (client_name(each.client_id, each.client), each.broker)
     ]
     cause = f" ({event.cause})" if event.cause else ""
     doubt = "" if event.certain else " uncertain:"
@@ -82,12 +85,6 @@ def _span(names: list[str]) -> str:
 
 def _participant(label: str, names: dict[str, str]) -> str:
     return names.setdefault(label, f"p{len(names) + 1}")
-
-
-def _client(evidence: Evidence) -> str:
-    """Return a client without its port: its connections are one participant."""
-    host = evidence.client.rpartition(":")[0]
-    return f"{evidence.client_id} at {host}" if evidence.client_id else host
 
 
 def _safe(text: str) -> str:

@@ -17,7 +17,14 @@ from setuptools.command.build_ext import build_ext
 from tools.kernels.sources import ROOT
 from tools.kernels.unit import unit_text
 
-PACKAGES = ("dissector.capture", "dissector.engine", "dissector.view", "replay", "pipeline")
+PACKAGES = (
+    "dissector.capture",
+    "dissector.engine",
+    "dissector.view",
+    "replay",
+    "pipeline",
+    "timeline",
+)
 """Packages with kernels: `Kernel` looks for compiled ones in the module `_kernels` of each."""
 
 FOLDER = ROOT / "build" / "kernels"

@@ -39,7 +39,10 @@ EXAMPLES: Mapping[str, Sequence[str]] = {
         "conform a.pcap --fail-on warning",
         "conform a.pcap --select F,B -T sarif -o findings.sarif",
     ),
-    "timeline": ("timeline a.pcap --kind group",),
+    "timeline": (
+        "timeline a.pcap --kind group",
+        "timeline a.pcap -T perfetto -o a.perfetto",
+    ),
     "pipeline": (
         "pipeline captures/ --out tables",
         "pipeline --watch incoming --out watched --once",

@@ -1,0 +1,37 @@
+"""How far a capture is read: the newest time, and the time before which nothing more can come."""
+
+from __future__ import annotations
+
+from collections import deque
+
+from dissector.engine.reading.capture import Window
+
+
+class CaptureProgress:
+    """
+    Follows the windows of a capture.
+
+    Attributes:
+        now_ns: The newest time of an exchange.
+    """
+
+    def __init__(self) -> None:
+        self.now_ns = 0
+        self._marks: deque[tuple[int, int]] = deque()
+
+    def advance(self, window: Window, packets: int) -> int:
+        """
+        Take a window; return the time before which no exchange of later windows begins.
+
+        Args:
+            window: The window.
+            packets: Packets that are read so far.
+        """
+        table = window.exchanges
+        if len(table):
+            times = (int(side.time_ns.max()) for side in (table.request, table.response))
+            self.now_ns = max(self.now_ns, *times)
+        self._marks.append((packets, self.now_ns))
+        while len(self._marks) > 1 and self._marks[1][0] <= window.low_watermark:
+            self._marks.popleft()
+        return self._marks[0][1] if self._marks[0][0] <= window.low_watermark else 0

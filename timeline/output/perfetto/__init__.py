@@ -1,0 +1,1 @@
+"""Traces for Perfetto: exchanges as slices, events on tracks, counters, flows."""

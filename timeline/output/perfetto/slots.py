@@ -1,0 +1,72 @@
+"""
+Slots: tracks for intervals that overlap, like pipelined requests.
+
+Slices of a Perfetto track that overlap are drawn as caller and callee. So each interval gets a
+slot that is free at its begin; there are as many slots as intervals at the same time.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dissector.engine.tables.exchange_table import Ints
+from dissector.kernel import Kernel
+from dissector.kernel.arrays import I64, I64Table
+
+_UNUSED = -(2**62)
+"""End of a slot without intervals."""
+
+
+class Slots:
+    """The slots of each group of intervals, and when the last interval in each ends."""
+
+    def __init__(self) -> None:
+        self._ends = np.full((16, 2), _UNUSED, np.int64)
+
+    def assign(self, group: Ints, begin: Ints, end: Ints) -> Ints:
+        """
+        Return a slot for each interval, from 0.
+
+        Args:
+            group: Number of its group, from 0.
+            begin: When it begins.
+            end: When it ends. Sorted by it the intervals need the fewest slots.
+        """
+        slot = np.zeros(len(group), np.int64)
+        if len(group):
+            self._grow(groups=int(group.max()) + 1)
+        columns = [np.ascontiguousarray(each, np.int64) for each in (group, begin, end)]
+        done = 0
+        while done < len(group):
+            done = assign_slots(*columns, slot, self._ends, self._ends.shape[1], done)
+            if done < len(group):
+                self._grow(slots=2 * self._ends.shape[1])
+        return slot
+
+    def _grow(self, groups: int = 0, slots: int = 0) -> None:
+        rows, columns = self._ends.shape
+        if groups > rows or slots > columns:
+            larger = np.full((max(rows, 2 * groups), max(columns, slots)), _UNUSED, np.int64)
+            larger[:rows, :columns] = self._ends
+            self._ends = larger
+
+
+@Kernel
+def assign_slots(
+    group: I64, begin: I64, end: I64, slot: I64, ends: I64Table, slots: int, first: int
+) -> int:
+    """Assign slots from a row on; return the row whose group has no slot left, or their count."""
+    row = first
+    while row < len(group):
+        best = -1
+        for each in range(slots):
+            if ends[group[row], each] <= begin[row] and (
+                best < 0 or ends[group[row], each] > ends[group[row], best]
+            ):
+                best = each
+        if best < 0:
+            return row
+        ends[group[row], best] = end[row]
+        slot[row] = best
+        row += 1
+    return row

@@ -1,0 +1,134 @@
+"""
+A native trace for Perfetto: what ui.perfetto.dev and trace_processor open.
+
+A process for each client and broker with its exchanges and counters, and tracks with the events of
+groups, transactions, producers, consumers, connections and the cluster. Packets may come in any
+order of time; readers sort them.
+
+Source: https://perfetto.dev/docs/reference/synthetic-track-event
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+
+import numpy as np
+
+from dissector.engine.reading.capture import Capture, Window
+from dissector.engine.records.batch_scanner import find_batches
+from dissector.engine.records.record_locator import locate_records
+from dissector.engine.tables.exchange_table import Ints
+from dissector.protocol.context import using
+from timeline.events.capture_progress import CaptureProgress
+from timeline.events.event import Event
+from timeline.events.words import masked, ranges
+from timeline.output.perfetto.exchange_slices import ExchangeSlices
+from timeline.output.perfetto.flows import FlowFinder
+from timeline.output.perfetto.packets import BEGIN, END, INSTANT, clock_packet, event_packet
+from timeline.output.perfetto.slots import Slots
+from timeline.output.perfetto.trace_counters import Counters
+from timeline.output.perfetto.tracks import Tracks
+from timeline.output.perfetto.window_exchanges import window_exchanges
+
+_TITLES = {
+    "group": "groups",
+    "producer": "producers",
+    "transaction": "transactions",
+    "consumer": "consumers",
+    "connection": "connections",
+    "cluster": "cluster",
+}
+"""Track of each kind of event."""
+
+
+class Trace:
+    """Writes a trace, window by window and event by event."""
+
+    def __init__(
+        self,
+        capture: Capture,
+        write: Callable[[bytes], object],
+        chosen: Callable[[Window], Ints | None] = lambda window: None,
+        *,
+        show_secrets: bool = False,
+    ) -> None:
+        """
+        Start a trace.
+
+        Args:
+            capture: The capture.
+            write: Receives the encoded packets.
+            chosen: Returns the rows of exchanges of a window to be shown; None for all.
+            show_secrets: Whether names may hold credentials.
+        """
+        mask = partial(masked, show_secrets=show_secrets)
+        self._capture, self._write, self._chosen, self._mask = capture, write, chosen, mask
+        self._tracks = Tracks(write)
+        self._slices = ExchangeSlices(self._tracks, write, mask)
+        self._counters = Counters(capture, self._tracks, write, mask)
+        self._flows = FlowFinder(capture.names.name)
+        self._progress = CaptureProgress()
+        self._event_slots = Slots()
+        self._subjects: dict[int, int] = {}
+        self._has_clock = False
+
+    def write(
+        self, windows: Iterable[Window], events_of: Callable[[Iterable[Window]], Iterable[Event]]
+    ) -> None:
+        """Write all; `events_of` returns the events while it reads the windows."""
+        for event in events_of(self._shown(windows)):
+            self._add_event(event)
+        self._counters.finish()
+
+    def _shown(self, windows: Iterable[Window]) -> Iterator[Window]:
+        """Write the exchanges of each window before it is read for events."""
+        for window in windows:
+            with using(self._capture.options.schemas):
+                self._add_window(window)
+            yield window
+            del window  # frees its memory before the next window is read
+
+    def _add_window(self, window: Window) -> None:
+        reading = self._capture.reading
+        assert reading is not None
+        complete_ns = self._progress.advance(window, reading.packets)
+        if not len(window.exchanges):
+            return
+        rows = self._chosen(window)
+        exchanges = window_exchanges(self._capture, window, rows, self._tracks, self._mask)
+        if not len(exchanges):
+            return
+        if not self._has_clock:
+            self._has_clock = True
+            self._write(clock_packet(int(exchanges.begin_ns.min())))
+        table = exchanges.table
+        fields = locate_records(table)
+        found = find_batches(
+            table.data, table.carry_over, fields.start, fields.length, fields.may_be_cut
+        )
+        self._slices.add(exchanges, self._flows.find(table, fields, found))
+        self._counters.add(exchanges, complete_ns)
+        self._counters.add_lags(exchanges, fields, found)
+
+    def _add_event(self, event: Event) -> None:
+        """Write an event to the track of its subject."""
+        kind = self._tracks.child(0, _TITLES[event.kind])
+        subject = event.subject if self._tracks.has_room(kind, event.subject) else "others"
+        parent = self._tracks.child(kind, subject)
+        group = self._subjects.setdefault(parent, len(self._subjects))
+        columns = (np.array([each]) for each in (group, event.time_ns, event.end_ns))
+        slot = int(self._event_slots.assign(*columns)[0])
+        # Events at the same time get tracks of their own below.
+        track = self._tracks.child(parent, f"{subject} #{slot + 1}") if slot else parent
+        annotations = {
+            "cause": event.cause,
+            "text": event.text,
+            "certain": "true" if event.certain else "false",
+            "packets": ranges(each.first_packet for each in event.evidence),
+        }
+        name = f"{event.event}: {event.cause}" if event.cause else event.event
+        kind_of_packet = BEGIN if event.end_ns > event.time_ns else INSTANT
+        self._write(event_packet(kind_of_packet, track, event.time_ns, name, annotations))
+        if kind_of_packet == BEGIN:
+            self._write(event_packet(END, track, event.end_ns))

@@ -1,0 +1,125 @@
+"""Counters: requests in flight, bytes, lag, throttle times."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from uuid import UUID
+
+import numpy as np
+
+from dissector.engine.fields.field_predicates import matches_any_value
+from dissector.engine.reading.capture import Capture
+from dissector.engine.records.batch_table import Batches
+from dissector.engine.records.record_locator import RecordFields
+from dissector.engine.tables.column_types import distinct
+from dissector.engine.tables.exchange_table import ANSWERED, NONE, Ints
+from timeline.events.fetch_counts import field_lags
+from timeline.events.seen import reliable_body
+from timeline.output.perfetto.packets import counter_packets
+from timeline.output.perfetto.running_sums import RunningSums
+from timeline.output.perfetto.tracks import Tracks
+from timeline.output.perfetto.window_exchanges import WindowExchanges
+from timeline.trackers.tracker import is_positive
+
+_THROTTLED_APIS = (0, 1)
+"""Produce and Fetch: the APIs that quotas for bytes delay."""
+
+
+class Counters:
+    """Writes the counters of clients and brokers."""
+
+    def __init__(
+        self,
+        capture: Capture,
+        tracks: Tracks,
+        write: Callable[[bytes], object],
+        mask: Callable[[str], str],
+    ) -> None:
+        """Start; `write` receives packets, `mask` masks credentials in names."""
+        self._capture, self._tracks, self._write, self._mask = capture, tracks, write, mask
+        self._sums = RunningSums(write)
+        self._throttled_until: dict[int, int] = {}
+
+    def add(self, exchanges: WindowExchanges, complete_ns: int) -> None:
+        """Take the exchanges of a window; no later one begins before `complete_ns`."""
+        table = exchanges.table
+        is_answered = table.status == ANSWERED
+        begin, end = exchanges.begin_ns, exchanges.end_ns
+        one = np.ones(len(exchanges), np.int64)
+        for process in (exchanges.client, exchanges.broker):
+            track = self._of_processes(process, "in flight", "requests")
+            self._sums.add(track[is_answered], begin[is_answered], one[is_answered])
+            self._sums.add(track[is_answered], end[is_answered], -one[is_answered])
+        for frames, name in ((table.request, "request bytes"), (table.response, "response bytes")):
+            there = frames.size != NONE
+            track = self._of_processes(exchanges.broker[there], name, "bytes")
+            self._sums.add(track, frames.time_ns[there], frames.size[there] + 4)
+        self._sums.write_before(complete_ns)
+        self._add_throttling(exchanges)
+
+    def add_lags(self, exchanges: WindowExchanges, fields: RecordFields, found: Batches) -> None:
+        """Take the records of a window."""
+        field, lag = field_lags(exchanges.table, fields, found)
+        field, lag = field[lag != NONE], lag[lag != NONE]
+        row = fields.row[field]
+        place = fields.topic[field] << 32 | fields.partition[field] & 0xFFFFFFFF
+        codes, found_places = distinct(place)
+        keys, lanes = distinct(exchanges.client[row] << 32 | codes)
+        tracks = []
+        for each in lanes.tolist():
+            topic, partition = divmod(int(found_places[each & 0xFFFFFFFF]), 2**32)
+            tracks.append(self._lag_track(each >> 32, fields.topics[topic], partition))
+        track = np.array(tracks, np.int64)[keys] if len(keys) else keys
+        shown = track != NONE
+        self._write(counter_packets(track[shown], exchanges.end_ns[row][shown], lag[shown]))
+
+    def finish(self) -> None:
+        """Write what waits, at the end of the capture."""
+        self._sums.write_before(2**62)
+        self._end_throttling(list(self._throttled_until))
+
+    def _of_processes(self, process: Ints, name: str, unit: str) -> Ints:
+        """Return the counter of each process."""
+        codes, found = distinct(process)
+        tracks = [self._tracks.counter(each, name, unit) for each in found.tolist()]
+        return np.array(tracks, np.int64)[codes] if len(codes) else codes
+
+    def _lag_track(self, client: int, topic: str | UUID, partition: int) -> int:
+        """Return the counter of a partition; NONE for those beyond the limit."""
+        name = f"lag {self._mask(self._capture.names.name(topic))} {partition}"
+        if not self._tracks.has_room(client, name):
+            return NONE
+        return self._tracks.counter(client, name, "records")
+
+    def _add_throttling(self, exchanges: WindowExchanges) -> None:
+        """Write a throttle time when its response comes, and 0 when it is over (KIP-219)."""
+        table, reading = exchanges.table, self._capture.reading
+        assert reading is not None
+        for api_key in _THROTTLED_APIS:
+            rows = np.flatnonzero(table.api_key == api_key)
+            if not len(rows):
+                continue
+            result = matches_any_value(table, "response", ("throttle_time_ms",), rows, is_positive)
+            for row in rows[result.passes | result.unknown].tolist():
+                exchange = reading.exchange(table, row, self._capture.names)
+                body = reliable_body(exchange.response)
+                throttle_ms = 0 if body is None else body.get("throttle_time_ms") or 0
+                if throttle_ms > 0:
+                    client, end_ns = int(exchanges.client[row]), int(exchanges.end_ns[row])
+                    self._throttle(client, end_ns, throttle_ms)
+
+    def _throttle(self, client: int, time_ns: int, throttle_ms: int) -> None:
+        track = self._tracks.counter(client, "throttle", "ms")
+        if self._throttled_until.get(track, time_ns) < time_ns:
+            self._end_throttling([track])
+        until_ns = time_ns + throttle_ms * 1_000_000
+        self._throttled_until[track] = max(until_ns, self._throttled_until.get(track, 0))
+        self._point(track, time_ns, throttle_ms)
+
+    def _end_throttling(self, tracks: list[int]) -> None:
+        for track in tracks:
+            self._point(track, self._throttled_until.pop(track), 0)
+
+    def _point(self, track: int, time_ns: int, value: int) -> None:
+        columns = (np.array([each], np.int64) for each in (track, time_ns, value))
+        self._write(counter_packets(*columns))
