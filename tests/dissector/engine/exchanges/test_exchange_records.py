@@ -42,6 +42,10 @@ def test_rows_of_produce_and_fetch_in_wire_order() -> None:
     (third,) = record_rows(fetch)
     assert tuple(first) == COLUMNS
     assert first == {
+        "packet": 4,
+        "client_id": "test",
+        "status": "answered",
+        "acks": 1,
         "connection": 0,
         "correlation_id": 1,
         "api": "Produce",
