@@ -1,5 +1,5 @@
 """
-Capturing loopback traffic: tcpdump where there is one, scapy where there is none.
+Capturing loopback traffic: by tcpdump where there is one, else by a packet socket.
 
 A capture is complete in this sense: it starts before the first packet of the block it surrounds and
 holds the last one. The end is proved, not waited for: a marker datagram is sent through the same
@@ -13,18 +13,15 @@ import select
 import shutil
 import socket
 import subprocess
-import threading
 import time
 import uuid
-from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 from tests.broker.kafka import leashed
+from tools.record.packet_socket import SNAPLEN, packet_socket
 from tools.record.packets import walk
 
-SNAPLEN = 262_144
 _PATIENCE_S = 20.0
 
 
@@ -40,7 +37,7 @@ def capture(path: Path, ports: Sequence[int], nanoseconds: bool = False) -> Iter
     Args:
         path: The classic pcap file to write; an existing one is replaced.
         ports: TCP ports, either side.
-        nanoseconds: Time stamps in nanoseconds; tcpdump only.
+        nanoseconds: Time stamps in nanoseconds.
 
     Raises:
         CaptureRefusedError: This process may not capture here.
@@ -51,7 +48,7 @@ def capture(path: Path, ports: Sequence[int], nanoseconds: bool = False) -> Iter
         recording = (
             _tcpdump(path, f"({wanted}) or (udp and dst port {port})", nanoseconds)
             if shutil.which("tcpdump")
-            else _scapy(path, frozenset(ports), port)
+            else _packet_socket(path, frozenset(ports), port, nanoseconds)
         )
         with recording:
             yield
@@ -61,7 +58,7 @@ def capture(path: Path, ports: Sequence[int], nanoseconds: bool = False) -> Iter
 
 
 @contextlib.contextmanager
-def _marker() -> Iterator[tuple[int, Any]]:
+def _marker() -> Iterator[tuple[int, Callable[[], bytes]]]:
     mark = f"end of capture {uuid.uuid4()}".encode()
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as receiver:
         receiver.bind(("127.0.0.1", 0))
@@ -110,47 +107,22 @@ def _wait_until_listening(process: subprocess.Popen[str]) -> None:
 
 
 @contextlib.contextmanager
-def _scapy(path: Path, ports: frozenset[int], marker_port: int) -> Iterator[None]:
-    try:
-        from scapy.layers.inet import TCP, UDP
-        from scapy.sendrecv import AsyncSniffer
-        from scapy.utils import PcapWriter
-    except ImportError:
-        raise CaptureRefusedError("neither tcpdump nor scapy is installed") from None
+def _packet_socket(
+    path: Path, ports: frozenset[int], marker_port: int, nanoseconds: bool
+) -> Iterator[None]:
+    def wanted(protocol: int, source: int, destination: int) -> bool:
+        if protocol == socket.IPPROTO_TCP:
+            return source in ports or destination in ports
+        return destination == marker_port
 
-    def wanted(packet: Any) -> bool:
-        if TCP in packet:
-            return packet[TCP].sport in ports or packet[TCP].dport in ports
-        return UDP in packet and packet[UDP].dport == marker_port
-
-    writer = PcapWriter(str(path), linktype=1, sync=True, snaplen=SNAPLEN)
-    recent: deque[bytes] = deque(maxlen=256)
-
-    def write(packet: Any) -> None:
-        # A packet on lo is seen twice: leaving and arriving.
-        data = bytes(packet)
-        if data in recent:
-            recent.remove(data)
-            return
-        recent.append(data)
-        writer.write(packet)
-
-    open_now = threading.Event()
-    sniffer = AsyncSniffer(
-        iface="lo", lfilter=wanted, prn=write, store=False, started_callback=open_now.set
-    )
-    sniffer.start()
-    deadline = time.monotonic() + _PATIENCE_S
-    while not open_now.wait(0.05):
-        failed = getattr(sniffer, "exception", None)
-        if failed or time.monotonic() > deadline:
-            raise CaptureRefusedError(f"scapy can not capture on lo: {failed or 'no answer'}")
-    try:
+    with contextlib.ExitStack() as stack:
+        try:
+            stack.enter_context(packet_socket(path, wanted, nanoseconds))
+        except (AttributeError, OSError) as error:
+            raise CaptureRefusedError(
+                f"tcpdump is not installed, and a packet socket is refused: {error}"
+            ) from None
         yield
-    finally:
-        with contextlib.suppress(Exception):
-            sniffer.stop()
-        writer.close()
 
 
 def wait_until_quiet(ports: Sequence[int], patience_s: float = 3.0) -> bool:

@@ -18,11 +18,11 @@ def send(words: bytes, server: socket.socket) -> None:
             assert accepted.recv(100) == words
 
 
-@pytest.mark.parametrize("means", ["tcpdump", "scapy"])
+@pytest.mark.parametrize("means", ["tcpdump", "packet socket"])
 def test_exactly_what_the_block_says_is_captured(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, means: str
 ) -> None:
-    if means == "scapy":
+    if means == "packet socket":
         monkeypatch.setattr(shutil, "which", lambda name: None)
     elif shutil.which("tcpdump") is None:
         pytest.skip("tcpdump is not installed")
