@@ -35,6 +35,7 @@ from tests.broker.settings import (
 )
 
 START_PATIENCE_S = 240.0
+START_ATTEMPTS = 3
 STOP_PATIENCE_S = 20.0
 
 # Runs a command until it ends, SIGTERM comes, or standard input closes.
@@ -60,6 +61,10 @@ def leashed(command: list[str]) -> list[str]:
 
 class BrokerError(Exception):
     """A node did not start or ended by itself; the message ends with the end of its log."""
+
+
+class PortTakenError(BrokerError):
+    """Another process took a port of the node first."""
 
 
 @dataclass
@@ -156,9 +161,11 @@ class Cluster:
                 ended = node.process.poll() is not None
                 if ended or time.monotonic() > deadline:
                     why = "ended" if ended else f"did not answer in {patience_s:.0f} s"
-                    raise BrokerError(
+                    log_end = node.log_end()
+                    lost = ended and "Address already in use" in log_end
+                    raise (PortTakenError if lost else BrokerError)(
                         f"node {node.address.node_id} of Kafka {self.version} on port {port} "
-                        f"{why}; its log ends:\n{node.log_end()}"
+                        f"{why}; its log ends:\n{log_end}"
                     )
                 time.sleep(0.1)
 
@@ -181,18 +188,31 @@ def running(shape: Shape = Shape()) -> Iterator[Cluster]:  # noqa: B008 (frozen)
         MissingError: Java, Maven or the artifacts are missing.
         BrokerError: It did not start; the message ends with its log.
     """
-    jars = artifacts.jars(shape.version)
-    cluster = Cluster(shape, jars, Path(tempfile.mkdtemp(prefix="kafkashark-broker-")))
-    atexit.register(cluster.stop)
+    cluster = _started(shape, artifacts.jars(shape.version))
     try:
-        _prepare(cluster)
-        for node in cluster.nodes:
-            cluster.start_node(node)
-        cluster.wait_until_ready()
         yield cluster
     finally:
         cluster.stop()
         atexit.unregister(cluster.stop)
+
+
+def _started(shape: Shape, jars: artifacts.Jars) -> Cluster:
+    """Start a cluster on free ports, and on others where one of them is taken meanwhile."""
+    for attempt in range(START_ATTEMPTS):
+        cluster = Cluster(shape, jars, Path(tempfile.mkdtemp(prefix="kafkashark-broker-")))
+        atexit.register(cluster.stop)
+        try:
+            _prepare(cluster)
+            for node in cluster.nodes:
+                cluster.start_node(node)
+            cluster.wait_until_ready()
+            return cluster
+        except BaseException as error:
+            cluster.stop()
+            atexit.unregister(cluster.stop)
+            if not isinstance(error, PortTakenError) or attempt == START_ATTEMPTS - 1:
+                raise
+    raise AssertionError("unreachable")
 
 
 def _prepare(cluster: Cluster) -> None:

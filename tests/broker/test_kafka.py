@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import socket
 import subprocess
 import sys
 from typing import Any
@@ -9,8 +10,9 @@ from confluent_kafka import Consumer, KafkaError, Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from tests.broker import artifacts, probe
+from tests.broker import kafka as kafka_nodes
 from tests.broker.conftest import StartCluster
-from tests.broker.kafka import BrokerError, Cluster
+from tests.broker.kafka import BrokerError, Cluster, Node, free_ports
 from tests.broker.replay.recording import fresh
 from tests.broker.settings import PASSWORD, USER, Shape
 
@@ -103,6 +105,28 @@ def test_a_node_that_can_not_start_shows_its_log() -> None:
     broken = Shape(properties=(("num.io.threads", "none"),))
     with pytest.raises(BrokerError, match=r"num\.io\.threads"), fresh(broken):
         pass
+
+
+def test_a_port_that_another_process_takes_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        lost = [taken.getsockname()[1]]
+
+        def ports(count: int) -> list[int]:
+            return [*lost, *free_ports(count)][:count]
+
+        monkeypatch.setattr(kafka_nodes, "free_ports", ports)
+        starts = []
+        start_node = Cluster.start_node
+
+        def start(cluster: Cluster, node: Node) -> None:
+            starts.append(node.address)
+            lost.clear()
+            start_node(cluster, node)
+
+        monkeypatch.setattr(Cluster, "start_node", start)
+        with fresh(Shape()) as cluster:
+            assert exchange(cluster, "another-port") == THREE_VALUES
+    assert len(starts) == 2
 
 
 def test_a_node_that_is_late_shows_its_port_and_log() -> None:
