@@ -18,7 +18,7 @@ export PYTHONPYCACHEPREFIX := $(CURDIR)/.venv/pycache
 # What runs with checked kernels.
 CHECKED := tests/dissector/kernel tests/dissector/capture tests/dissector/engine tests/dissector/view \
 	tests/dissector/test_repro.py tests/dissector/test_spoiled.py \
-	tests/conform/test_mutations.py tests/replay/templates tests/pipeline/split
+	tests/conform/test_mutations.py tests/replay/templates tests/pipeline/split tests/timeline/output
 
 # What `make test` leaves to `make check`.
 FAST := not (broker or long or spark)
@@ -87,4 +87,4 @@ wheel: env
 
 clean:
 	rm -rf .venv .venvs build dist *.egg-info
-	find dissector replay pipeline tests -name "_kernels*.so" -delete
+	find dissector replay pipeline timeline tests -name "_kernels*.so" -delete

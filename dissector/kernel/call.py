@@ -88,9 +88,14 @@ def _extension(package: str) -> ModuleType | None:
     try:
         return import_module(name)
     except ModuleNotFoundError:
-        if sys.stderr.isatty():
-            print(f"kafkashark: the loops of {package} are not compiled; {_HOW}", file=sys.stderr)
+        _report_uncompiled()
         return None
+
+
+@cache
+def _report_uncompiled() -> None:
+    """Write one line to stderr, once for a process."""
+    print(f"kafkashark: the kernels are not compiled; {_HOW}", file=sys.stderr)
 
 
 def _to_python(argument: Any) -> Any:

@@ -1,0 +1,26 @@
+"""Commands where the kernels are not compiled."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+WITHOUT_KERNELS = """
+import sys
+for package in ("dissector.capture", "dissector.engine", "dissector.view"):
+    sys.modules[package + "._kernels"] = None
+from dissector.__main__ import main
+sys.exit(main())
+"""
+
+
+def test_a_command_without_compiled_kernels_says_so_once() -> None:
+    words = ["pairs", "--bodies", "-T", "ndjson", "captures/kafka39-sweep-too-new.pcap"]
+    runs = [
+        subprocess.run([sys.executable, *start, *words], capture_output=True, check=True, text=True)
+        for start in (["-c", WITHOUT_KERNELS], ["-m", "dissector"])
+    ]
+    assert runs[0].stdout == runs[1].stdout
+    (line,) = runs[0].stderr.splitlines()
+    assert "the kernels are not compiled; large captures are slow: install a C compiler" in line
+    assert runs[1].stderr == ""
