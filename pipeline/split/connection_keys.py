@@ -87,7 +87,7 @@ def _key_of_segment(segments: EndpointArrays, i: int) -> int:
 
 
 @Kernel
-def _count(
+def count_segments(
     segments: EndpointArrays,
     table: I64Table,
     secret: I64,
@@ -150,7 +150,7 @@ def _assign_parts(
     return found
 
 
-def _endpoint_columns(segments: Segments) -> EndpointArrays:
+def endpoint_columns(segments: Segments) -> EndpointArrays:
     """Return the columns of the endpoints and the captured length."""
     columns = (
         np.ascontiguousarray(segments.source).view(np.int64),
@@ -171,10 +171,10 @@ class ConnectionCounts:
 
     def add(self, segments: Segments) -> None:
         """Count segments."""
-        columns, state = _endpoint_columns(segments), np.zeros(1, np.int64)
+        columns, state = endpoint_columns(segments), np.zeros(1, np.int64)
         at = 0
         while at < len(segments):
-            at = _count(columns, self._table, SECRET, self._used, at, state)
+            at = count_segments(columns, self._table, SECRET, self._used, at, state)
             self._used = int(state[0])
             if at < len(segments):
                 rows = self.rows()
@@ -213,7 +213,7 @@ class KeySet:
         into, sums = np.full(len(segments), -1, np.int64), np.zeros((parts, 2), np.int64)
         if self._count:
             _assign_parts(
-                _endpoint_columns(segments),
+                endpoint_columns(segments),
                 self._table,
                 SECRET,
                 into,

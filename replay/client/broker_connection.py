@@ -38,6 +38,8 @@ class BrokerConnection:
         versions: The APIs that the broker offers: key -> (lowest, highest version).
         features: The features that the broker supports, with their newest versions (KIP-584).
         failure: Why the connection is unusable; None while it is usable.
+        deferred: Requests and frames that wait while the client authenticates again; else None.
+        last_correlation_id: The id of the newest request.
     """
 
     def __init__(
@@ -60,8 +62,8 @@ class BrokerConnection:
         self._in_flight = InFlightRequests(timeout_s, self._fail, liveness)
         take, take_many = self._in_flight.receive, self._in_flight.receive_many
         self._protocol = FrameProtocol(take, self._fail, on_data=take_many)
-        self._deferred: list[tuple[PendingRequest, bytes]] | None = None
-        self._last_id = 0
+        self.deferred: list[tuple[PendingRequest, bytes]] | None = None
+        self.last_correlation_id = 0
         self._reauthentication_timer: asyncio.TimerHandle | None = None
         self._reauthentication: asyncio.Task[None] | None = None
 
@@ -114,7 +116,7 @@ class BrokerConnection:
     @property
     def in_flight(self) -> int:
         """The number of requests in flight, including those held back."""
-        return len(self._in_flight) + len(self._deferred or ())
+        return len(self._in_flight) + len(self.deferred or ())
 
     def send(
         self,
@@ -143,7 +145,7 @@ class BrokerConnection:
             DecodeError: The version is not known to us.
         """
         request = PendingRequest(self.peer, api_key, version, patience_s)
-        return self._send(request, body, expects_response, self._deferred, client_id)
+        return self._send(request, body, expects_response, self.deferred, client_id)
 
     async def request(
         self,
@@ -195,7 +197,7 @@ class BrokerConnection:
 
     def _reauthenticate(self) -> None:
         """Authenticate again; requests are held back until that is done (KIP-368)."""
-        self._deferred = []
+        self.deferred = []
         self._reauthentication = self._loop.create_task(self._reauthenticate_and_resume())
 
     async def _reauthenticate_and_resume(self) -> None:
@@ -204,7 +206,7 @@ class BrokerConnection:
         except ReplayError as error:
             self._fail(f"authentication could not be renewed: {error.what}", error.advice)
             return
-        deferred, self._deferred = self._deferred or [], None
+        deferred, self.deferred = self.deferred or [], None
         for request, frame in deferred:
             self._transmit(request, frame)
 
@@ -239,12 +241,12 @@ class BrokerConnection:
     @property
     def can_send(self) -> bool:
         """Whether a request would be sent at once."""
-        return self.failure is None and self._deferred is None
+        return self.failure is None and self.deferred is None
 
     @property
     def next_id(self) -> int:
         """The correlation id of the next request."""
-        return next_id(self._last_id)
+        return next_id(self.last_correlation_id)
 
     def send_batch(self, request: PendingRequest, count: int, data: bytes) -> None:
         """
@@ -256,7 +258,7 @@ class BrokerConnection:
             data: The bytes of all requests, with sizes, and correlation ids from `next_id` on.
         """
         request.correlation_id = self.next_id
-        self._last_id = next_id(self._last_id, count)
+        self.last_correlation_id = next_id(self.last_correlation_id, count)
         self._in_flight.add(request, count)
         self._protocol.send_bytes(data)
 
@@ -268,9 +270,12 @@ class BrokerConnection:
         deferred: list[tuple[PendingRequest, bytes]] | None,
     ) -> None:
         request.expects_response = expects_response
-        request.correlation_id = self._last_id = next_id(self._last_id)
+        request.correlation_id = self.last_correlation_id = next_id(self.last_correlation_id)
         frame = b"".join(
-            (_REQUEST_START.pack(request.api_key, request.version, self._last_id), *parts)
+            (
+                _REQUEST_START.pack(request.api_key, request.version, self.last_correlation_id),
+                *parts,
+            )
         )
         if deferred is None:
             self._transmit(request, frame)
@@ -298,8 +303,8 @@ class BrokerConnection:
 
     def _close_with(self, failure: ReplayError) -> None:
         self.failure = failure
-        unanswered = [*self._in_flight.drain(), *(request for request, _ in self._deferred or ())]
-        self._deferred = None
+        unanswered = [*self._in_flight.drain(), *(request for request, _ in self.deferred or ())]
+        self.deferred = None
         for request in unanswered:
             request.fail(ReplayError(failure.address, failure.what, failure.advice))
 

@@ -53,6 +53,7 @@ class Topology:
         topics: Name -> topic, for the topics known to exist.
         controller: Node id of the controller; -1 if unknown.
         cluster_id: The cluster id; None if unknown.
+        topic_names: Topic id -> name.
         revision: Changes whenever any of these may have changed.
     """
 
@@ -62,7 +63,7 @@ class Topology:
         self.controller = -1
         self.cluster_id: str | None = None
         self.revision = 0
-        self._names: dict[UUID, str] = {}
+        self.topic_names: dict[UUID, str] = {}
 
     @property
     def any_node(self) -> int:
@@ -82,7 +83,7 @@ class Topology:
 
     def topic_name(self, topic_id: UUID) -> str | None:
         """Return the name of a topic id, or None."""
-        return self._names.get(topic_id)
+        return self.topic_names.get(topic_id)
 
     def update(self, body: Container) -> None:
         """Merge a Metadata response of the target; it may answer a captured request too."""
@@ -106,7 +107,7 @@ class Topology:
         self._forget(topic.name)
         self.topics[topic.name] = updated
         if updated.topic_id is not None:
-            self._names[updated.topic_id] = topic.name
+            self.topic_names[updated.topic_id] = topic.name
 
     def forget(self, names: Collection[str] | None = None) -> None:
         """Drop cached topics: all by default."""
@@ -117,4 +118,4 @@ class Topology:
     def _forget(self, name: str) -> None:
         removed = self.topics.pop(name, None)
         if removed is not None and removed.topic_id is not None:
-            self._names.pop(removed.topic_id, None)
+            self.topic_names.pop(removed.topic_id, None)

@@ -58,6 +58,7 @@ class Cluster(Topology):
         silence: The failure that shows that the whole target is silent: a new connection timed
             out, and nothing else was received meanwhile. None while the target responds.
         on_silent: Called once with `silence`.
+        connections: Node id -> the cluster's own connection to that broker.
         notify: Called with a message for the user if the target has no coordinators of a kind.
     """
 
@@ -83,7 +84,7 @@ class Cluster(Topology):
         self._client_id = client_id
         self._liveness = Liveness()
         self._coordinators: dict[tuple[int, str], int] = {}
-        self._connections: dict[int, BrokerConnection] = {}
+        self.connections: dict[int, BrokerConnection] = {}
         self._running: dict[object, asyncio.Task[Any]] = {}
         self._open_slots = asyncio.Semaphore(_MAX_CONCURRENT_OPENS)
 
@@ -113,7 +114,7 @@ class Cluster(Topology):
             await cluster.refresh()
         except ReplayError as error:
             hangs_up = any(
-                connection.failure is not None for connection in cluster._connections.values()
+                connection.failure is not None for connection in cluster.connections.values()
             )
             cluster.close()
             if hangs_up and not error.advice and not security.mechanism:
@@ -128,9 +129,9 @@ class Cluster(Topology):
         """Close the cluster's own connections."""
         for task in self._running.values():
             task.cancel()
-        for connection in self._connections.values():
+        for connection in self.connections.values():
             connection.close()
-        self._connections.clear()
+        self.connections.clear()
 
     async def open(self, node: int, client_id: str | None = None) -> BrokerConnection:
         """
@@ -289,15 +290,15 @@ class Cluster(Topology):
         return response
 
     async def _connection_to(self, node: int) -> BrokerConnection:
-        connection = self._connections.get(node)
+        connection = self.connections.get(node)
         if connection is None or connection.failure is not None:
             connection = await self._once(("link", node), lambda: self.open(node))
-            self._connections[node] = connection
+            self.connections[node] = connection
         return connection
 
     async def _any_connection(self) -> BrokerConnection:
         """Return a connection to any reachable broker: known brokers first, then the addresses."""
-        for connection in self._connections.values():
+        for connection in self.connections.values():
             if connection.failure is None:
                 return connection
         return await self._once("any connection", self._reach_any)
@@ -312,7 +313,7 @@ class Cluster(Topology):
             except ReplayError as failure:
                 failures.append(failure)
                 continue
-            self._connections[node] = connection
+            self.connections[node] = connection
             self.versions, self.features = connection.versions, connection.features
             return connection
         if len(failures) == 1:

@@ -26,12 +26,17 @@ FILES = (
 )
 COMMANDS = (
     "dissect",
+    "dissect -V",
+    "dissect -T parquet",
     "pairs",
     "pairs --bodies -T ndjson",
     "records",
     "streams",
     "stats",
     "conform",
+    "timeline",
+    "groups",
+    "export -o {out}",
 )
 
 
@@ -44,16 +49,19 @@ SHORT = (
     ("slow-n.pcap.gz", "records"),
     ("slow-orphans.pcap.gz", "pairs"),
     ("slow-orphans.pcap.gz", "stats"),
+    ("slow-orphans.pcap.gz", "dissect -T parquet"),
 )
 LONG = [pair for pair in itertools.product(FILES, COMMANDS) if pair not in SHORT]
 
 
 @pytest.mark.parametrize(("name", "command"), fast_and_long(SHORT, LONG))
-def test_a_small_capture_costs_seconds(name: str, command: str, shared: Path) -> None:
+def test_a_small_capture_costs_seconds(
+    name: str, command: str, shared: Path, tmp_path: Path
+) -> None:
     path = shared / "repro" / name
     if not path.is_file():
         pytest.skip(f"{name} is not here")
-    costs_seconds(path, command)
+    costs_seconds(path, command.format(out=tmp_path / "out.pcapng"))
 
 
 @pytest.mark.long

@@ -30,6 +30,11 @@ class BufferPool:
     def __init__(self) -> None:
         self._free: dict[int, list[Bytes]] = {}
 
+    @property
+    def free_count(self) -> int:
+        """The number of buffers in the pool."""
+        return sum(map(len, self._free.values()))
+
     def __reduce__(self) -> tuple[type[BufferPool], tuple[()]]:
         """Pickle without the free memory."""
         return BufferPool, ()

@@ -98,6 +98,8 @@ class Correlator:
         brokers: At the end: the brokers with exchanges, by network and endpoint.
         doubtful_sides: At the end: connections and sides with few responses and nothing else, which
             are Kafka only if the endpoint is a known broker.
+        tables: The state of the kernels.
+        slow_path: The connections that objects lead, and their state.
     """
 
     def __init__(
@@ -120,11 +122,11 @@ class Correlator:
         self._connections = connections
         self._ports = ports
         self._uses_fast_path = use_fast_path
-        self._tables = StateTables()
-        self._tables.counters[MAX_FRAME_SIZE] = max_frame_bytes
+        self.tables = StateTables()
+        self.tables.counters[MAX_FRAME_SIZE] = max_frame_bytes
         self._api_limits = new_api_limits()
-        self._slow_path = SlowPath(
-            self._tables, connections, max_frame_bytes, keep_objects=not use_fast_path
+        self.slow_path = SlowPath(
+            self.tables, connections, max_frame_bytes, keep_objects=not use_fast_path
         )
         self._started: Ints = np.zeros(0, np.int64)
         self._started_count = 0
@@ -138,18 +140,18 @@ class Correlator:
 
     def _feed(self, chunks: Chunks, ended: Collection[int] | None = None) -> Exchanges:
         """Process chunks; those of `ended` connections are their last ones."""
-        tables = self._tables
+        tables = self.tables
         tables.start_window(chunks.data, len(chunks) + 16)
         tables.counters[[NEXT_CHUNK, FRAMED_BYTES]] = 0
         tables.counters[MAX_OPEN_REQUESTS] = limits.MAX_OPEN
         tables.counters[MAX_OPEN_REQUEST_BYTES] = limits.MAX_OPEN_BYTES
         self._start_connections(chunks)
-        self._slow_path.at_end = ended is not None
+        self.slow_path.at_end = ended is not None
         self._run(chunks, tables.carry(chunks.carry_over) - CARRY_OVER_BASE)
         if ended is not None:
-            self.brokers = self._slow_path.brokers()
+            self.brokers = self.slow_path.brokers()
             brokers = None if self.is_shard else self.brokers
-            self.doubtful_sides = self._slow_path.resolve_doubts(brokers, ended)
+            self.doubtful_sides = self.slow_path.resolve_doubts(brokers, ended)
         return tables.end_window()
 
     def finish(self, numbers: Ints | None = None) -> Exchanges:
@@ -184,11 +186,11 @@ class Correlator:
 
     def restart(self, numbers: list[int]) -> None:
         """Start connections again, between two windows: their bytes so far were encrypted."""
-        self._tables.connections = with_capacity(self._tables.connections, len(self._connections))
-        modes = self._tables.connections[numbers, MODE].tolist()
+        self.tables.connections = with_capacity(self.tables.connections, len(self._connections))
+        modes = self.tables.connections[numbers, MODE].tolist()
         begun = [each for each, mode in zip(numbers, modes, strict=True) if mode != NOT_STARTED]
         for number in begun:
-            self._slow_path.forget(number)
+            self.slow_path.forget(number)
         client = self._start_rows(np.array(begun, np.int64))
         if not self._uses_fast_path:
             self._start_on_slow_path(begun, client.tolist())
@@ -199,7 +201,7 @@ class Correlator:
 
         The others must have ended by `finish`.
         """
-        tables, size = self._tables, int(self._started[: self._started_count].max(initial=-1)) + 1
+        tables, size = self.tables, int(self._started[: self._started_count].max(initial=-1)) + 1
         new_numbers = np.full(max(size, int(numbers.max(initial=-1)) + 1), NONE, np.int64)
         new_numbers[numbers] = np.arange(len(numbers))
         rows = with_capacity(tables.connections, len(new_numbers))
@@ -212,25 +214,25 @@ class Correlator:
         started = new_numbers[self._started[: self._started_count]]
         self._started = started[started != NONE]
         self._started_count = len(self._started)
-        self._slow_path.retain(new_numbers)
+        self.slow_path.retain(new_numbers)
 
     @property
     def early_decisions(self) -> int:
         """How often doubtful connections were decided before the end, for lack of room."""
-        return self._slow_path.early_decisions
+        return self.slow_path.early_decisions
 
     def low_watermark(self) -> int:
         """Return the first packet with a frame that waits for a response or for its turn."""
-        tables = self._tables
+        tables = self.tables
         waiting = tables.entries[: tables.counter(ENTRIES_USED), PACKET]
         on_slow_path = [
-            correlator.low_watermark for correlator in self._slow_path.correlators.values()
+            correlator.low_watermark for correlator in self.slow_path.correlators.values()
         ]
         return min([int(waiting.min(initial=NEVER)), tables.lowest_barrier(), *on_slow_path])
 
     def in_flight(self) -> list[ExchangeRow]:
         """Return the requests in flight, between two windows."""
-        tables = self._tables
+        tables = self.tables
         connections, rows = tables.connections, list[ExchangeRow]()
         for number in np.flatnonzero(
             (connections[:, MODE] == KAFKA) & (connections[:, OPEN_COUNT] > 0)
@@ -242,7 +244,7 @@ class Correlator:
                     ExchangeRow(number, WAITING, client, frame_of(tables, client, entry), None)
                 )
                 at = entry[NEXT]
-        for number, correlator in self._slow_path.correlators.items():
+        for number, correlator in self.slow_path.correlators.items():
             for request in correlator.open_requests.oldest_first():
                 frame = request.frame
                 rows.append(ExchangeRow(number, WAITING, frame.side, frame, None, frame.token))
@@ -250,13 +252,13 @@ class Correlator:
 
     def state_of(self, connection: int) -> ConnectionState | None:
         """Return the state of a connection; None if no side has sent anything."""
-        if connection >= len(self._tables.connections):
+        if connection >= len(self.tables.connections):
             return None
-        row = self._tables.connections[connection].tolist()
+        row = self.tables.connections[connection].tolist()
         if row[MODE] == NOT_STARTED:
             return None
         if row[MODE] == ON_SLOW_PATH:
-            correlator = self._slow_path.correlators[connection]
+            correlator = self.slow_path.correlators[connection]
             first, second = correlator.streams
             skipped, entered = (first.skipped, second.skipped), (first.entered, second.entered)
             return ConnectionState(correlator.speaks, correlator.client, skipped, entered)
@@ -270,12 +272,12 @@ class Correlator:
 
     def skipping(self) -> list[int]:
         """Return the connections of Kafka some of whose bytes are not Kafka frames."""
-        connections = self._tables.connections
+        connections = self.tables.connections
         skipped = connections[:, [SIDES + SKIPPED, SIDES + SIDE_WIDTH + SKIPPED]].any(axis=1)
         found: list[int] = np.flatnonzero((connections[:, MODE] == KAFKA) & skipped).tolist()
         return found + [
             number
-            for number, correlator in self._slow_path.correlators.items()
+            for number, correlator in self.slow_path.correlators.items()
             if correlator.speaks == "kafka" and any(each.skipped for each in correlator.streams)
         ]
 
@@ -286,7 +288,7 @@ class Correlator:
 
     def _start_connections(self, chunks: Chunks) -> None:
         """Start the connections whose first chunks are in this window."""
-        tables, connections = self._tables, self._connections
+        tables, connections = self.tables, self._connections
         tables.connections = with_capacity(tables.connections, len(connections))
         self._started = with_capacity(self._started, len(connections))
         numbers = chunks.connection
@@ -299,7 +301,7 @@ class Correlator:
 
     def _start_rows(self, started: Ints) -> Ints:
         """Set the rows of connections to their beginning; return their clients, -1: unknown."""
-        tables, columns = self._tables, self._connections.columns(started)
+        tables, columns = self.tables, self._connections.columns(started)
         client: Ints = np.full(len(started), -1)
         for side in (0, 1):
             for port in self._ports:
@@ -316,8 +318,8 @@ class Correlator:
 
     def _start_on_slow_path(self, numbers: list[int], clients: list[int]) -> None:
         for number, client in zip(numbers, clients, strict=True):
-            correlator = self._slow_path.start(number)
-            self._tables.connections[number, MODE] = ON_SLOW_PATH
+            correlator = self.slow_path.start(number)
+            self.tables.connections[number, MODE] = ON_SLOW_PATH
             if client >= 0:
                 correlator.assume_kafka(client)
             elif self._ports:
@@ -325,7 +327,7 @@ class Correlator:
 
     def _run(self, chunks: Chunks, carry_over_start: int) -> None:
         """Process the chunks, on the fast path as far as possible."""
-        tables, counters = self._tables, self._tables.counters
+        tables, counters = self.tables, self.tables.counters
         columns = ChunkColumns._make(getattr(chunks, name) for name in ChunkColumns._fields)
         while counters[NEXT_CHUNK] < len(chunks):
             outcome = NEEDS_SLOW_PATH
@@ -340,7 +342,7 @@ class Correlator:
             elif outcome == NEEDS_SLOW_PATH:
                 tables.join_fragments()
                 at, framed_bytes = tables.counter(NEXT_CHUNK), tables.counter(FRAMED_BYTES)
-                counters[NEXT_CHUNK] = self._slow_path.add_chunks(
+                counters[NEXT_CHUNK] = self.slow_path.add_chunks(
                     chunks, at, framed_bytes, carry_over_start
                 )
             else:
@@ -348,7 +350,7 @@ class Correlator:
 
     def _make_room(self, chunks: Chunks, at: int) -> None:
         """Make room for all that a chunk may add."""
-        tables = self._tables
+        tables = self.tables
         connection = tables.connections[chunks.connection[at]].tolist()
         added = (int(chunks.length[at]) // 8 if chunks.kind[at] == DATA else 0) + 2
         fragments = (

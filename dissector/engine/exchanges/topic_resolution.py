@@ -44,17 +44,17 @@ def resolve_late_names(
         if not waiting and not unnamed:
             yield with_names(part, names)
             continue
-        waiting.append((unnamed, row_count(part), _packed(part)))
+        waiting.append((unnamed, row_count(part), pack_columns(part)))
         rows += row_count(part)
         if rows > max_rows:
             names.read_ahead()
         while waiting and not (names.can_read_ahead and waiting[0][0] - names.by_id.keys()):
             _, count, packed = waiting.popleft()
             rows -= count
-            yield with_names(_unpacked(packed), names)
+            yield with_names(unpack_columns(packed), names)
     names.mark_complete()
     while waiting:
-        yield with_names(_unpacked(waiting.popleft()[2]), names)
+        yield with_names(unpack_columns(waiting.popleft()[2]), names)
 
 
 def _unnamed_ids(part: Columns, names: TopicNames) -> set[UUID]:
@@ -79,12 +79,12 @@ class _Packed(NamedTuple):
     numbers: NDArray[Any]
 
 
-def _packed(part: Columns) -> Columns:
+def pack_columns(part: Columns) -> Columns:
     """Return columns that take little memory, and refer to none of their window."""
     return _renumbered(part, _narrow)
 
 
-def _unpacked(part: Columns) -> Columns:
+def unpack_columns(part: Columns) -> Columns:
     """Return packed columns as they were."""
     return _renumbered(part, _wide)
 

@@ -142,10 +142,6 @@ class FieldNames:
         return len(self.problems) - 1
 
 
-_MAX_CHUNKS = 100
-"""Chunks of a table up to which `rechunk` is not worth the copy."""
-
-
 def field_frame(
     messages: MessageColumns, columns: FieldColumns, names: FieldNames
 ) -> polars.DataFrame:
@@ -208,17 +204,10 @@ def merge_frames(
     Args:
         one: Fields of some messages.
         one_messages: Message number of each row of `one`.
-        other: Fields of other, few, messages.
+        other: Fields of other messages.
         other_messages: Message number of each row of `other`.
     """
     import polars as pl
 
-    begins = np.flatnonzero(np.diff(other_messages, prepend=-1))
-    positions = np.searchsorted(one_messages, other_messages[begins])
-    chunks = []
-    at = 0
-    ends = [*begins[1:].tolist(), len(other)]
-    for position, begin, end in zip(positions.tolist(), begins.tolist(), ends, strict=True):
-        chunks += [one[at:position], other[begin:end]]
-        at = position
-    return pl.concat([*chunks, one[at:]], rechunk=len(chunks) > _MAX_CHUNKS)
+    order = np.argsort(np.concatenate([one_messages, other_messages]), kind="stable")
+    return pl.concat([one, other])[order]

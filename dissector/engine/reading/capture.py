@@ -196,9 +196,9 @@ class Capture:
     def _new_names(self) -> TopicNames:
         inputs = self.options.inputs
         can_reread = all(is_rereadable(path, inputs) for path in self.paths)
-        return TopicNames(self._read_names if can_reread else None)
+        return TopicNames(self.read_names if can_reread else None)
 
-    def _read_names(self) -> dict[UUID, str]:
+    def read_names(self) -> dict[UUID, str]:
         """Read all names of topic ids in the capture, from the messages that may define them."""
         names: dict[UUID, str] = {}
         for window_names in self._new_reading().map_windows(_read_window_names):

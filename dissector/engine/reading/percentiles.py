@@ -25,14 +25,16 @@ class Latencies:
         count: How many.
         min_ns: The shortest; undefined without any.
         max_ns: The longest, likewise.
+        exact_values: Durations that are not in buckets yet.
+        buckets: Numbers of durations in ranges; None while all are exact.
     """
 
     def __init__(self) -> None:
         self.count = 0
         self.min_ns = 2**63 - 1
         self.max_ns = -(2**63)
-        self._exact: list[Ints] = []
-        self._ranges: Ints | None = None
+        self.exact_values: list[Ints] = []
+        self.buckets: Ints | None = None
         self._below = 0
 
     def add(self, values: Ints) -> None:
@@ -42,8 +44,8 @@ class Latencies:
         self.count += len(values)
         self.min_ns = min(self.min_ns, int(values.min()))
         self.max_ns = max(self.max_ns, int(values.max()))
-        self._exact.append(values)
-        if self._ranges is not None or self.count > MAX_EXACT_VALUES:
+        self.exact_values.append(values)
+        if self.buckets is not None or self.count > MAX_EXACT_VALUES:
             self._count()
 
     def percentile(self, percent: int) -> int:
@@ -54,28 +56,28 @@ class Latencies:
         minimum and the maximum.
         """
         rank = max(1, -(-percent * self.count // 100))
-        if self._ranges is None:
-            values = np.sort(np.concatenate(self._exact))
-            self._exact = [values]
+        if self.buckets is None:
+            values = np.sort(np.concatenate(self.exact_values))
+            self.exact_values = [values]
             return int(values[rank - 1])
         if rank <= self._below:
             return self.min_ns
-        bucket = int(np.searchsorted(np.cumsum(self._ranges), rank - self._below))
+        bucket = int(np.searchsorted(np.cumsum(self.buckets), rank - self._below))
         return min(max(_middle(bucket), self.min_ns), self.max_ns)
 
     def _count(self) -> None:
         """Count the stored values per bucket; negative ones have none."""
-        values = np.concatenate(self._exact)
-        self._exact = []
+        values = np.concatenate(self.exact_values)
+        self.exact_values = []
         non_negative = values[values >= 0]
         self._below += len(values) - len(non_negative)
         counts = np.bincount(_buckets_of(non_negative))
-        if self._ranges is None:
-            self._ranges = np.zeros(0, np.int64)
-        longer, shorter = sorted((self._ranges, counts), key=len, reverse=True)
+        if self.buckets is None:
+            self.buckets = np.zeros(0, np.int64)
+        longer, shorter = sorted((self.buckets, counts), key=len, reverse=True)
         longer = longer.astype(np.int64)
         longer[: len(shorter)] += shorter
-        self._ranges = longer
+        self.buckets = longer
 
 
 def _buckets_of(values: Ints) -> Ints:

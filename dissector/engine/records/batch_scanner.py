@@ -153,9 +153,9 @@ def verify_crcs(data: Bytes, carry_over: Bytes, batches: Batches, chosen: Ints) 
     """Check the CRCs of some batches; a mismatch makes the field INVALID."""
     size = batches.end[chosen] - batches.start[chosen]
     tables = batches.state, crc32c_table(), crc32_table()
-    if _verify_kernel.is_compiled:
+    if verify_kernel.is_compiled:
         is_small = size < LIBRARY_MIN_BYTES
-        _verify_kernel(data, carry_over, batches.table, chosen[is_small], *tables)
+        verify_kernel(data, carry_over, batches.table, chosen[is_small], *tables)
         chosen = chosen[~is_small]
     data_view, carry_over_view, data_end = data.data, carry_over.data, len(data)
     crc32c = crc32c_function(int(size.sum()))
@@ -174,7 +174,7 @@ def verify_crcs(data: Bytes, carry_over: Bytes, batches: Batches, chosen: Ints) 
 
 
 @Kernel
-def _verify_kernel(
+def verify_kernel(
     data: U8, carry_over: U8, table: I64Table, batches: I64, state: U8, crc32cs: I64, crc32s: I64
 ) -> None:
     """Check the CRCs without libraries."""

@@ -60,7 +60,7 @@ def with_bodies(table: Exchanges, columns: Columns, show_secrets: bool) -> Itera
         columns: The columns of these exchanges.
         show_secrets: Whether passwords, tokens and salts are shown.
     """
-    bodies = _BodyWriter(table, show_secrets)
+    bodies = BodyWriter(table, show_secrets)
     for until, arena in bodies.records.portions(len(table)):
         while bodies.row < until:
             first = bodies.row
@@ -137,7 +137,7 @@ class _ProgramArrays:
         )
 
 
-class _BodyWriter:
+class BodyWriter:
     """
     Writes the bodies of a window, from the first exchange on.
 
@@ -198,12 +198,12 @@ class _BodyWriter:
         """Return the bodies that the kernel left to Python, and set their offsets."""
         buffer = bytearray()
         for number in np.flatnonzero(texts[:, 1] == loop.SLOW_PATH_BODY).tolist():
-            text = self._decode_body(first + number // 2, number % 2)
+            text = self.decode_body(first + number // 2, number % 2)
             texts[number] = (used + len(buffer), len(text)) if text else (0, loop.NO_BODY)
             buffer += text
         return np.frombuffer(bytes(buffer), np.uint8)
 
-    def _decode_body(self, row: int, side: int) -> bytes:
+    def decode_body(self, row: int, side: int) -> bytes:
         """Return one body as text; empty where there is none."""
         exchange = Exchange(self._table, row, capture="", client="", broker="", names=TopicNames())
         message = exchange.response if side else exchange.request

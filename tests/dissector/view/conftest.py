@@ -16,4 +16,4 @@ def no_python(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*args: Any) -> bytes:
         raise AssertionError("left to Python")
 
-    monkeypatch.setattr(bulk_bodies._BodyWriter, "_decode_body", fail)
+    monkeypatch.setattr(bulk_bodies.BodyWriter, "decode_body", fail)

@@ -68,7 +68,7 @@ def test_compiled_counts_equal_those_of_python() -> None:
     some, tally = many(5000), ConnectionCounts()
     tally.add(some)
     expected: dict[int, list[int]] = {}
-    columns = [column.tolist() for column in connection_keys._endpoint_columns(some)]
+    columns = [column.tolist() for column in connection_keys.endpoint_columns(some)]
     for source, port, target, to_port, captured in zip(*columns, strict=True):
         row = expected.setdefault(key_of(*source, port, *target, to_port), [0, 0])
         row[0] += 1
@@ -78,8 +78,8 @@ def test_compiled_counts_equal_those_of_python() -> None:
     assert {key: counts for key, *counts in rows.tolist()} == expected
     compiled = np.zeros((1 << 14, connection_keys.COUNTS), np.int64)
     state = np.zeros(1, np.int64)
-    endpoints = connection_keys._endpoint_columns(some)
-    at = connection_keys._count(endpoints, compiled, SECRET, 0, 0, state)
+    endpoints = connection_keys.endpoint_columns(some)
+    at = connection_keys.count_segments(endpoints, compiled, SECRET, 0, 0, state)
     assert (at, state[0]) == (5000, len(rows))
     found = compiled[compiled[:, KEY] != 0]
     assert sorted(found.tolist()) == rows.tolist()
@@ -90,7 +90,7 @@ def test_chosen_keys_are_assigned_to_shards() -> None:
     tally.add(some)
     rows = tally.rows()
     chosen = rows[::3, KEY]
-    columns = [column.tolist() for column in connection_keys._endpoint_columns(some)]
+    columns = [column.tolist() for column in connection_keys.endpoint_columns(some)]
     own = [key_of(*a, port, *b, to) for a, port, b, to, _ in zip(*columns, strict=True)]
     expected = [part_of(key, 5) if key in set(chosen.tolist()) else -1 for key in own]
     for _ in range(3):  # as Python at first

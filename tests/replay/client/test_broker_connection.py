@@ -97,7 +97,7 @@ def test_headers_fit_the_version(version: int) -> None:
 
 def test_the_correlation_ids_of_sasl_are_left_alone() -> None:
     async def do(link: BrokerConnection, broker: Scripted) -> None:
-        link._last_id = 2**31 - 10
+        link.last_correlation_id = 2**31 - 10
         for number in range(2):
             await link.request(HEARTBEAT, 4, beat(number))
         assert [message.correlation_id for message in broker.requests[-2:]] == [2**31 - 9, 1]
@@ -310,7 +310,7 @@ def test_authentication_is_renewed_and_holds_the_rest_back() -> None:
         }
 
     async def do(link: BrokerConnection, broker: Scripted) -> None:
-        while link._deferred is None and lifetimes:
+        while link.deferred is None and lifetimes:
             await asyncio.sleep(0)
         pending = [link.send(HEARTBEAT, 4, beat(number)) for number in range(3)]
         answers = [await each.response() for each in pending]
@@ -339,7 +339,7 @@ def test_a_renewal_that_fails_ends_the_link() -> None:
         return {"error_code": code, "error_message": said, "auth_bytes": b"", **lifetime}
 
     async def do(link: BrokerConnection, broker: Scripted) -> None:
-        while link._deferred is None and answers_left:
+        while link.deferred is None and answers_left:
             await asyncio.sleep(0)
         with pytest.raises(ReplayError, match=r"could not be renewed: .*go away"):
             await link.request(HEARTBEAT, 4, beat(1))

@@ -241,7 +241,7 @@ def test_a_target_is_silent_when_not_even_a_new_connection_is_answered() -> None
 def test_when_a_broker_goes_another_is_asked() -> None:
     async def do(cluster: Cluster) -> None:
         target.leaders["late"] = [1]
-        for link in cluster._connections.values():
+        for link in cluster.connections.values():
             link.close()
         await cluster.refresh()
         assert cluster.topics.keys() == {"orders", "late"}

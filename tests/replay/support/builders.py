@@ -26,7 +26,7 @@ def topology(topics: Mapping[str, int], nodes: int = 1, epoch: int = 5) -> Topol
     for name, number in topics.items():
         leaders = {partition: Leader(0, epoch) for partition in range(2)}
         target.topics[name] = Topic(name, uuid(number), leaders)
-        target._names[uuid(number)] = name
+        target.topic_names[uuid(number)] = name
     return target
 
 

@@ -120,7 +120,7 @@ def beaten(n: int) -> bytes:
 def led_by_objects(chunks: Sequence[Chunk], whole: bool = True) -> int:
     """Return to how many chunks the loop did not come."""
     fold, given = Correlator(connections([whole])), 0
-    take = fold._slow_path.add_chunks
+    take = fold.slow_path.add_chunks
 
     def counted(chunks: Chunks, at: int, taken: int, held_from: int) -> int:
         nonlocal given
@@ -128,7 +128,7 @@ def led_by_objects(chunks: Sequence[Chunk], whole: bool = True) -> int:
         given += after - at
         return after
 
-    fold._slow_path.add_chunks = counted
+    fold.slow_path.add_chunks = counted
     fold.feed(columns(numbered(chunks)))
     fold.finish()
     return given
@@ -243,10 +243,10 @@ def test_memory_does_not_grow_with_the_capture() -> None:
         assert exchanges.frame(exchanges.request, 0) == big[4:], window
         rest = fold.feed(columns([Chunk(0, 0, data=big[50:]), Chunk(0, 1, data=beaten(5))]))
         assert rest.frame(rest.request, 0) == big[4:], window
-        most = max(most, len(fold._tables.carry_over))
+        most = max(most, len(fold.tables.carry_over))
     assert most < 8 << 20
     # There is room for all frames that a chunk may hold.
-    assert len(fold._tables.entries) < 10_000
+    assert len(fold.tables.entries) < 10_000
     assert [fold.low_watermark(), len(fold.finish())] == [0, 1]
 
 

@@ -70,13 +70,13 @@ def test_a_demoted_connection_equals_one_never_promoted(
         for each in folds:
             each.feed(columns([chunk]))
     in_flight = 0
-    for number, connection in truth._slow_path.correlators.items():
-        if number in fold._slow_path.correlators:
-            assert state(fold._slow_path.correlators[number]) == state(connection)
-        elif fold._tables.connections[number, MODE] == KAFKA:
-            assert state(fold._slow_path.promote(number)) == state(connection)
-    for correlator in fold._slow_path.correlators.values():
+    for number, connection in truth.slow_path.correlators.items():
+        if number in fold.slow_path.correlators:
+            assert state(fold.slow_path.correlators[number]) == state(connection)
+        elif fold.tables.connections[number, MODE] == KAFKA:
+            assert state(fold.slow_path.promote(number)) == state(connection)
+    for correlator in fold.slow_path.correlators.values():
         requests = (each.frame for each in correlator.open_requests.oldest_first())
         frames = [*requests, *(frame for ready in correlator.ready_frames for frame in ready)]
         in_flight += sum(len(frame.data) for frame in frames if frame.entry >= 0)
-    assert fold._tables.entries[:, 2].sum() == in_flight
+    assert fold.tables.entries[:, 2].sum() == in_flight

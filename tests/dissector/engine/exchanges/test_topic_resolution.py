@@ -101,13 +101,13 @@ def test_a_capture_is_read_once_or_twice_for_the_same_rows(
     jobs: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     opened: list[Capture] = []
-    read_names = Capture._read_names
+    read_names = Capture.read_names
 
     def counted(capture: Capture) -> dict[UUID, str]:
         opened.append(capture)
         return read_names(capture)
 
-    monkeypatch.setattr(Capture, "_read_names", counted)
+    monkeypatch.setattr(Capture, "read_names", counted)
 
     def exchanges() -> polars.DataFrame:
         return Capture(CAPTURES, Options(window_bytes=3000, jobs=jobs)).exchanges()
@@ -154,7 +154,7 @@ NUMBERS = st.one_of(
 @given(numbers=st.lists(NUMBERS))
 def test_numbers_that_wait_are_the_same_afterwards(numbers: list[int]) -> None:
     columns: Columns = {"connection": Integers(np.array(numbers, np.int64))}
-    kept = topic_resolution._unpacked(topic_resolution._packed(columns))["connection"]
+    kept = topic_resolution.unpack_columns(topic_resolution.pack_columns(columns))["connection"]
     assert isinstance(kept, Integers)
     assert kept.values.tolist() == numbers
 

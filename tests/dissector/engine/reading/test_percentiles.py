@@ -55,6 +55,6 @@ def test_memory_is_bounded() -> None:
     for _ in range(20):
         found.add(np.arange(0, 2**40, 2**25, dtype=np.int64))
     assert found.count == 20 * 2**15
-    assert found._ranges is not None
-    assert found._exact == []
-    assert len(found._ranges) < 70_000
+    assert found.buckets is not None
+    assert found.exact_values == []
+    assert len(found.buckets) < 70_000

@@ -89,8 +89,8 @@ def test_room_is_made_for_many_batches() -> None:
 @pytest.mark.parametrize("own", [True, False])
 def test_wrong_checksums(monkeypatch: pytest.MonkeyPatch, own: bool, size: int) -> None:
     if not own:  # as little as this is checked by libraries
-        kernel = Kernel(batch_scanner._verify_kernel.python)
-        monkeypatch.setattr(batch_scanner, "_verify_kernel", kernel)
+        kernel = Kernel(batch_scanner.verify_kernel.python)
+        monkeypatch.setattr(batch_scanner, "verify_kernel", kernel)
     large = new_batch([Record(value=b"v" * size)]).to_bytes()
     old = build_records(new_message_set([Record(value=b"v" * size)]))
     bad, wrong = (each[:-1] + b"x" for each in (large, old))
