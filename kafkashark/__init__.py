@@ -18,8 +18,8 @@ Wireshark for Apache Kafka: the Python API.
 
     register(spark)                      # the Spark data source `kafka-capture`
 
-Every error is a `DissectorError`. `import kafkashark` itself loads no library; each name imports
-its module on first use.
+Every error is a `DissectorError`, `__version__` the version. `import kafkashark` itself loads no
+library; each name imports its module on first use.
 """
 
 from __future__ import annotations
@@ -159,6 +159,10 @@ def __getattr__(name: str) -> Any:
     Raises:
         ForeignModule: Another module hides a package that the name needs.
     """
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("kafkashark")
     if name not in _PLACES:
         raise AttributeError(f"module 'kafkashark' has no attribute {name!r}")
     from importlib import import_module

@@ -88,8 +88,12 @@ def dissect(
     """
     options.check_choice(form, FORMATS, "-T")
     chosen = table_options.chosen_columns(columns, fields)
-    if (form == "fields") != bool(chosen):
-        raise UsageError("-T fields and -e NAME go together")
+    if chosen and form == "text" and not (verbose or bytes_too):
+        form = "fields"
+    if form == "fields" and not chosen:
+        raise UsageError("-T fields takes the names: --columns NAME,NAME or -e NAME")
+    if chosen and form != "fields":
+        raise UsageError("--columns and -e NAME go with -T fields")
     if limit is not None and form == "parquet":
         raise UsageError("-c takes rows of messages; -T parquet has a row for each field")
     if form != "text" and (verbose or bytes_too):

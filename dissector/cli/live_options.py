@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import io
 import os
 import stat
 import sys
@@ -12,6 +13,8 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, get_type_hints
 
 import typer
 
+from dissector.capture.formats.byte_source import StopSignal
+from dissector.cli import interrupt
 from dissector.errors import UsageError
 from dissector.view.text.escape import escaped
 
@@ -121,11 +124,12 @@ _PARAMETERS: dict[str, tuple[Any, Any]] = {
 
 
 class LiveInput(list[str]):
-    """The captures of a command that captures by itself: `-`, and the capture behind it."""
+    """The captures of a command that captures by itself: `-`, its packets, and what ends them."""
 
-    def __init__(self, capture: LiveCapture) -> None:
+    def __init__(self, packets: io.FileIO, stop: StopSignal) -> None:
         super().__init__(["-"])
-        self.capture = capture
+        self.packets = packets
+        self.stop = stop
 
 
 def is_pipe(capture: str) -> bool:
@@ -184,10 +188,12 @@ def _run_live(command: Callable[[LiveInput], Any], plan: CapturePlan) -> Any:
     from dissector.capture.live.live_capture import LiveCapture
 
     capture = LiveCapture(plan)
+    # Before the line that shows that the capture runs: from then on Ctrl-C is its usual end.
+    stop = interrupt.new_stop_signal(capture.stop)
     place = f"{', '.join(plan.interfaces)} with {capture.program}"
     print("kafkashark:", escaped(f"capturing on {place}"), file=sys.stderr, flush=True)
     try:
-        status = command(LiveInput(capture))
+        status = command(LiveInput(capture.packets, stop))
     finally:
         capture.close()
         for text in _losses(capture):

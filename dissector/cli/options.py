@@ -310,12 +310,12 @@ def source(
     for name in captures:
         if output is not None and is_same_file(name, output):
             raise UsageError(f"{output} is one of the captures; -o would overwrite it")
-    live = captures.capture if isinstance(captures, LiveInput) else None
+    live = captures if isinstance(captures, LiveInput) else None
     options = Options(
         ports=frozenset(ports or ()),
         max_frame_bytes=max_frame_bytes,
         jobs=jobs or cores(),
-        stop=interrupt.new_stop_signal(None if live is None else live.stop),
+        stop=interrupt.new_stop_signal() if live is None else live.stop,
         stdin=None if live is None else live.packets,
         keylogs=tuple(keylogs or ()),
     )

@@ -6,6 +6,7 @@ import ast
 import re
 import subprocess
 import sys
+from importlib.metadata import version
 from pathlib import Path
 from shutil import copy
 from types import ModuleType
@@ -130,3 +131,7 @@ def test_docs_import_names_that_are_given() -> None:
     assert len(imported) >= 7
     assert imported <= {*kafkashark.__all__}
     assert not [line for line in lines if line.startswith(("from dissector ", "from replay "))]
+
+
+def test_the_version_is_that_of_the_package() -> None:
+    assert kafkashark.__version__ == version("kafkashark")

@@ -42,7 +42,7 @@ _DROPS_OF_TCPDUMP = re.compile(r"(\d+) packets? dropped by (kernel|interface)")
 _NO_RIGHTS = re.compile("permission|not permitted", re.IGNORECASE)
 _CHATTER = re.compile("cap_set_proc|^Capturing on|^File: |listening on|^$|data link type")
 
-_GUARD = 'cat > /dev/null; kill -TERM "$0"'
+_GUARD = 'while read -r line; do :; done; kill -TERM "$0"'
 """Ends the child when this process ends, however it ends: its end closes the guard's input."""
 
 

@@ -241,7 +241,7 @@ def limited(parts: Iterable[TablePart], limit: int) -> Iterator[TablePart]:
 
 def report_left_out(names: Iterable[str]) -> None:
     """Report columns for which the terminal has no room."""
-    text = f"left out: {', '.join(names)} (--columns chooses columns, -T csv prints all)"
+    text = f"left out: {', '.join(names)} (--columns chooses columns, -T ndjson prints all)"
     print(f"kafkashark: {text}", file=sys.stderr)
 
 

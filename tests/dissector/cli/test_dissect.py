@@ -170,14 +170,15 @@ def test_fields_stay_in_their_line(good: Run, tmp_path: Path, name: str) -> None
     connection.client(plays.request_frame(plays.HEARTBEAT, 4, 2, client_id=evil, group_id=evil))
     path = packets.write(tmp_path / "a.pcap", wire.packets)
     done = good("dissect", path, "-T", "fields", "-e", name)
+    assert good("dissect", path, "-e", name).out == done.out
     assert done.lines[1:] == [r"a\x09b\x0ac\x1b[2J\u009b1m\u202e"]
 
 
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["-T", "fields"], "-T fields and -e NAME go together"),
-        (["-e", "api"], "-T fields and -e NAME go together"),
+        (["-T", "fields"], "-T fields takes the names: --columns NAME,NAME or -e NAME"),
+        (["-e", "api", "-V"], "--columns and -e NAME go with -T fields"),
         (["-V", "-T", "ndjson"], "-V and -x go with -T text"),
         (["-x", "-T", "fields", "-e", "api"], "-V and -x go with -T text"),
         (["-T", "table"], "-T takes text, ndjson, fields, parquet, not 'table'"),

@@ -211,6 +211,20 @@ def test_ctrl_c_ends_the_input_and_not_the_output(
 
 
 @with_dumpcap
+@pytest.mark.parametrize("command", ["conform", "pairs -T parquet -o"])
+def test_ctrl_c_as_soon_as_the_capture_runs(command: str, sniff: Sniff, tmp_path: Path) -> None:
+    file = tmp_path / "a.parquet"
+    sniffer = sniff("dumpcap", *command.split(), *[file] * command.endswith("-o"))
+    status, out, err = sniffer.end()
+    if command == "conform":
+        assert "0 of" in out
+        assert (status, len(err.splitlines())) == (2, 1)
+    else:
+        assert (status, out, err) == (0, "", "")
+        assert "correlation_id" in polars.read_parquet(file).columns
+
+
+@with_dumpcap
 def test_the_capture_ends_when_the_command_is_killed(
     sniff: Sniff, talk: Talk, tmp_path: Path
 ) -> None:
