@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Annotated
 
 import typer
@@ -11,15 +11,12 @@ from dissector.cli import options
 from dissector.cli.live_options import accepts_live
 from dissector.cli.output import terminal_width
 from dissector.cli.presentation import table_options
+from dissector.cli.presentation.section_view import SectionOptions, SectionView, Tables
 from dissector.cli.refreshed_output import RefreshedOutput
-from dissector.cli.sorting import SortKey, sort_keys, sorted_rows
 from dissector.engine.reading.group_keys import KEYS
 from dissector.engine.reading.statistics import GROUPS, Grouping, Statistics, health
-from dissector.engine.tables.frames import Row
-from dissector.errors import UsageError
 from dissector.summary.sections import chosen_sections
 from dissector.summary.version_offers import VersionOffers
-from dissector.view.tables.column_fitting import Layout
 from dissector.view.tables.statistics_report import NAMES, SECTIONS
 from dissector.view.tables.statistics_report import report as report_lines
 from dissector.view.text.value_text import json_text
@@ -111,14 +108,12 @@ def stats(
     report = _new_report(source, {name: rows for name, (_, rows) in chosen.items()} or GROUPS)
     tables: Tables = {name: (title, rows.columns) for name, (title, rows) in chosen.items()}
     tables = tables or SECTIONS
-    shown = table_options.chosen_columns(columns, fields)
-    known = tuple(dict.fromkeys(name for _, every in tables.values() for name in every))
-    keys = sort_keys(sort, known) if sort is not None else []
-    tables = _with_columns(tables, shown, known)
-    left_out: dict[str, None] = {}
-    has_color = table_options.has_color(color, output)
-    layout = Layout(
-        PRIORITY, bool(shown), has_color, lambda each: left_out.update(dict.fromkeys(each))
+    view = SectionView.of(
+        tables,
+        SectionOptions(columns, fields, sort, limit, color),
+        names=(*NAMES, *KEYS),
+        output=output,
+        priority=PRIORITY,
     )
 
     screen = RefreshedOutput(output, interval)
@@ -126,55 +121,20 @@ def stats(
         source.capture.options.jobs = 1  # the report must not see a reading that goes on
 
     def lines() -> list[str]:
-        sections = {name: _arranged(rows, keys, limit) for name, rows in report.sections().items()}
+        sections = view.arranged(report.sections())
         state = health(source.capture.reading, source.problems + report.problems)
         if form == "table":
-            width = terminal_width(output)
-            return report_lines(sections, state, terminal_width=width, layout=layout, tables=tables)
-        rows = [
-            {"section": name, **_selected(row, tables[name][1] if shown else tuple(row))}
-            for name, rows in sections.items()
-            for row in rows
-        ]
-        return [json_text(row) for row in [*rows, {"section": "capture", **state}]]
+            width, layout = terminal_width(output), view.layout
+            return report_lines(
+                sections, state, terminal_width=width, layout=layout, tables=view.tables
+            )
+        return [json_text(row) for row in [*view.rows(sections), {"section": "capture", **state}]]
 
     source.after_window = lambda: screen.refresh(lines)
     for part in source.parts():
         report.add(part)
     screen.write_last(lines())
-    if left_out:
-        table_options.report_left_out(left_out)
-
-
-Tables = Mapping[str, tuple[str, tuple[str, ...]]]
-"""Sections: heading and columns."""
-
-
-def _with_columns(tables: Tables, shown: Sequence[str], known: Sequence[str]) -> Tables:
-    """
-    Return the tables with only the chosen columns, beside the names of their rows.
-
-    Raises:
-        UsageError: No table has such a column.
-    """
-    for name in shown:
-        if name not in known:
-            raise UsageError(f"--columns: no column {name!r}; columns are {', '.join(known)}")
-    kept = {*NAMES, *KEYS, *(shown or known)}
-    return {
-        section: (title, tuple(name for name in every if name in kept))
-        for section, (title, every) in tables.items()
-    }
-
-
-def _selected(row: Row, columns: Sequence[str]) -> Row:
-    return {name: row[name] for name in columns}
-
-
-def _arranged(rows: Sequence[Row], keys: Sequence[SortKey], limit: int | None) -> Sequence[Row]:
-    """Return the first rows of a section, sorted by those of the columns that it has."""
-    present = [key for key in keys if rows and key.name in rows[0]]
-    return (sorted_rows(rows, present) if present else rows)[:limit]
+    view.report_left_out()
 
 
 def _new_report(source: options.Source, groups: Mapping[str, Grouping]) -> Statistics:

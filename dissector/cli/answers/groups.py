@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Annotated
 
 import typer
 
 from dissector.cli import options
 from dissector.cli.output import terminal_width, write_lines
+from dissector.cli.presentation import table_options
+from dissector.cli.presentation.section_view import SectionOptions, Sections, SectionView
 from dissector.errors import UsageError
-from dissector.summary.groups_reader import SECTIONS, GroupsReader, Rows
+from dissector.summary.groups_reader import SECTIONS, GroupsReader
 from dissector.view.tables.statistics_report import section_lines
 from dissector.view.text.value_text import json_text
 
 FORMATS = ("table", "ndjson")
+
+ROW_NAMES = ("group", "topic", "partition", "member_id")
+"""The columns that name a row."""
+
+PRIORITY = (
+    *(*ROW_NAMES, "state", "generation", "members", "lag", "client_id", "assignment"),
+    *("committed", "high_watermark", "client", "left", "coordinator"),
+)
+"""The columns that a narrow terminal shows first."""
 
 _MAX_LISTED = 10
 
@@ -30,6 +40,16 @@ def groups(
         str, typer.Option("-T", "--format", metavar="FORMAT", help="|".join(FORMATS))
     ] = "table",
     output: options.Output = None,
+    columns: table_options.ColumnList = None,
+    fields: table_options.ColumnNames = None,
+    sort: options.Sort = None,
+    limit: Annotated[
+        int | None,
+        typer.Option(
+            "-c", "--limit", metavar="N", min=1, help="Only the first N rows of each section."
+        ),
+    ] = None,
+    color: table_options.Color = "auto",
     ports: options.Ports = None,
     max_frame_bytes: options.MaxFrame = options.MAX_FRAME,
     keylogs: options.KeyLogs = None,
@@ -46,6 +66,13 @@ def groups(
     --group billing
     """
     options.check_choice(form, FORMATS, "-T")
+    view = SectionView.of(
+        SECTIONS,
+        SectionOptions(columns, fields, sort, limit, color),
+        names=ROW_NAMES,
+        output=output,
+        priority=PRIORITY,
+    )
     source = options.source(
         captures, filter_text, ports, max_frame_bytes, output, jobs, keylogs=keylogs
     )
@@ -53,21 +80,19 @@ def groups(
     reader = GroupsReader(source.capture, source.passes)
     for window in source.each_window(gleaning=True):
         reader.add(window)
-    sections: Mapping[str, Rows] = reader.sections()
+    sections: Sections = reader.sections()
     if names:
         sections = _only(sections, names)
+    sections = view.arranged(sections)
     if form == "table":
-        lines = section_lines(sections, SECTIONS, terminal_width(output))[:-1]
+        lines = section_lines(sections, view.tables, terminal_width(output), view.layout)[:-1]
     else:
-        lines = [
-            json_text({"section": section, **row})
-            for section, rows in sections.items()
-            for row in rows
-        ]
+        lines = [json_text(row) for row in view.rows(sections)]
     write_lines(lines, output)
+    view.report_left_out()
 
 
-def _only(sections: Mapping[str, Rows], names: list[str]) -> Mapping[str, Rows]:
+def _only(sections: Sections, names: list[str]) -> Sections:
     """Return the rows of some groups."""
     known = [row["group"] for row in sections["groups"]]
     for name in names:

@@ -9,6 +9,8 @@ import typer
 
 from dissector.cli import options
 from dissector.cli.output import write_rows
+from dissector.cli.presentation import table_options
+from dissector.cli.presentation.section_view import SectionOptions, SectionView
 from dissector.engine.reading.statistics import Statistics
 from dissector.errors import UsageError
 from dissector.protocol.releases.removals import check_release
@@ -16,6 +18,12 @@ from dissector.summary import upgrade_check
 from dissector.summary.version_offers import VersionOffers
 
 FORMATS = ("table", "ndjson", "csv")
+
+PRIORITY = (
+    *("client_id", "client", "broker", "api", "verdict", "api_version", "spoken"),
+    *("offered", "needed", "kips", "removed_in", "software"),
+)
+"""The columns that a narrow terminal shows first."""
 
 
 def upgrade(
@@ -34,6 +42,11 @@ def upgrade(
         str, typer.Option("-T", "--format", metavar="FORMAT", help="|".join(FORMATS))
     ] = "table",
     output: options.Output = None,
+    columns: table_options.ColumnList = None,
+    fields: table_options.ColumnNames = None,
+    sort: options.Sort = None,
+    limit: table_options.Limit = None,
+    color: table_options.Color = "auto",
     ports: options.Ports = None,
     max_frame_bytes: options.MaxFrame = options.MAX_FRAME,
     keylogs: options.KeyLogs = None,
@@ -55,6 +68,14 @@ def upgrade(
     if release is None:
         known = f"{upgrade_check.OLDEST} to {upgrade_check.NEWEST}"
         raise UsageError(f"--to takes a release of Kafka, {known}, not {to!r}")
+    subject = "brokers" if clients else "clients"
+    known_columns = upgrade_check.BROKER_COLUMNS if clients else upgrade_check.CLIENT_COLUMNS
+    view = SectionView.of(
+        {subject: (subject, known_columns)},
+        SectionOptions(columns, fields, sort, limit, color),
+        output=output,
+        priority=PRIORITY,
+    )
     source = options.source(
         captures, filter_text, ports, max_frame_bytes, output, jobs, keylogs=keylogs
     )
@@ -66,11 +87,12 @@ def upgrade(
         report.add(part)
     uses = report.sections()["uses"]
     check = upgrade_check.check_brokers if clients else upgrade_check.check_clients
-    columns = upgrade_check.BROKER_COLUMNS if clients else upgrade_check.CLIENT_COLUMNS
     found = check(uses, offers, release)
-    subject = "brokers" if clients else "clients"
     if found.subjects or found.rows:
-        write_rows([found.rows], form, output, columns, columns)
+        rows = view.arranged({subject: found.rows})[subject]
+        shown = view.tables[subject][1]
+        write_rows([view.selected(subject, rows)], form, output, shown, shown, layout=view.layout)
+        view.report_left_out()
     if not found.subjects:
         missing = "ApiVersions responses" if clients else "requests"
         raise UsageError(f"none of the {subject} can be judged: the capture has no {missing}")

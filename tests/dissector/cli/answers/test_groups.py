@@ -69,3 +69,13 @@ def test_without_kafka(run: Run, tmp_path: Path) -> None:
     done = run("groups", CAPTURES / "manifest.json")
     assert done.status == 2
     assert "Traceback" not in done.err
+
+
+def test_columns_order_and_limit(good: Run, run: Run) -> None:
+    words = ["groups", CAPTURES / "demo.pcap", "-T", "ndjson", "--sort", "-lag", "-c", "2"]
+    rows = good(*words, "--columns", "lag,assignment").rows
+    assert rows[0] == {"section": "groups", "group": "billing", "lag": 56}
+    partitions = [row for row in rows if row["section"] == "partitions"]
+    assert [(row["partition"], row["lag"]) for row in partitions] == [(0, 50), (1, 4)]
+    assert {*partitions[0]} == {"section", "group", "topic", "partition", "member_id", "lag"}
+    assert run(*words, "-e", "lagg").err.startswith("kafkashark: --columns: no column 'lagg';")

@@ -103,3 +103,10 @@ def test_wrong_release(run: Run) -> None:
     done = run("upgrade", OLD, "--to", "5.1")
     expected = "kafkashark: --to takes a release of Kafka, 0.8.0 to 4.4, not '5.1'\n"
     assert done == (2, "", expected)
+
+
+def test_columns_order_and_limit(run: Run) -> None:
+    words = ["upgrade", OLD, "--to", "4.4", "-T", "csv", "--sort", "api", "-c", "2"]
+    done = run(*words, "-e", "verdict", "-e", "api")
+    assert (done.status, done.lines) == (1, ["verdict,api", "breaks,Fetch", "breaks,Fetch"])
+    assert run(*words, "-e", "apis").err.startswith("kafkashark: --columns: no column 'apis';")

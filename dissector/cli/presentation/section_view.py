@@ -1,0 +1,129 @@
+"""The view of reports in sections, a table each: chosen columns, order, limit, layout."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from dissector.cli.presentation import table_options
+from dissector.cli.sorting import SortKey, sort_keys, sorted_rows
+from dissector.engine.tables.frames import Row
+from dissector.errors import UsageError
+from dissector.view.tables.column_fitting import Layout
+
+Tables = Mapping[str, tuple[str, tuple[str, ...]]]
+"""Sections: heading and columns."""
+
+Sections = Mapping[str, Sequence[Row]]
+"""Sections: rows."""
+
+
+@dataclass(frozen=True, slots=True)
+class SectionOptions:
+    """The values of the options."""
+
+    columns: str | None = None
+    fields: list[str] | None = None
+    sort: str | None = None
+    limit: int | None = None
+    color: str = "auto"
+
+
+@dataclass(slots=True)
+class SectionView:
+    """
+    How the sections of a report are shown.
+
+    Attributes:
+        tables: The sections, with the chosen columns beside those that name a row.
+        keys: The columns to sort by.
+        limit: Maximum number of rows of a section.
+        is_chosen: Whether columns were chosen.
+        layout: Layout of the tables.
+    """
+
+    tables: Tables
+    keys: list[SortKey] = field(default_factory=list)
+    limit: int | None = None
+    is_chosen: bool = False
+    layout: Layout = field(default_factory=Layout)
+    _left_out: dict[str, None] = field(default_factory=dict)
+
+    @classmethod
+    def of(
+        cls,
+        tables: Tables,
+        options: SectionOptions,
+        *,
+        names: Sequence[str] = (),
+        output: str | None,
+        priority: Sequence[str] = (),
+    ) -> SectionView:
+        """
+        Return the view that options describe.
+
+        Args:
+            tables: The sections.
+            options: The options.
+            names: The columns that name a row, and are always shown.
+            output: The file for the output; None for standard output.
+            priority: The columns that a narrow terminal shows first.
+
+        Raises:
+            UsageError: No section has such a column, or an option has no such value.
+        """
+        chosen = table_options.chosen_columns(options.columns, options.fields)
+        known = tuple(dict.fromkeys(name for _, every in tables.values() for name in every))
+        keys = sort_keys(options.sort, known) if options.sort is not None else []
+        left_out: dict[str, None] = {}
+        layout = Layout(
+            priority,
+            bool(chosen),
+            table_options.has_color(options.color, output),
+            lambda each: left_out.update(dict.fromkeys(each)),
+        )
+        shown = _with_columns(tables, chosen, known, names)
+        return cls(shown, keys, options.limit, bool(chosen), layout, left_out)
+
+    def arranged(self, sections: Sections) -> Sections:
+        """Return the first rows of each section, sorted by those of the columns that it has."""
+        return {name: self._arranged(rows) for name, rows in sections.items()}
+
+    def rows(self, sections: Sections) -> list[Row]:
+        """Return the rows of arranged sections with the name of the section, and its columns."""
+        return [
+            {"section": name, **row}
+            for name, rows in sections.items()
+            for row in self.selected(name, rows)
+        ]
+
+    def selected(self, section: str, rows: Sequence[Row]) -> Sequence[Row]:
+        """Return the rows of a section with the chosen columns only; with all if none is chosen."""
+        if not self.is_chosen:
+            return rows
+        shown = self.tables[section][1]
+        return [{name: row[name] for name in shown} for row in rows]
+
+    def report_left_out(self) -> None:
+        """Report columns for which the terminal had no room."""
+        if self._left_out:
+            table_options.report_left_out(self._left_out)
+
+    def _arranged(self, rows: Sequence[Row]) -> Sequence[Row]:
+        present = [key for key in self.keys if rows and key.name in rows[0]]
+        return (sorted_rows(rows, present) if present else rows)[: self.limit]
+
+
+def _with_columns(
+    tables: Tables, chosen: Sequence[str], known: Sequence[str], names: Sequence[str]
+) -> Tables:
+    wanted = dict.fromkeys((*names, *chosen))
+    for name in chosen:
+        if name not in known:
+            raise UsageError(f"--columns: no column {name!r}; columns are {', '.join(known)}")
+    if not chosen:
+        return tables
+    return {
+        section: (title, tuple(name for name in wanted if name in every))
+        for section, (title, every) in tables.items()
+    }
