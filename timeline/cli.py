@@ -67,7 +67,8 @@ def timeline(
         captures, filter_text, ports, max_frame_bytes, output, jobs, keylogs=keylogs
     )
     source.explains_no_kafka = True
-    found = Timeline(source.capture, chosen, source.passes, show_secrets=show_secrets)
+    passes = None if source.filter is None else source.passes
+    found = Timeline(source.capture, chosen, passes, show_secrets=show_secrets)
     windows = source.each_window(gleaning=True)
     if form == "perfetto":
         with open_atomic(output) as file:

@@ -21,6 +21,8 @@ from dissector.engine.reading.capture import Capture, Window
 from dissector.engine.tables.exchange_table import ORPHAN, UNANSWERED, Exchanges
 from dissector.protocol.context import using
 from timeline.events.capture_progress import CaptureProgress
+from timeline.events.closes import Closes
+from timeline.events.connect_attempts import ConnectAttempts
 from timeline.events.event import KINDS, Event
 from timeline.events.event_order import EventOrder
 from timeline.events.fetch_counts import fetch_counts
@@ -29,7 +31,7 @@ from timeline.events.seen import Seen
 from timeline.events.traffic_losses import TrafficLosses
 from timeline.events.words import masked
 from timeline.registry import trackers_of
-from timeline.trackers.tracker import Selection, Tracker
+from timeline.trackers.tracker import SeenAt, Selection, Tracker
 
 
 class Timeline:
@@ -53,12 +55,15 @@ class Timeline:
             show_secrets: Whether texts that hold a credential are shown; a reason may quote a URL.
         """
         self._capture = capture
-        self._passes = passes or (lambda exchange: True)
+        self._passes = passes or _passes_all
         self._show_secrets = show_secrets
         self._trackers = trackers_of(kinds)
+        self._sees_closes = [each for each in self._trackers if each.sees_closes]
         self._losses = TrafficLosses()
         self._order = EventOrder()
         self._progress = CaptureProgress()
+        self._closes = Closes()
+        self._attempts = ConnectAttempts(passes=passes is None)
 
     def events(self, windows: Iterable[Window]) -> Iterator[Event]:
         """Yield the events; `windows` are those of the capture, as they are read."""
@@ -68,6 +73,7 @@ class Timeline:
                 self._order.ready(self._complete_ns(window), self._progress.now_ns)
             )
             del window
+        self._observe_attempts(at_end=True)
         for tracker in self._trackers:
             self._order.add(tracker.finish(self._progress.now_ns))
         yield from self._released(self._order.drain())
@@ -77,43 +83,68 @@ class Timeline:
         reading, table = self._capture.reading, window.exchanges
         assert reading is not None
         if not len(table):
+            self._observe_ends(window)
             return
+        self._closes.begin(window.ends)
         summaries = self._capture.known_of(window)
+
+        def seen_at(row: int) -> Seen:
+            exchange = reading.exchange(table, row, self._capture.names, summaries)
+            ended = closer = ""
+            if exchange.status == "unanswered":
+                ended = reading.streams.connections[exchange.connection].ended
+                closer = self._closes.closer(exchange.connection, int(table.client[row]))
+            return Seen(exchange, self._passes, ended, closer)
+
         with using(self._capture.options.schemas):
             masks = self._masks(table, summaries)
         chosen = np.logical_or.reduce([mask for _, mask in masks] or [np.zeros(len(table), bool)])
         chosen |= table.status == ORPHAN
         for row in np.flatnonzero(chosen).tolist():
-            exchange = reading.exchange(table, row, self._capture.names, summaries)
-            ended = ""
-            if exchange.status == "unanswered":
-                ended = reading.streams.connections[exchange.connection].ended
-            seen = Seen(exchange, self._passes, ended)
-            if exchange.status == "orphan":
+            seen = seen_at(row)
+            if seen.exchange.status == "orphan":
                 self._losses.add_orphan(seen.broker, seen.end_ns)
                 continue
             for tracker, mask in masks:
                 if mask[row]:
                     self._order.add(tracker.observe(seen))
-        self._observe_fetched(table, summaries)
+        self._observe_fetched(table, summaries, seen_at)
+        if self._sees_closes:
+            self._closes.follow(table, seen_at)
+        self._observe_ends(window)
 
-    def _observe_fetched(self, table: Exchanges, summaries: ExchangeSummaries) -> None:
+    def _observe_ends(self, window: Window) -> None:
+        """Show trackers the connections that end in a window, after its exchanges."""
+        if not self._sees_closes:
+            return
+        for close in self._closes.ended(window.ends):
+            for tracker in self._sees_closes:
+                self._order.add(tracker.observe_close(close))
+        for broker in self._closes.new_brokers():
+            self._attempts.add_broker(broker)
+        self._observe_attempts()
+
+    def _observe_attempts(self, *, at_end: bool = False) -> None:
+        """Show trackers the connections that brokers did not accept."""
+        reading = self._capture.reading
+        if reading is None or not self._sees_closes:
+            return
+        for attempt in self._attempts.failed(reading, self._progress.now_ns, at_end=at_end):
+            for tracker in self._sees_closes:
+                self._order.add(tracker.observe_attempt(attempt))
+
+    def _observe_fetched(
+        self, table: Exchanges, summaries: ExchangeSummaries, seen_at: SeenAt
+    ) -> None:
         """Show trackers how much clients fetch, and the transactional records that they follow."""
-
-        def seen(row: int) -> Seen:
-            reading = self._capture.reading
-            assert reading is not None
-            exchange = reading.exchange(table, row, self._capture.names, summaries)
-            return Seen(exchange, self._passes)
-
         for tracker in self._trackers:
             with using(self._capture.options.schemas):
                 found = fetched_batches(table, tracker.wanted_producers())
                 counts = fetch_counts(table, summaries.errors) if tracker.counts_fetches else []
             for row, producer_id, epoch in found:
-                self._order.add(tracker.observe_fetched(seen(row), producer_id, epoch))
+                self._order.add(tracker.observe_fetched(seen_at(row), producer_id, epoch))
             for each in counts:
-                self._order.add(tracker.observe_fetches(each, seen))
+                self._order.add(tracker.observe_fetches(each, seen_at))
 
     def _masks(
         self, table: Exchanges, summaries: ExchangeSummaries
@@ -163,6 +194,10 @@ class Timeline:
                 subject = masked(event.subject, self._show_secrets)
                 text = masked(event.text, self._show_secrets)
                 yield replace(event, certain=certain, subject=subject, text=text)
+
+
+def _passes_all(exchange: Exchange) -> bool:
+    return True
 
 
 def _selected(table: Exchanges, selection: Selection) -> NDArray[np.bool_]:

@@ -4,13 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from dissector.engine.exchanges.exchange import Exchange
 from dissector.protocol.error_codes import error_name
 from dissector.protocol.messages import Message
 from timeline.events.event import Evidence
+
+
+class Mark(NamedTuple):
+    """
+    What states retain of an exchange: no bytes of its window.
+
+    Attributes:
+        time_ns: As in `Seen`.
+        end_ns: As in `Seen`.
+        broker: `address:port` of the broker.
+        evidence: The exchange.
+    """
+
+    time_ns: int
+    end_ns: int
+    broker: str
+    evidence: Evidence
 
 
 class Seen:
@@ -25,13 +42,18 @@ class Seen:
         time_ns: When the request was complete; of an orphan, the response.
         end_ns: When the response was complete; without one, the request.
         ended: How its connection ended before the response that is due: `fin`, `rst` or `reused`.
+        closer: Who closed it first then, `client` or `broker`; empty: not known.
     """
 
     def __init__(
-        self, exchange: Exchange, passes: Callable[[Exchange], bool], ended: str = ""
+        self,
+        exchange: Exchange,
+        passes: Callable[[Exchange], bool],
+        ended: str = "",
+        closer: str = "",
     ) -> None:
         self.exchange = exchange
-        self.ended = ended
+        self.ended, self.closer = ended, closer
         self._passes = passes
         self.api_key = exchange.api_key
         self.client, self.broker = exchange.client, exchange.broker
@@ -81,6 +103,11 @@ class Seen:
             exchange.api,
             self._passes(exchange),
         )
+
+    @property
+    def mark(self) -> Mark:
+        """What states may retain of it."""
+        return Mark(self.time_ns, self.end_ns, self.broker, self.evidence)
 
     def topic(self, body: Any, field: str = "name") -> str:
         """Return the name of the topic of a part of a body, by its name or its id."""

@@ -15,6 +15,7 @@ from typing import ClassVar
 
 from timeline.events.event import Event
 from timeline.events.seen import Seen
+from timeline.events.states import States
 from timeline.events.words import counted, duration, listed, member_name, partitions_text
 from timeline.groups.epoch_state import (
     JOINS,
@@ -27,7 +28,7 @@ from timeline.groups.epoch_state import (
     assignment_of,
     subscription_of,
 )
-from timeline.trackers.tracker import States, Tracker
+from timeline.trackers.tracker import Tracker
 
 CONSUMER, SHARE, STREAMS = 68, 76, 88
 """The keys of ConsumerGroupHeartbeat, ShareGroupHeartbeat and StreamsGroupHeartbeat."""
@@ -51,7 +52,7 @@ class EpochGroups(Tracker):
     apis: ClassVar[frozenset[int]] = frozenset((CONSUMER, SHARE, STREAMS))
 
     def __init__(self) -> None:
-        self._groups: States[tuple[str, str], EpochGroup] = States(lambda key: EpochGroup(*key))
+        self._groups: States[tuple[str, str], EpochGroup] = States(_new_group)
 
     def observe(self, seen: Seen) -> Iterator[Event]:
         """Take a heartbeat."""
@@ -254,3 +255,7 @@ def _text(group: EpochGroup, rebalance: Rebalance, cause: str) -> str:
     if changes:
         parts.append(f"assigned: {listed(changes)}")
     return "; ".join(parts)
+
+
+def _new_group(key: tuple[str, str]) -> EpochGroup:
+    return EpochGroup(*key)
