@@ -6,10 +6,12 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dissector.capture.tcp.connections import END_REASONS
 from dissector.engine.reading.connection_ends import ConnectionEnds
-from dissector.engine.tables.exchange_table import Exchanges
+from dissector.engine.tables.exchange_table import UNANSWERED, Exchanges
+from timeline.events.connection_numbering import ConnectionNumbering
 from timeline.events.event import Evidence
 from timeline.events.seen import Seen
 from timeline.events.states import Fresh, States
@@ -78,24 +80,26 @@ class Closes:
     """Follows the connections of a capture to their ends."""
 
     def __init__(self) -> None:
-        self._last: States[int, LastExchange | None] = States(Fresh(_none), MAX_CONNECTIONS)
-        self._closers: dict[int, int] = {}
+        self._last: States[int, LastExchange | None] = States(Fresh(type(None)), MAX_CONNECTIONS)
+        self._ended: States[int, tuple[str, int]] = States(_open, MAX_CONNECTIONS)
         self._brokers: set[str] = set()
 
-    def begin(self, ends: ConnectionEnds) -> None:
+    def begin(self, ends: ConnectionEnds, numbering: ConnectionNumbering) -> None:
         """Take the ends of a window, before its exchanges."""
-        self._closers = dict(zip(ends.connection.tolist(), ends.closer.tolist(), strict=True))
+        for position, how, side in zip(
+            ends.connection.tolist(), ends.how.tolist(), ends.closer.tolist(), strict=True
+        ):
+            self._ended.put(numbering.of(position), (END_REASONS[how], side))
 
-    def closer(self, connection: int, client_side: int) -> str:
-        """Return who closed a connection first in this window; empty: not known."""
-        side = self._closers.get(connection, -1)
-        return "" if side < 0 else SIDES[side != client_side]
+    def ending(self, number: int, client_side: int) -> tuple[str, str]:
+        """Return how a connection has ended, and who closed it first; empty: not known."""
+        how, side = self._ended.get(number, ("", -1))
+        return how, "" if side < 0 else SIDES[side != client_side]
 
     def follow(self, table: Exchanges, seen_at: Callable[[int], Seen]) -> None:
         """Take the exchanges of a window."""
-        numbers, behind = np.unique(table.connection[::-1], return_index=True)
-        rows = len(table) - 1 - behind
-        for number, row in zip(numbers.tolist(), rows.tolist(), strict=True):
+        _, behind = np.unique(table.connection[::-1], return_index=True)
+        for row in (len(table) - 1 - behind).tolist():
             seen = seen_at(row)
             last = LastExchange(
                 int(table.client[row]),
@@ -104,7 +108,7 @@ class Closes:
                 seen.end_ns,
                 seen.evidence,
             )
-            self._last.put(number, last)
+            self._last.put(seen.connection, last)
             self._brokers.add(seen.broker)
 
     def new_brokers(self) -> set[str]:
@@ -112,15 +116,32 @@ class Closes:
         brokers, self._brokers = self._brokers, set()
         return brokers
 
-    def ended(self, ends: ConnectionEnds) -> Iterator[Close]:
+    def ended(self, ends: ConnectionEnds, numbering: ConnectionNumbering) -> Iterator[Close]:
         """Yield the connections that end in a window, after its exchanges."""
         columns = (ends.connection, ends.time_ns, ends.how, ends.closer)
-        for number, time_ns, how, side in zip(*(each.tolist() for each in columns), strict=True):
+        for position, time_ns, how, side in zip(*(each.tolist() for each in columns), strict=True):
+            number = numbering.of(position)
             last = self._last.pop(number, None)
             if last is not None and side >= 0:
                 closer = SIDES[side != last.side]
                 yield Close(number, time_ns, END_REASONS[how], closer, last)
 
 
-def _none() -> None:
-    return None
+def wait_to_the_end(table: Exchanges) -> NDArray[np.bool_]:
+    """
+    Return which requests of a window waited for an answer as long as their connection went on.
+
+    The others are without one because a later request was answered.
+    """
+    waits: NDArray[np.bool_] = table.status == UNANSWERED
+    if waits.any():
+        _, connection = np.unique(table.connection, return_inverse=True)
+        others = np.flatnonzero(~waits)
+        last_other = np.full(len(table), -1)
+        np.maximum.at(last_other, connection[others], others)
+        waits &= np.arange(len(table)) > last_other[connection]
+    return waits
+
+
+def _open(connection: int) -> tuple[str, int]:
+    return "", -1

@@ -12,6 +12,7 @@ from dissector.capture.tcp.connections import ConnectionColumns
 from dissector.engine.reading.connection_ends import RST
 from dissector.engine.reading.reader import Reading
 from dissector.engine.tables.exchange_table import Ints
+from timeline.events.connection_numbering import ConnectionNumbering
 from timeline.events.event import Evidence
 from timeline.events.states import Fresh, States
 
@@ -59,13 +60,20 @@ class ConnectAttempts:
         self._known = 0
         self._open: Ints = np.zeros(0, np.int64)
         self._brokers: States[str, bool] = States(Fresh(bool))
-        self._failed: States[int, Attempt | None] = States(Fresh(_none), MAX_OPEN)
+        self._failed: States[int, Attempt | None] = States(Fresh(type(None)), MAX_OPEN)
 
     def add_broker(self, address: str) -> None:
         """Note that an address has exchanges."""
         self._brokers.put(address, True)
 
-    def failed(self, reading: Reading, now_ns: int, *, at_end: bool = False) -> Iterator[Attempt]:
+    def failed(
+        self,
+        reading: Reading,
+        numbering: ConnectionNumbering,
+        now_ns: int,
+        *,
+        at_end: bool = False,
+    ) -> Iterator[Attempt]:
         """Yield what has failed so far; `at_end`: the capture ends, and no answer comes."""
         connections = reading.streams.connections
         numbers = np.concatenate((self._open, np.arange(self._known, len(connections))))
@@ -79,15 +87,16 @@ class ConnectAttempts:
             is_late = is_open & ((columns.last_ns < now_ns - PATIENCE_NS) | at_end)
             for at in np.flatnonzero(is_refused | is_late).tolist():
                 cause = "refused" if is_refused[at] else "no answer"
-                self._failed.put(int(numbers[at]), self._attempt(reading, columns, at, cause))
+                number = numbering.of(int(numbers[at]))
+                self._failed.put(number, self._attempt(reading, columns, at, number, cause))
             self._open = numbers[is_open & ~is_late][-MAX_OPEN:]
         for number, attempt in list(self._failed.items()):
             if attempt is not None and self._is_broker(attempt, reading.options.ports):
                 del self._failed[number]
                 yield attempt
 
-    def renumber(self, stay: Ints) -> None:
-        """Follow connections that got their index in `stay` as their new number."""
+    def retain(self, stay: Ints) -> None:
+        """Follow a reading that retains only some of its connections, in order."""
         self._open = np.flatnonzero(np.isin(stay, self._open))
         self._known = len(stay)
 
@@ -96,13 +105,12 @@ class ConnectAttempts:
         return attempt.broker in self._brokers or port in ports
 
     def _attempt(
-        self, reading: Reading, columns: ConnectionColumns, at: int, cause: str
+        self, reading: Reading, columns: ConnectionColumns, at: int, number: int, cause: str
     ) -> Attempt:
         client, broker = (
             endpoint_text(*columns.address[at, side].tolist(), int(columns.port[at, side]))
             for side in (0, 1)
         )
-        number = int(columns.number[at])
         packet = int(reading.streams.connections.first_packets(columns.number[[at]])[0])
         evidence = Evidence(
             reading.source.file_of(packet),
@@ -118,7 +126,3 @@ class ConnectAttempts:
         )
         times = int(columns.first_ns[at]), int(columns.last_ns[at])
         return Attempt(*times, client, broker, cause, evidence)
-
-
-def _none() -> None:
-    return None

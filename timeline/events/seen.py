@@ -43,17 +43,19 @@ class Seen:
         end_ns: When the response was complete; without one, the request.
         ended: How its connection ended before the response that is due: `fin`, `rst` or `reused`.
         closer: Who closed it first then, `client` or `broker`; empty: not known.
+        connection: Number of its connection in the capture, from 0.
     """
 
     def __init__(
         self,
         exchange: Exchange,
         passes: Callable[[Exchange], bool],
-        ended: str = "",
-        closer: str = "",
+        ending: tuple[str, str] = ("", ""),
+        connection: int | None = None,
     ) -> None:
         self.exchange = exchange
-        self.ended, self.closer = ended, closer
+        self.connection: int = exchange.connection if connection is None else connection
+        self.ended, self.closer = ending
         self._passes = passes
         self.api_key = exchange.api_key
         self.client, self.broker = exchange.client, exchange.broker
@@ -93,7 +95,7 @@ class Seen:
         exchange = self.exchange
         return Evidence(
             exchange.capture,
-            exchange.connection,
+            self.connection,
             exchange.client,
             exchange.client_id,
             exchange.broker,

@@ -89,7 +89,7 @@ class Connections(Tracker):
         return min(begins, default=None)
 
     def _versions(self, seen: Seen) -> Iterator[Event]:
-        number = seen.exchange.connection
+        number = seen.connection
         request, response = seen.request, seen.response
         name = None if request is None else request.get("client_software_name")
         software = f", {name} {request.client_software_version}" if name else ""
@@ -140,7 +140,7 @@ class Connections(Tracker):
         )
 
     def _handshake(self, seen: Seen) -> Iterator[Event]:
-        login = self._logins.use(seen.exchange.connection)
+        login = self._logins.use(seen.connection)
         login.mechanism = seen.request.mechanism or ""
         login.time_ns = seen.time_ns if login.time_ns is None else login.time_ns
         keep_proof(login.proof, seen.evidence)
@@ -151,21 +151,21 @@ class Connections(Tracker):
 
     def _authenticate(self, seen: Seen) -> Iterator[Event]:
         """Take a step of a login; a mechanism may have several."""
-        login = self._logins.use(seen.exchange.connection)
+        login = self._logins.use(seen.connection)
         keep_proof(login.proof, seen.evidence)
         mechanism = login.mechanism or "SASL"
         subject = _subject(seen)
         if seen.error:
-            text = f"{mechanism} on connection {seen.exchange.connection}: {seen.error}"
+            text = f"{mechanism} on connection {seen.connection}: {seen.error}"
             event = "login failed"
         elif login.mechanism.startswith("SCRAM") and len(login.proof) < SCRAM_STEPS:
             return
         else:
-            text = f"{mechanism} on connection {seen.exchange.connection}"
+            text = f"{mechanism} on connection {seen.connection}"
             lifetime_ms = seen.response.get("session_lifetime_ms") or 0
             text += f", for {duration(lifetime_ms * 1_000_000)}" if lifetime_ms else ""
             event = "logged in"
-        del self._logins[seen.exchange.connection]
+        del self._logins[seen.connection]
         yield self.event(
             subject,
             event,
@@ -179,7 +179,7 @@ class Connections(Tracker):
 
     def _unanswered(self, seen: Seen) -> Iterator[Event]:
         """Report the first request without an answer on a connection that ended."""
-        number = seen.exchange.connection
+        number = seen.connection
         if self._broken.use(number):
             return
         self._broken.put(number, True)

@@ -133,7 +133,7 @@ class Transactions(Tracker):
         session = Session(
             seen.time_ns,
             client,
-            seen.exchange.connection,
+            seen.connection,
             response.producer_id,
             response.producer_epoch,
             request.transaction_timeout_ms,
