@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pipeline.tables.table_builder import TableOptions
     from pipeline.watch.stream_job import Watch
 
-TABLES = "connections,messages,exchanges,records,fields,problems"
+TABLES = "connections,messages,exchanges,records,fields,problems,events"
 
 FIELDS = "client_software_name,client_software_version"
 """

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable
+from functools import partial
 from typing import Annotated, Any
 
 import typer
@@ -20,6 +22,7 @@ from dissector.cli.output import (
 from dissector.errors import UsageError
 from dissector.view.text.value_text import json_text
 from timeline.events.event import COLUMNS, KINDS, Event
+from timeline.events.words import counted, masked
 
 FORMATS = ("text", "ndjson", "csv", "parquet", "mermaid", "perfetto")
 
@@ -37,6 +40,15 @@ def timeline(
             "--kind",
             metavar="KIND",
             help=f"Only events of these kinds: {', '.join(KINDS)}. Repeatable, or with commas.",
+        ),
+    ] = None,
+    otlp: Annotated[
+        str | None,
+        typer.Option(
+            "--otlp",
+            metavar="FILE|URL",
+            help="Write Produce and Fetch as spans of OpenTelemetry, in place of events: as lines "
+            "of JSON, or to a collector. `traceparent` headers of records name their parents.",
         ),
     ] = None,
     ports: options.Ports = None,
@@ -61,13 +73,19 @@ def timeline(
     options.check_choice(form, FORMATS, "-T")
     chosen = _kinds(kinds or ())
     check_parquet(form, output)
+    if otlp is not None:
+        _check_otlp(otlp, form, output)
     if form == "perfetto" and is_terminal(output):
         raise UsageError("-T perfetto requires an output file: -o FILE")
     source = options.source(
         captures, filter_text, ports, max_frame_bytes, output, jobs, keylogs=keylogs
     )
     source.explains_no_kafka = True
-    found = Timeline(source.capture, chosen, source.passes, show_secrets=show_secrets)
+    if otlp is not None:
+        _export_spans(source, otlp, show_secrets)
+        return
+    passes = None if source.filter is None else source.passes
+    found = Timeline(source.capture, chosen, passes, show_secrets=show_secrets)
     windows = source.each_window(gleaning=True)
     if form == "perfetto":
         with open_atomic(output) as file:
@@ -90,6 +108,34 @@ def timeline(
         case _:
             rows = (_flat_row(event) if form == "csv" else event.row() for event in events)
             write_rows([rows], form, output, COLUMNS, COLUMNS, live=source.is_live)
+
+
+def _check_otlp(target: str, form: str, output: str | None) -> None:
+    """
+    Check that spans can be written.
+
+    Raises:
+        UsageError: They can't, or events are requested as well.
+    """
+    from timeline.output.otlp import check_sender, is_url
+
+    if form != "text" or output is not None:
+        raise UsageError("--otlp writes spans in place of events: without -T and -o")
+    if is_url(target):
+        check_sender()
+
+
+def _export_spans(source: options.Source, target: str, show_secrets: bool) -> None:
+    """Write the spans of the exchanges that pass, or send them."""
+    from timeline.output.messaging_spans import messaging_spans
+    from timeline.output.otlp import is_url, json_lines, send
+
+    mask = partial(masked, show_secrets=show_secrets)
+    spans = (span for each in source.exchanges() for span in messaging_spans(each, mask))
+    if is_url(target):
+        print(f"{counted(send(spans, target), 'span')} sent", file=sys.stderr)
+    else:
+        write_lines(json_lines(spans), target)
 
 
 def _flat_row(event: Event) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 
 from timeline.groups.classic_group_tracker import ClassicGroups
 from timeline.groups.epoch_group_tracker import EpochGroups
+from timeline.trackers.close_tracker import ClosedConnections
 from timeline.trackers.cluster_tracker import ClusterChanges
 from timeline.trackers.connection_tracker import Connections
 from timeline.trackers.consumer_tracker import Consumers
@@ -18,7 +19,7 @@ _TRACKERS: dict[str, tuple[Callable[[], Tracker], ...]] = {
     "producer": (Producers,),
     "transaction": (Transactions,),
     "consumer": (Consumers,),
-    "connection": (Connections,),
+    "connection": (Connections, ClosedConnections),
     "cluster": (ClusterChanges,),
 }
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,10 +18,13 @@ from numpy.typing import NDArray
 from dissector.engine.exchanges.exchange import Exchange
 from dissector.engine.exchanges.fact_columns import ExchangeSummaries
 from dissector.engine.fields.field_predicates import matches_any_value
-from dissector.engine.reading.capture import Capture, Window
-from dissector.engine.tables.exchange_table import ORPHAN, UNANSWERED, Exchanges
+from dissector.engine.reading.capture import Capture, Reading, Window
+from dissector.engine.tables.exchange_table import ORPHAN, UNANSWERED, Exchanges, Ints
 from dissector.protocol.context import using
 from timeline.events.capture_progress import CaptureProgress
+from timeline.events.closes import Closes, wait_to_the_end
+from timeline.events.connect_attempts import ConnectAttempts
+from timeline.events.connection_numbering import ConnectionNumbering
 from timeline.events.event import KINDS, Event
 from timeline.events.event_order import EventOrder
 from timeline.events.fetch_counts import fetch_counts
@@ -29,7 +33,9 @@ from timeline.events.seen import Seen
 from timeline.events.traffic_losses import TrafficLosses
 from timeline.events.words import masked
 from timeline.registry import trackers_of
-from timeline.trackers.tracker import Selection, Tracker
+from timeline.trackers.tracker import SeenAt, Selection, Tracker
+
+_STATE = ("_trackers", "_losses", "_order", "_progress", "_numbering", "_closes", "_attempts")
 
 
 class Timeline:
@@ -53,67 +59,128 @@ class Timeline:
             show_secrets: Whether texts that hold a credential are shown; a reason may quote a URL.
         """
         self._capture = capture
-        self._passes = passes or (lambda exchange: True)
+        self._passes = passes or _passes_all
         self._show_secrets = show_secrets
-        self._trackers = trackers_of(kinds)
+        self._kinds = tuple(kinds)
+        self._trackers = trackers_of(self._kinds)
         self._losses = TrafficLosses()
         self._order = EventOrder()
         self._progress = CaptureProgress()
+        self._numbering = ConnectionNumbering()
+        self._closes = Closes()
+        self._attempts = ConnectAttempts(passes=passes is None)
 
     def events(self, windows: Iterable[Window]) -> Iterator[Event]:
         """Yield the events; `windows` are those of the capture, as they are read."""
         for window in windows:
-            self._observe(window)
-            yield from self._released(
-                self._order.ready(self._complete_ns(window), self._progress.now_ns)
-            )
+            yield from self.advance(window)
             del window
+        yield from self.finish()
+
+    def advance(self, window: Window) -> Iterator[Event]:
+        """Take the next window of the capture's reading; yield the events that are complete."""
+        self._observe(window)
+        complete_ns = self._complete_ns(window)
+        yield from self._released(self._order.ready(complete_ns, self._progress.now_ns))
+
+    def finish(self) -> Iterator[Event]:
+        """Yield the rest: the capture has ended. What follows begins anew, without any state."""
+        self._observe_attempts(at_end=True)
         for tracker in self._trackers:
             self._order.add(tracker.finish(self._progress.now_ns))
         yield from self._released(self._order.drain())
+        self._trackers, self._closes = trackers_of(self._kinds), Closes()
+
+    def retain(self, reading: Reading, stay: Ints) -> None:
+        """Prepare for a reading that is about to retain only some connections, in order."""
+        count = len(reading.streams.connections)
+        self._losses.settle(reading, np.setdiff1d(np.arange(count), stay))
+        self._attempts.retain(stay)
+        self._numbering.retain(stay, count)
+
+    @property
+    def state(self) -> tuple[Any, ...]:
+        """The state between two windows, which can be pickled."""
+        return tuple(getattr(self, name) for name in _STATE)
+
+    @state.setter
+    def state(self, state: tuple[Any, ...]) -> None:
+        for name, value in zip(_STATE, state, strict=True):
+            setattr(self, name, value)
 
     def _observe(self, window: Window) -> None:
         """Show the exchanges of a window to the trackers."""
         reading, table = self._capture.reading, window.exchanges
         assert reading is not None
+        self._closes.begin(window.ends, self._numbering)
         if not len(table):
+            self._observe_ends(window)
             return
+        waits = wait_to_the_end(table)
         summaries = self._capture.known_of(window)
+
+        def seen_at(row: int) -> Seen:
+            exchange = reading.exchange(table, row, self._capture.names, summaries)
+            number = self._numbering.of(exchange.connection)
+            ending = ("", "")
+            if waits[row]:
+                ending = self._closes.ending(number, int(table.client[row]))
+            return Seen(exchange, self._passes, ending, number)
+
         with using(self._capture.options.schemas):
             masks = self._masks(table, summaries)
         chosen = np.logical_or.reduce([mask for _, mask in masks] or [np.zeros(len(table), bool)])
         chosen |= table.status == ORPHAN
         for row in np.flatnonzero(chosen).tolist():
-            exchange = reading.exchange(table, row, self._capture.names, summaries)
-            ended = ""
-            if exchange.status == "unanswered":
-                ended = reading.streams.connections[exchange.connection].ended
-            seen = Seen(exchange, self._passes, ended)
-            if exchange.status == "orphan":
+            seen = seen_at(row)
+            if seen.exchange.status == "orphan":
                 self._losses.add_orphan(seen.broker, seen.end_ns)
                 continue
             for tracker, mask in masks:
                 if mask[row]:
                     self._order.add(tracker.observe(seen))
-        self._observe_fetched(table, summaries)
+        self._observe_fetched(table, summaries, seen_at)
+        if self._sees_closes:
+            self._closes.follow(table, seen_at)
+        self._observe_ends(window)
 
-    def _observe_fetched(self, table: Exchanges, summaries: ExchangeSummaries) -> None:
+    @property
+    def _sees_closes(self) -> list[Tracker]:
+        return [each for each in self._trackers if each.sees_closes]
+
+    def _observe_ends(self, window: Window) -> None:
+        """Show trackers the connections that end in a window, after its exchanges."""
+        if not self._sees_closes:
+            return
+        for close in self._closes.ended(window.ends, self._numbering):
+            for tracker in self._sees_closes:
+                self._order.add(tracker.observe_close(close))
+        for broker in self._closes.new_brokers():
+            self._attempts.add_broker(broker)
+        self._observe_attempts()
+
+    def _observe_attempts(self, *, at_end: bool = False) -> None:
+        """Show trackers the connections that brokers did not accept."""
+        reading = self._capture.reading
+        if reading is None or not self._sees_closes:
+            return
+        now_ns = self._progress.now_ns
+        for attempt in self._attempts.failed(reading, self._numbering, now_ns, at_end=at_end):
+            for tracker in self._sees_closes:
+                self._order.add(tracker.observe_attempt(attempt))
+
+    def _observe_fetched(
+        self, table: Exchanges, summaries: ExchangeSummaries, seen_at: SeenAt
+    ) -> None:
         """Show trackers how much clients fetch, and the transactional records that they follow."""
-
-        def seen(row: int) -> Seen:
-            reading = self._capture.reading
-            assert reading is not None
-            exchange = reading.exchange(table, row, self._capture.names, summaries)
-            return Seen(exchange, self._passes)
-
         for tracker in self._trackers:
             with using(self._capture.options.schemas):
                 found = fetched_batches(table, tracker.wanted_producers())
                 counts = fetch_counts(table, summaries.errors) if tracker.counts_fetches else []
             for row, producer_id, epoch in found:
-                self._order.add(tracker.observe_fetched(seen(row), producer_id, epoch))
+                self._order.add(tracker.observe_fetched(seen_at(row), producer_id, epoch))
             for each in counts:
-                self._order.add(tracker.observe_fetches(each, seen))
+                self._order.add(tracker.observe_fetches(each, seen_at))
 
     def _masks(
         self, table: Exchanges, summaries: ExchangeSummaries
@@ -163,6 +230,10 @@ class Timeline:
                 subject = masked(event.subject, self._show_secrets)
                 text = masked(event.text, self._show_secrets)
                 yield replace(event, certain=certain, subject=subject, text=text)
+
+
+def _passes_all(exchange: Exchange) -> bool:
+    return True
 
 
 def _selected(table: Exchanges, selection: Selection) -> NDArray[np.bool_]:

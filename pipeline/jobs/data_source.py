@@ -53,14 +53,17 @@ from pipeline.split.collection import find_captures
 from pipeline.split.connection_keys import part_of
 from pipeline.split.segment_sources import RangeSource
 from pipeline.tables.dissect_task import dissect_range, dissect_shards
+from pipeline.tables.event_table import find_events
 from pipeline.tables.finalize import RowFinisher
 from pipeline.tables.shared_facts import ID_MARK, has_doubts, merge_facts
 from pipeline.tables.table_builder import FACTS, Batch, TableOptions, found_keylogs
-from pipeline.tables.table_schemas import SCHEMAS
+from pipeline.tables.table_schemas import EVENTS, SCHEMAS
 
 FORMAT = "kafka-capture"
 
 PARTS = 8
+
+ALL = -2
 
 OPTIONS = (
     "path",
@@ -174,7 +177,7 @@ class CapturePartition(InputPartition):
         crossing: Keys of the connections that are in more than one range: a single range leaves
             them out; a part reads only these.
         files: The file of each packet.
-        part: The number of the part; -1: a range.
+        part: The number of the part; -1: a range; `ALL`: all connections.
     """
 
     ranges: Sequence[Range]
@@ -184,6 +187,8 @@ class CapturePartition(InputPartition):
 
     def batches(self, options: TableOptions) -> Iterator[Batch]:
         """Yield the rows of tables."""
+        if self.part == ALL:
+            return find_events(self.ranges, options)
         if self.part < 0:
             return dissect_range(self.ranges[0], self.crossing, 1, options)
         return dissect_shards(self._shards(options), self.files, options)
@@ -219,6 +224,8 @@ class CaptureReader(DataSourceReader):
     def partitions(self) -> Sequence[InputPartition]:
         """Read the headers, and return the tasks."""
         plan = plan_ranges(ranges_of(find_captures(self._paths), self._range_bytes))
+        if self._table == EVENTS:
+            return [CapturePartition(plan.ranges, plan.crossing, plan.files, ALL)]
         partitions = [CapturePartition([each], plan.crossing, plan.files) for each in plan.ranges]
         parts = np.array([part_of(key, PARTS) for key in plan.crossing.tolist()], np.int64)
         for part in range(PARTS):

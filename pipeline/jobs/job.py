@@ -9,6 +9,7 @@ connections that begin in each, the names of topics, and the number of rows writ
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import accumulate
@@ -26,6 +27,7 @@ from pipeline.jobs.stages import (
     RangeKeys,
     TaskOutput,
     TaskResult,
+    Written,
     index_results,
     range_of,
     scans_in,
@@ -47,7 +49,7 @@ from pipeline.storage.filesystems import expand_paths
 from pipeline.storage.task_attempts import MAX_ATTEMPTS_SETTING
 from pipeline.tables.shared_facts import merge_facts
 from pipeline.tables.table_builder import TableOptions
-from pipeline.tables.table_schemas import SCHEMAS
+from pipeline.tables.table_schemas import EVENTS, SCHEMAS
 
 WORK = "_work"
 """The folder beside the tables for outputs of tasks; Spark ignores it."""
@@ -181,12 +183,33 @@ class _Run:
         Returns:
             Number of rows of each table.
         """
-        by_range = self._dissected(self._crossing(parts))
-        numbering = self._numbering(by_range)
-        self._on_progress("writing tables")
-        return self._written(
-            by_range.mapPartitions(numbering.number), self._task_count(size, GROUP_BYTES)
-        )
+        crossing = self._crossing(parts)
+        with self._events() as events:
+            by_range = self._dissected(crossing)
+            numbering = self._numbering(by_range)
+            self._on_progress("writing tables")
+            written = self._written(
+                by_range.mapPartitions(numbering.number), self._task_count(size, GROUP_BYTES)
+            )
+            return written | dict(events.result())
+
+    @contextmanager
+    def _events(self) -> Iterator[Future[list[Written]]]:
+        """Find the events in one task, beside the others, if they are requested."""
+        events: Future[list[Written]] = Future()
+        if EVENTS not in self._job.options.tables:
+            events.set_result([])
+            yield events
+            return
+        job = self._share(self._job)
+        task = self._context.parallelize([0], 1).mapPartitions(lambda _: job.value.find_events())
+        with ThreadPoolExecutor(1) as pool:
+            yield pool.submit(self._collected, task)
+
+    def _collected(self, task: RDD[Written]) -> list[Written]:
+        """Run a task in a thread of its own, whose properties are no others'."""
+        with _exposed_attempts(self._context):
+            return task.collect()
 
     def _crossing(self, parts: int) -> RDD[tuple[int, RangeKeys]]:
         """Return the keys that are in more than one range, each range in its partition."""

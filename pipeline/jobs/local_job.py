@@ -28,11 +28,12 @@ from pipeline.split.connection_index import (
 )
 from pipeline.split.split_fragments import add_reassembled
 from pipeline.tables.dissect_task import SHARDS, dissect_range, dissect_shards
+from pipeline.tables.event_table import find_events
 from pipeline.tables.finalize import RowFinisher
 from pipeline.tables.incremental import FIRST_PACKETS
 from pipeline.tables.shared_facts import merge_facts
 from pipeline.tables.table_builder import FACTS, Batch, TableOptions
-from pipeline.tables.table_schemas import SCHEMAS
+from pipeline.tables.table_schemas import EVENTS, SCHEMAS
 
 PARTS = 8
 
@@ -121,6 +122,8 @@ def _dissect_plan(plan: Plan, options: TableOptions, parts: int, run: Any) -> di
     ]
     for name, batch in _flattened(run(_Task.dissect_shards, jobs)):
         tables[name].append(batch)
+    if EVENTS in options.tables:
+        tables[EVENTS] = [batch for _, batch in find_events(plan.ranges, options)]
     columns = [np.asarray(each.column("connection")) for each in tables.pop(FIRST_PACKETS, [])]
     first_packets = np.sort(np.concatenate([np.zeros(0, np.int64), *columns]))
     finish = RowFinisher(first_packets, merge_facts(tables.pop(FACTS, [])), options.show_secrets)

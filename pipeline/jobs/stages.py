@@ -38,6 +38,7 @@ from pipeline.split.task_spill import (
 )
 from pipeline.storage.parquet_store import TableWriter
 from pipeline.tables.dissect_task import SHARDS, dissect_range, dissect_shards
+from pipeline.tables.event_table import find_events
 from pipeline.tables.finalize import RowFinisher
 from pipeline.tables.incremental import FIRST_PACKETS
 from pipeline.tables.table_builder import FACTS, Batch, TableOptions
@@ -189,6 +190,14 @@ class Job:
             found.tolist(), np.split(first_packets, starts[1:]), strict=True
         ):
             yield range_number, replace(result, first_packets=packets)
+
+    def find_events(self) -> Iterator[Written]:
+        """Write the table of events, which one task makes."""
+        freeze_garbage()
+        with TableWriter(self.out, f"{self.name}events") as writer:
+            for table, batch in find_events(self.ranges, self.options):
+                writer.add(table, batch)
+        yield from writer.rows.items()
 
     def finish(self, group: int, outputs: Iterable[tuple[int, TaskOutput]]) -> Iterator[Written]:
         """Write tables; `outputs` are outputs of some tasks, with the numbers of connections."""

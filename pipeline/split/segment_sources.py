@@ -1,8 +1,8 @@
-"""Segment sources of the engine: a range without the connections that cross it, and shards."""
+"""Segment sources of the engine: a range, all ranges of a collection, shards."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -87,6 +87,46 @@ class RangeSource(FileNames):
             return segments
         self.packer.add(segments, into, sums)
         return select_rows(segments, np.flatnonzero(into < 0))
+
+
+class CollectionSource(FileNames):
+    """
+    All segments of a collection, range after range; a `SegmentSource`.
+
+    Attributes:
+        evicted: As in `RangeSource`.
+    """
+
+    def __init__(self, ranges: Sequence[Range], window_bytes: int = WINDOW_BYTES) -> None:
+        """Start; the ranges have their proven starts."""
+        super().__init__()
+        self._ranges = ranges
+        self._window_bytes = window_bytes
+        self._numbers = {"": 0}
+        self.packets = 0
+        self.bytes = 0
+        self.file_bytes = 0
+        self.begin_ns = 0
+        self.evicted = 0
+        self.networks: list[str] = [""]
+        self.passed_over: dict[str, int] = {}
+
+    def windows(self) -> Iterator[tuple[Segments, FileProblems]]:
+        """Read the ranges in order."""
+        for each in self._ranges:
+            source = RangeSource(each, np.zeros(0, np.int64), 1, self._window_bytes)
+            for segments, problems in source.windows():
+                if source.packets:
+                    self.add(each.first_packet, each.path)
+                self.packets = each.first_packet + source.packets
+                numbers = [
+                    self._numbers.setdefault(each, len(self._numbers)) for each in source.networks
+                ]
+                self.networks = list(self._numbers)
+                segments.network = np.array(numbers, np.int32)[segments.network]
+                yield segments, problems
+                del segments
+            self.evicted += source.evicted
 
 
 class ShardSource(FileNames):

@@ -15,7 +15,7 @@ from dissector.capture.columns import Int64s
 from dissector.protocol.embedded.own_topics import is_own_topic
 from dissector.view.json.body import mask_record_row
 from pipeline.tables.shared_facts import ID_MARK, non_broker_connections, topic_names
-from pipeline.tables.table_schemas import SCHEMAS
+from pipeline.tables.table_schemas import EVENTS, SCHEMAS
 
 _NOT_KAFKA = {
     "speaks": "other",
@@ -26,6 +26,9 @@ _NOT_KAFKA = {
     "entered_b": None,
 }
 """Values of a connection that looked like Kafka but whose server turned out to be no broker."""
+
+_ID = "[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
+"""What may be the id of a topic in the text of an event."""
 
 _WITH_TOPICS = ("exchanges", "messages")
 
@@ -56,6 +59,8 @@ class RowFinisher:
 
     def __call__(self, name: str, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Return the final rows of the table with this name."""
+        if name == EVENTS:
+            return self.fill_in_names(name, batch)
         if len(self._non_brokers):
             batch = self._without_non_brokers(name, batch)
         if self.first_packets is not None:
@@ -97,6 +102,8 @@ class RowFinisher:
         elif name == "records":
             rows = batch.filter(pc.is_null(batch.column("topic")))
             ids = set(rows.column("topic_id").drop_null().to_pylist())
+        elif name == EVENTS:
+            ids = ids_in_texts(batch)
         else:
             ids = set()
         return ids - self._topics.keys()
@@ -105,6 +112,8 @@ class RowFinisher:
         """Return finished rows with the names of topics that have become known since."""
         if name in _WITH_TOPICS:
             return _replaced(batch, self._topics)
+        if name == EVENTS:
+            return _with_names_in_text(batch, self._topics)
         return self._finish_records(batch)
 
     def _with_topics(self, batch: pa.RecordBatch) -> pa.RecordBatch:
@@ -146,6 +155,20 @@ def _replaced(batch: pa.RecordBatch, to: Mapping[str, str]) -> pa.RecordBatch:
     topics: Any = pl.from_arrow(batch.column(at))
     named = topics.list.eval(pl.element().replace(to)).list.unique(maintain_order=True)
     return batch.set_column(at, "topics", named.to_arrow().cast(batch.schema.field(at).type))
+
+
+def ids_in_texts(events: pa.RecordBatch) -> set[str]:
+    """Return what may be ids of topics in the texts of events."""
+    texts: Any = pl.from_arrow(events.column("text"))
+    return set(texts.str.extract_all(_ID).explode().drop_nulls().to_list())
+
+
+def _with_names_in_text(batch: pa.RecordBatch, names: Mapping[str, str]) -> pa.RecordBatch:
+    """Return events with the names of topics in their texts in place of ids."""
+    at = batch.schema.get_field_index("text")
+    texts: Any = pl.from_arrow(batch.column(at))
+    texts = texts.str.replace_many(list(names), list(names.values())) if names else texts
+    return batch.set_column(at, "text", texts.to_arrow().cast(pa.string()))
 
 
 def _masked(batch: pa.RecordBatch) -> pa.RecordBatch:

@@ -7,8 +7,10 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from dissector.capture.tcp.connection_table import ConnectionTable
+from dissector.engine.reading.capture import Reading
 from dissector.engine.reading.segment_source import FileNames
 from pipeline.split.segment_sources import ShardSource
 from pipeline.tables.table_builder import Batch, TableBuilder, TableOptions
@@ -25,6 +27,13 @@ def first_packet_rows(connections: ConnectionTable, since: int = 0) -> Batch:
     return FIRST_PACKETS, pa.RecordBatch.from_arrays(
         [pa.array(first_packets)], schema=FIRST_PACKETS_SCHEMA
     )
+
+
+def have_ended(reading: Reading, idle_since_ns: int, closed_since_ns: int) -> NDArray[np.bool_]:
+    """Return which connections are taken for ended; see `IncrementalDissection.forget`."""
+    columns = reading.streams.connections.columns()
+    is_closed: NDArray[np.bool_] = (columns.ended != 0) & (columns.last_ns < closed_since_ns)
+    return is_closed | (columns.last_ns < idle_since_ns)
 
 
 class IncrementalDissection:
@@ -60,8 +69,14 @@ class IncrementalDissection:
         state = self.tables.state, self._source.state, self._reported
         return pickle.dumps(state, protocol=5)
 
-    def feed(self, shards: Iterable[pa.RecordBatch]) -> Iterator[Batch]:
-        """Dissect shards, in the order of ranges and numbers; yield the rows that they complete."""
+    def feed(self, shards: Iterable[pa.RecordBatch], packets: int = 0) -> Iterator[Batch]:
+        """
+        Dissect shards; yield the rows that they complete.
+
+        Args:
+            shards: In the order of ranges and numbers.
+            packets: Number of packets of the collection so far, which no row depends on.
+        """
         windows = self._source.segments_of(shards, self._options.window_bytes)
         for window in self.tables.reading.advance(windows):
             yield from self.tables.rows_of(window)
@@ -77,9 +92,7 @@ class IncrementalDissection:
             closed_since_ns: Closed connections without a packet since then.
         """
         reading = self.tables.reading
-        columns = reading.streams.connections.columns()
-        closed = (columns.ended != 0) & (columns.last_ns < closed_since_ns)
-        ended = closed | (columns.last_ns < idle_since_ns)
+        ended = have_ended(reading, idle_since_ns, closed_since_ns)
         numbers = np.flatnonzero(ended)
         # Also called without any: it publishes which endpoints are brokers to other parts.
         for window in reading.end_connections(numbers):

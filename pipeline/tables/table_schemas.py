@@ -15,6 +15,7 @@ from dissector.engine.tables.frames import (
     message_schema,
     record_schema,
 )
+from timeline.output.event_rows import event_schema
 
 
 def _arrow(kind: Any) -> pa.DataType:
@@ -36,6 +37,8 @@ def _schema(columns: Mapping[str, Any]) -> pa.Schema:
     return pa.schema({name: _arrow(kind) for name, kind in columns.items()})
 
 
+EVENTS = "events"
+
 SCHEMAS: dict[str, pa.Schema] = {
     "connections": _schema(connection_schema()),
     "messages": _schema(message_schema()),
@@ -56,6 +59,7 @@ SCHEMAS: dict[str, pa.Schema] = {
             "problem": pa.string(),
         }
     ),
+    EVENTS: _schema(event_schema()),
 }
 """
 Name of a table -> its columns.
@@ -63,7 +67,7 @@ Name of a table -> its columns.
 connections: those of `streams`; messages: of `dissect`, without bodies; exchanges: of `pairs`;
 records: of `records`; fields: of `dissect -T parquet`. problems has a row for each problem: `kind`
 is `file`, `request`, `response` or `limit`; `path` and `position` are the place in the message; of
-files, `position` is the byte. Packets are counted from 1, as in `dissect`.
+files, `position` is the byte; events: of `timeline`. Packets are counted from 1, as in `dissect`.
 """
 
 FACTS_SCHEMA = pa.schema({"topic_id": pa.string(), "name": pa.string(), "packet": pa.int64()})

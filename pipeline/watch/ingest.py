@@ -22,6 +22,7 @@ from pipeline.split.task_spill import BlockLocation, TaskOutputWriter
 from pipeline.storage.atomic_files import join_path
 from pipeline.tables.dissect_task import SHARDS, dissect_range
 from pipeline.tables.table_builder import TableOptions
+from pipeline.tables.table_schemas import EVENTS
 
 INGEST_SCHEMA = pa.schema(
     {
@@ -76,7 +77,8 @@ def split_file(path: str, work: str, parts: int, options: TableOptions) -> Itera
         "first_ns": first_ns,
         "latest_ns": indexed.scan.latest_ns,
     }
-    for part in (FILE_PART, *range(parts)):
+    has_events = EVENTS in options.tables
+    for part in (FILE_PART, *range(parts + has_events)):
         yield _row(**about_file, part=part, fragments=indexed.scan.split_fragments)
     keys = np.unique(np.asarray(indexed.rows.column("key")))
     folder, source = join_path(work, FILES), _source_of(path)
@@ -89,6 +91,11 @@ def split_file(path: str, work: str, parts: int, options: TableOptions) -> Itera
             elif table == "problems":
                 has_problems = True
                 output.write_rows(table, batch)
+        # The last part gets all connections once more: events depend on all.
+        for table, batch in dissect_range(byte_range, keys, 1, options) if has_events else ():
+            if table == SHARDS:
+                location = asdict(output.write_shard(batch)) | {"part": parts}
+                yield _row(**about_file, **location)
     if has_problems:
         yield _row(**about_file, part=FILE_PART, source=source, folder=folder, tables=["problems"])
 

@@ -18,7 +18,8 @@ from pyarrow import fs
 from pipeline.storage.atomic_files import atomic_write, join_path
 from pipeline.storage.filesystems import locate
 from pipeline.storage.parquet_store import GROUP_ROWS, partition_path, split_by_partition
-from pipeline.tables.finalize import RowFinisher
+from pipeline.tables.finalize import RowFinisher, ids_in_texts
+from pipeline.tables.table_schemas import EVENTS
 
 FOLDER = "_nameless"
 
@@ -56,6 +57,8 @@ def _ids_of(table: str, rows: pa.RecordBatch) -> set[str]:
     """Return texts that may be ids of topics without a name."""
     if table == "records":
         return set(rows.filter(pc.is_null(rows.column("topic"))).column("topic_id").to_pylist())
+    if table == EVENTS:
+        return ids_in_texts(rows)
     return set(pc.list_flatten(rows.column("topics")).unique().to_pylist())
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeAlias
 
 import pyarrow as pa
 
@@ -21,6 +21,7 @@ from pipeline.split.shards import merge_segments, renumbered
 from pipeline.split.split_fragments import SplitDatagrams
 from pipeline.split.task_spill import TaskOutputWriter, read_shards
 from pipeline.storage.atomic_files import join_path
+from pipeline.tables.event_table import IncrementalEvents
 from pipeline.tables.incremental import IncrementalDissection
 from pipeline.tables.table_builder import Batch, TableOptions
 from pipeline.tables.table_schemas import SCHEMAS
@@ -34,6 +35,9 @@ CLOSED_NS = 60_000_000_000
 """How long a closed connection is kept. Source: TIME_WAIT of Linux is 60 seconds."""
 
 IngestRow = dict[str, Any]
+
+Steps: TypeAlias = IncrementalDissection | IncrementalEvents
+"""What a part does with its connections; the part behind the others finds events in all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,20 +86,26 @@ class OperatorState:
         files = {row["path"]: row for row in rows}
         added = self.arrivals.add_files(files.values())
         if part != FILE_PART:
-            return [self._dissect(part, added, rows, settings)]
+            steps = IncrementalEvents if part == settings.parts else IncrementalDissection
+            return [self._dissect(part, steps, added, rows, settings)]
         outputs = [row for row in rows if row["folder"] is not None]
         return [*outputs, *_report_arrivals(added, settings)]
 
     def _dissect(
-        self, part: int, added: list[IngestRow], rows: list[IngestRow], settings: WatchSettings
+        self,
+        part: int,
+        steps: type[Steps],
+        added: list[IngestRow],
+        rows: list[IngestRow],
+        settings: WatchSettings,
     ) -> dict[str, Any]:
-        """Dissect the shards of files, which are in order; write the rows."""
+        """Process the shards of files, which are in order; write the rows."""
         files = FileNames()
         files.starts, files.names = self.starts, self.names
         if self.saved is None:
-            dissection = IncrementalDissection(files, settings.options)
+            dissection = steps(files, settings.options)
         else:
-            dissection = IncrementalDissection.load(self.saved, files, settings.options)
+            dissection = steps.load(self.saved, files, settings.options)
         folder, source = join_path(settings.work, f"part-{part}"), added[0]["file"]
         batches = self._rows(part, dissection, files, added, rows, settings)
         tables = _write_batches(folder, source, batches)
@@ -108,7 +118,7 @@ class OperatorState:
     def _rows(
         self,
         part: int,
-        dissection: IncrementalDissection,
+        dissection: Steps,
         files: FileNames,
         added: list[IngestRow],
         rows: list[IngestRow],
@@ -126,10 +136,12 @@ class OperatorState:
             ]
             stored = read_shards(join_path(settings.work, FILES), locations)
             shards = (renumbered(shard, first, file["clock_ns"]) for shard in stored)
+            among = (0, 1) if part == settings.parts else (part, settings.parts)
             reassembled = self.split_datagrams.reassemble(
-                fragments.get(file["path"]), first, part, settings.parts
+                fragments.get(file["path"]), first, *among
             )
-            yield from dissection.feed(merge_segments(shards, reassembled))
+            packets = first + int(file["packets"])
+            yield from dissection.feed(merge_segments(shards, reassembled), packets)
             closed_ns = min(CLOSED_NS, settings.idle_ns)
             yield from dissection.forget(
                 file["latest_ns"] - settings.idle_ns, file["latest_ns"] - closed_ns

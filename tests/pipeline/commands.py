@@ -20,6 +20,7 @@ COMMANDS = {
     "exchanges": ("pairs",),
     "records": ("records",),
     "fields": ("dissect",),
+    "events": ("timeline",),
 }
 
 

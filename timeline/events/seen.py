@@ -4,13 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from dissector.engine.exchanges.exchange import Exchange
 from dissector.protocol.error_codes import error_name
 from dissector.protocol.messages import Message
 from timeline.events.event import Evidence
+
+
+class Mark(NamedTuple):
+    """
+    What states retain of an exchange: no bytes of its window.
+
+    Attributes:
+        time_ns: As in `Seen`.
+        end_ns: As in `Seen`.
+        broker: `address:port` of the broker.
+        evidence: The exchange.
+    """
+
+    time_ns: int
+    end_ns: int
+    broker: str
+    evidence: Evidence
 
 
 class Seen:
@@ -25,13 +42,20 @@ class Seen:
         time_ns: When the request was complete; of an orphan, the response.
         end_ns: When the response was complete; without one, the request.
         ended: How its connection ended before the response that is due: `fin`, `rst` or `reused`.
+        closer: Who closed it first then, `client` or `broker`; empty: not known.
+        connection: Number of its connection in the capture, from 0.
     """
 
     def __init__(
-        self, exchange: Exchange, passes: Callable[[Exchange], bool], ended: str = ""
+        self,
+        exchange: Exchange,
+        passes: Callable[[Exchange], bool],
+        ending: tuple[str, str] = ("", ""),
+        connection: int | None = None,
     ) -> None:
         self.exchange = exchange
-        self.ended = ended
+        self.connection: int = exchange.connection if connection is None else connection
+        self.ended, self.closer = ending
         self._passes = passes
         self.api_key = exchange.api_key
         self.client, self.broker = exchange.client, exchange.broker
@@ -71,7 +95,7 @@ class Seen:
         exchange = self.exchange
         return Evidence(
             exchange.capture,
-            exchange.connection,
+            self.connection,
             exchange.client,
             exchange.client_id,
             exchange.broker,
@@ -81,6 +105,11 @@ class Seen:
             exchange.api,
             self._passes(exchange),
         )
+
+    @property
+    def mark(self) -> Mark:
+        """What states may retain of it."""
+        return Mark(self.time_ns, self.end_ns, self.broker, self.evidence)
 
     def topic(self, body: Any, field: str = "name") -> str:
         """Return the name of the topic of a part of a body, by its name or its id."""

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from dissector.capture.addresses import endpoint_text
 from dissector.engine.reading.reader import Reading
+from dissector.engine.tables.exchange_table import Ints
 from timeline.events.event import Event
 
 _ALWAYS_NS = 2**62
@@ -26,6 +27,7 @@ class TrafficLosses:
 
     def __init__(self) -> None:
         self._lost: dict[str, tuple[int, int]] = {}
+        self._settled: dict[str, tuple[int, int]] = {}
         self._orphan_ns: dict[str, int] = {}
 
     def add_orphan(self, broker: str, time_ns: int) -> None:
@@ -34,21 +36,12 @@ class TrafficLosses:
 
     def update(self, reading: Reading) -> None:
         """Look at the losses of all connections so far."""
-        columns = reading.streams.connections.columns()
-        self._lost = {}
-        if not len(columns):
-            return
-        is_lossy: NDArray[np.bool_] = columns.sides[:, :, _LOSSES].max(axis=(1, 2)) > 0
-        is_lossy[reading.correlator.skipping()] = True
-        has_data = columns.sides[:, :, _BYTES].any(axis=1)
-        for at in np.flatnonzero(is_lossy | ~columns.both_syns & has_data).tolist():
-            begin = int(columns.first_ns[at]) if columns.both_syns[at] else -_ALWAYS_NS
-            end = int((columns.last_ns if is_lossy[at] else columns.first_ns)[at])
-            for side in (0, 1):
-                high, low = columns.address[at, side].tolist()
-                broker = endpoint_text(high, low, int(columns.port[at, side]))
-                known = self._lost.get(broker, (begin, end))
-                self._lost[broker] = min(begin, known[0]), max(end, known[1])
+        self._lost = dict(self._settled)
+        _add_losses(self._lost, reading, None)
+
+    def settle(self, reading: Reading, numbers: Ints) -> None:
+        """Retain the losses of connections that the reading forgets."""
+        _add_losses(self._settled, reading, numbers)
 
     def covers(self, event: Event) -> bool:
         """Return whether all that an event needs is in the capture."""
@@ -60,3 +53,21 @@ class TrafficLosses:
             if since_ns <= self._orphan_ns.get(broker, -_ALWAYS_NS):
                 return False
         return True
+
+
+def _add_losses(lost: dict[str, tuple[int, int]], reading: Reading, numbers: Ints | None) -> None:
+    """Add from when to when traffic of connections may be incomplete, by both endpoints."""
+    columns = reading.streams.connections.columns(numbers)
+    if not len(columns):
+        return
+    is_lossy: NDArray[np.bool_] = columns.sides[:, :, _LOSSES].max(axis=(1, 2)) > 0
+    is_lossy |= np.isin(columns.number, reading.correlator.skipping())
+    has_data = columns.sides[:, :, _BYTES].any(axis=1)
+    for at in np.flatnonzero(is_lossy | ~columns.both_syns & has_data).tolist():
+        begin = int(columns.first_ns[at]) if columns.both_syns[at] else -_ALWAYS_NS
+        end = int((columns.last_ns if is_lossy[at] else columns.first_ns)[at])
+        for side in (0, 1):
+            high, low = columns.address[at, side].tolist()
+            broker = endpoint_text(high, low, int(columns.port[at, side]))
+            known = lost.get(broker, (begin, end))
+            lost[broker] = min(begin, known[0]), max(end, known[1])

@@ -14,8 +14,10 @@ from typing import Any, ClassVar
 
 from dissector.protocol.embedded.membership.group_members import read_member
 from dissector.protocol.error_codes import error_name
+from timeline.events.closes import Close
 from timeline.events.event import Event
 from timeline.events.seen import Seen
+from timeline.events.states import Fresh, States
 from timeline.events.words import counted, duration, member_name
 from timeline.groups.classic_state import (
     Assignment,
@@ -27,7 +29,7 @@ from timeline.groups.classic_state import (
 )
 from timeline.groups.rebalance_cause import find_cause, leave_word
 from timeline.groups.rebalance_event import rebalance_text
-from timeline.trackers.tracker import States, Tracker
+from timeline.trackers.tracker import Tracker
 
 OFFSET_COMMIT, JOIN_GROUP, HEARTBEAT, LEAVE_GROUP, SYNC_GROUP = 8, 11, 12, 13, 14
 
@@ -38,6 +40,9 @@ EXPECTED = {"", "MEMBER_ID_REQUIRED", "REBALANCE_IN_PROGRESS"}
 MAX_CLIENTS = 1_000
 """Clients of a group whose new members are counted."""
 
+MAX_CLOSED = 100_000
+"""Closed connections that are remembered."""
+
 FLAPS, FLAP_TIME_NS = 3, 300 * 10**9
 """A client flaps if it joins so often, as a new member each time, in so long a time."""
 
@@ -46,12 +51,14 @@ class ClassicGroups(Tracker):
     """Follows classic groups, each at its coordinator."""
 
     kind: ClassVar[str] = "group"
+    sees_closes: ClassVar[bool] = True
     apis: ClassVar[frozenset[int]] = frozenset(
         (OFFSET_COMMIT, JOIN_GROUP, HEARTBEAT, LEAVE_GROUP, SYNC_GROUP)
     )
 
     def __init__(self) -> None:
-        self._groups: States[tuple[str, str], ClassicGroup] = States(lambda key: ClassicGroup(*key))
+        self._groups: States[tuple[str, str], ClassicGroup] = States(_new_group)
+        self._closed: States[int, bool] = States(Fresh(bool), MAX_CLOSED)
 
     def observe(self, seen: Seen) -> Iterator[Event]:
         """Take an exchange of a member with its coordinator."""
@@ -78,10 +85,23 @@ class ClassicGroups(Tracker):
             case _:
                 self._touch(group, seen, error)
 
+    def observe_close(self, close: Close) -> Iterator[Event]:
+        """Note that the members of a connection can't go on with a rebalance."""
+        self._closed.put(close.connection, True)
+        yield from ()
+
     def finish(self, now_ns: int) -> Iterator[Event]:
-        """Report rebalances that the end of the capture interrupts."""
+        """Report the rebalances that are not complete at the end of the capture."""
         for group in self._groups.values():
-            yield from self._report(group, is_cut=True)
+            pending = group.pending
+            yield from self._report(group, is_cut=pending is not None and self._awaits(pending))
+
+    def _awaits(self, generation: Generation) -> bool:
+        """Return whether a member without an assignment may still get one."""
+        left = {each.member_id for each in generation.leaves}
+        missing = generation.members - generation.syncs.keys() - left
+        joins = [generation.joins.get(each) for each in missing]
+        return any(join is None or join.evidence.connection not in self._closed for join in joins)
 
     def open_since_ns(self) -> int | None:
         """Return the begin of the oldest rebalance under way, or of one that may be."""
@@ -171,7 +191,8 @@ class ClassicGroups(Tracker):
 
         Args:
             group: The group.
-            is_cut: Whether the capture ends in it; otherwise it is stable, or the next one came.
+            is_cut: Whether the capture ends in it; otherwise it is stable, the next one came, or
+                the members without an assignment are gone.
         """
         before, generation = group.current, group.pending
         if generation is None:
@@ -357,3 +378,7 @@ def _assignment(data: bytes | None, protocol_type: str | None) -> Assignment | N
     if value is None or "assigned_partitions" not in value:
         return None
     return {each.topic: tuple(each.partitions) for each in value.assigned_partitions or ()}
+
+
+def _new_group(key: tuple[str, str]) -> ClassicGroup:
+    return ClassicGroup(*key)

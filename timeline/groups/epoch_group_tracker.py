@@ -15,6 +15,7 @@ from typing import ClassVar
 
 from timeline.events.event import Event
 from timeline.events.seen import Seen
+from timeline.events.states import States
 from timeline.events.words import counted, duration, listed, member_name, partitions_text
 from timeline.groups.epoch_state import (
     JOINS,
@@ -27,7 +28,7 @@ from timeline.groups.epoch_state import (
     assignment_of,
     subscription_of,
 )
-from timeline.trackers.tracker import States, Tracker
+from timeline.trackers.tracker import Tracker
 
 CONSUMER, SHARE, STREAMS = 68, 76, 88
 """The keys of ConsumerGroupHeartbeat, ShareGroupHeartbeat and StreamsGroupHeartbeat."""
@@ -51,7 +52,7 @@ class EpochGroups(Tracker):
     apis: ClassVar[frozenset[int]] = frozenset((CONSUMER, SHARE, STREAMS))
 
     def __init__(self) -> None:
-        self._groups: States[tuple[str, str], EpochGroup] = States(lambda key: EpochGroup(*key))
+        self._groups: States[tuple[str, str], EpochGroup] = States(_new_group)
 
     def observe(self, seen: Seen) -> Iterator[Event]:
         """Take a heartbeat."""
@@ -157,12 +158,13 @@ class EpochGroups(Tracker):
 
     def _begin(self, group: EpochGroup, seen: Seen, before: dict[str, str]) -> None:
         """Begin a rebalance: a member is the first to come to a new epoch."""
-        triggers, group.triggers = group.triggers, []
+        triggers, is_order_known = _triggers_of(group)
         begin_ns = min([seen.time_ns, *(each.time_ns for each in triggers)])
         epoch = seen.response.member_epoch
         group.rebalance = Rebalance(
             epoch, group.epoch, begin_ns, seen.end_ns, before, [seen.evidence], triggers
         )
+        group.rebalance.is_order_known = is_order_known
         group.epoch = epoch
 
     def _assigned(
@@ -213,6 +215,22 @@ class EpochGroups(Tracker):
         yield self.instant(seen, group.name, "fenced", text, cause=seen.error)
 
 
+def _triggers_of(group: EpochGroup) -> tuple[list[Trigger], bool]:
+    """
+    Take what may have raised the epoch; return whether it was answered in the order it was sent.
+
+    The coordinator raises the epoch when it gets a request, and may answer a later one first. Then
+    the one that was sent first belongs to the epoch before, which had the other one's trigger.
+    """
+    triggers, group.triggers = sorted(group.triggers, key=lambda each: each.time_ns), []
+    last = group.last_trigger
+    is_order_known = not triggers or last is None or last.time_ns <= triggers[0].time_ns
+    if last is not None and not is_order_known:
+        triggers = sorted([*triggers, last], key=lambda each: each.time_ns)[1:]
+    group.last_trigger = triggers[-1] if triggers else last
+    return triggers, is_order_known
+
+
 def _cause(group: EpochGroup, rebalance: Rebalance) -> tuple[str, str, bool]:
     """Return why a rebalance began: for events, for people, and whether that is certain."""
     triggers = rebalance.triggers
@@ -221,6 +239,7 @@ def _cause(group: EpochGroup, rebalance: Rebalance) -> tuple[str, str, bool]:
     if triggers:
         known = all(each.is_captured_from_start for each in group.members.values())
         known &= rebalance.former is not None  # else others may have been there before
+        known &= rebalance.is_order_known
         text = " and ".join(dict.fromkeys(each.text for each in triggers[:3]))
         return triggers[0].word, text, known
     for member in list(group.members.values()):
@@ -254,3 +273,7 @@ def _text(group: EpochGroup, rebalance: Rebalance, cause: str) -> str:
     if changes:
         parts.append(f"assigned: {listed(changes)}")
     return "; ".join(parts)
+
+
+def _new_group(key: tuple[str, str]) -> EpochGroup:
+    return EpochGroup(*key)

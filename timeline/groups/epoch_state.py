@@ -77,6 +77,7 @@ class Rebalance:
         evidence: The exchanges in which members came to it.
         triggers: What may have caused it, in time order.
         reached_ns: When each member came to it, by name.
+        is_order_known: Whether requests were answered in the order in which they were sent.
     """
 
     epoch: int
@@ -87,6 +88,7 @@ class Rebalance:
     evidence: list[Evidence]
     triggers: list[Trigger]
     reached_ns: dict[str, int] = field(default_factory=dict)
+    is_order_known: bool = True
 
 
 @dataclass(slots=True)
@@ -100,6 +102,7 @@ class EpochGroup:
         members: The captured members by id.
         epoch: The newest epoch of a member; None before the first.
         triggers: What may raise the epoch next.
+        last_trigger: The last one that raised it.
         rebalance: The one under way.
         since_ns: When the last epoch was reached.
     """
@@ -109,6 +112,7 @@ class EpochGroup:
     members: dict[str, EpochMember] = field(default_factory=dict)
     epoch: int | None = None
     triggers: list[Trigger] = field(default_factory=list)
+    last_trigger: Trigger | None = None
     rebalance: Rebalance | None = None
     since_ns: int | None = None
 

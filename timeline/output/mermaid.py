@@ -55,7 +55,7 @@ def _arrows(evidence: Iterable[Evidence], names: dict[str, str]) -> list[str]:
             _participant(client_name(each.client_id, each.client), names),
             _participant(each.broker, names),
         )
-        api = _safe(each.api or "response")
+        api = _safe(each.api or ("response" if each.request_packet is None else "connect"))
         if each.request_packet is not None:
             text = f"    {client}->>{broker}: {api} (packet {each.request_packet})"
             lines.append((each.request_packet, text))

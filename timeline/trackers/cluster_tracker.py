@@ -16,8 +16,9 @@ from typing import Any, ClassVar
 from dissector.protocol.error_codes import error_name
 from timeline.events.event import Event, Evidence
 from timeline.events.seen import Seen
+from timeline.events.states import Fresh, States
 from timeline.events.words import counted, listed
-from timeline.trackers.tracker import States, Tracker
+from timeline.trackers.tracker import Tracker
 from timeline.trackers.transaction_state import client_of
 
 METADATA, CREATE_TOPICS, DELETE_TOPICS, CREATE_PARTITIONS = 3, 19, 20, 37
@@ -61,9 +62,9 @@ class ClusterChanges(Tracker):
     )
 
     def __init__(self) -> None:
-        self._clusters: States[str, Cluster] = States(lambda key: Cluster())
+        self._clusters: States[str, Cluster] = States(Fresh(Cluster))
         self._leaders: States[tuple[str, str, int], list[Leader]] = States(
-            lambda key: [], MAX_PARTITIONS
+            Fresh(list), MAX_PARTITIONS
         )
         self._controller_epoch = -1
 

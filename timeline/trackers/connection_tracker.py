@@ -12,8 +12,9 @@ from typing import ClassVar
 
 from timeline.events.event import Event, Evidence
 from timeline.events.seen import Seen
+from timeline.events.states import Fresh, States
 from timeline.events.words import counted, duration, listed
-from timeline.trackers.tracker import States, Tracker, keep_proof
+from timeline.trackers.tracker import Tracker, keep_proof
 from timeline.trackers.transaction_state import client_of
 
 API_VERSIONS, SASL_HANDSHAKE, SASL_AUTHENTICATE = 18, 17, 36
@@ -32,10 +33,10 @@ STORM_END_NS = 10 * 10**9
 
 @dataclass(slots=True)
 class Login:
-    """The login of a connection under way: mechanism and first exchange."""
+    """The login of a connection under way: its mechanism, begin and exchanges."""
 
     mechanism: str = ""
-    first: Seen | None = None
+    time_ns: int | None = None
     proof: list[Evidence] = field(default_factory=list)
 
 
@@ -56,10 +57,10 @@ class Connections(Tracker):
     sees_unanswered: ClassVar[bool] = True
 
     def __init__(self) -> None:
-        self._logins: States[int, Login] = States(lambda key: Login())
-        self._opened: States[tuple[str, str], Opened] = States(lambda key: Opened())
-        self._broken: States[int, list[Seen]] = States(lambda key: [])
-        self._known: States[int, bool] = States(lambda key: False, limit=100_000)
+        self._logins: States[int, Login] = States(Fresh(Login))
+        self._opened: States[tuple[str, str], Opened] = States(Fresh(Opened))
+        self._broken: States[int, bool] = States(Fresh(bool))
+        self._known: States[int, bool] = States(Fresh(bool), limit=100_000)
 
     def observe(self, seen: Seen) -> Iterator[Event]:
         """Take an exchange that opens a connection, logs in, or ends without an answer."""
@@ -88,7 +89,7 @@ class Connections(Tracker):
         return min(begins, default=None)
 
     def _versions(self, seen: Seen) -> Iterator[Event]:
-        number = seen.exchange.connection
+        number = seen.connection
         request, response = seen.request, seen.response
         name = None if request is None else request.get("client_software_name")
         software = f", {name} {request.client_software_version}" if name else ""
@@ -99,8 +100,7 @@ class Connections(Tracker):
             return
         if self._known.get(number):
             return
-        self._known.use(number)
-        self._known[number] = True
+        self._known.put(number, True)
         apis = counted(len(response.api_keys or ()), "API")
         text = f"connection {number}{software}: the broker offers {apis}"
         yield self.instant(seen, _subject(seen), "connected", text)
@@ -140,9 +140,9 @@ class Connections(Tracker):
         )
 
     def _handshake(self, seen: Seen) -> Iterator[Event]:
-        login = self._logins.use(seen.exchange.connection)
+        login = self._logins.use(seen.connection)
         login.mechanism = seen.request.mechanism or ""
-        login.first = login.first or seen
+        login.time_ns = seen.time_ns if login.time_ns is None else login.time_ns
         keep_proof(login.proof, seen.evidence)
         if seen.error:
             offered = listed(seen.response.mechanisms or ())
@@ -151,27 +151,26 @@ class Connections(Tracker):
 
     def _authenticate(self, seen: Seen) -> Iterator[Event]:
         """Take a step of a login; a mechanism may have several."""
-        login = self._logins.use(seen.exchange.connection)
+        login = self._logins.use(seen.connection)
         keep_proof(login.proof, seen.evidence)
-        first = login.first or seen
         mechanism = login.mechanism or "SASL"
         subject = _subject(seen)
         if seen.error:
-            text = f"{mechanism} on connection {seen.exchange.connection}: {seen.error}"
+            text = f"{mechanism} on connection {seen.connection}: {seen.error}"
             event = "login failed"
         elif login.mechanism.startswith("SCRAM") and len(login.proof) < SCRAM_STEPS:
             return
         else:
-            text = f"{mechanism} on connection {seen.exchange.connection}"
+            text = f"{mechanism} on connection {seen.connection}"
             lifetime_ms = seen.response.get("session_lifetime_ms") or 0
             text += f", for {duration(lifetime_ms * 1_000_000)}" if lifetime_ms else ""
             event = "logged in"
-        del self._logins[seen.exchange.connection]
+        del self._logins[seen.connection]
         yield self.event(
             subject,
             event,
             text,
-            time_ns=first.time_ns,
+            time_ns=seen.time_ns if login.time_ns is None else login.time_ns,
             end_ns=seen.end_ns,
             proof=login.proof,
             brokers=[seen.broker],
@@ -180,11 +179,10 @@ class Connections(Tracker):
 
     def _unanswered(self, seen: Seen) -> Iterator[Event]:
         """Report the first request without an answer on a connection that ended."""
-        number = seen.exchange.connection
-        pending = self._broken.use(number)
-        if pending:
+        number = seen.connection
+        if self._broken.use(number):
             return
-        pending.append(seen)
+        self._broken.put(number, True)
         message = seen.exchange.request
         size = seen.exchange.request_bytes or 0
         broken = "" if message is None else message.broken_off
@@ -201,7 +199,15 @@ class Connections(Tracker):
         else:
             text, cause = f"connection {number} ended before the answer to {what}", seen.ended
         event = "broken off" if broken else "unanswered"
+        text += _ending(seen)
         yield self.instant(seen, _subject(seen), event, text, cause=cause, certain=False)
+
+
+def _ending(seen: Seen) -> str:
+    """Return who ended the connection of an unanswered request, as far as the capture shows."""
+    if not seen.closer:
+        return ""
+    return f"; the {seen.closer} {'closed' if seen.ended == 'fin' else 'closed or reset'} it first"
 
 
 def _subject(seen: Seen) -> str:

@@ -12,12 +12,13 @@ from typing import Any, ClassVar, NamedTuple
 from dissector.protocol.error_codes import error_name
 from timeline.events.event import Event
 from timeline.events.fetch_counts import FetchCounts
-from timeline.events.seen import Seen
+from timeline.events.seen import Mark, Seen
+from timeline.events.states import Fresh, States
 from timeline.events.words import counted, duration
 from timeline.trackers.fetch_hours import FetchHours
 from timeline.trackers.outages import NO_RESPONSE, Outages, Place
 from timeline.trackers.throttling import Throttling
-from timeline.trackers.tracker import SeenAt, Selection, States, Tracker, is_positive
+from timeline.trackers.tracker import SeenAt, Selection, Tracker, is_positive
 from timeline.trackers.transaction_state import client_of
 
 FETCH, METADATA = 1, 3
@@ -33,7 +34,7 @@ SESSION_ERRORS = {
 class OutOfRange(NamedTuple):
     """A refused fetch, and its offset."""
 
-    seen: Seen
+    mark: Mark
     offset: int
 
 
@@ -54,7 +55,7 @@ class Consumers(Tracker):
         self._hours = FetchHours(self)
         self._outages = Outages(self)
         self._throttling = Throttling(self)
-        self._out_of_range: States[Place, list[OutOfRange]] = States(lambda key: [])
+        self._out_of_range: States[Place, list[OutOfRange]] = States(Fresh(list))
 
     def wanted_topics(self) -> set[str]:
         """Return the topics with partitions that a consumer can't fetch."""
@@ -86,7 +87,7 @@ class Consumers(Tracker):
     def open_since_ns(self) -> int | None:
         """Return the begin of the oldest event that may still come."""
         begins = [self._outages.open_since_ns(), self._throttling.open_since_ns()]
-        begins += [refused[0].seen.time_ns for refused in self._out_of_range.values()]
+        begins += [refused[0].mark.time_ns for refused in self._out_of_range.values()]
         return min((each for each in begins if each is not None), default=None)
 
     def _fetch(self, seen: Seen) -> Iterator[Event]:
@@ -122,7 +123,9 @@ class Consumers(Tracker):
         error = error_name(partition.error_code) if partition.error_code else ""
         place = Place(client_of(seen), topic, partition.partition_index)
         if error == OUT_OF_RANGE:
-            self._out_of_range.use(place).append(OutOfRange(seen, -1 if offset is None else offset))
+            self._out_of_range.use(place).append(
+                OutOfRange(seen.mark, -1 if offset is None else offset)
+            )
             del self._out_of_range[place][1:]
         elif error:
             self._outages.fail(seen, topic, partition.partition_index, error)
@@ -134,7 +137,7 @@ class Consumers(Tracker):
                 yield self._reset(place, refused[0], seen, offset)
 
     def _reset(self, place: Place, refused: OutOfRange, seen: Seen, offset: int) -> Event:
-        first = refused.seen
+        first = refused.mark
         text = (
             f"{place.topic} {place.partition}: offset {refused.offset} is out of range; "
             f"went on at {offset} after {duration(seen.end_ns - first.time_ns)}"
@@ -158,7 +161,7 @@ class Consumers(Tracker):
             "no other offset was fetched afterwards"
         )
         return self.instant(
-            refused.seen, place.client, "offset out of range", text, cause=OUT_OF_RANGE
+            refused.mark, place.client, "offset out of range", text, cause=OUT_OF_RANGE
         )
 
 

@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 
 from timeline.events.event import Event, Evidence
 from timeline.events.fetch_counts import FetchCounts, Lag
+from timeline.events.states import Fresh, States
 from timeline.events.words import counted, duration
-from timeline.trackers.tracker import SeenAt, States, Tracker
+from timeline.trackers.tracker import SeenAt, Tracker
 from timeline.trackers.transaction_state import client_of
 
 MAX_PARTITIONS = 10_000
@@ -38,7 +39,7 @@ class FetchHours:
 
     def __init__(self, tracker: Tracker) -> None:
         self._tracker = tracker
-        self._hours: States[str, Hour] = States(lambda client: Hour())
+        self._hours: States[str, Hour] = States(Fresh(Hour))
 
     def add(self, counts: FetchCounts, seen_at: SeenAt) -> Iterator[Event]:
         """Add fetches of a connection; yield the hour of their client that is over."""

@@ -13,8 +13,9 @@ from typing import NamedTuple
 
 from timeline.events.event import Event, Evidence
 from timeline.events.seen import Seen
+from timeline.events.states import States
 from timeline.events.words import counted, duration
-from timeline.trackers.tracker import States, Tracker, keep_proof
+from timeline.trackers.tracker import Tracker, keep_proof
 from timeline.trackers.transaction_state import client_of
 
 LEADER_ERRORS = {
@@ -79,7 +80,7 @@ class Outages:
 
     def __init__(self, tracker: Tracker) -> None:
         self._tracker = tracker
-        self._open: States[Place, Outage] = States(lambda place: Outage(place, "", 0, 0, ""))
+        self._open: States[Place, Outage] = States(_new_outage)
 
     def topics(self) -> set[str]:
         """Return the topics with an outage."""
@@ -165,3 +166,7 @@ class Outages:
             cause=outage.error,
             certain=certain,
         )
+
+
+def _new_outage(place: Place) -> Outage:
+    return Outage(place, "", 0, 0, "")

@@ -11,12 +11,14 @@ from struct import Struct
 from typing import Any, ClassVar, NamedTuple
 
 from dissector.protocol.error_codes import error_name
+from timeline.events.closes import Close
 from timeline.events.event import Event
-from timeline.events.seen import Seen
+from timeline.events.seen import Mark, Seen
+from timeline.events.states import Fresh, States
 from timeline.events.words import duration
 from timeline.trackers.outages import NO_RESPONSE, Outages
 from timeline.trackers.throttling import Throttling
-from timeline.trackers.tracker import Selection, States, Tracker, is_positive
+from timeline.trackers.tracker import Selection, Tracker, is_positive
 from timeline.trackers.transaction_state import client_of
 
 PRODUCE, METADATA, INIT = 0, 3, 22
@@ -31,6 +33,10 @@ SEQUENCE_EVENTS = {
 
 _HEAD = Struct(">8x4x4xb4x2x4x8x8xqhi")
 """Of a batch: magic, and producer id, epoch and base sequence."""
+
+
+HANG_UP_NS = 10**9
+"""How soon after a Produce without an answer a broker closes the connection because of it."""
 
 
 class Batch(NamedTuple):
@@ -49,6 +55,7 @@ class Producers(Tracker):
     kind: ClassVar[str] = "producer"
     apis: ClassVar[frozenset[int]] = frozenset((METADATA, INIT))
     data_apis: ClassVar[frozenset[int]] = frozenset((PRODUCE,))
+    sees_closes: ClassVar[bool] = True
     selections: ClassVar[tuple[Selection, ...]] = (
         Selection(PRODUCE, "response", "throttle_time_ms", is_positive),
     )
@@ -56,8 +63,8 @@ class Producers(Tracker):
     def __init__(self) -> None:
         self._outages = Outages(self)
         self._throttling = Throttling(self)
-        self._lost: States[Batch, list[Seen]] = States(lambda key: [])
-        self._epochs: States[int, list[tuple[int, str, Any]]] = States(lambda key: [])
+        self._lost: States[Batch, list[Mark]] = States(Fresh(list))
+        self._epochs: States[int, list[tuple[int, str, Any]]] = States(Fresh(list))
 
     def wanted_topics(self) -> set[str]:
         """Return the topics with partitions that a producer can't reach."""
@@ -74,6 +81,32 @@ class Producers(Tracker):
             case _:
                 yield from self._throttling.observe(seen)
                 yield from self._produce(seen)
+
+    def observe_close(self, close: Close) -> Iterator[Event]:
+        """
+        Report a broker that hung up after a Produce with acks=0.
+
+        It owes no answer, so that is how it reports an error.
+        Source: Kafka, KafkaApis.handleProduceRequest.
+        """
+        last = close.last
+        if close.closer != "broker" or last.status != "no_response" or close.idle_ns > HANG_UP_NS:
+            return
+        text = (
+            f"{close.broker} closed connection {close.connection} {duration(close.idle_ns)} after "
+            "a Produce with acks=0: so a broker reports an error, and records may be lost"
+        )
+        yield self.event(
+            close.client,
+            "hung up",
+            text,
+            time_ns=last.time_ns,
+            end_ns=close.time_ns,
+            proof=[last.evidence],
+            brokers=[close.broker],
+            cause="acks=0",
+            certain=False,
+        )
 
     def finish(self, now_ns: int) -> Iterator[Event]:
         """Report what the capture ends in."""
@@ -103,7 +136,7 @@ class Producers(Tracker):
         if seen.ended:
             for lost in _batches(seen):
                 if lost.producer_id >= 0:
-                    self._lost.use(lost).append(seen)
+                    self._lost.use(lost).append(seen.mark)
                 self._outages.fail(seen, lost.topic, lost.partition, NO_RESPONSE)
             return
         if seen.response is None:

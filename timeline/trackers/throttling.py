@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 
 from timeline.events.event import Event, Evidence
 from timeline.events.seen import Seen
+from timeline.events.states import Fresh, States
 from timeline.events.words import counted, duration
-from timeline.trackers.tracker import States, Tracker, keep_proof
+from timeline.trackers.tracker import Tracker, keep_proof
 from timeline.trackers.transaction_state import client_of
 
 PAUSE_NS = 10 * 10**9
@@ -33,7 +34,7 @@ class Throttling:
 
     def __init__(self, tracker: Tracker) -> None:
         self._tracker = tracker
-        self._runs: States[tuple[str, str], Run] = States(lambda key: Run())
+        self._runs: States[tuple[str, str], Run] = States(Fresh(Run))
 
     def observe(self, seen: Seen) -> Iterator[Event]:
         """Take an exchange; yield the run that ended before it."""

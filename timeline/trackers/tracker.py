@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator
-from typing import ClassVar, Generic, NamedTuple, TypeAlias, TypeVar
+from typing import ClassVar, NamedTuple, TypeAlias
 
 from dissector.protocol.api import Kind
+from timeline.events.closes import Close
+from timeline.events.connect_attempts import Attempt
 from timeline.events.event import Event, Evidence, Needs, in_packet_order
 from timeline.events.fetch_counts import FetchCounts
-from timeline.events.seen import Seen
-
-Key = TypeVar("Key")
-State = TypeVar("State")
+from timeline.events.seen import Mark, Seen
 
 SeenAt: TypeAlias = Callable[[int], Seen]
 """Returns the exchange of a row of the window."""
-
-MAX_STATES = 10_000
-"""Groups, producers, transactions that a tracker retains; the one unused for longest goes first."""
 
 MAX_PROOFS = 64
 """Exchanges that a state retains for its event."""
@@ -49,6 +44,7 @@ class Tracker:
             without the response that is due.
         sees_unanswered: Whether it sees all requests without the response that is due.
         counts_fetches: Whether it sees how much clients fetch.
+        sees_closes: Whether it sees how connections end.
         selections: Further exchanges that it sees.
     """
 
@@ -57,6 +53,7 @@ class Tracker:
     data_apis: ClassVar[frozenset[int]] = frozenset()
     sees_unanswered: ClassVar[bool] = False
     counts_fetches: ClassVar[bool] = False
+    sees_closes: ClassVar[bool] = False
     selections: ClassVar[tuple[Selection, ...]] = ()
 
     def wanted_topics(self) -> set[str]:
@@ -77,6 +74,14 @@ class Tracker:
 
     def observe_fetches(self, counts: FetchCounts, seen_at: SeenAt) -> Iterator[Event]:
         """Take the fetches of a connection in a window, if it `counts_fetches`."""
+        yield from ()
+
+    def observe_close(self, close: Close) -> Iterator[Event]:
+        """Take the end of a connection, after its exchanges, if it `sees_closes`."""
+        yield from ()
+
+    def observe_attempt(self, attempt: Attempt) -> Iterator[Event]:
+        """Take a connection to a broker that was not accepted, if it `sees_closes`."""
         yield from ()
 
     def finish(self, now_ns: int) -> Iterator[Event]:
@@ -117,7 +122,7 @@ class Tracker:
 
     def instant(
         self,
-        seen: Seen,
+        seen: Seen | Mark,
         subject: str,
         event: str,
         text: str,
@@ -137,25 +142,6 @@ class Tracker:
             cause=cause,
             certain=certain,
         )
-
-
-class States(OrderedDict[Key, State], Generic[Key, State]):
-    """States by key; of too many the one unused for longest is dropped."""
-
-    def __init__(self, create: Callable[[Key], State], limit: int = MAX_STATES) -> None:
-        super().__init__()
-        self._create, self._limit = create, limit
-
-    def use(self, key: Key) -> State:
-        """Return the state of a key; the first call creates it."""
-        found = self.get(key)
-        if found is None:
-            found = self[key] = self._create(key)
-            if len(self) > self._limit:
-                self.popitem(last=False)
-        else:
-            self.move_to_end(key)
-        return found
 
 
 def keep_proof(proofs: list[Evidence], evidence: Evidence) -> None:

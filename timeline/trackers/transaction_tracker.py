@@ -16,8 +16,9 @@ from typing import Any, ClassVar
 from dissector.protocol.error_codes import error_name
 from timeline.events.event import Event
 from timeline.events.seen import Seen
+from timeline.events.states import Fresh, States
 from timeline.events.words import duration
-from timeline.trackers.tracker import Selection, States, Tracker, keep_proof
+from timeline.trackers.tracker import Selection, Tracker, keep_proof
 from timeline.trackers.transaction_state import Session, Transaction, TransactionalId, client_of
 
 PRODUCE, INIT, ADD_PARTITIONS, ADD_OFFSETS, END, COMMIT_OFFSETS = 0, 22, 24, 25, 26, 28
@@ -53,8 +54,8 @@ class Transactions(Tracker):
 
     def __init__(self) -> None:
         self._ids: States[str, TransactionalId] = States(TransactionalId)
-        self._producers: States[int, str] = States(lambda key: "")
-        self._readers: States[tuple[int, int], set[str]] = States(lambda key: set())
+        self._producers: States[int, str] = States(Fresh(str))
+        self._readers: States[tuple[int, int], set[str]] = States(Fresh(set))
 
     def observe(self, seen: Seen) -> Iterator[Event]:
         """Take an exchange of a transactional producer."""
@@ -132,7 +133,7 @@ class Transactions(Tracker):
         session = Session(
             seen.time_ns,
             client,
-            seen.exchange.connection,
+            seen.connection,
             response.producer_id,
             response.producer_epoch,
             request.transaction_timeout_ms,

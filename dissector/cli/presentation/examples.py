@@ -42,6 +42,7 @@ EXAMPLES: Mapping[str, Sequence[str]] = {
     "timeline": (
         "timeline a.pcap --kind group",
         "timeline a.pcap -T perfetto -o a.perfetto",
+        "timeline a.pcap --otlp a.jsonl",
     ),
     "pipeline": (
         "pipeline captures/ --out tables",

@@ -25,6 +25,7 @@ from dissector.engine.exchanges.exchange_facts import WindowSummary
 from dissector.engine.exchanges.fact_columns import ExchangeSummaries
 from dissector.engine.exchanges.packet_columns import PacketColumns, PacketLengths
 from dissector.engine.facts.topic_table import TopicNames
+from dissector.engine.reading.connection_ends import ConnectionEnds
 from dissector.engine.reading.prefetch import map_in_threads, prefetch
 from dissector.engine.reading.segment_source import (
     FileProblems,
@@ -104,6 +105,7 @@ class Window:
         problems: Problems of the files: file name and problem.
         summary: The summary of the exchanges, if requested for all windows.
         in_flight: Requests in flight, if requested; their status is WAITING.
+        ends: The connections that were closed or reset in it.
     """
 
     exchanges: Exchanges
@@ -111,6 +113,7 @@ class Window:
     problems: FileProblems = field(default_factory=list)
     summary: WindowSummary | None = None
     in_flight: Exchanges | None = None
+    ends: ConnectionEnds = field(default_factory=ConnectionEnds.none)
 
 
 class Reading:
@@ -151,6 +154,7 @@ class Reading:
             lengths=self.lengths,
         )
         self._tap = tap
+        self._ends = ConnectionEnds.none()
         self.streams = Streams()
         self.decryption = TlsDecryption(
             self.streams.connections, options.ports, self.keys, self._secrets_of_files
@@ -262,7 +266,8 @@ class Reading:
         return self.keys.generation != before
 
     def _window(self, exchanges: Exchanges, problems: FileProblems | None = None) -> Window:
-        return Window(exchanges, self.low_watermark(), problems or [])
+        ends, self._ends = self._ends, ConnectionEnds.none()
+        return Window(exchanges, self.low_watermark(), problems or [], ends=ends)
 
     def files_of(self, packets: Ints) -> Coded:
         """Return the names of the files that hold packets."""
@@ -312,6 +317,7 @@ class Reading:
 
     def _correlate(self, chunks: Chunks) -> Exchanges:
         """Decrypt and correlate chunks."""
+        self._ends = self._ends.and_then(ConnectionEnds.of(chunks, self.streams.connections))
         return self._correlate_plain(self.decryption.feed(chunks))
 
     def _correlate_plain(self, chunks: Chunks) -> Exchanges:

@@ -33,7 +33,7 @@ def batches(files: Sequence[str], together: int, tmp_path: Path) -> Iterator[lis
     setting = WatchSettings(
         str(tmp_path / "work"), TableOptions(tables=frozenset(SCHEMAS)), PARTS, TURN_NS
     )
-    states = {part: pickle.dumps(OperatorState()) for part in (FILE_PART, *range(PARTS))}
+    states = {part: pickle.dumps(OperatorState()) for part in (FILE_PART, *range(PARTS + 1))}
     for at in range(0, len(files), together):
         notes = defaultdict(list)
         for file in files[at : at + together]:

@@ -40,7 +40,7 @@ def _files(tmp_path: Path, packets: list[Packet], count: int) -> list[str]:
 
 def _notes(files: list[str], setting: WatchSettings) -> dict[int, list[IngestRow]]:
     """Return the shards of files that come together."""
-    found: dict[int, list[IngestRow]] = {part: [] for part in (FILE_PART, *range(PARTS))}
+    found: dict[int, list[IngestRow]] = {part: [] for part in (FILE_PART, *range(PARTS + 1))}
     for file in files:
         for batch in split_file(file, setting.work, PARTS, setting.options):
             for row in batch.to_pylist():
@@ -66,7 +66,7 @@ def test_rows_do_not_depend_on_the_batches_of_files(
     monkeypatch.setattr("dissector.engine.correlation.state_tables.SPARE_BYTES", 1 << 10)
     files = _files(tmp_path, in_turn(5, turns=12), 24)
     setting = _setting(tmp_path)
-    kept = {part: pickle.dumps(OperatorState()) for part in range(PARTS)}
+    kept = {part: pickle.dumps(OperatorState()) for part in range(PARTS + 1)}
     rows: dict[str, int] = dict.fromkeys((*SCHEMAS, FIRST_PACKETS), 0)
     sizes = []
     for at in range(0, len(files), together):

@@ -361,3 +361,34 @@ def test_groups_of_the_corpus(name: str, causes: list[str]) -> None:
     events = only(corpus_events(name, "group"), "rebalance")
     assert [each.cause for each in events] == causes
     assert all(each.certain for each in events)
+
+
+def begun_rebalance() -> tuple[Scene, Member]:
+    """Return a scene with a group of one member, which joins again after another one left."""
+    scene = Scene()
+    first, second = Member(scene, "first"), Member(scene, "second")
+    first.ask_to_join()
+    second.ask_to_join()
+    first.joined(1, "first", "first", "second")
+    second.joined(1, "first")
+    first.sync(1, 0)
+    second.sync(1, 1)
+    second.leave()
+    first.beat(1, REBALANCE_IN_PROGRESS)
+    first.ask_to_join()
+    first.joined(2, "first", "first")
+    return scene, first
+
+
+def test_a_rebalance_that_the_capture_ends_in_is_uncertain() -> None:
+    scene, _ = begun_rebalance()
+    assert brief(only(events_of(scene, "group"), "rebalance"))[-1] == ("rebalance", "left", False)
+
+
+def test_a_rebalance_whose_last_member_is_gone_has_ended() -> None:
+    scene, first = begun_rebalance()
+    first.connection.fin()
+    assert brief(only(events_of(scene, "group"), "rebalance"))[-1] == ("rebalance", "left", True)
+    scene, first = begun_rebalance()
+    first.leave()
+    assert brief(only(events_of(scene, "group"), "rebalance"))[-1] == ("rebalance", "left", True)

@@ -114,3 +114,21 @@ def test_a_fenced_member() -> None:
     (event,) = only(events_of(beats.scene, "group"), "fenced")
     assert event.cause == "FENCED_MEMBER_EPOCH"
     assert "3.0" in event.text
+
+
+def test_a_later_join_that_is_answered_first() -> None:
+    scene = Scene()
+    first, second = scene.connect(), scene.connect()
+    head = {"group_id": "g", "topic_partitions": None}
+    joins = head | {"member_epoch": 0, "subscribed_topic_names": ["orders"]}
+    first.request(CONSUMER, 0, 1, member_id="first", **joins)
+    second.request(CONSUMER, 0, 1, member_id="second", **joins)
+    second.response(CONSUMER, 0, 1, member_id="second", member_epoch=1, assignment=None)
+    first.response(CONSUMER, 0, 1, member_id="first", member_epoch=1, assignment=None)
+    for name, connection in (("first", first), ("second", second)):
+        beat = head | {"member_epoch": 1, "subscribed_topic_names": None}
+        connection.request(CONSUMER, 0, 2, member_id=name, **beat)
+        connection.response(CONSUMER, 0, 2, member_id=name, member_epoch=2, assignment=None)
+    _, later = only(events_of(scene, "group"), "rebalance")
+    assert later.text.startswith("epoch 1 to 2: shop-second joined;")
+    assert (later.cause, later.certain) == ("joined", False)

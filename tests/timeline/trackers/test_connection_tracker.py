@@ -74,3 +74,17 @@ def test_slow_connections_are_no_storm() -> None:
         connection.request(API_VERSIONS, 2, 1).response(API_VERSIONS, 2, 1)
         scene.wait_ms(3000)
     assert not only(events_of(scene, "connection"), "reconnect storm")
+
+
+def test_who_closed_first() -> None:
+    scene = Scene()
+    scene.connect().request(METADATA, 9, 1, topics=None).fin()
+    (event,) = events_of(scene, "connection")
+    assert event.text.endswith("; the client closed it first")
+
+
+def test_a_reset_by_the_broker() -> None:
+    scene = Scene()
+    scene.connect().request(METADATA, 9, 1, topics=None).rst(1)
+    (event,) = events_of(scene, "connection")
+    assert event.text.endswith("; the broker closed or reset it first")

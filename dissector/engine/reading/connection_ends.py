@@ -1,0 +1,66 @@
+"""Connections that end in a window: when, how, and which side closed first."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+
+import numpy as np
+
+from dissector.capture.columns import END, Chunks, Int8s, Int64s
+from dissector.capture.tcp.connection_table import ConnectionTable
+from dissector.capture.tcp.connections import END_REASONS
+
+FIN, RST = END_REASONS.index("fin"), END_REASONS.index("rst")
+
+
+@dataclass(slots=True)
+class ConnectionEnds:
+    """
+    Ended connections, a row each.
+
+    Attributes:
+        connection: Number of the connection.
+        packet: The packet that ended it.
+        time_ns: Capture time of that packet.
+        how: Index into `END_REASONS`.
+        closer: The side that closed or reset it first, 0 or 1; -1: not known.
+    """
+
+    connection: Int64s
+    packet: Int64s
+    time_ns: Int64s
+    how: Int8s
+    closer: Int8s
+
+    def __len__(self) -> int:
+        return len(self.connection)
+
+    @classmethod
+    def none(cls) -> ConnectionEnds:
+        """Return no ends."""
+        no_numbers, no_bytes = np.zeros(0, np.int64), np.zeros(0, np.int8)
+        return cls(no_numbers, no_numbers, no_numbers, no_bytes, no_bytes)
+
+    @classmethod
+    def of(cls, chunks: Chunks, connections: ConnectionTable) -> ConnectionEnds:
+        """Return the ends that a window of reassembled bytes holds."""
+        rows = np.flatnonzero(chunks.kind == END)
+        if not len(rows):
+            return cls.none()
+        numbers, side = chunks.connection[rows], chunks.side[rows]
+        how = connections.columns(numbers).ended
+        has_closed = connections.fin_sequences(numbers) >= 0
+        # A connection ends with the second FIN. A reset may answer the FIN of the other side.
+        is_answer = has_closed[np.arange(len(rows)), 1 - side] & ~has_closed.all(axis=1)
+        closer = np.where((how == FIN) | is_answer, 1 - side, side)
+        closer[(how != FIN) & (how != RST)] = -1
+        return cls(numbers, chunks.packet[rows], chunks.time_ns[rows], how, closer.astype(np.int8))
+
+    def and_then(self, later: ConnectionEnds) -> ConnectionEnds:
+        """Return these ends, and later ones."""
+        if not len(self) or not len(later):
+            return self if len(self) else later
+        names = (each.name for each in fields(self))
+        return ConnectionEnds(
+            *(np.concatenate((getattr(self, name), getattr(later, name))) for name in names)
+        )

@@ -1,0 +1,147 @@
+"""Closed connections of Kafka: who closed first, and the last exchange before that."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dissector.capture.tcp.connections import END_REASONS
+from dissector.engine.reading.connection_ends import ConnectionEnds
+from dissector.engine.tables.exchange_table import UNANSWERED, Exchanges
+from timeline.events.connection_numbering import ConnectionNumbering
+from timeline.events.event import Evidence
+from timeline.events.seen import Seen
+from timeline.events.states import Fresh, States
+from timeline.events.words import client_name
+
+MAX_CONNECTIONS = 100_000
+"""Connections whose last exchange is retained."""
+
+SIDES = ("client", "broker")
+
+
+class LastExchange(NamedTuple):
+    """
+    The last exchange of a connection, as far as captured.
+
+    Attributes:
+        side: Which side of the connection is the client, 0 or 1.
+        status: As in `pairs`.
+        time_ns: When its request was complete.
+        end_ns: When its response was complete; without one, the request.
+        evidence: The exchange.
+    """
+
+    side: int
+    status: str
+    time_ns: int
+    end_ns: int
+    evidence: Evidence
+
+
+class Close(NamedTuple):
+    """
+    The end of a connection that had exchanges.
+
+    Attributes:
+        connection: Its number.
+        time_ns: When both sides had closed, or one had reset.
+        how: `fin` or `rst`.
+        closer: `client` or `broker`: who closed or reset first.
+        last: Its last exchange.
+    """
+
+    connection: int
+    time_ns: int
+    how: str
+    closer: str
+    last: LastExchange
+
+    @property
+    def client(self) -> str:
+        """The client for people: client id and host."""
+        return client_name(self.last.evidence.client_id, self.last.evidence.client)
+
+    @property
+    def broker(self) -> str:
+        """The broker: `address:port`."""
+        return self.last.evidence.broker
+
+    @property
+    def idle_ns(self) -> int:
+        """How long nothing was requested or answered before."""
+        return self.time_ns - self.last.end_ns
+
+
+class Closes:
+    """Follows the connections of a capture to their ends."""
+
+    def __init__(self) -> None:
+        self._last: States[int, LastExchange | None] = States(Fresh(type(None)), MAX_CONNECTIONS)
+        self._ended: States[int, tuple[str, int]] = States(_open, MAX_CONNECTIONS)
+        self._brokers: set[str] = set()
+
+    def begin(self, ends: ConnectionEnds, numbering: ConnectionNumbering) -> None:
+        """Take the ends of a window, before its exchanges."""
+        for position, how, side in zip(
+            ends.connection.tolist(), ends.how.tolist(), ends.closer.tolist(), strict=True
+        ):
+            self._ended.put(numbering.of(position), (END_REASONS[how], side))
+
+    def ending(self, number: int, client_side: int) -> tuple[str, str]:
+        """Return how a connection has ended, and who closed it first; empty: not known."""
+        how, side = self._ended.get(number, ("", -1))
+        return how, "" if side < 0 else SIDES[side != client_side]
+
+    def follow(self, table: Exchanges, seen_at: Callable[[int], Seen]) -> None:
+        """Take the exchanges of a window."""
+        _, behind = np.unique(table.connection[::-1], return_index=True)
+        for row in (len(table) - 1 - behind).tolist():
+            seen = seen_at(row)
+            last = LastExchange(
+                int(table.client[row]),
+                seen.exchange.status,
+                seen.time_ns,
+                seen.end_ns,
+                seen.evidence,
+            )
+            self._last.put(seen.connection, last)
+            self._brokers.add(seen.broker)
+
+    def new_brokers(self) -> set[str]:
+        """Return the brokers of the exchanges since the last call."""
+        brokers, self._brokers = self._brokers, set()
+        return brokers
+
+    def ended(self, ends: ConnectionEnds, numbering: ConnectionNumbering) -> Iterator[Close]:
+        """Yield the connections that end in a window, after its exchanges."""
+        columns = (ends.connection, ends.time_ns, ends.how, ends.closer)
+        for position, time_ns, how, side in zip(*(each.tolist() for each in columns), strict=True):
+            number = numbering.of(position)
+            last = self._last.pop(number, None)
+            if last is not None and side >= 0:
+                closer = SIDES[side != last.side]
+                yield Close(number, time_ns, END_REASONS[how], closer, last)
+
+
+def wait_to_the_end(table: Exchanges) -> NDArray[np.bool_]:
+    """
+    Return which requests of a window waited for an answer as long as their connection went on.
+
+    The others are without one because a later request was answered.
+    """
+    waits: NDArray[np.bool_] = table.status == UNANSWERED
+    if waits.any():
+        _, connection = np.unique(table.connection, return_inverse=True)
+        others = np.flatnonzero(~waits)
+        last_other = np.full(len(table), -1)
+        np.maximum.at(last_other, connection[others], others)
+        waits &= np.arange(len(table)) > last_other[connection]
+    return waits
+
+
+def _open(connection: int) -> tuple[str, int]:
+    return "", -1
