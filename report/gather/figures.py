@@ -28,9 +28,9 @@ from dissector.summary.upgrade_check import (
     check_clients,
 )
 from dissector.summary.version_offers import VersionOffers
+from report.gather.covered_part import Part
 from report.gather.event_digest import EventDigest
 from report.gather.extreme_exchanges import ExtremeExchanges, latency_ns, total_bytes
-from report.gather.limits import Part
 from report.gather.time_bins import TimeBins
 from timeline.timeline import Timeline
 

@@ -96,6 +96,7 @@ class TableMaker:
         title: str,
         columns: Sequence[str],
         rows: Iterable[Mapping[str, Any]],
+        change: Callable[[Mapping[str, Any]], Mapping[str, Any]] = dict,
         *,
         note: str = "",
         is_open: bool = False,
@@ -107,12 +108,13 @@ class TableMaker:
             name: Its id in the page.
             title: Its caption.
             columns: Names of values; a row may lack them.
-            rows: The rows; `css_class` is how a row is marked.
+            rows: The rows.
+            change: Returns a row as it is shown; `css_class` is how it is marked.
             note: What a reader must know.
             is_open: Whether it is unfolded at first.
         """
         every = list(rows)
-        shown = every[: self.most]
+        shown = list(map(change, every[: self.most]))
         numeric = [_is_numeric([row.get(column) for row in shown]) for column in columns]
         headings = [column.replace("_", " ") for column in columns]
         return Table(

@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import Any
 
 from dissector.errors import UsageError
-from report.gather.completeness import lacks, tls_reasons, why_empty
+from report.gather.capture_lacks import lacks, tls_reasons, why_empty
+from report.gather.covered_part import Part
 from report.gather.figures import Figures
-from report.gather.limits import Part
 from report.page.data_table import TableMaker
 from report.page.finding_tables import (
     event_counts,

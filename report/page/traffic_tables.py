@@ -23,8 +23,9 @@ _NAMES = {
 """Section of statistics -> title, and the columns that name a row."""
 
 _EXCHANGE = (
-    *("time", "latency_ms", "request_bytes", "response_bytes", "api", "api_version", "client_id"),
-    *("client", "broker", "topics", "errors", "status", "request_packet", "response_packet"),
+    *("time", "api", "api_version", "latency_ms", "request_bytes", "response_bytes"),
+    *("client_id", "topics", "errors", "status", "request_packet", "response_packet"),
+    *("client", "broker"),
 )
 _USERS = (
     *("topic", "api", "api_version", "client_id", "client", "software"),
@@ -35,16 +36,17 @@ _SOFTWARE = (
     *("count", "errors", "unanswered"),
 )
 
+_CLIENT = ("client_id", "client", "software_name", "software_version")
+
 Row = Mapping[str, Any]
 
 
 def totals_tables(figures: Figures, maker: TableMaker) -> Iterator[Table]:
     """Yield the tables that `stats` has too, with the same numbers."""
     for section, (title, names) in _NAMES.items():
-        rows = [_marked(row) for row in figures.sections[section]]
-        yield maker.table(
-            section, title, (*names, *_TOTALS), rows, is_open=section in ("apis", "topics")
-        )
+        is_open = section in ("apis", "topics")
+        rows = figures.sections[section]
+        yield maker.table(section, title, (*names, *_TOTALS), rows, _marked, is_open=is_open)
 
 
 def error_table(figures: Figures, maker: TableMaker) -> Table:
@@ -80,8 +82,12 @@ def _marked(row: Row) -> dict[str, Any]:
 
 def user_table(figures: Figures, maker: TableMaker) -> Table:
     """Return which clients use which topics, by which APIs and versions."""
-    rows = [{**row, "software": _software(row)[0]} for row in figures.sections["users"]]
-    return maker.table("users", "Who uses which topic", _USERS, rows, is_open=True)
+
+    def named(row: Row) -> Row:
+        return {**row, "software": _software(row)[0]}
+
+    rows = figures.sections["users"]
+    return maker.table("users", "Who uses which topic", _USERS, rows, named, is_open=True)
 
 
 def software_table(figures: Figures, maker: TableMaker) -> Table:
@@ -98,12 +104,12 @@ def _software_rows(uses: Iterable[Row]) -> Iterator[dict[str, Any]]:
     """Yield a row for each client and software."""
     found: dict[tuple[Any, ...], list[Row]] = {}
     for use in uses:
-        key = use["client_id"], use["client"], *_software(use)
+        key = tuple(use[name] for name in _CLIENT)
         found.setdefault(key, []).append(use)
-    for (client_id, client, software, source), own in found.items():
+    for own in found.values():
+        software, source = _software(own[0])
         yield {
-            "client_id": client_id,
-            "client": client,
+            **{name: own[0][name] for name in ("client_id", "client")},
             "software": software,
             "from": source,
             "brokers": len({each["broker"] for each in own}),

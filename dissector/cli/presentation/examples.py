@@ -43,6 +43,7 @@ EXAMPLES: Mapping[str, Sequence[str]] = {
         "timeline a.pcap --kind group",
         "timeline a.pcap -T perfetto -o a.perfetto",
     ),
+    "report": ("report a.pcap -o report.html",),
     "pipeline": (
         "pipeline captures/ --out tables",
         "pipeline --watch incoming --out watched --once",

@@ -103,7 +103,11 @@ class Capture:
 
     def columns_of(self, window: Window) -> Columns | None:
         """Return the columns of `pairs`; None where there are no rows."""
-        return with_names(self.unresolved_columns(window), self.names) if len(window.exchanges) else None
+        return (
+            with_names(self.unresolved_columns(window), self.names)
+            if len(window.exchanges)
+            else None
+        )
 
     def parts(self) -> Iterator[Columns]:
         """Yield the columns of `pairs`, window by window."""

@@ -25,7 +25,7 @@ from dissector.engine.tables.column_types import (
     row_count,
 )
 from dissector.engine.tables.exchange_table import NONE, Ints
-from dissector.engine.tables.frames import Row, RowBatch
+from dissector.engine.tables.frames import RowBatch
 
 
 @dataclass(frozen=True, slots=True)

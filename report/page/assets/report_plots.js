@@ -53,16 +53,18 @@ const reportZoom = {listeners: [], min: 0, max: 0, isWhole: true};
 
   const clock = (s) => data.has_clock ? new Date(s * 1000).toISOString().slice(11, 23) : `${s.toFixed(3)} s`;
 
+  const decade = (each) => Math.abs(Math.log10(each) - Math.round(Math.log10(each))) < 1e-6 ? each : null;
+
   function options(plot, lines, width) {
     const hasValues = lines.some(([, values]) => values.some((each) => each > 0));
     const axis = {stroke: () => color("--ink"), grid: {stroke: () => color("--line"), width: 1},
       ticks: {stroke: () => color("--line"), width: 1}, font: "11px system-ui, sans-serif"};
     return {
-      width, height: 200, ms: 1, tzDate: (s) => uPlot.tzDate(new Date(s * 1000), "UTC"),
+      width, height: 200, tzDate: (s) => uPlot.tzDate(new Date(s * 1000), "UTC"),
       cursor: {sync: {key: "report"}, drag: {x: true, y: false}, bind: {dblclick: () => () => zoom(first, last)}},
       scales: {x: {time: data.has_clock}, y: plot.log && hasValues ? {distr: 3} :
         {range: (u, low, high) => [0, high > 0 ? high * 1.08 : 1]}},
-      axes: [{...axis, space: 70, values: (u, every, i, space, step) => ticks(every, step)}, {...axis, size: 62, values: (u, ticks) => ticks.map((each) => each === null ? "" : shown(each))}],
+      axes: [{...axis, space: 70, values: (u, every, i, space, step) => ticks(every, step)}, {...axis, size: 62, grid: plot.log ? {...axis.grid, filter: (u, every) => every.map(decade)} : axis.grid, values: (u, ticks) => ticks.map((each) => each === null ? "" : shown(each))}],
       series: [{label: "time", value: (u, s) => s === null ? "–" : clock(s)}, ...lines.map(([label], i) => ({
         label, width: 1.5, stroke: () => color(`--c${i % 8}`), spanGaps: false,
         points: {show: lines[i][1].length < 40 || plot.log, size: 4}, value: (u, each) => shown(each)}))],
@@ -108,7 +110,7 @@ const reportZoom = {listeners: [], min: 0, max: 0, isWhole: true};
       for (const [label, values] of each.peaks) {
         values.forEach((one, i) => {
           const isIn = xs[i] >= reportZoom.min && xs[i] <= reportZoom.max;
-          if (isIn && one !== null && (best === null || one > best)) [best, at, name] = [one, i, label];
+          if (isIn && one !== null && (best === null || one >= best)) [best, at, name] = [one, i, label];
         });
       }
       const small = document.createElement("small");
