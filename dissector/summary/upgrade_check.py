@@ -125,16 +125,20 @@ def check_brokers(
     for each in uses:
         counts[each["broker"], _key(each)] += each["count"]
     rows = []
+    releases: dict[tuple[Any, ...], str] = {}  # brokers offer the same few sets of versions
     for broker in sorted({broker for broker, _ in counts}):
         offered = offers.offers.get(broker)
         if offered is None:
             rows.append(_broker_row(broker, "", UNKNOWN))
             continue
+        versions = tuple(sorted(offered.items()))
+        if versions not in releases:
+            releases[versions] = release_of(offered)
         for key, needed in spoken_by(release).items():
             if key in INTERNAL_APIS or key not in offered or _overlap(offered[key], needed):
                 continue
             count = counts[broker, key]
-            row = _broker_row(broker, release_of(offered), BREAKS if count else UNUSED)
+            row = _broker_row(broker, releases[versions], BREAKS if count else UNUSED)
             row |= {
                 "api": _NAMES[key],
                 "offered": range_text(offered[key]),

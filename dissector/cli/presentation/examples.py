@@ -44,6 +44,7 @@ EXAMPLES: Mapping[str, Sequence[str]] = {
         "timeline a.pcap -T perfetto -o a.perfetto",
         "timeline a.pcap --otlp a.jsonl",
     ),
+    "report": ("report a.pcap -o report.html",),
     "pipeline": (
         "pipeline captures/ --out tables",
         "pipeline --watch incoming --out watched --once",

@@ -37,24 +37,43 @@ def resolve_late_names(
         names: Known names of topic ids.
         max_rows: How many rows may wait.
     """
-    waiting: deque[tuple[set[UUID], int, Columns]] = deque()
-    rows = 0
+    late = LateNames(names, max_rows)
     for part in parts:
+        yield from late.add(part)
+    yield from late.finish()
+
+
+class LateNames:
+    """Columns of `pairs` that wait for the names of their topics."""
+
+    def __init__(self, names: TopicNames, max_rows: int = MAX_WAITING_ROWS) -> None:
+        """Start; see `resolve_late_names`."""
+        self._names = names
+        self._max_rows = max_rows
+        self._waiting: deque[tuple[set[UUID], int, Columns]] = deque()
+        self._rows = 0
+
+    def add(self, part: Columns) -> Iterator[Columns]:
+        """Add the next part; yield those whose names are known, in order."""
+        names, waiting = self._names, self._waiting
         unnamed = _unnamed_ids(part, names)
         if not waiting and not unnamed:
             yield with_names(part, names)
-            continue
+            return
         waiting.append((unnamed, row_count(part), pack_columns(part)))
-        rows += row_count(part)
-        if rows > max_rows:
+        self._rows += row_count(part)
+        if self._rows > self._max_rows:
             names.read_ahead()
         while waiting and not (names.can_read_ahead and waiting[0][0] - names.by_id.keys()):
             _, count, packed = waiting.popleft()
-            rows -= count
+            self._rows -= count
             yield with_names(unpack_columns(packed), names)
-    names.mark_complete()
-    while waiting:
-        yield with_names(unpack_columns(waiting.popleft()[2]), names)
+
+    def finish(self) -> Iterator[Columns]:
+        """Yield the parts that still wait, after the end of the capture."""
+        self._names.mark_complete()
+        while self._waiting:
+            yield with_names(unpack_columns(self._waiting.popleft()[2]), self._names)
 
 
 def _unnamed_ids(part: Columns, names: TopicNames) -> set[UUID]:

@@ -103,7 +103,11 @@ class Capture:
 
     def columns_of(self, window: Window) -> Columns | None:
         """Return the columns of `pairs`; None where there are no rows."""
-        return with_names(self._columns(window), self.names) if len(window.exchanges) else None
+        return (
+            with_names(self.unresolved_columns(window), self.names)
+            if len(window.exchanges)
+            else None
+        )
 
     def parts(self) -> Iterator[Columns]:
         """Yield the columns of `pairs`, window by window."""
@@ -116,13 +120,13 @@ class Capture:
     def _unresolved_columns(self, windows: Iterable[Window]) -> Iterator[Columns]:
         for window in windows:
             if len(window.exchanges):
-                columns = self._columns(window)
+                columns = self.unresolved_columns(window)
                 del window
                 yield columns
                 del columns
 
-    def _columns(self, window: Window) -> Columns:
-        """Return the columns of `pairs` with topic ids as in the messages."""
+    def unresolved_columns(self, window: Window) -> Columns:
+        """Return the columns of `pairs` with topic ids as in the messages; see `LateNames`."""
         assert self.reading is not None
         summaries = self.known_of(window)
         files, endpoints = self.reading.files_of, self.reading.endpoints_of

@@ -25,7 +25,7 @@ from dissector.engine.tables.column_types import (
     row_count,
 )
 from dissector.engine.tables.exchange_table import NONE, Ints
-from dissector.engine.tables.frames import Row, RowBatch
+from dissector.engine.tables.frames import RowBatch
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +97,7 @@ class Statistics:
 
     def add(self, part: RowBatch) -> None:
         """Add exchanges: rows or columns of `pairs`."""
-        columns = part if isinstance(part, Mapping) else _columns(list(part))
+        columns = columns_of(part)
         if not row_count(columns):
             return
         measured = MeasuredRows(columns)
@@ -127,8 +127,11 @@ class Statistics:
         }
 
 
-def _columns(rows: list[Row]) -> Columns:
-    """Return the columns that a report needs, from rows."""
+def columns_of(part: RowBatch) -> Columns:
+    """Return the columns of `pairs` that reports need: as they are, or made of rows."""
+    if isinstance(part, Mapping):
+        return part
+    rows = list(part)
     times = [(row["request_time_ns"], row["response_time_ns"]) for row in rows]
     latency = [NONE if None in pair else pair[1] - pair[0] for pair in times]
     return {
@@ -139,10 +142,13 @@ def _columns(rows: list[Row]) -> Columns:
 
 
 _CODED = (
-    *("connection", "api", "api_version", "client_id", "client", "broker"),
+    *("capture", "connection", "api", "api_version", "client_id", "client", "broker"),
     *("status", "errors", "topics", "problems"),
 )
-_INTEGERS = ("request_bytes", "response_bytes", "request_time_ns", "response_time_ns")
+_INTEGERS = (
+    *("request_bytes", "response_bytes", "request_time_ns", "response_time_ns"),
+    *("request_packet", "response_packet", "correlation_id"),
+)
 
 
 def _coded(values: Iterable[Any]) -> Coded:

@@ -13,6 +13,7 @@ from conform.cli import conform
 from dissector.cli.app import COMMANDS, _built_in
 from pipeline.cli import pipeline
 from replay.cli import replay
+from report.cli import report
 from tests import definitions, frames, packets
 from tests.dissector.cli.conftest import Run
 from timeline.cli import timeline
@@ -31,7 +32,8 @@ def pings(request: pytest.FixtureRequest, tmp_path: Path, vendor: str) -> str:
 
 
 def test_every_command_has_the_option() -> None:
-    commands = [*map(_built_in, set(COMMANDS) - {"demo"}), conform, pipeline, replay, timeline]
+    commands = [*map(_built_in, set(COMMANDS) - {"demo"}), conform, pipeline, replay, report]
+    commands.append(timeline)
     assert all("schemas" in inspect.signature(each).parameters for each in commands)
 
 

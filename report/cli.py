@@ -1,0 +1,115 @@
+"""`kafkashark report`: a capture as one HTML page."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from dissector.cli import options
+from dissector.cli.output import is_terminal, open_atomic
+from dissector.errors import UsageError
+from dissector.protocol.releases.removals import check_release
+
+ALL = "all"
+
+
+def report(
+    captures: options.Captures,
+    filter_text: options.FilterText = None,
+    output: options.Output = None,
+    to: Annotated[
+        str | None,
+        typer.Option(
+            "--to",
+            metavar="RELEASE",
+            help="The release of Kafka of the upgrade check; by default the newest.",
+            show_default=False,
+        ),
+    ] = None,
+    events: Annotated[
+        str | None,
+        typer.Option(
+            "--events",
+            metavar="N|all",
+            help="How many exchanges, from the first on, are followed for events; by default "
+            "20,000. 0: no events.",
+            show_default=False,
+        ),
+    ] = None,
+    conform: Annotated[
+        str | None,
+        typer.Option(
+            "--conform",
+            metavar="N|all",
+            help="How many exchanges, from the first on, are checked for conformance; by default "
+            "2,000. 0: none.",
+            show_default=False,
+        ),
+    ] = None,
+    ports: options.Ports = None,
+    max_frame_bytes: options.MaxFrame = options.MAX_FRAME,
+    keylogs: options.KeyLogs = None,
+    schemas: options.Schemas = None,
+    jobs: options.Jobs = None,
+    show_secrets: options.ShowSecrets = False,
+) -> None:
+    """Write a report on a capture: one HTML page that loads nothing.
+
+    What the capture is and lacks; throughput, latencies and errors over time by API, client, topic
+    and broker; the slowest and largest exchanges; events of groups, transactions and producers; who
+    uses which topic with which client; conformance; what breaks with a release of Kafka. All
+    exchanges count; events and conformance cover the first ones, unless --events and --conform say
+    more.
+    """
+    from report.gather.figures import EVENT_EXCHANGES, JUDGED_EXCHANGES, Figures, Wishes
+    from report.page.html_page import check_template_engine, html_page
+
+    check_template_engine()
+    if is_terminal(output):
+        raise UsageError("report requires an output file: -o report.html")
+    wishes = Wishes(
+        event_exchanges=_limit("--events", events, EVENT_EXCHANGES),
+        judged_exchanges=_limit("--conform", conform, JUDGED_EXCHANGES),
+        show_secrets=show_secrets,
+        **({} if to is None else {"release": _release(to)}),
+    )
+    source = options.source(
+        captures, filter_text, ports, max_frame_bytes, output, jobs, keylogs=keylogs
+    )
+    figures = Figures(source, wishes)
+    figures.gather()
+    page = html_page(figures)
+    with open_atomic(output) as file:
+        file.write(page.encode("utf-8"))
+
+
+def _limit(option: str, text: str | None, default: int) -> int | None:
+    """
+    Return how many exchanges an option names; None for all.
+
+    Raises:
+        UsageError: It names no number.
+    """
+    if text is None:
+        return default
+    if text == ALL:
+        return None
+    if not (text.isascii() and text.isdecimal() and len(text) <= 18):
+        raise UsageError(f"{option} takes a number or {ALL}, not {text!r}")
+    return int(text)
+
+
+def _release(text: str) -> str:
+    """
+    Return the name of a release.
+
+    Raises:
+        UsageError: There is no such release.
+    """
+    from dissector.summary.upgrade_check import NEWEST, OLDEST
+
+    release = check_release(text)
+    if release is None:
+        raise UsageError(f"--to takes a release of Kafka, {OLDEST} to {NEWEST}, not {text!r}")
+    return release

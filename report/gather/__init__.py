@@ -1,0 +1,1 @@
+"""What a report shows of a capture, gathered in one pass in bounded memory."""

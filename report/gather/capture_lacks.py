@@ -1,0 +1,74 @@
+"""How complete a capture is: connections without their begin, with gaps, cut, or encrypted."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+
+from dissector.engine.reading.reader import Reading
+from dissector.engine.reading.tls_report import unreadable_tls, without_kafka
+
+
+@dataclass(frozen=True, slots=True)
+class Lack:
+    """
+    Something that a capture lacks.
+
+    Attributes:
+        what: What is missing.
+        count: How often; 0: nothing is missing.
+        meaning: What that means for the report.
+    """
+
+    what: str
+    count: int
+    meaning: str
+
+
+def lacks(reading: Reading, problems: int) -> list[Lack]:
+    """
+    Return what the capture lacks, and what it does not.
+
+    Args:
+        reading: The whole pass.
+        problems: Number of problems of messages and files.
+    """
+    kafka = [state for state in reading.correlator if state.speaks == "kafka"]
+    connections = reading.streams.connections
+    sides = [side for connection in connections for side in connection.sides]
+    encrypted = len(reading.decryption) - reading.decryption.decrypted_count
+    begun = sum(not connections.has_both_syns(number) for number in _kafka_numbers(reading))
+    return [
+        Lack("gaps in streams", sum(side.gaps for side in sides), "packets are lost"),
+        Lack("bytes lost", sum(side.gap_bytes for side in sides), "exchanges in them are missing"),
+        Lack("bytes cut", sum(side.cut_bytes for side in sides), "packets are truncated (snaplen)"),
+        Lack("connections without their begin", begun, "they began before the capture"),
+        Lack("TLS connections not decrypted", encrypted, "their traffic is not in this report"),
+        Lack("bytes skipped", sum(sum(state.skipped) for state in kafka), "they are not Kafka"),
+        Lack("problems", problems, "bytes or files that can't be read"),
+        *(
+            Lack(f"packets passed over: {reason}", count, "they are not in this report")
+            for reason, count in reading.source.passed_over.items()
+        ),
+    ]
+
+
+def _kafka_numbers(reading: Reading) -> list[int]:
+    """Return the numbers of the connections with Kafka."""
+    found = []
+    for number in range(len(reading.streams.connections)):
+        state = reading.correlator.state_of(number)
+        if state is not None and state.speaks == "kafka":
+            found.append(number)
+    return found
+
+
+def why_empty(reading: Reading) -> str:
+    """Return why a capture has no exchanges; empty if it has some."""
+    return unreadable_tls(reading) or without_kafka(reading)
+
+
+def tls_reasons(reading: Reading) -> dict[str, int]:
+    """Return why TLS connections are not decrypted, the most frequent reason first."""
+    reasons = Counter(each.reason for each in reading.decryption.summaries())
+    return {reason.value: n for reason, n in reasons.most_common() if reason is not None}

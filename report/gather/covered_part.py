@@ -1,0 +1,52 @@
+"""How much of a capture is followed for events and checked for conformance."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from dissector.engine.reading.capture import Window
+from dissector.engine.tables.exchange_table import NONE
+
+
+@dataclass(slots=True)
+class Part:
+    """
+    The first exchanges of a capture.
+
+    Attributes:
+        most: How many exchanges; None for all.
+        count: How many of them were read.
+        until_ns: When the last of them ended; 0 without any.
+        is_cut: Whether the capture has more of them.
+    """
+
+    most: int | None
+    count: int = 0
+    until_ns: int = 0
+    is_cut: bool = False
+
+    def take(self, window: Window, *, whole: bool) -> Window | None:
+        """
+        Return what of the next window belongs to the part; None for nothing.
+
+        Args:
+            window: The window.
+            whole: Whether the last window may not be cut; then there may be more exchanges.
+        """
+        count = len(window.exchanges)
+        rest = count if self.most is None else self.most - self.count
+        if count and rest <= 0:
+            self.is_cut = True
+            return None
+        if count > rest and not whole:
+            self.is_cut = True
+            rows = np.arange(rest)
+            window = replace(window, exchanges=window.exchanges.rows(rows), summary=None)
+        if count:
+            table = window.exchanges
+            self.count += len(table)
+            ends = np.maximum(table.request.time_ns, table.response.time_ns)
+            self.until_ns = max(self.until_ns, int(ends.max(initial=NONE)))
+        return window

@@ -1,0 +1,204 @@
+"""The pass over a capture: its windows go to statistics, bins, events and rules."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from conform.judge import Judge
+from conform.public import select_rules_by_name
+from conform.registry.verdict import Verdict
+from dissector.cli.options import Source
+from dissector.engine.exchanges.topic_resolution import LateNames
+from dissector.engine.reading.capture import Capture, Reading, Window
+from dissector.engine.reading.statistics import GROUPS, Grouping, Statistics, columns_of
+from dissector.engine.tables.column_types import Columns, Integers, row_count
+from dissector.engine.tables.exchange_table import NONE
+from dissector.protocol.context import using
+from dissector.summary.sections import NAMED
+from dissector.summary.upgrade_check import (
+    NEWEST,
+    USES,
+    UpgradeReport,
+    check_brokers,
+    check_clients,
+)
+from dissector.summary.version_offers import VersionOffers
+from report.gather.covered_part import Part
+from report.gather.event_digest import EventDigest
+from report.gather.extreme_exchanges import ExtremeExchanges, latency_ns, total_bytes
+from report.gather.time_bins import TimeBins
+from timeline.timeline import Timeline
+
+EVENT_EXCHANGES = 20_000
+"""Exchanges that are followed for events by default: about 2 s."""
+
+JUDGED_EXCHANGES = 2_000
+"""Exchanges that are checked for conformance by default: about 1 s."""
+
+MOST_EXTREME = 25
+
+_SECTIONS: Mapping[str, Grouping] = {
+    **GROUPS,
+    "errors": Grouping(("error", "api"), ("counts",)),
+    "users": NAMED["topics"][1],
+    "uses": USES,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Wishes:
+    """
+    What a report is to have.
+
+    Attributes:
+        release: The release of Kafka that clients and brokers are checked for.
+        event_exchanges: Exchanges that are followed for events; None: all; 0: no events.
+        judged_exchanges: Exchanges that are checked for conformance, likewise.
+        show_secrets: Whether credentials are shown.
+    """
+
+    release: str = NEWEST
+    event_exchanges: int | None = EVENT_EXCHANGES
+    judged_exchanges: int | None = JUDGED_EXCHANGES
+    show_secrets: bool = False
+
+
+@dataclass
+class Figures:
+    """
+    What a report shows of a capture.
+
+    Attributes:
+        source: The captures of the command.
+        wishes: What was asked for.
+        bins: Totals over time.
+        slowest: The exchanges with the longest latencies.
+        largest: The exchanges with most bytes.
+        events: The events.
+        followed: The part of the capture with these events.
+        judged: The part of the capture that was checked.
+        exchanges: How many exchanges there are.
+        begin_ns: When the first began; 0 without any.
+        end_ns: When the last ended.
+    """
+
+    source: Source
+    wishes: Wishes
+    bins: TimeBins = field(default_factory=TimeBins)
+    slowest: ExtremeExchanges = field(
+        default_factory=lambda: ExtremeExchanges(MOST_EXTREME, latency_ns)
+    )
+    largest: ExtremeExchanges = field(
+        default_factory=lambda: ExtremeExchanges(MOST_EXTREME, total_bytes)
+    )
+    events: EventDigest = field(default_factory=EventDigest)
+    exchanges: int = 0
+    begin_ns: int = 0
+    end_ns: int = 0
+
+    def __post_init__(self) -> None:
+        self.followed = Part(self.wishes.event_exchanges)
+        # Rules need the messages that a filter would drop.
+        self.judged = Part(0 if self.source.filter else self.wishes.judged_exchanges)
+        self._offers = VersionOffers(self.capture)
+        self._statistics = Statistics(_SECTIONS, self._offers.software_of)
+        self._late = LateNames(self.capture.names)
+        rules = (rule for rule in select_rules_by_name((), ()) if rule.on != "live")
+        self._judge = Judge(rules)
+
+    @property
+    def capture(self) -> Capture:
+        """The capture."""
+        return self.source.capture
+
+    @property
+    def reading(self) -> Reading:
+        """The pass over the capture."""
+        assert self.capture.reading is not None
+        return self.capture.reading
+
+    @property
+    def problems(self) -> int:
+        """How many problems messages and files have."""
+        return self._statistics.problems + self.source.problems
+
+    @cached_property
+    def sections(self) -> dict[str, list[dict[str, Any]]]:
+        """The rows of statistics by section."""
+        return self._statistics.sections()
+
+    @cached_property
+    def verdict(self) -> Verdict | None:
+        """The verdict on the part that was checked; None if nothing was."""
+        if not self.judged.count:
+            return None
+        verdict = self._judge.finish()
+        if self.judged.is_cut:
+            # What follows the part could show that a connection is in order.
+            at_end = [key for key, kind in verdict.kinds.items() if kind.first.rule.on == "close"]
+            for key in at_end:
+                del verdict.kinds[key]
+        return verdict
+
+    def check_clients(self) -> UpgradeReport:
+        """Return which clients break with brokers of the release."""
+        return check_clients(self.sections["uses"], self._offers, self.wishes.release)
+
+    def check_brokers(self) -> UpgradeReport:
+        """Return which brokers are too old for clients of the release."""
+        return check_brokers(self.sections["uses"], self._offers, self.wishes.release)
+
+    def gather(self) -> None:
+        """Read the capture."""
+        self.source.observers.append(self._offers.observe)
+        source, secrets = self.source, self.wishes.show_secrets
+        timeline = Timeline(self.capture, passes=source.passes, show_secrets=secrets)
+        for event in timeline.events(self._followed_windows()):
+            # What is open when the part ends may have been completed in the rest.
+            if not (self.followed.is_cut and event.event == "left open"):
+                self.events.add(event)
+
+    def _followed_windows(self) -> Iterator[Window]:
+        """Read all windows; yield those that are followed for events."""
+        for window in self.source.each_window(gleaning=True):
+            self._add_columns(window)
+            judged = self.judged.take(window, whole=False)
+            if judged is not None and len(judged.exchanges):
+                with using(self.capture.options.schemas):
+                    self._judge.judge_window(self.capture, judged)
+            followed = self.followed.take(window, whole=True)
+            if followed is not None:
+                yield followed
+            del window, judged, followed  # frees their memory before the next window is read
+        for columns in self._late.finish():
+            self._add(columns)
+
+    def _add_columns(self, window: Window) -> None:
+        """Add the exchanges of a window that pass the filter."""
+        if self.source.filter is not None:
+            self._add(columns_of(self.source.selection.rows(window)))
+        elif len(window.exchanges):
+            for columns in self._late.add(self.capture.unresolved_columns(window)):
+                self._add(columns)
+
+    def _add(self, columns: Columns) -> None:
+        if not row_count(columns):
+            return
+        self._statistics.add(columns)
+        self.bins.add(columns)
+        self.slowest.add(columns)
+        self.largest.add(columns)
+        self.exchanges += row_count(columns)
+        for name in ("request_time_ns", "response_time_ns"):
+            column = columns[name]
+            assert isinstance(column, Integers)
+            times = column.values[column.values != NONE]
+            if len(times):
+                earliest = int(np.min(times))
+                self.begin_ns = min(self.begin_ns or earliest, earliest)
+                self.end_ns = max(self.end_ns, int(np.max(times)))

@@ -1,0 +1,1 @@
+"""The page: figures as tables, plots and lanes, safe from what a capture holds."""

@@ -1,0 +1,126 @@
+"""Tables of what happened and what is wrong: events, findings of conformance, the upgrade check."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from conform.registry.verdict import Verdict
+from conform.report.verdict_text import location_text, other_findings_text, side_text
+from dissector.summary import upgrade_check
+from report.gather.figures import Figures
+from report.page.data_table import Table, TableMaker
+from report.page.lanes import css_class
+from report.page.safe_text import time_us
+from timeline.events.event import KINDS, Event
+from timeline.events.words import duration, ranges
+
+_TITLES = {
+    "group": "Events of groups",
+    "producer": "Events of producers",
+    "transaction": "Events of transactions",
+    "consumer": "Events of consumers",
+    "connection": "Events of connections",
+    "cluster": "Events of the cluster",
+}
+_EVENT = ("time", "lasts", "subject", "event", "cause", "text", "packets", "certain")
+_COUNTED = ("kind", "event", "cause", "events")
+_FINDING = ("severity", "rule", "title", "findings", "side", "found", "where", "expected", "also")
+
+
+def event_counts(figures: Figures, maker: TableMaker) -> Table:
+    """Return how many events there are by name and cause."""
+    rows = [
+        {"kind": kind, "event": event, "cause": cause, "events": count}
+        for (kind, event, cause), count in figures.events.counts.most_common()
+    ]
+    return maker.table("events", "Events by name", _COUNTED, rows, is_open=True)
+
+
+def event_tables(figures: Figures, maker: TableMaker) -> Iterator[Table]:
+    """Yield the retained events of each kind."""
+    most = replace(maker, most=len(KINDS) * maker.most)
+    for kind in KINDS:
+        events = figures.events.retained(kind)
+        if not events:
+            continue
+        table = most.table(f"events-{kind}", _TITLES[kind], _EVENT, map(_event_row, events))
+        more = figures.events.total(kind) - len(table.rows)
+        yield replace(table, more=more)
+
+
+def event_interval(row: Mapping[str, Any], begin_ns: int) -> tuple[float, float]:
+    """Return begin and end of an event, in seconds since the begin of the plots."""
+    return (row["time_ns"] - begin_ns) / 1e9, (row["end_ns"] - begin_ns) / 1e9
+
+
+def _event_row(event: Event) -> dict[str, Any]:
+    took_ns = event.end_ns - event.time_ns
+    packets = {
+        packet
+        for each in event.evidence
+        for packet in (each.request_packet, each.response_packet)
+        if packet is not None
+    }
+    return {
+        "time_ns": event.time_ns,
+        "end_ns": event.end_ns,
+        "time": time_us(event.time_ns),
+        "lasts": duration(took_ns) if took_ns else "",
+        "subject": event.subject,
+        "event": event.event,
+        "cause": event.cause,
+        "text": event.text,
+        "packets": ranges(packets),
+        "certain": event.certain,
+        "css_class": css_class(event),
+    }
+
+
+def finding_table(verdict: Verdict, maker: TableMaker) -> Table:
+    """Return the findings, equal ones in a row, the worst first."""
+    rows = []
+    for cause in verdict.causes():
+        kind, first = cause.kind, cause.kind.first
+        rows.append(
+            {
+                "severity": str(first.severity),
+                "rule": first.rule.id,
+                "title": first.rule.title,
+                "findings": kind.count,
+                "side": side_text(first),
+                "found": first.found,
+                "where": location_text(first),
+                "expected": first.rule.asks,
+                "also": other_findings_text(cause) if cause.others else "",
+                "css_class": "bad" if first.severity == "error" else "",
+            }
+        )
+    return maker.table("findings", "Findings", _FINDING, rows, is_open=True)
+
+
+def upgrade_tables(figures: Figures, maker: TableMaker) -> Iterator[tuple[str, Table]]:
+    """Yield a sentence and a table for the upgrade of the brokers, and that of the clients."""
+    release = figures.wishes.release
+    for subject, breaking, report, columns in (
+        ("clients", "break with brokers", figures.check_clients(), upgrade_check.CLIENT_COLUMNS),
+        (
+            *("brokers", "are too old for clients"),
+            *(figures.check_brokers(), upgrade_check.BROKER_COLUMNS),
+        ),
+    ):
+        count = f"{report.broken:,} of {report.subjects:,} {subject}"
+        table = _upgrade_table(subject, report.rows, columns, maker)
+        yield f"{count} {breaking} of Kafka {release}", table
+
+
+def _upgrade_table(
+    subject: str, rows: Sequence[Mapping[str, Any]], columns: Sequence[str], maker: TableMaker
+) -> Table:
+    marked = [
+        {**row, "css_class": "bad" if row["verdict"] == upgrade_check.BREAKS else ""}
+        for row in rows
+    ]
+    title = f"Versions of {subject} that are not spoken"
+    return maker.table(f"upgrade-{subject}", title, columns, marked)

@@ -1,0 +1,197 @@
+"""
+The page: one HTML file that loads nothing.
+
+Everything from a capture passes `SafeText`, then Jinja's escaping or JSON; the script sets texts
+only. A content security policy allows exactly the page's own script and style, by their hashes.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import partial
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from dissector.errors import UsageError
+from report.gather.capture_lacks import lacks, tls_reasons, why_empty
+from report.gather.covered_part import Part
+from report.gather.figures import Figures
+from report.page.data_table import TableMaker
+from report.page.finding_tables import (
+    event_counts,
+    event_interval,
+    event_tables,
+    finding_table,
+    upgrade_tables,
+)
+from report.page.lanes import Lane, lanes
+from report.page.plot_data import plot_data
+from report.page.safe_text import SafeText, counted_bytes, first_words, time_us
+from report.page.traffic_tables import (
+    error_table,
+    exchange_interval,
+    extreme_tables,
+    software_table,
+    totals_tables,
+    user_table,
+)
+from timeline.events.words import duration
+
+_FOLDER = Path(__file__).parent
+_SCRIPTS = ("uPlot.iife.min.js", "report_plots.js", "report_tables.js")
+_STYLES = ("uPlot.min.css", "report.css")
+_LANES = {"group": "Groups", "transaction": "Transactions", "producer": "Producers"}
+
+MISSING = "report needs Jinja2: pip install 'kafkashark[report]'"
+
+
+def check_template_engine() -> None:
+    """
+    Check that Jinja2 is installed.
+
+    Raises:
+        UsageError: It is not.
+    """
+    try:
+        import jinja2  # noqa: F401
+    except ImportError:
+        raise UsageError(MISSING) from None
+
+
+def html_page(figures: Figures) -> str:
+    """Return the page of a report."""
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+    from markupsafe import Markup
+
+    environment = Environment(
+        loader=FileSystemLoader(_FOLDER / "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    script, style = (_assets(names) for names in (_SCRIPTS, _STYLES))
+    policy = (
+        f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(style)}'; "
+        "base-uri 'none'; form-action 'none'"
+    )
+    return environment.get_template("report.html.j2").render(
+        # Our own files: nothing of a capture is in them.
+        script=Markup(script),
+        style=Markup(style),
+        policy=policy,
+        version=version("kafkashark"),
+        **_content(figures),
+    )
+
+
+def _assets(names: Sequence[str]) -> str:
+    texts = [(_FOLDER / "assets" / name).read_text(encoding="utf-8") for name in names]
+    return "\n".join(texts)
+
+
+def _hash(text: str) -> str:
+    digest = hashlib.sha256(text.encode("utf-8")).digest()
+    return f"sha256-{base64.b64encode(digest).decode()}"
+
+
+def json_for_script(value: Any) -> str:
+    """Return JSON that no HTML parser takes for the end of a script, or for markup."""
+    text = json.dumps(value, allow_nan=False, separators=(",", ":"))  # escapes all but ASCII
+    for character in "<>&":
+        text = text.replace(character, f"\\u{ord(character):04x}")
+    return text
+
+
+def _content(figures: Figures) -> dict[str, Any]:
+    """Return the values of the template."""
+    from markupsafe import Markup
+
+    safe = SafeText(show_secrets=figures.wishes.show_secrets)
+    maker = TableMaker(safe)
+    of_exchange = partial(exchange_interval, begin_ns=figures.begin_ns)
+    of_event = partial(event_interval, begin_ns=figures.begin_ns)
+    plots = plot_data(figures.bins, figures.begin_ns, safe)
+    verdict = figures.verdict
+    return {
+        "name": safe.text(first_words([Path(each).name for each in figures.capture.paths])),
+        "facts": [(what, safe.text(value)) for what, value in _facts(figures)],
+        "empty": safe.text(why_empty(figures.reading)),
+        "lacks": [
+            replace(each, what=safe.text(each.what))
+            for each in lacks(figures.reading, figures.problems)
+        ],
+        "tls": tls_reasons(figures.reading),
+        "plots": Markup(json_for_script(plots)),
+        "has_plots": bool(plots["x"]),
+        "span": (0, max((figures.end_ns - figures.begin_ns) / 1e9, 1e-6)),
+        "totals": list(totals_tables(figures, maker)),
+        "errors": error_table(figures, maker),
+        "extremes": list(extreme_tables(figures, TableMaker(safe, of_exchange))),
+        "users": user_table(figures, maker),
+        "software": software_table(figures, maker),
+        "events": event_counts(figures, maker),
+        "event_tables": list(event_tables(figures, TableMaker(safe, of_event))),
+        "lanes": list(_lanes(figures, safe)),
+        "events_part": _part_text(figures.followed, "--events"),
+        "judged_part": _judged_text(figures),
+        "verdict": None if verdict is None else safe.text(str(verdict)),
+        "findings": None if verdict is None else finding_table(verdict, maker),
+        "upgrades": list(upgrade_tables(figures, maker)),
+    }
+
+
+def _facts(figures: Figures) -> Iterator[tuple[str, str]]:
+    """Yield what the capture is."""
+    names = figures.capture.paths
+    rows = figures.sections["apis"]
+    yield ("capture" if len(names) == 1 else "captures"), first_words(names, 5)
+    if figures.source.filter is not None:
+        yield "filter", figures.source.filter.text
+    if figures.exchanges:
+        yield "first request", time_us(figures.begin_ns)
+        yield "last response", time_us(figures.end_ns)
+        yield "lasts", duration(figures.end_ns - figures.begin_ns)
+    yield "packets", f"{figures.reading.packets:,}"
+    yield "connections", _connections(figures)
+    yield "exchanges", f"{figures.exchanges:,}"
+    yield "with errors", f"{sum(row['errors'] for row in rows):,}"
+    yield "unanswered", f"{sum(row['unanswered'] for row in rows):,}"
+    for side in ("request", "response"):
+        total = sum(row[f"{side}_bytes"] for row in rows)
+        yield f"{side}s", counted_bytes(total)
+
+
+def _connections(figures: Figures) -> str:
+    kafka = sum(state.speaks == "kafka" for state in figures.reading.correlator)
+    return f"{len(figures.reading.streams.connections):,}, {kafka:,} of them Kafka"
+
+
+def _lanes(figures: Figures, safe: SafeText) -> Iterator[tuple[str, list[Lane], int]]:
+    for kind, title in _LANES.items():
+        found, more = lanes(figures.events.retained(kind), figures.begin_ns, safe)
+        if found:
+            yield title, found, more
+
+
+def _part_text(part: Part, option: str) -> str:
+    """Return which part of the capture a section covers; empty for all of it."""
+    if not part.is_cut:
+        return ""
+    if not part.count:
+        return f"Left out by {option} 0."
+    return (
+        f"The first {part.count:,} exchanges only, to {time_us(part.until_ns)}; "
+        f"{option} all covers all of them."
+    )
+
+
+def _judged_text(figures: Figures) -> str:
+    if figures.source.filter is not None:
+        return "Left out with -Y: rules need all messages."
+    return _part_text(figures.judged, "--conform")

@@ -1,0 +1,72 @@
+"""Values as texts of a page: masked, without control characters, and short."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from dissector.view.text.escape import escaped
+from dissector.view.text.value_text import time_text
+from timeline.events.words import masked
+
+MAX_TEXT = 300
+"""Characters of a text that are shown; Kafka's names may have 32,767."""
+
+
+class SafeText:
+    """
+    Converts values to texts.
+
+    Texts still have to be escaped for HTML or JSON: templates and `json` do that.
+    """
+
+    def __init__(self, *, show_secrets: bool = False) -> None:
+        """Start; `show_secrets` leaves texts that hold a credential as they are."""
+        self._show_secrets = show_secrets
+
+    def text(self, value: Any) -> str:
+        """Return a text from a capture; empty for None."""
+        if value is None:
+            return ""
+        shown = escaped(masked(str(value), self._show_secrets))
+        return shown if len(shown) <= MAX_TEXT else f"{shown[:MAX_TEXT]}…"
+
+    def cell(self, value: Any) -> str:
+        """Return a value of any type."""
+        match value:
+            case bool():
+                return "yes" if value else "no"
+            case int():
+                return f"{value:,}"
+            case float():
+                return f"{value:,.3f}"
+            case list() | tuple():
+                return self.text(", ".join(map(str, value)))
+            case _:
+                return self.text(value)
+
+
+def counted_bytes(count: int) -> str:
+    """Return a number of bytes with a unit: `1.2 MB`."""
+    if count < 1_000:
+        return f"{count} bytes"
+    for unit in ("kB", "MB", "GB"):
+        count_of_unit = count / 1_000
+        if count_of_unit < 1_000 or unit == "GB":
+            break
+        count = count // 1_000
+    return f"{count_of_unit:,.1f} {unit}"
+
+
+def time_us(time_ns: int | None) -> str:
+    """Return a time in UTC to the microsecond; empty for None."""
+    if time_ns is None:
+        return ""
+    text = time_text(time_ns)
+    return f"{text[:-4]}Z" if text.endswith("Z") else text
+
+
+def first_words(names: Sequence[str], most: int = 3) -> str:
+    """Return the first names, and how many more there are."""
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more

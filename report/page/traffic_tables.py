@@ -1,0 +1,131 @@
+"""Tables of the traffic: totals, errors, extreme exchanges, users of topics, software."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from dissector.summary.software_guess import guess_software
+from report.gather.figures import Figures
+from report.page.data_table import Table, TableMaker
+from report.page.safe_text import time_us
+
+_TOTALS = (
+    *("count", "errors", "unanswered"),
+    *("min_ms", "p50_ms", "p95_ms", "p99_ms", "max_ms", "request_bytes", "response_bytes"),
+)
+_NAMES = {
+    "apis": ("APIs", ("api",)),
+    "clients": ("Clients", ("client_id", "client")),
+    "topics": ("Topics", ("topic",)),
+    "brokers": ("Brokers", ("broker",)),
+}
+"""Section of statistics -> title, and the columns that name a row."""
+
+_EXCHANGE = (
+    *("time", "api", "api_version", "latency_ms", "request_bytes", "response_bytes"),
+    *("client_id", "topics", "errors", "status", "request_packet", "response_packet"),
+    *("client", "broker"),
+)
+_USERS = (
+    *("topic", "api", "api_version", "client_id", "client", "software"),
+    *("count", "errors", "unanswered", "request_bytes", "response_bytes"),
+)
+_SOFTWARE = (
+    *("client_id", "client", "software", "from", "brokers", "APIs"),
+    *("count", "errors", "unanswered"),
+)
+
+_CLIENT = ("client_id", "client", "software_name", "software_version")
+
+Row = Mapping[str, Any]
+
+
+def totals_tables(figures: Figures, maker: TableMaker) -> Iterator[Table]:
+    """Yield the tables that `stats` has too, with the same numbers."""
+    for section, (title, names) in _NAMES.items():
+        is_open = section in ("apis", "topics")
+        rows = figures.sections[section]
+        yield maker.table(section, title, (*names, *_TOTALS), rows, _marked, is_open=is_open)
+
+
+def error_table(figures: Figures, maker: TableMaker) -> Table:
+    """Return how often each API answered with which error."""
+    rows = [{**row, "exchanges": row["count"]} for row in figures.sections["errors"]]
+    return maker.table("errors", "Errors", ("error", "api", "exchanges"), rows, is_open=True)
+
+
+def extreme_tables(figures: Figures, maker: TableMaker) -> Iterator[Table]:
+    """Yield the slowest and the largest exchanges."""
+    for name, title, rows in (
+        ("slowest", "Slowest exchanges", figures.slowest.rows),
+        ("largest", "Largest exchanges", figures.largest.rows),
+    ):
+        shown = [_marked({**row, "time": time_us(_begin_ns(row))}) for row in rows]
+        yield maker.table(name, title, _EXCHANGE, shown, is_open=name == "slowest")
+
+
+def exchange_interval(row: Row, begin_ns: int) -> tuple[float, float]:
+    """Return begin and end of an exchange, in seconds since the begin of the plots."""
+    begin, end = _begin_ns(row), row["response_time_ns"] or _begin_ns(row)
+    return (begin - begin_ns) / 1e9, (end - begin_ns) / 1e9
+
+
+def _begin_ns(row: Row) -> int:
+    begin_ns: int = row["request_time_ns"] or row["response_time_ns"] or 0
+    return begin_ns
+
+
+def _marked(row: Row) -> dict[str, Any]:
+    return {**row, "css_class": "bad" if row["errors"] else ""}
+
+
+def user_table(figures: Figures, maker: TableMaker) -> Table:
+    """Return which clients use which topics, by which APIs and versions."""
+
+    def named(row: Row) -> Row:
+        return {**row, "software": _software(row)[0]}
+
+    rows = figures.sections["users"]
+    return maker.table("users", "Who uses which topic", _USERS, rows, named, is_open=True)
+
+
+def software_table(figures: Figures, maker: TableMaker) -> Table:
+    """Return the software of each client."""
+    rows = sorted(_software_rows(figures.sections["uses"]), key=lambda row: -row["count"])
+    note = (
+        "From ApiVersions version 3 on clients name their software; of others it is guessed from "
+        "the client id."
+    )
+    return maker.table("software", "Software of clients", _SOFTWARE, rows, note=note)
+
+
+def _software_rows(uses: Iterable[Row]) -> Iterator[dict[str, Any]]:
+    """Yield a row for each client and software."""
+    found: dict[tuple[Any, ...], list[Row]] = {}
+    for use in uses:
+        key = tuple(use[name] for name in _CLIENT)
+        found.setdefault(key, []).append(use)
+    for own in found.values():
+        software, source = _software(own[0])
+        yield {
+            **{name: own[0][name] for name in ("client_id", "client")},
+            "software": software,
+            "from": source,
+            "brokers": len({each["broker"] for each in own}),
+            "APIs": len({each["api"] for each in own}),
+            **{name: _sum(own, name) for name in ("count", "errors", "unanswered")},
+        }
+
+
+def _software(row: Row) -> tuple[str, str]:
+    """Return the software of a client, and where that is from."""
+    named = " ".join(filter(None, (row["software_name"], row["software_version"])))
+    if named:
+        return named, "ApiVersions"
+    guess = guess_software(row["client_id"])
+    return (guess, "client id") if guess else ("", "")
+
+
+def _sum(rows: Sequence[Row], name: str) -> int:
+    return sum(row[name] for row in rows)

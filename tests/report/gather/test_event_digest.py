@@ -1,0 +1,22 @@
+"""Events are counted, and the first of each name retained."""
+
+from __future__ import annotations
+
+from report.gather.event_digest import EventDigest
+from timeline.events.event import Event, Needs
+
+
+def event(number: int, name: str = "joined", kind: str = "group") -> Event:
+    return Event(number, number, kind, "g", name, "", "", (), True, Needs(frozenset(), 0))
+
+
+def test_the_first_are_retained() -> None:
+    digest = EventDigest(most=2)
+    for number in (3, 1, 2):
+        digest.add(event(number))
+    digest.add(event(0, "left"))
+    digest.add(event(9, "connected", "connection"))
+    assert [each.time_ns for each in digest.retained("group")] == [0, 1, 3]
+    assert digest.total("group") == 4
+    assert digest.counts["group", "joined", ""] == 3
+    assert digest.retained("cluster") == []

@@ -1,0 +1,131 @@
+"""Totals over time: sums, percentiles, bins that become wider."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+import pytest
+
+from dissector.engine.reading.statistics import columns_of
+from dissector.engine.tables.column_types import Columns
+from report.gather.time_bins import MAX_LABELS, TimeBins
+
+SECOND = 1_000_000_000
+START = 1_700_000_000 * SECOND
+
+
+def exchanges(
+    times: Iterable[int], latencies: Sequence[int | None] = (), topics: Sequence[str] = ("t",)
+) -> Columns:
+    """Return exchanges of one client that begin at these times."""
+    rows = []
+    for number, time_ns in enumerate(times):
+        latency = latencies[number] if latencies else 1_000_000
+        answered = latency is not None
+        rows.append(
+            {
+                "capture": "a.pcap",
+                "connection": 0,
+                "api": "Fetch",
+                "api_version": 4,
+                "client_id": "c",
+                "client": "10.0.0.1:5000",
+                "broker": "10.0.0.2:9092",
+                "status": "answered" if answered else "unanswered",
+                "errors": ["E"],
+                "topics": list(topics),
+                "problems": [],
+                "request_bytes": 10,
+                "response_bytes": 20 if answered else None,
+                "request_time_ns": time_ns,
+                "response_time_ns": time_ns + latency if latency is not None else None,
+                "request_packet": 1,
+                "response_packet": 2,
+                "correlation_id": number,
+            }
+        )
+    return columns_of(iter(rows))
+
+
+def test_sums_of_bins() -> None:
+    bins = TimeBins()
+    bins.add(exchanges([START, START + 100, START + 7_000_000]))
+    bins.add(exchanges([START + 200], [None]))
+    (series,) = bins.series("all", 1)
+    assert bins.width_ns == 1_000_000
+    assert [(row["bin"] * bins.width_ns - START, row["count"]) for row in series.rows] == [
+        (0, 3),
+        (7_000_000, 1),
+    ]
+    assert series.rows[0]["unanswered"] == 1
+    assert series.rows[0]["response_bytes"] == 40
+    assert series.rows[0]["errors"] == 3
+
+
+def test_percentiles_have_the_nearest_rank() -> None:
+    latencies = np.random.default_rng(7).lognormal(15, 2, 5_000).astype(np.int64).tolist()
+    bins = TimeBins()
+    for part in range(0, 5_000, 1_000):
+        bins.add(exchanges([START] * 1_000, latencies[part : part + 1_000]))
+    (row,) = bins.series("api", 1)[0].rows
+    ordered = sorted(latencies)
+    for percent in (50, 95, 99):
+        exact = ordered[-(-percent * 5_000 // 100) - 1]
+        assert row[f"p{percent}_ns"] == pytest.approx(exact, rel=0.012)
+    assert row["max_ns"] == ordered[-1]
+
+
+def test_without_a_latency_there_is_no_percentile() -> None:
+    bins = TimeBins()
+    bins.add(exchanges([START], [None]))
+    (row,) = bins.series("all", 1)[0].rows
+    assert [row[name] for name in ("p50_ns", "p95_ns", "p99_ns", "max_ns")] == [None] * 4
+
+
+def test_no_percentile_is_above_the_highest() -> None:
+    bins = TimeBins()
+    bins.add(exchanges([START], [0]))
+    bins.add(exchanges([START + SECOND], [1_000_003]))
+    for row in bins.series("all", 1)[0].rows:
+        assert row["p50_ns"] <= row["max_ns"]
+
+
+@pytest.mark.parametrize("parts", [1, 10])
+def test_too_many_bins_become_wider(parts: int) -> None:
+    bins = TimeBins(max_bins=50)
+    times = [START + number * SECOND for number in range(1_000)]
+    for part in np.array_split(times, parts):
+        bins.add(exchanges(part.tolist()))
+    assert len(bins.occupied()) <= 51
+    assert bins.width_ns == 30 * SECOND
+    (series,) = bins.series("topic", 1)
+    assert sum(row["count"] for row in series.rows) == 1_000
+
+
+def test_a_wrong_clock_makes_no_wide_bins() -> None:
+    bins = TimeBins()
+    bins.add(exchanges([0, *(START + number * 1_000_000 for number in range(200))]))
+    assert bins.occupied()[0] == 0
+    assert bins.width_ns == 1_000_000
+
+
+def test_busiest_labels_come_first() -> None:
+    bins = TimeBins()
+    bins.add(exchanges([START], topics=["few"]))
+    bins.add(exchanges([START] * 3, topics=["many", "all"]))
+    assert [each.label for each in bins.series("topic", 2)] == [("many",), ("all",)]
+
+
+def test_labels_beyond_the_limit_are_no_series() -> None:
+    bins = TimeBins()
+    bins.add(exchanges([START], topics=[f"t{number}" for number in range(MAX_LABELS)]))
+    bins.add(exchanges([START] * 5, topics=["late"]))
+    assert ("late",) not in {each.label for each in bins.series("topic", MAX_LABELS + 5)}
+    assert sum(row["count"] for row in bins.series("all", 1)[0].rows) == 6
+
+
+def test_nothing() -> None:
+    bins = TimeBins()
+    assert bins.occupied() == []
+    assert bins.series("api", 5) == []

@@ -1,0 +1,155 @@
+"""The page in a real browser: no error, no request, zoom, filters, keyboard, print."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.corpus import FOLDER
+from tests.report.browser import Page, browser, browser_path
+from tests.report.pages import HOSTILE, hostile_capture, run
+
+pytestmark = [
+    pytest.mark.long,
+    pytest.mark.skipif(browser_path() is None, reason="Chromium is not installed"),
+]
+
+RANGE = "[reportZoom.min, reportZoom.max]"
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
+    program = browser_path()
+    assert program is not None
+    with browser(program, tmp_path_factory.mktemp("browser")) as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    output = tmp_path_factory.mktemp("page") / "demo.html"
+    assert run(FOLDER / "demo.pcap", "-o", output) == 0
+    return output
+
+
+@pytest.fixture(autouse=True)
+def silent(page: Page) -> Iterator[None]:
+    """Check that a page says nothing and asks for nothing but itself."""
+    page.complaints.clear()
+    page.requested.clear()
+    yield
+    assert page.complaints == []
+    assert [url for url in page.requested if not url.endswith(".html")] == []
+
+
+def choose(page: Page, element: str, value: str) -> None:
+    page.value(
+        f"(() => {{ const found = document.getElementById('{element}'); found.value = '{value}';"
+        " found.dispatchEvent(new Event('change')); found.dispatchEvent(new Event('input')); })()"
+    )
+
+
+def test_plots_are_drawn(page: Page, demo: Path) -> None:
+    page.open(demo)
+    assert page.value("document.querySelectorAll('#plots canvas').length") == 4
+    drawn = (
+        "[...document.querySelectorAll('#plots canvas')].map(each => each.getContext('2d')"
+        ".getImageData(0, 0, each.width, each.height).data.some(value => value > 0))"
+    )
+    assert page.value(drawn) == [True] * 4
+    assert "highest" in page.value("document.querySelector('figcaption').textContent")
+
+
+def test_values_can_be_compared_and_chosen(page: Page, demo: Path) -> None:
+    page.open(demo)
+    legend = "document.querySelector('.u-legend').textContent"
+    choose(page, "dimension", "topic")
+    assert "demo.orders" in page.value(legend)
+    choose(page, "value", "0")
+    assert "exchanges" in page.value(legend)
+
+
+def test_a_drag_zooms_all(page: Page, demo: Path) -> None:
+    page.open(demo)
+    whole = page.value(RANGE)
+    mark = "document.querySelector('.lane rect').getAttribute('x')"
+    before = page.value(mark)
+    left, top, width, height = page.value(
+        "(() => { const box = document.querySelector('.u-over').getBoundingClientRect();"
+        " return [box.left, box.top, box.width, box.height]; })()"
+    )
+    middle = top + height / 2
+    page.drag((left + width * 0.6, middle), (left + width * 0.9, middle))
+    zoomed = page.value(RANGE)
+    assert whole[0] < zoomed[0] < zoomed[1] < whole[1]
+    assert " of 25" in page.value("document.querySelector('#slowest .count').textContent")
+    assert page.value(mark) != before
+    page.value("document.getElementById('reset').click()")
+    assert page.value(RANGE) == whole
+
+
+def test_keys_zoom_and_move(page: Page, demo: Path) -> None:
+    page.open(demo)
+    whole = page.value(RANGE)
+    page.value("document.querySelector('figure').focus()")
+    page.press("+")
+    half = page.value(RANGE)
+    assert half[1] - half[0] == pytest.approx((whole[1] - whole[0]) / 2)
+    page.press("ArrowRight", shift=True)
+    assert page.value(RANGE)[0] > half[0]
+    page.press("ArrowRight")
+    assert page.value("document.querySelector('.u-legend').textContent").startswith("time")
+    page.press("0")
+    assert page.value(RANGE) == whole
+
+
+def test_the_first_key_skips_to_the_report(page: Page, demo: Path) -> None:
+    page.open(demo)
+    page.press("Tab")
+    assert page.value("document.activeElement.className") == "skip"
+    page.press("Enter")
+    assert page.value("location.hash") == "#main"
+
+
+def test_tables_are_filtered_and_sorted(page: Page, demo: Path) -> None:
+    page.open(demo)
+    choose(page, "filter", "fetch demo.orders")
+    rows = "[...document.querySelectorAll('details tbody tr')].filter(row => !row.hidden)"
+    texts = page.value(f"{rows}.map(row => row.textContent.toLowerCase())")
+    assert texts
+    assert all("fetch" in text and "demo.orders" in text for text in texts)
+    choose(page, "filter", "")
+    cells = "[...document.querySelectorAll('#apis tbody td:nth-child(2)')]"
+    for is_down in (True, False):
+        page.value("document.querySelectorAll('#apis th button')[1].click()")
+        counts = page.value(f"{cells}.map(cell => Number(cell.textContent))")
+        assert counts == sorted(counts, reverse=is_down)
+
+
+def test_dark_and_print(page: Page, demo: Path) -> None:
+    page.open(demo)
+    color = "getComputedStyle(document.body).backgroundColor"
+    light = page.value(color)
+    page.open(demo, dark=True)
+    assert page.value(color) != light
+    assert page.printed().startswith(b"%PDF")
+    assert page.value("document.querySelectorAll('#clients[open]').length") == 0
+
+
+def test_names_of_a_capture_do_nothing(page: Page, tmp_path: Path) -> None:
+    output = tmp_path / "hostile.html"
+    assert run(hostile_capture(tmp_path, [HOSTILE, "__proto__"]), "-o", output) == 0
+    page.open(output)
+    for dimension in ("api", "client", "topic", "broker"):
+        choose(page, "dimension", dimension)
+    assert page.value("document.images.length") == 0
+
+
+def test_a_page_without_exchanges(page: Page, tmp_path: Path) -> None:
+    empty, output = tmp_path / "empty.pcap", tmp_path / "empty.html"
+    empty.write_bytes((FOLDER / "demo.pcap").read_bytes()[:24])
+    assert run(empty, "-o", output) == 0
+    page.open(output)
+    assert page.value("document.querySelector('.filter').hidden") is False

@@ -1,0 +1,32 @@
+"""Lanes of events."""
+
+from __future__ import annotations
+
+from report.page.lanes import MAX_LANES, lanes
+from report.page.safe_text import SafeText
+from timeline.events.event import Event, Needs
+
+SECOND = 1_000_000_000
+
+
+def event(subject: str, begin_s: int, end_s: int, name: str, *, certain: bool = True) -> Event:
+    times = begin_s * SECOND, end_s * SECOND
+    return Event(*times, "group", subject, name, "why", "text", (), certain, Needs(frozenset(), 0))
+
+
+def test_short_events_lie_above_long_ones() -> None:
+    events = [event("g", 12, 12, "fenced"), event("g", 11, 19, "rebalance", certain=False)]
+    (lane,), more = lanes(events, 10 * SECOND, SafeText())
+    assert more == 0
+    assert [(mark.begin_s, mark.end_s, mark.css_class) for mark in lane.marks] == [
+        (1, 9, "unsure"),
+        (2, 2, "bad"),
+    ]
+    assert lane.marks[1].title == "fenced (why): text"
+
+
+def test_subjects_with_most_events_have_lanes() -> None:
+    events = [event(f"g{number}", 1, 1, "joined") for number in range(MAX_LANES + 5)]
+    found, more = lanes([*events, event("g34", 2, 2, "left")], 0, SafeText())
+    assert (len(found), more) == (MAX_LANES, 5)
+    assert found[0].subject == "g34"

@@ -1,0 +1,199 @@
+"""The command `report`: its figures are those of the other commands, its options."""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dissector.cli import main
+from tests.corpus import FOLDER
+from tests.report.pages import FoundPage, page_of, run
+
+DEMO = FOLDER / "demo.pcap"
+TRANSACTIONS = FOLDER / "kafka4-librdkafka-transactions.pcap"
+CUT = FOLDER / "kafka4-errors.pcap"
+
+
+def stats(capsys: pytest.CaptureFixture[str], *words: str | Path) -> list[dict[str, Any]]:
+    assert main(["stats", *map(str, words), "-T", "ndjson"]) == 0
+    return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+
+
+def shown(value: Any) -> str:
+    """Return a value as tables show it."""
+    match value:
+        case None:
+            return ""
+        case float():
+            return f"{value:,.3f}"
+        case int():
+            return f"{value:,}"
+        case _:
+            return str(value)
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> FoundPage:
+    return page_of(tmp_path_factory.mktemp("demo"), DEMO)
+
+
+@pytest.mark.parametrize("section", ["apis", "clients", "topics", "brokers"])
+def test_totals_are_those_of_stats(
+    section: str, demo: FoundPage, capsys: pytest.CaptureFixture[str]
+) -> None:
+    expected = [row for row in stats(capsys, DEMO) if row.pop("section") == section]
+    found = demo.dicts(section)
+    assert found == [
+        {name.replace("_", " "): shown(value) for name, value in row.items()} for row in expected
+    ]
+    assert found
+
+
+def test_plots_have_all_exchanges(demo: FoundPage, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = stats(capsys, DEMO)
+    apis = {row["api"]: row for row in rows if row["section"] == "apis"}
+    plotted = {each["name"]: each for each in demo.plots["series"]["api"]}
+    assert plotted.keys() == apis.keys()
+    for name, row in apis.items():
+        series = plotted[name]
+        for column in ("count", "errors", "unanswered", "request_bytes", "response_bytes"):
+            assert sum(series[column]) == row[column]
+        assert max(filter(None, series["max"])) == pytest.approx(row["max_ms"] * 1000, abs=1)
+    (every,) = demo.plots["series"]["all"]
+    assert sum(every["count"]) == sum(row["count"] for row in apis.values())
+
+
+def test_events_are_those_of_the_timeline(demo: FoundPage) -> None:
+    from timeline.public import timeline
+
+    events = list(timeline(DEMO))
+    found = [
+        row["event"] for kind in ("group", "transaction") for row in demo.dicts(f"events-{kind}")
+    ]
+    assert found == [
+        each.event for kind in ("group", "transaction") for each in events if each.kind == kind
+    ]
+    assert sum(int(row["events"]) for row in demo.dicts("events")) == len(events)
+
+
+def test_findings_are_those_of_conform(demo: FoundPage) -> None:
+    from conform import conform
+
+    verdict = conform(str(DEMO))
+    assert str(verdict) in demo.text
+    assert [row["rule"] for row in demo.dicts("findings")] == [
+        each.kind.first.rule.id for each in verdict.causes()
+    ]
+
+
+def test_the_slowest_exchanges_are_sorted(demo: FoundPage) -> None:
+    times = [float(row["latency ms"]) for row in demo.dicts("slowest")]
+    assert len(times) == 25
+    assert times == sorted(times, reverse=True)
+    assert demo.dicts("slowest")[0]["request packet"] == "64"
+
+
+def test_users_of_topics_have_their_software(demo: FoundPage) -> None:
+    users = demo.dicts("users")
+    assert {row["topic"] for row in users} >= {"demo.orders", "demo.ledger"}
+    assert any(row["software"].startswith("confluent-kafka-python") for row in users)
+
+
+def test_a_filter_selects(tmp_path: Path) -> None:
+    page = page_of(tmp_path, DEMO, "-Y", "api == Produce")
+    assert [row["api"] for row in page.dicts("apis")] == ["Produce"]
+    assert {row["api"] for row in page.dicts("slowest")} == {"Produce"}
+    assert "Left out with -Y" in page.text
+    assert "findings" not in page.tables
+
+
+def test_limits_are_said(tmp_path: Path) -> None:
+    page = page_of(tmp_path, DEMO, "--events", "0", "--conform", "100")
+    assert "Left out by --events 0." in page.text
+    assert "The first 100 exchanges only" in page.text
+    assert "events" not in page.tables
+    every = page_of(tmp_path, DEMO, "--events", "all", "--conform", "all")
+    assert "exchanges only" not in every.text
+
+
+def test_what_a_capture_lacks(tmp_path: Path) -> None:
+    lost = tmp_path / "lost.pcap"
+    data = DEMO.read_bytes()
+    lost.write_bytes(data[:24] + _without_first_packets(data, 40))
+    page = page_of(tmp_path, lost)
+    assert "connections without their begin" in page.text
+    assert "they began before the capture" in page.text
+
+
+def _without_first_packets(data: bytes, count: int) -> bytes:
+    offset = 24
+    for _ in range(count):
+        offset += 16 + int.from_bytes(data[offset + 8 : offset + 12], "little")
+    return data[offset:]
+
+
+def test_the_upgrade_is_checked_for_a_release(tmp_path: Path) -> None:
+    old = FOLDER / "kafka39-kafka-python-as-0.9.pcap"
+    page = page_of(tmp_path, old, "--to", "4.0")
+    assert "4 of 4 clients break with brokers of Kafka 4.0" in page.text
+    assert {row["verdict"] for row in page.dicts("upgrade-clients")} >= {"breaks"}
+
+
+def test_a_capture_without_kafka(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    empty = tmp_path / "empty.pcap"
+    empty.write_bytes(DEMO.read_bytes()[:24])
+    page = page_of(tmp_path, empty)
+    assert "Over time" not in page.text
+    assert "None." in page.text
+
+
+def test_standard_input(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(DEMO.read_bytes())))
+    page = page_of(tmp_path, "-")
+    assert page.dicts("apis")[0] == page_of(tmp_path, DEMO).dicts("apis")[0]
+
+
+def test_windows_make_no_difference(tmp_path: Path) -> None:
+    both = page_of(tmp_path, TRANSACTIONS), page_of(tmp_path, TRANSACTIONS, "--jobs", "1")
+    assert both[0].source == both[1].source
+
+
+def test_a_terminal_gets_no_page(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    assert run(DEMO) == 2
+    assert "report requires an output file: -o report.html" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--events", "some"), "--events takes a number or all, not 'some'"),
+        (("--conform", "-1"), "--conform takes a number or all, not '-1'"),
+        (("--to", "9.9"), "--to takes a release of Kafka"),
+        (("-Y", "api =="), "filter"),
+    ],
+)
+def test_bad_usage_is_said_in_a_line(
+    words: tuple[str, ...], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    output = tmp_path / "report.html"
+    assert run(DEMO, *words, "-o", output) == 2
+    assert message in capsys.readouterr().err
+    assert not output.exists()
+
+
+def test_a_missing_extra_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "jinja2", None)
+    assert run(DEMO, "-o", tmp_path / "report.html") == 2
+    assert capsys.readouterr().err == (
+        "kafkashark: report needs Jinja2: pip install 'kafkashark[report]'\n"
+    )
