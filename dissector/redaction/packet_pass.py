@@ -20,7 +20,7 @@ from dissector.redaction.packets.located_headers import HeaderFinder, Located
 from dissector.redaction.packets.packet_redactor import PacketRedactor
 from dissector.redaction.packets.plain_connections import PlainConnection
 from dissector.redaction.packets.stream_index import Position, StreamIndex
-from dissector.redaction.redaction import Redaction
+from dissector.redaction.redaction import Redaction, is_decrypted
 
 
 def write_redacted(
@@ -99,7 +99,7 @@ class _PacketPass:
         length = found.end - found.payload_at
         if position is None:
             payload = bytes(length)
-        elif self._reading.decryption.summary_of(position.connection) is not None:
+        elif is_decrypted(self._reading, position.connection):
             self._write_plain(segments, row, position, time_ns)
             return
         else:

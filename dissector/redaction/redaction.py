@@ -63,7 +63,7 @@ class Redaction:
         """Replace the messages of exchanges, which come in the order of the capture."""
         for exchange in exchanges:
             number = exchange.connection
-            is_encrypted = reading.decryption.summary_of(number) is not None
+            is_encrypted = is_decrypted(reading, number)
             if is_encrypted and not self._decrypts:
                 self.encrypted.add(number)
                 continue
@@ -108,3 +108,9 @@ class Redaction:
         if self._values.keeps(Role.HOST):
             return end
         return *self.pseudonyms.address(high, low), port
+
+
+def is_decrypted(reading: Reading, connection: int) -> bool:
+    """Return whether a connection was encrypted, and has plaintext: its messages are of that."""
+    summary = reading.decryption.summary_of(connection)
+    return summary is not None and summary.plain_bytes > 0

@@ -88,13 +88,13 @@ class MessageRedactor:
         return redact_token(self._values, data, mechanism, from_client)
 
     def redact_embedded(self, found: Embedded) -> bytes:
-        """Return embedded bytes with other values; zeros where they can't be decoded."""
+        """Return embedded bytes with other values; zeros from where they can't be decoded."""
         if found.message is not None:
             return self.redact(found.message)
         if found.name == "IP address":
             keeps = self._values.keeps(Role.HOST)
             return found.data if keeps else self._values.pseudonyms.raw_address(found.data)
-        root = found.spans() if found.value is not None else None
+        root = found.spans()
         if root is None:
             return bytes(len(found.data))
         out = bytearray(found.data)

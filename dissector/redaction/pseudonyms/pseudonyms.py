@@ -6,6 +6,7 @@ import base64
 import re
 from collections.abc import Callable, Iterator
 from functools import lru_cache
+from ipaddress import ip_address
 from uuid import UUID
 
 from dissector.capture.addresses import IPV4_MAPPED
@@ -41,7 +42,7 @@ class Pseudonyms:
         self._replaced: dict[str, str] = {}
         cached = lru_cache(_CACHED)
         self.name: Callable[[str], str] = cached(self._name)
-        self.address: Callable[[int, int], tuple[int, int]] = cached(self._address)
+        self.raw_address: Callable[[bytes], bytes] = cached(self._raw_address)
 
     def replaced(self) -> Iterator[tuple[str, str]]:
         """Yield the names, hosts and ids that were replaced, each with its pseudonym."""
@@ -59,21 +60,25 @@ class Pseudonyms:
         found = host_pseudonym(self._permutation, text)
         return self.name(text) if found is None else self._note(text, found)
 
-    def _address(self, high: int, low: int) -> tuple[int, int]:
+    def address(self, high: int, low: int) -> tuple[int, int]:
         """Return the pseudonym of an address, both as in `Segments`."""
         if high == 0 and low >> 32 == IPV4_MAPPED >> 32:
-            return 0, IPV4_MAPPED | ipv4_pseudonym(self._permutation, low & 0xFFFFFFFF)
-        value = ipv6_pseudonym(self._permutation, high << 64 | low)
+            new = self.raw_address((low & 0xFFFFFFFF).to_bytes(4, "big"))
+            return 0, IPV4_MAPPED | int.from_bytes(new, "big")
+        value = int.from_bytes(self.raw_address((high << 64 | low).to_bytes(16, "big")), "big")
         return value >> 64, value & ((1 << 64) - 1)
 
-    def raw_address(self, data: bytes) -> bytes:
+    def _raw_address(self, data: bytes) -> bytes:
         """Return the pseudonym of 4 or 16 bytes of an address; others become zeros."""
-        number = int.from_bytes(data, "big")
         if len(data) == 4:
-            return ipv4_pseudonym(self._permutation, number).to_bytes(4, "big")
-        if len(data) == 16:
-            return ipv6_pseudonym(self._permutation, number).to_bytes(16, "big")
-        return bytes(len(data))
+            number = ipv4_pseudonym(self._permutation, int.from_bytes(data, "big"))
+        elif len(data) == 16:
+            number = ipv6_pseudonym(self._permutation, int.from_bytes(data, "big"))
+        else:
+            return bytes(len(data))
+        new = number.to_bytes(len(data), "big")
+        self._note(str(ip_address(data)), str(ip_address(new)))
+        return new
 
     def mac(self, data: bytes) -> bytes:
         """Return the pseudonym of a MAC address, local and unicast; none stays none."""
