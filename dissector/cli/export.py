@@ -66,8 +66,6 @@ def export(
     Of each exchange its segments and what repeats or acknowledges them, of its connection the
     handshake and the end. The same filter finds the same exchanges in the new file. With --redact
     it has no names and contents of the capture: to pass on.
-
-    Example: kafkashark export big.pcap -Y 'error != NONE' -o errors.pcapng
     """
     if output is None or is_terminal(output):
         raise UsageError("export requires an output file: -o OUT.pcapng")
@@ -132,7 +130,8 @@ def _redaction(
     redaction = Redaction(key, kept, source.capture.names, decrypts=decrypts)
     for window in source.each_window():
         assert source.capture.reading is not None
-        redaction.read(source.capture.exchanges_of(window), source.capture.reading)
+        with using(source.capture.options.schemas):
+            redaction.read(source.capture.exchanges_of(window), source.capture.reading)
     return redaction
 
 

@@ -55,6 +55,8 @@ class ValueRedactor:
                 return names.host(text) if is_address else names.principal(text)
             case Role.RESOURCE:
                 return self._resource(text, scope)
+            case Role.WORD:
+                return names.word(text)
             case Role.SETTING:
                 return text if is_known_setting(text) else names.name(text)
             case Role.CONFIG:

@@ -12,9 +12,9 @@ import re
 
 from dissector.protocol.embedded.secrecy.settings import NON_SECRET_SETTINGS
 
-_TOPICS = """
+_NAMES = """
 __consumer_offsets __transaction_state __share_group_state __cluster_metadata
-__remote_log_metadata __diskless_metadata
+__remote_log_metadata kafka-cluster
 """
 
 _WORDS = """
@@ -28,7 +28,6 @@ Ongoing PrepareCommit PrepareAbort CompleteCommit CompleteAbort PrepareEpochFenc
 metadata.version kraft.version group.version transaction.version eligible.leader.replicas.version
 share.version streams.version
 user client-id ip User Group
-kafka-cluster
 """
 
 _SOFTWARE = """
@@ -37,7 +36,7 @@ kafka-clients confluent-kafka-python confluent-kafka-go confluent-kafka-dotnet
 confluent-kafka-javascript node-rdkafka rdkafka kafka-native kafkashark
 """
 
-TOPIC_NAMES = frozenset(_TOPICS.split())
+RESOURCE_NAMES = frozenset(_NAMES.split())
 WORDS = frozenset(_WORDS.split())
 SOFTWARE_NAMES = frozenset(_SOFTWARE.split())
 SETTING_NAMES = NON_SECRET_SETTINGS

@@ -15,11 +15,11 @@ from dissector.redaction.pseudonyms.hosts import (
     ipv4_pseudonym,
     ipv6_pseudonym,
 )
-from dissector.redaction.pseudonyms.kafka_words import SOFTWARE_NAMES, TOPIC_NAMES, WORDS
+from dissector.redaction.pseudonyms.kafka_words import RESOURCE_NAMES, SOFTWARE_NAMES, WORDS
 from dissector.redaction.pseudonyms.permutation import Permutation
 from dissector.redaction.pseudonyms.texts import text_pseudonym
 
-_KEPT = TOPIC_NAMES | WORDS | SOFTWARE_NAMES
+_KEPT = RESOURCE_NAMES | SOFTWARE_NAMES
 _RESERVED_IDS = 100
 """Topic and directory ids below are Kafka's own. Source: Uuid.java, DirectoryId.java."""
 _MARK = "redacted-"
@@ -52,6 +52,10 @@ class Pseudonyms:
         if text in _KEPT:
             return text
         return self._note(text, text_pseudonym(self._permutation, text, _KEPT))
+
+    def word(self, text: str) -> str:
+        """Return the pseudonym of a text that is one of Kafka's words as a rule: these stay."""
+        return text if text in WORDS else self.name(text)
 
     def host(self, text: str) -> str:
         """Return the pseudonym of a host, also where a slash is before it."""
@@ -135,7 +139,7 @@ class Pseudonyms:
         kind, colon, name = text.partition(":")
         if not colon or re.fullmatch(r"[A-Za-z]{1,16}", kind) is None or name in ("*", ""):
             return text if name == "*" and colon and kind == "User" else self.name(text)
-        return f"{self.name(kind)}:{self.name(name)}"
+        return f"{self.word(kind)}:{self.name(name)}"
 
     def _note(self, text: str, pseudonym: str) -> str:
         if text != pseudonym:
