@@ -37,7 +37,8 @@ class Role(Enum):
     SETTING = "setting"
     """The name of a setting: Kafka's own stays."""
     COORDINATOR_KEY = "coordinator_key"
-    VERSION = "version"
+    SOFTWARE = "software"
+    """The name or the version of a client."""
     SECRET = "secret"
     OPAQUE = "opaque"
     EMBEDDED = "embedded"
@@ -49,7 +50,7 @@ NEVER_KEPT = frozenset(
         Role.WORD,
         Role.SETTING,
         Role.COORDINATOR_KEY,
-        Role.VERSION,
+        Role.SOFTWARE,
         Role.SECRET,
         Role.OPAQUE,
         Role.EMBEDDED,

@@ -133,6 +133,12 @@ def _first_problem(span: Span) -> int:
     return span.start if failed is None else _first_problem(failed)
 
 
+def _is_number(span: Span) -> bool:
+    """Return whether a field is null or a number that is never replaced."""
+    is_int64 = span.declared is not None and span.declared.type.endswith("int64")
+    return isinstance(span.value, int | float | None) and not is_int64
+
+
 class _Walk:
     """
     One pass over the fields of a message.
@@ -153,7 +159,7 @@ class _Walk:
         """Replace the values of a struct's fields."""
         scope = {**outer, **{e.name: e.value for e in span.children if not e.children}}
         for each in span.children:
-            if each.problem and not each.children:
+            if not each.children and (each.problem or _is_number(each)):
                 continue
             if each.declared is None:
                 self._fill(each.end - len(each.value or b""), each.end, b"")

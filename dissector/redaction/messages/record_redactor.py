@@ -208,7 +208,7 @@ def _may_be_batch(batch: bytes) -> bool:
         return False
     offset = int.from_bytes(batch[:8], "big", signed=True)
     length = int.from_bytes(batch[8 : layout.LENGTH_END], "big", signed=True)
-    is_plausible = 0 <= offset < _MAX_OFFSET and layout.MIN_MESSAGE_SIZE <= length < _MAX_LENGTH
+    is_plausible = -1 <= offset < _MAX_OFFSET and layout.MIN_MESSAGE_SIZE <= length < _MAX_LENGTH
     return is_plausible and (len(batch) <= layout.MAGIC_AT or batch[layout.MAGIC_AT] <= 2)
 
 

@@ -112,10 +112,10 @@ _NAMES_BY_ROLE = {
         "group_state group_type state_filters states_filter types_filter unknown_state_filters "
         "transaction_state feature mechanism mechanisms listener entity_type "
         "principal_type owner_principal_type token_requester_principal_type "
-        "client_software_name requested_metrics"
+        "requested_metrics"
     ),
     Role.SETTING: "configuration_keys",
-    Role.VERSION: "client_software_version",
+    Role.SOFTWARE: "client_software_name client_software_version",
     Role.SECRET: "salt salted_password server_key stored_key hmac",
     Role.OPAQUE: "metrics user_data custom_metadata allocation",
     Role.EMBEDDED: (

@@ -8,7 +8,7 @@ from typing import Any
 
 from dissector.protocol.embedded.secrecy.settings import is_sensitive
 from dissector.redaction.messages.field_role import Role
-from dissector.redaction.pseudonyms.kafka_words import SETTING_NAMES, is_plain_value, is_version
+from dissector.redaction.pseudonyms.kafka_words import SETTING_NAMES, is_plain_value
 from dissector.redaction.pseudonyms.pseudonyms import Pseudonyms
 
 _BROKER_RESOURCES = (4, 8)
@@ -63,8 +63,8 @@ class ValueRedactor:
                 return self._setting_value(text, scope)
             case Role.COORDINATOR_KEY:
                 return self._coordinator_key(text, scope)
-            case Role.VERSION:
-                return text if is_version(text) else names.name(text)
+            case Role.SOFTWARE:
+                return names.software(text)
             case Role.SUBTOPOLOGY:
                 return text if _NUMBER.fullmatch(text) else names.name(text)
             case Role.SECRET | Role.OPAQUE | None:

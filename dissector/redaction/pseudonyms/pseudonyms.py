@@ -15,7 +15,12 @@ from dissector.redaction.pseudonyms.hosts import (
     ipv4_pseudonym,
     ipv6_pseudonym,
 )
-from dissector.redaction.pseudonyms.kafka_words import RESOURCE_NAMES, SOFTWARE_NAMES, WORDS
+from dissector.redaction.pseudonyms.kafka_words import (
+    RESOURCE_NAMES,
+    SOFTWARE_NAMES,
+    WORDS,
+    is_version,
+)
 from dissector.redaction.pseudonyms.permutation import Permutation
 from dissector.redaction.pseudonyms.texts import text_pseudonym
 
@@ -56,6 +61,13 @@ class Pseudonyms:
     def word(self, text: str) -> str:
         """Return the pseudonym of a text that is one of Kafka's words as a rule: these stay."""
         return text if text in WORDS else self.name(text)
+
+    def software(self, text: str) -> str:
+        """Return the pseudonym of a program or its version, legal as such (KIP-511)."""
+        if text in SOFTWARE_NAMES or is_version(text):
+            return text
+        found = host_pseudonym(self._permutation, text)
+        return self.name(text) if found is None else self._note(text, found)
 
     def host(self, text: str) -> str:
         """Return the pseudonym of a host, also where a slash is before it."""
