@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NamedTuple
@@ -12,7 +13,7 @@ import numpy as np
 import typer
 
 from dissector.capture.formats.capture_reader import is_file
-from dissector.cli import options
+from dissector.cli import options, redaction_options
 from dissector.cli.output import is_terminal, open_atomic
 from dissector.engine.export.exchange_sums import ExchangeSums, differing, exchange_hashes
 from dissector.engine.export.flow_filter import Bools, FlowFilter
@@ -21,6 +22,8 @@ from dissector.engine.export.selected_packets import SelectedPackets, write_pack
 from dissector.engine.export.stream_ranges import StreamRanges
 from dissector.errors import UsageError
 from dissector.protocol.context import using
+from dissector.redaction.packet_pass import write_redacted
+from dissector.redaction.redaction import Redaction
 from dissector.view.text.escape import escaped
 
 if TYPE_CHECKING:
@@ -28,6 +31,7 @@ if TYPE_CHECKING:
     from dissector.capture.tcp.connection_table import ConnectionTable
     from dissector.engine.export.flow_filter import Hashes
     from dissector.engine.reading.reader import Reading
+    from dissector.redaction.messages.field_role import Role
 
 _NUMBERED = re.compile(
     r"\b(connection|capture|packet|\w+_packet|tcp\.stream|frame\.(number|time_relative))\b"
@@ -51,19 +55,29 @@ def export(
     keylogs: options.KeyLogs = None,
     schemas: options.Schemas = None,
     jobs: options.Jobs = None,
+    redact: redaction_options.Redact = False,
+    keep: redaction_options.Keep = None,
+    key: redaction_options.Key = None,
+    map_file: redaction_options.Map = None,
+    decrypt: redaction_options.Decrypt = False,
 ) -> None:
     """Write the packets of the exchanges that pass a filter to a pcapng file.
 
     Of each exchange its segments and what repeats or acknowledges them, of its connection the
-    handshake and the end. The same filter finds the same exchanges in the new file.
-
-    Example: kafkashark export big.pcap -Y 'error != NONE' -o errors.pcapng
+    handshake and the end. The same filter finds the same exchanges in the new file. With --redact
+    it has no names and contents of the capture: to pass on.
     """
     if output is None or is_terminal(output):
         raise UsageError("export requires an output file: -o OUT.pcapng")
     for name in captures:
         if name == "-" or (Path(name).exists() and not is_file(name)):
             raise UsageError(f"{name}: export reads a capture several times; save a pipe to a file")
+
+    if not redact:
+        redaction_options.check_unused(
+            {"--keep": keep, "--key": key, "--map": map_file, "--decrypt": decrypt}
+        )
+    kept, secret = redaction_options.parse_kept(keep), redaction_options.read_key(key)
 
     def source() -> options.Source:
         return options.source(
@@ -85,15 +99,52 @@ def export(
         whole = whole | more
     if check.is_stopped:
         return
-    with open_atomic(output) as file:
-        copied, total = write_packets(
-            captures, flows, file, check.stop, fragments=check.has_fragments
+    if redact:
+        whole_source = options.source(
+            captures, None, ports, max_frame_bytes, output, jobs, keylogs=keylogs
         )
+        with closing(_redaction(whole_source, secret, kept, decrypts=decrypt)) as redaction:
+            stop, reading = whole_source.capture.options.stop, whole_source.capture.reading
+            if stop.is_requested or reading is None:
+                return
+            with open_atomic(output) as file:
+                copied, total = write_redacted(captures, flows, redaction, reading, file, stop)
+            _report_redaction(redaction, map_file)
+    else:
+        with open_atomic(output) as file:
+            copied, total = write_packets(
+                captures, flows, file, check.stop, fragments=check.has_fragments
+            )
     count = f"{selection.count:,} exchanges on {int(chosen.sum()):,} connections"
     print(f"{count}: {copied:,} of {total:,} packets")
     if differing_count := int(check.differing.sum()):
         text = f"{differing_count:,} connections have other rows in {output} than before"
         print("kafkashark:", escaped(text), file=sys.stderr)
+
+
+def _redaction(
+    source: options.Source, key: bytes, kept: frozenset[Role], *, decrypts: bool
+) -> Redaction:
+    """Read and replace all messages of the capture, whatever the filter."""
+    source.reports_unreadable = True
+    redaction = Redaction(key, kept, source.capture.names, decrypts=decrypts)
+    for window in source.each_window():
+        assert source.capture.reading is not None
+        with using(source.capture.options.schemas):
+            redaction.read(source.capture.exchanges_of(window), source.capture.reading)
+    return redaction
+
+
+def _report_redaction(redaction: Redaction, map_file: str | None) -> None:
+    if map_file is not None:
+        redaction_options.write_map(map_file, redaction.pseudonyms.replaced())
+    notes = []
+    if count := redaction.lost_batches:
+        notes.append(f"{count:,} compressed record batches are zeros: none of their size is legal")
+    if count := len(redaction.encrypted):
+        notes.append(f"{count:,} TLS connections are left out; --decrypt writes them as plain TCP")
+    for note in notes:
+        print("kafkashark:", note, file=sys.stderr)
 
 
 @dataclass

@@ -75,6 +75,24 @@ class _Reader:
         self.stream = stream
         self.version = version
         self.flexible = flexible
+        # By identity: the elements of an array share their declarations, which are slow to hash.
+        self._splits: dict[int, tuple[list[Field], list[Field]]] = {}
+        self._constructs: dict[int, Any] = {}
+
+    def split(self, fields: tuple[Field, ...]) -> tuple[list[Field], list[Field]]:
+        """Return the untagged and the tagged fields of the version."""
+        found = self._splits.get(id(fields))
+        if found is None:
+            found = self._splits[id(fields)] = split_tagged(fields, self.version)
+        return found
+
+    def construct(self, declared: Field) -> Any:
+        """Return the Construct of a field."""
+        found = self._constructs.get(id(declared))
+        if found is None:
+            found = construct_of(declared, self.version, self.flexible)
+            self._constructs[id(declared)] = found
+        return found
 
     def read_span(self, span: Span, read: Any) -> bool:
         """Read one span; return False if the bytes did not match."""
@@ -100,7 +118,7 @@ class _Reader:
         return span.value
 
     def read_struct(self, fields: tuple[Field, ...], parent: Span) -> Container:
-        plain, tagged = split_tagged(fields, self.version)
+        plain, tagged = self.split(fields)
         out = Container()
         for each in plain:
             span = self.add_child(parent, each.name, each)
@@ -110,7 +128,7 @@ class _Reader:
         return out
 
     def read_value(self, declared: Field, span: Span) -> Any:
-        construct = construct_of(declared, self.version, self.flexible)
+        construct = self.construct(declared)
         if declared.type == "struct":
             if isinstance(construct, structs.Nullable) and construct.read_is_null(self.stream):
                 return None

@@ -42,16 +42,16 @@ _MAX_LAYERS = 24
 
 _Layer: TypeAlias = Callable[[Cursor], "_Layer | None"]
 
-_ETHERNET = struct.Struct(">12xH")
-_IPV4 = struct.Struct(">BxHHHxB2x4s4s")
-_IPV6 = struct.Struct(">BxxxHBxQQQQ")
+ETHERNET_HEADER = struct.Struct(">12xH")
+IPV4_HEADER = struct.Struct(">BxHHHxB2x4s4s")
+IPV6_HEADER = struct.Struct(">BxxxHBxQQQQ")
 _U16 = struct.Struct(">H")
 _U32 = struct.Struct(">I")
 _TWO_U16 = struct.Struct(">HH")
-_UDP = struct.Struct(">HHHxx")
+UDP_HEADER = struct.Struct(">HHHxx")
 _VXLAN = struct.Struct(">BxxxI")
-_GENEVE = struct.Struct(">BxHI")
-_EXTENSION = struct.Struct(">BBHI")
+GENEVE_HEADER = struct.Struct(">BxHI")
+EXTENSION_HEADER = struct.Struct(">BBHI")
 _LLC = struct.Struct(">BBB")
 
 
@@ -113,7 +113,7 @@ class Tunnels:
         return self._by_protocol[number]
 
     def _ethernet(self, cursor: Cursor) -> _Layer:
-        (ethertype,) = cursor.read(_ETHERNET)
+        (ethertype,) = cursor.read(ETHERNET_HEADER)
         return self._layer_of_type(ethertype)
 
     def _vlan(self, cursor: Cursor) -> _Layer:
@@ -166,7 +166,7 @@ class Tunnels:
     def _ipv4(self, cursor: Cursor) -> _Layer | None:
         """The counterpart of `read_ipv4_header` for one packet."""
         start = cursor.at
-        first, total, number, fragment, protocol, source, target = cursor.read(_IPV4)
+        first, total, number, fragment, protocol, source, target = cursor.read(IPV4_HEADER)
         size = (first & 15) * 4
         if first >> 4 != 4 or size < 20 or 0 < total < size:
             raise PacketSkipped(MALFORMED)
@@ -183,13 +183,13 @@ class Tunnels:
 
     def _ipv6(self, cursor: Cursor) -> _Layer | None:
         """The counterpart of `read_ipv6_header` for one packet."""
-        first, length, protocol, *addresses = cursor.read(_IPV6)
+        first, length, protocol, *addresses = cursor.read(IPV6_HEADER)
         if first >> 4 != 6:
             raise PacketSkipped(MALFORMED)
         if length:
             cursor.limit(cursor.at + length)
         elif protocol == HOP_BY_HOP and cursor.at + 8 <= cursor.end:
-            _, _, option, jumbo = _EXTENSION.unpack_from(cursor.data, cursor.at)
+            _, _, option, jumbo = EXTENSION_HEADER.unpack_from(cursor.data, cursor.at)
             if option == JUMBO_PAYLOAD_OPTION:
                 cursor.limit(cursor.at + jumbo)
         cursor.source = (addresses[0], addresses[1])
@@ -200,7 +200,7 @@ class Tunnels:
 
     def _extension(self, cursor: Cursor, kind: int) -> int:
         """Step over an extension header; return the type of the next."""
-        following, units, field, number = cursor.read(_EXTENSION)
+        following, units, field, number = cursor.read(EXTENSION_HEADER)
         if kind == AUTHENTICATION:
             cursor.skip(units * 4)
         elif kind != FRAGMENT:
@@ -228,7 +228,7 @@ class Tunnels:
 
     def _authentication(self, cursor: Cursor) -> _Layer | None:
         """Source: RFC 4302."""
-        following, units, _, _ = cursor.read(_EXTENSION)
+        following, units, _, _ = cursor.read(EXTENSION_HEADER)
         cursor.skip(units * 4)
         return self._layer_of_protocol(following)
 
@@ -238,9 +238,9 @@ class Tunnels:
         return self._ethernet
 
     def _udp(self, cursor: Cursor) -> _Layer:
-        _, port, length = cursor.read(_UDP)
-        if length >= _UDP.size:
-            cursor.limit(cursor.at - _UDP.size + length)
+        _, port, length = cursor.read(UDP_HEADER)
+        if length >= UDP_HEADER.size:
+            cursor.limit(cursor.at - UDP_HEADER.size + length)
         if port in VXLAN_PORTS:
             return self._vxlan
         if port == GENEVE_PORT:
@@ -257,7 +257,7 @@ class Tunnels:
 
     def _geneve(self, cursor: Cursor) -> _Layer:
         """Source: RFC 8926."""
-        first, ethertype, vni = cursor.read(_GENEVE)
+        first, ethertype, vni = cursor.read(GENEVE_HEADER)
         if first >> 6:
             raise PacketSkipped(NOT_TCP)
         cursor.skip((first & 0x3F) * 4)

@@ -28,6 +28,10 @@ EXAMPLES: Mapping[str, Sequence[str]] = {
         "stats a.pcap --sort -p99_ms -c 5",
         "stats a.pcap -Y 'frame.time > \"2026-11-21 09:46:35Z\"'",
     ),
+    "export": (
+        "export a.pcap -Y 'topic == orders' -o orders.pcapng",
+        "export a.pcap --redact --keep topic -o to-share.pcapng",
+    ),
     "groups": ("groups a.pcap --group billing",),
     "upgrade": ("upgrade a.pcap --to 4.4",),
     "schema": ("schema Produce", "schema Fetch 12", "schema -T ndjson"),

@@ -1,0 +1,116 @@
+"""The options of `export --redact`: what is kept, by which key, and the list of pseudonyms."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dissector.errors import UsageError
+from dissector.redaction.messages.field_role import KEPT, Role
+
+_MIN_KEY_BYTES = 16
+_OWNER_ONLY = 0o600
+
+Redact = Annotated[
+    bool,
+    typer.Option(
+        "--redact",
+        help="Replace names by pseudonyms, keys and values by filler. Sizes and times stay.",
+    ),
+]
+Keep = Annotated[
+    str | None,
+    typer.Option(
+        "--keep",
+        metavar="KIND,...",
+        help=f"With --redact: leave names of these kinds as they are. Kinds: {', '.join(KEPT)}.",
+    ),
+]
+Key = Annotated[
+    str | None,
+    typer.Option(
+        "--key",
+        metavar="FILE",
+        help="With --redact: a file with a secret of 16 bytes or more. The same key gives the same "
+        "pseudonyms in other captures; by default each export has a key of its own.",
+    ),
+]
+Map = Annotated[
+    str | None,
+    typer.Option(
+        "--map",
+        metavar="FILE",
+        help="With --redact: write the replaced names and their pseudonyms, for you only.",
+    ),
+]
+Decrypt = Annotated[
+    bool,
+    typer.Option(
+        "--decrypt",
+        help="With --redact: write connections that a key log opens as plain TCP. Without it they "
+        "are left out.",
+    ),
+]
+
+
+def check_unused(options: dict[str, object]) -> None:
+    """
+    Check that options of `--redact` are not given without it.
+
+    Raises:
+        UsageError: One is.
+    """
+    for name, value in options.items():
+        if value:
+            raise UsageError(f"{name} needs --redact")
+
+
+def parse_kept(text: str | None) -> frozenset[Role]:
+    """
+    Return the kinds of names that stay.
+
+    Raises:
+        UsageError: There is no such kind.
+    """
+    words = [word.strip() for word in (text or "").split(",") if word.strip()]
+    for word in words:
+        if word not in KEPT:
+            raise UsageError(f"--keep takes {', '.join(KEPT)}, not {word!r}")
+    return frozenset(map(Role, words))
+
+
+def read_key(name: str | None) -> bytes:
+    """
+    Return the key of a file; without a file a random one.
+
+    Raises:
+        UsageError: The file can't be a key.
+    """
+    if name is None:
+        return secrets.token_bytes(32)
+    path = Path(name)
+    if not path.is_file():
+        raise UsageError(f"{name}: no such key; make one: head -c 32 /dev/urandom > {name}")
+    key = path.read_bytes()
+    if len(key) < _MIN_KEY_BYTES:
+        raise UsageError(f"{name}: a key has {_MIN_KEY_BYTES} bytes or more, this one {len(key)}")
+    return key
+
+
+def write_map(name: str, replaced: Iterable[tuple[str, str]]) -> None:
+    """Write pseudonyms and what they stand for, tab-separated, readable by the user only."""
+    path = Path(name)
+    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
+    with open(os.open(path, flags, _OWNER_ONLY), "w", encoding="utf-8") as file:  # noqa: PTH123
+        path.chmod(_OWNER_ONLY)  # also of a file that was there before
+        for text, pseudonym in replaced:
+            file.write(f"{_one_line(pseudonym)}\t{_one_line(text)}\n")
+
+
+def _one_line(text: str) -> str:
+    return text.encode("unicode_escape", "surrogatepass").decode("ascii")

@@ -1,0 +1,1 @@
+"""Redaction: a capture without names and contents, but with the same bytes around them."""

@@ -1,0 +1,1 @@
+"""Compression of replaced records to exactly the length that the original ones had."""

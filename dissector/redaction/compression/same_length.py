@@ -1,0 +1,43 @@
+"""Compresses bytes to exactly the length of other compressed bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from dissector.protocol.records.compression import decompress
+from dissector.redaction.compression.lz4_blocks import lz4_of_length
+from dissector.redaction.compression.padded import gzip_of_length, zstd_of_length
+from dissector.redaction.compression.snappy_blocks import snappy_of_length
+
+_CODECS: dict[int, Callable[[bytes, bytes], bytes | None]] = {
+    1: gzip_of_length,
+    2: snappy_of_length,
+    3: lz4_of_length,
+    4: zstd_of_length,
+}
+
+
+def same_length(codec: int, raw: bytes, old: bytes, magic: int = 2) -> bytes | None:
+    """
+    Return bytes compressed to the length of other compressed bytes.
+
+    Args:
+        codec: Number of the codec.
+        raw: What to compress.
+        old: The compressed bytes that it replaces, which hold as many bytes.
+        magic: Of the batch, as for `decompress`.
+
+    Returns:
+        None where the result would be longer.
+    """
+    compress = _CODECS.get(codec)
+    if compress is None:
+        return None
+    try:
+        new = compress(raw, old)
+    except IndexError:
+        return None
+    if new is None or len(new) != len(old):
+        return None
+    found = decompress(codec, new, magic=magic)
+    return new if found.problem is None and found.data == raw else None

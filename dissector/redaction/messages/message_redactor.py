@@ -1,0 +1,226 @@
+"""
+Replaces what requests and responses say, in place.
+
+A message keeps its size and every length in it. What does not match its declaration becomes zeros:
+from the first field on that can't be decoded, behind the body, in unknown tagged fields, and whole
+bodies of unknown APIs and versions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from uuid import UUID
+
+from dissector.protocol.embedded.fields import decode_field
+from dissector.protocol.embedded.reading import Embedded
+from dissector.protocol.messages import Message
+from dissector.protocol.schema import Field
+from dissector.protocol.spans import Span, spans
+from dissector.redaction.messages.field_role import Role
+from dissector.redaction.messages.record_redactor import RecordRedactor
+from dissector.redaction.messages.role_lookup import role_of
+from dissector.redaction.messages.sasl import redact_token
+from dissector.redaction.messages.values import Scope, ValueRedactor
+
+_FIXED_HEADER_BYTES = {"request": 8, "response": 4}
+
+FindTopic = Callable[[UUID], str | None]
+
+
+class MessageRedactor:
+    """
+    Replaces the values of messages.
+
+    Attributes:
+        topic_name: Returns the name of a topic id, if it is known.
+    """
+
+    def __init__(self, values: ValueRedactor, topic_name: FindTopic) -> None:
+        self.topic_name = topic_name
+        self._values = values
+        self._records = RecordRedactor(values, self.redact_embedded)
+
+    @property
+    def lost_batches(self) -> int:
+        """How many compressed batches became zeros, as nothing had their length."""
+        return self._records.lost_batches
+
+    def redact(
+        self, message: Message, request: Message | None = None, mechanism: str | None = None
+    ) -> bytes:
+        """
+        Return the frame of a message with other values.
+
+        Args:
+            message: The message.
+            request: The request of a response.
+            mechanism: The SASL mechanism of the connection, if it is known.
+        """
+        out = bytearray(message.frame)
+        fixed = _FIXED_HEADER_BYTES[message.kind]
+        if not message.body_start:
+            return bytes(out[:fixed]) + bytes(max(len(out) - fixed, 0))
+        self._header(message, out)
+        schema, version = message.schema, message.api_version
+        if schema is None or version is None or message.is_assumed or message.api is None:
+            out[message.body_start :] = bytes(len(out) - message.body_start)
+            return bytes(out)
+        root = spans(schema, version, message.frame, message.body_start)
+        walk = _Walk(self._values, self._records, out)
+        walk.topic_name = self.topic_name
+
+        def embedded(path: str, data: bytes) -> bytes | None:
+            found = decode_field(message, path, data, request, mechanism)
+            if found is None:
+                return None
+            if found.name == "SASL token":
+                from_client = message.kind == "request"
+                return redact_token(self._values, data, mechanism, from_client)
+            return self.redact_embedded(found)
+
+        walk.embedded = embedded
+        walk.struct(root, f"{message.api}.{message.kind}", _outer_scope(request))
+        _clear_rest(root, out)
+        return bytes(out)
+
+    def token(self, data: bytes, mechanism: str | None, *, from_client: bool) -> bytes:
+        """Return a raw SASL token with other names and secrets."""
+        return redact_token(self._values, data, mechanism, from_client)
+
+    def redact_embedded(self, found: Embedded) -> bytes:
+        """Return embedded bytes with other values; zeros from where they can't be decoded."""
+        if found.message is not None:
+            return self.redact(found.message)
+        if found.name == "IP address":
+            keeps = self._values.keeps(Role.HOST)
+            return found.data if keeps else self._values.pseudonyms.raw_address(found.data)
+        root = found.spans()
+        if root is None:
+            return bytes(len(found.data))
+        out = bytearray(found.data)
+        inner = {each.path: each for each in found.inner}
+
+        def embedded(path: str, data: bytes) -> bytes | None:
+            return self.redact_embedded(inner[path]) if path in inner else None
+
+        walk = _Walk(self._values, self._records, out)
+        walk.embedded = embedded
+        walk.struct(root, found.name, {})
+        _clear_rest(root, out)
+        return bytes(out)
+
+    def _header(self, message: Message, out: bytearray) -> None:
+        schema, version = message.header
+        walk = _Walk(self._values, self._records, out)
+        walk.struct(spans(schema, version, message.frame), "header", {})
+
+
+def _outer_scope(request: Message | None) -> Scope:
+    """Return what a response leaves to its request: the kind of a coordinator's key."""
+    body = None if request is None else request.body
+    return {} if body is None or "key_type" not in body else {"key_type": body["key_type"]}
+
+
+def _clear_rest(root: Span, out: bytearray) -> None:
+    """Zero what follows the decoded fields."""
+    end = _first_problem(root) if root.problem else root.end
+    out[end:] = bytes(len(out) - end)
+
+
+def _first_problem(span: Span) -> int:
+    """Return where the innermost field that failed begins."""
+    failed = next((each for each in span.children if each.problem), None)
+    return span.start if failed is None else _first_problem(failed)
+
+
+def _is_number(span: Span) -> bool:
+    """Return whether a field is null or a number that is never replaced."""
+    is_int64 = span.declared is not None and span.declared.type.endswith("int64")
+    return isinstance(span.value, int | float | None) and not is_int64
+
+
+class _Walk:
+    """
+    One pass over the fields of a message.
+
+    Attributes:
+        embedded: Replaces bytes with a content of their own; returns None if it knows none.
+        topic_name: As of `MessageRedactor`.
+    """
+
+    def __init__(self, values: ValueRedactor, records: RecordRedactor, out: bytearray) -> None:
+        self.embedded: Callable[[str, bytes], bytes | None] = lambda path, data: None
+        self.topic_name: FindTopic = lambda topic_id: None
+        self._values = values
+        self._records = records
+        self._out = out
+
+    def struct(self, span: Span, path: str, outer: Scope) -> None:
+        """Replace the values of a struct's fields."""
+        scope = {**outer, **{e.name: e.value for e in span.children if not e.children}}
+        for each in span.children:
+            if not each.children and (each.problem or _is_number(each)):
+                continue
+            if each.declared is None:
+                self._fill(each.end - len(each.value or b""), each.end, b"")
+            elif each.declared.fields:
+                self._structs(each, f"{path}.{each.name}", scope)
+            elif each.declared.type.startswith("[]"):
+                for item in each.children:
+                    if not item.problem:
+                        self._value(item, each.declared, f"{path}.{each.name}", scope)
+            else:
+                self._value(each, each.declared, f"{path}.{each.name}", scope)
+
+    def _structs(self, span: Span, path: str, scope: Scope) -> None:
+        """Walk into a struct, or into those of an array."""
+        assert span.declared is not None
+        if not span.declared.type.startswith("[]"):
+            self.struct(span, path, scope)
+            return
+        for item in span.children:
+            self.struct(item, path, scope)
+
+    def _value(self, span: Span, declared: Field, path: str, scope: Scope) -> None:
+        """Replace one value."""
+        value, role = span.value, role_of(path, declared)
+        if isinstance(value, str):
+            data = value.encode("utf-8", "surrogateescape")
+            text = self._values.text(role, value, scope)
+            new = text.encode("utf-8", "surrogateescape")
+        elif isinstance(value, UUID):
+            data = value.bytes
+            new = data if self._keeps(role) else self._values.pseudonyms.uuid(data)
+        elif isinstance(value, bytes):
+            data, new = value, self._bytes(role, span.path, value, scope)
+        elif role is Role.PRODUCER_ID and isinstance(value, int):
+            data = value.to_bytes(8, "big", signed=True)
+            number = value if self._keeps(role) else self._values.pseudonyms.producer_id(value)
+            new = number.to_bytes(8, "big", signed=True)
+        else:
+            return
+        self._fill(span.end - len(data), span.end, new)
+
+    def _keeps(self, role: Role | None) -> bool:
+        return role is not None and self._values.keeps(role)
+
+    def _bytes(self, role: Role | None, path: str, data: bytes, scope: Scope) -> bytes:
+        if role is Role.RECORDS:
+            return self._records.redact(data, self._topic(scope))
+        if role is Role.SECRET:
+            return self._values.pseudonyms.noise(data)
+        # Also what is opaque by declaration may be known where it stands.
+        return self.embedded(path, data) or bytes(len(data))
+
+    def _topic(self, scope: Scope) -> str | None:
+        """Return the topic of records, by its name or its id."""
+        name = scope.get("name", scope.get("topic"))
+        if isinstance(name, str) and name:
+            return name
+        topic_id = scope.get("topic_id")
+        return self.topic_name(topic_id) if isinstance(topic_id, UUID) else None
+
+    def _fill(self, start: int, end: int, new: bytes) -> None:
+        """Write new bytes; without any of the right length zeros."""
+        assert start <= end
+        self._out[start:end] = new if len(new) == end - start else bytes(end - start)

@@ -1,0 +1,233 @@
+"""
+Replaces keys, values and headers of records, in batches that keep their size.
+
+Null stays null, and the same content becomes the same. Records of Kafka's own topics and control
+records are read field by field. Compressed records are compressed again to the same length; where
+nothing has it, the batch becomes zeros. A CRC that was wrong stays wrong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from dissector.protocol.embedded.control_payloads import decode_control
+from dissector.protocol.embedded.own_topics import DecodedRecord, decode_record
+from dissector.protocol.embedded.reading import Embedded
+from dissector.protocol.records import layout, message_set
+from dissector.protocol.records.batch import with_crc
+from dissector.protocol.records.compression import CODEC_MASK, decompress
+from dissector.protocol.records.limits import DEFAULT, Budget
+from dissector.redaction.compression.same_length import same_length
+from dissector.redaction.messages.field_role import Role
+from dissector.redaction.messages.record_places import (
+    Place,
+    RecordPlaces,
+    find_message,
+    find_records,
+)
+from dissector.redaction.messages.values import ValueRedactor
+
+_MARKS = (8, 4, 2, 0)
+"""Bytes of the keyed marks of contents, until compressed records are short enough."""
+
+_PRODUCER_ID_AT, _PRODUCER_ID_BYTES = 43, 8
+_CRC_AT, _MESSAGE_CRC_AT = 17, 12
+_MAX_NESTING = 2
+_MAX_OFFSET, _MAX_LENGTH = 1 << 56, 1 << 30
+"""What begins with larger numbers is no batch: text, for example."""
+
+
+class _Level(NamedTuple):
+    """
+    Where batches are.
+
+    Attributes:
+        topic: The name of their topic, if it is known.
+        depth: In how many wrappers they are.
+        mark_bytes: Bytes of the marks of contents.
+    """
+
+    topic: str | None
+    depth: int
+    mark_bytes: int
+
+
+class _Batch(NamedTuple):
+    """What the records of a batch are read by."""
+
+    topic: str | None
+    is_control: bool
+
+
+class RecordRedactor:
+    """
+    Replaces the contents of `records` fields.
+
+    Attributes:
+        lost_batches: How many batches became zeros, as nothing had their length.
+    """
+
+    def __init__(self, values: ValueRedactor, redact_embedded: Callable[[Embedded], bytes]) -> None:
+        self.lost_batches = 0
+        self._values = values
+        self._redact_embedded = redact_embedded
+
+    def redact(self, data: bytes, topic: str | None) -> bytes:
+        """
+        Return the content of a field with other records.
+
+        Args:
+            data: Batches one after the other; the last may be incomplete.
+            topic: The name of their topic, if it is known.
+        """
+        return self._batches(data, _Level(topic, 0, _MARKS[0]))
+
+    def _batches(self, data: bytes, level: _Level) -> bytes:
+        out, at = bytearray(), 0
+        while at < len(data):
+            batch = data[at : at + _length_at(data, at)]
+            out += self._batch(batch, level)
+            at += len(batch)
+        return bytes(out)
+
+    def _batch(self, batch: bytes, level: _Level) -> bytes:
+        if not _may_be_batch(batch):
+            return bytes(len(batch))
+        magic = batch[layout.MAGIC_AT] if len(batch) > layout.MAGIC_AT else 2
+        header = layout.BATCH if magic == 2 else message_set.header_of(magic)
+        if len(batch) < header.size:
+            return batch[: layout.LENGTH_END] + bytes(len(batch) - layout.LENGTH_END)
+        is_whole = len(batch) == layout.LENGTH_END + int.from_bytes(batch[8:12], "big", signed=True)
+        if magic < 2:
+            return self._message(batch, level, is_whole=is_whole)
+        out = bytearray(batch)
+        if not self._values.keeps(Role.PRODUCER_ID):
+            end = _PRODUCER_ID_AT + _PRODUCER_ID_BYTES
+            number = int.from_bytes(batch[_PRODUCER_ID_AT:end], "big", signed=True)
+            new = self._values.pseudonyms.producer_id(number)
+            out[_PRODUCER_ID_AT:end] = new.to_bytes(_PRODUCER_ID_BYTES, "big", signed=True)
+        fields = dict(zip(layout.BATCH.names, layout.BATCH.unpack_from(batch), strict=True))
+        payload = batch[layout.BATCH.size :]
+        if is_whole:
+            kind = _Batch(level.topic, bool(fields["attributes"] & layout.CONTROL))
+            codec, count = fields["attributes"] & CODEC_MASK, fields["records_count"]
+            out[layout.BATCH.size :] = self._payload(payload, codec, count, kind)
+            has_crc = with_crc(batch) == batch
+            return _set_crc(out, with_crc(bytes(out)), _CRC_AT, is_right=has_crc)
+        out[layout.BATCH.size :] = bytes(len(payload))
+        return bytes(out)
+
+    def _payload(self, payload: bytes, codec: int, count: int, batch: _Batch) -> bytes:
+        if not codec:
+            return self._records(payload, count, batch, _MARKS[0])
+        if not payload:
+            return payload
+        found = decompress(codec, payload, Budget(DEFAULT, len(payload)))
+        if found.problem is None:
+            for mark_bytes in _MARKS:
+                raw = self._records(found.data, count, batch, mark_bytes)
+                new = same_length(codec, raw, payload)
+                if new is not None:
+                    return new
+            self.lost_batches += 1
+        return bytes(len(payload))
+
+    def _records(self, data: bytes, count: int, batch: _Batch, mark_bytes: int) -> bytes:
+        """Return records with other contents; behind the last one that can be read, zeros."""
+        out = bytearray(data)
+        records, end = find_records(data, count)
+        for record in records:
+            self._record(out, data, record, batch, mark_bytes)
+        out[end:] = bytes(len(out) - end)
+        return bytes(out)
+
+    def _record(
+        self, out: bytearray, data: bytes, record: RecordPlaces, batch: _Batch, mark_bytes: int
+    ) -> None:
+        key, value = _bytes_at(data, record.key), _bytes_at(data, record.value)
+        decoded = _decode(batch, key, value)
+        for place, part in ((record.key, "key"), (record.value, "value")):
+            if place is None:
+                continue
+            embedded: Embedded | None = getattr(decoded, part) if decoded is not None else None
+            content = data[place.start : place.end]
+            if embedded is not None and len(embedded.data) == len(content):
+                new = self._redact_embedded(embedded)
+            else:
+                new = self._values.pseudonyms.content(content, mark_bytes)
+            out[place.start : place.end] = new
+        for place in record.header_keys:
+            name = data[place.start : place.end].decode("utf-8", "surrogateescape")
+            text = self._values.text(Role.METADATA, name, {})
+            out[place.start : place.end] = text.encode("utf-8", "surrogateescape")
+        for place in record.header_values:
+            content = data[place.start : place.end]
+            out[place.start : place.end] = self._values.pseudonyms.content(content, mark_bytes)
+
+    def _message(self, batch: bytes, level: _Level, *, is_whole: bool) -> bytes:
+        """Return a message of magic 0 or 1, or a wrapper of compressed ones."""
+        magic = batch[layout.MAGIC_AT]
+        head = message_set.header_of(magic).size
+        places = find_message(batch, 0, len(batch)) if is_whole else None
+        if places is None:
+            return batch[:head] + bytes(len(batch) - head)
+        out = bytearray(batch)
+        codec = batch[layout.MAGIC_AT + 1] & CODEC_MASK
+        if not codec or places.value is None:
+            self._record(out, batch, places, _Batch(level.topic, False), level.mark_bytes)
+        else:
+            start, end = places.value
+            out[start:end] = self._wrapped(batch[start:end], codec, magic, level)
+            if places.key is not None:
+                out[places.key.start : places.key.end] = bytes(places.key.end - places.key.start)
+        has_crc = message_set.with_crc(batch) == batch
+        return _set_crc(out, message_set.with_crc(bytes(out)), _MESSAGE_CRC_AT, is_right=has_crc)
+
+    def _wrapped(self, value: bytes, codec: int, magic: int, level: _Level) -> bytes:
+        found = decompress(codec, value, Budget(DEFAULT, len(value)), magic=magic)
+        if found.problem is None and level.depth < _MAX_NESTING:
+            for mark_bytes in _MARKS:
+                inside = _Level(level.topic, level.depth + 1, mark_bytes)
+                new = same_length(codec, self._batches(found.data, inside), value, magic)
+                if new is not None:
+                    return new
+            self.lost_batches += 1
+        return bytes(len(value))
+
+
+def _decode(batch: _Batch, key: bytes | None, value: bytes | None) -> DecodedRecord | None:
+    if batch.is_control:
+        return decode_control(key, value)
+    return None if batch.topic is None else decode_record(batch.topic, key, value)
+
+
+def _may_be_batch(batch: bytes) -> bool:
+    """Return whether bytes begin like a batch, and not like something that is to be replaced."""
+    if len(batch) < layout.LENGTH_END:
+        return False
+    offset = int.from_bytes(batch[:8], "big", signed=True)
+    length = int.from_bytes(batch[8 : layout.LENGTH_END], "big", signed=True)
+    is_plausible = -1 <= offset < _MAX_OFFSET and layout.MIN_MESSAGE_SIZE <= length < _MAX_LENGTH
+    return is_plausible and (len(batch) <= layout.MAGIC_AT or batch[layout.MAGIC_AT] <= 2)
+
+
+def _length_at(data: bytes, at: int) -> int:
+    """Return the length of the batch at a place, at most up to the end."""
+    left = len(data) - at
+    length = int.from_bytes(data[at + 8 : at + layout.LENGTH_END], "big", signed=True)
+    if left < layout.LENGTH_END or length < layout.MIN_MESSAGE_SIZE:
+        return left
+    return min(left, length + layout.LENGTH_END)
+
+
+def _bytes_at(data: bytes, place: Place | None) -> bytes | None:
+    return None if place is None else data[place.start : place.end]
+
+
+def _set_crc(out: bytearray, with_right_crc: bytes, at: int, *, is_right: bool) -> bytes:
+    """Return a batch with its right CRC, or with a wrong one where it was wrong before."""
+    if is_right:
+        return with_right_crc
+    wrong = int.from_bytes(with_right_crc[at : at + 4], "big") ^ 1
+    return bytes(out[:at]) + wrong.to_bytes(4, "big") + bytes(out[at + 4 :])

@@ -1,0 +1,99 @@
+"""The replacement of one value, by its role and the fields beside it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from dissector.protocol.embedded.secrecy.settings import is_sensitive
+from dissector.redaction.messages.field_role import Role
+from dissector.redaction.pseudonyms.kafka_words import SETTING_NAMES, is_plain_value
+from dissector.redaction.pseudonyms.pseudonyms import Pseudonyms
+
+_BROKER_RESOURCES = (4, 8)
+"""Types of configuration resources that are brokers. Source: ConfigResource.java."""
+_NUMBER = re.compile(r"-?\d{1,10}", re.ASCII)
+_SHARE_KEY = re.compile(r"(.+):([A-Za-z0-9_-]{22}):(\d{1,10})", re.ASCII | re.DOTALL)
+"""Key of a share coordinator: group, topic id, partition. Source: SharePartitionKey.java."""
+
+_COORDINATOR_ROLES = {0: Role.GROUP, 1: Role.TRANSACTIONAL_ID, 2: Role.GROUP}
+
+Scope = Mapping[str, Any]
+"""The values of the fields beside a field and above it."""
+
+
+class ValueRedactor:
+    """
+    Replaces values.
+
+    Attributes:
+        pseudonyms: The replacements.
+    """
+
+    def __init__(self, pseudonyms: Pseudonyms, kept: Collection[Role] = ()) -> None:
+        """Replace all but the values of the kept roles."""
+        self.pseudonyms = pseudonyms
+        self._kept = frozenset(kept)
+
+    def keeps(self, role: Role) -> bool:
+        """Return whether values of a role stay."""
+        return role in self._kept
+
+    def text(self, role: Role | None, text: str, scope: Scope) -> str:
+        """Return what replaces a text."""
+        if not text or (role is not None and self.keeps(role)):
+            return text
+        names = self.pseudonyms
+        match role:
+            case Role.HOST:
+                return names.host(text)
+            case Role.REGEX:
+                return names.regex(text)
+            case Role.PRINCIPAL:
+                is_address = scope.get("entity_type") == "ip"
+                return names.host(text) if is_address else names.principal(text)
+            case Role.RESOURCE:
+                return self._resource(text, scope)
+            case Role.WORD:
+                return names.word(text)
+            case Role.SETTING:
+                return text if is_known_setting(text) else names.name(text)
+            case Role.CONFIG:
+                return self._setting_value(text, scope)
+            case Role.COORDINATOR_KEY:
+                return self._coordinator_key(text, scope)
+            case Role.SOFTWARE:
+                return names.software(text)
+            case Role.SUBTOPOLOGY:
+                return text if _NUMBER.fullmatch(text) else names.name(text)
+            case Role.SECRET | Role.OPAQUE | None:
+                return names.letters(text) if text.isascii() else names.name(text)
+            case _:
+                return names.name(text)
+
+    def _resource(self, text: str, scope: Scope) -> str:
+        kind = scope.get("resource_type", scope.get("resource_type_filter"))
+        if text == "*" or (kind in _BROKER_RESOURCES and _NUMBER.fullmatch(text)):
+            return text
+        return self.pseudonyms.name(text)
+
+    def _setting_value(self, text: str, scope: Scope) -> str:
+        name = scope.get("name") or scope.get("key")
+        is_known = isinstance(name, str) and is_known_setting(name) and not is_sensitive(name)
+        return text if is_known and is_plain_value(text) else self.pseudonyms.name(text)
+
+    def _coordinator_key(self, text: str, scope: Scope) -> str:
+        kind = scope.get("key_type")
+        role = _COORDINATOR_ROLES.get(0 if kind is None else kind)
+        shared = _SHARE_KEY.fullmatch(text)
+        if shared is None or kind in (0, 1):
+            return text if role is not None and self.keeps(role) else self.pseudonyms.name(text)
+        group = shared[1] if self.keeps(Role.GROUP) else self.pseudonyms.name(shared[1])
+        topic = shared[2] if self.keeps(Role.ID) else self.pseudonyms.base64_id(shared[2])
+        return f"{group}:{topic}:{shared[3]}"
+
+
+def is_known_setting(name: str) -> bool:
+    """Return whether a name is that of a setting of Kafka's."""
+    return name in SETTING_NAMES

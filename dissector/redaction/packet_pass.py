@@ -1,0 +1,127 @@
+"""The second pass of a redaction: packets with what the first has replaced."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import BinaryIO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dissector.capture.columns import Packets, Segments
+from dissector.capture.formats.byte_source import StopSignal
+from dissector.capture.formats.capture_reader import read_packets
+from dissector.capture.iana_numbers import ETHERNET
+from dissector.capture.packets.layers import Layers
+from dissector.engine.export.flow_filter import FlowFilter
+from dissector.engine.reading.reader import Reading
+from dissector.redaction.packets.capture_writer import CaptureWriter
+from dissector.redaction.packets.located_headers import HeaderFinder, Located
+from dissector.redaction.packets.packet_redactor import PacketRedactor
+from dissector.redaction.packets.plain_connections import PlainConnection
+from dissector.redaction.packets.stream_index import Position, StreamIndex
+from dissector.redaction.redaction import Redaction, is_decrypted
+
+
+def write_redacted(
+    paths: Sequence[str],
+    flows: FlowFilter,
+    redaction: Redaction,
+    reading: Reading,
+    file: BinaryIO,
+    stop: StopSignal,
+) -> tuple[int, int]:
+    """
+    Write the packets of chosen flows; return how many, of how many.
+
+    Args:
+        paths: The captures.
+        flows: Selects segments.
+        redaction: What the messages of the reading were replaced by.
+        reading: The finished reading of all messages.
+        file: Gets the packets as pcapng.
+        stop: Ends the writing.
+    """
+    written = _PacketPass(redaction, reading, CaptureWriter(file))
+    layers, total, sections = Layers(), 0, 0
+    for window in read_packets(paths, stop=stop):
+        while sections <= window.path_index:
+            written.out.start_section()
+            sections += 1
+        segments = layers.segments(window)
+        written.write(window, segments, flows.passing(segments))
+        total += len(window)
+        del window, segments
+    return written.out.packets, total
+
+
+class _PacketPass:
+    """
+    The packets of captures, in order.
+
+    Attributes:
+        out: Gets the chosen ones.
+    """
+
+    def __init__(self, redaction: Redaction, reading: Reading, out: CaptureWriter) -> None:
+        self.out = out
+        self._redaction = redaction
+        self._reading = reading
+        self._index = StreamIndex(reading.streams.connections)
+        self._finder = HeaderFinder()
+        self._packets = PacketRedactor(redaction.address, redaction.pseudonyms.mac)
+        self._plain: dict[int, PlainConnection] = {}
+
+    def write(self, packets: Packets, segments: Segments, passing: NDArray[np.bool_]) -> None:
+        """Write the packets of a window whose segments pass."""
+        numbers = (segments.packet - packets.first).tolist()
+        rows = {number: row for row, number in enumerate(numbers)}
+        for number in range(len(packets)):
+            row = rows.get(number)
+            if row is not None and not passing[row]:
+                continue
+            # Packets without a segment may be fragments, which the finder must see.
+            found = self._find(packets, number)
+            if row is not None and found is not None:
+                time_ns, link = int(packets.time_ns[number]), int(packets.link[number])
+                self._write_packet(found, segments, row, time_ns, link)
+
+    def _find(self, packets: Packets, number: int) -> Located | None:
+        start, captured = int(packets.start[number]), int(packets.captured[number])
+        content = packets.data[start : start + captured].tobytes()
+        link, original = int(packets.link[number]), int(packets.original[number])
+        return self._finder.find(content, link, original, int(packets.time_ns[number]))
+
+    def _write_packet(
+        self, found: Located, segments: Segments, row: int, time_ns: int, link: int
+    ) -> None:
+        position = self._index.position(segments, row)
+        length = found.end - found.payload_at
+        if position is None:
+            payload = bytes(length)
+        elif is_decrypted(self._reading, position.connection):
+            self._write_plain(segments, row, position, time_ns)
+            return
+        else:
+            payload = self._redaction.stream.get(*position, length)
+        self.out.write(time_ns, link, self._packets.redact(found, link, payload), found.original)
+
+    def _write_plain(self, segments: Segments, row: int, position: Position, time_ns: int) -> None:
+        """Write what a packet of an encrypted connection completed, if anything was decrypted."""
+        connection = self._plain.get(position.connection)
+        for number, message in self._redaction.plain_messages(int(segments.packet[row])):
+            if connection is None:
+                a, b = self._reading.streams.connections.endpoints(number)
+                replace = self._redaction.endpoint
+                connection = PlainConnection(replace(a), replace(b))
+                self._plain[number] = connection
+                self._write_all(connection.open(), time_ns)
+            stream = number, message.side
+            data = self._redaction.stream.get(*stream, message.offset, message.length)
+            self._write_all(connection.message(message, data), time_ns)
+        if connection is not None:
+            self._write_all(connection.end(position.side, int(segments.flags[row])), time_ns)
+
+    def _write_all(self, packets: Iterable[bytes], time_ns: int) -> None:
+        for each in packets:
+            self.out.write(time_ns, ETHERNET, each, len(each))

@@ -1,0 +1,88 @@
+"""To which connection a segment belongs, and where in its stream it lies."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from dissector.capture.columns import Segments
+from dissector.capture.tcp.connection_state import SYN
+from dissector.capture.tcp.connection_table import ConnectionTable
+
+_SEQ_BITS = 32
+_SEQ_HALF, _SEQ_MASK = 1 << _SEQ_BITS - 1, (1 << _SEQ_BITS) - 1
+
+_Flow = tuple[int, int, int, int, int, int]
+
+
+class Position(NamedTuple):
+    """
+    A place in a stream.
+
+    Attributes:
+        connection: Number of the connection.
+        side: Who sends.
+        offset: Where the segment begins in the stream; negative before what was seen of it.
+    """
+
+    connection: int
+    side: int
+    offset: int
+
+
+class _Stream(NamedTuple):
+    first_packet: int
+    network: int
+    connection: int
+    side: int
+    first_sequence: int
+
+
+class StreamIndex:
+    """
+    The streams of a capture that has been read.
+
+    Where endpoints are used again, a connection has the segments from its first packet on. Sequence
+    numbers are counted on beyond 32 bits: segments must come in the order of the capture.
+    """
+
+    def __init__(self, table: ConnectionTable) -> None:
+        numbers = np.arange(len(table))
+        columns = table.columns(numbers)
+        self._streams: dict[_Flow, list[_Stream]] = {}
+        self._last: dict[tuple[int, int], int] = {}
+        rows = zip(
+            columns.address.tolist(),
+            columns.port.tolist(),
+            columns.network.tolist(),
+            table.first_packets(numbers).tolist(),
+            table.first_sequences(numbers).tolist(),
+            strict=True,
+        )
+        for number, (ends, ports, network, packet, firsts) in enumerate(rows):
+            for side in (0, 1):
+                flow = (*ends[side], ports[side], *ends[1 - side], ports[1 - side])
+                stream = _Stream(packet, network, number, side, firsts[side])
+                self._streams.setdefault(flow, []).append(stream)
+
+    def position(self, segments: Segments, row: int) -> Position | None:
+        """Return where a segment lies; None for one of no connection."""
+        source, target = segments.source[row], segments.target[row]
+        flow = (
+            *(int(source[0]), int(source[1]), int(segments.source_port[row])),
+            *(int(target[0]), int(target[1]), int(segments.target_port[row])),
+        )
+        packet = int(segments.packet[row])
+        streams = [each for each in self._streams.get(flow, ()) if each.first_packet <= packet]
+        if not streams:
+            return None
+        network = int(segments.network[row])
+        stream = max(streams, key=lambda each: (each.network == network, each.first_packet))
+        seq = int(segments.seq[row]) + bool(int(segments.flags[row]) & SYN)
+        key = stream.connection, stream.side
+        last = self._last.get(key, 0)
+        away = (seq - stream.first_sequence - last) & _SEQ_MASK
+        offset = last + away - (away >= _SEQ_HALF) * (_SEQ_MASK + 1)
+        self._last[key] = max(offset, 0)
+        return Position(*key, offset)

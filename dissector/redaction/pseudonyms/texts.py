@@ -1,0 +1,157 @@
+"""
+Pseudonyms of names and texts: as many bytes, of the same class of characters, one to one.
+
+There are four classes, each in the next: small letters and digits, what topics may be called,
+printable ASCII, any text. A name stays in its class, so that a legal name has a legal pseudonym,
+and no two names get the same one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from string import ascii_lowercase, ascii_uppercase, digits
+
+from dissector.redaction.pseudonyms.permutation import Permutation
+
+_CLASSES = (
+    ascii_lowercase + digits,
+    ascii_lowercase + digits + ascii_uppercase + "._-",
+    "".join(map(chr, range(32, 127))),
+)
+"""Characters of the classes, but for the last."""
+
+_LONGEST = 256
+"""Characters of longer texts are replaced in pieces."""
+
+_RESERVED = frozenset((".", ".."))
+"""Names that are illegal for topics though their characters are not."""
+
+_HYPHEN = "-"
+"""It begins options of commands: only names that begin with it have pseudonyms that do."""
+
+
+def text_pseudonym(permutation: Permutation, text: str, kept: frozenset[str]) -> str:
+    """
+    Return the pseudonym of a text.
+
+    Args:
+        permutation: Keyed.
+        text: The text; surrogates stand for bytes that are not UTF-8.
+        kept: Texts that are no pseudonym of others, as they stay.
+    """
+    if not text:
+        return text
+    if len(text) > _LONGEST:
+        return _long_pseudonym(permutation, text)
+    number = class_of(text)
+    forbidden = kept | _RESERVED
+    radices = [len(_letters(each, number)) for each in text]
+    bound = 1
+    for each in radices:
+        bound *= each
+    shape = "" if number < len(_CLASSES) else _shape(text)
+
+    def decode(value: int) -> str:
+        return _from_number(value, text, number)
+
+    def is_legal(value: int) -> bool:
+        found = decode(value)
+        is_like = (found[0] == _HYPHEN) == (text[0] == _HYPHEN)
+        return is_like and found not in forbidden and class_of(found) == number
+
+    if bound == 1 or text in _RESERVED:
+        return text
+    label = f"text {number} {len(text)} {shape}"
+    return decode(permutation.permute(label, _to_number(text, number), bound, is_legal))
+
+
+def class_of(text: str) -> int:
+    """Return the narrowest class with all characters of a text."""
+    letters = set(text)
+    return next((n for n, each in enumerate(_SETS) if letters <= each), len(_CLASSES))
+
+
+_SETS = tuple(frozenset(each) for each in _CLASSES)
+
+
+def _long_pseudonym(permutation: Permutation, text: str) -> str:
+    """Return letters that depend on the whole text: it is too long for two to be the same."""
+    size = len(text.encode("utf-8", "surrogateescape"))
+    letters = _CLASSES[0]
+    data = permutation.digest("long text", text.encode("utf-8", "surrogateescape"), size)
+    return "".join(letters[byte % len(letters)] for byte in data)
+
+
+@cache
+def _letters(letter: str, number: int) -> Sequence[str]:
+    """Return the letters that may replace one: of its class, or of its number of bytes."""
+    if number < len(_CLASSES):
+        return _CLASSES[number]
+    code = ord(letter)
+    if code < 0x80:
+        printable = 32 <= code < 127
+        return _CLASSES[2] if printable else [*map(chr, range(32)), chr(127)]
+    if code < 0x800:
+        return _RANGES[0]
+    if 0xDC80 <= code <= 0xDCFF:
+        return _RANGES[1]
+    return _RANGES[2] if code < 0x10000 else _RANGES[3]
+
+
+class _Characters(Sequence[str]):
+    """The characters of a range of code points, without the surrogates."""
+
+    def __init__(self, low: int, high: int) -> None:
+        self._low = low
+        self._count = high - low - (0x800 if low < 0xD800 and high > 0xE000 else 0)
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __getitem__(self, index: int) -> str:  # type: ignore[override]
+        code = self._low + index
+        return chr(code + 0x800 if self._low < 0xD800 <= code else code)
+
+    def index(self, letter: str, start: int = 0, stop: int | None = None) -> int:
+        """Return the index of a character."""
+        code = ord(letter)
+        return code - self._low - (0x800 if self._low < 0xD800 and code >= 0xE000 else 0)
+
+
+_RANGES = (
+    _Characters(0x80, 0x800),
+    _Characters(0xDC80, 0xDD00),
+    _Characters(0x800, 0x10000),
+    _Characters(0x10000, 0x110000),
+)
+
+
+def _shape(text: str) -> str:
+    """Return the kind of each character, which its replacement shares."""
+    return "".join(str(_kind(ord(each))) for each in text)
+
+
+def _kind(code: int) -> int:
+    if code < 0x80:
+        return 0 if 32 <= code < 127 else 1
+    if 0xDC80 <= code <= 0xDCFF:
+        return 2
+    return 3 if code < 0x800 else 4 if code < 0x10000 else 5
+
+
+def _to_number(text: str, number: int) -> int:
+    value = 0
+    for each in text:
+        letters = _letters(each, number)
+        value = value * len(letters) + letters.index(each)
+    return value
+
+
+def _from_number(value: int, text: str, number: int) -> str:
+    found = []
+    for each in reversed(text):
+        letters = _letters(each, number)
+        value, index = divmod(value, len(letters))
+        found.append(letters[index])
+    return "".join(reversed(found))

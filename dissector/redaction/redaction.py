@@ -1,0 +1,116 @@
+"""The first pass of a redaction: the messages of captures are read and replaced."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+
+from dissector.engine.exchanges.exchange import Exchange
+from dissector.engine.facts.topic_table import TopicNames
+from dissector.engine.reading.reader import Reading
+from dissector.protocol.headers import SASL_HANDSHAKE
+from dissector.protocol.messages import Message
+from dissector.redaction.messages.field_role import Role
+from dissector.redaction.messages.message_redactor import MessageRedactor
+from dissector.redaction.messages.values import ValueRedactor
+from dissector.redaction.packets.plain_connections import Endpoint, PlainMessage
+from dissector.redaction.packets.stream_store import StreamStore
+from dissector.redaction.pseudonyms.pseudonyms import Pseudonyms
+
+_SIZE_BYTES = 4
+
+
+class Redaction:
+    """
+    Replaces what messages of a capture say.
+
+    Attributes:
+        pseudonyms: The replacements, which `--map` writes.
+        encrypted: Connections of TLS whose packets are left out.
+        stream: The replaced bytes of all streams.
+    """
+
+    def __init__(
+        self, key: bytes, kept: Collection[Role], names: TopicNames, *, decrypts: bool
+    ) -> None:
+        """
+        Begin a redaction.
+
+        Args:
+            key: The same key gives the same pseudonyms.
+            kept: Roles whose values stay.
+            names: Finds the names of topic ids.
+            decrypts: Whether decrypted connections are written as plain TCP.
+        """
+        self.pseudonyms = Pseudonyms(key)
+        self.encrypted: set[int] = set()
+        self._values = ValueRedactor(self.pseudonyms, kept)
+        self._messages = MessageRedactor(self._values, names.find_name)
+        self._decrypts = decrypts
+        self.stream = StreamStore()
+        self._mechanisms: dict[int, str] = {}
+        self._plain: dict[int, list[tuple[int, PlainMessage]]] = {}
+
+    def close(self) -> None:
+        """Forget what was read."""
+        self.stream.close()
+
+    @property
+    def lost_batches(self) -> int:
+        """How many compressed batches became zeros, as nothing had their length."""
+        return self._messages.lost_batches
+
+    def read(self, exchanges: Iterable[Exchange], reading: Reading) -> None:
+        """Replace the messages of exchanges, which come in the order of the capture."""
+        for exchange in exchanges:
+            number = exchange.connection
+            is_encrypted = is_decrypted(reading, number)
+            if is_encrypted and not self._decrypts:
+                self.encrypted.add(number)
+                continue
+            for message in exchange.messages:
+                data = self._replaced(exchange, message)
+                offset, side = exchange.place_of(message)
+                frame = message.size.to_bytes(_SIZE_BYTES, "big", signed=True) + data
+                self.stream.put(number, side, offset, frame)
+                if is_encrypted:
+                    self._note_plain(exchange, message, side, offset)
+
+    def _replaced(self, exchange: Exchange, message: Message) -> bytes:
+        number, request = exchange.connection, exchange.request
+        is_request = message.kind == "request"
+        if message.api_key == SASL_HANDSHAKE and is_request and message.body is not None:
+            self._mechanisms[number] = message.body.mechanism
+        mechanism = self._mechanisms.get(number)
+        if exchange.is_token:
+            return self._messages.token(message.frame, mechanism, from_client=is_request)
+        return self._messages.redact(message, None if is_request else request, mechanism)
+
+    def _note_plain(self, exchange: Exchange, message: Message, side: int, offset: int) -> None:
+        """Note in which packet a message of a decrypted connection was complete."""
+        is_request = message.kind == "request"
+        packet = exchange.request_packet if is_request else exchange.response_packet
+        assert packet is not None
+        sizes = _SIZE_BYTES + len(message.frame), _SIZE_BYTES + message.size
+        found = PlainMessage(side, offset, *sizes)
+        self._plain.setdefault(packet - 1, []).append((exchange.connection, found))
+
+    def plain_messages(self, packet: int) -> Sequence[tuple[int, PlainMessage]]:
+        """Return the decrypted messages that a packet has completed, with their connections."""
+        return self._plain.get(packet, ())
+
+    def address(self, data: bytes) -> bytes:
+        """Return what replaces 4 or 16 bytes of an IP address."""
+        return data if self._values.keeps(Role.HOST) else self.pseudonyms.raw_address(data)
+
+    def endpoint(self, end: Endpoint) -> Endpoint:
+        """Return what replaces an endpoint; the port stays."""
+        high, low, port = end
+        if self._values.keeps(Role.HOST):
+            return end
+        return *self.pseudonyms.address(high, low), port
+
+
+def is_decrypted(reading: Reading, connection: int) -> bool:
+    """Return whether a connection was encrypted, and has plaintext: its messages are of that."""
+    summary = reading.decryption.summary_of(connection)
+    return summary is not None and summary.plain_bytes > 0

@@ -1,0 +1,277 @@
+"""A redacted export has the same rows but for names, and none of the names."""
+
+from __future__ import annotations
+
+import json
+import stat
+import struct
+from collections import Counter
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+
+from tests import packets
+from tests.conform import mutations
+from tests.corpus import CAPTURES, each_capture, fast_and_long
+from tests.dissector.capture.traffic import block, ethernet, interface, ipv4, section
+from tests.dissector.cli import plays
+from tests.dissector.cli.conftest import Run
+from tools.record.manifest import keylogs
+
+NUMBERED = ("capture", "connection", "request_packet", "response_packet", "packet", "evidence")
+CONTENTS = ("key", "value", "headers")
+VALUES = ("producer_id", "topic_id", "problems", "decoded")
+NAMED = ("client", "broker", "client_id", "topic", "topics")
+
+
+@pytest.fixture
+def key(tmp_path: Path) -> Path:
+    path = tmp_path / "key"
+    path.write_bytes(b"a key of the test")
+    return path
+
+
+def redacted(run: Run, capture: Path, out: Path, key: Path, *words: str | Path) -> dict[str, str]:
+    """Redact a capture; return the replaced names with their pseudonyms."""
+    listed = out.with_suffix(".map")
+    done = run("export", capture, "--redact", "--key", key, "--map", listed, "-o", out, *words)
+    assert done.status == 0
+    assert "other rows" not in done.err
+    assert "zeros" not in done.err
+    lines = [line.split("\t") for line in listed.read_text().splitlines()]
+    return {_unescaped(text): _unescaped(pseudonym) for pseudonym, text in lines}
+
+
+def _unescaped(text: str) -> str:
+    return text.encode().decode("unicode_escape")
+
+
+def renamed(value: Any, names: dict[str, str]) -> Any:
+    if isinstance(value, str):
+        host, colon, port = value.replace("[", "").replace("]", "").rpartition(":")
+        if host in names:
+            new = names[host]
+            return f"[{new}]:{port}" if ":" in new else f"{new}{colon}{port}"
+        return names.get(value, value)
+    return [renamed(each, names) for each in value] if isinstance(value, list) else value
+
+
+def rows(
+    run: Run, capture: Path, command: str, names: dict[str, str] | None = None, *words: str | Path
+) -> Counter[str]:
+    """Return the rows of a command without numbers and contents, with other names."""
+    done = run(command, capture, "-T", "ndjson", *words)
+    return Counter(
+        json.dumps(
+            {
+                name: _comparable(name, value, names or {})
+                for name, value in row.items()
+                if name not in (*NUMBERED, *VALUES)
+            }
+        )
+        for row in done.rows
+    )
+
+
+def _comparable(column: str, value: Any, names: dict[str, str]) -> Any:
+    if column in CONTENTS:
+        return not value
+    return renamed(value, names) if column in NAMED else value
+
+
+def keys_of(capture: Path) -> list[str | Path]:
+    return [word for each in keylogs(capture) for word in ("--keylog", each)]
+
+
+@each_capture("export")
+def test_the_same_rows_but_for_names(path: Path, run: Run, key: Path, tmp_path: Path) -> None:
+    out, opened = tmp_path / "out.pcapng", keys_of(path)
+    names = redacted(run, path, out, key, *opened, *(["--decrypt"] if opened else []))
+    assert rows(run, out, "pairs") == rows(run, path, "pairs", names, *opened)
+    assert rows(run, out, "records") == rows(run, path, "records", names, *opened)
+    content = out.read_bytes()
+    found = [
+        name for name in names if len(name) > 12 and name.encode("utf-8", "replace") in content
+    ]
+    assert found == []
+
+
+def contents(run: Run, capture: Path) -> set[str]:
+    """Return the keys, values and header values of all records that are not short."""
+    found = set()
+    for row in run("records", capture, "-T", "ndjson").rows:
+        headers = [value for each in row["headers"] or [] for value in each.values()]
+        found |= {each for each in (row["key"], row["value"], *headers) if isinstance(each, str)}
+    return {each for each in found if len(each) > 5}
+
+
+@pytest.mark.parametrize(
+    "name",
+    fast_and_long(
+        ["kafka4-librdkafka-codecs.pcap", "kafka39-kafka-python-as-0.8.2.pcap"],
+        ["demo.pcap", "kafka4-sweep-data.pcap", "kafka39-aiokafka-codecs.pcap"],
+    ),
+)
+def test_no_content_of_a_record_is_left(name: str, run: Run, key: Path, tmp_path: Path) -> None:
+    """Of compressed records neither."""
+    capture, out = next(path for path in CAPTURES if path.name == name), tmp_path / "out.pcapng"
+    redacted(run, capture, out, key)
+    before = contents(run, capture)
+    assert before
+    assert not before & contents(run, out)
+
+
+DAMAGES = (
+    mutations.lose,
+    mutations.begin_later,
+    mutations.end_early,
+    mutations.cut,
+    mutations.spoil,
+)
+SMALL = [path for path in CAPTURES if path.suffix == ".pcap" and path.stat().st_size < 150_000]
+
+
+@pytest.mark.parametrize("seed", fast_and_long(range(10), range(10, 150)))
+def test_damaged_captures(seed: int, run: Run, key: Path, tmp_path: Path) -> None:
+    """What can't be read is zero, so only the rows of whole messages are the same."""
+    chance = Random(seed)
+    head, recorded = mutations.packets_of(chance.choice(SMALL))
+    damaged, out = tmp_path / "damaged.pcap", tmp_path / "out.pcapng"
+    recorded = DAMAGES[seed % len(DAMAGES)](recorded, chance)
+    damaged.write_bytes(mutations.file_of(head, recorded))
+    names = redacted(run, damaged, out, key)
+    before = rows(run, damaged, "pairs", names, "-Y", "not problems")
+    assert not before - rows(run, out, "pairs")
+
+
+@pytest.mark.parametrize("seed", fast_and_long(range(4), range(4, 60)))
+def test_repeated_packets_agree(seed: int, run: Run, key: Path, tmp_path: Path) -> None:
+    chance = Random(seed)
+    head, recorded = mutations.packets_of(chance.choice(SMALL))
+    damage = (mutations.repeat, mutations.swap)[seed % 2]
+    damaged, out = tmp_path / "damaged.pcap", tmp_path / "out.pcapng"
+    damaged.write_bytes(mutations.file_of(head, damage(recorded, chance)))
+    names = redacted(run, damaged, out, key)
+    assert rows(run, out, "pairs") == rows(run, damaged, "pairs", names)
+
+
+def shop(folder: Path) -> Path:
+    path = folder / "shop.pcap"
+    packets.write(path, plays.shop().packets)
+    return path
+
+
+def test_a_filter_chooses_and_the_rest_is_left_out(run: Run, key: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out.pcapng"
+    names = redacted(run, shop(tmp_path), out, key, "-Y", "api == Fetch")
+    assert [row["topics"] for row in run("pairs", out, "-T", "ndjson", "-Y", "api == Fetch").rows]
+    assert names["orders"].encode() in out.read_bytes()
+    assert b"HTTP" not in out.read_bytes()
+
+
+def test_the_same_key_gives_the_same_names(run: Run, key: Path, tmp_path: Path) -> None:
+    first = redacted(run, shop(tmp_path), tmp_path / "1.pcapng", key)
+    second = redacted(run, shop(tmp_path), tmp_path / "2.pcapng", key, "-Y", "api == Produce")
+    assert first == second
+    assert (tmp_path / "1.pcapng").read_bytes() != (tmp_path / "2.pcapng").read_bytes()
+    key.write_bytes(b"another key of the test")
+    assert redacted(run, shop(tmp_path), tmp_path / "3.pcapng", key)["orders"] != first["orders"]
+
+
+def test_addresses_are_those_in_messages(run: Run, key: Path, tmp_path: Path) -> None:
+    """A broker's host in Metadata becomes what its packets have."""
+    wire, capture, out = packets.Wire(), tmp_path / "a.pcap", tmp_path / "out.pcapng"
+    connection = wire.connect(hosts=("10.4.5.6", "192.168.7.8")).syn()
+    brokers = [{"node_id": 1, "host": "192.168.7.8", "port": 9092}]
+    connection.client(plays.request_frame(plays.METADATA, 12, 5, topics=None))
+    connection.broker(plays.response_frame(plays.METADATA, 12, 5, brokers=brokers)).fin()
+    packets.write(capture, wire.packets)
+    names = redacted(run, capture, out, key)
+    [row] = run("pairs", out, "-T", "ndjson").rows
+    assert row["broker"] == f"{names['192.168.7.8']}:9092"
+    assert b"192.168.7.8" not in out.read_bytes()
+    redacted(run, capture, out, key, "--keep", "host")
+    [row] = run("pairs", out, "-T", "ndjson").rows
+    assert (row["client"], row["broker"]) == ("10.4.5.6:50000", "192.168.7.8:9092")
+
+
+def test_names_of_a_kept_kind_stay(run: Run, key: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out.pcapng"
+    names = redacted(run, shop(tmp_path), out, key, "--keep", "topic, client_id")
+    assert "orders" not in names
+    found = run("pairs", out, "-T", "ndjson", "-Y", "api == Produce").rows
+    assert {row["client_id"] for row in found} == {"shop", None}
+    assert ["orders"] in [row["topics"] for row in found]
+
+
+def test_comments_and_secrets_are_dropped(run: Run, key: Path, tmp_path: Path) -> None:
+    capture, out = tmp_path / "a.pcapng", tmp_path / "out.pcapng"
+    comment = struct.pack("<HH", 1, 12) + b"comment-acme" + bytes(4)
+    secrets = b"CLIENT_RANDOM acme"
+    blocks = [
+        section(),
+        block(10, struct.pack("<II", 0x544C534B, len(secrets)) + secrets + bytes(2)),
+        interface(options=[(9, b"\x09"), (2, b"eth-acme")]),
+    ]
+    for each in plays.shop().packets:
+        ticks = each.time_ns >> 32, each.time_ns & 0xFFFFFFFF
+        head = struct.pack("<IIIII", 0, *ticks, len(each.data), len(each.data))
+        blocks.append(block(6, head + each.data + bytes(-len(each.data) % 4) + comment))
+    capture.write_bytes(b"".join(blocks))
+    redacted(run, capture, out, key)
+    assert b"acme" not in out.read_bytes()
+    assert run("pairs", out, "-T", "ndjson").rows
+
+
+def test_fragments_become_whole_packets(run: Run, key: Path, tmp_path: Path) -> None:
+    capture, out = tmp_path / "a.pcap", tmp_path / "out.pcapng"
+    every = plays.shop().packets
+    at = next(n for n, each in enumerate(every) if len(each.payload) > 100)
+    ip = every[at].data[14:]
+    hosts = {"source": "10.0.0.1", "target": "10.0.0.2"}
+    pieces = [
+        ethernet(ipv4(ip[20:84], number=9, fragment=0x2000, **hosts)),
+        ethernet(ipv4(ip[84:], number=9, fragment=8, **hosts)),
+    ]
+    halves = [packets.Packet(every[at].time_ns, each) for each in pieces]
+    packets.write(capture, [*every[:at], *halves, *every[at + 1 :]])
+    names = redacted(run, capture, out, key)
+    assert rows(run, out, "pairs") == rows(run, capture, "pairs", names)
+
+
+def test_without_decrypt_tls_is_left_out(run: Run, key: Path, tmp_path: Path) -> None:
+    capture = next(path for path in CAPTURES if path.name == "kafka4-java-tls13.pcap.gz")
+    out = tmp_path / "out.pcapng"
+    done = run("export", capture, "--redact", "--key", key, "-o", out, *keys_of(capture))
+    assert "TLS connections are left out; --decrypt" in done.err
+    assert run("pairs", out, "-T", "ndjson").rows == []
+
+
+def test_the_map_is_for_its_owner(run: Run, key: Path, tmp_path: Path) -> None:
+    listed = tmp_path / "out.map"
+    listed.write_text("old")
+    redacted(run, shop(tmp_path), tmp_path / "out.pcapng", key)
+    assert stat.S_IMODE(listed.stat().st_mode) == 0o600
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("--keep topic", "--keep needs --redact"),
+        ("--decrypt", "--decrypt needs --redact"),
+        ("--redact --keep value", "--keep takes topic, group, member"),
+        ("--redact --key nowhere", "nowhere: no such key; make one: head -c 32 /dev/urandom"),
+        ("--redact --key short", "a key has 16 bytes or more, this one 5"),
+    ],
+)
+def test_what_is_refused(
+    words: str, message: str, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("short").write_bytes(b"short")
+    status, _, err = run("export", shop(tmp_path), "-o", "out.pcapng", *words.split())
+    assert status == 2
+    assert message in err
+    assert not Path("out.pcapng").exists()

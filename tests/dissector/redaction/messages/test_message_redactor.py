@@ -1,0 +1,176 @@
+"""Messages of every API and version keep their form, and nothing of what they say."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from dissector.protocol.api import Api
+from dissector.protocol.messages import Message, decode_request, decode_response
+from dissector.protocol.schema import Field
+from dissector.protocol.spans import Span, spans
+from dissector.redaction.messages.message_redactor import MessageRedactor
+from dissector.redaction.messages.values import ValueRedactor
+from dissector.redaction.pseudonyms.pseudonyms import Pseudonyms
+from tests import frames
+from tests.dissector.cli import plays
+from tests.sources import Source, Version, every_api, go_through, versions
+
+
+def redactor() -> MessageRedactor:
+    return MessageRedactor(ValueRedactor(Pseudonyms(b"a key of the test")), lambda topic_id: None)
+
+
+def message_of(version: Version, source: Source, *, unknown: bool = True) -> tuple[bytes, Message]:
+    values = source.value(version.schema, version.version, unknown)
+    make = frames.request if version.kind == "request" else frames.response
+    head = ("client-of-acme",) if version.kind == "request" else ()
+    frame = make(version.key, version.version, 7, *head, **values)[4:]
+    return frame, decoded(version, frame)
+
+
+def decoded(version: Version, frame: bytes) -> Message:
+    if version.kind == "request":
+        return decode_request(frame)
+    return decode_response(frame, version.key, version.version)
+
+
+def shape(span: Span) -> Iterator[tuple[str, int, int]]:
+    """Yield where each field lies, but for the content."""
+    yield span.path, span.start, span.end
+    for each in span.children:
+        yield from shape(each)
+
+
+def tree(message: Message) -> Span:
+    assert message.schema is not None
+    return spans(message.schema, message.api_version or 0, message.frame, message.body_start)
+
+
+def contents(span: Span, declared: Field | None = None) -> Iterator[tuple[str, Any]]:
+    if not span.children and isinstance(span.value, str | bytes | UUID):
+        yield span.path, span.value
+    for each in span.children:
+        yield from contents(each)
+
+
+@every_api
+def test_the_form_stays_and_the_content_goes(found: Api) -> None:
+    def check(version: Version, source: Source) -> None:
+        frame, message = message_of(version, source)
+        new = decoded(version, redactor().redact(message))
+        assert len(new.frame) == len(frame)
+        assert b"client-of-acme" not in new.frame
+        assert [str(each) for each in new.problems] == [str(each) for each in message.problems]
+        if message.body is None:
+            return
+        assert list(shape(tree(new))) == list(shape(tree(message)))
+        for (path, old), (_, now) in zip(contents(tree(message)), contents(tree(new)), strict=True):
+            size = len(old.bytes if isinstance(old, UUID) else old)
+            if size >= 8 and not _is_zero(old):
+                assert old != now, path
+
+    go_through(versions(found), check)
+
+
+def _is_zero(value: Any) -> bool:
+    data = value.bytes if isinstance(value, UUID) else value
+    return not any(data[:15]) if isinstance(data, bytes) else False
+
+
+@every_api
+def test_damaged_messages_keep_their_size_only(found: Api) -> None:
+    def check(version: Version, source: Source) -> None:
+        frame, message = message_of(version, source)
+        damaged = source.damaged(frame, keep=4 if version.kind == "request" else 0)
+        new = redactor().redact(decoded(version, damaged))
+        assert len(new) == len(damaged)
+        if message.body is None:
+            return
+        for path, old in contents(tree(message)):
+            is_text = isinstance(old, str)
+            data = old.encode(errors="surrogateescape") if is_text else getattr(old, "bytes", old)
+            assert _is_zero(old) or len(data) < 8 or data not in new, path
+
+    go_through(versions(found), check)
+
+
+def test_what_follows_a_damaged_field_is_zero() -> None:
+    frame = plays.malformed_heartbeat(6)[4:]
+    new = redactor().redact(decode_request(frame))
+    at = frame.index(b"\x7fg")
+    assert new[at:] == bytes(len(frame) - at)
+
+
+@pytest.mark.parametrize(("key", "version"), [(999, 0), (12, 99)])
+def test_bodies_of_unknown_apis_and_versions_are_zero(key: int, version: int) -> None:
+    head = key.to_bytes(2, "big") + version.to_bytes(2, "big") + (5).to_bytes(4, "big")
+    frame = head + b"\x00\x04acme" + b"secret of acme" * 3
+    new = redactor().redact(decode_request(frame))
+    assert new[:8] == head
+    assert b"acme" not in new
+    assert new[30:] == bytes(len(frame) - 30)
+
+
+def test_an_orphan_keeps_its_number_only() -> None:
+    frame = (5).to_bytes(4, "big") + b"secret of acme"
+    assert redactor().redact(decode_response(frame, None, None)) == frame[:4] + bytes(14)
+
+
+def test_settings_and_their_values() -> None:
+    configs = [
+        {"name": "retention.ms", "value": "604800000"},
+        {"name": "retention.ms", "value": "acme-value"},
+        {"name": "acme.setting", "value": "12345678"},
+        {"name": "ssl.keystore.password", "value": "12345678"},
+    ]
+    resources = [{"resource_type": 4, "resource_name": "17", "configs": configs}]
+    frame = plays.request_frame(33, 2, 1, resources=[_resource(resources[0])])[4:]
+    new = decode_request(redactor().redact(decode_request(frame)))
+    assert new.body is not None
+    [resource] = new.body.resources
+    assert resource.resource_name == "17"
+    values = [each.value for each in resource.configs]
+    assert values[0] == "604800000"
+    assert not {"acme-value", "12345678"} & set(values)
+    assert [each.name for each in resource.configs][:1] == ["retention.ms"]
+
+
+def _resource(values: dict[str, Any]) -> dict[str, Any]:
+    return values
+
+
+@pytest.mark.parametrize(
+    ("token", "from_client"),
+    [
+        (b"\0alice\0wonderland", True),
+        (b"n,,n=alice,r=rOprNGfwEbeRWgbNEkqO", True),
+        (b"r=rOprNGfwEbeRWgbNEkqO123,s=W22ZaJ0SNY7soEsUEjb6gQ==,i=4096", False),
+        (b"c=biws,r=rOprNGfwEbeRWgbNEkqO123,p=v0X8v3Bz2T0CJGbJQyF0X+HI4Ts=", True),
+        (b"v=rmF9pqV8S7suAoZWja4dJRkFsKQ=", False),
+        (b"n,a=alice,\x01auth=Bearer eyJhbGciOi\x01\x01", True),
+        (b'{"status":"invalid_token"}', False),
+    ],
+)
+def test_tokens_keep_their_form(token: bytes, from_client: bool) -> None:
+    from dissector.protocol.embedded.sasl_tokens import decode_token
+
+    new = redactor().token(token, None, from_client=from_client)
+    assert len(new) == len(token)
+    assert decode_token(new, None, from_client).step == decode_token(token, None, from_client).step
+    assert decode_token(new, None, from_client).step
+    for secret in (b"alice", b"wonderland", b"rOprNG", b"W22ZaJ", b"v0X8", b"rmF9", b"eyJh"):
+        assert secret not in new
+
+
+def test_nonces_of_a_server_begin_with_the_clients() -> None:
+    one = redactor().token(b"n,,n=bob,r=abcdefgh", None, from_client=True)
+    two = redactor().token(b"r=abcdefgh1234,s=QUJD,i=1", None, from_client=False)
+    assert two.startswith(b"r=" + one.partition(b"r=")[2])
+
+
+def test_unknown_tokens_are_zero() -> None:
+    assert redactor().token(b"\x60secret", "GSSAPI", from_client=True) == bytes(7)

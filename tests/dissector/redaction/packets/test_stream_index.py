@@ -1,0 +1,48 @@
+"""Segments are found in their streams, beyond 32 bits and where endpoints are used again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from dissector.engine.reading.capture import Capture
+from dissector.redaction.packets.stream_index import Position, StreamIndex
+from tests import packets
+
+
+def positions(path: Path) -> list[Position | None]:
+    from dissector.capture.formats.capture_reader import read_packets
+    from dissector.capture.packets.layers import Layers
+
+    capture = Capture([path])
+    for window in capture.windows():
+        del window
+    assert capture.reading is not None
+    index, layers = StreamIndex(capture.reading.streams.connections), Layers()
+    return [
+        index.position(segments, row)
+        for segments in map(layers.segments, read_packets([str(path)]))
+        for row in range(len(segments))
+    ]
+
+
+def test_sequence_numbers_wrap(tmp_path: Path) -> None:
+    wire, path = packets.Wire(), tmp_path / "a.pcap"
+    connection = wire.connect(isn=(2**32 - 20, 7)).syn()
+    connection.send(0, b"a" * 15, b"b" * 15, b"c" * 15).retransmit(0, 15, 30).broker(b"d" * 9)
+    packets.write(path, wire.packets)
+    found = [each for each in positions(path) if each is not None]
+    sent = [each.offset for each in found if each.side == 0]
+    assert sent == [0, 0, 0, 15, 30, 15, 45]
+    assert {each.connection for each in found} == {0}
+
+
+def test_endpoints_that_are_used_again(tmp_path: Path) -> None:
+    wire, path = packets.Wire(), tmp_path / "a.pcap"
+    wire.connect(isn=(100, 200)).syn().client(b"one").fin()
+    wire.connect(isn=(90_000, 70_000)).syn().client(b"two").fin()
+    packets.write(path, wire.packets)
+    found = positions(path)
+    half = len(found) // 2
+    assert {each.connection for each in found[:half] if each} == {0}
+    assert {each.connection for each in found[half:] if each} == {1}
+    assert [each.offset for each in found if each and each.side == 0].count(0) >= 2

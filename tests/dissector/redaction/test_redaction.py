@@ -1,0 +1,57 @@
+"""A redaction in two passes, for programs: messages first, then packets."""
+
+from __future__ import annotations
+
+import io
+from contextlib import closing
+from pathlib import Path
+
+import numpy as np
+
+from dissector.engine.export.flow_filter import FlowFilter
+from dissector.engine.export.stream_ranges import StreamRanges
+from dissector.engine.reading.capture import Capture
+from dissector.redaction.messages.field_role import Role
+from dissector.redaction.packet_pass import write_redacted
+from dissector.redaction.redaction import Redaction
+from tests import packets
+from tests.dissector.cli import plays
+
+
+def redacted(path: Path, kept: frozenset[Role] = frozenset()) -> bytes:
+    capture = Capture([path])
+    with closing(Redaction(b"a key of the test", kept, capture.names, decrypts=False)) as redaction:
+        for window in capture.windows():
+            assert capture.reading is not None
+            redaction.read(capture.exchanges_of(window), capture.reading)
+        assert capture.reading is not None
+        table = capture.reading.streams.connections
+        flows = FlowFilter.of(StreamRanges(), table, np.ones(len(table), np.bool_))
+        file, stop = io.BytesIO(), capture.options.stop
+        written = write_redacted([str(path)], flows, redaction, capture.reading, file, stop)
+        assert written[0] == written[1]
+    return file.getvalue()
+
+
+def test_what_is_not_kafka_is_zero(tmp_path: Path) -> None:
+    """Also where its packets are written."""
+    path, out = tmp_path / "a.pcap", tmp_path / "out.pcapng"
+    packets.write(path, plays.shop().packets)
+    content = redacted(path)
+    for word in (*plays.HTTP, b"orders", b"shop", b"anna", b"lamp", "grüße".encode()):
+        assert word not in content
+    out.write_bytes(content)
+    assert len(list(Capture([out]))) == len(list(Capture([path])))
+    assert b"orders" in redacted(path, frozenset((Role.TOPIC,)))
+
+
+def test_a_torn_capture_gives_zeros(tmp_path: Path) -> None:
+    """Of a message whose begin was not captured nothing is known."""
+    path = tmp_path / "a.pcap"
+    every = plays.shop().packets
+    at = next(n for n, each in enumerate(every) if b"orders" in each.payload)
+    torn = every[at].data[:54] + every[at].data[54:][: len(every[at].payload)]
+    packets.write(
+        path, [*every[:at], packets.Packet(every[at].time_ns, torn[:90]), *every[at + 1 :]]
+    )
+    assert b"orders" not in redacted(path)
