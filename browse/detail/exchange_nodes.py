@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from dissector.engine.exchanges.exchange import COLUMNS, Exchange
@@ -17,6 +19,10 @@ _MISSING = {
     "waiting": "no response so far",
 }
 
+_SLOW_BYTES = 1 << 16
+_WITH_RECORDS = (0, 1, 78)
+"""Keys of the APIs whose messages are long because of records: Produce, Fetch, ShareFetch."""
+
 
 def exchange_nodes(exchange: Exchange, *, show_secrets: bool) -> list[TreeNode]:
     """Return the nodes of the columns and messages of an exchange."""
@@ -26,6 +32,24 @@ def exchange_nodes(exchange: Exchange, *, show_secrets: bool) -> list[TreeNode]:
     nodes += [message_node(exchange, each, show_secrets) for each in exchange.messages]
     if exchange.response is None:
         nodes.append(TreeNode("response", _MISSING.get(exchange.status, "none")))
+    return nodes
+
+
+def is_slow(exchange: Exchange) -> bool:
+    """Return whether it takes long to find the fields of an exchange; records are found later."""
+    size = (exchange.request_bytes or 0) + (exchange.response_bytes or 0)
+    return size > _SLOW_BYTES and exchange.api_key not in _WITH_RECORDS
+
+
+def loaded(nodes: Sequence[TreeNode]) -> Sequence[TreeNode]:
+    """Return nodes of messages after finding their headers and bodies."""
+    for node in nodes:
+        if node.place is not None and node.load is not None:
+            node.load = partial(_same, node.load())
+    return nodes
+
+
+def _same(nodes: Sequence[TreeNode]) -> Sequence[TreeNode]:
     return nodes
 
 

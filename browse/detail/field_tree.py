@@ -14,7 +14,6 @@ from textual.widgets import Tree
 from textual.widgets.tree import TreeNode as Line
 
 from browse.detail.detail_events import FieldChosen, FieldColumn, How
-from browse.detail.exchange_nodes import exchange_nodes
 from browse.detail.field_filters import column_of, filter_of
 from dissector.engine.exchanges.exchange import Exchange
 from dissector.protocol.context import using
@@ -95,13 +94,12 @@ class FieldTree(Tree[Item]):
         """The bytes of the fields opened so far: frames, then decompressed records."""
         return sorted(self._owners, key=lambda block: not block.is_frame)
 
-    def show(self, exchange: Exchange | None, *, show_secrets: bool) -> None:
+    def show(self, exchange: Exchange | None, roots: Sequence[TreeNode] = ()) -> None:
         """Show the fields of another exchange, or none."""
         self.clear()
         messages = [] if exchange is None else exchange.messages
         self._schemas = next((each.schemas for each in messages), None)
         self._exchange = exchange
-        roots = [] if exchange is None else exchange_nodes(exchange, show_secrets=show_secrets)
         self._owners = {}
         self._budget = _MOST_LINES
         for node in roots:

@@ -146,6 +146,32 @@ def test_many_records_open_in_parts() -> None:
     play(scene)
 
 
+def test_a_thread_reads_long_messages() -> None:
+    async def scene() -> None:
+        partitions = [{"error_code": 0, "partition_index": n, "leader_id": 1, "replica_nodes": [],
+                       "isr_nodes": [], "offline_replicas": []} for n in range(3000)]  # fmt: skip
+        topics = [{"error_code": 0, "name": "t", "is_internal": False, "partitions": partitions}]
+        asked = {"topics": None, "allow_auto_topic_creation": False}
+        answer = {"brokers": [], "cluster_id": None, "controller_id": 1, "topics": topics}
+        exchange = exchange_of(3, 5, asked, answer)
+        async with hosted(exchange) as (app, pilot):
+            await app.workers.wait_for_complete()
+            await pilot.pause()
+            assert any("Metadata v5 response" in line for line in lines(app))
+            response = app.panes.fields.blocks[1]
+            app.panes.fields.reveal(response, len(response.data) - 6)
+            await pilot.pause()
+            assert app.panes.fields.chosen is not None
+            assert app.panes.fields.chosen.line.startswith("isr_nodes: 0 items")
+            app.panes.show(exchange)
+            app.panes.show(None)
+            await app.workers.wait_for_complete()
+            await pilot.pause()
+            assert app.panes.fields.blocks == []
+
+    play(scene)
+
+
 def test_what_is_open_stays_open_in_the_next_exchange() -> None:
     async def scene() -> None:
         async with hosted(produced(batch(2))) as (app, pilot):
