@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -28,6 +29,7 @@ _INDEX = re.compile(r"\d+")
 _OPEN_AT_FIRST = ("request", "response", "request/body", "response/body")
 _SHORT_ARRAY = 3
 """Elements of an array that is open at first."""
+_LONG_BYTES = 1 << 18
 
 
 @dataclass(eq=False, slots=True)
@@ -81,6 +83,8 @@ class FieldTree(Tree[Item]):
         self._schemas: Schemas | None = None
         self._exchange: Exchange | None = None
         self._owners: dict[Block, FieldLine] = {}
+        self._revealed: list[FieldLine] = []  # opened for a byte, not by the user
+        self._quiet: Counter[FieldLine] = Counter()  # times opened or closed, not by the user
         self._budget = 0
 
     @property
@@ -101,6 +105,8 @@ class FieldTree(Tree[Item]):
         self._schemas = next((each.schemas for each in messages), None)
         self._exchange = exchange
         self._owners = {}
+        self._revealed.clear()
+        self._quiet.clear()
         self._budget = _MOST_LINES
         for node in roots:
             kind = node.place.block.title if node.place is not None else node.name
@@ -119,8 +125,17 @@ class FieldTree(Tree[Item]):
         line = self._owners.get(block)
         if line is None:
             return
+        before, self._revealed = self._revealed, []
         while (found := self._line_at(line, block, position)) is not None:
             line = found
+        around = set(_with_parents(line))
+        for each in before:
+            # Else all that one moves through would stay open, and take time and memory.
+            if each in around:
+                self._revealed.append(each)
+            else:
+                self._quiet[each] += 1
+                each.collapse()
         self.go_to(line)
 
     def action_open(self) -> None:
@@ -183,13 +198,17 @@ class FieldTree(Tree[Item]):
     def on_tree_node_expanded(self, event: Tree.NodeExpanded[Item]) -> None:
         """Make the lines below, and remember that they are open."""
         self._fill(event.node)
-        if event.node.data is not None:
+        if self._quiet[event.node] > 0:
+            self._quiet[event.node] -= 1
+        elif event.node.data is not None:
             self._open_keys.add(event.node.data.key)
             self._closed_keys.discard(event.node.data.key)
 
     def on_tree_node_collapsed(self, event: Tree.NodeCollapsed[Item]) -> None:
         """Remember that the lines below are closed."""
-        if event.node.data is not None:
+        if self._quiet[event.node] > 0:
+            self._quiet[event.node] -= 1
+        elif event.node.data is not None:
             self._open_keys.discard(event.node.data.key)
             self._closed_keys.add(event.node.data.key)
 
@@ -215,7 +234,7 @@ class FieldTree(Tree[Item]):
         """Open what was open in the exchange before, and what is short."""
 
         def is_wanted(each: FieldLine) -> bool:
-            if each.data is None or each.data.key in self._closed_keys:
+            if each.data is None or each.data.key in self._closed_keys or _is_long(each.data.node):
                 return False
             return each.data.key in self._open_keys or _is_short(each.data.node)
 
@@ -233,7 +252,7 @@ class FieldTree(Tree[Item]):
         """Return the line below another one that has a byte; None if none has."""
         if line.data is None or not line.allow_expand:
             return None
-        self.open_line(line)
+        self._open_quietly(line)
         below = line.data.below
         with using(self._schemas):
             index = index_at(below, block, position)
@@ -244,8 +263,28 @@ class FieldTree(Tree[Item]):
             return line.children[index]
         group, at = divmod(index - alone, GROUP)
         part = line.children[alone + group]
-        self.open_line(part)
+        self._open_quietly(part)
         return part.children[at]
+
+    def _open_quietly(self, line: FieldLine) -> None:
+        """Open a line for a byte; it will be closed again."""
+        self._fill(line)
+        if not line.is_expanded:
+            self._revealed.append(line)
+            self._quiet[line] += 1
+            line.expand()
+
+
+def _is_long(node: TreeNode) -> bool:
+    """Return whether a node holds so many records that only the user opens it."""
+    return isinstance(node.value, bytes) and len(node.value) > _LONG_BYTES
+
+
+def _with_parents(line: FieldLine) -> Iterator[FieldLine]:
+    found: FieldLine | None = line
+    while found is not None:
+        yield found
+        found = found.parent
 
 
 def _is_short(node: TreeNode) -> bool:
@@ -279,6 +318,7 @@ def _label(node: TreeNode) -> Text:
         return Text(node.name, "bold red")
     label = Text(node.name, "bold" if node.load is not None else "")
     if node.text:
+        is_error = node.name.endswith("error_code") and node.value not in (0, None)
         label.append(": ", "dim")
-        label.append(node.text, "dim" if node.is_masked else "")
+        label.append(node.text, "dim" if node.is_masked else "red" if is_error else "")
     return label

@@ -146,6 +146,24 @@ def test_many_records_open_in_parts() -> None:
     play(scene)
 
 
+def test_what_was_opened_for_a_byte_is_closed_behind_it() -> None:
+    async def scene() -> None:
+        async with hosted(produced(batch(5000))) as (app, pilot):
+            fields, view = app.panes.fields, app.panes.bytes
+            view.focus()
+            for number in range(0, 5000, 250):
+                view.action_move_to(view.block.data.index(b"v%d" % number))
+                await pilot.pause()
+            assert fields.chosen is not None
+            assert fields.chosen.text == '"v4750"'
+            assert fields.last_line < 400
+            app.panes.show(produced(batch(10)))
+            await pilot.pause()
+            assert not any("record batch" in line for line in lines(app))
+
+    play(scene)
+
+
 def test_a_thread_reads_long_messages() -> None:
     async def scene() -> None:
         partitions = [{"error_code": 0, "partition_index": n, "leader_id": 1, "replica_nodes": [],
