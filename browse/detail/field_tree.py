@@ -61,6 +61,8 @@ class FieldTree(Tree[Item]):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("right", "open", "Open", show=False),
         Binding("left", "close", "Close, or to the field around it", show=False),
+        Binding("ctrl+left", "scroll_left", "Scroll to the left", show=False),
+        Binding("ctrl+right", "scroll_right", "Scroll to the right", show=False),
         Binding("asterisk", "open_all", "Open all below", show=False),
         Binding("equals_sign", "choose('replace')", "Filter by this field"),
         Binding("a", "choose('and')", "And this field"),
