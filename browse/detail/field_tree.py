@@ -16,6 +16,7 @@ from textual.widgets.tree import TreeNode as Line
 
 from browse.detail.detail_events import FieldChosen, FieldColumn, How
 from browse.detail.field_filters import column_of, filter_of
+from browse.detail.value_nodes import inside_of, value_text
 from dissector.engine.exchanges.exchange import Exchange
 from dissector.protocol.context import using
 from dissector.protocol.definitions.schemas import Schemas
@@ -70,6 +71,7 @@ class FieldTree(Tree[Item]):
         Binding("n", "choose('not')", "And not this field"),
         Binding("c", "column", "As a column"),
         Binding("y", "copy", "Copy the field"),
+        Binding("Y", "copy_value", "Copy its value", show=False),
     ]
 
     DEFAULT_CSS = """
@@ -186,6 +188,12 @@ class FieldTree(Tree[Item]):
             self.app.copy_to_clipboard(self.chosen.line)
             self.notify("copied", timeout=2)
 
+    def action_copy_value(self) -> None:
+        """Copy the value of the field under the cursor alone."""
+        if self.chosen is not None:
+            self.app.copy_to_clipboard(value_text(self.chosen))
+            self.notify("copied", timeout=2)
+
     def go_to(self, line: FieldLine) -> None:
         """Move the cursor to a line."""
         if self.last_line >= 0:  # gives the lines that were opened just now their numbers
@@ -215,6 +223,7 @@ class FieldTree(Tree[Item]):
             self._closed_keys.add(event.node.data.key)
 
     def _add(self, parent: FieldLine, node: TreeNode, key: str) -> FieldLine:
+        node.load = node.load or inside_of(node)
         item = Item(key, node)
         return parent.add(_label(node), item, allow_expand=node.load is not None)
 
@@ -319,7 +328,9 @@ def _label(node: TreeNode) -> Text:
     if node.is_problem:
         return Text(node.name, "bold red")
     label = Text(node.name, "bold" if node.load is not None else "")
-    if node.text:
+    if not node.name:
+        label.append(node.text)
+    elif node.text:
         is_error = node.name.endswith("error_code") and node.value not in (0, None)
         label.append(": ", "dim")
         label.append(node.text, "dim" if node.is_masked else "red" if is_error else "")
