@@ -16,7 +16,9 @@ import dissector
 from tools import api_table
 
 ROOT = Path(__file__).parents[1]
-PACKAGES = ("kafkashark", "dissector", "conform", "replay", "pipeline", "timeline", "report")
+PACKAGES = (
+    *("kafkashark", "dissector", "conform", "replay", "pipeline", "timeline", "report", "browse"),
+)
 ALL = (*PACKAGES, "tests", "tools", "benchmarks")
 
 MODULES = sorted(
