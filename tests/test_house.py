@@ -16,7 +16,7 @@ import dissector
 from tools import api_table
 
 ROOT = Path(__file__).parents[1]
-PACKAGES = ("kafkashark", "dissector", "conform", "replay", "pipeline", "timeline")
+PACKAGES = ("kafkashark", "dissector", "conform", "replay", "pipeline", "timeline", "browse")
 ALL = (*PACKAGES, "tests", "tools", "benchmarks")
 
 MODULES = sorted(

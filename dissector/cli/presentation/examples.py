@@ -43,6 +43,11 @@ EXAMPLES: Mapping[str, Sequence[str]] = {
         "timeline a.pcap --kind group",
         "timeline a.pcap -T perfetto -o a.perfetto",
     ),
+    "browse": (
+        "browse a.pcap",
+        "browse a.pcap -Y 'error != NONE'",
+        "browse -i eth0 -f 'tcp port 9092'",
+    ),
     "pipeline": (
         "pipeline captures/ --out tables",
         "pipeline --watch incoming --out watched --once",

@@ -1,0 +1,167 @@
+"""The application with all its keys."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from textual import on
+from textual.binding import Binding, BindingType
+
+from browse.app.browse_base import BrowseBase
+from browse.app.choice_screen import ChoiceScreen
+from browse.filtering.filter_bar import FilterBar
+from browse.filtering.filter_check import check
+from browse.filtering.filter_texts import joined
+from browse.listing.list_columns import MODES
+from browse.listing.row_list import RowList
+from dissector.cli.sorting import SortKey
+
+
+class BrowseApp(BrowseBase):
+    """The screen of `kafkashark browse`."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("q,ctrl+q", "quit", "Quit", key_display="q"),
+        Binding("slash", "filter", "Filter", key_display="/"),
+        Binding("1", "mode(0)", "Exchanges", show=False),
+        Binding("2", "mode(1)", "Messages", show=False),
+        Binding("3", "mode(2)", "Records", show=False),
+        Binding("4", "mode(3)", "Connections", show=False),
+        Binding("5", "mode(4)", "Events of the timeline", show=False),
+        Binding("M", "choose_mode", "Mode"),
+        Binding("s", "sort", "Sort", show=False),
+        Binding("t", "times", "Form of times", show=False),
+        Binding("x", "hide_column", "Hide the column", show=False),
+        Binding("less_than_sign", "shift_column(-1)", "Column to the left", show=False),
+        Binding("greater_than_sign", "shift_column(1)", "Column to the right", show=False),
+        Binding("tab", "focus_next", "Next pane", show=False),
+        Binding("shift+tab", "focus_previous", "Pane before", show=False),
+        Binding("vertical_line", "layout", "Arrange panes", show=False, key_display="|"),
+        Binding("plus", "resize(1)", "More room", show=False, key_display="+"),
+        Binding("minus", "resize(-1)", "Less room", show=False, key_display="-"),
+        Binding("backslash", "fill", "Fill the screen", show=False, key_display="\\"),
+        Binding("escape", "escape", "Cancel, or back", show=False),
+    ]
+
+    def action_filter(self) -> None:
+        """Go into the filter bar."""
+        self.prepare_words()
+        self.bar.records = self.session.mode.name == "records"
+        self.bar.edit()
+
+    @on(FilterBar.Applied)
+    def _on_applied(self, event: FilterBar.Applied) -> None:
+        self.apply_filter(event.text)
+        self.rows.focus()
+
+    @on(FilterBar.Left)
+    def _on_left(self) -> None:
+        self.rows.focus()
+
+    def action_escape(self) -> None:
+        """End a search, or go back from what is followed, or drop the filter."""
+        if self.session.cancel():
+            self.tell("ended: the list has what was found so far")
+        elif self.session.back():
+            self.list_changed()
+        elif self.session.text:
+            self.apply_filter("")
+
+    def action_mode(self, index: int) -> None:
+        """Show another kind of rows."""
+        mode = MODES[index]
+        text = self.session.text
+        if check(text, records=mode.name == "records").state not in ("empty", "valid"):
+            self.tell(f"the filter has columns that {mode.name} lack: it is dropped")
+            self.session.text = ""
+            self.bar.applied = ""
+            self.bar.set_text("")
+        self.bar.records = mode.name == "records"
+        self.session.show_mode(mode)
+        self.list_changed()
+        self.rows.focus()
+
+    def action_choose_mode(self) -> None:
+        """Choose among the kinds of rows."""
+        names = [f"{number}  {mode.name}" for number, mode in enumerate(MODES, 1)]
+
+        def chosen(index: int | None) -> None:
+            if index is not None:
+                self.action_mode(index)
+
+        self.push_screen(ChoiceScreen("What the list shows", names), chosen)
+
+    def action_sort(self) -> None:
+        """Sort by the chosen column: ascending, descending, not at all."""
+        if self.rows.columns:
+            self._sort_by(self.rows.columns[self.rows.column])
+
+    @on(RowList.HeadingClicked)
+    def _on_heading(self, event: RowList.HeadingClicked) -> None:
+        self._sort_by(event.name)
+
+    def _sort_by(self, name: str) -> None:
+        shown, kept = self.session.shown, self.rows.chosen
+        now = shown.sort
+        if now is None or now.name != name:
+            shown.sort_by(SortKey(name, False))
+        else:
+            shown.sort_by(None if now.descends else SortKey(name, True))
+        self.rows.rows_changed(kept)
+        self.show_status()
+
+    def action_times(self) -> None:
+        """Show times in another form."""
+        self.tell(f"times: {self.times.next()}")
+        self.rows.rows_changed(self.rows.chosen)
+
+    def action_hide_column(self) -> None:
+        """Hide the chosen column."""
+        names = list(self.rows.columns)
+        if len(names) > 1:
+            del names[self.rows.column]
+            self.use_columns(names)
+
+    def action_shift_column(self, count: int) -> None:
+        """Move the chosen column to the left or right."""
+        names, at = list(self.rows.columns), self.rows.column
+        to = max(0, min(at + count, len(names) - 1))
+        names.insert(to, names.pop(at))
+        self.rows.column = to
+        self.use_columns(names)
+
+    def use_columns(self, names: list[str]) -> None:
+        """Show these columns, now and the next time."""
+        self.settings.columns[self.session.mode.name] = names
+        self.rows.columns = tuple(names)
+        self.rows.rows_changed(self.rows.chosen)
+
+    def action_layout(self) -> None:
+        """Arrange the panes in another way."""
+        self.panes.next_layout()
+
+    def action_resize(self, steps: int) -> None:
+        """Change the size of the pane with the focus."""
+        self.panes.give_room(steps)
+
+    def action_fill(self) -> None:
+        """Let the pane with the focus fill the screen, or show all again."""
+        self.panes.toggle_fill()
+
+    def on_field_chosen(self, event: Any) -> None:
+        """Put a field of the details into the filter."""
+        self.use_field(event.text, getattr(event, "how", "and"))
+
+    def use_field(self, text: str, how: str) -> None:
+        """Join a test of a field with the filter of the bar by `and`, `or`, `not`, or alone."""
+        now = self.bar.applied
+        match how:
+            case "not":
+                new = joined([now, f"not ({text})"])
+            case "or" if now:
+                new = f"({now}) or ({text})"
+            case "and":
+                new = joined([now, text])
+            case _:
+                new = text
+        self.bar.edit(new)
