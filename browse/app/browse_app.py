@@ -7,8 +7,8 @@ from typing import Any, ClassVar
 from textual import on
 from textual.binding import Binding, BindingType
 
-from browse.app.browse_base import BrowseBase
 from browse.app.choice_screen import ChoiceScreen
+from browse.app.finding_keys import FindingKeys
 from browse.filtering.filter_bar import FilterBar
 from browse.filtering.filter_check import check
 from browse.filtering.filter_texts import joined
@@ -17,7 +17,7 @@ from browse.listing.row_list import RowList
 from dissector.cli.sorting import SortKey
 
 
-class BrowseApp(BrowseBase):
+class BrowseApp(FindingKeys):
     """The screen of `kafkashark browse`."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -30,6 +30,13 @@ class BrowseApp(BrowseBase):
         Binding("5", "mode(4)", "Events of the timeline", show=False),
         Binding("M", "choose_mode", "Mode"),
         Binding("s", "sort", "Sort", show=False),
+        Binding("f", "follow", "Follow"),
+        Binding("g", "go_to_packet", "Go to packet", show=False),
+        Binding("m", "mark", "Mark the row", show=False),
+        Binding("apostrophe", "to_mark", "Go to a mark", show=False, key_display="'"),
+        Binding("ctrl+f", "search", "Search"),
+        Binding("n", "next_found(1)", "Next found", show=False),
+        Binding("N", "next_found(-1)", "Found before", show=False),
         Binding("t", "times", "Form of times", show=False),
         Binding("x", "hide_column", "Hide the column", show=False),
         Binding("less_than_sign", "shift_column(-1)", "Column to the left", show=False),
@@ -101,19 +108,19 @@ class BrowseApp(BrowseBase):
         self._sort_by(event.name)
 
     def _sort_by(self, name: str) -> None:
-        shown, kept = self.session.shown, self.rows.chosen
+        shown = self.session.shown
         now = shown.sort
         if now is None or now.name != name:
             shown.sort_by(SortKey(name, False))
         else:
             shown.sort_by(None if now.descends else SortKey(name, True))
-        self.rows.rows_changed(kept)
+        self.rows.rows_changed()
         self.show_status()
 
     def action_times(self) -> None:
         """Show times in another form."""
         self.tell(f"times: {self.times.next()}")
-        self.rows.rows_changed(self.rows.chosen)
+        self.rows.rows_changed()
 
     def action_hide_column(self) -> None:
         """Hide the chosen column."""
@@ -134,7 +141,7 @@ class BrowseApp(BrowseBase):
         """Show these columns, now and the next time."""
         self.settings.columns[self.session.mode.name] = names
         self.rows.columns = tuple(names)
-        self.rows.rows_changed(self.rows.chosen)
+        self.rows.rows_changed()
 
     def action_layout(self) -> None:
         """Arrange the panes in another way."""

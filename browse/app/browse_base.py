@@ -137,18 +137,17 @@ class BrowseBase(App[str]):
 
     def apply_filter(self, text: str) -> None:
         """Apply a filter that has been checked; it stands in the bar."""
-        kept = self.rows.chosen if self.session.mode.name == "exchanges" else None
         self.bar.applied = text
         self.bar.set_text(text)
         self.session.filter_by(text)
-        self.list_changed(kept)
+        self.list_changed()
 
-    def list_changed(self, keep: int | None = None) -> None:
-        """Show the rows of the session in place of others; choose the row `keep`."""
+    def list_changed(self) -> None:
+        """Show the rows of the session in place of others."""
         rows = self.rows
         if rows.mode is self.session.mode:
             rows.shown = self.session.shown
-            rows.rows_changed(keep)
+            rows.rows_changed()
         else:
             mode = self.session.mode
             columns = self.columns_of(mode.name, mode.columns) or mode.shown
@@ -232,7 +231,7 @@ class BrowseBase(App[str]):
             if self.rows.shown is session.shown:
                 self.rows.rows_came()
             else:
-                self.list_changed(self.rows.chosen)
+                self.list_changed()
         search = self._window_search
         if search is not None and search.is_done:
             self._window_search = None

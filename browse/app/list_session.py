@@ -118,6 +118,11 @@ class ListSession:
         self.run.cancel()
         return True
 
+    def watch(self, run: Pass) -> None:
+        """Show a search as under way, unless the list itself is."""
+        if self.run is None or self.run.is_done:
+            self.run = run
+
     def close(self) -> None:
         """End all passes."""
         self.cancel()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from textual import on
+from textual import events, on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal
@@ -68,8 +68,8 @@ class LetterScreen(ModalScreen[str | None]):
         """Return nothing."""
         self.dismiss(None)
 
-    def on_key(self, event: object) -> None:
+    def on_key(self, event: events.Key) -> None:
         """Return the letter."""
-        character = getattr(event, "character", None)
-        if isinstance(character, str) and character.isprintable():
-            self.dismiss(character)
+        event.stop()
+        if event.character and event.is_printable:
+            self.dismiss(event.character)

@@ -111,6 +111,7 @@ class RowList(ScrollView, can_focus=True):
         self._widths = ColumnWidths(self.columns, ())
         self._fitted = 0
         self._announced: int | None = -1
+        self._number: int | None = None
         self._strips: LRUCache[tuple[int, int], Strip] = LRUCache(1000)
 
     def on_mount(self) -> None:
@@ -119,36 +120,40 @@ class RowList(ScrollView, can_focus=True):
 
     @property
     def chosen(self) -> int | None:
-        """The number of the chosen row."""
-        return self.shown.number(self.cursor) if len(self.shown) else None
+        """The number of the row under the cursor; None where there are no rows."""
+        count = len(self.shown)
+        return self.shown.number(min(self.cursor, count - 1)) if count else None
 
     def show_mode(self, shown: ShownRows, mode: Mode, columns: Sequence[str]) -> None:
         """Show other rows."""
         self.shown, self.mode, self.columns = shown, mode, tuple(columns)
         self.marks = RowMarks()
         self.cursor = self.column = 0
+        self._number = None
         self.rows_changed()
 
-    def rows_changed(self, keep: int | None = None) -> None:
-        """Paint all anew, as other rows are shown, or in other columns; choose the row `keep`."""
-        if keep is not None:
-            self.cursor = self.shown.nearest(keep)
-        self._fit()
+    def rows_changed(self) -> None:
+        """Paint all anew, as other rows are shown, or in other columns; the chosen row stays."""
+        self._fitted = 0
         self.rows_came()
         self._reveal(center=True)
 
     def rows_came(self) -> None:
         """Show that there are more rows, behind the others or between them."""
         count = len(self.shown)
-        if self._fitted < min(count, SAMPLE_ROWS):
-            self._fit()
-        self._strips.clear()
         if self.is_following:
             self.cursor = count - 1
+        elif self._number is not None and count:
+            self.cursor = self.shown.nearest(self._number)
         self.cursor = max(0, min(self.cursor, count - 1))
+        if self._fitted < min(count, SAMPLE_ROWS) or not count:
+            self._fit()
+        self._strips.clear()
         self.virtual_size = Size(self._widths.total + _GUTTER, count + _HEADER)
         if self.is_following:
             self._reveal()
+        if self.is_following or self._number is None:
+            self._choose()
         self._announce()
         self.refresh()
 
@@ -161,11 +166,18 @@ class RowList(ScrollView, can_focus=True):
     def choose(self, place: int) -> None:
         """Choose the row at a place, or the nearest there is."""
         self.cursor = max(0, min(place, len(self.shown) - 1))
+        self._choose()
         self._reveal()
         self._announce()
         self.refresh()
 
+    def _choose(self) -> None:
+        """Remember the row under the cursor, to come back to it when a filter is dropped."""
+        if len(self.shown):
+            self._number = self.shown.number(self.cursor)
+
     def _announce(self) -> None:
+        """Report the row under the cursor, if it is another one."""
         if self.chosen != self._announced:
             self._announced = self.chosen
             self.post_message(self.Chosen(self.chosen))
