@@ -8,7 +8,8 @@ Secrets are masked.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from dissector.protocol.embedded.control_payloads import decode_control
@@ -25,16 +26,26 @@ from dissector.protocol.embedded.sasl_tokens import decode_token
 from dissector.protocol.messages import Message
 from dissector.protocol.records import parse_records
 from dissector.protocol.spans import Span, spans
-from dissector.view.text.batch_lines import AnyRecord, RecordOptions, batch_lines
+from dissector.view.text.batch_nodes import RecordsPlace, batch_nodes
 from dissector.view.text.escape import escaped, hexed
-from dissector.view.text.field_lines import (
+from dissector.view.text.field_nodes import (
     MASK,
-    LineOptions,
+    NodeOptions,
     TopicName,
-    field_lines,
-    indented,
+    field_nodes,
     value_text,
 )
+from dissector.view.text.record_nodes import AnyRecord, RecordOptions
+from dissector.view.text.tree_node import Block, Load, Place, TreeNode, tree_lines
+
+_INDEX = re.compile(r"\[\d+\]")
+_HEADER_NAMES = {
+    "request_api_key": "api_key",
+    "request_api_version": "api_version",
+    "correlation_id": "correlation_id",
+    "client_id": "client_id",
+}
+"""The fields of headers in display filters."""
 
 
 def detail_tree(
@@ -57,79 +68,138 @@ def detail_tree(
         topic_name: Returns the name of a topic id, or None.
         show_secrets: Whether passwords, tokens and the like are shown.
     """
-    return _DetailTree(message, request, mechanism, topic_name, show_secrets, 0).lines()
+    block = Block(message.kind, message.frame)
+    tree = _DetailTree(message, request, mechanism, topic_name, show_secrets, block)
+    return tree_lines(tree.root())
+
+
+def detail_node(
+    message: Message,
+    *,
+    request: Message | None = None,
+    topic_name: TopicName = lambda topic_id: None,
+    show_secrets: bool = False,
+) -> TreeNode:
+    """
+    Return the root of the same tree, whose fields have places and names in display filters.
+
+    Nodes are made when they are loaded, which is to happen under the message's schemas. The root
+    has the block of the frame. Records have places, and nodes for their fields.
+    """
+    block = Block(message.kind, message.frame)
+    tree = _DetailTree(message, request, None, topic_name, show_secrets, block, is_opened=True)
+    if not show_secrets:
+        block.masked = tree.masked_ranges()
+    return tree.root()
 
 
 @dataclass(frozen=True, slots=True)
 class _DetailTree:
-    """One message; `inner` if it is in an Envelope. `base` is added to its positions."""
+    """
+    One message; `inner` if it is in an Envelope. `base` is added to its positions in the block.
+
+    `is_opened`: nodes are opened one by one, and have names in filters.
+    """
 
     message: Message
     request: Message | None
     mechanism: str | None
     topic_name: TopicName
     show_secrets: bool
-    base: int
+    block: Block
+    base: int = 0
     inner: bool = False
+    is_opened: bool = False
 
-    def lines(self) -> list[str]:
+    def root(self) -> TreeNode:
         message = self.message
         if message.correlation_id is None:
             return self.without_header()
-        options = LineOptions(
+        version = "" if message.shown_version is None else f" v{message.shown_version}"
+        title = f"{message.api or 'unknown'}{version} {message.kind}, {message.size:,} bytes"
+        return TreeNode(title, place=self.whole, load=self.parts, has_range=False)
+
+    @property
+    def whole(self) -> Place:
+        return Place(self.block, self.base, self.base + len(self.message.frame))
+
+    def parts(self) -> list[TreeNode]:
+        """Return header, body and problems."""
+        message = self.message
+        options = NodeOptions(
             f"{message.api} {message.kind}",
             self.topic_name,
+            self.block,
             self.base,
             self.masked_ranges(),
-            self.nested_lines,
+            self.nested,
         )
-        version = "" if message.shown_version is None else f" v{message.shown_version}"
-        return [
-            f"{message.api or 'unknown'}{version} {message.kind}, {message.size:,} bytes",
-            *indented(self.header_and_body(options)),
-            *indented([f"! {escaped(str(problem))}" for problem in message.problems]),
-        ]
+        return [*self.header_and_body(options), *self.problems()]
+
+    def problems(self) -> list[TreeNode]:
+        """Return the nodes of the message's problems."""
+        nodes = []
+        for problem in self.message.problems:
+            at = None if problem.position is None else self.base + problem.position
+            place = None if at is None else Place(self.block, at, at + 1)
+            nodes.append(TreeNode.problem(escaped(str(problem)), place))
+        return nodes
+
+    def filter_path(self, path: str) -> str:
+        """Return the path of a body's field in display filters."""
+        if not self.is_opened or self.inner:
+            return ""
+        plain = _INDEX.sub("", path)
+        return "" if "tag " in plain else f"{self.message.kind}.{plain}"
+
+    def header_path(self, path: str) -> str:
+        """Return the name of a header's field in display filters."""
+        return _HEADER_NAMES.get(path, "") if self.is_opened and not self.inner else ""
 
     def masked_ranges(self) -> list[tuple[int, int]]:
         """Return the ranges of the frame that are secret."""
         message = self.message
         if self.show_secrets:
             return []
+        if message.correlation_id is None and not message.problems:
+            return [(0, len(message.frame))]
         if self.inner and message.schema is None:
             # The Envelope around it is masked too where its content is unknown.
             return [(message.body_start, len(message.frame))]
         return secret_ranges(message, self.request)
 
-    def without_header(self) -> list[str]:
+    def without_header(self) -> TreeNode:
         """Show a frame that is too short for a header, or a raw SASL token."""
         message = self.message
-        range_text = f" [{self.base}..{self.base + len(message.frame)})"
         if message.problems:
-            problems = [f"! {problem}" for problem in message.problems]
-            return [f"{message.kind}: {hexed(message.frame)}{range_text}", *indented(problems)]
+            text = hexed(message.frame)
+            return TreeNode(message.kind, text, self.whole, self.problems, value=message.frame)
         token = decode_token(message.frame, self.mechanism, message.kind == "request")
         shown = hexed(message.frame) if self.show_secrets else MASK
-        return [
-            f"SASL token, {message.kind}: {escaped(token.text)}",
-            f"  bytes: {shown}{range_text}",
-        ]
+        data = TreeNode("bytes", shown, self.whole, is_masked=not self.show_secrets)
+        return TreeNode(
+            f"SASL token, {message.kind}",
+            escaped(token.text),
+            self.whole,
+            lambda: [data],
+            has_range=False,
+        )
 
-    def header_and_body(self, options: LineOptions) -> list[str]:
+    def header_and_body(self, options: NodeOptions) -> list[TreeNode]:
         schema, version = self.message.header
         root = spans(schema, version, self.message.frame)
-        header = [
-            f"header{options.range_text(root.start, root.end)}",
-            *indented(field_lines(root, options)),
-        ]
+        header_options = replace(options, filter_path=self.header_path)
+        header = _heading("header", root, header_options)
         if root.problem:
             # Without the start of the body its secrets can't be located, so all of it is masked.
             masked = [] if self.show_secrets else [(root.end, len(self.message.frame))]
-            return header + self.undeclared_bytes(
-                "not read", root.end, replace(options, masked=masked)
-            )
-        return header + self.body(options)
+            return [
+                header,
+                *self.undeclared_bytes("not read", root.end, replace(options, masked=masked)),
+            ]
+        return [header, *self.body(replace(options, filter_path=self.filter_path))]
 
-    def body(self, options: LineOptions) -> list[str]:
+    def body(self, options: NodeOptions) -> list[TreeNode]:
         message = self.message
         schema, version = message.schema, message.api_version
         if schema is None or version is None:
@@ -137,64 +207,79 @@ class _DetailTree:
         root = spans(schema, version, message.frame, message.body_start)
         remainder = "not read" if root.problem else "left over"
         return [
-            f"body{options.range_text(root.start, root.end)}",
-            *indented(field_lines(root, options)),
+            _heading("body", root, options),
             *self.undeclared_bytes(remainder, root.end, options),
         ]
 
-    def undeclared_bytes(self, name: str, start: int, options: LineOptions) -> list[str]:
+    def undeclared_bytes(self, name: str, start: int, options: NodeOptions) -> list[TreeNode]:
         """Show the bytes from `start` on, which no declaration covers."""
         data = self.message.frame[start:]
-        span = Span(name, "", None, start, start + len(data), data)
-        shown = MASK if options.is_masked(span) else hexed(data)
-        return [f"{name}: {shown}{options.range_text(span.start, span.end)}"] if data else []
-
-    def nested_lines(self, span: Span, topic: str | None) -> list[str]:
-        """Show the structure embedded in a bytes field of the message."""
-        if not isinstance(span.value, bytes) or not span.value or span.declared is None:
+        if not data:
             return []
+        span = Span(name, "", None, start, start + len(data), data)
+        is_masked = options.is_masked(span)
+        place = options.place(span.start, span.end)
+        return [TreeNode(name, MASK if is_masked else hexed(data), place, is_masked=is_masked)]
+
+    def nested(self, span: Span, topic: str | None) -> Load | None:
+        """Return how to load the structure embedded in a bytes field of the message."""
+        if not isinstance(span.value, bytes) or not span.value or span.declared is None:
+            return None
         base = self.base + span.end - len(span.value)
         if span.declared.type == "records":
-            return self.records(span.value, base, topic)
+            data, path = span.value, self.filter_path(span.path)
+            return lambda: self.records(data, RecordsPlace(self.block, base, path), topic)
         embedded = decode_field(self.message, span.path, span.value, self.request, self.mechanism)
-        return [] if embedded is None else self.embedded(embedded, base)
+        return None if embedded is None else lambda: self.embedded(embedded, self.block, base)
 
-    def embedded(self, found: Embedded, base: int | None) -> list[str]:
-        """Show an embedded structure, whose bytes begin at `base`."""
+    def embedded(self, found: Embedded, block: Block | None, base: int) -> list[TreeNode]:
+        """Show an embedded structure, whose bytes begin at `base` of a block."""
         if found.message is not None:
-            return self.inner_message(found.message, base or 0)
+            return self.inner_message(found.message, block, base)
         root = found.spans()
         if root is None:
-            return [*_undeclared_value(found), *_problems(found, base)]
+            return [_undeclared_value(found), *_problems(found, block, base)]
         inner = {each.path: each for each in found.inner}
 
-        def nested_lines(span: Span, topic: str | None) -> list[str]:
+        def nested(span: Span, topic: str | None) -> Load | None:
             each = inner.get(span.path)
-            if each is None or (base is None and each.message is not None):
-                return []
-            return self.embedded(each, None if base is None else base + span.end - len(each.data))
+            if each is None or (block is None and each.message is not None):
+                return None
+            return lambda: self.embedded(each, block, base + span.end - len(each.data))
 
         masked = () if self.show_secrets else secret_spans(root)
-        options = LineOptions(found.name, self.topic_name, base, masked, nested_lines)
+        options = NodeOptions(found.name, self.topic_name, block, base, masked, nested)
         version = f" v{found.written_version}"
         return [
-            f"{found.name}{version}{options.range_text(root.start, root.end)}",
-            *indented(field_lines(root, options)),
-            *indented(_problems(found, base)),
+            TreeNode(
+                f"{found.name}{version}",
+                place=options.place(root.start, root.end),
+                load=lambda: [*field_nodes(root, options), *_problems(found, block, base)],
+            )
         ]
 
-    def inner_message(self, message: Message, base: int) -> list[str]:
+    def inner_message(self, message: Message, block: Block | None, base: int) -> list[TreeNode]:
         """Show the message inside an Envelope; Kafka nests no deeper."""
         if message.api_key == ENVELOPE:
-            return ["! an Envelope inside an Envelope is not decoded"]
+            return [TreeNode.problem("an Envelope inside an Envelope is not decoded")]
         request = enveloped_request(self.request)
-        return replace(self, message=message, request=request, base=base, inner=True).lines()
+        inner = replace(
+            self,
+            message=message,
+            request=request,
+            block=block or self.block,
+            base=base,
+            inner=True,
+        )
+        return [inner.root()]
 
-    def records(self, data: bytes, base: int, topic: str | None) -> list[str]:
+    def records(self, data: bytes, place: RecordsPlace, topic: str | None) -> list[TreeNode]:
         """Show the batches of a `records` field."""
         is_secret = is_secret_topic(topic) and not self.show_secrets
 
-        def annotate(record: AnyRecord, control: bool) -> tuple[bool, list[str]]:
+        def annotate(
+            record: AnyRecord, control: bool, place_of: Callable[[str], Place | None]
+        ) -> tuple[bool, list[TreeNode]]:
             if control:
                 found: DecodedRecord | None = decode_control(record.key, record.value)
             else:
@@ -202,37 +287,54 @@ class _DetailTree:
             if found is None:
                 return False, []
             secret = not self.show_secrets and is_secret_record(topic or "", found)
-            return secret, self.kafka_record(found)
+            return secret, [self.kafka_record(found, place_of)]
 
         batches = parse_records(data, may_be_cut=self.message.kind == "response")
-        return batch_lines(batches, base, RecordOptions(is_secret, annotate))
+        return batch_nodes(batches, place, RecordOptions(is_secret, annotate, self.is_opened))
 
-    def kafka_record(self, record: DecodedRecord) -> list[str]:
+    def kafka_record(
+        self, record: DecodedRecord, place_of: Callable[[str], Place | None]
+    ) -> TreeNode:
         """Show a record that Kafka itself wrote."""
-        lines = [f"{record.name}{', a tombstone' if record.tombstone else ''}"]
-        for part in (record.key, record.value):
-            lines += indented(self.embedded(part, None)) if part is not None else []
-        part_problems = {
-            id(p) for part in (record.key, record.value) if part for p in part.problems
-        }
-        remaining = [problem for problem in record.problems if id(problem) not in part_problems]
-        return lines + indented([f"! {escaped(str(problem))}" for problem in remaining])
+
+        def load() -> list[TreeNode]:
+            nodes = []
+            for part in (record.key, record.value):
+                if part is not None:
+                    place = place_of(part.path)
+                    block, base = (None, 0) if place is None else (place.block, place.start)
+                    nodes += self.embedded(part, block, base)
+            shown = {id(p) for part in (record.key, record.value) if part for p in part.problems}
+            remaining = [problem for problem in record.problems if id(problem) not in shown]
+            return nodes + [TreeNode.problem(escaped(str(each))) for each in remaining]
+
+        return TreeNode(f"{record.name}{', a tombstone' if record.tombstone else ''}", load=load)
 
 
-def _undeclared_value(found: Embedded) -> list[str]:
+def _heading(name: str, root: Span, options: NodeOptions) -> TreeNode:
+    """Return the node of a header or a body."""
+    place = options.place(root.start, root.end)
+    return TreeNode(name, place=place, load=lambda: field_nodes(root, options))
+
+
+def _undeclared_value(found: Embedded) -> TreeNode:
     """Show a value without declaration: a SASL token, an address."""
     if found.value is None:
-        return [found.name]
+        return TreeNode(found.name)
     if "text" in found.value:
-        return [f"{found.name}: {escaped(found.value['text'])}"]
+        return TreeNode(found.name, escaped(found.value["text"]))
     shown = ", ".join(f"{name} {value_text(value)}" for name, value in found.value.items())
-    return [f"{found.name}: {shown}"]
+    return TreeNode(found.name, shown)
 
 
-def _problems(found: Embedded, base: int | None) -> Sequence[str]:
-    lines = []
+def _problems(found: Embedded, block: Block | None, base: int) -> Sequence[TreeNode]:
+    nodes = []
     for problem in found.problems:
-        has_position = base is not None and problem.position is not None
-        at = f" at byte {(base or 0) + (problem.position or 0)}" if has_position else ""
-        lines.append(f"! {escaped(problem.path)}{at}: {escaped(problem.what)}")
-    return lines
+        place, at = None, ""
+        if block is not None and problem.position is not None:
+            position = base + problem.position
+            place, at = Place(block, position, position + 1), f" at byte {position}"
+        nodes.append(
+            TreeNode.problem(f"{escaped(problem.path)}{at}: {escaped(problem.what)}", place)
+        )
+    return nodes

@@ -1,4 +1,4 @@
-"""A tree of spans as lines: each field with its name, value, meaning and byte range."""
+"""A tree of spans as nodes: each field with its name, value, meaning and bytes."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from dissector.protocol.facts import CLUSTER_METADATA, CLUSTER_METADATA_ID
 from dissector.protocol.spans import Span
 from dissector.view.text.annotations import meaning
 from dissector.view.text.escape import escaped, hexed, quoted
+from dissector.view.text.tree_node import Block, Load, Place, TreeNode
 
 MASK = "***"
 _MAX_ITEMS_ON_LINE = 16
@@ -19,41 +20,47 @@ TopicName = Callable[[UUID], str | None]
 
 
 @dataclass(frozen=True, slots=True)
-class LineOptions:
+class NodeOptions:
     """
     How spans are shown.
 
     Attributes:
         owner: What the fields belong to: `Produce request`.
         topic_name: Returns the name of a topic id, or None.
-        base: Added to every position; None where the bytes are not part of the frame.
+        block: The bytes that hold them; None if they are unknown.
+        base: Added to every position.
         masked: Ranges [start, end) whose values are masked.
-        nested_lines: Returns lines to show below a field, given its span and the enclosing topic.
+        nested: Returns how to load what is below a field, given its span and the enclosing topic;
+            None if nothing is.
+        filter_path: Returns the path of a field in display filters, given that of its span;
+            empty if it has none.
     """
 
     owner: str
     topic_name: TopicName
-    base: int | None = 0
+    block: Block | None
+    base: int = 0
     masked: Sequence[tuple[int, int]] = ()
-    nested_lines: Callable[[Span, str | None], list[str]] = lambda span, topic: []
+    nested: Callable[[Span, str | None], Load | None] = lambda span, topic: None
+    filter_path: Callable[[str], str] = lambda path: ""
 
-    def range_text(self, start: int, end: int) -> str:
-        """Return ` [12..16)`, or an empty text without positions."""
-        return "" if self.base is None else f" [{self.base + start}..{self.base + end})"
+    def place(self, start: int, end: int) -> Place | None:
+        """Return the place of bytes; None where they are unknown."""
+        return None if self.block is None else Place(self.block, self.base + start, self.base + end)
 
     def is_masked(self, span: Span) -> bool:
         """Return whether any byte of a span is secret."""
         return any(start < span.end and span.start < end for start, end in self.masked)
 
+    def node(self, span: Span, text: str, load: Load | None) -> TreeNode:
+        """Return the node of a span."""
+        place = self.place(span.start, span.end)
+        return TreeNode(span.name, text, place, load, self.filter_path(span.path), span.value)
 
-def indented(lines: Sequence[str]) -> list[str]:
-    """Return lines one level deeper."""
-    return [f"  {line}" for line in lines]
 
-
-def field_lines(root: Span, options: LineOptions, topic: str | None = None) -> list[str]:
+def field_nodes(root: Span, options: NodeOptions, topic: str | None = None) -> list[TreeNode]:
     """
-    Return the lines of all fields of a message or struct.
+    Return the nodes of all fields of a message or struct.
 
     Args:
         root: Its span.
@@ -61,11 +68,10 @@ def field_lines(root: Span, options: LineOptions, topic: str | None = None) -> l
         topic: The topic that encloses it.
     """
     topic = _topic(root, options) or topic
-    lines = [line for child in root.children for line in _field(child, options, topic)]
-    return lines + _problem_lines(root)
+    return [_field(child, options, topic) for child in root.children] + _problems(root, options)
 
 
-def _topic(struct: Span, options: LineOptions) -> str | None:
+def _topic(struct: Span, options: NodeOptions) -> str | None:
     """Return the topic of a struct, if it has one."""
     for child in struct.children:
         if isinstance(child.value, str) and child.declared and child.declared.entity == "topicName":
@@ -75,31 +81,34 @@ def _topic(struct: Span, options: LineOptions) -> str | None:
     return None
 
 
-def _name_of(topic_id: UUID, options: LineOptions) -> str | None:
+def _name_of(topic_id: UUID, options: NodeOptions) -> str | None:
     if topic_id == CLUSTER_METADATA_ID:
         return CLUSTER_METADATA
     return options.topic_name(topic_id)
 
 
-def _problem_lines(span: Span) -> list[str]:
-    """Return the line about the decoding error, below the innermost span that failed."""
+def _problems(span: Span, options: NodeOptions) -> list[TreeNode]:
+    """Return the node of the decoding error, below the innermost span that failed."""
     if not span.problem or any(child.problem for child in span.children):
         return []
-    return [f"! {span.problem}"]
+    return [TreeNode.problem(span.problem, options.place(span.end, span.end + 1))]
 
 
-def _field(span: Span, options: LineOptions, topic: str | None) -> list[str]:
-    range_text = options.range_text(span.start, span.end)
+def _field(span: Span, options: NodeOptions, topic: str | None) -> TreeNode:
     items = span.children if span.declared and span.declared.type.startswith("[]") else []
     if span.children and not (items and _fit_on_one_line(items)):
-        count = f": {_count_text(len(items))}" if items and not span.problem else ""
-        return [f"{span.name}{count}{range_text}", *indented(field_lines(span, options, topic))]
+        count = _count_text(len(items)) if items and not span.problem else ""
+        return options.node(span, count, lambda: field_nodes(span, options, topic))
     if span.problem:
-        return [f"{span.name}{range_text}", *indented(_problem_lines(span))]
+        return options.node(span, "", lambda: _problems(span, options))
     if options.is_masked(span):
-        return [f"{span.name}: {MASK}{range_text}", *indented(options.nested_lines(span, topic))]
-    text = _item_texts(span, options) if items else _annotated_value(span.name, span.value, options)
-    return [f"{span.name}: {text}{range_text}", *indented(options.nested_lines(span, topic))]
+        node = options.node(span, MASK, options.nested(span, topic))
+        node.is_masked = True
+        return node
+    if items:
+        return options.node(span, _item_texts(span, options), lambda: _item_nodes(span, options))
+    text = _annotated_value(span.name, span.value, options)
+    return options.node(span, text, options.nested(span, topic))
 
 
 def _fit_on_one_line(items: Sequence[Span]) -> bool:
@@ -113,12 +122,22 @@ def _count_text(count: int) -> str:
     return f"{count:,} item{'s' * (count != 1)}"
 
 
-def _item_texts(span: Span, options: LineOptions) -> str:
+def _item_texts(span: Span, options: NodeOptions) -> str:
     values = [_annotated_value(span.name, item.value, options) for item in span.children]
     return f"{_count_text(len(values))}: {', '.join(values)}"
 
 
-def _annotated_value(name: str, value: Any, options: LineOptions) -> str:
+def _item_nodes(array: Span, options: NodeOptions) -> list[TreeNode]:
+    """Return the nodes of elements that are on the line of their array."""
+    nodes = []
+    for item in array.children:
+        node = options.node(item, _annotated_value(array.name, item.value, options), None)
+        node.is_inline = True
+        nodes.append(node)
+    return nodes
+
+
+def _annotated_value(name: str, value: Any, options: NodeOptions) -> str:
     if name == "topic_id" and isinstance(value, UUID):
         topic = _name_of(value, options) if value.int else None
         description = escaped(topic) if topic else "none" * (not value.int)

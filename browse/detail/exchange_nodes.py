@@ -1,0 +1,69 @@
+"""The nodes at the top of the tree of an exchange: its columns, its request, its response."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dissector.engine.exchanges.exchange import COLUMNS, Exchange
+from dissector.protocol.messages import Message
+from dissector.view.text.detail_tree import detail_node
+from dissector.view.text.escape import escaped
+from dissector.view.text.tree_node import TreeNode
+from dissector.view.text.value_text import json_text, time_text
+
+_MISSING = {
+    "no_response": "no response is due",
+    "unanswered": "no response in the capture",
+    "waiting": "no response so far",
+}
+
+
+def exchange_nodes(exchange: Exchange, *, show_secrets: bool) -> list[TreeNode]:
+    """Return the nodes of the columns and messages of an exchange."""
+    nodes = [TreeNode("exchange", escaped(_title(exchange)), load=lambda: _columns(exchange))]
+    if exchange.request is None:
+        nodes.append(TreeNode("request", "not in the capture"))
+    nodes += [message_node(exchange, each, show_secrets) for each in exchange.messages]
+    if exchange.response is None:
+        nodes.append(TreeNode("response", _MISSING.get(exchange.status, "none")))
+    return nodes
+
+
+def message_node(exchange: Exchange, message: Message, show_secrets: bool) -> TreeNode:
+    """Return the node of a message of an exchange."""
+    return detail_node(
+        message,
+        request=exchange.request if message.kind == "response" else None,
+        topic_name=exchange.known_topic,
+        show_secrets=show_secrets,
+    )
+
+
+def _title(exchange: Exchange) -> str:
+    latency = "" if exchange.latency_ms is None else f", {exchange.latency_ms:.3f} ms"
+    return f"{exchange.client} to {exchange.broker}, {exchange.status}{latency}"
+
+
+def _columns(exchange: Exchange) -> list[TreeNode]:
+    """Return the nodes of the columns of `pairs`, which have the same names in filters."""
+    return [_column(name, exchange.column(name)) for name in COLUMNS]
+
+
+def _column(name: str, value: Any) -> TreeNode:
+    node = TreeNode(name, _text(name, value), path=name, value=value)
+    if isinstance(value, list) and value:
+        node.load = lambda: [
+            TreeNode(f"[{index}]", _text(name, each), path=name, value=each)
+            for index, each in enumerate(value)
+        ]
+    return node
+
+
+def _text(name: str, value: Any) -> str:
+    if value is None:
+        return "null"
+    if isinstance(value, list):
+        return ", ".join(escaped(str(each)) for each in value) or "none"
+    if name.endswith("time_ns"):
+        return f"{value} ({time_text(value)})"
+    return escaped(value) if isinstance(value, str) else json_text(value)

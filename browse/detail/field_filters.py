@@ -1,0 +1,76 @@
+"""Display filters made of fields: the test of a field's value, which its own exchange passes."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+from uuid import UUID
+
+from dissector.errors import FilterError
+from dissector.filter import Row, parse
+from dissector.view.text.tree_node import TreeNode
+
+_LONGEST = 200
+"""Characters or bytes of a value in a filter; of a longer one only its beginning is tested."""
+
+
+def filter_of(node: TreeNode, exchange: Row) -> str | None:
+    """Return a filter of a field that its exchange passes; None if there is none."""
+    if not node.path:
+        return None
+    candidates = [f"{node.path}{_test(node)}", node.path, f"not {node.path}"]
+    return next((text for text in candidates if _passes(text, exchange)), None)
+
+
+def column_of(node: TreeNode) -> str | None:
+    """Return the name of a field as a column; None if filters can't name it."""
+    if not node.path:
+        return None
+    try:
+        parse(node.path)
+    except FilterError:
+        return None
+    return node.path
+
+
+def _passes(text: str, exchange: Row) -> bool:
+    try:
+        return parse(text).matches(exchange)
+    except FilterError:
+        return False
+
+
+def _test(node: TreeNode) -> str:
+    """Return the test of a value; empty for those that are only there, and for secrets."""
+    value: Any = node.value
+    if node.is_masked or (isinstance(value, float) and not math.isfinite(value)):
+        return ""
+    match value:
+        case None:
+            return " == null"
+        case bool():
+            return f" == {str(value).lower()}"
+        case int() | float() | UUID():
+            return f" == {value}"
+        case str() if len(value) <= _LONGEST:
+            return f" == {_quoted(value)}"
+        case str():
+            return f" contains {_quoted(value[:_LONGEST])}"
+        case bytes() if len(value) > _LONGEST or "records" in node.path:
+            return f" contains 0x{value[:_LONGEST].hex()}" if value else ""
+        case bytes():
+            return f" == 0x{value.hex()}" if value else ' == ""'
+        case _:
+            return ""
+
+
+def _quoted(text: str) -> str:
+    """Return a text as a literal; what terminals obey is written as its code."""
+    return f'"{"".join(map(_character, text))}"'
+
+
+def _character(character: str) -> str:
+    if character in '"\\':
+        return f"\\{character}"
+    code = ord(character)
+    return character if character.isprintable() or code > 0xFFFF else f"\\u{code:04x}"

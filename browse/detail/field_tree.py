@@ -1,0 +1,286 @@
+"""The tree of fields of an exchange, whose nodes are made when they are opened."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import ClassVar, TypeAlias
+
+from rich.text import Text
+from textual.binding import Binding, BindingType
+from textual.widgets import Tree
+from textual.widgets.tree import TreeNode as Line
+
+from browse.detail.detail_events import FieldChosen, FieldColumn, How
+from browse.detail.exchange_nodes import exchange_nodes
+from browse.detail.field_filters import column_of, filter_of
+from dissector.engine.exchanges.exchange import Exchange
+from dissector.protocol.context import using
+from dissector.protocol.definitions.schemas import Schemas
+from dissector.view.text.tree_node import Block, LazyNodes, TreeNode, index_at
+
+GROUP = 200
+"""Elements of a long array that are opened at once."""
+_MOST_LINES = 400
+"""Lines that are opened without being asked for one by one."""
+_INDEX = re.compile(r"\d+")
+_OPEN_AT_FIRST = ("request", "response", "request/body", "response/body")
+_SHORT_ARRAY = 3
+"""Elements of an array that is open at first."""
+
+
+@dataclass(eq=False, slots=True)
+class Item:
+    """
+    What a line of the tree stands for.
+
+    Attributes:
+        key: The names of its field and of those around it, which are the same in other exchanges.
+        node: The field, or a part of a long array.
+        below: The fields below it, once it was opened.
+    """
+
+    key: str
+    node: TreeNode
+    below: Sequence[TreeNode] = ()
+
+
+FieldLine: TypeAlias = Line[Item]
+
+
+class FieldTree(Tree[Item]):
+    """
+    The fields of an exchange.
+
+    What the user has opened stays open in the next exchange, as far as that has the same fields.
+    """
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("right", "open", "Open", show=False),
+        Binding("left", "close", "Close, or to the field around it", show=False),
+        Binding("asterisk", "open_all", "Open all below", show=False),
+        Binding("equals_sign", "choose('replace')", "Filter by this field"),
+        Binding("a", "choose('and')", "And this field"),
+        Binding("o", "choose('or')", "Or this field"),
+        Binding("n", "choose('not')", "And not this field"),
+        Binding("c", "column", "As a column"),
+        Binding("y", "copy", "Copy the field"),
+    ]
+
+    DEFAULT_CSS = """
+    FieldTree { scrollbar-gutter: auto; }
+    """
+
+    def __init__(self, *, id: str | None = None) -> None:
+        super().__init__("", id=id)
+        self.show_root = False
+        self.guide_depth = 2
+        self._open_keys = set(_OPEN_AT_FIRST)
+        self._closed_keys: set[str] = set()
+        self._schemas: Schemas | None = None
+        self._exchange: Exchange | None = None
+        self._owners: dict[Block, FieldLine] = {}
+        self._budget = 0
+
+    @property
+    def chosen(self) -> TreeNode | None:
+        """The field under the cursor."""
+        item = None if self.cursor_node is None else self.cursor_node.data
+        return None if item is None else item.node
+
+    @property
+    def blocks(self) -> list[Block]:
+        """The bytes of the fields opened so far: frames, then decompressed records."""
+        return sorted(self._owners, key=lambda block: not block.is_frame)
+
+    def show(self, exchange: Exchange | None, *, show_secrets: bool) -> None:
+        """Show the fields of another exchange, or none."""
+        self.clear()
+        messages = [] if exchange is None else exchange.messages
+        self._schemas = next((each.schemas for each in messages), None)
+        self._exchange = exchange
+        roots = [] if exchange is None else exchange_nodes(exchange, show_secrets=show_secrets)
+        self._owners = {}
+        self._budget = _MOST_LINES
+        for node in roots:
+            kind = node.place.block.title if node.place is not None else node.name
+            line = self._add(self.root, node, kind)
+            if node.place is not None:
+                self._owners[node.place.block] = line
+        self.root.expand()
+        for line in list(self.root.children):
+            self._open_as_before(line)
+        first = next((line for line in self.root.children if line.is_expanded), None)
+        if first is not None:
+            self.go_to(first)
+
+    def reveal(self, block: Block, position: int) -> None:
+        """Open the tree down to the field of a byte, and move the cursor there."""
+        line = self._owners.get(block)
+        if line is None:
+            return
+        while (found := self._line_at(line, block, position)) is not None:
+            line = found
+        self.go_to(line)
+
+    def action_open(self) -> None:
+        """Open the line under the cursor."""
+        if self.cursor_node is not None:
+            self.open_line(self.cursor_node)
+
+    def action_close(self) -> None:
+        """Close the line under the cursor; one that is closed: go to the line around it."""
+        line = self.cursor_node
+        if line is None:
+            return
+        if line.is_expanded and line.allow_expand:
+            line.collapse()
+        elif line.parent is not None and line.parent is not self.root:
+            self.go_to(line.parent)
+
+    def action_open_all(self) -> None:
+        """Open all lines below the cursor, up to some hundred."""
+        if self.cursor_node is not None:
+            self._budget = _MOST_LINES
+            self._open_below(self.cursor_node, lambda line: True)
+
+    def action_choose(self, how: How) -> None:
+        """Make the field under the cursor a filter."""
+        text = None
+        if self.chosen is not None and self._exchange is not None:
+            with using(self._schemas):
+                text = filter_of(self.chosen, self._exchange)
+        if text is None:
+            self.notify("no filter stands for this line", severity="warning")
+        else:
+            self.post_message(FieldChosen(text, how))
+
+    def action_column(self) -> None:
+        """Make the field under the cursor a column."""
+        path = None if self.chosen is None else column_of(self.chosen)
+        if path is None:
+            self.notify("this line can't be a column", severity="warning")
+        else:
+            self.post_message(FieldColumn(path))
+
+    def action_copy(self) -> None:
+        """Copy the line under the cursor."""
+        if self.chosen is not None:
+            self.app.copy_to_clipboard(self.chosen.line)
+            self.notify("copied", timeout=2)
+
+    def go_to(self, line: FieldLine) -> None:
+        """Move the cursor to a line."""
+        if self.last_line >= 0:  # gives the lines that were opened just now their numbers
+            self.move_cursor(line)
+            self.scroll_to_node(line, animate=False)
+
+    def open_line(self, line: FieldLine) -> None:
+        """Open a line; its fields are made at the first time."""
+        self._fill(line)
+        line.expand()
+
+    def on_tree_node_expanded(self, event: Tree.NodeExpanded[Item]) -> None:
+        """Make the lines below, and remember that they are open."""
+        self._fill(event.node)
+        if event.node.data is not None:
+            self._open_keys.add(event.node.data.key)
+            self._closed_keys.discard(event.node.data.key)
+
+    def on_tree_node_collapsed(self, event: Tree.NodeCollapsed[Item]) -> None:
+        """Remember that the lines below are closed."""
+        if event.node.data is not None:
+            self._open_keys.discard(event.node.data.key)
+            self._closed_keys.add(event.node.data.key)
+
+    def _add(self, parent: FieldLine, node: TreeNode, key: str) -> FieldLine:
+        item = Item(key, node)
+        return parent.add(_label(node), item, allow_expand=node.load is not None)
+
+    def _fill(self, line: FieldLine) -> None:
+        """Add the lines below a line, unless they are there."""
+        item = line.data
+        if item is None or item.node.load is None or line.children:
+            return
+        with using(self._schemas):
+            item.below = item.node.load()
+            alone = _shown_alone(item.below)
+            for node in (*item.below[:alone], *_groups(item.below, alone)):
+                self._add(line, node, f"{item.key}/{_INDEX.sub('', node.name)}")
+            last = item.below[-1] if item.below else None
+        if last is not None and last.place is not None:
+            self._owners.setdefault(last.place.block, line)
+
+    def _open_as_before(self, line: FieldLine) -> None:
+        """Open what was open in the exchange before, and what is short."""
+
+        def is_wanted(each: FieldLine) -> bool:
+            if each.data is None or each.data.key in self._closed_keys:
+                return False
+            return each.data.key in self._open_keys or _is_short(each.data.node)
+
+        self._open_below(line, is_wanted)
+
+    def _open_below(self, line: FieldLine, is_wanted: Callable[[FieldLine], bool]) -> None:
+        if not line.allow_expand or not is_wanted(line) or self._budget <= 0:
+            return
+        self.open_line(line)
+        self._budget -= len(line.children)
+        for child in line.children:
+            self._open_below(child, is_wanted)
+
+    def _line_at(self, line: FieldLine, block: Block, position: int) -> FieldLine | None:
+        """Return the line below another one that has a byte; None if none has."""
+        if line.data is None or not line.allow_expand:
+            return None
+        self.open_line(line)
+        below = line.data.below
+        with using(self._schemas):
+            index = index_at(below, block, position)
+        if index is None:
+            return None
+        alone = _shown_alone(below)
+        if index < alone:
+            return line.children[index]
+        group, at = divmod(index - alone, GROUP)
+        part = line.children[alone + group]
+        self.open_line(part)
+        return part.children[at]
+
+
+def _is_short(node: TreeNode) -> bool:
+    """Return whether a node is a struct, or an array of few elements."""
+    value = node.value
+    return isinstance(value, dict) or (isinstance(value, list) and len(value) <= _SHORT_ARRAY)
+
+
+def _shown_alone(nodes: Sequence[TreeNode]) -> int:
+    """Return how many nodes are not in groups: of many, only those before the elements."""
+    if len(nodes) <= 2 * GROUP:
+        return len(nodes)
+    return nodes.head_count if isinstance(nodes, LazyNodes) else 0
+
+
+def _groups(nodes: Sequence[TreeNode], start: int) -> Iterator[TreeNode]:
+    """Yield nodes for the parts of a long array."""
+    for first in range(start, len(nodes), GROUP):
+        end = min(first + GROUP, len(nodes))
+        name = f"[{first - start:,}..{end - 1 - start:,}]"
+        yield TreeNode(name, load=partial(_part, nodes, first, end))
+
+
+def _part(nodes: Sequence[TreeNode], first: int, end: int) -> Sequence[TreeNode]:
+    return nodes[first:end]
+
+
+def _label(node: TreeNode) -> Text:
+    """Return the text of a line, in which nothing is markup."""
+    if node.is_problem:
+        return Text(node.name, "bold red")
+    label = Text(node.name, "bold" if node.load is not None else "")
+    if node.text:
+        label.append(": ", "dim")
+        label.append(node.text, "dim" if node.is_masked else "")
+    return label

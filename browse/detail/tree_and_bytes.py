@@ -1,0 +1,131 @@
+"""The tree of an exchange and its bytes, beside each other or one above the other."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Container, Vertical
+from textual.widgets import Tree
+
+from browse.detail.block_bar import BlockBar
+from browse.detail.byte_view import ByteView
+from browse.detail.field_tree import FieldTree, Item
+from dissector.engine.exchanges.exchange import Exchange
+from dissector.view.text.tree_node import Block, TreeNode
+
+_MOST_SHARE = 9
+"""The larger pane's size at most, where both together have 10."""
+
+
+class DetailPanes(Container):
+    """
+    The fields and the bytes of one exchange.
+
+    It posts `FieldChosen` and `FieldColumn`.
+
+    Attributes:
+        fields: The tree of fields.
+        blocks: The names of the bytes.
+        bytes: The bytes.
+    """
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("left_square_bracket", "next_block(-1)", "Bytes before", show=False),
+        Binding("right_square_bracket", "next_block(1)", "Next bytes", show=False),
+    ]
+
+    DEFAULT_CSS = """
+    DetailPanes { layout: vertical; }
+    DetailPanes.-beside { layout: horizontal; }
+    DetailPanes FieldTree { height: 6fr; width: 1fr; }
+    DetailPanes Vertical { height: 4fr; width: 1fr; }
+    DetailPanes.-beside FieldTree { height: 1fr; width: 5fr; }
+    DetailPanes.-beside Vertical { height: 1fr; width: 5fr; }
+    DetailPanes ByteView { height: 1fr; }
+    """
+
+    def __init__(self, *, show_secrets: bool = False, id: str | None = None) -> None:
+        """Take whether passwords, tokens and the like are shown."""
+        super().__init__(id=id)
+        self._show_secrets = show_secrets
+        self._shares = {False: 6, True: 5}
+        self.fields = FieldTree(id="fields")
+        self.blocks = BlockBar(id="blocks")
+        self.bytes = ByteView(id="bytes")
+        self._lower = Vertical(self.blocks, self.bytes)
+
+    def compose(self) -> ComposeResult:
+        """Make the panes."""
+        yield self.fields
+        yield self._lower
+
+    def show(self, exchange: Exchange | None) -> None:
+        """Show another exchange, or nothing."""
+        self.fields.show(exchange, show_secrets=self._show_secrets)
+        blocks = self.fields.blocks
+        self._show_block(blocks[0] if blocks else Block("", b""))
+        self._mark(self.fields.chosen)
+
+    def put(self, *, beside: bool) -> None:
+        """Put the panes beside each other, or one above the other."""
+        self.set_class(beside, "-beside")
+        self.resize_tree(0)
+
+    def resize_tree(self, step: int) -> None:
+        """Give the tree more of the room, or less: a number of tenths."""
+        beside = self.has_class("-beside")
+        share = min(max(self._shares[beside] + step, 10 - _MOST_SHARE), _MOST_SHARE)
+        self._shares[beside] = share
+        tree, rest = f"{share}fr", f"{10 - share}fr"
+        lower = self._lower
+        self.fields.styles.width, lower.styles.width = (tree, rest) if beside else ("1fr", "1fr")
+        self.fields.styles.height, lower.styles.height = ("1fr", "1fr") if beside else (tree, rest)
+
+    def action_next_block(self, step: int) -> None:
+        """Show the next bytes, or those before."""
+        block = self.blocks.next_of(self.bytes.block, step)
+        if block is not None:
+            self._show_block(block)
+
+    def on_tree_node_highlighted(self, event: Tree.NodeHighlighted[Item]) -> None:
+        """Mark the bytes of the field under the cursor."""
+        event.stop()
+        self._mark(None if event.node.data is None else event.node.data.node)
+
+    def on_tree_node_expanded(self, event: Tree.NodeExpanded[Item]) -> None:
+        """Add the names of bytes that were decompressed."""
+        event.stop()
+        self.blocks.show(self.fields.blocks, self.bytes.block)
+
+    def on_tree_node_collapsed(self, event: Tree.NodeCollapsed[Item]) -> None:
+        """Keep the message inside."""
+        event.stop()
+
+    def on_tree_node_selected(self, event: Tree.NodeSelected[Item]) -> None:
+        """Keep the message inside."""
+        event.stop()
+
+    def on_byte_view_moved(self, event: ByteView.Moved) -> None:
+        """Mark the field of the byte under the cursor."""
+        event.stop()
+        self.fields.reveal(event.block, event.position)
+
+    def on_block_bar_chosen(self, event: BlockBar.Chosen) -> None:
+        """Show other bytes."""
+        event.stop()
+        self._show_block(event.block)
+
+    def _mark(self, node: TreeNode | None) -> None:
+        place = None if node is None else node.place
+        if place is not None and place.block not in self.fields.blocks:
+            return  # of the exchange before
+        if place is not None and place.block is not self.bytes.block:
+            self._show_block(place.block)
+        # The bytes must not move under the hand that moves in them.
+        self.bytes.mark(place, moves=not self.bytes.has_focus)
+
+    def _show_block(self, block: Block) -> None:
+        self.bytes.show(block)
+        self.blocks.show(self.fields.blocks, block)
