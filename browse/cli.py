@@ -97,13 +97,13 @@ def _show(access: CaptureAccess, loading: ExchangeLoading, filter_text: str) -> 
     """Show the screen; return why it has ended by itself, if it has."""
     from browse.app.browse_app import BrowseApp
     from browse.app.browse_settings import settings_path
-    from browse.app.detail_factory import new_details
+    from browse.detail import DetailPanes
 
     interrupt.use_default_handler()
     app = BrowseApp(
         access,
         loading,
-        new_details(access.show_secrets),
+        DetailPanes(show_secrets=access.show_secrets),
         filter_text=filter_text,
         settings_file=settings_path(),
     )

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from textual import on
 from textual.binding import Binding, BindingType
 
 from browse.app.choice_screen import ChoiceScreen
-from browse.app.finding_keys import FindingKeys
+from browse.app.taking_keys import TakingKeys
+from browse.detail import FieldChosen, FieldColumn
 from browse.filtering.filter_bar import FilterBar
 from browse.filtering.filter_check import check
 from browse.filtering.filter_texts import joined
@@ -17,7 +18,7 @@ from browse.listing.row_list import RowList
 from dissector.cli.sorting import SortKey
 
 
-class BrowseApp(FindingKeys):
+class BrowseApp(TakingKeys):
     """The screen of `kafkashark browse`."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -37,6 +38,8 @@ class BrowseApp(FindingKeys):
         Binding("ctrl+f", "search", "Search"),
         Binding("n", "next_found(1)", "Next found", show=False),
         Binding("N", "next_found(-1)", "Found before", show=False),
+        Binding("y", "copy", "Copy"),
+        Binding("e", "export", "Export"),
         Binding("t", "times", "Form of times", show=False),
         Binding("x", "hide_column", "Hide the column", show=False),
         Binding("less_than_sign", "shift_column(-1)", "Column to the left", show=False),
@@ -155,9 +158,13 @@ class BrowseApp(FindingKeys):
         """Let the pane with the focus fill the screen, or show all again."""
         self.panes.toggle_fill()
 
-    def on_field_chosen(self, event: Any) -> None:
-        """Put a field of the details into the filter."""
-        self.use_field(event.text, getattr(event, "how", "and"))
+    @on(FieldChosen)
+    def _on_field_chosen(self, event: FieldChosen) -> None:
+        self.use_field(event.text, event.how)
+
+    @on(FieldColumn)
+    def _on_field_column(self, event: FieldColumn) -> None:
+        self.add_field_column(event.path)
 
     def use_field(self, text: str, how: str) -> None:
         """Join a test of a field with the filter of the bar by `and`, `or`, `not`, or alone."""

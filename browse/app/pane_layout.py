@@ -6,9 +6,10 @@ from textual.containers import Container
 from textual.widget import Widget
 
 from browse.app.browse_settings import BrowseSettings
+from browse.detail import DetailPanes
 
-LAYOUTS = ("stacked", "beside")
-"""The list above the details, or on their left."""
+LAYOUTS = ("stacked", "split", "beside")
+"""The list above the details; these beside each other; the list on the left of the details."""
 STEP = 10
 MIN_WIDTH, MIN_HEIGHT = 40, 10
 """A smaller terminal shows only that it is too small."""
@@ -45,6 +46,8 @@ class PaneLayout(Container):
         for pane, part in ((self._first, share), (second, 100 - share)):
             pane.styles.height = "1fr" if is_beside else f"{part}fr"
             pane.styles.width = f"{part}fr" if is_beside else "1fr"
+        if isinstance(second, DetailPanes):
+            second.put(beside=self._settings.layout == "split")
         in_first = self._first.has_focus_within or self._first.has_focus
         self._first.display = not self.is_filled or in_first
         second.display = not self.is_filled or not in_first

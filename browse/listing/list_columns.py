@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -238,9 +238,3 @@ def _fit(text: str, width: int, is_right: bool) -> str:
         return set_cell_size(text, width - 1) + "…"
     space = " " * (width - size)
     return space + text if is_right else text + space
-
-
-def filled(row: Mapping[str, Any], names: Iterable[str]) -> dict[str, str]:
-    """Return the cells of a row that are not empty, as text."""
-    texts = {name: cell_text(name, row[name]) for name in names if name in row}
-    return {name: text for name, text in texts.items() if text}

@@ -146,7 +146,7 @@ class RowList(ScrollView, can_focus=True):
         elif self._number is not None and count:
             self.cursor = self.shown.nearest(self._number)
         self.cursor = max(0, min(self.cursor, count - 1))
-        if self._fitted < min(count, SAMPLE_ROWS) or not count:
+        if not count or count >= 4 * self._fitted:
             self._fit()
         self._strips.clear()
         self.virtual_size = Size(self._widths.total + _GUTTER, count + _HEADER)
@@ -183,12 +183,15 @@ class RowList(ScrollView, can_focus=True):
             self.post_message(self.Chosen(self.chosen))
 
     def _fit(self) -> None:
-        count = min(len(self.shown), SAMPLE_ROWS)
-        first = max(0, min(self.cursor, len(self.shown) - count))
-        samples = (self._cells(place) for place in range(first, first + count))
-        self._widths = ColumnWidths(self.columns, samples)
+        count = len(self.shown)
+        places = range(0, count, max(1, count // SAMPLE_ROWS))
+        self._widths = ColumnWidths(self.columns, map(self._cells, places))
         self._fitted = count
         self.column = max(0, min(self.column, len(self.columns) - 1))
+
+    def text_of(self, place: int) -> str:
+        """Return the cells of a row that are not empty, as one text."""
+        return "  ".join(text for text, _ in self._cells(place) if text)
 
     def _cells(self, place: int) -> list[tuple[str, bool]]:
         """Return the cells of a row: text, and whether it is a number."""

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from dissector.engine.tables.column_types import Coded, Columns, Integers, row_count
+from dissector.engine.tables.column_types import Coded, Column, Columns, Integers, row_count
 from dissector.engine.tables.exchange_table import NONE, Ints
 from dissector.engine.tables.frames import Row
 
@@ -36,20 +36,30 @@ class RowParts:
             self.parts.append(columns)
             self.ends.append(end)
 
+    def add_column(self, begin: int, name: str, column: Column) -> None:
+        """Add a column to the part that begins at a row, if that is there."""
+        part = bisect_right(self.ends, begin)
+        if part < len(self.ends) and self.begin_of(part) == begin:
+            self.parts[part] = {**self.parts[part], name: column}
+
+    def column(self, part: int, name: str) -> Column:
+        """Return a column of a part; one of nulls where it is not read yet."""
+        found = self.parts[part].get(name)
+        return found or Coded(np.full(row_count(self.parts[part]), NONE), [])
+
     def begin_of(self, part: int) -> int:
         """Return the number of the first row of a part."""
         return self.ends[part - 1] if part else 0
 
     def value(self, row: int, name: str) -> Any:
         """Return one cell."""
-        part = bisect_right(self.ends, row)
-        return self.parts[part][name].value(row - self.begin_of(part))
+        return self.cells(row, (name,))[0]
 
     def cells(self, row: int, names: Iterable[str]) -> list[Any]:
-        """Return some cells of a row."""
+        """Return some cells of a row; None where a column is not read yet."""
         part = bisect_right(self.ends, row)
         columns, at = self.parts[part], row - self.begin_of(part)
-        return [columns[name].value(at) for name in names]
+        return [columns[name].value(at) if name in columns else None for name in names]
 
     def row(self, row: int) -> dict[str, Any]:
         """Return a row by the names of its columns, also hidden ones."""

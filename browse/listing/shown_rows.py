@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
 from browse.listing.row_parts import RowParts
 from dissector.cli.sorting import SortKey, sorted_part
-from dissector.engine.tables.column_types import Columns, Integers
+from dissector.engine.tables.column_types import Columns, Integers, select_rows
 from dissector.engine.tables.exchange_table import Ints
 
 Mask = Callable[[Columns], Ints]
@@ -62,6 +62,17 @@ class ShownRows:
         if place is None and self._order is not None and len(self._order):
             place = int(np.argmin(np.abs(self._order - number)))
         return place or 0
+
+    def columns(self) -> Iterator[Columns]:
+        """Yield the shown rows in order, as columns, some at a time."""
+        numbers = self.numbers()
+        ends = np.array(self.parts.ends)
+        part_of = np.searchsorted(ends, numbers, side="right")
+        for run in np.split(np.arange(len(numbers)), np.flatnonzero(np.diff(part_of)) + 1):
+            if len(run):
+                part = int(part_of[run[0]])
+                rows = numbers[run] - self.parts.begin_of(part)
+                yield select_rows(self.parts.parts[part], rows)
 
     def filter_by(self, mask: Mask | None) -> None:
         """Show the rows that pass, also of parts to come; None: all."""
@@ -122,10 +133,10 @@ class ShownRows:
         """Return the numbers of all rows in the order of a column."""
         columns = [
             {
-                sort.name: part[sort.name],
-                _NUMBER: Integers(np.arange(self.parts.begin_of(index), self.parts.ends[index])),
+                sort.name: self.parts.column(part, sort.name),
+                _NUMBER: Integers(np.arange(self.parts.begin_of(part), self.parts.ends[part])),
             }
-            for index, part in enumerate(self.parts.parts[: self._seen])
+            for part in range(self._seen)
         ]
         found = sorted_part(columns, [sort])
         assert isinstance(found, dict)

@@ -55,7 +55,10 @@ class Screen:
         """Wait until no thread is at work and all that they found is shown."""
         session = self.app.session
         await self.until(
-            lambda: session.loading.is_done and (session.run is None or session.run.is_done)
+            lambda: (
+                (session.access.is_live or session.loading.is_done)
+                and (session.run is None or session.run.is_done)
+            )
         )
         self.app.take_in()
         await self.pilot.pause()
