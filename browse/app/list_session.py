@@ -18,6 +18,7 @@ from browse.listing.list_columns import EXCHANGE_MODE, Mode
 from browse.listing.mode_passes import EVIDENCE, EventPass, RecordPass
 from browse.listing.row_parts import RowParts, columns_of_rows
 from browse.listing.shown_rows import Mask, ShownRows
+from dissector.column_catalogue import CONNECTIONS
 from dissector.engine.reading.connection_rows import COLUMNS as CONNECTION_COLUMNS
 from dissector.engine.reading.connection_rows import connection_rows
 from dissector.engine.tables.column_types import Columns, Integers
@@ -26,6 +27,9 @@ from dissector.filter import parse
 
 Spawn = Callable[[Callable[[], None]], object]
 """Runs a function in a thread."""
+
+
+_CONNECTION_NUMBERS = tuple(each.name for each in CONNECTIONS if each.type == "int")
 
 
 class Crumb:
@@ -170,12 +174,8 @@ class ListSession:
                 connection, packet = parts.cells(row, ("connection", "packet"))
                 return self._find(connection, packet)
             case "events":
-                evidence = parts.value(row, EVIDENCE)
-                if not evidence:
-                    return None
-                first = evidence[0]
-                packet = first["request_packet"] or first["response_packet"]
-                return self._find(first["connection"], packet, first["correlation_id"])
+                connection, packet, correlation_id = parts.cells(row, EVIDENCE)
+                return None if packet is None else self._find(connection, packet, correlation_id)
             case _:
                 numbers = self.loading.parts.numbers("connection")
                 rows = np.flatnonzero(numbers == parts.value(row, "connection"))
@@ -227,7 +227,7 @@ class ListSession:
             return
         parts, sort = RowParts(), self.shown.sort
         if rows := self._connections():
-            parts.append(columns_of_rows(rows, CONNECTION_COLUMNS, ("connection",)))
+            parts.append(columns_of_rows(rows, CONNECTION_COLUMNS, _CONNECTION_NUMBERS))
         self.shown = ShownRows(parts)
         self.shown.sort_by(sort if sort and sort.name in CONNECTION_COLUMNS else None)
         connections = self.loading.parts.numbers("connection")[self.exchanges.numbers()]

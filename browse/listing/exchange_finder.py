@@ -14,7 +14,7 @@ from dissector.engine.reading.reader import Reading
 from dissector.engine.tables.exchange_table import Exchanges
 from dissector.protocol.context import using
 
-MAX_KEPT_BYTES = 96 << 20
+MAX_KEPT_BYTES = 48 << 20
 """Bytes of messages that stay in memory: all of a smaller capture."""
 
 

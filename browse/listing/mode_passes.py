@@ -19,6 +19,7 @@ from dissector.engine.tables.concatenate import ColumnConcatenator
 from dissector.engine.tables.frames import Row, iter_rows, split_mixed
 from dissector.protocol.embedded.own_topics import is_own_topic
 from timeline.events.event import COLUMNS as EVENT_COLUMNS
+from timeline.events.event import Event
 from timeline.timeline import Timeline
 
 MAX_RECORDS = 1_000_000
@@ -92,8 +93,8 @@ def _cut(row: Row) -> dict[str, Any]:
     return {name: short(row[name]) for name in _RECORD_NAMES}
 
 
-EVIDENCE = "evidence"
-"""A hidden column: the exchanges that prove an event."""
+EVIDENCE = ("connection of evidence", "packet of evidence", "id of evidence")
+"""Hidden columns: the first exchange that proves an event."""
 
 
 class EventPass(Pass):
@@ -118,7 +119,7 @@ class EventPass(Pass):
         found = Timeline(source.capture, passes=source.passes, show_secrets=self._show_secrets)
         batch: list[dict[str, Any]] = []
         for event in found.events(self.windows()):
-            batch.append(event.row())
+            batch.append(_event_row(event))
             if len(batch) >= _BATCH:
                 self._append(batch)
                 batch = []
@@ -126,4 +127,18 @@ class EventPass(Pass):
 
     def _append(self, rows: list[dict[str, Any]]) -> None:
         if rows:
-            self.parts.append(columns_of_rows(rows, EVENT_COLUMNS, ("time_ns", "end_ns")))
+            numbers = ("time_ns", "end_ns", *EVIDENCE)
+            self.parts.append(columns_of_rows(rows, (*_EVENT_NAMES, *EVIDENCE), numbers))
+
+
+_EVENT_NAMES = tuple(name for name in EVENT_COLUMNS if name != "evidence")
+
+
+def _event_row(event: Event) -> dict[str, Any]:
+    """Return an event with what its first exchange is found by."""
+    row = {name: getattr(event, name) for name in _EVENT_NAMES}
+    first = event.evidence[0] if event.evidence else None
+    places: tuple[int | None, ...] = (None,) * len(EVIDENCE)
+    if first is not None:
+        places = first.connection, first.first_packet, first.correlation_id
+    return row | dict(zip(EVIDENCE, places, strict=True))
