@@ -1,0 +1,144 @@
+"""The question in which format, and to which file, the shown rows are exported."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+from rich.text import Text
+from textual import on
+from textual.binding import Binding, BindingType
+from textual.widget import Widget
+from textual.widgets import Input, RadioButton, RadioSet, Static
+
+from browse.panels.panel import Panel
+from dissector.view.text.escape import escaped
+
+FORMATS: Mapping[str, str] = {
+    "pcapng": "the packets, for Wireshark",
+    "ndjson": "a JSON object for each row",
+    "csv": "a table",
+}
+"""Formats, and what they contain."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExportChoice:
+    """
+    What is exported where.
+
+    Attributes:
+        form: A key of the formats.
+        path: The file.
+    """
+
+    form: str
+    path: Path
+
+
+class ExportDialog(Panel[ExportChoice]):
+    """Asks for format and file; a file that exists must be confirmed by a second Enter."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape", "leave", "Close"),
+        Binding("ctrl+s", "submit", "Export"),
+    ]
+    DEFAULT_CSS = """
+    ExportDialog > Vertical { height: auto; max-width: 76; }
+    ExportDialog RadioSet { width: 1fr; border: none; }
+    ExportDialog .-message { color: $text-error; height: auto; }
+    """
+
+    def __init__(
+        self,
+        rows: int,
+        name: str = "export",
+        *,
+        formats: Mapping[str, str] = FORMATS,
+        sources: Iterable[str] = (),
+    ) -> None:
+        """
+        Take what is exported.
+
+        Args:
+            rows: How many rows.
+            name: The suggested file, without its suffix.
+            formats: What can be chosen, each with its contents.
+            sources: The files of the capture, which are not replaced.
+        """
+        super().__init__(f"Export {rows:,} row{'s' * (rows != 1)}", "Enter exports, Esc closes")
+        self._suggested = name
+        self._formats = formats
+        self._sources = {_resolved(Path(each)) for each in sources if each != "-"}
+        self._confirmed: Path | None = None
+        self._form = next(iter(formats))
+
+    def contents(self) -> Iterable[Widget]:
+        """Return the formats, the line for the file, and room for a message."""
+        with RadioSet():
+            for at, (form, meaning) in enumerate(self._formats.items()):
+                yield RadioButton(Text(f"{form}: {meaning}"), value=at == 0)
+        yield Input(f"{self._suggested}.{self._form}", id="path")
+        yield Static("", id="message", classes="-message")
+
+    def on_mount(self) -> None:
+        """Go to the line for the file."""
+        self.query_one("#path", Input).focus()
+
+    @on(RadioSet.Changed)
+    def _take_format(self, event: RadioSet.Changed) -> None:
+        event.stop()
+        before, self._form = self._form, list(self._formats)[event.index]
+        line = self.query_one("#path", Input)
+        if line.value.endswith(f".{before}"):
+            line.value = f"{line.value.removesuffix(before)}{self._form}"
+
+    @on(Input.Submitted)
+    def _submitted(self, event: Input.Submitted) -> None:
+        event.stop()
+        self.action_submit()
+
+    @on(Input.Changed)
+    def _changed(self, event: Input.Changed) -> None:
+        event.stop()
+        self._confirmed = None
+        self._say("")
+
+    def action_submit(self) -> None:
+        """Return the choice, unless something is wrong with the file."""
+        text = self.query_one("#path", Input).value.strip()
+        path = Path(text).expanduser() if text else None
+        refusal = "name a file" if path is None else self._refusal(path)
+        if path is None or refusal:
+            self._say(refusal)
+            return
+        if path.exists() and self._confirmed != path:
+            self._confirmed = path
+            self._say(f"{path} exists: Enter again replaces it")
+            return
+        self.dismiss(ExportChoice(self._form, path))
+
+    def _refusal(self, path: Path) -> str:
+        """Return why a file can't be written; empty if it can."""
+        try:
+            if path.is_dir():
+                return f"{path} is a folder"
+            if not path.parent.is_dir():
+                return f"there is no folder {path.parent}"
+            if _resolved(path) in self._sources:
+                return f"{path} is a file of the capture itself"
+        except (OSError, ValueError) as error:
+            return f"{path}: {error}"
+        return ""
+
+    def _say(self, text: str) -> None:
+        self.query_one("#message", Static).update(Text(escaped(text)))
+
+
+def _resolved(path: Path) -> Path:
+    try:
+        return path.resolve()
+    except (OSError, RuntimeError):
+        return path

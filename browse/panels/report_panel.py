@@ -1,0 +1,84 @@
+"""Reports in tables: statistics, groups; and lists of lines, such as the problems of a capture."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from rich.text import Text
+from textual.events import Resize
+from textual.widget import Widget
+
+from browse.panels.line_list import LineList
+from browse.panels.panel import Panel
+from dissector.cli.stats import PRIORITY
+from dissector.errors import Problem
+from dissector.summary.groups_reader import SECTIONS as GROUPS
+from dissector.view.tables.column_fitting import Layout
+from dissector.view.tables.statistics_report import report, section_lines
+from dissector.view.text.escape import escaped
+
+LinesOf = Callable[[int], Sequence[str]]
+"""Returns the lines of a report that fit a width."""
+
+
+class ReportPanel(Panel[int]):
+    """A report, whose tables are fitted to the width; Enter returns the number of a line."""
+
+    def __init__(self, title: str, lines_of: LinesOf, *, hint: str = "Esc closes") -> None:
+        """Take the title and what makes the lines, which must be safe to print."""
+        super().__init__(title, hint)
+        self._lines_of = lines_of
+        self._list = LineList()
+
+    def contents(self) -> Iterable[Widget]:
+        """Return the lines."""
+        yield self._list
+
+    def on_resize(self, _: Resize) -> None:
+        """Fit the tables again."""
+        self.call_after_refresh(self._fit)
+
+    def _fit(self) -> None:
+        lines = self._lines_of(max(self._list.scrollable_content_region.width, 20))
+        self._list.show(len(lines), lambda row: Text(lines[row], no_wrap=True))
+
+
+class ChoosingReport(ReportPanel):
+    """A report of which a line is returned."""
+
+    def on_line_list_chosen(self, event: LineList.Chosen) -> None:
+        """Return the line."""
+        event.stop()
+        self.dismiss(event.row)
+
+
+def stats_panel(
+    sections: Mapping[str, Sequence[Mapping[str, Any]]], health: Mapping[str, int]
+) -> ReportPanel:
+    """Return the panel with what `kafkashark stats` prints: rows by section, and counters."""
+    layout = Layout(PRIORITY)
+    return ReportPanel(
+        "Statistics",
+        lambda width: report(sections, health, terminal_width=width, layout=layout),
+    )
+
+
+def groups_panel(sections: Mapping[str, Sequence[Mapping[str, Any]]]) -> ReportPanel:
+    """Return the panel with what `kafkashark groups` prints: rows by section."""
+
+    def lines(width: int) -> Sequence[str]:
+        return section_lines(sections, GROUPS, width) or ["no group in the capture"]
+
+    return ReportPanel("Groups", lines)
+
+
+def problems_panel(problems: Sequence[tuple[str, Problem]]) -> ReportPanel:
+    """Return the panel with the problems of a capture, each with the file or message it is in."""
+    lines = [f"{escaped(place)}: {escaped(str(problem))}" for place, problem in problems]
+    return ChoosingReport(
+        f"Problems ({len(lines):,})", lambda width: lines or ["no problems"], hint=_CHOOSING
+    )
+
+
+_CHOOSING = "Enter goes there, Esc closes"
