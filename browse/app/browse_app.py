@@ -8,7 +8,7 @@ from textual import on
 from textual.binding import Binding, BindingType
 
 from browse.app.choice_screen import ChoiceScreen
-from browse.app.taking_keys import TakingKeys
+from browse.app.panel_keys import PanelKeys
 from browse.detail import FieldChosen, FieldColumn
 from browse.filtering.filter_bar import FilterBar
 from browse.filtering.filter_check import check
@@ -18,10 +18,11 @@ from browse.listing.row_list import RowList
 from dissector.cli.sorting import SortKey
 
 
-class BrowseApp(TakingKeys):
+class BrowseApp(PanelKeys):
     """The screen of `kafkashark browse`."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("question_mark", "help", "Keys", key_display="?"),
         Binding("q,ctrl+q", "quit", "Quit", key_display="q"),
         Binding("slash", "filter", "Filter", key_display="/"),
         Binding("1", "mode(0)", "Exchanges", show=False),
@@ -41,6 +42,11 @@ class BrowseApp(TakingKeys):
         Binding("y", "copy", "Copy"),
         Binding("e", "export", "Export"),
         Binding("t", "times", "Form of times", show=False),
+        Binding("p", "problems", "Problems", show=False),
+        Binding("S", "stats", "Statistics", show=False),
+        Binding("R", "groups", "Groups", show=False),
+        Binding("v", "conversation", "Conversation of the connection", show=False),
+        Binding("c", "columns", "Choose columns", show=False),
         Binding("x", "hide_column", "Hide the column", show=False),
         Binding("less_than_sign", "shift_column(-1)", "Column to the left", show=False),
         Binding("greater_than_sign", "shift_column(1)", "Column to the right", show=False),
@@ -139,12 +145,6 @@ class BrowseApp(TakingKeys):
         names.insert(to, names.pop(at))
         self.rows.column = to
         self.use_columns(names)
-
-    def use_columns(self, names: list[str]) -> None:
-        """Show these columns, now and the next time."""
-        self.settings.columns[self.session.mode.name] = names
-        self.rows.columns = tuple(names)
-        self.rows.rows_changed()
 
     def action_layout(self) -> None:
         """Arrange the panes in another way."""

@@ -71,7 +71,7 @@ class BrowseBase(App[str]):
     Screen.-too-small > #too-small { display: block; }
     """
     ENABLE_COMMAND_PALETTE = False
-    AUTO_FOCUS = "#rows"
+    AUTO_FOCUS = "#rows, ModalScreen *"
 
     def __init__(
         self,

@@ -5,13 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 from browse.app.browse_base import run_in_thread
-from browse.app.choice_screen import ChoiceScreen
 from browse.app.copy_forms import copy_forms
 from browse.app.finding_keys import FindingKeys
-from browse.app.prompt_screen import PromptScreen
 from browse.listing.capture_access import Pass
 from browse.listing.field_column import FieldColumnPass
-from browse.listing.row_export import FORMATS, PacketExport, RowExport
+from browse.listing.row_export import PacketExport, RowExport
+from browse.panels.copy_chooser import CopyChooser
+from browse.panels.export_dialog import ExportChoice, ExportDialog
 from dissector.errors import DissectorError
 
 
@@ -35,40 +35,30 @@ class TakingKeys(FindingKeys):
             access.first.capture.paths,
             access.show_secrets,
         )
-        titles = list(forms)
 
-        def copy(index: int | None) -> None:
-            if index is not None:
-                text = forms[titles[index]]()
+        def copy(text: str | None) -> None:
+            if text is not None:
                 self.copy_to_clipboard(text)
-                self.tell(f"copied {titles[index]}: {len(text):,} characters")
+                self.tell(f"copied {len(text):,} characters")
 
-        self.push_screen(ChoiceScreen("Copy", titles), copy)
+        self.push_screen(CopyChooser(list(forms.items())), copy)
 
     def action_export(self) -> None:
-        """Ask for a file, and write what is shown."""
-        count = f"{len(self.session.shown):,} {self.session.mode.name}"
-        question = f"write {count} to a file ({', '.join(FORMATS)}):"
+        """Ask for a format and a file, and write what is shown."""
+        paths = self.session.access.first.capture.paths
+        name = f"{Path(paths[0]).name.partition('.')[0]}-{self.session.mode.name}"
 
-        def write(name: str | None) -> None:
-            if name and name.strip():
-                self.export_to(Path(name.strip()).expanduser())
+        def write(choice: ExportChoice | None) -> None:
+            if choice is not None:
+                self.export_to(choice.form, choice.path)
 
-        self.push_screen(PromptScreen(question), write)
+        self.push_screen(ExportDialog(len(self.session.shown), name, sources=paths), write)
 
-    def export_to(self, path: Path) -> None:
-        """Write what is shown; the name of the file gives the format."""
-        if path.suffix not in FORMATS:
-            self.tell(f"the name of the file must end with {', '.join(FORMATS)}")
-            return
-        if path.exists():
-            self.tell(f"{path} exists: nothing is written")
-            return
+    def export_to(self, form: str, path: Path) -> None:
+        """Write what is shown, in a format of the dialog."""
         session = self.session
-        if path.suffix != ".pcapng":
-            export: RowExport | PacketExport = RowExport(
-                session.access, session.shown, tuple(self.rows.columns), path
-            )
+        if form != "pcapng":
+            export: RowExport | PacketExport = RowExport(session.access, session.shown, form, path)
         elif session.access.is_live or "-" in session.access.first.capture.paths:
             self.tell("packets are exported from files only")
             return

@@ -9,20 +9,14 @@ from browse.listing.shown_rows import ShownRows
 from dissector.cli.export import export
 from dissector.cli.output import write_rows
 
-_ROW_FORMATS = {".ndjson": "ndjson", ".csv": "csv", ".txt": "table"}
-FORMATS = (".pcapng", *_ROW_FORMATS)
-"""Ends of the names of files."""
-
 
 class RowExport(Pass):
-    """Writes the rows in their order; ndjson and CSV with all columns, text with those shown."""
+    """Writes the rows in their order, with all columns, as ndjson or CSV."""
 
-    def __init__(
-        self, access: CaptureAccess, shown: ShownRows, columns: tuple[str, ...], path: Path
-    ) -> None:
+    def __init__(self, access: CaptureAccess, shown: ShownRows, form: str, path: Path) -> None:
         super().__init__(access.first)
         self._shown = shown
-        self._columns = columns
+        self._form = form
         self._path = path
 
     def write(self) -> None:
@@ -33,11 +27,10 @@ class RowExport(Pass):
         """Go on: rows are written in a moment, and the capture is still needed."""
 
     def _write(self) -> None:
-        form = _ROW_FORMATS[self._path.suffix]
         parts = list(self._shown.columns())
-        names = [name for name in (parts[0] if parts else self._columns) if " " not in name]
+        names = [name for name in (parts[0] if parts else ()) if " " not in name]
         chosen = [{name: part[name] for name in names} for part in parts]
-        write_rows(chosen, form, str(self._path), names, self._columns)
+        write_rows(chosen, self._form, str(self._path), names, names)
 
 
 class PacketExport(Pass):

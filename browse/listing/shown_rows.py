@@ -8,8 +8,8 @@ import numpy as np
 
 from browse.listing.row_parts import RowParts
 from dissector.cli.sorting import SortKey, sorted_part
-from dissector.engine.tables.column_types import Columns, Integers, select_rows
-from dissector.engine.tables.exchange_table import Ints
+from dissector.engine.tables.column_types import Coded, Columns, Integers, select_rows
+from dissector.engine.tables.exchange_table import NONE, Ints
 
 Mask = Callable[[Columns], Ints]
 """Returns the numbers of the rows of a part that pass."""
@@ -73,6 +73,18 @@ class ShownRows:
                 part = int(part_of[run[0]])
                 rows = numbers[run] - self.parts.begin_of(part)
                 yield select_rows(self.parts.parts[part], rows)
+
+    def numbers_with(self, name: str, most: int) -> list[int]:
+        """Return the numbers of the first shown rows whose list in a column is not empty."""
+        has_value = [np.zeros(0, np.bool_)]
+        for part in range(self._seen):
+            column = self.parts.column(part, name)
+            assert isinstance(column, Coded)
+            by_code = np.array([*map(bool, column.values), False], np.bool_)
+            has_value.append(by_code[np.where(column.codes == NONE, -1, column.codes)])
+        numbers = self.numbers()
+        found: list[int] = numbers[np.concatenate(has_value)[numbers]][:most].tolist()
+        return found
 
     def filter_by(self, mask: Mask | None) -> None:
         """Show the rows that pass, also of parts to come; None: all."""

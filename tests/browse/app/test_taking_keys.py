@@ -10,6 +10,7 @@ import pytest
 
 from browse.app.copy_forms import copy_forms
 from browse.detail import DetailPanes
+from browse.panels.copy_chooser import CopyChooser
 from dissector.public import open_capture
 from tests.browse.screens import DEMO, play, screen
 
@@ -19,10 +20,12 @@ def test_copies_of_a_row() -> None:
         async with screen() as each:
             each.app.go_to_packet(121)
             await each.press("y")
+            await each.until(lambda: isinstance(each.app.screen, CopyChooser))
             await each.until(lambda: each.app.focused is not None)
             await each.press("enter")
+            await each.until(lambda: bool(each.app.clipboard))
             assert each.app.clipboard.startswith("121  1.568434  JoinGroup  5  billing-1  9.764")
-            assert "copied the row as text" in each.app.status.notice
+            assert "copied" in each.app.status.notice
 
     play(scene)
 
@@ -30,9 +33,7 @@ def test_copies_of_a_row() -> None:
 def test_forms_of_a_copy() -> None:
     with open_capture(DEMO, filter="request_packet == 121") as capture:
         exchange = next(iter(capture))
-    forms = copy_forms(
-        exchange.row(), "JoinGroup", exchange, [str(DEMO)], False
-    )
+    forms = copy_forms(exchange.row(), "JoinGroup", exchange, [str(DEMO)], False)
     texts = {title: form() for title, form in forms.items()}
     assert texts["the row as text"] == "JoinGroup"
     assert json.loads(texts["the row as JSON"])["request_packet"] == 121
@@ -58,15 +59,11 @@ def test_files_of_what_is_shown(tmp_path: Path) -> None:
     async def scene() -> None:
         async with screen() as each:
             await each.filter("api == Produce")
-            for suffix in (".csv", ".ndjson", ".txt", ".pcapng"):
-                each.app.export_to(tmp_path / f"out{suffix}")
+            for form in ("csv", "ndjson", "pcapng"):
+                each.app.export_to(form, tmp_path / f"out.{form}")
                 await each.settle()
                 assert "is written" in each.app.status.notice
-            each.app.export_to(tmp_path / "out.csv")
-            assert "exists" in each.app.status.notice
-            each.app.export_to(tmp_path / "out.doc")
-            assert "must end with" in each.app.status.notice
-            each.app.export_to(tmp_path / "none" / "out.csv")
+            each.app.export_to("csv", tmp_path / "none" / "out.csv")
             await each.settle()
             assert "No such file" in each.app.status.notice
 
@@ -79,7 +76,6 @@ def test_files_of_what_is_shown(tmp_path: Path) -> None:
     assert [json.loads(line)["correlation_id"] for line in lines] == [
         int(row["correlation_id"]) for row in rows
     ]
-    assert len((tmp_path / "out.txt").read_text().splitlines()) == 54
     assert len(open_capture(tmp_path / "out.pcapng").exchanges()) == 53
 
 
