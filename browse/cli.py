@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from browse.listing.capture_opening import CaptureOpening
     from browse.listing.exchange_loading import ExchangeLoading
 
+LOOPBACK = "127.0.0.1:8000"
 _TERMINAL = "/dev/tty"
 
 
@@ -30,6 +31,17 @@ def browse(
     follow: Annotated[
         bool, typer.Option("--follow", help="The last file still grows: show what comes.")
     ] = False,
+    web: Annotated[
+        bool, typer.Option("--web", help="Show the screen in a web browser; see --address.")
+    ] = False,
+    address: Annotated[
+        str,
+        typer.Option(
+            "--address",
+            metavar="HOST:PORT",
+            help="With --web: where browsers connect. Whoever can, sees the capture.",
+        ),
+    ] = LOOPBACK,
     ports: options.Ports = None,
     max_frame_bytes: options.MaxFrame = options.MAX_FRAME,
     keylogs: options.KeyLogs = None,
@@ -54,6 +66,23 @@ def browse(
         raise UsageError("browse reads - alone, or files")
     if follow and "-" in captures:
         raise UsageError("--follow takes a file; a pipe is followed by itself")
+    if web:
+        if live is not None or "-" in captures:
+            raise UsageError("--web reads files: each browser reads them anew")
+        from browse.app.web_server import browse_words, serve
+
+        given = {
+            "--filter": filter_text,
+            "--follow": follow,
+            "--port": ports,
+            "--max-frame-bytes": max_frame_bytes,
+            "--keylog": keylogs,
+            "--schemas": schemas,
+            "--jobs": jobs,
+            "--show-secrets": show_secrets,
+        }
+        serve(address, browse_words(captures, given))
+        return
     opening = CaptureOpening(
         list(captures),
         {

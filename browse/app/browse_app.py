@@ -47,6 +47,7 @@ class BrowseApp(PanelKeys):
         Binding("R", "groups", "Groups", show=False),
         Binding("v", "conversation", "Conversation of the connection", show=False),
         Binding("c", "columns", "Choose columns", show=False),
+        Binding("T", "theme", "Colours", show=False),
         Binding("x", "hide_column", "Hide the column", show=False),
         Binding("less_than_sign", "shift_column(-1)", "Column to the left", show=False),
         Binding("greater_than_sign", "shift_column(1)", "Column to the right", show=False),
@@ -130,6 +131,16 @@ class BrowseApp(PanelKeys):
         """Show times in another form."""
         self.tell(f"times: {self.times.next()}")
         self.rows.rows_changed()
+
+    def action_theme(self) -> None:
+        """Choose the colours."""
+        names = sorted(self.available_themes)
+
+        def use(index: int | None) -> None:
+            if index is not None:
+                self.theme = names[index]
+
+        self.push_screen(ChoiceScreen("Colours", names), use)
 
     def action_hide_column(self) -> None:
         """Hide the chosen column."""

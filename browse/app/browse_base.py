@@ -61,6 +61,7 @@ class BrowseBase(App[str]):
         rows: The list.
         panes: The list and the details.
         status: The line at the bottom.
+        details_number: The number of the exchange in the details; None without one.
     """
 
     CSS: ClassVar[str] = """
@@ -105,7 +106,7 @@ class BrowseBase(App[str]):
         self.status = StatusLine(id="status")
         self._window_search: WindowSearch | None = None
         self._wanted: int | None = None
-        self._shown_exchange: int | None = -1
+        self.details_number: int | None = -1
         self._explained = False
 
     def compose(self) -> ComposeResult:
@@ -189,11 +190,11 @@ class BrowseBase(App[str]):
         number = None
         if self._wanted is not None and self._wanted < len(self.session.shown.parts):
             number = self.session.exchange_number(self._wanted)
-        if number == self._shown_exchange:
+        if number == self.details_number:
             return
         exchange = None if number is None else self.session.loading.finder.exchange(number)
         if number is None or exchange is not None:
-            self._shown_exchange = number
+            self.details_number = number
             details: DetailWidget = self._details  # type: ignore[assignment]
             details.show(exchange)
             return

@@ -45,6 +45,9 @@ class TakingKeys(FindingKeys):
 
     def action_export(self) -> None:
         """Ask for a format and a file, and write what is shown."""
+        if self.is_web:
+            self.tell("files are not written for web browsers: they would be files of the server")
+            return
         paths = self.session.access.first.capture.paths
         name = f"{Path(paths[0]).name.partition('.')[0]}-{self.session.mode.name}"
 
