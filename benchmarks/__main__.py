@@ -7,7 +7,7 @@ import platform
 import tempfile
 from pathlib import Path
 
-from benchmarks import batches, captures, damaged, messages, pipeline, records, replay, tls
+from benchmarks import batches, captures, damaged, messages, pipeline, records, replay, screen, tls
 
 
 def main() -> None:
@@ -23,6 +23,7 @@ def main() -> None:
             captures.rows(Path(folder)),
             damaged.rows(Path(folder)),
             replay.rows(Path(folder)),
+            screen.rows(Path(folder)),
             pipeline.rows(Path(folder)),
         ):
             for what, peer, ratio, figures, target in rows:

@@ -108,7 +108,7 @@ def records(
     passing = source.selection.records
 
     def rows(exchange: Exchange) -> Iterator[Row]:
-        return _rows(passing(exchange), show_secrets)
+        return decoded_rows(passing(exchange), show_secrets)
 
     how = show_secrets, form == "parquet"
     parts = source.record_parts(
@@ -160,7 +160,7 @@ def _schema(chosen: Sequence[str]) -> Mapping[str, Any]:
     return {name: types.get(name, polars.String()) for name in chosen or types}
 
 
-def _rows(records: Iterable[dict[str, Any]], show_secrets: bool) -> Iterator[Row]:
+def decoded_rows(records: Iterable[dict[str, Any]], show_secrets: bool) -> Iterator[Row]:
     """Yield records, those of Kafka's own topics decoded."""
     for row in records:
         decoded = decoded_record(row["topic"], row["key"], row["value"], show_secrets)

@@ -32,13 +32,19 @@ def complete_filter(context: typer.Context, incomplete: str) -> list[str]:
     """Complete the last name of a filter, or the name of an API after `api ==`."""
     from dissector.filter import field_list
 
+    fields = field_list(records=context.info_name == "records")
+    before, names = filter_words(incomplete, (name for name, _, _ in fields))
+    return [before + name for name in names]
+
+
+def filter_words(incomplete: str, names: Iterable[str]) -> tuple[str, list[str]]:
+    """Return what stands before the last word of a filter, and the names it may become."""
     found = _LAST_WORD.search(incomplete)
     word = found[0] if found else ""
     before = incomplete[: len(incomplete) - len(word)]
     if _AFTER_API.search(incomplete):
-        return [before + name for name in complete_api(word)]
-    fields = field_list(records=context.info_name == "records")
-    return [before + name for name, _, _ in fields if name.startswith(word)]
+        return before, complete_api(word)
+    return before, [name for name in names if name.startswith(word)]
 
 
 def complete_columns(context: typer.Context, incomplete: str) -> list[str]:

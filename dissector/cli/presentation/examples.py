@@ -49,6 +49,11 @@ EXAMPLES: Mapping[str, Sequence[str]] = {
         "timeline a.pcap --otlp a.jsonl",
     ),
     "report": ("report a.pcap -o report.html",),
+    "browse": (
+        "browse a.pcap",
+        "browse a.pcap -Y 'error != NONE'",
+        "browse -i eth0 -f 'tcp port 9092'",
+    ),
     "pipeline": (
         "pipeline captures/ --out tables",
         "pipeline --watch incoming --out watched --once",

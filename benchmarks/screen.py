@@ -1,0 +1,75 @@
+"""The screen of `browse`, on a large capture, against what it may take."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from benchmarks.timing import Row
+from browse.app.browse_app import BrowseApp
+from browse.detail import DetailPanes
+from browse.listing.capture_opening import CaptureOpening
+from browse.listing.exchange_loading import ExchangeLoading
+from tools.record.steady import write
+
+PACKETS = 1_000_000
+SIZE = (160, 50)
+PAGES = 20
+COLUMN_FILTER = "api == Produce and latency_ms > 5"
+BODY_FILTER = "request.acks == 1"
+
+
+def rows(folder: Path) -> Iterator[Row]:
+    """Time what a user waits for; the ratio is the time allowed divided by ours."""
+    capture = folder / "screen.pcap"
+    write(capture, PACKETS)
+    found = asyncio.run(_times(capture))
+    for what, (allowed_s, took_s) in found.items():
+        yield Row(f"browse: {what}", "allowed", allowed_s / took_s, f"{took_s:.3f} s", 1.0)
+
+
+async def _times(capture: Path) -> dict[str, tuple[float, float]]:
+    """Return the times of each step: allowed, and taken."""
+    times: dict[str, tuple[float, float]] = {}
+    begin = time.perf_counter()
+    access = CaptureOpening([str(capture)], {"jobs": 2}).access()
+    loading = ExchangeLoading(access)
+    loading.start()
+    app = BrowseApp(access, loading, DetailPanes())
+    async with app.run_test(size=SIZE) as pilot:
+        await pilot.pause()
+        times["first rows"] = 1.0, time.perf_counter() - begin
+        while not loading.is_done:
+            await pilot.pause(0.02)
+        app.take_in()
+        count = f"{len(loading.parts):,} exchanges"
+
+        begin = time.perf_counter()
+        for _ in range(PAGES):
+            app.rows.action_page(1)
+            _paint(app)
+        times["a page down"] = 0.05, (time.perf_counter() - begin) / PAGES
+
+        begin = time.perf_counter()
+        app.rows.choose(len(loading.parts) - 1)
+        _paint(app)
+        times["a jump to the end"] = 0.05, time.perf_counter() - begin
+
+        begin = time.perf_counter()
+        app.apply_filter(COLUMN_FILTER)
+        times[f"filter on columns, {count}"] = 0.3, time.perf_counter() - begin
+
+        begin = time.perf_counter()
+        app.apply_filter(BODY_FILTER)
+        while app.session.run is not None and not app.session.run.is_done:
+            await pilot.pause(0.02)
+        times[f"filter on a field, {count}"] = 10.0, time.perf_counter() - begin
+    return times
+
+
+def _paint(app: BrowseApp) -> None:
+    """Paint the list."""
+    for y in range(app.rows.size.height):
+        app.rows.render_line(y)

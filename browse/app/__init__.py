@@ -1,0 +1,1 @@
+"""The application: screens, keys, layout, and what it remembers."""

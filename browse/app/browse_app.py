@@ -1,0 +1,192 @@
+"""The application with all its keys."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from textual import on
+from textual.binding import Binding, BindingType
+
+from browse.app.choice_screen import ChoiceScreen
+from browse.app.panel_keys import PanelKeys
+from browse.detail import FieldChosen, FieldColumn
+from browse.filtering.filter_bar import FilterBar
+from browse.filtering.filter_check import check
+from browse.filtering.filter_texts import joined
+from browse.listing.list_columns import MODES
+from browse.listing.row_list import RowList
+from dissector.cli.sorting import SortKey
+
+
+class BrowseApp(PanelKeys):
+    """The screen of `kafkashark browse`."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("question_mark", "help", "Keys", key_display="?"),
+        Binding("q,ctrl+q", "quit", "Quit", key_display="q"),
+        Binding("slash", "filter", "Filter", key_display="/"),
+        Binding("1", "mode(0)", "Exchanges", show=False),
+        Binding("2", "mode(1)", "Messages", show=False),
+        Binding("3", "mode(2)", "Records", show=False),
+        Binding("4", "mode(3)", "Connections", show=False),
+        Binding("5", "mode(4)", "Events of the timeline", show=False),
+        Binding("M", "choose_mode", "Mode"),
+        Binding("s", "sort", "Sort", show=False),
+        Binding("f", "follow", "Follow"),
+        Binding("g", "go_to_packet", "Go to packet", show=False),
+        Binding("m", "mark", "Mark the row", show=False),
+        Binding("apostrophe", "to_mark", "Go to a mark", show=False, key_display="'"),
+        Binding("ctrl+f", "search", "Search"),
+        Binding("n", "next_found(1)", "Next found", show=False),
+        Binding("N", "next_found(-1)", "Found before", show=False),
+        Binding("y", "copy", "Copy"),
+        Binding("e", "export", "Export"),
+        Binding("t", "times", "Form of times", show=False),
+        Binding("p", "problems", "Problems", show=False),
+        Binding("S", "stats", "Statistics", show=False),
+        Binding("R", "groups", "Groups", show=False),
+        Binding("v", "conversation", "Conversation of the connection", show=False),
+        Binding("c", "columns", "Choose columns", show=False),
+        Binding("T", "theme", "Colours", show=False),
+        Binding("x", "hide_column", "Hide the column", show=False),
+        Binding("less_than_sign", "shift_column(-1)", "Column to the left", show=False),
+        Binding("greater_than_sign", "shift_column(1)", "Column to the right", show=False),
+        Binding("tab", "focus_next", "Next pane", show=False),
+        Binding("shift+tab", "focus_previous", "Pane before", show=False),
+        Binding("vertical_line", "layout", "Arrange panes", show=False, key_display="|"),
+        Binding("plus", "resize(1)", "More room", show=False, key_display="+"),
+        Binding("minus", "resize(-1)", "Less room", show=False, key_display="-"),
+        Binding("backslash", "fill", "Fill the screen", show=False, key_display="\\"),
+        Binding("escape", "escape", "Cancel, or back", show=False),
+    ]
+
+    def action_filter(self) -> None:
+        """Go into the filter bar."""
+        self.prepare_words()
+        self.bar.records = self.session.mode.name == "records"
+        self.bar.edit()
+
+    @on(FilterBar.Applied)
+    def _on_applied(self, event: FilterBar.Applied) -> None:
+        self.apply_filter(event.text)
+        self.rows.focus()
+
+    @on(FilterBar.Left)
+    def _on_left(self) -> None:
+        self.rows.focus()
+
+    def action_escape(self) -> None:
+        """End a search, or go back from what is followed, or drop the filter."""
+        if self.session.cancel():
+            self.tell("ended: the list has what was found so far")
+        elif self.session.back():
+            self.list_changed()
+        elif self.session.text:
+            self.apply_filter("")
+
+    def action_mode(self, index: int) -> None:
+        """Show another kind of rows."""
+        mode = MODES[index]
+        text = self.session.text
+        if check(text, records=mode.name == "records").state not in ("empty", "valid"):
+            self.tell(f"the filter has columns that {mode.name} lack: it is dropped")
+            self.session.text = ""
+            self.bar.applied = ""
+            self.bar.set_text("")
+        self.bar.records = mode.name == "records"
+        self.session.show_mode(mode)
+        self.list_changed()
+        self.rows.focus()
+
+    def action_choose_mode(self) -> None:
+        """Choose among the kinds of rows."""
+        names = [f"{number}  {mode.name}" for number, mode in enumerate(MODES, 1)]
+
+        def chosen(index: int | None) -> None:
+            if index is not None:
+                self.action_mode(index)
+
+        self.push_screen(ChoiceScreen("What the list shows", names), chosen)
+
+    def action_sort(self) -> None:
+        """Sort by the chosen column: ascending, descending, not at all."""
+        if self.rows.columns:
+            self._sort_by(self.rows.columns[self.rows.column])
+
+    @on(RowList.HeadingClicked)
+    def _on_heading(self, event: RowList.HeadingClicked) -> None:
+        self._sort_by(event.name)
+
+    def _sort_by(self, name: str) -> None:
+        shown = self.session.shown
+        now = shown.sort
+        if now is None or now.name != name:
+            shown.sort_by(SortKey(name, False))
+        else:
+            shown.sort_by(None if now.descends else SortKey(name, True))
+        self.rows.rows_changed()
+        self.show_status()
+
+    def action_times(self) -> None:
+        """Show times in another form."""
+        self.tell(f"times: {self.times.next()}")
+        self.rows.rows_changed()
+
+    def action_theme(self) -> None:
+        """Choose the colours."""
+        names = sorted(self.available_themes)
+
+        def use(index: int | None) -> None:
+            if index is not None:
+                self.theme = names[index]
+
+        self.push_screen(ChoiceScreen("Colours", names), use)
+
+    def action_hide_column(self) -> None:
+        """Hide the chosen column."""
+        names = list(self.rows.columns)
+        if len(names) > 1:
+            del names[self.rows.column]
+            self.use_columns(names)
+
+    def action_shift_column(self, count: int) -> None:
+        """Move the chosen column to the left or right."""
+        names, at = list(self.rows.columns), self.rows.column
+        to = max(0, min(at + count, len(names) - 1))
+        names.insert(to, names.pop(at))
+        self.rows.column = to
+        self.use_columns(names)
+
+    def action_layout(self) -> None:
+        """Arrange the panes in another way."""
+        self.panes.next_layout()
+
+    def action_resize(self, steps: int) -> None:
+        """Change the size of the pane with the focus."""
+        self.panes.give_room(steps)
+
+    def action_fill(self) -> None:
+        """Let the pane with the focus fill the screen, or show all again."""
+        self.panes.toggle_fill()
+
+    @on(FieldChosen)
+    def _on_field_chosen(self, event: FieldChosen) -> None:
+        self.use_field(event.text, event.how)
+
+    @on(FieldColumn)
+    def _on_field_column(self, event: FieldColumn) -> None:
+        self.add_field_column(event.path)
+
+    def use_field(self, text: str, how: str) -> None:
+        """Join a test of a field with the filter of the bar by `and`, `or`, `not`, or alone."""
+        now = self.bar.applied
+        match how:
+            case "not":
+                new = joined([now, f"not ({text})"])
+            case "or" if now:
+                new = f"({now}) or ({text})"
+            case "and":
+                new = joined([now, text])
+            case _:
+                new = text
+        self.bar.edit(new)

@@ -1,0 +1,275 @@
+"""What all parts of the application share: its session, widgets, threads, and how errors end it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextvars import copy_context
+from pathlib import Path
+from threading import Thread
+from typing import ClassVar, Protocol
+
+from textual import events, on
+from textual.app import App, ComposeResult
+from textual.widget import Widget
+from textual.widgets import Footer, Static
+
+from browse.app.browse_settings import BrowseSettings
+from browse.app.list_session import ListSession
+from browse.app.pane_layout import MIN_HEIGHT, MIN_WIDTH, PaneLayout
+from browse.app.status_line import StatusLine
+from browse.filtering.filter_bar import FilterBar
+from browse.filtering.filter_history import FilterHistory
+from browse.filtering.filter_words import FilterWords
+from browse.listing.capture_access import CaptureAccess
+from browse.listing.exchange_finder import WindowSearch
+from browse.listing.exchange_loading import ExchangeLoading
+from browse.listing.list_columns import TimeForms
+from browse.listing.row_list import RowList
+from dissector.engine.exchanges.exchange import Exchange
+from dissector.engine.reading.tls_report import unreadable_tls, without_kafka
+
+POLL_S = 0.1
+"""How often the screen takes in what threads have found."""
+_PATIENCE_S = 0.04
+"""How long a row is chosen until its details are shown: not while one scrolls."""
+
+
+class DetailWidget(Protocol):
+    """The panes beside the list."""
+
+    def show(self, exchange: Exchange | None) -> None:
+        """Show an exchange; None: nothing."""
+
+
+def run_in_thread(work: Callable[[], None]) -> Thread:
+    """Run a function in a thread, by the message definitions in use here."""
+    thread = Thread(target=copy_context().run, args=(work,), daemon=True)
+    thread.start()
+    return thread
+
+
+class BrowseBase(App[str]):
+    """
+    The screen without its keys.
+
+    Attributes:
+        session: What it shows.
+        settings: What it remembers.
+        failure: The error that ended it.
+        times: How times are shown.
+        bar: The filter bar.
+        rows: The list.
+        panes: The list and the details.
+        status: The line at the bottom.
+        details_number: The number of the exchange in the details; None without one.
+    """
+
+    CSS: ClassVar[str] = """
+    #too-small { display: none; }
+    #crumbs { height: 1; background: $panel; color: $text-accent; display: none; }
+    #crumbs.-following { display: block; }
+    Screen.-too-small > * { display: none; }
+    Screen.-too-small > #too-small { display: block; }
+    """
+    ENABLE_COMMAND_PALETTE = False
+    AUTO_FOCUS = "#rows, ModalScreen *"
+
+    def __init__(
+        self,
+        access: CaptureAccess,
+        loading: ExchangeLoading,
+        details: Widget | None = None,
+        *,
+        filter_text: str = "",
+        settings_file: Path | None = None,
+    ) -> None:
+        """
+        Take a capture, whose first window may have been read, and the panes beside the list.
+
+        `settings_file` is where choices are remembered; None: nowhere.
+        """
+        super().__init__()
+        self.failure: Exception | None = None
+        self._settings_file = settings_file
+        self.settings = BrowseSettings.load(settings_file) if settings_file else BrowseSettings()
+        self.session = ListSession(access, loading, run_in_thread)
+        self.times = TimeForms(self.settings.times, self.session.begin_ns)
+        self._details = details
+        self._initial_filter = filter_text
+        self._words = FilterWords()
+        self._prepares_words = False
+        self.bar = FilterBar(self._suggest, FilterHistory(self.settings.filters), id="filter-bar")
+        mode = self.session.mode
+        self.rows = RowList(self.session.shown, mode, self.times, id="rows")
+        self.rows.columns = self.columns_of(mode.name, mode.columns) or mode.shown
+        self.panes = PaneLayout(self.rows, details, self.settings)
+        self.status = StatusLine(id="status")
+        self._window_search: WindowSearch | None = None
+        self._wanted: int | None = None
+        self.details_number: int | None = -1
+        self._explained = False
+
+    def compose(self) -> ComposeResult:
+        """Lay out the screen."""
+        yield Static("", id="crumbs", markup=False)
+        yield self.bar
+        yield self.panes
+        yield self.status
+        yield Footer(show_command_palette=False)
+        small = f"the terminal is too small: {MIN_WIDTH} x {MIN_HEIGHT} at least"
+        yield Static(small, id="too-small", markup=False)
+
+    def on_mount(self) -> None:
+        """Start to read the capture."""
+        self.title = "kafkashark"
+        if self.settings.theme in self.available_themes:
+            self.theme = self.settings.theme
+        self.rows.is_following = self.session.access.is_live
+        self.rows.focus()
+        run_in_thread(self.session.loading.load)
+        self.set_interval(POLL_S, self.take_in)
+        if self._initial_filter:
+            self.apply_filter(self._initial_filter)
+        self.take_in()
+
+    def columns_of(self, mode: str, known: tuple[str, ...]) -> list[str]:
+        """Return the remembered columns of a mode, as far as it has them."""
+        return [name for name in self.settings.columns.get(mode, ()) if name in known]
+
+    def apply_filter(self, text: str) -> None:
+        """Apply a filter that has been checked; it stands in the bar."""
+        self.bar.applied = text
+        self.bar.set_text(text)
+        self.session.filter_by(text)
+        self.list_changed()
+
+    def list_changed(self) -> None:
+        """Show the rows of the session in place of others."""
+        rows = self.rows
+        if rows.mode is self.session.mode:
+            rows.shown = self.session.shown
+            rows.rows_changed()
+        else:
+            mode = self.session.mode
+            columns = self.columns_of(mode.name, mode.columns) or mode.shown
+            rows.show_mode(self.session.shown, mode, columns)
+        crumbs = self.query_one("#crumbs", Static)
+        titles = [each.title for each in self.session.crumbs]
+        crumbs.set_class(bool(titles), "-following")
+        crumbs.update(" > ".join(["all", *titles]))
+        self.show_status()
+
+    def tell(self, notice: str) -> None:
+        """Show a notice at the bottom."""
+        self.status.tell(notice)
+        self.show_status()
+
+    def show_status(self) -> None:
+        """Show the state at the bottom."""
+        self.status.show(self.session, self.rows.cursor)
+
+    def on_key(self, event: events.Key) -> None:
+        """Forget the notice, which was read."""
+        self.status.notice = ""
+
+    def on_resize(self, event: events.Resize) -> None:
+        """Show that the terminal is too small, if it is."""
+        is_small = event.size.width < MIN_WIDTH or event.size.height < MIN_HEIGHT
+        self.screen_stack[0].set_class(is_small, "-too-small")
+
+    @on(RowList.Chosen)
+    def _on_chosen(self, event: RowList.Chosen) -> None:
+        self._wanted = event.number
+        self.show_status()
+        self.set_timer(_PATIENCE_S, self._show_wanted)
+
+    def _show_wanted(self) -> None:
+        """Show the details of the chosen row, reading the capture again if they are not kept."""
+        if self._details is None:
+            return
+        number = None
+        if self._wanted is not None and self._wanted < len(self.session.shown.parts):
+            number = self.session.exchange_number(self._wanted)
+        if number == self.details_number:
+            return
+        exchange = None if number is None else self.session.loading.finder.exchange(number)
+        if number is None or exchange is not None:
+            self.details_number = number
+            details: DetailWidget = self._details  # type: ignore[assignment]
+            details.show(exchange)
+            return
+        search = self._window_search
+        if search is None or search.number != number:
+            if search is not None:
+                search.cancel()
+            self._window_search = WindowSearch(
+                self.session.access, self.session.loading.finder, number
+            )
+            run_in_thread(self._window_search.search)
+
+    @property
+    def chosen_exchange(self) -> Exchange | None:
+        """The exchange of the chosen row; None without one, or while it is not read."""
+        row = self.rows.chosen
+        number = None if row is None else self.session.exchange_number(row)
+        return None if number is None else self.session.loading.finder.exchange(number)
+
+    def prepare_words(self) -> None:
+        """List the names of filters, once."""
+        if not self._prepares_words:
+            self._prepares_words = True
+            run_in_thread(self._words.prepare)
+
+    def _suggest(self, text: str) -> list[str]:
+        records = self.session.mode.name == "records"
+        return self._words.suggestions(text, self.session.loading.parts, records=records)
+
+    def take_in(self) -> None:
+        """Take in what threads have found."""
+        session = self.session
+        self.times.begin_ns = session.begin_ns
+        if session.poll():
+            if self.rows.shown is session.shown:
+                self.rows.rows_came()
+            else:
+                self.list_changed()
+        search = self._window_search
+        if search is not None and search.is_done:
+            self._window_search = None
+            if not search.failure:
+                self._show_wanted()
+        self.show_status()
+        if session.loading.is_done and not self._explained:
+            self._explained = True
+            self._explain()
+
+    def _explain(self) -> None:
+        """End where the capture has nothing to show."""
+        loading = self.session.loading
+        reading = loading.source.capture.reading
+        if len(loading.parts) or loading.is_cancelled:
+            return
+        if loading.failure:
+            self.exit()
+        elif reading is not None and (text := unreadable_tls(reading) or without_kafka(reading)):
+            self.exit(text)
+
+    def _handle_exception(self, error: Exception) -> None:
+        """End the screen without a traceback; the command reports the error in one line."""
+        self.failure = self.failure or error
+        if self.is_headless:
+            super()._handle_exception(error)
+        else:
+            self._return_code = 1
+            self._close_messages_no_wait()
+
+    def on_unmount(self) -> None:
+        """End the threads, and remember the choices."""
+        self.session.close()
+        if self._window_search is not None:
+            self._window_search.cancel()
+        self.settings.times = self.times.style
+        self.settings.theme = self.theme
+        self.settings.filters = self.bar.history.texts
+        if self._settings_file is not None:
+            self.settings.save(self._settings_file)

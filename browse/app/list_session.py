@@ -1,0 +1,254 @@
+"""What the screen shows, without the screen: the lists, their filters, and the passes that run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+import numpy as np
+
+from browse.filtering.column_filter import column_mask, is_column_filter
+from browse.filtering.filter_run import FilterRun
+from browse.filtering.filter_texts import joined
+from browse.listing.capture_access import CaptureAccess, Pass
+from browse.listing.exchange_loading import ExchangeLoading
+from browse.listing.exchange_messages import EXCHANGE, MessageRows
+from browse.listing.list_columns import EXCHANGE_MODE, Mode
+from browse.listing.mode_passes import EVIDENCE, EventPass, RecordPass
+from browse.listing.row_parts import RowParts, columns_of_rows
+from browse.listing.shown_rows import Mask, ShownRows
+from dissector.column_catalogue import CONNECTIONS
+from dissector.engine.reading.connection_rows import COLUMNS as CONNECTION_COLUMNS
+from dissector.engine.reading.connection_rows import connection_rows
+from dissector.engine.tables.column_types import Columns, Integers
+from dissector.engine.tables.exchange_table import NONE, Ints
+from dissector.filter import parse
+
+Spawn = Callable[[Callable[[], None]], object]
+"""Runs a function in a thread."""
+
+
+_CONNECTION_NUMBERS = tuple(each.name for each in CONNECTIONS if each.type == "int")
+
+
+class Crumb:
+    """
+    A step of following.
+
+    Attributes:
+        title: For people.
+        filter: What it narrows the list to.
+    """
+
+    def __init__(self, title: str, filter: str) -> None:
+        self.title = title
+        self.filter = filter
+
+
+class ListSession:
+    """
+    The rows of the present mode, by the filters in force.
+
+    Attributes:
+        access: The capture.
+        loading: The first pass.
+        mode: What the list shows.
+        text: The filter of the bar.
+        crumbs: What is followed, from the outside in.
+        exchanges: The exchanges that pass, in any mode.
+        shown: The rows of the list.
+        run: The pass of a filter or a mode, while it is needed.
+    """
+
+    def __init__(self, access: CaptureAccess, loading: ExchangeLoading, spawn: Spawn) -> None:
+        self.access = access
+        self.loading = loading
+        self.mode: Mode = EXCHANGE_MODE
+        self.text = ""
+        self.crumbs: list[Crumb] = []
+        self.exchanges = ShownRows(loading.parts)
+        self.shown = self.exchanges
+        self.run: Pass | None = None
+        self._spawn = spawn
+        self._filter_run: FilterRun | None = None
+        self._messages = MessageRows(loading.parts)
+        self._mode_pass: RecordPass | EventPass | None = None
+        self._was_done = False
+        self.exchanges.update()
+
+    @property
+    def begin_ns(self) -> int:
+        """Time of the first packet."""
+        return self.access.first.begin_ns
+
+    @property
+    def filter_text(self) -> str:
+        """All filters in force, as one."""
+        return joined([*(crumb.filter for crumb in self.crumbs), self.text])
+
+    @property
+    def is_filtered(self) -> bool:
+        """Whether any filter is in force."""
+        return bool(self.filter_text)
+
+    def show_mode(self, mode: Mode) -> None:
+        """Show other rows, by the same filters."""
+        self.mode = mode
+        self._begin()
+
+    def filter_by(self, text: str) -> None:
+        """Apply a filter that has been checked."""
+        self.text = text.strip()
+        self._begin()
+
+    def follow(self, title: str, text: str) -> None:
+        """Narrow the list further."""
+        self.crumbs.append(Crumb(title, text))
+        self._begin()
+
+    def back(self, count: int = 1) -> bool:
+        """Go back some steps of following; return whether there were any."""
+        if not self.crumbs:
+            return False
+        del self.crumbs[-count:]
+        self._begin()
+        return True
+
+    def cancel(self) -> bool:
+        """End the pass of a filter or a mode; return whether one was under way."""
+        if self.run is None or self.run.is_done:
+            return False
+        self.run.cancel()
+        return True
+
+    def watch(self, run: Pass) -> None:
+        """Show a search as under way, unless the list itself is."""
+        if self.run is None or self.run.is_done:
+            self.run = run
+
+    def close(self) -> None:
+        """End all passes."""
+        self.cancel()
+        self.loading.cancel()
+
+    def poll(self) -> bool:
+        """Take in what threads have found; return whether the list has changed."""
+        changed = self.exchanges.update()
+        if self._filter_run is not None:
+            while self._filter_run.found:
+                self.exchanges.give(self._filter_run.found.popleft())
+                changed = True
+        if self.loading.is_done and not self._was_done:
+            self._was_done = changed = True
+        if self.mode is EXCHANGE_MODE:
+            return changed
+        if self._mode_pass is not None:
+            return self.shown.update()
+        changed = changed and (
+            self._was_done or self.access.is_live or self.mode.name == "messages"
+        )
+        if changed:
+            self._derive()
+        return changed
+
+    def problems(self) -> list[str]:
+        """Return the problems of the files, and why a pass has failed."""
+        found = [
+            f"{name}: {each.what}" + ("" if each.position is None else f" at byte {each.position}")
+            for name, each in self.loading.problems
+        ]
+        failures = [each.failure for each in (self.loading, self.run) if each and each.failure]
+        return [*found, *failures]
+
+    def exchange_number(self, row: int) -> int | None:
+        """Return the exchange that a row of the list is about; None without one."""
+        parts = self.shown.parts
+        match self.mode.name:
+            case "exchanges":
+                return row
+            case "messages":
+                found = parts.value(row, EXCHANGE)
+                return None if found is None else int(found)
+            case "records":
+                connection, packet = parts.cells(row, ("connection", "packet"))
+                return self._find(connection, packet)
+            case "events":
+                connection, packet, correlation_id = parts.cells(row, EVIDENCE)
+                return None if packet is None else self._find(connection, packet, correlation_id)
+            case _:
+                numbers = self.loading.parts.numbers("connection")
+                rows = np.flatnonzero(numbers == parts.value(row, "connection"))
+                return int(rows[0]) if len(rows) else None
+
+    def _find(self, connection: int, packet: int, correlation_id: int | None = None) -> int | None:
+        """Return the exchange with a message that a packet completes."""
+        parts = self.loading.parts
+        requests, responses = parts.numbers("request_packet"), parts.numbers("response_packet")
+        found = (parts.numbers("connection") == connection) & (
+            (requests == packet) | (responses == packet)
+        )
+        if correlation_id is not None:
+            found &= parts.numbers("correlation_id") == correlation_id
+        rows = np.flatnonzero(found)
+        return int(rows[0]) if len(rows) else None
+
+    def _begin(self) -> None:
+        """Apply the filters to the rows of the mode."""
+        self.cancel()
+        self.run = self._filter_run = self._mode_pass = None
+        text = self.filter_text
+        if self.mode.name in ("records", "events"):
+            is_record = self.mode.name == "records"
+            found = (RecordPass if is_record else EventPass)(self.access, text)
+            self.run = self._mode_pass = found
+            self.shown = ShownRows(found.parts, self.mode.key)
+            self._spawn(found.read)
+            return
+        chosen = parse(text) if text else None
+        if chosen is None:
+            self.exchanges.filter_by(None)
+        elif is_column_filter(chosen):
+            self.exchanges.filter_by(column_mask(chosen, self.begin_ns))
+        else:
+            self.exchanges.begin_given()
+            self.run = self._filter_run = FilterRun(self.access, text)
+            self._spawn(self._filter_run.search)
+        self.shown = self.exchanges
+        if self.mode is not EXCHANGE_MODE:
+            self.shown = ShownRows(self._messages.parts, self.mode.key)
+            self._derive()
+
+    def _derive(self) -> None:
+        """Show the messages or the connections of the exchanges that pass."""
+        if self.mode.name == "messages":
+            self._messages.update()
+            self.shown.filter_by(self._passing(EXCHANGE, self.exchanges.numbers()))
+            return
+        parts, sort = RowParts(), self.shown.sort
+        if rows := self._connections():
+            parts.append(columns_of_rows(rows, CONNECTION_COLUMNS, _CONNECTION_NUMBERS))
+        self.shown = ShownRows(parts)
+        self.shown.sort_by(sort if sort and sort.name in CONNECTION_COLUMNS else None)
+        connections = self.loading.parts.numbers("connection")[self.exchanges.numbers()]
+        self.shown.filter_by(self._passing("connection", connections))
+
+    def _connections(self) -> list[dict[str, Any]]:
+        reading = self.access.first.capture.reading
+        with suppress(RuntimeError):  # it has grown meanwhile: the next poll reads it again
+            return list(connection_rows(reading)) if reading is not None else []
+        return []
+
+    def _passing(self, name: str, numbers: Ints) -> Mask | None:
+        """Return the mask of rows whose column has one of some numbers."""
+        if not self.is_filtered:
+            return None
+        passes = np.zeros(int(numbers.max(initial=0)) + 2, np.bool_)
+        passes[numbers[numbers != NONE]] = True
+
+        def mask(columns: Columns) -> Ints:
+            column = columns[name]
+            assert isinstance(column, Integers)
+            return np.flatnonzero(passes[np.minimum(column.values, len(passes) - 1)])
+
+        return mask

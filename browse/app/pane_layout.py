@@ -1,0 +1,71 @@
+"""The arrangement of the list and the panes beside it."""
+
+from __future__ import annotations
+
+from textual.containers import Container
+from textual.widget import Widget
+
+from browse.app.browse_settings import BrowseSettings
+from browse.detail import DetailPanes
+
+LAYOUTS = ("stacked", "split", "beside")
+"""The list above the details; these beside each other; the list on the left of the details."""
+STEP = 10
+MIN_WIDTH, MIN_HEIGHT = 40, 10
+"""A smaller terminal shows only that it is too small."""
+
+
+class PaneLayout(Container):
+    """Two panes, whose sizes may be changed, or one of which fills the room."""
+
+    DEFAULT_CSS = """
+    PaneLayout { height: 1fr; layout: vertical; }
+    PaneLayout.-beside { layout: horizontal; }
+    PaneLayout > .pane { height: 1fr; width: 1fr; }
+    """
+
+    def __init__(self, first: Widget, second: Widget | None, settings: BrowseSettings) -> None:
+        self._first, self._second = first, second
+        for pane in filter(None, (first, second)):
+            pane.add_class("pane")
+        super().__init__(*filter(None, (first, second)), id="panes")
+        self._settings = settings
+        self.is_filled = False
+
+    def on_mount(self) -> None:
+        """Apply the remembered sizes."""
+        self.apply_sizes()
+
+    def apply_sizes(self) -> None:
+        """Apply the sizes."""
+        second = self._second
+        if second is None:
+            return
+        share, is_beside = self._settings.list_share, self._settings.layout == "beside"
+        self.set_class(is_beside, "-beside")
+        for pane, part in ((self._first, share), (second, 100 - share)):
+            pane.styles.height = "1fr" if is_beside else f"{part}fr"
+            pane.styles.width = f"{part}fr" if is_beside else "1fr"
+        if isinstance(second, DetailPanes):
+            second.put(beside=self._settings.layout == "split")
+        in_first = self._first.has_focus_within or self._first.has_focus
+        self._first.display = not self.is_filled or in_first
+        second.display = not self.is_filled or not in_first
+
+    def next_layout(self) -> None:
+        """Change the arrangement."""
+        index = LAYOUTS.index(self._settings.layout) if self._settings.layout in LAYOUTS else 0
+        self._settings.layout = LAYOUTS[(index + 1) % len(LAYOUTS)]
+        self.apply_sizes()
+
+    def give_room(self, steps: int) -> None:
+        """Give the pane with the focus more room, or less."""
+        in_first = self._first.has_focus_within or self._first.has_focus
+        change = STEP * steps * (1 if in_first else -1)
+        self._settings.list_share = max(20, min(80, self._settings.list_share + change))
+        self.apply_sizes()
+
+    def toggle_fill(self) -> None:
+        """Let the pane with the focus fill the room, or show both again."""
+        self.is_filled = not self.is_filled
+        self.apply_sizes()

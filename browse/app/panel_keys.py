@@ -1,0 +1,156 @@
+"""Keys that open panels over the list: keys, problems, statistics, groups, conversations."""
+
+from __future__ import annotations
+
+from typing import cast
+
+import numpy as np
+from textual.app import App
+from textual.widget import Widget
+
+from browse.app.browse_base import run_in_thread
+from browse.app.taking_keys import TakingKeys
+from browse.detail import DetailPanes
+from browse.detail.byte_view import ByteView
+from browse.detail.field_tree import FieldTree
+from browse.filtering.filter_bar import FilterInput
+from browse.listing.group_report import GroupReport
+from browse.listing.list_columns import MODES
+from browse.listing.row_list import RowList
+from browse.panels.column_chooser import ColumnChooser
+from browse.panels.conversation_panel import ConversationPanel
+from browse.panels.help_panel import HelpPanel, key_group
+from browse.panels.report_panel import groups_panel, problems_panel, stats_panel
+from dissector.cli.presentation.listing import CATALOGUES
+from dissector.engine.reading.statistics import Statistics, health
+from dissector.errors import Problem
+
+MOST_LINES = 10_000
+"""Of a panel; more are not read by anyone."""
+_CATALOGUES = {
+    "exchanges": "pairs",
+    "messages": "dissect",
+    "records": "records",
+    "connections": "streams",
+}
+
+
+class PanelKeys(TakingKeys):
+    """The actions of these keys."""
+
+    _groups: GroupReport | None = None
+
+    def action_help(self) -> None:
+        """Show all keys."""
+        panes: dict[str, tuple[type[Widget], ...]] = {
+            "List": (RowList,),
+            "Filter bar": (FilterInput,),
+            "Fields": (FieldTree, DetailPanes),
+            "Bytes": (ByteView,),
+        }
+        app = cast("App[object]", self)
+        groups = [key_group(app, "Everywhere", type(self))]
+        groups += [key_group(app, title, *owners) for title, owners in panes.items()]
+        self.push_screen(HelpPanel(groups))
+
+    def action_problems(self) -> None:
+        """Show the problems of the files and of the shown exchanges; Enter goes to one."""
+        session = self.session
+        found = list(session.loading.problems)
+        if session.loading.failure:
+            found.append((session.access.title, Problem(session.loading.failure)))
+        places: list[int | None] = [None] * len(found)
+        for number in session.exchanges.numbers_with("problems", MOST_LINES):
+            packet, answer, api, problems = session.loading.parts.cells(
+                number, ("request_packet", "response_packet", "api", "problems")
+            )
+            for each in problems:
+                found.append((f"packet {packet or answer}, {api or 'response'}", Problem(each)))
+                places.append(number)
+
+        def go(line: int | None) -> None:
+            if line is not None and line < len(places):
+                self._go_to_exchange(places[line])
+
+        self.push_screen(problems_panel(found), go)
+
+    def action_stats(self) -> None:
+        """Show statistics of the shown exchanges."""
+        statistics, session = Statistics(), self.session
+        for columns in session.exchanges.columns():
+            statistics.add(columns)
+        reading = session.access.first.capture.reading
+        problems = len(session.loading.problems) + statistics.problems
+        self.push_screen(stats_panel(statistics.sections(), health(reading, problems)))
+
+    def action_groups(self) -> None:
+        """Read the capture for its groups, and show them."""
+        self._groups = GroupReport(self.session.access, self.session.filter_text)
+        self.session.watch(self._groups)
+        run_in_thread(self._groups.read)
+
+    def take_in(self) -> None:
+        """Take in what threads have found; show the groups when they are read."""
+        super().take_in()
+        groups = self._groups
+        if groups is None or not groups.is_done:
+            return
+        self._groups = None
+        if groups.failure:
+            self.tell(groups.failure)
+        elif not groups.is_cancelled:
+            self.push_screen(groups_panel(groups.sections))
+
+    def action_conversation(self) -> None:
+        """Show the messages of the connection of the chosen row; Enter goes to one."""
+        number = self._chosen_number()
+        if number is None:
+            self.tell("the row has no exchange")
+            return
+        parts = self.session.loading.parts
+        connection = int(parts.numbers("connection")[number])
+        rows = np.flatnonzero(parts.numbers("connection") == connection).tolist()[:MOST_LINES]
+        ends = " and ".join(parts.cells(number, ("client", "broker")))
+
+        def go(turn: int | None) -> None:
+            if turn is not None:
+                self._go_to_exchange(rows[turn])
+
+        self.push_screen(ConversationPanel(ends, [parts.row(row) for row in rows]), go)
+
+    def action_columns(self) -> None:
+        """Ask which columns the list has, and in which order."""
+        mode = self.session.mode
+        infos = CATALOGUES.get(_CATALOGUES.get(mode.name, ""), ())
+        meanings = {each.name: each.meaning for each in infos}
+        names = dict.fromkeys([*mode.columns, *self.rows.columns])
+        every = [(name, meanings.get(name, "")) for name in names]
+
+        def use(columns: tuple[str, ...] | None) -> None:
+            if columns:
+                self.use_columns(list(columns))
+
+        self.push_screen(ColumnChooser(tuple(self.rows.columns), every, mode.shown), use)
+
+    def use_columns(self, names: list[str]) -> None:
+        """Show these columns, now and the next time."""
+        self.settings.columns[self.session.mode.name] = names
+        self.rows.columns = tuple(names)
+        self.rows.rows_changed()
+
+    def _chosen_number(self) -> int | None:
+        row = self.rows.chosen
+        return None if row is None else self.session.exchange_number(row)
+
+    def _go_to_exchange(self, number: int | None) -> None:
+        """Go to an exchange in the list of exchanges, without filters that hide it."""
+        if number is None:
+            return
+        if self.session.mode is not MODES[0]:
+            self.session.show_mode(MODES[0])
+            self.list_changed()
+        place = self.session.shown.place_of(number)
+        if place is None:
+            self.tell("the filter hides the exchange")
+        else:
+            self.jump_to(place)

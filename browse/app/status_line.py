@@ -1,0 +1,64 @@
+"""The line at the bottom: how much is read and shown, and what is under way."""
+
+from __future__ import annotations
+
+from rich.text import Text
+from textual.widgets import Static
+
+from browse.app.list_session import ListSession
+
+
+class StatusLine(Static):
+    """Facts of the session in one line."""
+
+    DEFAULT_CSS = """
+    StatusLine { height: 1; background: $panel; color: $foreground; padding: 0 1; }
+    """
+
+    def __init__(self, *, id: str) -> None:
+        super().__init__("", id=id, markup=False)
+        self.notice = ""
+        self._shown = ""
+
+    def tell(self, notice: str) -> None:
+        """Show a notice until the next key."""
+        self.notice = notice
+
+    def show(self, session: ListSession, place: int) -> None:
+        """Show the state of the session; `place` is that of the chosen row."""
+        text = "  ".join(filter(None, _facts(session, place, self.notice)))
+        if text != self._shown:
+            self._shown = text
+            self.update(Text(text, no_wrap=True, overflow="ellipsis"))
+
+
+def _facts(session: ListSession, place: int, notice: str) -> list[str]:
+    count, total = len(session.shown), len(session.shown.parts)
+    row = f"{place + 1:,}/" if count else ""
+    of_all = f" of {total:,}" if count != total else ""
+    problems = len(session.problems())
+    return [
+        notice,
+        f"{row}{count:,}{of_all} {session.mode.name}",
+        _reading(session),
+        f"{problems:,} problem{'s' * (problems != 1)}: p" if problems else "",
+        f"sorted by {session.shown.sort.name}" if session.shown.sort else "",
+        session.access.title,
+    ]
+
+
+def _reading(session: ListSession) -> str:
+    """Return what is under way."""
+    run = session.run
+    if run is not None and not run.is_done:
+        return f"{_share('searching', run.share)}, Esc ends it"
+    loading = session.loading
+    if loading.is_done:
+        return "incomplete" if loading.failure else ""
+    if session.access.is_live:
+        return "live"
+    return _share("loading", loading.share)
+
+
+def _share(word: str, share: float | None) -> str:
+    return word if share is None else f"{word} {share:.0%}"

@@ -1,0 +1,53 @@
+"""Serves the screen to web browsers: each of them gets a process of its own."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from importlib.util import find_spec
+
+from dissector.errors import UsageError
+
+
+def parse_address(text: str) -> tuple[str, int]:
+    """
+    Return the host and port of an address.
+
+    Raises:
+        UsageError: It is none.
+    """
+    host, colon, port = text.rpartition(":")
+    if not (colon and host and port.isdecimal() and 0 < int(port) < 1 << 16):
+        raise UsageError(f"--address takes HOST:PORT, not {text!r}")
+    return host.strip("[]"), int(port)
+
+
+def browse_words(captures: Iterable[str], given: Mapping[str, object]) -> list[str]:
+    """Return the words of a command line; `given` has the values of options, None for none."""
+    words = ["browse"]
+    for option, value in given.items():
+        values: Sequence[object] = value if isinstance(value, list | tuple) else [value]
+        for each in values:
+            if each is True:
+                words.append(option)
+            elif each is not None and each is not False:
+                words.append(f"{option}={each}")
+    return [*words, "--", *captures]
+
+
+def serve(address: str, words: Sequence[str]) -> None:
+    """
+    Serve until Ctrl-C.
+
+    Raises:
+        UsageError: The address is none, or the server is not installed.
+    """
+    host, port = parse_address(address)
+    if find_spec("textual_serve") is None:
+        raise UsageError("--web requires an extra: pip install 'kafkashark[browse]'")
+    from textual_serve.server import Server
+
+    print(f"kafkashark: http://{address} until Ctrl-C", file=sys.stderr)
+    command = shlex.join([sys.executable, "-m", "kafkashark", *words])
+    Server(command, host=host, port=port, title="kafkashark").serve()

@@ -1,0 +1,164 @@
+"""`kafkashark browse`: the screen, in a terminal or a web browser."""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from dissector.cli import interrupt, options
+from dissector.cli.live_options import LiveInput, accepts_live
+from dissector.engine.reading.prefetch import cores
+from dissector.errors import UsageError
+
+if TYPE_CHECKING:
+    from browse.listing.capture_access import CaptureAccess
+    from browse.listing.capture_opening import CaptureOpening
+    from browse.listing.exchange_loading import ExchangeLoading
+
+LOOPBACK = "127.0.0.1:8000"
+_TERMINAL = "/dev/tty"
+
+
+@accepts_live
+def browse(
+    captures: options.Captures,
+    filter_text: options.FilterText = None,
+    follow: Annotated[
+        bool, typer.Option("--follow", help="The last file still grows: show what comes.")
+    ] = False,
+    web: Annotated[
+        bool, typer.Option("--web", help="Show the screen in a web browser; see --address.")
+    ] = False,
+    address: Annotated[
+        str,
+        typer.Option(
+            "--address",
+            metavar="HOST:PORT",
+            help="With --web: where browsers connect. Whoever can, sees the capture.",
+        ),
+    ] = LOOPBACK,
+    ports: options.Ports = None,
+    max_frame_bytes: options.MaxFrame = options.MAX_FRAME,
+    keylogs: options.KeyLogs = None,
+    schemas: options.Schemas = None,
+    jobs: options.Jobs = None,
+    show_secrets: options.ShowSecrets = False,
+) -> None:
+    """Show a capture on the screen: exchanges, the fields of one, and its bytes.
+
+    ? lists the keys, q quits. Captures that still grow: - reads a pipe, -i captures.
+    """
+    if find_spec("textual") is None:
+        raise UsageError("browse requires an extra: pip install 'kafkashark[browse]'")
+    from browse.listing.capture_opening import CaptureOpening
+
+    if filter_text is not None:
+        from dissector.filter import parse
+
+        parse(filter_text)
+    live = captures if isinstance(captures, LiveInput) else None
+    if "-" in captures and len(captures) > 1:
+        raise UsageError("browse reads - alone, or files")
+    if follow and "-" in captures:
+        raise UsageError("--follow takes a file; a pipe is followed by itself")
+    if web:
+        if live is not None or "-" in captures:
+            raise UsageError("--web reads files: each browser reads them anew")
+        from browse.app.web_server import browse_words, serve
+
+        given = {
+            "--filter": filter_text,
+            "--follow": follow,
+            "--port": ports,
+            "--max-frame-bytes": max_frame_bytes,
+            "--keylog": keylogs,
+            "--schemas": schemas,
+            "--jobs": jobs,
+            "--show-secrets": show_secrets,
+        }
+        serve(address, browse_words(captures, given))
+        return
+    opening = CaptureOpening(
+        list(captures),
+        {
+            "ports": frozenset(ports or ()),
+            "max_frame_bytes": max_frame_bytes,
+            "jobs": jobs or cores(),
+            "keylogs": tuple(keylogs or ()),
+        },
+        follows=follow,
+        show_secrets=show_secrets,
+    )
+    if live is not None:
+        opening.pipe, opening.end_writer = live.capture.packets, live.capture.stop
+        opening.title = "live"
+    if "-" in captures and live is None:
+        opening.pipe = io.FileIO(os.dup(0))
+    try:
+        _run(opening, filter_text or "")
+    finally:
+        if live is None and opening.pipe is not None:
+            opening.pipe.close()
+
+
+def _run(opening: CaptureOpening, filter_text: str) -> None:
+    """Read the first window, then show the screen until it is left."""
+    from browse.listing.exchange_loading import ExchangeLoading
+
+    access = opening.access()
+    loading = ExchangeLoading(access)
+    if not access.is_live:
+        loading.start()
+    _take_terminal()
+    explanation = _show(access, loading, filter_text)
+    if loading.error is not None:
+        raise loading.error
+    if explanation or loading.failure:
+        print(f"kafkashark: {explanation or loading.failure}", file=sys.stderr)
+
+
+def _show(access: CaptureAccess, loading: ExchangeLoading, filter_text: str) -> str | None:
+    """Show the screen; return why it has ended by itself, if it has."""
+    from browse.app.browse_app import BrowseApp
+    from browse.app.browse_settings import settings_path
+    from browse.detail import DetailPanes
+
+    interrupt.use_default_handler()
+    app = BrowseApp(
+        access,
+        loading,
+        DetailPanes(show_secrets=access.show_secrets),
+        filter_text=filter_text,
+        settings_file=settings_path(),
+    )
+    explanation = app.run()
+    if app.failure is not None:
+        raise app.failure
+    return explanation
+
+
+def _take_terminal() -> None:
+    """
+    Let the screen read keys from the terminal, also where standard input is something else.
+
+    Raises:
+        UsageError: There is no terminal.
+    """
+    if "TEXTUAL_DRIVER" in os.environ:
+        return  # a web browser's, which has no terminal
+    # Textual paints to stderr.
+    if not (os.isatty(1) and os.isatty(2)):
+        raise UsageError("browse requires a terminal; `kafkashark pairs` prints rows")
+    if os.isatty(0):
+        return
+    try:
+        terminal = os.open(_TERMINAL, os.O_RDWR)
+    except OSError:
+        raise UsageError("browse requires a terminal for its keys") from None
+    os.dup2(terminal, 0)
+    os.close(terminal)

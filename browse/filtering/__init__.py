@@ -1,0 +1,1 @@
+"""What narrows the list: the filter bar and its suggestions, body filters, following."""

@@ -1,0 +1,42 @@
+"""Applies a filter to the columns of the list, without reading the capture again."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numpy.typing import NDArray
+
+from browse.listing.shown_rows import Mask
+from dissector.engine.exchanges.packet_columns import NS_PER_S, RELATIVE
+from dissector.engine.fields.column_query import ColumnQuery
+from dissector.engine.fields.column_query import Mask as Present
+from dissector.engine.tables.column_types import Columns, Integers
+from dissector.engine.tables.exchange_table import NONE, Ints
+from dissector.filter import Filter
+
+
+def is_column_filter(chosen: Filter) -> bool:
+    """Return whether the columns of the list decide what passes."""
+    return not chosen.needs_bodies and not chosen.uses_packet_lengths
+
+
+def column_mask(chosen: Filter, begin_ns: int) -> Mask:
+    """Return the function that applies a filter to a part; `begin_ns`: of the first packet."""
+    return lambda columns: chosen.passing(_PartQuery(columns, begin_ns))
+
+
+class _PartQuery(ColumnQuery):
+    """A part of the list, with the relative times that only filters know."""
+
+    def __init__(self, columns: Columns, begin_ns: int) -> None:
+        super().__init__(columns)
+        self._begin_ns = begin_ns
+
+    def number_column(self, name: str, rows: Ints) -> tuple[NDArray[Any], Present] | None:
+        """Return the values of a numeric column and which are present; None for other columns."""
+        if name not in RELATIVE:
+            return super().number_column(name, rows)
+        times = self.columns[name.replace("relative_s", "time_ns")]
+        assert isinstance(times, Integers)
+        values = times.values[rows]
+        return (values - self._begin_ns) / NS_PER_S, values != NONE

@@ -1,0 +1,42 @@
+"""Judges the text of a filter while it is typed."""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple
+
+from dissector.errors import FilterError
+from dissector.filter import Filter, parse
+
+State = Literal["empty", "valid", "unfinished", "invalid"]
+
+
+class Check(NamedTuple):
+    """
+    A verdict about a text.
+
+    Attributes:
+        state: `unfinished` where the error is the end of the text.
+        filter: The filter; None unless it is valid.
+        message: What is wrong; empty where nothing is.
+        position: Index of the error in the text.
+    """
+
+    state: State
+    filter: Filter | None = None
+    message: str = ""
+    position: int = 0
+
+
+def check(text: str, *, records: bool = False) -> Check:
+    """Return a verdict about the text of a filter; `records`: it may name their columns."""
+    if not text.strip():
+        return Check("empty")
+    try:
+        return Check("valid", parse(text, records=records))
+    except FilterError as error:
+        last_word = len(text.rstrip()) - len(text.split()[-1])
+        is_end = error.position >= last_word and error.position > 0
+        state: State = "unfinished" if is_end or error.position >= len(text) else "invalid"
+        return Check(state, None, error.what, error.position)
+    except RecursionError:
+        return Check("invalid", None, "nested too deeply")

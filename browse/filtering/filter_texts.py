@@ -1,0 +1,29 @@
+"""Writes filters: values as literals, and several filters as one."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from dissector.filter.literals import Literal
+
+_BARE = re.compile(r"[A-Za-z_][\w\-]*")
+_WORDS = {
+    *("and", "or", "not", "in", "contains", "matches", "any", "all", "null", "true", "false"),
+    *("eq", "ne", "lt", "le", "gt", "ge", "all_eq", "any_ne"),
+}
+
+
+def literal(value: object) -> str:
+    """Return a value as it stands in a filter."""
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return str(value)
+    text = str(value)
+    is_bare = _BARE.fullmatch(text) and text.lower() not in _WORDS and text.isascii()
+    return text if is_bare else str(Literal(text, quoted=True))
+
+
+def joined(filters: Iterable[str]) -> str:
+    """Return a filter that passes what all of some filters pass; empty without any."""
+    given = [each for each in filters if each.strip()]
+    return given[0] if len(given) == 1 else " and ".join(f"({each})" for each in given)

@@ -1,0 +1,60 @@
+"""Suggests how the word before the cursor of the filter bar may go on."""
+
+from __future__ import annotations
+
+import re
+
+from browse.filtering.filter_texts import literal
+from browse.listing.row_parts import RowParts
+from dissector.cli.presentation.completion import filter_words
+from dissector.engine.tables.column_types import Coded
+
+MOST = 12
+"""Suggestions at a time."""
+_MAX_PARTS = 50
+_VALUE = re.compile(
+    r"""(?<![\w.])([a-z_]+)\s*(?:[!=]==?|\bcontains|\beq|\bne|\bin\s*\{[^}]*?)\s*("?[\w.\-:]*)$"""
+)
+_COLUMNS = {"error": "errors", "topic": "topics"}
+
+
+class FilterWords:
+    """The names of filters, which take a moment to list: a thread does that."""
+
+    def __init__(self) -> None:
+        self._names: dict[bool, tuple[str, ...]] = {}
+
+    def prepare(self) -> None:
+        """List the names; for a thread."""
+        from dissector.filter import field_list
+
+        for records in (False, True):
+            self._names[records] = tuple(name for name, _, _ in field_list(records=records))
+
+    def suggestions(self, text: str, parts: RowParts, *, records: bool = False) -> list[str]:
+        """Return whole texts that the text up to the cursor may become, the best first."""
+        if found := _VALUE.search(text):
+            typed, before = found[2].strip('"').lower(), text[: found.start(2)]
+            values = _values(_COLUMNS.get(found[1], found[1]), parts)
+            words = [each for each in values if each.strip('"').lower().startswith(typed)]
+            if words:
+                return [before + each for each in words if each != found[2]][:MOST]
+        before, names = filter_words(text, self._names.get(records, ()))
+        word = text[len(before) :]
+        if not word:
+            return []
+        # The next level first: `request.topics` before all that is inside.
+        ordered = sorted(names, key=lambda name: (name.count("."), name))
+        return [before + name for name in ordered if name != word][:MOST]
+
+
+def _values(column: str, parts: RowParts) -> list[str]:
+    """Return the values of a column of texts, as they stand in a filter."""
+    values: set[str] = set()
+    for part in parts.parts[:_MAX_PARTS]:
+        coded = part.get(column)
+        if not isinstance(coded, Coded):
+            return []
+        for value in coded.values:
+            values.update(value if isinstance(value, list) else [value])
+    return [literal(each) for each in sorted(str(value) for value in values if value)]

@@ -1,0 +1,127 @@
+"""Opens captures for the screen: files, files that still grow, pipes."""
+
+from __future__ import annotations
+
+import io
+import os
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from browse.listing.capture_access import CaptureAccess
+from browse.listing.pipe_spool import PipeSpool
+from dissector.capture.formats.byte_source import StopSignal
+from dissector.capture.formats.inputs import Input, PositionedReader
+from dissector.cli.options import Source
+from dissector.engine.reading.capture import Capture, Options
+from dissector.query.selection import Selection
+from dissector.view.text.escape import escaped
+
+_LOOK_S = 0.2
+"""How often a file is looked at that may have grown."""
+_MAX_TITLE = 60
+
+
+class GrowingFile(Input):
+    """A file that is still written: at its end its reader waits for more."""
+
+    is_rereadable = False
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+
+    def open(self) -> io.RawIOBase:
+        """Return the file at its first byte."""
+        return _GrowingReader(Path(self._path).open("rb", buffering=0))
+
+
+class _GrowingReader(PositionedReader):
+    """Reads what is there; `poll` makes it a live source."""
+
+    def __init__(self, file: io.FileIO) -> None:
+        super().__init__(lambda position, count: os.pread(file.fileno(), count, position))
+        self._file = file
+
+    def poll(self, timeout_s: float) -> bool:
+        """Wait until the file is longer; return whether it is."""
+        end_s = time.monotonic() + timeout_s
+        while os.fstat(self._file.fileno()).st_size <= self.position:
+            left_s = end_s - time.monotonic()
+            if left_s <= 0:
+                return False
+            time.sleep(min(left_s, _LOOK_S))
+        return True
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+        super().close()
+
+
+@dataclass
+class CaptureOpening:
+    """
+    How captures are to be read.
+
+    Attributes:
+        names: The files; `-` is the pipe.
+        options: Options of each reading; its signal to stop is replaced.
+        pipe: What `-` reads; None without it.
+        end_writer: Ends the program that writes into the pipe, if it is ours.
+        follows: Whether the last file still grows.
+        show_secrets: Whether secrets are shown.
+        title: What is captured, if it is no file.
+    """
+
+    names: list[str]
+    options: dict[str, Any] = field(default_factory=dict)
+    pipe: io.RawIOBase | None = None
+    end_writer: Callable[[], None] | None = None
+    follows: bool = False
+    show_secrets: bool = False
+    title: str = ""
+
+    def access(self) -> CaptureAccess:
+        """Return the capture for the screen."""
+        spool = None if self.pipe is None else PipeSpool(self.pipe)
+        inputs = {self.names[-1]: GrowingFile(self.names[-1])} if self.follows else {}
+
+        def again(text: str | None, records: bool) -> Source:
+            return self._source(text, records, stdin=spool.again() if spool else None)
+
+        first = self._source(
+            None,
+            False,
+            stdin=spool,
+            inputs=inputs,
+            stop=StopSignal(self.end_writer),
+        )
+        is_live = self.follows or (spool is not None and spool.poll is not None)
+        return CaptureAccess(
+            title=escaped(self.title or _title(self.names)),
+            first=first,
+            again=again,
+            total_bytes=0 if is_live else _total_bytes(self.names),
+            show_secrets=self.show_secrets,
+            is_live=is_live,
+        )
+
+    def _source(self, text: str | None, records: bool, **more: Any) -> Source:
+        more.setdefault("stop", StopSignal())
+        capture = Capture(self.names, Options(**self.options, **more))
+        chosen = Selection.of(capture, text, records=records)
+        return Source(capture, chosen.filter, record_filter=chosen.record_filter)
+
+
+def _title(names: list[str]) -> str:
+    first = Path(names[0]).name
+    text = first if len(names) == 1 else f"{first} and {len(names) - 1} more"
+    return text if len(text) <= _MAX_TITLE else f"{text[:_MAX_TITLE]}…"
+
+
+def _total_bytes(names: list[str]) -> int:
+    """Return the size of all files together; 0 if one of them has none."""
+    sizes = [Path(name).stat().st_size if Path(name).is_file() else 0 for name in names]
+    return sum(sizes) if all(sizes) else 0

@@ -1,0 +1,92 @@
+"""Finds the exchange of a row, whose bytes are read from the file again if they are not kept."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import OrderedDict
+from typing import NamedTuple
+
+from browse.listing.capture_access import CaptureAccess, Pass
+from dissector.engine.exchanges.exchange import Exchange
+from dissector.engine.facts.topic_table import TopicNames
+from dissector.engine.reading.capture import Window
+from dissector.engine.reading.reader import Reading
+from dissector.engine.tables.exchange_table import Exchanges
+from dissector.protocol.context import using
+
+MAX_KEPT_BYTES = 48 << 20
+"""Bytes of messages that stay in memory: all of a smaller capture."""
+
+
+class _Kept(NamedTuple):
+    begin: int
+    table: Exchanges
+    reading: Reading
+    size: int
+
+
+class ExchangeFinder:
+    """
+    The exchanges of windows, as far as they fit into memory.
+
+    Attributes:
+        names: Names of topic ids; those known so far.
+    """
+
+    def __init__(self, names: TopicNames) -> None:
+        self.names = TopicNames()
+        # Shared, but never read ahead: that would stop the screen.
+        self.names.by_id = names.by_id
+        self._kept: OrderedDict[int, _Kept] = OrderedDict()
+        self._size = 0
+
+    def keep(self, begin: int, window: Window, reading: Reading, *, evicting: bool = True) -> None:
+        """Keep a window, whose first exchange has a number; `evicting`: in place of older ones."""
+        table = window.exchanges
+        size = len(table.data) + len(table.carry_over)
+        if begin in self._kept or not len(table):
+            return
+        while evicting and self._kept and self._size + size > MAX_KEPT_BYTES:
+            self._size -= self._kept.popitem(last=False)[1].size
+        if self._size + size <= MAX_KEPT_BYTES or not self._kept:
+            self._kept[begin] = _Kept(begin, table, reading, size)
+            self._size += size
+
+    def exchange(self, number: int) -> Exchange | None:
+        """Return an exchange; None where its window is not kept."""
+        begins = sorted(self._kept)
+        at = bisect_right(begins, number) - 1
+        if at < 0:
+            return None
+        begin, table, reading, _ = self._kept[begins[at]]
+        if number >= begin + len(table):
+            return None
+        self._kept.move_to_end(begin)
+        with using(reading.options.schemas):
+            return reading.exchange(table, number - begin, self.names).kept()
+
+
+class WindowSearch(Pass):
+    """A pass up to the window of a row, which the finder then keeps."""
+
+    def __init__(self, access: CaptureAccess, finder: ExchangeFinder, number: int) -> None:
+        super().__init__(access.again(None, False), access.total_bytes)
+        self.number = number
+        self._finder = finder
+
+    def search(self) -> None:
+        """Read the capture; for a thread."""
+        self.run(self._search)
+
+    def _search(self) -> None:
+        begin = 0
+        for window in self.windows(gleaning=False):
+            end = begin + len(window.exchanges)
+            if begin <= self.number < end:
+                reading = self.source.capture.reading
+                assert reading is not None
+                self._finder.keep(begin, window, reading)
+                self.cancel()
+                return
+            begin = end
+            del window

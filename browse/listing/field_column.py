@@ -1,0 +1,49 @@
+"""Reads a field of bodies into a column of the list."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from browse.listing.capture_access import CaptureAccess, Pass
+from browse.listing.row_parts import RowParts
+from dissector.cli.presentation.operand_columns import operand_cells, parse_operands
+from dissector.engine.tables.column_types import Coded
+
+
+class FieldColumnPass(Pass):
+    """
+    A pass that fills a column of the list of exchanges.
+
+    Attributes:
+        name: The column, a field as in filters.
+    """
+
+    def __init__(self, access: CaptureAccess, parts: RowParts, name: str) -> None:
+        """
+        Prepare the pass.
+
+        Raises:
+            DissectorError: There is no such field.
+        """
+        super().__init__(access.again(None, False), access.total_bytes)
+        self.name = name
+        self._operands = parse_operands(self.source, [name])
+        self._parts = parts
+        self._show_secrets = access.show_secrets
+
+    def read(self) -> None:
+        """Read the capture; for a thread."""
+        self.run(self._read)
+
+    def _read(self) -> None:
+        begin = 0
+        for window in self.windows():
+            exchanges = self.source.capture.exchanges_of(window)
+            cells = [
+                operand_cells(each, self._operands, self._show_secrets, False)[self.name]
+                for each in exchanges
+            ]
+            if cells:
+                self._parts.add_column(begin, self.name, Coded(np.arange(len(cells)), cells))
+            begin += len(cells)
+            del window

@@ -1,0 +1,33 @@
+"""Reads the state of groups for a panel."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from browse.listing.capture_access import CaptureAccess, Pass
+from dissector.summary.groups_reader import GroupsReader
+
+
+class GroupReport(Pass):
+    """
+    A pass that finds the groups of the exchanges that pass a filter.
+
+    Attributes:
+        sections: What `kafkashark groups` prints: rows by section.
+    """
+
+    def __init__(self, access: CaptureAccess, text: str) -> None:
+        super().__init__(access.again(text or None, False), access.total_bytes)
+        self.sections: Mapping[str, Sequence[Mapping[str, Any]]] = {}
+
+    def read(self) -> None:
+        """Read the capture; for a thread."""
+        self.run(self._read)
+
+    def _read(self) -> None:
+        reader = GroupsReader(self.source.capture, self.source.passes)
+        for window in self.windows():
+            reader.add(window)
+        if not self.is_cancelled:
+            self.sections = reader.sections()

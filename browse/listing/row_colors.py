@@ -1,0 +1,41 @@
+"""The colours of rows: by the kind of their API, and by what is wrong with them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from typing import Any
+
+from dissector.protocol.apis import api_module
+from dissector.view.text.colors import RED, row_color
+
+KINDS = ("data", "metadata", "groups", "transactions", "security", "admin", "cluster", "other")
+"""Kinds of APIs with a colour of their own."""
+
+_METADATA = ("Metadata", "ApiVersions", "DescribeCluster", "DescribeTopicPartitions")
+_KIND_OF_ROOM = {"share_groups": "groups", "raft": "cluster"}
+
+
+@cache
+def kind_of_api(api: str | None) -> str:
+    """Return the kind of an API, by its name."""
+    if api in _METADATA:
+        return "metadata"
+    if api == "SaslToken":
+        return "security"
+    room = api_module(api or "").rpartition(".")[0]
+    kind = _KIND_OF_ROOM.get(room, room)
+    return kind if kind in KINDS else "other"
+
+
+def style_of(row: Mapping[str, Any]) -> str:
+    """Return the style of a row: `error`, `incomplete`, or the kind of its API."""
+    if color := row_color(row):
+        return "error" if color == RED else "incomplete"
+    return kind_of_api(row.get("api"))
+
+
+STYLES = ("error", "incomplete", *KINDS)
+"""All styles."""
+COLUMNS = ("api", "errors", "problems", "error", "status")
+"""The columns that decide."""

@@ -1,0 +1,59 @@
+"""Writes what the list shows to files: rows, or the packets of exchanges."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from browse.listing.capture_access import CaptureAccess, Pass
+from browse.listing.shown_rows import ShownRows
+from dissector.cli.export import export
+from dissector.cli.output import write_rows
+
+
+class RowExport(Pass):
+    """Writes the rows in their order, with all columns, as ndjson or CSV."""
+
+    def __init__(self, access: CaptureAccess, shown: ShownRows, form: str, path: Path) -> None:
+        super().__init__(access.first)
+        self._shown = shown
+        self._form = form
+        self._path = path
+
+    def write(self) -> None:
+        """Write; for a thread."""
+        self.run(self._write)
+
+    def cancel(self) -> None:
+        """Go on: rows are written in a moment, and the capture is still needed."""
+
+    def _write(self) -> None:
+        parts = list(self._shown.columns())
+        names = [name for name in (parts[0] if parts else ()) if " " not in name]
+        chosen = [{name: part[name] for name in names} for part in parts]
+        write_rows(chosen, self._form, str(self._path), names, names)
+
+
+class PacketExport(Pass):
+    """Writes the packets of the exchanges that pass a filter, as the command `export` does."""
+
+    def __init__(self, access: CaptureAccess, text: str, path: Path) -> None:
+        super().__init__(access.again(None, False))
+        self._text = text
+        self._path = path
+
+    def write(self) -> None:
+        """Write; for a thread."""
+        self.run(self._write)
+
+    def _write(self) -> None:
+        options = self.source.capture.options
+        export(
+            self.source.capture.paths,
+            self._text or None,
+            str(self._path),
+            connections=False,
+            ports=list(options.ports),
+            max_frame_bytes=options.max_frame_bytes,
+            keylogs=list(options.keylogs),
+            jobs=options.jobs,
+        )

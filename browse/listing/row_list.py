@@ -1,0 +1,328 @@
+"""The list widget: paints only the lines on the screen, however many rows there are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from rich.segment import Segment
+from rich.style import Style
+from textual import events
+from textual.binding import Binding, BindingType
+from textual.cache import LRUCache
+from textual.geometry import Size
+from textual.message import Message
+from textual.scroll_view import ScrollView
+from textual.strip import Strip
+
+from browse.listing import row_colors
+from browse.listing.list_columns import (
+    SAMPLE_ROWS,
+    ColumnWidths,
+    Mode,
+    TimeForms,
+    cell_text,
+    is_time,
+    title,
+)
+from browse.listing.row_marks import RowMarks
+from browse.listing.shown_rows import ShownRows
+
+_HEADER = 1
+_GUTTER = 2
+"""Columns on the left for marks."""
+
+
+class RowList(ScrollView, can_focus=True):
+    """
+    Rows, one of which is chosen.
+
+    Attributes:
+        shown: The rows.
+        mode: What they are.
+        columns: The names of the columns, in order.
+        times: How times are shown.
+        marks: Marked rows.
+        cursor: The place of the chosen row.
+        column: The index of the chosen column.
+        is_following: Whether the last row is chosen, and stays chosen as more come.
+    """
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("up,k", "move(-1)", "Up", show=False),
+        Binding("down,j", "move(1)", "Down", show=False),
+        Binding("pageup", "page(-1)", "Page up", show=False),
+        Binding("pagedown,space", "page(1)", "Page down", show=False),
+        Binding("home", "first", "First row", show=False),
+        Binding("end,G", "last", "Last row; follow what comes", show=False),
+        Binding("left,h", "column(-1)", "Column to the left", show=False),
+        Binding("right,l", "column(1)", "Column to the right", show=False),
+    ]
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = {
+        "row-list--header",
+        "row-list--cursor",
+        "row-list--column",
+        *(f"row-list--{each}" for each in row_colors.STYLES),
+    }
+
+    DEFAULT_CSS = """
+    RowList { background: $surface; color: $foreground; overflow-x: auto; overflow-y: scroll; }
+    RowList > .row-list--header { background: $panel; color: $foreground; text-style: bold; }
+    RowList > .row-list--column { background: $primary; color: $text; text-style: bold; }
+    RowList > .row-list--cursor { background: $panel-lighten-2; text-style: bold; }
+    RowList:focus > .row-list--cursor { background: $primary; color: $text; text-style: bold; }
+    RowList > .row-list--error { color: $text-error; }
+    RowList > .row-list--incomplete { color: $text-warning; }
+    RowList > .row-list--data { color: $foreground; }
+    RowList > .row-list--metadata { color: $text-muted; }
+    RowList > .row-list--groups { color: $text-accent; }
+    RowList > .row-list--transactions { color: $text-success; }
+    RowList > .row-list--security { color: $text-secondary; }
+    RowList > .row-list--admin { color: $text-primary; }
+    RowList > .row-list--cluster { color: $text-primary; }
+    RowList > .row-list--other { color: $foreground; }
+    """
+
+    class Chosen(Message):
+        """Another row is chosen; `number` is that of the row, None where there are no rows."""
+
+        def __init__(self, number: int | None) -> None:
+            super().__init__()
+            self.number = number
+
+    class HeadingClicked(Message):
+        """The heading of a column was clicked."""
+
+        def __init__(self, name: str) -> None:
+            super().__init__()
+            self.name = name
+
+    def __init__(self, shown: ShownRows, mode: Mode, times: TimeForms, *, id: str) -> None:
+        super().__init__(id=id)
+        self.shown = shown
+        self.mode = mode
+        self.columns: Sequence[str] = mode.shown
+        self.times = times
+        self.marks = RowMarks()
+        self.cursor = 0
+        self.column = 0
+        self.is_following = False
+        self._widths = ColumnWidths(self.columns, ())
+        self._fitted = 0
+        self._announced: int | None = -1
+        self._number: int | None = None
+        self._strips: LRUCache[tuple[int, int], Strip] = LRUCache(1000)
+
+    def on_mount(self) -> None:
+        """Paint what is there."""
+        self.rows_changed()
+
+    @property
+    def chosen(self) -> int | None:
+        """The number of the row under the cursor; None where there are no rows."""
+        count = len(self.shown)
+        return self.shown.number(min(self.cursor, count - 1)) if count else None
+
+    def show_mode(self, shown: ShownRows, mode: Mode, columns: Sequence[str]) -> None:
+        """Show other rows."""
+        self.shown, self.mode, self.columns = shown, mode, tuple(columns)
+        self.marks = RowMarks()
+        self.cursor = self.column = 0
+        self._number = None
+        self.rows_changed()
+
+    def rows_changed(self) -> None:
+        """Paint all anew, as other rows are shown, or in other columns; the chosen row stays."""
+        self._fitted = 0
+        self.rows_came()
+        self._reveal(center=True)
+
+    def rows_came(self) -> None:
+        """Show that there are more rows, behind the others or between them."""
+        count = len(self.shown)
+        if self.is_following:
+            self.cursor = count - 1
+        elif self._number is not None and count:
+            self.cursor = self.shown.nearest(self._number)
+        self.cursor = max(0, min(self.cursor, count - 1))
+        if not count or count >= 4 * self._fitted:
+            self._fit()
+        self._strips.clear()
+        self.virtual_size = Size(self._widths.total + _GUTTER, count + _HEADER)
+        if self.is_following:
+            self._reveal()
+        if self.is_following or self._number is None:
+            self._choose()
+        self._announce()
+        self.refresh()
+
+    def repaint(self) -> None:
+        """Paint the lines anew: a mark or a form has changed."""
+        self._strips.clear()
+        self._fit()
+        self.refresh()
+
+    def choose(self, place: int) -> None:
+        """Choose the row at a place, or the nearest there is."""
+        self.cursor = max(0, min(place, len(self.shown) - 1))
+        self._choose()
+        self._reveal()
+        self._announce()
+        self.refresh()
+
+    def _choose(self) -> None:
+        """Remember the row under the cursor, to come back to it when a filter is dropped."""
+        if len(self.shown):
+            self._number = self.shown.number(self.cursor)
+
+    def _announce(self) -> None:
+        """Report the row under the cursor, if it is another one."""
+        if self.chosen != self._announced:
+            self._announced = self.chosen
+            self.post_message(self.Chosen(self.chosen))
+
+    def _fit(self) -> None:
+        count = len(self.shown)
+        places = range(0, count, max(1, count // SAMPLE_ROWS))
+        self._widths = ColumnWidths(self.columns, map(self._cells, places))
+        self._fitted = count
+        self.column = max(0, min(self.column, len(self.columns) - 1))
+
+    def text_of(self, place: int) -> str:
+        """Return the cells of a row that are not empty, as one text."""
+        return "  ".join(text for text, _ in self._cells(place) if text)
+
+    def _cells(self, place: int) -> list[tuple[str, bool]]:
+        """Return the cells of a row: text, and whether it is a number."""
+        number = self.shown.number(place)
+        values = self.shown.parts.cells(number, self.columns)
+        return [
+            (
+                self._time(name, value, place)
+                if is_time(name) and value is not None
+                else cell_text(name, value),
+                isinstance(value, int | float) and not isinstance(value, bool),
+            )
+            for name, value in zip(self.columns, values, strict=True)
+        ]
+
+    def _time(self, name: str, time_ns: int, place: int) -> str:
+        before = None
+        if self.times.style == "d" and place:
+            before = self.shown.parts.value(self.shown.number(place - 1), name)
+        return self.times.text(time_ns, before)
+
+    @property
+    def _page(self) -> int:
+        return max(1, self.scrollable_content_region.height - _HEADER)
+
+    def _reveal(self, *, center: bool = False) -> None:
+        """Scroll so that the chosen row is on the screen."""
+        top, page = round(self.scroll_y), self._page
+        if not top <= self.cursor < top + page:
+            above = page // 2 if center else (0 if self.cursor < top else page - 1)
+            self.scroll_to(y=max(0, self.cursor - above), animate=False)
+
+    def render_line(self, y: int) -> Strip:
+        """Return a line of the screen."""
+        width = self.size.width
+        scroll_x, scroll_y = self.scroll_offset
+        if y < _HEADER:
+            return (
+                self._header()
+                .crop(scroll_x, scroll_x + width)
+                .extend_cell_length(width, self.get_component_rich_style("row-list--header"))
+            )
+        place = y - _HEADER + scroll_y
+        if place >= len(self.shown):
+            return Strip.blank(width, self.rich_style)
+        strip = self._strip(place)
+        style = self._style(place)
+        return strip.crop(scroll_x, scroll_x + width).extend_cell_length(width).apply_style(style)
+
+    def _header(self) -> Strip:
+        plain = self.get_component_rich_style("row-list--header")
+        chosen = self.get_component_rich_style("row-list--column")
+        sort = self.shown.sort
+        segments = [Segment(" " * _GUTTER, plain)]
+        titles = []
+        for name in self.columns:
+            arrow = "" if sort is None or sort.name != name else "▾" if sort.descends else "▴"
+            titles.append(title(name) + arrow)
+        line = self._widths.line(titles)
+        begin = self._widths.begin(self.column)
+        end = begin + (self._widths.widths[self.column] if self.columns else 0)
+        segments += [
+            Segment(line[:begin], plain),
+            Segment(line[begin:end], chosen if self.has_focus else plain),
+            Segment(line[end:], plain),
+        ]
+        return Strip(segments)
+
+    def _strip(self, place: int) -> Strip:
+        key = place, len(self.columns)
+        found = self._strips.get(key)
+        if found is None:
+            mark = self.marks.sign(self.shown.number(place))
+            text = mark.ljust(_GUTTER) + self._widths.line(text for text, _ in self._cells(place))
+            found = self._strips[key] = Strip([Segment(text)])
+        return found
+
+    def _style(self, place: int) -> Style:
+        names = [name for name in row_colors.COLUMNS if name in self.mode.columns]
+        values = self.shown.parts.cells(self.shown.number(place), names)
+        kind = row_colors.style_of(dict(zip(names, values, strict=True)))
+        style = self.get_component_rich_style(f"row-list--{kind}")
+        if place == self.cursor:
+            style += self.get_component_rich_style("row-list--cursor")
+        return style
+
+    def action_move(self, count: int) -> None:
+        """Choose a row some lines away."""
+        self.is_following = False
+        self.choose(self.cursor + count)
+
+    def action_page(self, count: int) -> None:
+        """Choose a row some pages away."""
+        self.action_move(count * self._page)
+
+    def action_first(self) -> None:
+        """Choose the first row."""
+        self.is_following = False
+        self.choose(0)
+
+    def action_last(self) -> None:
+        """Choose the last row, and stay there as more come."""
+        self.is_following = True
+        self.choose(len(self.shown) - 1)
+
+    def action_column(self, count: int) -> None:
+        """Choose another column, for sorting and moving."""
+        self.column = max(0, min(self.column + count, len(self.columns) - 1))
+        begin = self._widths.begin(self.column) + _GUTTER
+        end = begin + (self._widths.widths[self.column] if self.columns else 0)
+        left, width = round(self.scroll_x), self.scrollable_content_region.width
+        if begin < left or self.column == 0:
+            self.scroll_to(x=0 if self.column == 0 else begin, animate=False)
+        elif end > left + width:
+            self.scroll_to(x=end - width, animate=False)
+        self.refresh()
+
+    def on_mouse_scroll_up(self, event: events.MouseScrollUp) -> None:
+        """Stop following: the user wants to see something else."""
+        self.is_following = False
+
+    def on_click(self, event: events.Click) -> None:
+        """Choose the row, or the column, that was clicked."""
+        x = event.x + round(self.scroll_x) - _GUTTER
+        column = self._widths.at(x)
+        if event.y < _HEADER:
+            if column is not None:
+                self.column = column
+                self.post_message(self.HeadingClicked(self.columns[column]))
+            return
+        place = event.y - _HEADER + round(self.scroll_y)
+        if place < len(self.shown):
+            self.is_following = False
+            self.choose(place)

@@ -1,0 +1,128 @@
+"""Searches rows: texts in columns, bytes in messages, fields by a filter."""
+
+from __future__ import annotations
+
+import re
+from collections import deque
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from browse.listing.capture_access import CaptureAccess, Pass
+from browse.listing.list_columns import cell_text
+from browse.listing.row_parts import RowParts
+from dissector.engine.fields.column_query import Mask
+from dissector.engine.tables.column_types import Coded, Column, Integers, row_count
+from dissector.engine.tables.exchange_table import NONE, Exchanges, Ints
+from dissector.errors import UsageError
+from dissector.filter.literals import compile_pattern
+
+HELP = "search: text, re:PATTERN, hex:0a0b, bytes:TEXT (in messages), field:FILTER"
+
+
+class Search(NamedTuple):
+    """
+    What is searched.
+
+    Attributes:
+        text: As typed.
+        in_cells: Whether a text is what is searched; None where cells are not.
+        in_bytes: Finds it in the bytes of a message; None where these are not searched.
+        filter: A filter that passes what is searched; empty for the others.
+    """
+
+    text: str
+    in_cells: Callable[[str], bool] | None = None
+    in_bytes: re.Pattern[bytes] | None = None
+    filter: str = ""
+
+
+def parse_search(text: str) -> Search:
+    """
+    Return what a typed text searches.
+
+    Raises:
+        UsageError: It is no regular expression, or no hex.
+    """
+    kind, colon, rest = text.partition(":")
+    match kind if colon else "":
+        case "re":
+            try:
+                search = compile_pattern(rest).search
+            except ValueError as error:
+                raise UsageError(str(error)) from None
+            return Search(text, lambda cell: search(cell) is not None)
+        case "hex":
+            try:
+                pattern = re.escape(bytes.fromhex(rest.removeprefix("0x")))
+            except ValueError:
+                raise UsageError(f"{rest[:40]!r} is not hex, such as 0a0b") from None
+            return Search(text, in_bytes=re.compile(pattern))
+        case "bytes":
+            return Search(text, in_bytes=re.compile(re.escape(rest.encode()), re.IGNORECASE))
+        case "field":
+            return Search(text, filter=rest.strip())
+        case _:
+            wanted = text.lower()
+            return Search(text, lambda cell: wanted in cell.lower())
+
+
+def rows_with(parts: RowParts, names: tuple[str, ...], holds: Callable[[str], bool]) -> Ints:
+    """Return the numbers of the rows with a cell whose text passes; times are not searched."""
+    found = [np.zeros(0, np.int64)]
+    for part in range(len(parts.ends)):
+        columns = parts.parts[part]
+        mask = np.zeros(row_count(columns), np.bool_)
+        for name in names:
+            if not name.endswith("_ns"):
+                mask |= _mask(name, columns[name], holds)
+        found.append(parts.begin_of(part) + np.flatnonzero(mask))
+    return np.concatenate(found)
+
+
+def _mask(name: str, column: Column, holds: Callable[[str], bool]) -> Mask:
+    """Test each distinct value once."""
+    if isinstance(column, Coded):
+        passes = [value is not None and holds(cell_text(name, value)) for value in column.values]
+        codes = np.where(column.codes == NONE, len(passes), column.codes)
+        by_code: Mask = np.array([*passes, False], np.bool_)
+        return by_code[codes]
+    if isinstance(column, Integers):
+        values, index = np.unique(column.values, return_inverse=True)
+        passes = [value != NONE and holds(str(value)) for value in values.tolist()]
+        by_value: Mask = np.array(passes, np.bool_)
+        return by_value[index]
+    cells = (column.value(row) for row in range(len(column)))
+    return np.array([each is not None and holds(cell_text(name, each)) for each in cells], np.bool_)
+
+
+class ByteSearch(Pass):
+    """
+    A pass that finds the exchanges whose messages hold some bytes.
+
+    Attributes:
+        found: Numbers of rows, window by window.
+    """
+
+    def __init__(self, access: CaptureAccess, pattern: re.Pattern[bytes]) -> None:
+        super().__init__(access.again(None, False), access.total_bytes)
+        self.found: deque[Ints] = deque()
+        self._pattern = pattern
+
+    def search(self) -> None:
+        """Read the capture; for a thread."""
+        self.run(self._search)
+
+    def _search(self) -> None:
+        begin = 0
+        for window in self.windows(gleaning=False):
+            table = window.exchanges
+            rows = [begin + row for row in range(len(table)) if self._is_in(table, row)]
+            self.found.append(np.array(rows, np.int64))
+            begin += len(table)
+            del window, table
+
+    def _is_in(self, table: Exchanges, row: int) -> bool:
+        frames = (table.frame(side, row) for side in (table.request, table.response))
+        return any(frame is not None and self._pattern.search(frame) for frame in frames)

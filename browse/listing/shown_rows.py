@@ -1,0 +1,156 @@
+"""The rows that a list shows: those that pass a filter, in an order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from browse.listing.row_parts import RowParts
+from dissector.cli.sorting import SortKey, sorted_part
+from dissector.engine.tables.column_types import Coded, Columns, Integers, select_rows
+from dissector.engine.tables.exchange_table import NONE, Ints
+
+Mask = Callable[[Columns], Ints]
+"""Returns the numbers of the rows of a part that pass."""
+
+_NUMBER = "number of the row"
+
+
+class ShownRows:
+    """
+    Rows by their place on the screen.
+
+    Attributes:
+        parts: All rows.
+        sort: The column of the order; None: that of the capture.
+        key: The column by which rows are in the order of the capture; None: as they came.
+    """
+
+    def __init__(self, parts: RowParts, key: str | None = None) -> None:
+        self.parts = parts
+        self.key = key
+        self.sort: SortKey | None = None
+        self._mask: Mask | None = None
+        self._is_given = False
+        self._seen = 0
+        self._passing: list[Ints] = []
+        self._order: Ints | None = None
+        self._count = 0
+
+    def __len__(self) -> int:
+        return self._count
+
+    def number(self, place: int) -> int:
+        """Return the number of the row at a place."""
+        return place if self._order is None else int(self._order[place])
+
+    def numbers(self) -> Ints:
+        """Return the numbers of all shown rows, in order."""
+        return np.arange(self._count) if self._order is None else self._order
+
+    def place_of(self, number: int) -> int | None:
+        """Return the place of a row; None where it is not shown."""
+        if self._order is None:
+            return number if 0 <= number < self._count else None
+        found = np.flatnonzero(self._order == number)
+        return int(found[0]) if len(found) else None
+
+    def nearest(self, number: int) -> int:
+        """Return the place of a row, or else of a shown one near to it in the capture."""
+        place = self.place_of(number)
+        if place is None and self._order is not None and len(self._order):
+            place = int(np.argmin(np.abs(self._order - number)))
+        return place or 0
+
+    def columns(self) -> Iterator[Columns]:
+        """Yield the shown rows in order, as columns, some at a time."""
+        numbers = self.numbers()
+        ends = np.array(self.parts.ends)
+        part_of = np.searchsorted(ends, numbers, side="right")
+        for run in np.split(np.arange(len(numbers)), np.flatnonzero(np.diff(part_of)) + 1):
+            if len(run):
+                part = int(part_of[run[0]])
+                rows = numbers[run] - self.parts.begin_of(part)
+                yield select_rows(self.parts.parts[part], rows)
+
+    def numbers_with(self, name: str, most: int) -> list[int]:
+        """Return the numbers of the first shown rows whose list in a column is not empty."""
+        has_value = [np.zeros(0, np.bool_)]
+        for part in range(self._seen):
+            column = self.parts.column(part, name)
+            assert isinstance(column, Coded)
+            by_code = np.array([*map(bool, column.values), False], np.bool_)
+            has_value.append(by_code[np.where(column.codes == NONE, -1, column.codes)])
+        numbers = self.numbers()
+        found: list[int] = numbers[np.concatenate(has_value)[numbers]][:most].tolist()
+        return found
+
+    def filter_by(self, mask: Mask | None) -> None:
+        """Show the rows that pass, also of parts to come; None: all."""
+        self._mask, self._is_given = mask, False
+        self._reset()
+        self.update()
+
+    def begin_given(self) -> None:
+        """Show no row but those that `give` names: the filter is applied elsewhere."""
+        self._mask, self._is_given = None, True
+        self._reset()
+        self.update()
+
+    def give(self, numbers: Ints) -> None:
+        """Show more rows."""
+        self._passing.append(numbers)
+        self._arrange()
+
+    def sort_by(self, sort: SortKey | None) -> None:
+        """Change the order."""
+        self.sort = sort
+        self._arrange()
+
+    def update(self) -> bool:
+        """Take in the parts that came since; return whether there are any."""
+        ends = self.parts.ends
+        if self._seen == len(ends):
+            return False
+        begin, self._seen = self._seen, len(ends)
+        if self._mask is not None:
+            for part in range(begin, self._seen):
+                numbers = self._mask(self.parts.parts[part])
+                self._passing.append(self.parts.begin_of(part) + numbers)
+        self._arrange()
+        return True
+
+    def _reset(self) -> None:
+        self._seen, self._passing, self._order, self._count = 0, [], None, 0
+
+    def _arrange(self) -> None:
+        total = self.parts.ends[self._seen - 1] if self._seen else 0
+        numbers: Ints | None = None
+        if self._mask is not None or self._is_given:
+            numbers = np.concatenate([np.zeros(0, np.int64), *self._passing])
+            self._passing = [numbers]
+            numbers = numbers[numbers < total]
+        sort = self.sort or (SortKey(self.key, False) if self.key else None)
+        if sort is not None and total:
+            order = self._sorted(sort)
+            if numbers is not None:
+                is_shown = np.zeros(total, np.bool_)
+                is_shown[numbers] = True
+                order = order[is_shown[order]]
+            numbers = order
+        self._order, self._count = numbers, total if numbers is None else len(numbers)
+
+    def _sorted(self, sort: SortKey) -> Ints:
+        """Return the numbers of all rows in the order of a column."""
+        columns = [
+            {
+                sort.name: self.parts.column(part, sort.name),
+                _NUMBER: Integers(np.arange(self.parts.begin_of(part), self.parts.ends[part])),
+            }
+            for part in range(self._seen)
+        ]
+        found = sorted_part(columns, [sort])
+        assert isinstance(found, dict)
+        numbers: Ints = found[_NUMBER].values
+        return numbers

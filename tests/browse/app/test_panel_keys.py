@@ -1,0 +1,70 @@
+"""Keys that open panels over the list."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from browse.detail import DetailPanes
+from browse.panels.column_chooser import ColumnChooser
+from browse.panels.conversation_panel import ConversationPanel
+from browse.panels.export_dialog import ExportDialog
+from browse.panels.help_panel import HelpPanel
+from browse.panels.report_panel import ReportPanel
+from tests.browse.screens import DEMO, Screen, play, screen
+
+
+async def opens(each: Screen, key: str, panel: type) -> None:
+    await each.press(key)
+    await each.until(lambda: isinstance(each.app.screen, panel))
+    await each.until(lambda: each.app.focused is not None)
+    await each.settle()
+
+
+def test_panels_open_and_close() -> None:
+    async def scene() -> None:
+        async with screen(details=DetailPanes(), size=(120, 60)) as each:
+            for key, panel, word in (
+                ("question_mark", HelpPanel, "Go to packet"),
+                ("p", ReportPanel, "no problems"),
+                ("S", ReportPanel, "Per API"),
+                ("R", ReportPanel, "billing"),
+                ("v", ConversationPanel, "ApiVersions"),
+                ("c", ColumnChooser, "response_time_ns"),
+                ("e", ExportDialog, "demo-exchanges.pcapng"),
+            ):
+                await opens(each, key, panel)
+                await each.until(lambda word=word: word in each.text)  # type: ignore[misc]
+                await each.press("escape")
+                assert len(each.app.screen_stack) == 1
+
+    play(scene)
+
+
+def test_every_key_has_its_line_in_the_help() -> None:
+    async def scene() -> None:
+        async with screen(details=DetailPanes()) as each:
+            described = {each.description for each in each.app.BINDINGS}  # type: ignore[union-attr]
+            assert "" not in described
+
+    play(scene)
+
+
+def test_a_problem_leads_to_its_exchange(tmp_path: Path) -> None:
+    data = bytearray(DEMO.read_bytes())
+    at = data.index(b"demo.orders", 20_000)
+    data[at - 3 : at] = b"\x7f\xff\xff"
+    file = tmp_path / "damaged.pcap"
+    file.write_bytes(data)
+
+    async def scene() -> None:
+        async with screen(file) as each:
+            await each.press("2")
+            await opens(each, "p", ReportPanel)
+            await each.until(lambda: "packet " in each.text)
+            await each.press("enter")
+            await each.until(lambda: len(each.app.screen_stack) == 1)
+            row = each.app.rows.chosen
+            assert each.app.session.mode.name == "exchanges"
+            assert each.app.session.shown.parts.value(row, "problems")
+
+    play(scene)

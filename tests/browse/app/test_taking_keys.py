@@ -1,0 +1,106 @@
+"""Keys that take something out: copies, files, columns of fields."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import pytest
+
+from browse.app.copy_forms import copy_forms
+from browse.detail import DetailPanes
+from browse.panels.copy_chooser import CopyChooser
+from dissector.public import open_capture
+from tests.browse.screens import DEMO, play, screen
+
+
+def test_copies_of_a_row() -> None:
+    async def scene() -> None:
+        async with screen() as each:
+            each.app.go_to_packet(121)
+            await each.press("y")
+            await each.until(lambda: isinstance(each.app.screen, CopyChooser))
+            await each.until(lambda: each.app.focused is not None)
+            await each.press("enter")
+            await each.until(lambda: bool(each.app.clipboard))
+            assert each.app.clipboard.startswith("121  1.568434  JoinGroup  5  billing-1  9.764")
+            assert "copied" in each.app.status.notice
+
+    play(scene)
+
+
+def test_forms_of_a_copy() -> None:
+    with open_capture(DEMO, filter="request_packet == 121") as capture:
+        exchange = next(iter(capture))
+    forms = copy_forms(exchange.row(), "JoinGroup", exchange, [str(DEMO)], False)
+    texts = {title: form() for title, form in forms.items()}
+    assert texts["the row as text"] == "JoinGroup"
+    assert json.loads(texts["the row as JSON"])["request_packet"] == 121
+    assert json.loads(texts["both bodies as JSON"])["request"]["group_id"] == "billing"
+    assert "group_id" in texts["all fields as text"]
+    assert texts["the bytes as hex"].startswith("request\n0000")
+    found = list(open_capture(DEMO, filter=texts["a filter for it"]))
+    assert [each.request_packet for each in found] == [121]
+    assert texts["a command line for it"].startswith("kafkashark dissect ")
+
+
+def test_secrets_stay_masked_in_copies() -> None:
+    capture = DEMO.parent / "kafka4-sweep-sasl.pcap"
+    if not capture.exists():
+        pytest.skip(f"{capture.name} is not here")
+    for exchange in open_capture(capture, filter="api == SaslAuthenticate"):
+        forms = copy_forms(exchange.row(), "", exchange, [str(capture)], False)
+        assert "**" in forms["the bytes as hex"]()
+        assert "***" in forms["both bodies as JSON"]()
+
+
+def test_files_of_what_is_shown(tmp_path: Path) -> None:
+    async def scene() -> None:
+        async with screen() as each:
+            await each.filter("api == Produce")
+            for form in ("csv", "ndjson", "pcapng"):
+                each.app.export_to(form, tmp_path / f"out.{form}")
+                await each.settle()
+                assert "is written" in each.app.status.notice
+            each.app.export_to("csv", tmp_path / "none" / "out.csv")
+            await each.settle()
+            assert "No such file" in each.app.status.notice
+
+    play(scene)
+    with (tmp_path / "out.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == 53
+    assert {row["api"] for row in rows} == {"Produce"}
+    lines = (tmp_path / "out.ndjson").read_text().splitlines()
+    assert [json.loads(line)["correlation_id"] for line in lines] == [
+        int(row["correlation_id"]) for row in rows
+    ]
+    assert len(open_capture(tmp_path / "out.pcapng").exchanges()) == 53
+
+
+def test_a_field_as_column_and_as_filter() -> None:
+    async def scene() -> None:
+        async with screen(details=DetailPanes(), size=(120, 40)) as each:
+            each.app.go_to_packet(121)
+            each.app.add_field_column("request.group_id")
+            await each.settle()
+            assert each.app.rows.columns[1] == "request.group_id"
+            assert "billing" in next(line for line in each.lines if line.startswith("     121"))
+            await each.press("s")
+            sort = each.app.session.shown.sort
+            assert sort is not None
+            assert sort.name == "request.group_id"
+            each.app.use_field("request.group_id == billing", "and")
+            await each.press("enter")
+            assert 0 < len(each.app.session.shown) < 281
+            each.app.use_field("api == JoinGroup", "not")
+            await each.press("enter")
+            assert each.app.bar.text == "(request.group_id == billing) and (not (api == JoinGroup))"
+            each.app.use_field("api == Fetch", "replace")
+            await each.press("enter")
+            assert each.app.bar.text == "api == Fetch"
+            each.app.add_field_column("request.nonsense")
+            assert "no API has a field" in each.app.status.notice
+
+    play(scene)

@@ -1,0 +1,96 @@
+"""Runs the screen without a terminal, for tests."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from textual.pilot import Pilot
+from textual.widget import Widget
+
+from browse.app.browse_app import BrowseApp
+from browse.listing.capture_opening import CaptureOpening
+from browse.listing.exchange_loading import ExchangeLoading
+from tests.corpus import FOLDER
+
+DEMO = FOLDER / "demo.pcap"
+_WAIT_S = 20
+
+
+class Screen:
+    """A screen under test."""
+
+    def __init__(self, app: BrowseApp, pilot: Pilot[Any]) -> None:
+        self.app = app
+        self.pilot = pilot
+
+    @property
+    def lines(self) -> list[str]:
+        """What is on the screen."""
+        return [strip.text.rstrip() for strip in self.app.screen._compositor.render_strips()]
+
+    @property
+    def text(self) -> str:
+        return "\n".join(self.lines)
+
+    async def press(self, *keys: str) -> None:
+        await self.pilot.press(*keys)
+        await self.settle()
+
+    async def type(self, text: str) -> None:
+        """Type a text, in one step."""
+        for character in text:
+            await self.pilot.press({" ": "space"}.get(character, character))
+
+    async def filter(self, text: str) -> None:
+        """Apply a filter by the bar."""
+        await self.pilot.press("slash")
+        self.app.bar.edit(text)
+        await self.press("enter")
+
+    async def settle(self) -> None:
+        """Wait until no thread is at work and all that they found is shown."""
+        session = self.app.session
+        await self.until(
+            lambda: (
+                (session.access.is_live or session.loading.is_done)
+                and (session.run is None or session.run.is_done)
+            )
+        )
+        self.app.take_in()
+        await self.pilot.pause()
+
+    async def until(self, condition: Callable[[], bool]) -> None:
+        async with asyncio.timeout(_WAIT_S):
+            while not condition():
+                await self.pilot.pause(0.01)
+
+
+@asynccontextmanager
+async def screen(
+    *captures: Path,
+    size: tuple[int, int] = (120, 30),
+    details: Widget | None = None,
+    opening: CaptureOpening | None = None,
+    **more: Any,
+) -> AsyncIterator[Screen]:
+    """Show captures, by default those of the demo."""
+    names = [str(each) for each in captures or (DEMO,)]
+    access = (opening or CaptureOpening(names)).access()
+    loading = ExchangeLoading(access)
+    if not access.is_live:
+        loading.start()
+    app = BrowseApp(access, loading, details, **more)
+    async with app.run_test(size=size) as pilot:
+        found = Screen(app, pilot)
+        if not access.is_live:
+            await found.settle()
+        yield found
+
+
+def play(scene: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    """Run a scene."""
+    asyncio.run(scene())

@@ -1,0 +1,43 @@
+"""The command `browse`, as far as it needs no terminal."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from browse.cli import browse
+from dissector.cli import main
+from tests.browse.screens import DEMO
+
+
+def run(*words: str) -> int:
+    return main(["browse", *words], [("browse", browse)])
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ((str(DEMO),), "requires a terminal"),
+        (("nothere.pcap",), "nothere.pcap: no such file"),
+        ((str(DEMO), "-Y", "api ==="), "filter: "),
+        (("-", str(DEMO)), "- alone"),
+        (("-", "--follow"), "--follow takes a file"),
+        ((), "nothing to read"),
+    ],
+)
+def test_what_goes_wrong_is_one_line(
+    words: tuple[str, ...], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(*words) == 2
+    found = capsys.readouterr()
+    assert message in found.err
+    assert not found.out
+    assert "Traceback" not in found.err
+
+
+def test_what_is_no_capture(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "notes.txt"
+    file.write_text("no packets")
+    assert run(str(file)) == 2
+    assert str(file) in capsys.readouterr().err
