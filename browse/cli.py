@@ -95,7 +95,7 @@ def browse(
         show_secrets=show_secrets,
     )
     if live is not None:
-        opening.pipe, opening.end_writer = live.capture.packets, live.capture.stop
+        opening.pipe, opening.end_writer = live.packets, live.stop.request
         opening.title = "live"
     if "-" in captures and live is None:
         opening.pipe = io.FileIO(os.dup(0))
