@@ -14,12 +14,15 @@ ROOT = Path(__file__).parent
 
 FILES = "https://github.com/kafkashark/kafkashark/blob/main/"
 
+RELATIVE_IMAGE = re.compile(r"(!\[[^\]]*\]\()(?!https?://)([^)]+)\)")
+
 RELATIVE_LINK = re.compile(r"(?<=\]\()(?!https?://|#)")
 
 
 def description() -> str:
     """Return README, with links to files of the repository that work everywhere."""
-    return RELATIVE_LINK.sub(FILES, (ROOT / "README.md").read_text(encoding="utf-8"))
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    return RELATIVE_LINK.sub(FILES, RELATIVE_IMAGE.sub(rf"\1{FILES}\2?raw=true)", text))
 
 
 setup(

@@ -34,6 +34,8 @@ COMMANDS = (
 WITHOUT_EXTRA = (
     (("kafkashark", "replay", "{capture}", "--to", "mock"), "kafkashark[mock]"),
     (("kafkashark", "pipeline", "{capture}", "--out", "out"), "kafkashark[spark]"),
+    (("kafkashark", "browse", "{capture}"), "kafkashark[browse]"),
+    (("kafkashark", "report", "{capture}", "-o", "out.html"), "kafkashark[report]"),
     (("python", "-I", "-c", "import kafkashark.scapy"), "kafkashark[scapy]"),
 )
 """Commands that need an extra, and its name."""

