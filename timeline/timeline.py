@@ -29,6 +29,7 @@ from timeline.events.event import KINDS, Event
 from timeline.events.event_order import EventOrder
 from timeline.events.fetch_counts import fetch_counts
 from timeline.events.fetched_batches import fetched_batches
+from timeline.events.produce_counts import produce_counts
 from timeline.events.seen import Seen
 from timeline.events.traffic_losses import TrafficLosses
 from timeline.events.words import masked
@@ -139,7 +140,7 @@ class Timeline:
             for tracker, mask in masks:
                 if mask[row]:
                     self._order.add(tracker.observe(seen))
-        self._observe_fetched(table, summaries, seen_at)
+        self._observe_records(table, summaries, seen_at)
         if self._sees_closes:
             self._closes.follow(table, seen_at)
         self._observe_ends(window)
@@ -169,10 +170,10 @@ class Timeline:
             for tracker in self._sees_closes:
                 self._order.add(tracker.observe_attempt(attempt))
 
-    def _observe_fetched(
+    def _observe_records(
         self, table: Exchanges, summaries: ExchangeSummaries, seen_at: SeenAt
     ) -> None:
-        """Show trackers how much clients fetch, and the transactional records that they follow."""
+        """Show trackers how much clients write and read, and whose records they follow."""
         for tracker in self._trackers:
             with using(self._capture.options.schemas):
                 found = fetched_batches(table, tracker.wanted_producers())
@@ -181,6 +182,9 @@ class Timeline:
                 self._order.add(tracker.observe_fetched(seen_at(row), producer_id, epoch))
             for each in counts:
                 self._order.add(tracker.observe_fetches(each, seen_at))
+            if tracker.counts_produces:
+                for produced in produce_counts(table):
+                    self._order.add(tracker.observe_produces(produced, seen_at))
 
     def _masks(
         self, table: Exchanges, summaries: ExchangeSummaries

@@ -13,12 +13,14 @@ from typing import Any, ClassVar, NamedTuple
 from dissector.protocol.error_codes import error_name
 from timeline.events.closes import Close
 from timeline.events.event import Event
+from timeline.events.produce_counts import ProduceCounts
 from timeline.events.seen import Mark, Seen
 from timeline.events.states import Fresh, States
 from timeline.events.words import duration
 from timeline.trackers.outages import NO_RESPONSE, Outages
+from timeline.trackers.produce_hours import ProduceHours
 from timeline.trackers.throttling import Throttling
-from timeline.trackers.tracker import Selection, Tracker, is_positive
+from timeline.trackers.tracker import SeenAt, Selection, Tracker, is_positive
 from timeline.trackers.transaction_state import client_of
 
 PRODUCE, METADATA, INIT = 0, 3, 22
@@ -56,11 +58,13 @@ class Producers(Tracker):
     apis: ClassVar[frozenset[int]] = frozenset((METADATA, INIT))
     data_apis: ClassVar[frozenset[int]] = frozenset((PRODUCE,))
     sees_closes: ClassVar[bool] = True
+    counts_produces: ClassVar[bool] = True
     selections: ClassVar[tuple[Selection, ...]] = (
         Selection(PRODUCE, "response", "throttle_time_ms", is_positive),
     )
 
     def __init__(self) -> None:
+        self._hours = ProduceHours(self)
         self._outages = Outages(self)
         self._throttling = Throttling(self)
         self._lost: States[Batch, list[Mark]] = States(Fresh(list))
@@ -81,6 +85,10 @@ class Producers(Tracker):
             case _:
                 yield from self._throttling.observe(seen)
                 yield from self._produce(seen)
+
+    def observe_produces(self, counts: ProduceCounts, seen_at: SeenAt) -> Iterator[Event]:
+        """Take the Produce requests of a connection in a window."""
+        yield from self._hours.add(counts, seen_at)
 
     def observe_close(self, close: Close) -> Iterator[Event]:
         """
@@ -110,6 +118,7 @@ class Producers(Tracker):
 
     def finish(self, now_ns: int) -> Iterator[Event]:
         """Report what the capture ends in."""
+        yield from self._hours.finish(now_ns)
         yield from self._outages.finish()
         yield from self._throttling.finish()
 

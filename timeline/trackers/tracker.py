@@ -10,6 +10,7 @@ from timeline.events.closes import Close
 from timeline.events.connect_attempts import Attempt
 from timeline.events.event import Event, Evidence, Needs, in_packet_order
 from timeline.events.fetch_counts import FetchCounts
+from timeline.events.produce_counts import ProduceCounts
 from timeline.events.seen import Mark, Seen
 
 SeenAt: TypeAlias = Callable[[int], Seen]
@@ -44,6 +45,7 @@ class Tracker:
             without the response that is due.
         sees_unanswered: Whether it sees all requests without the response that is due.
         counts_fetches: Whether it sees how much clients fetch.
+        counts_produces: Whether it sees how much clients produce.
         sees_closes: Whether it sees how connections end.
         selections: Further exchanges that it sees.
     """
@@ -53,6 +55,7 @@ class Tracker:
     data_apis: ClassVar[frozenset[int]] = frozenset()
     sees_unanswered: ClassVar[bool] = False
     counts_fetches: ClassVar[bool] = False
+    counts_produces: ClassVar[bool] = False
     sees_closes: ClassVar[bool] = False
     selections: ClassVar[tuple[Selection, ...]] = ()
 
@@ -74,6 +77,10 @@ class Tracker:
 
     def observe_fetches(self, counts: FetchCounts, seen_at: SeenAt) -> Iterator[Event]:
         """Take the fetches of a connection in a window, if it `counts_fetches`."""
+        yield from ()
+
+    def observe_produces(self, counts: ProduceCounts, seen_at: SeenAt) -> Iterator[Event]:
+        """Take the Produce requests of a connection in a window, if it `counts_produces`."""
         yield from ()
 
     def observe_close(self, close: Close) -> Iterator[Event]:

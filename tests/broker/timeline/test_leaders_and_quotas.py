@@ -43,6 +43,10 @@ def test_leaders_are_those_that_the_brokers_log(tmp_path: Path) -> None:
         events = list(timeline(record(cluster, "kafka4-leader-change", tmp_path)))
         leaders = leaders_in(cluster)
         ids = {node.address.at("PLAINTEXT"): str(node.address.node_id) for node in cluster.nodes}
+        stopped = cluster.nodes[0].address.at("PLAINTEXT")
+    refused = only(events, "connection", "connect failed")
+    assert {(each.cause, each.certain) for each in refused} == {("refused", True)}
+    assert {each.subject.rpartition(" to ")[2] for each in refused} == {stopped}
     moved = only(events, "cluster", "leader moved")
     assert moved
     for each in moved:

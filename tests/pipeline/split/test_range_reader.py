@@ -60,8 +60,9 @@ def without(
     tables = tables_of(files, folder)
     for rows in tables.values():
         for row in rows:
-            if "capture" in row:
-                row["capture"] = name
+            for each in (row, *row.get("evidence", ())):
+                if "capture" in each:
+                    each["capture"] = name
     return tables
 
 

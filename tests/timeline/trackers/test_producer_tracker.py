@@ -7,6 +7,7 @@ from typing import Any
 from tests.conform.produce_scenes import RECORDS, batch
 from tests.conform.scene import Scene, SceneConnection
 from tests.timeline.events_of import brief, corpus_events, events_of
+from timeline.events.event import Event
 
 PRODUCE, METADATA, INIT = 0, 3, 22
 NOT_LEADER, INVALID_PRODUCER_EPOCH, OUT_OF_ORDER = 6, 47, 45
@@ -23,6 +24,11 @@ def produce(connection: SceneConnection, number: int, error: int | None = 0, **f
         connection.response(PRODUCE, 9, number, responses=results)
 
 
+def incidents(events: list[Event]) -> list[Event]:
+    """Return the events but those of each hour."""
+    return [each for each in events if each.event != "produces"]
+
+
 def test_a_leader_that_moves() -> None:
     scene = Scene()
     old = scene.connect()
@@ -32,7 +38,7 @@ def test_a_leader_that_moves() -> None:
     scene.wait_ms(600)
     new = scene.connect(broker="10.0.0.3")
     produce(new, 1)
-    (event,) = events_of(scene, "producer")
+    (event,) = incidents(events_of(scene, "producer"))
     assert (event.event, event.cause) == ("leader changed", "NOT_LEADER_OR_FOLLOWER")
     assert event.text.startswith(
         "orders 0: NOT_LEADER_OR_FOLLOWER from 10.0.0.2:9092, 1 request failed, 1 metadata "
@@ -44,7 +50,7 @@ def test_a_leader_that_moves() -> None:
 def test_a_partition_that_fails_to_the_end_is_uncertain() -> None:
     scene = Scene()
     produce(scene.connect(), 1, NOT_LEADER)
-    found = brief(events_of(scene, "producer"))
+    found = brief(incidents(events_of(scene, "producer")))
     assert found == [("failed", "NOT_LEADER_OR_FOLLOWER", False)]
 
 
@@ -74,7 +80,7 @@ def test_a_fenced_producer_and_its_successor() -> None:
     newer.response(INIT, 1, 1, producer_id=5, producer_epoch=3)
     ids = {"producer_id": 5, "producer_epoch": 2, "base_sequence": 0}
     produce(older, 1, INVALID_PRODUCER_EPOCH, **ids)
-    (event,) = events_of(scene, "producer")
+    (event,) = incidents(events_of(scene, "producer"))
     assert (event.event, event.cause, event.certain) == ("fenced", "new producer", True)
 
 
@@ -82,7 +88,7 @@ def test_a_gap_in_the_sequence() -> None:
     scene = Scene()
     ids = {"producer_id": 5, "producer_epoch": 0, "base_sequence": 77}
     produce(scene.connect(), 1, OUT_OF_ORDER, **ids)
-    (event,) = events_of(scene, "producer")
+    (event,) = incidents(events_of(scene, "producer"))
     assert (event.event, event.cause) == ("sequence gap", "OUT_OF_ORDER_SEQUENCE_NUMBER")
     assert "at sequence 77" in event.text
 
@@ -96,4 +102,4 @@ def test_quotas_of_the_corpus() -> None:
 
 def test_a_batch_that_is_too_large() -> None:
     events = corpus_events("kafka4-errors.pcap", "producer")
-    assert brief(events) == [("batch too large", "MESSAGE_TOO_LARGE", True)]
+    assert brief(incidents(events)) == [("batch too large", "MESSAGE_TOO_LARGE", True)]

@@ -1,0 +1,65 @@
+"""Produce requests of a window by connection and hour: how many, and when each was in flight."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from dissector.engine.tables.exchange_table import ANSWERED, NO_RESPONSE, Exchanges, Ints
+from timeline.events.fetch_counts import HOUR_NS
+
+PRODUCE = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ProduceCounts:
+    """
+    The Produce requests of a connection within an hour, answered or with acks=0.
+
+    Attributes:
+        hour: The hour, counted from the epoch.
+        first_row: The first of them in the window.
+        last_row: The last one.
+        unacknowledged: How many have acks=0.
+        answered: Rows of the answered ones, in the order of their answers.
+        begin_ns: When each of these was complete.
+        end_ns: When its answer was.
+    """
+
+    hour: int
+    first_row: int
+    last_row: int
+    unacknowledged: int
+    answered: Ints
+    begin_ns: Ints
+    end_ns: Ints
+
+
+def produce_counts(table: Exchanges) -> list[ProduceCounts]:
+    """Return the Produce requests of a window."""
+    is_answered = table.status == ANSWERED
+    is_produce = (table.api_key == PRODUCE) & (is_answered | (table.status == NO_RESPONSE))
+    rows = np.flatnonzero(is_produce)
+    if not len(rows):
+        return []
+    end_ns = np.where(is_answered, table.response.time_ns, table.request.time_ns)
+    keys = np.stack((end_ns[rows] // HOUR_NS, table.connection[rows]), axis=1)
+    groups, inverse = np.unique(keys, axis=0, return_inverse=True)
+    order = np.argsort(inverse.ravel(), kind="stable")
+    cuts = np.flatnonzero(np.diff(inverse.ravel()[order])) + 1
+    found = []
+    for hour, of_group in zip(groups[:, 0].tolist(), np.split(rows[order], cuts), strict=True):
+        answered = of_group[is_answered[of_group]]
+        found.append(
+            ProduceCounts(
+                hour,
+                int(of_group[0]),
+                int(of_group[-1]),
+                len(of_group) - len(answered),
+                answered,
+                table.request.time_ns[answered],
+                table.response.time_ns[answered],
+            )
+        )
+    return found
