@@ -37,8 +37,8 @@ from timeline.timeline import Timeline
 EVENT_EXCHANGES = 20_000
 """Exchanges that are followed for events by default: about 2 s."""
 
-JUDGED_EXCHANGES = 2_000
-"""Exchanges that are checked for conformance by default: about 1 s."""
+JUDGED_EXCHANGES = 1_000
+"""Exchanges that are checked for conformance by default: about 1 s, more with many APIs."""
 
 MOST_EXTREME = 25
 

@@ -106,8 +106,9 @@ class Statistics:
             found = group_rows(columns, grouping.keys, self._software_of)
             totals = self._totals[section]
             used = np.bincount(found.codes, minlength=len(found.labels)).tolist()
+            unused = GroupTotals()
             groups = [
-                totals.setdefault(label, GroupTotals()) if times else GroupTotals()
+                (totals.get(label) or totals.setdefault(label, GroupTotals())) if times else unused
                 for label, times in zip(found.labels, used, strict=True)
             ]
             measured.add_to(groups, found.codes, found.rows, grouping.measures)
