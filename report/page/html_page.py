@@ -149,7 +149,7 @@ def _content(figures: Figures) -> dict[str, Any]:
 def _facts(figures: Figures) -> Iterator[tuple[str, str]]:
     """Yield what the capture is."""
     names = figures.capture.paths
-    rows = figures.sections["apis"]
+    rows = figures.apis
     yield ("capture" if len(names) == 1 else "captures"), first_words(names, 5)
     if figures.source.filter is not None:
         yield "filter", figures.source.filter.text
