@@ -47,11 +47,7 @@ def lacks(reading: Reading, kafka: Mapping[int, ConnectionState], problems: int)
         Lack("bytes cut", sum(side.cut_bytes for side in sides), "packets are truncated (snaplen)"),
         Lack("connections without their begin", begun, "they began before the capture"),
         Lack("TLS connections not decrypted", encrypted, "their traffic is not in this report"),
-        Lack(
-            "bytes skipped",
-            sum(sum(state.skipped) for state in kafka.values()),
-            "they are not Kafka",
-        ),
+        Lack("bytes skipped", skipped, "they are not Kafka"),
         Lack("problems", problems, "bytes or files that can't be read"),
         *(
             Lack(f"packets passed over: {reason}", count, "they are not in this report")
