@@ -43,7 +43,7 @@ def report(
             "--conform",
             metavar="N|all",
             help="How many exchanges, from the first on, are checked for conformance; by default "
-            "2,000. 0: none.",
+            "1,000. 0: none.",
             show_default=False,
         ),
     ] = None,

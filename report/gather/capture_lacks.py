@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 
+from dissector.engine.correlation.correlator import ConnectionState
 from dissector.engine.reading.reader import Reading
 from dissector.engine.reading.tls_report import unreadable_tls, without_kafka
 
@@ -25,26 +27,27 @@ class Lack:
     meaning: str
 
 
-def lacks(reading: Reading, problems: int) -> list[Lack]:
+def lacks(reading: Reading, kafka: Mapping[int, ConnectionState], problems: int) -> list[Lack]:
     """
     Return what the capture lacks, and what it does not.
 
     Args:
         reading: The whole pass.
+        kafka: The result of `kafka_states`.
         problems: Number of problems of messages and files.
     """
-    kafka = [state for state in reading.correlator if state.speaks == "kafka"]
     connections = reading.streams.connections
     sides = [side for connection in connections for side in connection.sides]
     encrypted = len(reading.decryption) - reading.decryption.decrypted_count
-    begun = sum(not connections.has_both_syns(number) for number in _kafka_numbers(reading))
+    skipped = sum(sum(state.skipped) for state in kafka.values())
+    begun = sum(not connections.has_both_syns(number) for number in kafka)
     return [
         Lack("gaps in streams", sum(side.gaps for side in sides), "packets are lost"),
         Lack("bytes lost", sum(side.gap_bytes for side in sides), "exchanges in them are missing"),
         Lack("bytes cut", sum(side.cut_bytes for side in sides), "packets are truncated (snaplen)"),
         Lack("connections without their begin", begun, "they began before the capture"),
         Lack("TLS connections not decrypted", encrypted, "their traffic is not in this report"),
-        Lack("bytes skipped", sum(sum(state.skipped) for state in kafka), "they are not Kafka"),
+        Lack("bytes skipped", skipped, "they are not Kafka"),
         Lack("problems", problems, "bytes or files that can't be read"),
         *(
             Lack(f"packets passed over: {reason}", count, "they are not in this report")
@@ -53,13 +56,13 @@ def lacks(reading: Reading, problems: int) -> list[Lack]:
     ]
 
 
-def _kafka_numbers(reading: Reading) -> list[int]:
-    """Return the numbers of the connections with Kafka."""
-    found = []
+def kafka_states(reading: Reading) -> dict[int, ConnectionState]:
+    """Return the state of each connection with Kafka, by its number."""
+    found = {}
     for number in range(len(reading.streams.connections)):
         state = reading.correlator.state_of(number)
         if state is not None and state.speaks == "kafka":
-            found.append(number)
+            found[number] = state
     return found
 
 

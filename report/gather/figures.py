@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -37,8 +38,8 @@ from timeline.timeline import Timeline
 EVENT_EXCHANGES = 20_000
 """Exchanges that are followed for events by default: about 2 s."""
 
-JUDGED_EXCHANGES = 2_000
-"""Exchanges that are checked for conformance by default: about 1 s."""
+JUDGED_EXCHANGES = 1_000
+"""Exchanges that are checked for conformance by default: about 1 s, more with many APIs."""
 
 MOST_EXTREME = 25
 
@@ -127,10 +128,22 @@ class Figures:
         """How many problems messages and files have."""
         return self._statistics.problems + self.source.problems
 
+    def first_rows(self, section: str, most: int) -> tuple[list[dict[str, Any]], int]:
+        """Return the first rows of a section of statistics, and how many it has."""
+        return self._statistics.first_rows(section, most)
+
     @cached_property
-    def sections(self) -> dict[str, list[dict[str, Any]]]:
-        """The rows of statistics by section."""
-        return self._statistics.sections()
+    def apis(self) -> list[dict[str, Any]]:
+        """The totals of each API."""
+        return self._all_rows("apis")
+
+    @cached_property
+    def uses(self) -> list[dict[str, Any]]:
+        """Which clients use which versions of APIs at which brokers."""
+        return self._all_rows("uses")
+
+    def _all_rows(self, section: str) -> list[dict[str, Any]]:
+        return self._statistics.first_rows(section, sys.maxsize)[0]
 
     @cached_property
     def verdict(self) -> Verdict | None:
@@ -147,11 +160,11 @@ class Figures:
 
     def check_clients(self) -> UpgradeReport:
         """Return which clients break with brokers of the release."""
-        return check_clients(self.sections["uses"], self._offers, self.wishes.release)
+        return check_clients(self.uses, self._offers, self.wishes.release)
 
     def check_brokers(self) -> UpgradeReport:
         """Return which brokers are too old for clients of the release."""
-        return check_brokers(self.sections["uses"], self._offers, self.wishes.release)
+        return check_brokers(self.uses, self._offers, self.wishes.release)
 
     def gather(self) -> None:
         """Read the capture."""

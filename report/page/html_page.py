@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from dissector.errors import UsageError
-from report.gather.capture_lacks import lacks, tls_reasons, why_empty
+from report.gather.capture_lacks import kafka_states, lacks, tls_reasons, why_empty
 from report.gather.covered_part import Part
 from report.gather.figures import Figures
 from report.page.data_table import TableMaker
@@ -117,14 +117,14 @@ def _content(figures: Figures) -> dict[str, Any]:
     of_exchange = partial(exchange_interval, begin_ns=figures.begin_ns)
     of_event = partial(event_interval, begin_ns=figures.begin_ns)
     plots = plot_data(figures.bins, figures.begin_ns, safe)
-    verdict = figures.verdict
+    verdict, kafka = figures.verdict, kafka_states(figures.reading)
     return {
         "name": safe.text(first_words([Path(each).name for each in figures.capture.paths])),
-        "facts": [(what, safe.text(value)) for what, value in _facts(figures)],
+        "facts": [(what, safe.text(value)) for what, value in _facts(figures, len(kafka))],
         "empty": safe.text(why_empty(figures.reading)),
         "lacks": [
             replace(each, what=safe.text(each.what))
-            for each in lacks(figures.reading, figures.problems)
+            for each in lacks(figures.reading, kafka, figures.problems)
         ],
         "tls": tls_reasons(figures.reading),
         "plots": Markup(json_for_script(plots)),
@@ -146,10 +146,10 @@ def _content(figures: Figures) -> dict[str, Any]:
     }
 
 
-def _facts(figures: Figures) -> Iterator[tuple[str, str]]:
+def _facts(figures: Figures, kafka: int) -> Iterator[tuple[str, str]]:
     """Yield what the capture is."""
     names = figures.capture.paths
-    rows = figures.sections["apis"]
+    rows = figures.apis
     yield ("capture" if len(names) == 1 else "captures"), first_words(names, 5)
     if figures.source.filter is not None:
         yield "filter", figures.source.filter.text
@@ -158,18 +158,14 @@ def _facts(figures: Figures) -> Iterator[tuple[str, str]]:
         yield "last response", time_us(figures.end_ns)
         yield "lasts", duration(figures.end_ns - figures.begin_ns)
     yield "packets", f"{figures.reading.packets:,}"
-    yield "connections", _connections(figures)
+    total = len(figures.reading.streams.connections)
+    yield "connections", f"{total:,}, {kafka:,} of them Kafka"
     yield "exchanges", f"{figures.exchanges:,}"
     yield "with errors", f"{sum(row['errors'] for row in rows):,}"
     yield "unanswered", f"{sum(row['unanswered'] for row in rows):,}"
     for side in ("request", "response"):
         total = sum(row[f"{side}_bytes"] for row in rows)
         yield f"{side}s", counted_bytes(total)
-
-
-def _connections(figures: Figures) -> str:
-    kafka = sum(state.speaks == "kafka" for state in figures.reading.correlator)
-    return f"{len(figures.reading.streams.connections):,}, {kafka:,} of them Kafka"
 
 
 def _lanes(figures: Figures, safe: SafeText) -> Iterator[tuple[str, list[Lane], int]]:

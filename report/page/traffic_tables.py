@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from dissector.summary.software_guess import guess_software
@@ -45,14 +46,21 @@ def totals_tables(figures: Figures, maker: TableMaker) -> Iterator[Table]:
     """Yield the tables that `stats` has too, with the same numbers."""
     for section, (title, names) in _NAMES.items():
         is_open = section in ("apis", "topics")
-        rows = figures.sections[section]
-        yield maker.table(section, title, (*names, *_TOTALS), rows, _marked, is_open=is_open)
+        rows, total = figures.first_rows(section, maker.most)
+        table = maker.table(section, title, (*names, *_TOTALS), rows, _marked, is_open=is_open)
+        yield replace(table, more=total - len(rows))
 
 
 def error_table(figures: Figures, maker: TableMaker) -> Table:
     """Return how often each API answered with which error."""
-    rows = [{**row, "exchanges": row["count"]} for row in figures.sections["errors"]]
-    return maker.table("errors", "Errors", ("error", "api", "exchanges"), rows, is_open=True)
+
+    def counted(row: Row) -> Row:
+        return {**row, "exchanges": row["count"]}
+
+    rows, total = figures.first_rows("errors", maker.most)
+    columns = ("error", "api", "exchanges")
+    table = maker.table("errors", "Errors", columns, rows, counted, is_open=True)
+    return replace(table, more=total - len(rows))
 
 
 def extreme_tables(figures: Figures, maker: TableMaker) -> Iterator[Table]:
@@ -86,13 +94,14 @@ def user_table(figures: Figures, maker: TableMaker) -> Table:
     def named(row: Row) -> Row:
         return {**row, "software": _software(row)[0]}
 
-    rows = figures.sections["users"]
-    return maker.table("users", "Who uses which topic", _USERS, rows, named, is_open=True)
+    rows, total = figures.first_rows("users", maker.most)
+    table = maker.table("users", "Who uses which topic", _USERS, rows, named, is_open=True)
+    return replace(table, more=total - len(rows))
 
 
 def software_table(figures: Figures, maker: TableMaker) -> Table:
     """Return the software of each client."""
-    rows = sorted(_software_rows(figures.sections["uses"]), key=lambda row: -row["count"])
+    rows = sorted(_software_rows(figures.uses), key=lambda row: -row["count"])
     note = (
         "From ApiVersions version 3 on clients name their software; of others it is guessed from "
         "the client id."

@@ -31,13 +31,17 @@ MEASURES: Mapping[str, tuple[str, ...]] = {
 
 @dataclass(slots=True)
 class GroupTotals:
-    """The totals of one group; a row of a report."""
+    """
+    The totals of one group; a row of a report.
+
+    There may be as many groups as exchanges: what a group does not measure is None.
+    """
 
     sums: list[int] = field(default_factory=lambda: [0] * 5)
-    latencies: Latencies = field(default_factory=Latencies)
+    latencies: Latencies | None = None
     sizes: tuple[Latencies, Latencies] | None = None
-    error_names: Counter[str] = field(default_factory=Counter)
-    connections: set[int] = field(default_factory=set)
+    error_names: Counter[str] | None = None
+    connections: set[int] | None = None
 
     @property
     def count(self) -> int:
@@ -58,18 +62,20 @@ class GroupTotals:
             case "counts":
                 return count, errors, unanswered
             case "latencies":
-                return _latencies(self.latencies)
+                return _latencies(self.latencies or Latencies())
             case "traffic":
                 return request_bytes, response_bytes
             case "bytes":
                 return (request_bytes + response_bytes,)
             case "connections":
-                return (len(self.connections),)
+                return (len(self.connections or ()),)
             case "sizes":
                 sides = self.sizes or (Latencies(), Latencies())
                 return [value for side in sides for value in _sizes(side)]
             case _:
-                names = sorted(self.error_names.items(), key=lambda each: (-each[1], each[0]))
+                names = sorted(
+                    (self.error_names or {}).items(), key=lambda each: (-each[1], each[0])
+                )
                 return (dict(names),)
 
 
@@ -127,6 +133,7 @@ class MeasuredRows:
             group.sums = [one + other for one, other in zip(group.sums, values, strict=True)]
         if "latencies" in measures:
             for group, values in zip(groups, _split(self._latency_ns, rows, starts), strict=True):
+                group.latencies = group.latencies or Latencies()
                 group.latencies.add(values[values != NONE])
         if "sizes" in measures:
             self._add_sizes(groups, rows, starts)
@@ -135,7 +142,10 @@ class MeasuredRows:
         if "connections" in measures:
             column = self._connections
             for code, value, _ in _pairs(codes, column.codes[rows], len(column.values)):
-                totals[code].connections.add(column.values[value])
+                group = totals[code]
+                if group.connections is None:
+                    group.connections = set()
+                group.connections.add(column.values[value])
 
     def _add_sizes(self, groups: Sequence[GroupTotals], rows: Ints, starts: Ints) -> None:
         sides = [_split(size, rows, starts) for size in self._sizes]
@@ -150,7 +160,10 @@ class MeasuredRows:
         for code, value, count in _pairs(
             codes[failed], lists.codes[rows][failed], len(lists.values)
         ):
+            if totals[code].error_names is None:
+                totals[code].error_names = Counter()
             names = totals[code].error_names
+            assert names is not None
             for name in lists.values[value]:
                 names[name] += count
 

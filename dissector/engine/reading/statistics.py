@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from heapq import nsmallest
 from typing import Any
 
 import numpy as np
@@ -47,12 +48,21 @@ class Grouping:
         values = (column for measure in self.measures for column in MEASURES[measure])
         return (*key_columns(self.keys), *values)
 
-    def rows(self, totals: Mapping[Label, GroupTotals]) -> list[dict[str, Any]]:
-        """Return the rows in order: by time, by bytes, or by the number of exchanges."""
+    def rows(
+        self, totals: Mapping[Label, GroupTotals], most: int | None = None
+    ) -> list[dict[str, Any]]:
+        """
+        Return the rows in order: by time, by bytes, or by the number of exchanges.
+
+        Args:
+            totals: The totals of each group.
+            most: How many rows, the first ones; None for all.
+        """
         names = key_columns(self.keys)
+        count = len(totals) if most is None else most
         return [
             dict(zip(names, label, strict=True)) | group.row(self.measures)
-            for label, group in sorted(totals.items(), key=self._order)
+            for label, group in nsmallest(count, totals.items(), key=self._order)
         ]
 
     def _order(self, item: tuple[Label, GroupTotals]) -> tuple[Any, ...]:
@@ -106,8 +116,9 @@ class Statistics:
             found = group_rows(columns, grouping.keys, self._software_of)
             totals = self._totals[section]
             used = np.bincount(found.codes, minlength=len(found.labels)).tolist()
+            unused = GroupTotals()
             groups = [
-                totals.setdefault(label, GroupTotals()) if times else GroupTotals()
+                (totals.get(label) or totals.setdefault(label, GroupTotals())) if times else unused
                 for label, times in zip(found.labels, used, strict=True)
             ]
             measured.add_to(groups, found.codes, found.rows, grouping.measures)
@@ -125,6 +136,11 @@ class Statistics:
             section: grouping.rows(self._totals[section])
             for section, grouping in self._groupings.items()
         }
+
+    def first_rows(self, section: str, most: int) -> tuple[list[dict[str, Any]], int]:
+        """Return the first rows of a section, and how many it has."""
+        totals = self._totals[section]
+        return self._groupings[section].rows(totals, most), len(totals)
 
 
 def columns_of(part: RowBatch) -> Columns:

@@ -47,11 +47,11 @@ const reportZoom = {listeners: [], min: 0, max: 0, isWhole: true};
   function ticks(every, step) {
     if (!data.has_clock) return every.map((s) => `${Number(s.toPrecision(6))} s`);
     const length = step >= 86400 ? 10 : step >= 60 ? 16 : step >= 1 ? 19 : 23;
-    return every.map((s) => new Date(s * 1000).toISOString().slice(step >= 86400 ? 0 : 11, length)
+    return every.map((s) => new Date(Math.round(s * 1000)).toISOString().slice(step >= 86400 ? 0 : 11, length)
       .replace(/(\.\d*?)0+$/, "$1").replace(/\.$/, ""));
   }
 
-  const clock = (s) => data.has_clock ? new Date(s * 1000).toISOString().slice(11, 23) : `${s.toFixed(3)} s`;
+  const clock = (s) => data.has_clock ? new Date(Math.round(s * 1000)).toISOString().slice(11, 23) : `${s.toFixed(3)} s`;
 
   const decade = (each) => Math.abs(Math.log10(each) - Math.round(Math.log10(each))) < 1e-6 ? each : null;
 

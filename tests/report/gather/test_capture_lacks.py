@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from dissector import open_capture
-from report.gather.capture_lacks import lacks, tls_reasons, why_empty
+from report.gather.capture_lacks import kafka_states, lacks, tls_reasons, why_empty
 from tests import frames, packets
 
 
@@ -24,7 +24,11 @@ def lacking(path: str) -> dict[str, int]:
     assert capture.reading is not None
     assert why_empty(capture.reading) == ""
     assert tls_reasons(capture.reading) == {}
-    return {each.what: each.count for each in lacks(capture.reading, 0) if each.count}
+    return {
+        each.what: each.count
+        for each in lacks(capture.reading, kafka_states(capture.reading), 0)
+        if each.count
+    }
 
 
 def test_a_whole_capture_lacks_nothing(tmp_path: Path) -> None:
