@@ -77,6 +77,7 @@ def export(
         redaction_options.check_unused(
             {"--keep": keep, "--key": key, "--map": map_file, "--decrypt": decrypt}
         )
+    redaction_options.check_files(captures, output, key, map_file)
     kept, secret = redaction_options.parse_kept(keep), redaction_options.read_key(key)
 
     def source() -> options.Source:

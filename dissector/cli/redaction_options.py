@@ -10,6 +10,7 @@ from typing import Annotated
 
 import typer
 
+from dissector.cli.output import is_same_file
 from dissector.errors import UsageError
 from dissector.redaction.messages.field_role import KEPT, Role
 
@@ -68,6 +69,26 @@ def check_unused(options: dict[str, object]) -> None:
     for name, value in options.items():
         if value:
             raise UsageError(f"{name} needs --redact")
+
+
+def check_files(
+    captures: Iterable[str], output: str, key: str | None, map_file: str | None
+) -> None:
+    """
+    Check that the files that are written are none that is read, nor each other.
+
+    Raises:
+        UsageError: One of them is.
+    """
+    if key is not None and is_same_file(key, output):
+        raise UsageError(f"{output} is the key; -o would overwrite it")
+    if map_file is None:
+        return
+    for name in (*captures, *([] if key is None else [key])):
+        if is_same_file(name, map_file):
+            raise UsageError(f"{map_file} is read; --map would overwrite it")
+    if Path(map_file).resolve() == Path(output).resolve():
+        raise UsageError(f"{map_file} is the output; --map needs a file of its own")
 
 
 def parse_kept(text: str | None) -> frozenset[Role]:

@@ -70,7 +70,7 @@ class Redaction:
             for message in exchange.messages:
                 data = self._replaced(exchange, message)
                 offset, side = exchange.place_of(message)
-                frame = message.size.to_bytes(_SIZE_BYTES, "big", signed=True) + data
+                frame = (message.size & 0xFFFFFFFF).to_bytes(_SIZE_BYTES, "big") + data
                 self.stream.put(number, side, offset, frame)
                 if is_encrypted:
                     self._note_plain(exchange, message, side, offset)

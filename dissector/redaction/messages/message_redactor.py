@@ -157,7 +157,9 @@ class _Walk:
 
     def struct(self, span: Span, path: str, outer: Scope) -> None:
         """Replace the values of a struct's fields."""
-        scope = {**outer, **{e.name: e.value for e in span.children if not e.children}}
+        # Unknown tags may be many, and would be copied into the scope of each struct below.
+        beside = {e.name: e.value for e in span.children if e.declared and not e.children}
+        scope = {**outer, **beside}
         for each in span.children:
             if not each.children and (each.problem or _is_number(each)):
                 continue

@@ -6,6 +6,7 @@ import re
 from collections.abc import Collection, Mapping
 from typing import Any
 
+from dissector.protocol.embedded.secrecy.credentials import holds_credential
 from dissector.protocol.embedded.secrecy.settings import is_sensitive
 from dissector.redaction.messages.field_role import Role
 from dissector.redaction.pseudonyms.kafka_words import SETTING_NAMES, is_plain_value
@@ -42,7 +43,7 @@ class ValueRedactor:
 
     def text(self, role: Role | None, text: str, scope: Scope) -> str:
         """Return what replaces a text."""
-        if not text or (role is not None and self.keeps(role)):
+        if not text or (role is not None and self._stays(role, text, scope)):
             return text
         names = self.pseudonyms
         match role:
@@ -72,6 +73,13 @@ class ValueRedactor:
             case _:
                 return names.name(text)
 
+    def _stays(self, role: Role, text: str, scope: Scope) -> bool:
+        """Return whether a kept text stays: secrets never do."""
+        if role is Role.SETTING:
+            return self.keeps(Role.CONFIG)
+        is_secret = role is Role.CONFIG and is_sensitive(_setting(scope), marked=True)
+        return self.keeps(role) and not is_secret and not holds_credential(text)
+
     def _resource(self, text: str, scope: Scope) -> str:
         kind = scope.get("resource_type", scope.get("resource_type_filter"))
         if text == "*" or (kind in _BROKER_RESOURCES and _NUMBER.fullmatch(text)):
@@ -79,7 +87,7 @@ class ValueRedactor:
         return self.pseudonyms.name(text)
 
     def _setting_value(self, text: str, scope: Scope) -> str:
-        name = scope.get("name") or scope.get("key")
+        name = _setting(scope)
         is_known = isinstance(name, str) and is_known_setting(name) and not is_sensitive(name)
         return text if is_known and is_plain_value(text) else self.pseudonyms.name(text)
 
@@ -92,6 +100,11 @@ class ValueRedactor:
         group = shared[1] if self.keeps(Role.GROUP) else self.pseudonyms.name(shared[1])
         topic = shared[2] if self.keeps(Role.ID) else self.pseudonyms.base64_id(shared[2])
         return f"{group}:{topic}:{shared[3]}"
+
+
+def _setting(scope: Scope) -> object:
+    """Return the name of the setting that a value belongs to."""
+    return scope.get("name") or scope.get("key")
 
 
 def is_known_setting(name: str) -> bool:

@@ -1,5 +1,5 @@
 """
-Pseudonyms of addresses and host names.
+Pseudonyms of addresses.
 
 An address keeps the length of its usual notation, as messages hold it as text: each part of IPv4
 keeps its number of digits, each group of IPv6 too, and zero groups stay. Loopback, unspecified and
@@ -8,22 +8,12 @@ multicast addresses stay.
 
 from __future__ import annotations
 
-import re
 from ipaddress import AddressValueError, IPv4Address, IPv6Address
-from string import ascii_lowercase, digits
 
 from dissector.redaction.pseudonyms.permutation import Permutation
 
-_KEPT_NAMES = frozenset(("localhost", "*", ""))
 _V4_DIGITS = ((0, 10), (10, 100), (100, 256))
 """The parts of IPv4 addresses with one, two and three digits."""
-_HOST = re.compile(r"[a-z0-9.-]+", re.ASCII)
-_LETTERS = ascii_lowercase + digits
-
-
-def is_kept_name(text: str) -> bool:
-    """Return whether a host's name stays."""
-    return text in _KEPT_NAMES
 
 
 def ipv4_pseudonym(permutation: Permutation, value: int) -> int:
@@ -94,10 +84,8 @@ def _is_special_v6(value: int) -> bool:
     return value <= 1 or value >> 120 == 0xFF or value >> 32 == 0xFFFF
 
 
-def host_pseudonym(permutation: Permutation, text: str) -> str | None:
-    """Return the pseudonym of a host's name or address; None for a text that is neither."""
-    if is_kept_name(text):
-        return text
+def address_pseudonym(permutation: Permutation, text: str) -> str | None:
+    """Return the pseudonym of an address in its usual notation; None for any other text."""
     for address, pseudonym in ((IPv4Address, ipv4_pseudonym), (IPv6Address, ipv6_pseudonym)):
         try:
             value = address(text)
@@ -105,33 +93,14 @@ def host_pseudonym(permutation: Permutation, text: str) -> str | None:
             continue
         if str(value) == text:
             return str(address(pseudonym(permutation, int(value))))
-    return _name_pseudonym(permutation, text) if _HOST.fullmatch(text) else None
+    return None
 
 
-def _name_pseudonym(permutation: Permutation, text: str) -> str | None:
-    """Return a name with the same dots and hyphens, that is no address."""
-    places = [at for at, letter in enumerate(text) if letter in _LETTERS]
-    if not places or _looks_numeric(text):
-        return None
-    number = 0
-    for at in places:
-        number = number * len(_LETTERS) + _LETTERS.index(text[at])
-
-    def decode(number: int) -> str:
-        letters = list(text)
-        for at in reversed(places):
-            number, index = divmod(number, len(_LETTERS))
-            letters[at] = _LETTERS[index]
-        return "".join(letters)
-
-    def is_legal(number: int) -> bool:
-        found = decode(number)
-        return not _looks_numeric(found) and not is_kept_name(found)
-
-    shape = re.sub(r"[a-z0-9]", "x", text)
-    bound = len(_LETTERS) ** len(places)
-    return decode(permutation.permute(f"host {shape}", number, bound, is_legal))
-
-
-def _looks_numeric(text: str) -> bool:
-    return not set(text) - set(digits + ".-")
+def is_address(text: str) -> bool:
+    """Return whether a text is an address in its usual notation."""
+    for address in (IPv4Address, IPv6Address):
+        try:
+            return str(address(text)) == text
+        except (AddressValueError, ValueError):
+            continue
+    return False

@@ -11,9 +11,10 @@ from uuid import UUID
 
 from dissector.capture.addresses import IPV4_MAPPED
 from dissector.redaction.pseudonyms.hosts import (
-    host_pseudonym,
+    address_pseudonym,
     ipv4_pseudonym,
     ipv6_pseudonym,
+    is_address,
 )
 from dissector.redaction.pseudonyms.kafka_words import (
     RESOURCE_NAMES,
@@ -24,7 +25,7 @@ from dissector.redaction.pseudonyms.kafka_words import (
 from dissector.redaction.pseudonyms.permutation import Permutation
 from dissector.redaction.pseudonyms.texts import text_pseudonym
 
-_KEPT = RESOURCE_NAMES | SOFTWARE_NAMES
+_KEPT = RESOURCE_NAMES | SOFTWARE_NAMES | {"", "*", "localhost"}
 _RESERVED_IDS = 100
 """Topic and directory ids below are Kafka's own. Source: Uuid.java, DirectoryId.java."""
 _MARK = "redacted-"
@@ -56,25 +57,20 @@ class Pseudonyms:
     def _name(self, text: str) -> str:
         if text in _KEPT:
             return text
-        return self._note(text, text_pseudonym(self._permutation, text, _KEPT))
+        found = address_pseudonym(self._permutation, text)
+        return self._note(text, found or text_pseudonym(self._permutation, text, _is_taken))
 
     def word(self, text: str) -> str:
         """Return the pseudonym of a text that is one of Kafka's words as a rule: these stay."""
         return text if text in WORDS else self.name(text)
 
     def software(self, text: str) -> str:
-        """Return the pseudonym of a program or its version, legal as such (KIP-511)."""
-        if text in SOFTWARE_NAMES or is_version(text):
-            return text
-        found = host_pseudonym(self._permutation, text)
-        return self.name(text) if found is None else self._note(text, found)
+        """Return the pseudonym of a program or of its version."""
+        return text if is_version(text) else self.name(text)
 
     def host(self, text: str) -> str:
         """Return the pseudonym of a host, also where a slash is before it."""
-        if text.startswith("/"):
-            return "/" + self.host(text[1:])
-        found = host_pseudonym(self._permutation, text)
-        return self.name(text) if found is None else self._note(text, found)
+        return "/" + self.name(text[1:]) if text.startswith("/") else self.name(text)
 
     def address(self, high: int, low: int) -> tuple[int, int]:
         """Return the pseudonym of an address, both as in `Segments`."""
@@ -157,3 +153,8 @@ class Pseudonyms:
         if text != pseudonym:
             self._replaced[text] = pseudonym
         return pseudonym
+
+
+def _is_taken(text: str) -> bool:
+    """Return whether a text is no pseudonym of others: it stays, or is an address."""
+    return text in _KEPT or is_address(text)

@@ -1,69 +1,66 @@
 """
 Pseudonyms of names and texts: as many bytes, of the same class of characters, one to one.
 
-There are four classes, each in the next: small letters and digits, what topics may be called,
-printable ASCII, any text. A name stays in its class, so that a legal name has a legal pseudonym,
-and no two names get the same one.
+There are four classes, each in the next: small letters and digits with separators, what topics may
+be called, printable ASCII, any text. A name stays in its class, and in the first two its dots,
+hyphens and underscores stay where they are: a legal name has a legal pseudonym, and no two names
+have the same one. Digits alone stay digits.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from string import ascii_lowercase, ascii_uppercase, digits
 
 from dissector.redaction.pseudonyms.permutation import Permutation
 
 _CLASSES = (
-    ascii_lowercase + digits,
+    ascii_lowercase + digits + ".-",
     ascii_lowercase + digits + ascii_uppercase + "._-",
     "".join(map(chr, range(32, 127))),
 )
 """Characters of the classes, but for the last."""
 
+_SEPARATORS = frozenset("._-")
+_LETTERS = (ascii_lowercase + digits, ascii_lowercase + digits + ascii_uppercase)
+"""What replaces a letter or a digit in the first two classes."""
+
 _LONGEST = 256
-"""Characters of longer texts are replaced in pieces."""
-
-_RESERVED = frozenset((".", ".."))
-"""Names that are illegal for topics though their characters are not."""
-
-_HYPHEN = "-"
-"""It begins options of commands: only names that begin with it have pseudonyms that do."""
+"""Characters of longer texts are replaced as a whole."""
 
 
-def text_pseudonym(permutation: Permutation, text: str, kept: frozenset[str]) -> str:
+def text_pseudonym(permutation: Permutation, text: str, is_taken: Callable[[str], bool]) -> str:
     """
     Return the pseudonym of a text.
 
     Args:
         permutation: Keyed.
         text: The text; surrogates stand for bytes that are not UTF-8.
-        kept: Texts that are no pseudonym of others, as they stay.
+        is_taken: Returns whether a text is no pseudonym, as it stays or has one of its own kind;
+            false for `text`.
     """
-    if not text:
-        return text
     if len(text) > _LONGEST:
         return _long_pseudonym(permutation, text)
     number = class_of(text)
-    forbidden = kept | _RESERVED
-    radices = [len(_letters(each, number)) for each in text]
+    is_number = _is_number(text)
     bound = 1
-    for each in radices:
-        bound *= each
-    shape = "" if number < len(_CLASSES) else _shape(text)
+    for each in text:
+        bound *= len(_letters(each, number, is_number))
 
     def decode(value: int) -> str:
-        return _from_number(value, text, number)
+        return _from_number(value, text, number, is_number)
 
     def is_legal(value: int) -> bool:
         found = decode(value)
-        is_like = (found[0] == _HYPHEN) == (text[0] == _HYPHEN)
-        return is_like and found not in forbidden and class_of(found) == number
+        is_like = class_of(found) == number and _is_number(found) == is_number
+        return is_like and not is_taken(found)
 
-    if bound == 1 or text in _RESERVED:
+    if bound == 1:
         return text
-    label = f"text {number} {len(text)} {shape}"
-    return decode(permutation.permute(label, _to_number(text, number), bound, is_legal))
+    value = _to_number(text, number, is_number)
+    label = f"text {number} {is_number} {_shape(text, number)}"
+    return decode(permutation.permute(label, value, bound, is_legal))
 
 
 def class_of(text: str) -> int:
@@ -83,9 +80,18 @@ def _long_pseudonym(permutation: Permutation, text: str) -> str:
     return "".join(letters[byte % len(letters)] for byte in data)
 
 
+def _is_number(text: str) -> bool:
+    """Return whether a text has digits, and nothing else but separators."""
+    return not set(text) - _SEPARATORS - set(digits)
+
+
 @cache
-def _letters(letter: str, number: int) -> Sequence[str]:
+def _letters(letter: str, number: int, is_number: bool) -> Sequence[str]:
     """Return the letters that may replace one: of its class, or of its number of bytes."""
+    if number < len(_LETTERS):
+        if letter in _SEPARATORS:
+            return letter
+        return digits if is_number else _LETTERS[number]
     if number < len(_CLASSES):
         return _CLASSES[number]
     code = ord(letter)
@@ -127,9 +133,11 @@ _RANGES = (
 )
 
 
-def _shape(text: str) -> str:
-    """Return the kind of each character, which its replacement shares."""
-    return "".join(str(_kind(ord(each))) for each in text)
+def _shape(text: str, number: int) -> str:
+    """Return what a pseudonym shares with its text: separators, or the kinds of characters."""
+    if number < len(_LETTERS):
+        return "".join(each if each in _SEPARATORS else "x" for each in text)
+    return "".join(str(_kind(ord(each))) for each in text) if number == 3 else str(len(text))
 
 
 def _kind(code: int) -> int:
@@ -140,18 +148,18 @@ def _kind(code: int) -> int:
     return 3 if code < 0x800 else 4 if code < 0x10000 else 5
 
 
-def _to_number(text: str, number: int) -> int:
+def _to_number(text: str, number: int, is_number: bool) -> int:
     value = 0
     for each in text:
-        letters = _letters(each, number)
+        letters = _letters(each, number, is_number)
         value = value * len(letters) + letters.index(each)
     return value
 
 
-def _from_number(value: int, text: str, number: int) -> str:
+def _from_number(value: int, text: str, number: int, is_number: bool) -> str:
     found = []
     for each in reversed(text):
-        letters = _letters(each, number)
+        letters = _letters(each, number, is_number)
         value, index = divmod(value, len(letters))
         found.append(letters[index])
     return "".join(reversed(found))

@@ -197,6 +197,23 @@ def test_addresses_are_those_in_messages(run: Run, key: Path, tmp_path: Path) ->
     assert (row["client"], row["broker"]) == ("10.4.5.6:50000", "192.168.7.8:9092")
 
 
+def test_several_captures(run: Run, key: Path, tmp_path: Path) -> None:
+    """Each is a section; a name is the same in all."""
+    later, out = tmp_path / "later.pcapng", tmp_path / "out.pcapng"
+    wire = packets.Wire(now_ns=packets.START_NS + 10**12)
+    group = plays.request_frame(plays.HEARTBEAT, 4, 9, group_id="g", member_id="m")
+    wire.connect(port=50009).syn().client(group).broker(plays.response_frame(plays.HEARTBEAT, 4, 9))
+    packets.write(later, wire.packets)
+    listed = tmp_path / "map"
+    words = ("--redact", "--key", key, "--map", listed, "-o", out)
+    assert run("export", shop(tmp_path), later, *words).status == 0
+    [first, second] = run(
+        "pairs", out, "-T", "ndjson", "-Y", "api == Heartbeat and request.group_id and not problems"
+    ).rows
+    assert first["client_id"] == second["client_id"]
+    assert {first["correlation_id"], second["correlation_id"]} == {7, 9}
+
+
 def test_names_of_a_kept_kind_stay(run: Run, key: Path, tmp_path: Path) -> None:
     out = tmp_path / "out.pcapng"
     names = redacted(run, shop(tmp_path), out, key, "--keep", "topic, client_id")
@@ -263,6 +280,8 @@ def test_the_map_is_for_its_owner(run: Run, key: Path, tmp_path: Path) -> None:
         ("--decrypt", "--decrypt needs --redact"),
         ("--redact --keep value", "--keep takes topic, group, member"),
         ("--redact --key nowhere", "nowhere: no such key; make one: head -c 32 /dev/urandom"),
+        ("--redact --map shop.pcap", "shop.pcap is read; --map would overwrite it"),
+        ("--redact --map out.pcapng", "out.pcapng is the output; --map needs a file of its own"),
         ("--redact --key short", "a key has 16 bytes or more, this one 5"),
     ],
 )

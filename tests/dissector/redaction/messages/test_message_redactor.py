@@ -12,6 +12,7 @@ from dissector.protocol.api import Api
 from dissector.protocol.messages import Message, decode_request, decode_response
 from dissector.protocol.schema import Field
 from dissector.protocol.spans import Span, spans
+from dissector.redaction.messages.field_role import Role
 from dissector.redaction.messages.message_redactor import MessageRedactor
 from dissector.redaction.messages.values import ValueRedactor
 from dissector.redaction.pseudonyms.pseudonyms import Pseudonyms
@@ -137,6 +138,15 @@ def test_settings_and_their_values() -> None:
     assert values[0] == "604800000"
     assert not {"acme-value", "12345678"} & set(values)
     assert [each.name for each in resource.configs][:1] == ["retention.ms"]
+
+
+def test_secrets_are_not_kept() -> None:
+    values = ValueRedactor(Pseudonyms(b"a key of the test"), [Role.CONFIG, Role.ERROR_TEXT])
+    assert values.text(Role.CONFIG, "acme", {"name": "acme.setting"}) == "acme"
+    assert values.text(Role.SETTING, "acme.setting", {}) == "acme.setting"
+    assert values.text(Role.CONFIG, "acme", {"name": "ssl.keystore.password"}) != "acme"
+    url = "https://acme:wonderland@host/"
+    assert values.text(Role.ERROR_TEXT, url, {}) != url
 
 
 def _resource(values: dict[str, Any]) -> dict[str, Any]:

@@ -75,6 +75,24 @@ def test_hosts_of_every_machine_stay(host: str) -> None:
     assert NAMES.host(host) == host
 
 
+@pytest.mark.parametrize(
+    ("name", "form"),
+    [
+        ("demo.orders-1", r"[a-z0-9]{4}\.[a-z0-9]{6}-[a-z0-9]"),
+        ("Demo_Orders", r"[a-zA-Z0-9]{4}_[a-zA-Z0-9]{6}"),
+        ("2024.11", r"[0-9]{4}\.[0-9]{2}"),
+    ],
+)
+def test_separators_stay(name: str, form: str) -> None:
+    assert re.fullmatch(form, NAMES.name(name))
+    assert NAMES.name(name) != name
+
+
+def test_a_name_is_the_same_as_a_host_and_as_a_program() -> None:
+    for name in ("acme-7", "Acme"):
+        assert NAMES.host(name) == NAMES.name(name) == NAMES.software(name)
+
+
 def test_a_host_keeps_its_dots() -> None:
     host = NAMES.host("broker-1.corp.example.com")
     assert re.fullmatch(r"[a-z0-9]{6}-[a-z0-9]\.[a-z0-9]{4}\.[a-z0-9]{7}\.[a-z0-9]{3}", host)
