@@ -7,10 +7,13 @@ from functools import partial
 from typing import Any
 
 from dissector.engine.exchanges.exchange import COLUMNS, Exchange
+from dissector.errors import bug_location
+from dissector.protocol.context import using
+from dissector.protocol.definitions.schemas import Schemas
 from dissector.protocol.messages import Message
 from dissector.view.text.detail_tree import detail_node
 from dissector.view.text.escape import escaped
-from dissector.view.text.tree_node import TreeNode
+from dissector.view.text.tree_node import Load, TreeNode
 from dissector.view.text.value_text import json_text, time_text
 
 _MISSING = {
@@ -20,8 +23,6 @@ _MISSING = {
 }
 
 _SLOW_BYTES = 1 << 16
-_WITH_RECORDS = (0, 1, 78)
-"""Keys of the APIs whose messages are long because of records: Produce, Fetch, ShareFetch."""
 
 
 def exchange_nodes(exchange: Exchange, *, show_secrets: bool) -> list[TreeNode]:
@@ -36,17 +37,36 @@ def exchange_nodes(exchange: Exchange, *, show_secrets: bool) -> list[TreeNode]:
 
 
 def is_slow(exchange: Exchange) -> bool:
-    """Return whether it takes long to find the fields of an exchange; records are found later."""
-    size = (exchange.request_bytes or 0) + (exchange.response_bytes or 0)
-    return size > _SLOW_BYTES and exchange.api_key not in _WITH_RECORDS
+    """Return whether it may take long to find the fields of an exchange."""
+    return (exchange.request_bytes or 0) + (exchange.response_bytes or 0) > _SLOW_BYTES
 
 
-def loaded(nodes: Sequence[TreeNode]) -> Sequence[TreeNode]:
-    """Return nodes of messages after finding their headers and bodies."""
+def nodes_or_bug(load: Load) -> Sequence[TreeNode]:
+    """Return the nodes that a function makes; a bug in it is a node too."""
+    try:
+        return load()
+    except Exception as error:
+        what = f"{type(error).__name__} in {bug_location(error)}: {error}"
+        return [TreeNode.problem(escaped(f"a bug in kafkashark: {what}"))]
+
+
+def loaded(exchange: Exchange, nodes: Sequence[TreeNode]) -> Sequence[TreeNode]:
+    """Return the nodes of an exchange after finding the headers and bodies of its messages."""
+    with using(schemas_of(exchange)):
+        _load_all(nodes)
+    return nodes
+
+
+def schemas_of(exchange: Exchange | None) -> Schemas | None:
+    """Return the message definitions by which an exchange is read."""
+    messages = [] if exchange is None else exchange.messages
+    return next((each.schemas for each in messages), None)
+
+
+def _load_all(nodes: Sequence[TreeNode]) -> None:
     for node in nodes:
         if node.place is not None and node.load is not None:
             node.load = partial(_same, node.load())
-    return nodes
 
 
 def _same(nodes: Sequence[TreeNode]) -> Sequence[TreeNode]:

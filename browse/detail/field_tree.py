@@ -15,6 +15,7 @@ from textual.widgets import Tree
 from textual.widgets.tree import TreeNode as Line
 
 from browse.detail.detail_events import FieldChosen, FieldColumn, How
+from browse.detail.exchange_nodes import nodes_or_bug, schemas_of
 from browse.detail.field_filters import column_of, filter_of
 from browse.detail.value_nodes import inside_of, value_text
 from dissector.engine.exchanges.exchange import Exchange
@@ -105,8 +106,7 @@ class FieldTree(Tree[Item]):
     def show(self, exchange: Exchange | None, roots: Sequence[TreeNode] = ()) -> None:
         """Show the fields of another exchange, or none."""
         self.clear()
-        messages = [] if exchange is None else exchange.messages
-        self._schemas = next((each.schemas for each in messages), None)
+        self._schemas = schemas_of(exchange)
         self._exchange = exchange
         self._owners = {}
         self._revealed.clear()
@@ -233,9 +233,10 @@ class FieldTree(Tree[Item]):
         if item is None or item.node.load is None or line.children:
             return
         with using(self._schemas):
-            item.below = item.node.load()
+            item.below = nodes_or_bug(item.node.load)
             alone = _shown_alone(item.below)
-            for node in (*item.below[:alone], *_groups(item.below, alone)):
+            shown = nodes_or_bug(partial(_shown, item.below, alone))
+            for node in shown:
                 self._add(line, node, f"{item.key}/{_INDEX.sub('', node.name)}")
             last = item.below[-1] if item.below else None
         if last is not None and last.place is not None:
@@ -309,6 +310,11 @@ def _shown_alone(nodes: Sequence[TreeNode]) -> int:
     if len(nodes) <= 2 * GROUP:
         return len(nodes)
     return nodes.head_count if isinstance(nodes, LazyNodes) else 0
+
+
+def _shown(nodes: Sequence[TreeNode], alone: int) -> Sequence[TreeNode]:
+    """Return the first nodes, and groups of the others."""
+    return [*nodes[:alone], *_groups(nodes, alone)]
 
 
 def _groups(nodes: Sequence[TreeNode], start: int) -> Iterator[TreeNode]:

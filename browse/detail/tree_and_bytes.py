@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
+from threading import Lock
 from typing import ClassVar
 
 from textual.app import ComposeResult
@@ -14,10 +15,9 @@ from textual.widgets import Tree
 
 from browse.detail.block_bar import BlockBar
 from browse.detail.byte_view import ByteView
-from browse.detail.exchange_nodes import exchange_nodes, is_slow, loaded
+from browse.detail.exchange_nodes import exchange_nodes, is_slow, loaded, nodes_or_bug
 from browse.detail.field_tree import FieldTree, Item
 from dissector.engine.exchanges.exchange import Exchange
-from dissector.protocol.context import using
 from dissector.view.text.tree_node import Block, TreeNode
 
 _MOST_SHARE = 9
@@ -66,6 +66,7 @@ class DetailPanes(Container):
         self._show_secrets = show_secrets
         self._shares = {False: 6, True: 5}
         self._wanted: Exchange | None = None
+        self._one_at_a_time = Lock()
         self.fields = FieldTree(id="fields")
         self.blocks = BlockBar(id="blocks")
         self.bytes = ByteView(id="bytes")
@@ -85,15 +86,18 @@ class DetailPanes(Container):
             self.run_worker(partial(self._read, exchange), thread=True, exclusive=True)
             return
         self.fields.loading = False
-        nodes = (
-            () if exchange is None else exchange_nodes(exchange, show_secrets=self._show_secrets)
-        )
+        nodes = () if exchange is None else nodes_or_bug(partial(self._top_nodes, exchange))
         self._show_nodes(exchange, nodes)
 
     def _read(self, exchange: Exchange) -> None:
-        nodes = exchange_nodes(exchange, show_secrets=self._show_secrets)
-        with using(next((each.schemas for each in exchange.messages), None)):
-            self.post_message(NodesRead(exchange, loaded(nodes)))
+        with self._one_at_a_time:
+            if exchange is not self._wanted:
+                return
+            nodes = nodes_or_bug(lambda: loaded(exchange, self._top_nodes(exchange)))
+            self.post_message(NodesRead(exchange, nodes))
+
+    def _top_nodes(self, exchange: Exchange) -> Sequence[TreeNode]:
+        return exchange_nodes(exchange, show_secrets=self._show_secrets)
 
     def on_nodes_read(self, event: NodesRead) -> None:
         """Show what the thread has read, unless something else is wanted by now."""
