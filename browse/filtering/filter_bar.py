@@ -126,7 +126,8 @@ class FilterBar(Vertical):
         """Go into the bar, with another text if one is given."""
         if text is not None:
             self.set_text(text)
-        self._input.focus()
+        # Not `focus()`, which comes later: what is typed meanwhile would be keys of the list.
+        self.screen.set_focus(self._input)
         self._input.cursor_position = len(self._input.value)
 
     def set_text(self, text: str) -> None:

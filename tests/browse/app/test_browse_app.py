@@ -66,7 +66,7 @@ def test_panes() -> None:
             assert rows.size.height > height
             await each.press("minus", "minus")
             assert rows.size.height < height
-            await each.press("vertical_line")
+            await each.press("vertical_line", "vertical_line")
             assert rows.size.width < 70
             await each.press("vertical_line", "backslash")
             assert not details.display
