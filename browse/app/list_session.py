@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
@@ -75,6 +76,7 @@ class ListSession:
         self._messages = MessageRows(loading.parts)
         self._mode_pass: RecordPass | EventPass | None = None
         self._was_done = False
+        self._given_rows = sys.maxsize
         self.exchanges.update()
 
     @property
@@ -137,7 +139,8 @@ class ListSession:
         changed = self.exchanges.update()
         if self._filter_run is not None:
             while self._filter_run.found:
-                self.exchanges.give(self._filter_run.found.popleft())
+                found = self._filter_run.found.popleft()
+                self.exchanges.give(found[found < self._given_rows])
                 changed = True
         if self.loading.is_done and not self._was_done:
             self._was_done = changed = True
@@ -212,6 +215,9 @@ class ListSession:
             self.exchanges.filter_by(column_mask(chosen, self.begin_ns))
         else:
             self.exchanges.begin_given()
+            # What a live capture has brought so far ends with requests that may yet be answered.
+            rows = len(self.loading.parts)
+            self._given_rows = rows if self.access.is_live else sys.maxsize
             self.run = self._filter_run = FilterRun(self.access, text)
             self._spawn(self._filter_run.search)
         self.shown = self.exchanges
