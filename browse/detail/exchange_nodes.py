@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from dissector.engine.exchanges.exchange import COLUMNS, Exchange
+from dissector.errors import bug_location
+from dissector.protocol.context import using
+from dissector.protocol.definitions.schemas import Schemas
 from dissector.protocol.messages import Message
 from dissector.view.text.detail_tree import detail_node
 from dissector.view.text.escape import escaped
-from dissector.view.text.tree_node import TreeNode
+from dissector.view.text.tree_node import Load, TreeNode
 from dissector.view.text.value_text import json_text, time_text
 
 _MISSING = {
@@ -16,6 +21,8 @@ _MISSING = {
     "unanswered": "no response in the capture",
     "waiting": "no response so far",
 }
+
+_SLOW_BYTES = 1 << 16
 
 
 def exchange_nodes(exchange: Exchange, *, show_secrets: bool) -> list[TreeNode]:
@@ -26,6 +33,43 @@ def exchange_nodes(exchange: Exchange, *, show_secrets: bool) -> list[TreeNode]:
     nodes += [message_node(exchange, each, show_secrets) for each in exchange.messages]
     if exchange.response is None:
         nodes.append(TreeNode("response", _MISSING.get(exchange.status, "none")))
+    return nodes
+
+
+def is_slow(exchange: Exchange) -> bool:
+    """Return whether it may take long to find the fields of an exchange."""
+    return (exchange.request_bytes or 0) + (exchange.response_bytes or 0) > _SLOW_BYTES
+
+
+def nodes_or_bug(load: Load) -> Sequence[TreeNode]:
+    """Return the nodes that a function makes; a bug in it is a node too."""
+    try:
+        return load()
+    except Exception as error:
+        what = f"{type(error).__name__} in {bug_location(error)}: {error}"
+        return [TreeNode.problem(escaped(f"a bug in kafkashark: {what}"))]
+
+
+def loaded(exchange: Exchange, nodes: Sequence[TreeNode]) -> Sequence[TreeNode]:
+    """Return the nodes of an exchange after finding the headers and bodies of its messages."""
+    with using(schemas_of(exchange)):
+        _load_all(nodes)
+    return nodes
+
+
+def schemas_of(exchange: Exchange | None) -> Schemas | None:
+    """Return the message definitions by which an exchange is read."""
+    messages = [] if exchange is None else exchange.messages
+    return next((each.schemas for each in messages), None)
+
+
+def _load_all(nodes: Sequence[TreeNode]) -> None:
+    for node in nodes:
+        if node.place is not None and node.load is not None:
+            node.load = partial(_same, node.load())
+
+
+def _same(nodes: Sequence[TreeNode]) -> Sequence[TreeNode]:
     return nodes
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -14,8 +15,9 @@ from textual.widgets import Tree
 from textual.widgets.tree import TreeNode as Line
 
 from browse.detail.detail_events import FieldChosen, FieldColumn, How
-from browse.detail.exchange_nodes import exchange_nodes
+from browse.detail.exchange_nodes import nodes_or_bug, schemas_of
 from browse.detail.field_filters import column_of, filter_of
+from browse.detail.value_nodes import inside_of, value_text
 from dissector.engine.exchanges.exchange import Exchange
 from dissector.protocol.context import using
 from dissector.protocol.definitions.schemas import Schemas
@@ -29,6 +31,7 @@ _INDEX = re.compile(r"\d+")
 _OPEN_AT_FIRST = ("request", "response", "request/body", "response/body")
 _SHORT_ARRAY = 3
 """Elements of an array that is open at first."""
+_LONG_BYTES = 1 << 18
 
 
 @dataclass(eq=False, slots=True)
@@ -60,6 +63,8 @@ class FieldTree(Tree[Item]):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("right", "open", "Open", show=False),
         Binding("left", "close", "Close, or to the field around it", show=False),
+        Binding("ctrl+left", "scroll_left", "Scroll to the left", show=False),
+        Binding("ctrl+right", "scroll_right", "Scroll to the right", show=False),
         Binding("asterisk", "open_all", "Open all below", show=False),
         Binding("equals_sign", "choose('replace')", "Filter by this field"),
         Binding("a", "choose('and')", "And this field"),
@@ -67,6 +72,7 @@ class FieldTree(Tree[Item]):
         Binding("n", "choose('not')", "And not this field"),
         Binding("c", "column", "As a column"),
         Binding("y", "copy", "Copy the field"),
+        Binding("Y", "copy_value", "Copy its value", show=False),
     ]
 
     DEFAULT_CSS = """
@@ -82,6 +88,8 @@ class FieldTree(Tree[Item]):
         self._schemas: Schemas | None = None
         self._exchange: Exchange | None = None
         self._owners: dict[Block, FieldLine] = {}
+        self._revealed: list[FieldLine] = []  # opened for a byte, not by the user
+        self._quiet: Counter[FieldLine] = Counter()  # times opened or closed, not by the user
         self._budget = 0
 
     @property
@@ -95,14 +103,14 @@ class FieldTree(Tree[Item]):
         """The bytes of the fields opened so far: frames, then decompressed records."""
         return sorted(self._owners, key=lambda block: not block.is_frame)
 
-    def show(self, exchange: Exchange | None, *, show_secrets: bool) -> None:
+    def show(self, exchange: Exchange | None, roots: Sequence[TreeNode] = ()) -> None:
         """Show the fields of another exchange, or none."""
         self.clear()
-        messages = [] if exchange is None else exchange.messages
-        self._schemas = next((each.schemas for each in messages), None)
+        self._schemas = schemas_of(exchange)
         self._exchange = exchange
-        roots = [] if exchange is None else exchange_nodes(exchange, show_secrets=show_secrets)
         self._owners = {}
+        self._revealed.clear()
+        self._quiet.clear()
         self._budget = _MOST_LINES
         for node in roots:
             kind = node.place.block.title if node.place is not None else node.name
@@ -121,8 +129,17 @@ class FieldTree(Tree[Item]):
         line = self._owners.get(block)
         if line is None:
             return
+        before, self._revealed = self._revealed, []
         while (found := self._line_at(line, block, position)) is not None:
             line = found
+        around = set(_with_parents(line))
+        for each in before:
+            # Else all that one moves through would stay open, and take time and memory.
+            if each in around:
+                self._revealed.append(each)
+            else:
+                self._quiet[each] += 1
+                each.collapse()
         self.go_to(line)
 
     def action_open(self) -> None:
@@ -171,6 +188,12 @@ class FieldTree(Tree[Item]):
             self.app.copy_to_clipboard(self.chosen.line)
             self.notify("copied", timeout=2)
 
+    def action_copy_value(self) -> None:
+        """Copy the value of the field under the cursor alone."""
+        if self.chosen is not None:
+            self.app.copy_to_clipboard(value_text(self.chosen))
+            self.notify("copied", timeout=2)
+
     def go_to(self, line: FieldLine) -> None:
         """Move the cursor to a line."""
         if self.last_line >= 0:  # gives the lines that were opened just now their numbers
@@ -185,17 +208,22 @@ class FieldTree(Tree[Item]):
     def on_tree_node_expanded(self, event: Tree.NodeExpanded[Item]) -> None:
         """Make the lines below, and remember that they are open."""
         self._fill(event.node)
-        if event.node.data is not None:
+        if self._quiet[event.node] > 0:
+            self._quiet[event.node] -= 1
+        elif event.node.data is not None:
             self._open_keys.add(event.node.data.key)
             self._closed_keys.discard(event.node.data.key)
 
     def on_tree_node_collapsed(self, event: Tree.NodeCollapsed[Item]) -> None:
         """Remember that the lines below are closed."""
-        if event.node.data is not None:
+        if self._quiet[event.node] > 0:
+            self._quiet[event.node] -= 1
+        elif event.node.data is not None:
             self._open_keys.discard(event.node.data.key)
             self._closed_keys.add(event.node.data.key)
 
     def _add(self, parent: FieldLine, node: TreeNode, key: str) -> FieldLine:
+        node.load = node.load or inside_of(node)
         item = Item(key, node)
         return parent.add(_label(node), item, allow_expand=node.load is not None)
 
@@ -205,9 +233,10 @@ class FieldTree(Tree[Item]):
         if item is None or item.node.load is None or line.children:
             return
         with using(self._schemas):
-            item.below = item.node.load()
+            item.below = nodes_or_bug(item.node.load)
             alone = _shown_alone(item.below)
-            for node in (*item.below[:alone], *_groups(item.below, alone)):
+            shown = nodes_or_bug(partial(_shown, item.below, alone))
+            for node in shown:
                 self._add(line, node, f"{item.key}/{_INDEX.sub('', node.name)}")
             last = item.below[-1] if item.below else None
         if last is not None and last.place is not None:
@@ -217,7 +246,7 @@ class FieldTree(Tree[Item]):
         """Open what was open in the exchange before, and what is short."""
 
         def is_wanted(each: FieldLine) -> bool:
-            if each.data is None or each.data.key in self._closed_keys:
+            if each.data is None or each.data.key in self._closed_keys or _is_long(each.data.node):
                 return False
             return each.data.key in self._open_keys or _is_short(each.data.node)
 
@@ -235,7 +264,7 @@ class FieldTree(Tree[Item]):
         """Return the line below another one that has a byte; None if none has."""
         if line.data is None or not line.allow_expand:
             return None
-        self.open_line(line)
+        self._open_quietly(line)
         below = line.data.below
         with using(self._schemas):
             index = index_at(below, block, position)
@@ -246,8 +275,28 @@ class FieldTree(Tree[Item]):
             return line.children[index]
         group, at = divmod(index - alone, GROUP)
         part = line.children[alone + group]
-        self.open_line(part)
+        self._open_quietly(part)
         return part.children[at]
+
+    def _open_quietly(self, line: FieldLine) -> None:
+        """Open a line for a byte; it will be closed again."""
+        self._fill(line)
+        if not line.is_expanded:
+            self._revealed.append(line)
+            self._quiet[line] += 1
+            line.expand()
+
+
+def _is_long(node: TreeNode) -> bool:
+    """Return whether a node holds so many records that only the user opens it."""
+    return isinstance(node.value, bytes) and len(node.value) > _LONG_BYTES
+
+
+def _with_parents(line: FieldLine) -> Iterator[FieldLine]:
+    found: FieldLine | None = line
+    while found is not None:
+        yield found
+        found = found.parent
 
 
 def _is_short(node: TreeNode) -> bool:
@@ -261,6 +310,11 @@ def _shown_alone(nodes: Sequence[TreeNode]) -> int:
     if len(nodes) <= 2 * GROUP:
         return len(nodes)
     return nodes.head_count if isinstance(nodes, LazyNodes) else 0
+
+
+def _shown(nodes: Sequence[TreeNode], alone: int) -> Sequence[TreeNode]:
+    """Return the first nodes, and groups of the others."""
+    return [*nodes[:alone], *_groups(nodes, alone)]
 
 
 def _groups(nodes: Sequence[TreeNode], start: int) -> Iterator[TreeNode]:
@@ -280,7 +334,10 @@ def _label(node: TreeNode) -> Text:
     if node.is_problem:
         return Text(node.name, "bold red")
     label = Text(node.name, "bold" if node.load is not None else "")
-    if node.text:
+    if not node.name:
+        label.append(node.text)
+    elif node.text:
+        is_error = node.name.endswith("error_code") and node.value not in (0, None)
         label.append(": ", "dim")
-        label.append(node.text, "dim" if node.is_masked else "")
+        label.append(node.text, "dim" if node.is_masked else "red" if is_error else "")
     return label

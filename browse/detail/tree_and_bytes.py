@@ -2,21 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import partial
+from threading import Lock
 from typing import ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Container, Vertical
+from textual.message import Message
 from textual.widgets import Tree
 
 from browse.detail.block_bar import BlockBar
 from browse.detail.byte_view import ByteView
+from browse.detail.exchange_nodes import exchange_nodes, is_slow, loaded, nodes_or_bug
 from browse.detail.field_tree import FieldTree, Item
 from dissector.engine.exchanges.exchange import Exchange
 from dissector.view.text.tree_node import Block, TreeNode
 
 _MOST_SHARE = 9
 """The larger pane's size at most, where both together have 10."""
+
+
+class NodesRead(Message):
+    """A thread has read the fields of an exchange."""
+
+    def __init__(self, exchange: Exchange, nodes: Sequence[TreeNode]) -> None:
+        super().__init__()
+        self.exchange = exchange
+        self.nodes = nodes
 
 
 class DetailPanes(Container):
@@ -51,6 +65,8 @@ class DetailPanes(Container):
         super().__init__(id=id)
         self._show_secrets = show_secrets
         self._shares = {False: 6, True: 5}
+        self._wanted: Exchange | None = None
+        self._one_at_a_time = Lock()
         self.fields = FieldTree(id="fields")
         self.blocks = BlockBar(id="blocks")
         self.bytes = ByteView(id="bytes")
@@ -62,8 +78,36 @@ class DetailPanes(Container):
         yield self._lower
 
     def show(self, exchange: Exchange | None) -> None:
-        """Show another exchange, or nothing."""
-        self.fields.show(exchange, show_secrets=self._show_secrets)
+        """Show another exchange, or nothing; a thread reads long messages first."""
+        self._wanted = exchange
+        if exchange is not None and is_slow(exchange):
+            self._show_nodes(None, ())
+            self.fields.loading = True
+            self.run_worker(partial(self._read, exchange), thread=True, exclusive=True)
+            return
+        self.fields.loading = False
+        nodes = () if exchange is None else nodes_or_bug(partial(self._top_nodes, exchange))
+        self._show_nodes(exchange, nodes)
+
+    def _read(self, exchange: Exchange) -> None:
+        with self._one_at_a_time:
+            if exchange is not self._wanted:
+                return
+            nodes = nodes_or_bug(lambda: loaded(exchange, self._top_nodes(exchange)))
+            self.post_message(NodesRead(exchange, nodes))
+
+    def _top_nodes(self, exchange: Exchange) -> Sequence[TreeNode]:
+        return exchange_nodes(exchange, show_secrets=self._show_secrets)
+
+    def on_nodes_read(self, event: NodesRead) -> None:
+        """Show what the thread has read, unless something else is wanted by now."""
+        event.stop()
+        if event.exchange is self._wanted:
+            self.fields.loading = False
+            self._show_nodes(event.exchange, event.nodes)
+
+    def _show_nodes(self, exchange: Exchange | None, nodes: Sequence[TreeNode]) -> None:
+        self.fields.show(exchange, nodes)
         blocks = self.fields.blocks
         self._show_block(blocks[0] if blocks else Block("", b""))
         self._mark(self.fields.chosen)

@@ -251,12 +251,19 @@ def _all_masked(value: Any) -> Any:
     return None if value is None else MASK
 
 
-def secret_ranges(message: Message, request: Message | None = None) -> list[tuple[int, int]]:
+def secret_ranges(
+    message: Message, request: Message | None = None, body: Span | None = None
+) -> list[tuple[int, int]]:
     """
     Return the ranges [start, end) of a message's frame to blank in a hex dump.
 
     A message that may contain secrets is blanked from the first byte that does not match its
     declaration; a message of an unknown API from the end of its header.
+
+    Args:
+        message: The message.
+        request: As for `mask`.
+        body: The spans of its body, if the caller has them.
     """
     found = None if message.api_key is None else api.under(message.schemas, message.api_key)
     # Fields that only a definition declares have not been reviewed.
@@ -271,7 +278,7 @@ def secret_ranges(message: Message, request: Message | None = None) -> list[tupl
     if may_hold_secrets_anywhere(message):
         return [(message.body_start, size)] if message.body_start < size else []
     ranges = secret_spans(spans(*message.header, message.frame))
-    root = spans(schema, message.api_version, message.frame, message.body_start)
+    root = body or spans(schema, message.api_version, message.frame, message.body_start)
     ranges += secret_spans(root, request)
     rest = _uncertain_start(root) if root.problem else root.end
     if (

@@ -86,10 +86,14 @@ def detail_node(
     Nodes are made when they are loaded, which is to happen under the message's schemas. The root
     has the block of the frame. Records have places, and nodes for their fields.
     """
-    block = Block(message.kind, message.frame)
-    tree = _DetailTree(message, request, None, topic_name, show_secrets, block, is_opened=True)
-    if not show_secrets:
-        block.masked = tree.masked_ranges()
+    block, body = Block(message.kind, message.frame), None
+    schema, version = message.schema, message.api_version
+    if message.body_start and schema is not None and version is not None:
+        body = spans(schema, version, message.frame, message.body_start)
+    tree = _DetailTree(
+        message, request, None, topic_name, show_secrets, block, is_opened=True, body_spans=body
+    )
+    block.masked = tree.masked_ranges()
     return tree.root()
 
 
@@ -98,7 +102,8 @@ class _DetailTree:
     """
     One message; `inner` if it is in an Envelope. `base` is added to its positions in the block.
 
-    `is_opened`: nodes are opened one by one, and have names in filters.
+    `is_opened`: nodes are opened one by one, and have names in filters. `body_spans`: the fields of
+    the body, if they were found before.
     """
 
     message: Message
@@ -110,6 +115,7 @@ class _DetailTree:
     base: int = 0
     inner: bool = False
     is_opened: bool = False
+    body_spans: Span | None = None
 
     def root(self) -> TreeNode:
         message = self.message
@@ -131,7 +137,8 @@ class _DetailTree:
             self.topic_name,
             self.block,
             self.base,
-            self.masked_ranges(),
+            # Those of an opened tree were found for its block.
+            self.block.masked if self.is_opened and not self.inner else self.masked_ranges(),
             self.nested,
         )
         return [*self.header_and_body(options), *self.problems()]
@@ -166,7 +173,7 @@ class _DetailTree:
         if self.inner and message.schema is None:
             # The Envelope around it is masked too where its content is unknown.
             return [(message.body_start, len(message.frame))]
-        return secret_ranges(message, self.request)
+        return secret_ranges(message, self.request, self.body_spans)
 
     def without_header(self) -> TreeNode:
         """Show a frame that is too short for a header, or a raw SASL token."""
@@ -204,7 +211,7 @@ class _DetailTree:
         schema, version = message.schema, message.api_version
         if schema is None or version is None:
             return self.undeclared_bytes("body", message.body_start, options)
-        root = spans(schema, version, message.frame, message.body_start)
+        root = self.body_spans or spans(schema, version, message.frame, message.body_start)
         remainder = "not read" if root.problem else "left over"
         return [
             _heading("body", root, options),
@@ -270,6 +277,7 @@ class _DetailTree:
             block=block or self.block,
             base=base,
             inner=True,
+            body_spans=None,
         )
         return [inner.root()]
 

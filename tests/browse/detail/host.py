@@ -51,10 +51,17 @@ async def hosted(
     """Show an exchange, with the focus in its tree."""
     app = Host(show_secrets)
     async with app.run_test(size=size) as pilot:
-        app.panes.show(exchange)
+        await show(app, pilot, exchange)
         app.panes.fields.focus()
         await pilot.pause()
         yield app, pilot
+
+
+async def show(app: Host, pilot: Pilot[None], exchange: Exchange | None) -> None:
+    """Show another exchange, however long it takes to read."""
+    app.panes.show(exchange)
+    await app.workers.wait_for_complete()
+    await pilot.pause()
 
 
 def play(scene: Callable[[], Coroutine[Any, Any, None]]) -> None:

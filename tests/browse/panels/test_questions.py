@@ -2,6 +2,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from textual.widgets import Input
+
 from browse.panels.column_chooser import ColumnChooser
 from browse.panels.copy_chooser import CopyChooser
 from browse.panels.export_dialog import ExportChoice, ExportDialog
@@ -63,15 +65,15 @@ def test_wrong_files_are_refused(tmp_path: Path) -> None:
     }
 
     async def scene() -> None:
-        for name, expected in cases.items():
-            dialog = ExportDialog(1, sources=[str(source), "-"])
-            async with opened(dialog, (160, 24)) as (app, pilot):
-                dialog.query_one("#path").value = name  # type: ignore[attr-defined]
+        dialog = ExportDialog(1, sources=[str(source), "-"])
+        async with opened(dialog, (160, 24)) as (app, pilot):
+            for name, expected in cases.items():
+                dialog.query_one("#path", Input).value = name
                 await pilot.press("enter", "enter")
                 await pilot.pause()
                 assert expected in " ".join(text(app).replace("│", "").split()), name
-                await pilot.press("escape")
-                assert app.results == [None]
+            await pilot.press("escape")
+            assert app.results == [None]
 
     play(scene)
 
