@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,9 +14,8 @@ from browse.filtering.filter_run import FilterRun
 from browse.filtering.filter_texts import joined
 from browse.listing.capture_access import CaptureAccess, Pass
 from browse.listing.exchange_loading import ExchangeLoading
-from browse.listing.exchange_messages import EXCHANGE, MessageRows
+from browse.listing.exchange_messages import EVIDENCE, EXCHANGE, MessageRows
 from browse.listing.list_columns import EXCHANGE_MODE, Mode
-from browse.listing.mode_passes import EVIDENCE, EventPass, RecordPass
 from browse.listing.row_parts import RowParts, columns_of_rows
 from browse.listing.shown_rows import Mask, ShownRows
 from dissector.column_catalogue import CONNECTIONS
@@ -25,6 +24,9 @@ from dissector.engine.reading.connection_rows import connection_rows
 from dissector.engine.tables.column_types import Columns, Integers
 from dissector.engine.tables.exchange_table import NONE, Ints
 from dissector.filter import parse
+
+if TYPE_CHECKING:
+    from browse.listing.mode_passes import EventPass, RecordPass
 
 Spawn = Callable[[Callable[[], None]], object]
 """Runs a function in a thread."""
@@ -202,6 +204,8 @@ class ListSession:
         self.run = self._filter_run = self._mode_pass = None
         text = self.filter_text
         if self.mode.name in ("records", "events"):
+            from browse.listing.mode_passes import EventPass, RecordPass
+
             is_record = self.mode.name == "records"
             found = (RecordPass if is_record else EventPass)(self.access, text)
             self.run = self._mode_pass = found
