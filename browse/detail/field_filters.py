@@ -8,6 +8,7 @@ from uuid import UUID
 
 from dissector.errors import FilterError
 from dissector.filter import Row, parse
+from dissector.protocol.error_codes import error_name
 from dissector.view.text.tree_node import TreeNode
 
 _LONGEST = 200
@@ -50,6 +51,8 @@ def _test(node: TreeNode) -> str:
             return " == null"
         case bool():
             return f" == {str(value).lower()}"
+        case int() if node.path.endswith("error_code"):
+            return f" == {error_name(value)}"
         case int() | float() | UUID():
             return f" == {value}"
         case str() if len(value) <= _LONGEST:

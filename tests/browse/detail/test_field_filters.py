@@ -64,6 +64,11 @@ class OneValue:
                 "allow_auto_topic_creation": self.value}  # fmt: skip
 
 
+class ErrorCode(OneValue):
+    def body(self, kind: str) -> Any:
+        return {"error_code": self.value}
+
+
 PATHS = {
     UUID: "request.topics.topic_id",
     bool: "request.allow_auto_topic_creation",
@@ -98,6 +103,14 @@ def test_a_value_passes_its_own_filter(value: object, test: str) -> None:
     text = filter_of(TreeNode("field", path=path, value=value), OneValue(value))
     assert text == f"{path}{test}"
     assert text.isprintable()
+
+
+@pytest.mark.parametrize(
+    ("code", "name"), [(0, "NONE"), (-1, "UNKNOWN_SERVER_ERROR"), (9999, "ERROR_9999")]
+)
+def test_errors_have_names_in_filters(code: int, name: str) -> None:
+    field = TreeNode("error_code", path="response.error_code", value=code)
+    assert filter_of(field, ErrorCode(code)) == f"response.error_code == {name}"
 
 
 def test_an_empty_array_is_one_without_elements() -> None:
