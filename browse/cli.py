@@ -118,8 +118,10 @@ def _run(opening: CaptureOpening, filter_text: str) -> None:
     explanation = _show(access, loading, filter_text)
     if loading.error is not None:
         raise loading.error
-    if explanation or loading.failure:
-        print(f"kafkashark: {explanation or loading.failure}", file=sys.stderr)
+    if loading.failure:
+        raise UsageError(loading.failure)
+    if explanation:
+        print(f"kafkashark: {explanation}", file=sys.stderr)
 
 
 def _show(access: CaptureAccess, loading: ExchangeLoading, filter_text: str) -> str | None:

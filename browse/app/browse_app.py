@@ -6,6 +6,7 @@ from typing import ClassVar
 
 from textual import on
 from textual.binding import Binding, BindingType
+from textual.widgets import Input
 
 from browse.app.choice_screen import ChoiceScreen
 from browse.app.panel_keys import PanelKeys
@@ -17,6 +18,12 @@ from browse.listing.list_columns import MODES
 from browse.listing.row_list import RowList
 from dissector.cli.sorting import SortKey
 
+_QUESTIONS = ("filter", "go_to_packet", "mark", "to_mark", "search")
+"""
+Actions whose keys are handled before the next key is read, so that what is typed behind them is the
+answer, and not keys of the list.
+"""
+
 
 class BrowseApp(PanelKeys):
     """The screen of `kafkashark browse`."""
@@ -24,7 +31,7 @@ class BrowseApp(PanelKeys):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("question_mark", "help", "Keys", key_display="?"),
         Binding("q,ctrl+q", "quit", "Quit", key_display="q"),
-        Binding("slash", "filter", "Filter", key_display="/"),
+        Binding("slash", "filter", "Filter", priority=True, key_display="/"),
         Binding("1", "mode(0)", "Exchanges", show=False),
         Binding("2", "mode(1)", "Messages", show=False),
         Binding("3", "mode(2)", "Records", show=False),
@@ -33,10 +40,12 @@ class BrowseApp(PanelKeys):
         Binding("M", "choose_mode", "Mode"),
         Binding("s", "sort", "Sort", show=False),
         Binding("f", "follow", "Follow"),
-        Binding("g", "go_to_packet", "Go to packet", show=False),
-        Binding("m", "mark", "Mark the row", show=False),
-        Binding("apostrophe", "to_mark", "Go to a mark", show=False, key_display="'"),
-        Binding("ctrl+f", "search", "Search"),
+        Binding("g", "go_to_packet", "Go to packet", priority=True, show=False),
+        Binding("m", "mark", "Mark the row", priority=True, show=False),
+        Binding(
+            "apostrophe", "to_mark", "Go to a mark", priority=True, show=False, key_display="'"
+        ),
+        Binding("ctrl+f", "search", "Search", priority=True),
         Binding("n", "next_found(1)", "Next found", show=False),
         Binding("N", "next_found(-1)", "Found before", show=False),
         Binding("y", "copy", "Copy"),
@@ -60,6 +69,12 @@ class BrowseApp(PanelKeys):
         Binding("escape", "escape", "Cancel, or back", show=False),
     ]
 
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Leave the keys of questions to lines of text, and to screens over this one."""
+        if action in _QUESTIONS:
+            return len(self.screen_stack) == 1 and not isinstance(self.focused, Input)
+        return super().check_action(action, parameters)
+
     def action_filter(self) -> None:
         """Go into the filter bar."""
         self.prepare_words()
@@ -69,11 +84,11 @@ class BrowseApp(PanelKeys):
     @on(FilterBar.Applied)
     def _on_applied(self, event: FilterBar.Applied) -> None:
         self.apply_filter(event.text)
-        self.rows.focus()
+        self.screen.set_focus(self.rows)
 
     @on(FilterBar.Left)
     def _on_left(self) -> None:
-        self.rows.focus()
+        self.screen.set_focus(self.rows)
 
     def action_escape(self) -> None:
         """End a search, or go back from what is followed, or drop the filter."""
@@ -96,7 +111,7 @@ class BrowseApp(PanelKeys):
         self.bar.records = mode.name == "records"
         self.session.show_mode(mode)
         self.list_changed()
-        self.rows.focus()
+        self.screen.set_focus(self.rows)
 
     def action_choose_mode(self) -> None:
         """Choose among the kinds of rows."""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,9 +14,8 @@ from browse.filtering.filter_run import FilterRun
 from browse.filtering.filter_texts import joined
 from browse.listing.capture_access import CaptureAccess, Pass
 from browse.listing.exchange_loading import ExchangeLoading
-from browse.listing.exchange_messages import EXCHANGE, MessageRows
+from browse.listing.exchange_messages import EVIDENCE, EXCHANGE, MessageRows
 from browse.listing.list_columns import EXCHANGE_MODE, Mode
-from browse.listing.mode_passes import EVIDENCE, EventPass, RecordPass
 from browse.listing.row_parts import RowParts, columns_of_rows
 from browse.listing.shown_rows import Mask, ShownRows
 from dissector.column_catalogue import CONNECTIONS
@@ -24,6 +24,9 @@ from dissector.engine.reading.connection_rows import connection_rows
 from dissector.engine.tables.column_types import Columns, Integers
 from dissector.engine.tables.exchange_table import NONE, Ints
 from dissector.filter import parse
+
+if TYPE_CHECKING:
+    from browse.listing.mode_passes import EventPass, RecordPass
 
 Spawn = Callable[[Callable[[], None]], object]
 """Runs a function in a thread."""
@@ -75,6 +78,7 @@ class ListSession:
         self._messages = MessageRows(loading.parts)
         self._mode_pass: RecordPass | EventPass | None = None
         self._was_done = False
+        self._given_rows = sys.maxsize
         self.exchanges.update()
 
     @property
@@ -137,7 +141,8 @@ class ListSession:
         changed = self.exchanges.update()
         if self._filter_run is not None:
             while self._filter_run.found:
-                self.exchanges.give(self._filter_run.found.popleft())
+                found = self._filter_run.found.popleft()
+                self.exchanges.give(found[found < self._given_rows])
                 changed = True
         if self.loading.is_done and not self._was_done:
             self._was_done = changed = True
@@ -199,6 +204,8 @@ class ListSession:
         self.run = self._filter_run = self._mode_pass = None
         text = self.filter_text
         if self.mode.name in ("records", "events"):
+            from browse.listing.mode_passes import EventPass, RecordPass
+
             is_record = self.mode.name == "records"
             found = (RecordPass if is_record else EventPass)(self.access, text)
             self.run = self._mode_pass = found
@@ -212,6 +219,9 @@ class ListSession:
             self.exchanges.filter_by(column_mask(chosen, self.begin_ns))
         else:
             self.exchanges.begin_given()
+            # What a live capture has brought so far ends with requests that may yet be answered.
+            rows = len(self.loading.parts)
+            self._given_rows = rows if self.access.is_live else sys.maxsize
             self.run = self._filter_run = FilterRun(self.access, text)
             self._spawn(self._filter_run.search)
         self.shown = self.exchanges

@@ -1,8 +1,12 @@
-"""Keys that open panels over the list: keys, problems, statistics, groups, conversations."""
+"""
+Keys that open panels over the list: keys, problems, statistics, groups, conversations.
+
+Panels are imported when they are opened: the screen must not wait for them.
+"""
 
 from __future__ import annotations
 
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 from textual.app import App
@@ -14,16 +18,12 @@ from browse.detail import DetailPanes
 from browse.detail.byte_view import ByteView
 from browse.detail.field_tree import FieldTree
 from browse.filtering.filter_bar import FilterInput
-from browse.listing.group_report import GroupReport
 from browse.listing.list_columns import MODES
 from browse.listing.row_list import RowList
-from browse.panels.column_chooser import ColumnChooser
-from browse.panels.conversation_panel import ConversationPanel
-from browse.panels.help_panel import HelpPanel, key_group
-from browse.panels.report_panel import groups_panel, problems_panel, stats_panel
-from dissector.cli.presentation.listing import CATALOGUES
-from dissector.engine.reading.statistics import Statistics, health
 from dissector.errors import Problem
+
+if TYPE_CHECKING:
+    from browse.listing.group_report import GroupReport
 
 MOST_LINES = 10_000
 """Of a panel; more are not read by anyone."""
@@ -42,6 +42,8 @@ class PanelKeys(TakingKeys):
 
     def action_help(self) -> None:
         """Show all keys."""
+        from browse.panels.help_panel import HelpPanel, key_group
+
         panes: dict[str, tuple[type[Widget], ...]] = {
             "List": (RowList,),
             "Filter bar": (FilterInput,),
@@ -55,6 +57,8 @@ class PanelKeys(TakingKeys):
 
     def action_problems(self) -> None:
         """Show the problems of the files and of the shown exchanges; Enter goes to one."""
+        from browse.panels.report_panel import problems_panel
+
         session = self.session
         found = list(session.loading.problems)
         if session.loading.failure:
@@ -76,6 +80,9 @@ class PanelKeys(TakingKeys):
 
     def action_stats(self) -> None:
         """Show statistics of the shown exchanges."""
+        from browse.panels.report_panel import stats_panel
+        from dissector.engine.reading.statistics import Statistics, health
+
         statistics, session = Statistics(), self.session
         for columns in session.exchanges.columns():
             statistics.add(columns)
@@ -85,6 +92,8 @@ class PanelKeys(TakingKeys):
 
     def action_groups(self) -> None:
         """Read the capture for its groups, and show them."""
+        from browse.listing.group_report import GroupReport
+
         self._groups = GroupReport(self.session.access, self.session.filter_text)
         self.session.watch(self._groups)
         run_in_thread(self._groups.read)
@@ -99,10 +108,14 @@ class PanelKeys(TakingKeys):
         if groups.failure:
             self.tell(groups.failure)
         elif not groups.is_cancelled:
+            from browse.panels.report_panel import groups_panel
+
             self.push_screen(groups_panel(groups.sections))
 
     def action_conversation(self) -> None:
         """Show the messages of the connection of the chosen row; Enter goes to one."""
+        from browse.panels.conversation_panel import ConversationPanel
+
         number = self._chosen_number()
         if number is None:
             self.tell("the row has no exchange")
@@ -120,6 +133,9 @@ class PanelKeys(TakingKeys):
 
     def action_columns(self) -> None:
         """Ask which columns the list has, and in which order."""
+        from browse.panels.column_chooser import ColumnChooser
+        from dissector.cli.presentation.listing import CATALOGUES
+
         mode = self.session.mode
         infos = CATALOGUES.get(_CATALOGUES.get(mode.name, ""), ())
         meanings = {each.name: each.meaning for each in infos}

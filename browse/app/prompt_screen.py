@@ -27,6 +27,7 @@ class PromptScreen(ModalScreen[str | None]):
         super().__init__()
         self._question = question
         self._value = value
+        self._early = ""
 
     def compose(self) -> ComposeResult:
         """Lay out the question."""
@@ -35,8 +36,16 @@ class PromptScreen(ModalScreen[str | None]):
             yield Input(self._value, id="prompt")
 
     def on_mount(self) -> None:
-        """Go into the line."""
-        self.query_one(Input).focus()
+        """Go into the line, behind what was typed before there was one."""
+        line = self.query_one(Input)
+        line.value += self._early
+        self.set_focus(line)
+        line.cursor_position = len(line.value)
+
+    def on_key(self, event: events.Key) -> None:
+        """Keep what is typed while there is no line yet."""
+        if self.focused is None and event.character and event.is_printable:
+            self._early += event.character
 
     @on(Input.Submitted)
     def _on_submitted(self, event: Input.Submitted) -> None:

@@ -6,6 +6,7 @@ from rich.text import Text
 from textual.widgets import Static
 
 from browse.app.list_session import ListSession
+from dissector.view.text.escape import escaped
 
 
 class StatusLine(Static):
@@ -26,7 +27,7 @@ class StatusLine(Static):
 
     def show(self, session: ListSession, place: int) -> None:
         """Show the state of the session; `place` is that of the chosen row."""
-        text = "  ".join(filter(None, _facts(session, place, self.notice)))
+        text = escaped("  ".join(filter(None, _facts(session, place, self.notice))))
         if text != self._shown:
             self._shown = text
             self.update(Text(text, no_wrap=True, overflow="ellipsis"))

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from browse.app.browse_base import run_in_thread
-from browse.app.copy_forms import copy_forms
 from browse.app.finding_keys import FindingKeys
 from browse.listing.capture_access import Pass
-from browse.listing.field_column import FieldColumnPass
-from browse.listing.row_export import PacketExport, RowExport
-from browse.panels.copy_chooser import CopyChooser
-from browse.panels.export_dialog import ExportChoice, ExportDialog
 from dissector.errors import DissectorError
+
+if TYPE_CHECKING:
+    from browse.listing.field_column import FieldColumnPass
+    from browse.panels.export_dialog import ExportChoice
 
 
 class TakingKeys(FindingKeys):
@@ -24,6 +24,9 @@ class TakingKeys(FindingKeys):
 
     def action_copy(self) -> None:
         """Offer the forms in which the chosen row can be copied."""
+        from browse.app.copy_forms import copy_forms
+        from browse.panels.copy_chooser import CopyChooser
+
         row = self.rows.chosen
         if row is None:
             return
@@ -48,6 +51,8 @@ class TakingKeys(FindingKeys):
         if self.is_web:
             self.tell("files are not written for web browsers: they would be files of the server")
             return
+        from browse.panels.export_dialog import ExportDialog
+
         paths = self.session.access.first.capture.paths
         name = f"{Path(paths[0]).name.partition('.')[0]}-{self.session.mode.name}"
 
@@ -59,6 +64,8 @@ class TakingKeys(FindingKeys):
 
     def export_to(self, form: str, path: Path) -> None:
         """Write what is shown, in a format of the dialog."""
+        from browse.listing.row_export import PacketExport, RowExport
+
         session = self.session
         if form != "pcapng":
             export: RowExport | PacketExport = RowExport(session.access, session.shown, form, path)
@@ -84,6 +91,8 @@ class TakingKeys(FindingKeys):
 
     def add_field_column(self, name: str) -> None:
         """Show a field as a column of the list of exchanges."""
+        from browse.listing.field_column import FieldColumnPass
+
         if self.session.mode.name != "exchanges":
             self.tell("fields are columns of the list of exchanges: key 1")
             return

@@ -15,6 +15,7 @@ from textual.widgets import Input, Label, OptionList, Static
 
 from browse.filtering.filter_check import Check, check
 from browse.filtering.filter_history import FilterHistory
+from dissector.view.text.escape import escaped
 
 Suggest = Callable[[str], list[str]]
 """Returns what a text may become."""
@@ -126,7 +127,8 @@ class FilterBar(Vertical):
         """Go into the bar, with another text if one is given."""
         if text is not None:
             self.set_text(text)
-        self._input.focus()
+        # Not `focus()`, which comes later: what is typed meanwhile would be keys of the list.
+        self.screen.set_focus(self._input)
         self._input.cursor_position = len(self._input.value)
 
     def set_text(self, text: str) -> None:
@@ -146,7 +148,9 @@ class FilterBar(Vertical):
         for state in ("valid", "unfinished", "invalid"):
             self.set_class(verdict.state == state, f"-{state}")
         place = " " * (len(_PROMPT) + verdict.position)
-        self.query_one("#filter-verdict", Static).update(Text(f"{place}^ {verdict.message}"))
+        self.query_one("#filter-verdict", Static).update(
+            Text(escaped(f"{place}^ {verdict.message}"))
+        )
 
     def _show_suggestions(self) -> None:
         value = self._input.value[: self._input.cursor_position]

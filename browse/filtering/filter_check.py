@@ -15,7 +15,7 @@ class Check(NamedTuple):
     A verdict about a text.
 
     Attributes:
-        state: `unfinished` where the error is the end of the text.
+        state: `unfinished` where the error is in the last word, which is still typed.
         filter: The filter; None unless it is valid.
         message: What is wrong; empty where nothing is.
         position: Index of the error in the text.
@@ -35,8 +35,7 @@ def check(text: str, *, records: bool = False) -> Check:
         return Check("valid", parse(text, records=records))
     except FilterError as error:
         last_word = len(text.rstrip()) - len(text.split()[-1])
-        is_end = error.position >= last_word and error.position > 0
-        state: State = "unfinished" if is_end or error.position >= len(text) else "invalid"
+        state: State = "unfinished" if error.position >= last_word else "invalid"
         return Check(state, None, error.what, error.position)
     except RecursionError:
         return Check("invalid", None, "nested too deeply")

@@ -20,7 +20,15 @@ def literal(value: object) -> str:
         return str(value)
     text = str(value)
     is_bare = _BARE.fullmatch(text) and text.lower() not in _WORDS and text.isascii()
-    return text if is_bare else str(Literal(text, quoted=True))
+    if is_bare:
+        return text
+    # Escaped, as the text of a filter is shown.
+    return "".join(map(_printable, str(Literal(text, quoted=True))))
+
+
+def _printable(character: str) -> str:
+    code = ord(character)
+    return f"\\u{code:04x}" if not character.isprintable() and code <= 0xFFFF else character
 
 
 def joined(filters: Iterable[str]) -> str:

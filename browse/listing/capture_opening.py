@@ -16,6 +16,7 @@ from dissector.capture.formats.byte_source import StopSignal
 from dissector.capture.formats.inputs import Input, PositionedReader
 from dissector.cli.options import Source
 from dissector.engine.reading.capture import Capture, Options
+from dissector.errors import CaptureError
 from dissector.query.selection import Selection
 from dissector.view.text.escape import escaped
 
@@ -84,7 +85,14 @@ class CaptureOpening:
     title: str = ""
 
     def access(self) -> CaptureAccess:
-        """Return the capture for the screen."""
+        """
+        Return the capture for the screen.
+
+        Raises:
+            CaptureError: The file to follow is none.
+        """
+        if self.follows and not Path(self.names[-1]).is_file():
+            raise CaptureError(self.names[-1], "no such file")
         spool = None if self.pipe is None else PipeSpool(self.pipe)
         inputs = {self.names[-1]: GrowingFile(self.names[-1])} if self.follows else {}
 

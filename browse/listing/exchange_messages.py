@@ -18,6 +18,9 @@ from dissector.engine.tables.exchange_table import NONE, Ints
 EXCHANGE = "number of the exchange"
 """A hidden column: the row of `exchanges` that a row is about."""
 
+EVIDENCE = ("connection of evidence", "packet of evidence", "id of evidence")
+"""Hidden columns: the first exchange that proves an event."""
+
 _KINDS = ("request", "response")
 _SAME = (
     *("capture", "connection", "api_key", "api", "api_version", "correlation_id", "client_id"),

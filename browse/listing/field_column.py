@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from browse.listing.capture_access import CaptureAccess, Pass
@@ -30,20 +32,26 @@ class FieldColumnPass(Pass):
         self._operands = parse_operands(self.source, [name])
         self._parts = parts
         self._show_secrets = access.show_secrets
+        self._cells: list[Any] = []
+        self._filled = 0
 
     def read(self) -> None:
         """Read the capture; for a thread."""
         self.run(self._read)
 
     def _read(self) -> None:
-        begin = 0
         for window in self.windows():
-            exchanges = self.source.capture.exchanges_of(window)
-            cells = [
-                operand_cells(each, self._operands, self._show_secrets, False)[self.name]
-                for each in exchanges
-            ]
-            if cells:
-                self._parts.add_column(begin, self.name, Coded(np.arange(len(cells)), cells))
-            begin += len(cells)
+            for each in self.source.capture.exchanges_of(window):
+                cells = operand_cells(each, self._operands, self._show_secrets, False)
+                self._cells.append(cells[self.name])
+            self._fill()
             del window
+
+    def _fill(self) -> None:
+        """Give the column to the parts whose rows are read; a pipe is cut in other windows."""
+        ends = self._parts.ends
+        while self._filled < len(ends) and ends[self._filled] <= len(self._cells):
+            begin, end = self._parts.begin_of(self._filled), ends[self._filled]
+            column = Coded(np.arange(end - begin), self._cells[begin:end])
+            self._parts.add_column(begin, self.name, column)
+            self._filled += 1

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from browse.listing.capture_access import CaptureAccess, Pass
+from browse.listing.exchange_messages import EVIDENCE
 from browse.listing.list_columns import MAX_BYTES
 from browse.listing.row_parts import RowParts, columns_of_rows
 from dissector.cli.records import decoded_rows
@@ -91,10 +92,6 @@ def _cut(row: Row) -> dict[str, Any]:
         return value[:MAX_BYTES] if isinstance(value, bytes) else value
 
     return {name: short(row[name]) for name in _RECORD_NAMES}
-
-
-EVIDENCE = ("connection of evidence", "packet of evidence", "id of evidence")
-"""Hidden columns: the first exchange that proves an event."""
 
 
 class EventPass(Pass):

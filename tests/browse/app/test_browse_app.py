@@ -66,7 +66,7 @@ def test_panes() -> None:
             assert rows.size.height > height
             await each.press("minus", "minus")
             assert rows.size.height < height
-            await each.press("vertical_line")
+            await each.press("vertical_line", "vertical_line")
             assert rows.size.width < 70
             await each.press("vertical_line", "backslash")
             assert not details.display
@@ -255,7 +255,7 @@ def test_a_capture_without_kafka(tmp_path: Path) -> None:
     play(encrypted)
 
 
-@pytest.mark.parametrize("size", [(80, 24), (120, 40)])
+@pytest.mark.parametrize("size", [(80, 24), pytest.param((120, 40), marks=pytest.mark.long)])
 def test_control_characters_stay_off_the_screen(size: tuple[int, int], tmp_path: Path) -> None:
     data = DEMO.read_bytes().replace(b"billing-1", b"bi\x1b[2Jng\x07")
     file = tmp_path / "hostile.pcap"

@@ -34,7 +34,8 @@ def test_verdicts(text: str, state: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "value", ["plain", "two words", 'a "quote"', "null", "and", "", "-1", "é", "\x1b"]
+    "value",
+    ["plain", "two words", 'a "quote"', "null", "and", "", "-1", "é", "\x1b", "\u202e", "\udcff"],
 )
 def test_literals_stand_for_their_values(value: str) -> None:
     class Row:
@@ -45,6 +46,7 @@ def test_literals_stand_for_their_values(value: str) -> None:
             return None
 
     assert parse(f"client_id == {literal(value)}").matches(Row())
+    assert literal(value).isprintable()
     assert literal(5) == "5"
 
 
