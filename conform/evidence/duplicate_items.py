@@ -174,7 +174,8 @@ def _key_reader(fields: tuple[Field, ...], version: int) -> Callable[[Any], tupl
     topic_keys = [name for name in _TOPIC_KEYS if any(each.name == name for each in declared)]
     keys = [each.name for each in declared if each.key and each.name not in topic_keys]
     if not any(each.key for each in declared):
-        keys = [each.name for each in declared if each.name in _KEY_FIELDS]
+        # A struct of such a name, as `source` of a topology, is no key.
+        keys = [each.name for each in declared if each.name in _KEY_FIELDS and not each.fields]
     if not keys and not topic_keys:
         return None
 

@@ -32,7 +32,7 @@ class Known(Cluster):
         for (name, partition), node in (leaders or {}).items():
             topic = self.topics.setdefault(name, Topic(name, topic_id(name)))
             topic.leaders[partition] = Leader(node, 0)
-            self._names[topic_id(name)] = name
+            self.topic_names[topic_id(name)] = name
 
     async def coordinator(self, kind: CoordinatorType, key: str) -> int | None:
         return {"a": 1, "b": 2, "c": 3}.get(key[:1])
