@@ -9,8 +9,8 @@ GAP = 2
 """Spaces between two columns."""
 _MIN_TEXT = 14
 """A longer text may be cut to this width."""
-_MIN_HEADER = 6
-"""A longer heading may be cut to this width."""
+_MIN_HEADER = 10
+"""A line of a heading that is longer may be cut to this width."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,8 @@ class ColumnWidth:
     def minimum(self) -> int:
         """The least width at which it can be shown."""
         cells = min(self.cells, _MIN_TEXT) if self.may_be_cut else self.cells
-        return max(cells, min(self.heading, _MIN_HEADER))
+        lines = max(map(len, heading_lines(self.name)))
+        return max(cells, min(lines, _MIN_HEADER))
 
     @property
     def wanted(self) -> int:
@@ -84,6 +85,13 @@ def fit_columns(columns: Sequence[ColumnWidth], width: int, layout: Layout) -> d
             widths[column.name] += growth
             free -= growth
     return {column.name: widths[column.name] for column in wanted if column.name in widths}
+
+
+def heading_lines(name: str) -> tuple[str, str]:
+    """Return a name in two lines, divided behind the `_` that makes them narrowest."""
+    places = [at + 1 for at, each in enumerate(name[:-1]) if each == "_"]
+    at = min(places, key=lambda at: max(at, len(name) - at), default=len(name))
+    return name[:at], name[at:]
 
 
 def cut_middle(text: str, width: int, width_of: Callable[[str], int]) -> str:

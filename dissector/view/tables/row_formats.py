@@ -7,7 +7,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
 from typing import Any
 
-from dissector.view.tables.column_fitting import GAP, ColumnWidth, Layout, cut_middle, fit_columns
+from dissector.view.tables.column_fitting import (
+    GAP,
+    ColumnWidth,
+    Layout,
+    cut_middle,
+    fit_columns,
+    heading_lines,
+)
 from dissector.view.text.colors import BOLD, PLAIN, row_color
 from dissector.view.text.escape import escaped
 from dissector.view.text.value_text import json_text, jsonable, time_text
@@ -133,9 +140,14 @@ class Table:
         self._cuts = True
 
     def header(self) -> str:
-        """Return the line of names."""
-        line = self._line(self.columns)
-        return f"{BOLD}{line}{PLAIN}" if self._has_color else line
+        """Return the line of names; two lines where a column is narrower than its name."""
+        pairs = [
+            heading_lines(name) if self._cuts and len(name) > width else (name, "")
+            for name, width in zip(self.columns, self.widths, strict=True)
+        ]
+        lines = [self._line(each) for each in zip(*pairs, strict=True)] if pairs else [""]
+        lines = [line for line in lines if line] or [""]
+        return "\n".join(f"{BOLD}{line}{PLAIN}" if self._has_color else line for line in lines)
 
     def line(self, row: Row) -> str:
         """Return the line of a row."""

@@ -188,7 +188,8 @@ def on_terminal(width: int, *words: str | Path, no_color: bool = True) -> tuple[
 def test_a_table_fits_its_terminal(command: str, width: int) -> None:
     lines, report = on_terminal(width, command, DEMO, "-c", "40")
     assert max(map(len, lines)) <= width
-    assert "…" in "".join(lines)
+    if command == "pairs":
+        assert [line.split()[0] for line in lines[:2]] == ["request_", "packet"]
     needed = {
         "pairs": ("api", "status"),
         "records": ("topic", "key", "value"),
