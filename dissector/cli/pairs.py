@@ -43,7 +43,7 @@ SHOWN = (
 """The columns of the table for people."""
 
 PRIORITY = (
-    *("request_packet", "request_time_ns", "api", "latency_ms", "errors", "client_id", "status"),
+    *("request_packet", "request_time_ns", "api", "latency_ms", "errors", "status", "client_id"),
     *("topics", "client", "broker", "api_version", "connection", "problems"),
 )
 """The columns that a narrow terminal shows first."""
