@@ -37,6 +37,7 @@ COMMANDS = (
     "timeline",
     "groups",
     "export -o {out}",
+    "export --redact -o {out}",
 )
 
 

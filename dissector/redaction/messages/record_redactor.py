@@ -71,6 +71,7 @@ class RecordRedactor:
     def __init__(self, values: ValueRedactor, redact_embedded: Callable[[Embedded], bytes]) -> None:
         self.lost_batches = 0
         self._values = values
+        self._records_left = 0
         self._redact_embedded = redact_embedded
 
     def redact(self, data: bytes, topic: str | None) -> bytes:
@@ -81,15 +82,17 @@ class RecordRedactor:
             data: Batches one after the other; the last may be incomplete.
             topic: The name of their topic, if it is known.
         """
+        self._records_left = DEFAULT.records_of(len(data))
         return self._batches(data, _Level(topic, 0, _MARKS[0]))
 
     def _batches(self, data: bytes, level: _Level) -> bytes:
         out, at = bytearray(), 0
-        while at < len(data):
+        # Beyond the limit readers show no records either.
+        while at < len(data) and self._records_left > 0:
             batch = data[at : at + _length_at(data, at)]
             out += self._batch(batch, level)
             at += len(batch)
-        return bytes(out)
+        return bytes(out) + bytes(len(data) - at)
 
     def _batch(self, batch: bytes, level: _Level) -> bytes:
         if not _may_be_batch(batch):
@@ -125,7 +128,9 @@ class RecordRedactor:
             return payload
         found = decompress(codec, payload, Budget(DEFAULT, len(payload)))
         if found.problem is None:
+            left = self._records_left
             for mark_bytes in _MARKS:
+                self._records_left = left
                 raw = self._records(found.data, count, batch, mark_bytes)
                 new = same_length(codec, raw, payload)
                 if new is not None:
@@ -136,7 +141,8 @@ class RecordRedactor:
     def _records(self, data: bytes, count: int, batch: _Batch, mark_bytes: int) -> bytes:
         """Return records with other contents; behind the last one that can be read, zeros."""
         out = bytearray(data)
-        records, end = find_records(data, count)
+        records, end = find_records(data, min(count, self._records_left))
+        self._records_left -= len(records)
         for record in records:
             self._record(out, data, record, batch, mark_bytes)
         out[end:] = bytes(len(out) - end)
@@ -167,6 +173,7 @@ class RecordRedactor:
 
     def _message(self, batch: bytes, level: _Level, *, is_whole: bool) -> bytes:
         """Return a message of magic 0 or 1, or a wrapper of compressed ones."""
+        self._records_left -= 1
         magic = batch[layout.MAGIC_AT]
         head = message_set.header_of(magic).size
         places = find_message(batch, 0, len(batch)) if is_whole else None
