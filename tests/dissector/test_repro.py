@@ -26,7 +26,6 @@ FILES = (
 )
 COMMANDS = (
     "dissect",
-    "dissect -V",
     "dissect -T parquet",
     "pairs",
     "pairs --bodies -T ndjson",

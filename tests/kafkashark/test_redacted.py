@@ -34,7 +34,8 @@ def findings(capture: Path) -> Counter[tuple[str, int]]:
 
 
 def events(capture: Path) -> Counter[tuple[object, ...]]:
-    found = timeline(capture)
+    # A connection that failed has no exchange, so it is in no export.
+    found = [each for each in timeline(capture) if each.event != "connect failed"]
     return Counter(
         (each.time_ns, each.end_ns, each.kind, each.event, each.certain) for each in found
     )
