@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 import sys
 from collections.abc import Iterable, Mapping, Sequence
+from importlib.resources import files
 from importlib.util import find_spec
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from dissector.errors import UsageError
+
+_FOREIGN_LINK = re.compile(r"<link[^>]*https?://[^>]*>")
 
 
 def parse_address(text: str) -> tuple[str, int]:
@@ -50,4 +56,13 @@ def serve(address: str, words: Sequence[str]) -> None:
 
     print(f"kafkashark: http://{address} until Ctrl-C", file=sys.stderr)
     command = shlex.join([sys.executable, "-m", "kafkashark", *words])
-    Server(command, host=host, port=port, title="kafkashark").serve()
+    with TemporaryDirectory() as folder:
+        _write_templates(Path(folder))
+        Server(command, host=host, port=port, title="kafkashark", templates_path=folder).serve()
+
+
+def _write_templates(folder: Path) -> None:
+    """Write the server's own pages without what they load from elsewhere: a font of a web site."""
+    for page in files("textual_serve").joinpath("templates").iterdir():
+        text = page.read_text(encoding="utf-8")
+        (folder / page.name).write_text(_FOREIGN_LINK.sub("", text), encoding="utf-8")

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.browser import Page, browser, browser_path
 from tests.corpus import FOLDER
-from tests.report.browser import Page, browser, browser_path
 from tests.report.pages import HOSTILE, hostile_capture, run
 
 pytestmark = [

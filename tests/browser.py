@@ -1,8 +1,8 @@
 """
 A headless Chromium, led over a pipe by the DevTools protocol.
 
-It keeps what the page says: exceptions, messages of the console, violations of its policy, and the
-addresses that it asks for.
+It keeps what the page says: exceptions, messages of the console, violations of its policy, the
+addresses that it asks for, and what its web sockets bring.
 
 Source: https://chromedevtools.github.io/devtools-protocol/
 """
@@ -15,7 +15,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -49,22 +49,27 @@ class Page:
         self._loaded = False
         self.complaints: list[str] = []
         self.requested: list[str] = []
+        self.received = b""
         target = self.call("Target.createTarget", url="about:blank")["targetId"]
         attached = self.call("Target.attachToTarget", targetId=target, flatten=True)
         self._session = attached["sessionId"]
         for domain in ("Page", "Runtime", "Log", "Network"):
             self.call(f"{domain}.enable")
 
-    def open(self, path: Path, *, dark: bool = False) -> None:
-        """Load a file."""
+    def open(self, place: Path | str, *, dark: bool = False) -> None:
+        """Load a file or an address."""
         self.call(
             "Emulation.setEmulatedMedia",
             features=[{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}],
         )
         self.size(1400, 1000)
         self._loaded = False
-        self.call("Page.navigate", url=path.as_uri())
-        while not self._loaded:
+        self.call("Page.navigate", url=place if isinstance(place, str) else place.as_uri())
+        self.until(lambda: self._loaded)
+
+    def until(self, condition: Callable[[], bool]) -> None:
+        """Wait for a condition on what the page says."""
+        while not condition():
             self._receive()
 
     def size(self, width: int, height: int) -> None:
@@ -148,6 +153,10 @@ class Page:
                 self._loaded = True
             case "Runtime.exceptionThrown" | "Runtime.consoleAPICalled" | "Log.entryAdded":
                 self.complaints.append(json.dumps(message["params"]))
+            case "Network.webSocketFrameReceived":
+                frame = message["params"]["response"]
+                data = frame["payloadData"]
+                self.received += base64.b64decode(data) if frame["opcode"] == 2 else data.encode()
             case "Network.requestWillBeSent":
                 self.requested.append(message["params"]["request"]["url"])
         return message

@@ -1,0 +1,56 @@
+"""The screen in a web browser: `browse --web`."""
+
+from __future__ import annotations
+
+import re
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.browse.screens import DEMO
+from tests.browser import browser, browser_path
+
+pytestmark = pytest.mark.long
+
+ESCAPES = re.compile(rb"\x1b\[[0-9;?]*[a-zA-Z]")
+
+
+@pytest.fixture
+def address() -> Iterator[str]:
+    """Serve the demo capture."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    address = f"127.0.0.1:{port}"
+    words = [sys.executable, "-m", "kafkashark", "browse", str(DEMO), "--web", "--address", address]
+    server = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    try:
+        assert server.stderr is not None
+        assert address in server.stderr.readline().decode()
+        while True:
+            try:
+                socket.create_connection(("127.0.0.1", port)).close()
+                break
+            except ConnectionRefusedError:
+                assert server.poll() is None
+        yield address
+    finally:
+        server.terminate()
+        server.communicate()
+
+
+def test_a_web_browser_shows_the_rows_and_sends_the_keys(address: str, tmp_path: Path) -> None:
+    program = browser_path()
+    if program is None:
+        pytest.skip("Chromium is not installed")
+    with browser(program, tmp_path) as page:
+        page.open(f"http://{address}/")
+        page.until(lambda: b"281 exchanges" in ESCAPES.sub(b"", page.received))
+        assert b"ApiVersions" in page.received
+        page.value("document.querySelector('textarea').focus()")
+        page.press("2")
+        page.until(lambda: b"551 messages" in ESCAPES.sub(b"", page.received))
+        assert all(address in url for url in page.requested if not url.startswith("data:"))
