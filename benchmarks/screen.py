@@ -1,13 +1,14 @@
-"""The screen of `browse`, on a large capture, against what it may take."""
+"""The screen of `browse`, on a large capture, against what it may take, and against tshark."""
 
 from __future__ import annotations
 
 import asyncio
+import shutil
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from benchmarks.timing import Row
+from benchmarks.timing import Row, process
 from browse.app.browse_app import BrowseApp
 from browse.detail import DetailPanes
 from browse.listing.capture_opening import CaptureOpening
@@ -19,6 +20,7 @@ SIZE = (160, 50)
 PAGES = 20
 COLUMN_FILTER = "api == Produce and latency_ms > 5"
 BODY_FILTER = "request.acks == 1"
+LOADED, FILTERED = "all rows", "filter on columns"
 
 
 def rows(folder: Path) -> Iterator[Row]:
@@ -28,6 +30,13 @@ def rows(folder: Path) -> Iterator[Row]:
     found = asyncio.run(_times(capture))
     for what, (allowed_s, took_s) in found.items():
         yield Row(f"browse: {what}", "allowed", allowed_s / took_s, f"{took_s:.3f} s", 1.0)
+    if (tshark := shutil.which("tshark")) is not None:
+        # A screen on top of tshark, as termshark, runs it anew for the list and for each filter.
+        for what, words in ((LOADED, ()), (FILTERED, ("-Y", "kafka.api_key == 0"))):
+            peer = process((tshark, "-r", str(capture), *words), runs=1)
+            took_s = next(each for name, (_, each) in found.items() if name.startswith(what))
+            figures = f"{took_s:.2f} s against {peer.seconds:.1f} s"
+            yield Row(f"browse: {what}", "tshark", peer.seconds / took_s, figures)
 
 
 async def _times(capture: Path) -> dict[str, tuple[float, float]]:
@@ -44,6 +53,7 @@ async def _times(capture: Path) -> dict[str, tuple[float, float]]:
         while not loading.is_done:
             await pilot.pause(0.02)
         app.take_in()
+        times[LOADED] = 10.0, time.perf_counter() - begin
         count = f"{len(loading.parts):,} exchanges"
 
         begin = time.perf_counter()
@@ -59,7 +69,7 @@ async def _times(capture: Path) -> dict[str, tuple[float, float]]:
 
         begin = time.perf_counter()
         app.apply_filter(COLUMN_FILTER)
-        times[f"filter on columns, {count}"] = 0.3, time.perf_counter() - begin
+        times[f"{FILTERED}, {count}"] = 0.3, time.perf_counter() - begin
 
         begin = time.perf_counter()
         app.apply_filter(BODY_FILTER)
