@@ -21,6 +21,7 @@ from dissector.protocol.records import (
     new_message_set,
     parse_records,
 )
+from dissector.protocol.records.compression import CODEC_MASK
 from dissector.protocol.schema import Schema
 from tests.dissector.protocol.records.values import CODECS, FIELDS, RECORDS, problems
 from tests.oracle import drawn
@@ -85,8 +86,14 @@ def test_kafka_reads_what_we_write(
     each()
 
 
+def is_known_to_kafka(batches: list[RecordBatch | LegacyBatch]) -> bool:
+    """Return whether no message set is in zstd, which Kafka refuses there (KIP-110)."""
+    sets = [each for each in batches if isinstance(each, LegacyBatch)]
+    return all(CODECS[each.attributes & CODEC_MASK] != "zstd" for each in sets)
+
+
 @FEW
-@given(FIELDS)
+@given(FIELDS.filter(is_known_to_kafka))
 def test_kafka_reads_fields_of_several_batches(
     oracles: list[Oracle], compared: Count, batches: list[RecordBatch | LegacyBatch]
 ) -> None:
