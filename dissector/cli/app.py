@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import signal
 import sys
@@ -196,6 +197,10 @@ def _run(words: Sequence[str], plugins: Plugins | None) -> int:
 
 def _use_utf8() -> None:
     """Write UTF-8 in every locale: JSON requires it, and no text may make the output fail."""
+    if isinstance(getattr(sys.stdout, "buffer", None), io.RawIOBase):
+        # With PYTHONUNBUFFERED a write may write a part of the bytes, and nobody writes the rest.
+        whole = io.BufferedWriter(io.FileIO(sys.stdout.fileno(), "wb", closefd=False))
+        sys.stdout = io.TextIOWrapper(whole)
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:  # closed, as with `>&-`
             setattr(sys, name, Path(os.devnull).open("w"))  # noqa: SIM115  (open until exit)

@@ -72,10 +72,12 @@ def many(path: Path) -> Path:
     return path
 
 
+@pytest.mark.parametrize("unbuffered", ["", "1"])
 @pytest.mark.parametrize("form", ["table", "ndjson"])
-def test_a_closed_pipe_ends_the_command(tmp_path: Path, form: str) -> None:
+def test_a_closed_pipe_ends_the_command(tmp_path: Path, form: str, unbuffered: str) -> None:
     """As with `| head -1`: the first line comes, then the command stops without a word."""
-    process = started("pairs", many(tmp_path / "a.pcap"), "-T", form)
+    environment = {**os.environ, "PYTHONUNBUFFERED": unbuffered}
+    process = started("pairs", many(tmp_path / "a.pcap"), "-T", form, env=environment)
     assert process.stdout is not None
     assert process.stderr is not None
     first = process.stdout.readline()
