@@ -5,72 +5,45 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from timeline.events.event import Event, Evidence
+from timeline.events.event import Event
 from timeline.events.fetch_counts import FetchCounts, Lag
-from timeline.events.states import Fresh, States
 from timeline.events.words import counted, duration
+from timeline.trackers.client_hours import ClientHours, Hour
 from timeline.trackers.tracker import SeenAt, Tracker
-from timeline.trackers.transaction_state import client_of
 
 MAX_PARTITIONS = 10_000
 """Partitions of a client whose lag is retained."""
 
 
 @dataclass(slots=True)
-class Hour:
+class FetchHour(Hour):
     """The fetches of a client within an hour."""
 
-    hour: int = -1
-    time_ns: int = 0
-    end_ns: int = 0
-    count: int = 0
     empty: int = 0
     empty_ns: int = 0
-    brokers: set[str] = field(default_factory=set)
     lag: dict[tuple[str, int], int] = field(default_factory=dict)
     most: int = -1
     most_packet: int = 0
     most_place: tuple[str, int] = ("", 0)
-    proof: dict[str, Evidence] = field(default_factory=dict)
 
 
-class FetchHours:
+class FetchHours(ClientHours[FetchHour]):
     """The current hour of each client, for one tracker."""
 
     def __init__(self, tracker: Tracker) -> None:
-        self._tracker = tracker
-        self._hours: States[str, Hour] = States(Fresh(Hour))
+        super().__init__(tracker, FetchHour)
 
     def add(self, counts: FetchCounts, seen_at: SeenAt) -> Iterator[Event]:
         """Add fetches of a connection; yield the hour of their client that is over."""
         first, last = seen_at(counts.first_row), seen_at(counts.last_row)
-        client = client_of(first)
-        state = self._hours.use(client)
-        if state.count and state.hour < counts.hour:
-            yield self._event(client, state, first.time_ns, certain=True)
-            del self._hours[client]
-            state = self._hours.use(client)
-        if not state.count:
-            state.hour, state.time_ns = counts.hour, first.time_ns
-        if first.time_ns <= state.time_ns:
-            state.time_ns, state.proof["first"] = first.time_ns, first.evidence
-        if last.end_ns >= state.end_ns:
-            state.end_ns, state.proof["last"] = last.end_ns, last.evidence
+        state = yield from self._enter(counts.hour, first, last)
         state.count += counts.count
         state.empty += counts.empty
         state.empty_ns += counts.empty_ns
-        state.brokers.add(first.broker)
         for lag in counts.lags:
             self._add_lag(state, lag, seen_at)
 
-    def finish(self, now_ns: int) -> Iterator[Event]:
-        """Report the hours that the capture ends in."""
-        hours = sorted(self._hours.items(), key=lambda each: (each[1].time_ns, each[0]))
-        for client, state in hours:
-            yield self._event(client, state, now_ns, certain=False)
-        self._hours.clear()
-
-    def _add_lag(self, state: Hour, lag: Lag, seen_at: SeenAt) -> None:
+    def _add_lag(self, state: FetchHour, lag: Lag, seen_at: SeenAt) -> None:
         """Add the lag of a partition after a fetch with records."""
         most = seen_at(lag.most_row)
         topic = lag.topic if isinstance(lag.topic, str) else most.exchange.known_topic(lag.topic)
@@ -83,7 +56,7 @@ class FetchHours:
             state.most, state.most_place = lag.most, place
             state.proof["most"] = most.evidence
 
-    def _event(self, client: str, state: Hour, time_ns: int, *, certain: bool) -> Event:
+    def _event(self, client: str, state: FetchHour, time_ns: int, *, certain: bool) -> Event:
         """Return the event of an hour; its time is the end, as nothing is known before."""
         took = duration(state.end_ns - state.time_ns)
         fetches = counted(state.count, "fetch", "fetches")

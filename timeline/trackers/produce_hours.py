@@ -3,63 +3,44 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
 from dissector.engine.tables.exchange_table import Ints
-from timeline.events.event import Event, Evidence
+from timeline.events.event import Event
 from timeline.events.produce_counts import ProduceCounts
 from timeline.events.states import Fresh, States
 from timeline.events.words import counted, duration
+from timeline.trackers.client_hours import ClientHours, Hour
 from timeline.trackers.tracker import SeenAt, Tracker
-from timeline.trackers.transaction_state import client_of
 
 MAX_IN_FLIGHT = 1_000
 """Requests of a connection whose times are retained, to count those in flight."""
 
 
 @dataclass(slots=True)
-class Hour:
+class ProduceHour(Hour):
     """The Produce requests of a client within an hour."""
 
-    hour: int = -1
-    time_ns: int = 0
-    end_ns: int = 0
-    count: int = 0
     unacknowledged: int = 0
     most: int = 0
     most_packet: int = 0
-    brokers: set[str] = field(default_factory=set)
-    proof: dict[str, Evidence] = field(default_factory=dict)
 
 
-class ProduceHours:
+class ProduceHours(ClientHours[ProduceHour]):
     """The current hour of each client, for one tracker."""
 
     def __init__(self, tracker: Tracker) -> None:
-        self._tracker = tracker
-        self._hours: States[str, Hour] = States(Fresh(Hour))
+        super().__init__(tracker, ProduceHour)
         self._ends: States[int, list[int]] = States(Fresh(list))
 
     def add(self, counts: ProduceCounts, seen_at: SeenAt) -> Iterator[Event]:
         """Add requests of a connection; yield the hour of their client that is over."""
         first, last = seen_at(counts.first_row), seen_at(counts.last_row)
-        client = client_of(first)
-        state = self._hours.use(client)
-        if state.count and state.hour < counts.hour:
-            yield self._event(client, state, first.time_ns, certain=True)
-            del self._hours[client]
-            state = self._hours.use(client)
-        if not state.count:
-            state.hour, state.time_ns = counts.hour, first.time_ns
-        if first.time_ns <= state.time_ns:
-            state.time_ns, state.proof["first"] = first.time_ns, first.evidence
-        if last.end_ns >= state.end_ns:
-            state.end_ns, state.proof["last"] = last.end_ns, last.evidence
+        state = yield from self._enter(counts.hour, first, last)
         state.count += counts.unacknowledged + len(counts.answered)
         state.unacknowledged += counts.unacknowledged
-        state.brokers.add(first.broker)
         if len(counts.answered):
             in_flight = self._in_flight(first.connection, counts.begin_ns, counts.end_ns)
             at = int(np.argmax(in_flight))
@@ -68,13 +49,6 @@ class ProduceHours:
             if (int(in_flight[at]), -packet) > (state.most, -state.most_packet):
                 state.most, state.most_packet = int(in_flight[at]), packet
                 state.proof["most"] = most
-
-    def finish(self, now_ns: int) -> Iterator[Event]:
-        """Report the hours that the capture ends in."""
-        hours = sorted(self._hours.items(), key=lambda each: (each[1].time_ns, each[0]))
-        for client, state in hours:
-            yield self._event(client, state, now_ns, certain=False)
-        self._hours.clear()
 
     def _in_flight(self, connection: int, begin_ns: Ints, end_ns: Ints) -> Ints:
         """
@@ -90,7 +64,7 @@ class ProduceHours:
         in_flight: Ints = 1 + np.maximum(0, place - np.searchsorted(ends, begin_ns, side="right"))
         return in_flight
 
-    def _event(self, client: str, state: Hour, time_ns: int, *, certain: bool) -> Event:
+    def _event(self, client: str, state: ProduceHour, time_ns: int, *, certain: bool) -> Event:
         """Return the event of an hour; its time is the end, as nothing is known before."""
         text = f"{counted(state.count, 'request')} in {duration(state.end_ns - state.time_ns)}"
         if state.unacknowledged:

@@ -1,0 +1,65 @@
+"""The current hour of each client: when it began, how much it has, what proves it."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Generator, Iterator
+from dataclasses import dataclass, field
+from typing import Generic, TypeVar
+
+from timeline.events.event import Event, Evidence
+from timeline.events.seen import Seen
+from timeline.events.states import Fresh, States
+from timeline.trackers.tracker import Tracker
+from timeline.trackers.transaction_state import client_of
+
+
+@dataclass(slots=True)
+class Hour:
+    """What a client did within an hour."""
+
+    hour: int = -1
+    time_ns: int = 0
+    end_ns: int = 0
+    count: int = 0
+    brokers: set[str] = field(default_factory=set)
+    proof: dict[str, Evidence] = field(default_factory=dict)
+
+
+HourT = TypeVar("HourT", bound=Hour)
+
+
+class ClientHours(ABC, Generic[HourT]):
+    """The current hours of all clients, for one tracker."""
+
+    def __init__(self, tracker: Tracker, kind: type[HourT]) -> None:
+        self._tracker = tracker
+        self._hours: States[str, HourT] = States(Fresh(kind))
+
+    def finish(self, now_ns: int) -> Iterator[Event]:
+        """Report the hours that the capture ends in."""
+        hours = sorted(self._hours.items(), key=lambda each: (each[1].time_ns, each[0]))
+        for client, state in hours:
+            yield self._event(client, state, now_ns, certain=False)
+        self._hours.clear()
+
+    def _enter(self, hour: int, first: Seen, last: Seen) -> Generator[Event, None, HourT]:
+        """Yield the hour of the client that is over; return the one of these exchanges."""
+        client = client_of(first)
+        state = self._hours.use(client)
+        if state.count and state.hour < hour:
+            yield self._event(client, state, first.time_ns, certain=True)
+            del self._hours[client]
+            state = self._hours.use(client)
+        if not state.count:
+            state.hour, state.time_ns = hour, first.time_ns
+        if first.time_ns <= state.time_ns:
+            state.time_ns, state.proof["first"] = first.time_ns, first.evidence
+        if last.end_ns >= state.end_ns:
+            state.end_ns, state.proof["last"] = last.end_ns, last.evidence
+        state.brokers.add(first.broker)
+        return state
+
+    @abstractmethod
+    def _event(self, client: str, state: HourT, time_ns: int, *, certain: bool) -> Event:
+        """Return the event of an hour."""
