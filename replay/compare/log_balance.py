@@ -170,11 +170,10 @@ class _LogBalancer:
             self._add(
                 newest.step, f"{request_path}.records[{missing}]", _count(missing), description
             )
-        allowance = log.appended.unconfirmed
+        unconfirmed = log.appended.unconfirmed
         for extra in self._limit_checks(topic_partition, _extra(log, end)):
             present = await self._data(topic_partition, extra.live)
-            excess = present.size - extra.expected
-            allowance, excess = max(allowance - excess, 0), excess - allowance
+            excess = unconfirmed.take(extra.live, max(present.size - extra.expected, 0))
             if excess > 0:
                 first = next(iter(present))
                 duplicates = Range(first.start, first.start + excess)

@@ -12,6 +12,8 @@ from replay.model.offset_ranges import Range
 MAX_STRETCHES = 1 << 16
 """Limit for a partition; beyond it, the older half is dropped."""
 
+MAX_OFFSET = (1 << 63) - 1
+
 
 class Stretch(NamedTuple):
     """
@@ -74,16 +76,36 @@ class ExcessRange(NamedTuple):
     expected: int
 
 
-class AppendedRecords:
+class UnconfirmedRecords:
     """
-    The records of one partition that Produce responses of the replay acknowledged.
+    Records that were perhaps appended, as an allowance for extra ones in a log.
 
-    Attributes:
-        unconfirmed: The number of records that may have been appended without a response.
+    Args:
+        below: An offset of the target, and the number of records that may lie below it; ascending.
     """
+
+    def __init__(self, below: list[tuple[int, int]]) -> None:
+        self._below = below
+
+    def __bool__(self) -> bool:
+        return any(count for _, count in self._below)
+
+    def take(self, live: Range, count: int) -> int:
+        """Use the allowance for extra records in a range; return how many it does not explain."""
+        for at, (limit, allowed) in enumerate(self._below):
+            if live.end <= limit:
+                used = min(allowed, count)
+                self._below[at] = limit, allowed - used
+                count -= used
+        return count
+
+
+class AppendedRecords:
+    """The records of one partition that Produce responses of the replay acknowledged."""
 
     def __init__(self) -> None:
-        self.unconfirmed = 0
+        self._unconfirmed: dict[int, int] = {}
+        self._unconfirmed_below: list[tuple[int, int]] = []
         self._is_thinned = False
         self._starts: list[int] = []
         self._stretches: list[Stretch] = []
@@ -92,6 +114,9 @@ class AppendedRecords:
         """Add records that a step appended, by their first captured and live offsets."""
         if count <= 0:
             return
+        if step in self._unconfirmed:
+            # A retry follows the response to the attempt before it, so in the log too.
+            self._unconfirmed_below.append((live, self._unconfirmed.pop(step)))
         at = bisect_right(self._starts, captured)
         before = self._stretches[at - 1] if at else None
         if (
@@ -107,6 +132,17 @@ class AppendedRecords:
             half = MAX_STRETCHES // 2
             self._is_thinned = True
             del self._starts[:half], self._stretches[:half]
+
+    def add_unconfirmed(self, count: int, step: int) -> None:
+        """Add records of a step that were perhaps appended, as its response does not say where."""
+        if count > 0:
+            self._unconfirmed[step] = self._unconfirmed.get(step, 0) + count
+
+    @property
+    def unconfirmed(self) -> UnconfirmedRecords:
+        """The records that were perhaps appended, and below which offsets of the target."""
+        anywhere = sum(self._unconfirmed.values())
+        return UnconfirmedRecords([*sorted(self._unconfirmed_below), (MAX_OFFSET, anywhere)])
 
     def __iter__(self) -> Iterator[Stretch]:
         """Return the stretches in the order of the captured log."""

@@ -95,7 +95,7 @@ def _learn_commits(step: Step, request: Mapping[str, Any], version: int, ids: Id
             ids.committed_offsets[partition] = captured_field.value, live_field.value
 
 
-def learn_unconfirmed(request: Mapping[str, Any], version: int, ids: IdMap) -> None:
+def learn_unconfirmed(step: Step, request: Mapping[str, Any], version: int, ids: IdMap) -> None:
     """Note that the records of a Produce request may be appended at an unknown offset."""
     produce = api(PRODUCE)
     assert produce is not None
@@ -104,9 +104,8 @@ def learn_unconfirmed(request: Mapping[str, Any], version: int, ids: IdMap) -> N
         scope = ids.captured_scope(field_value.scope)
         topic = ids.topic_of(scope)
         if topic is not None and scope.partition is not None:
-            ids.offsets.log(topic, scope.partition).appended.unconfirmed += count_records(
-                field_value.value
-            )
+            log = ids.offsets.log(topic, scope.partition)
+            log.appended.add_unconfirmed(count_records(field_value.value), step.number)
 
 
 def learn_topics(schema: Schema, version: int, body: Mapping[str, Any], topics: TopicIds) -> None:

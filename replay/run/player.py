@@ -96,7 +96,7 @@ class Player:
         """Hand over an outcome for comparison."""
         self._in_flight.end(sent.step.number)
         if sent.step.captured.api_key == PRODUCE and not _has_offsets(sent):
-            self._learn_unconfirmed(sent.accepted_parts + sent.outcome.parts)
+            self._learn_unconfirmed(sent, sent.accepted_parts + sent.outcome.parts)
         self._context.progress.done += 1
         return self._context.outcomes.record(sent.outcome, self._context.ids)
 
@@ -269,16 +269,15 @@ class Player:
         await self._dispatcher.retry(sent, why, response)
         sent.outcome.is_repeated = True
         if sent.step.captured.api_key == PRODUCE:
-            self._learn_unconfirmed(
-                sent.outcome.parts
-            )  # an error may come after the records are written
+            # An error may come after the records are written.
+            self._learn_unconfirmed(sent, sent.outcome.parts)
         if rejoined is not None:
             sent.outcome.changes.append(rejoined)
         return await self._receive_response(sent)
 
-    def _learn_unconfirmed(self, parts: Iterable[RequestPart]) -> None:
+    def _learn_unconfirmed(self, sent: StepInFlight, parts: Iterable[RequestPart]) -> None:
         for part in parts:
-            learn_unconfirmed(part.request, part.version, self._context.ids)
+            learn_unconfirmed(sent.step, part.request, part.version, self._context.ids)
 
     async def _repeat(self, number: int, member: str) -> Container | None:
         """Repeat a step for a member, given by its captured id; learn from the response."""

@@ -52,8 +52,29 @@ def test_unwritten_ranges() -> None:
     assert found.is_unwritten(0, 5)  # no room for them before the first
     assert not appended((10, 12, 5)).is_unwritten(0, 5)  # they may have been there before
     assert not found.is_unwritten(14, 16)
-    found.unconfirmed = 1
+    found.add_unconfirmed(1, step=9)
     assert not found.is_unwritten(15, 20)
+
+
+def test_a_refused_attempt_explains_records_before_its_retry_only() -> None:
+    found = AppendedRecords()
+    found.add_unconfirmed(5, step=0)
+    found.add_unconfirmed(5, step=1)
+    found.add(captured=0, live=0, count=5, step=0)
+    found.add(captured=5, live=10, count=5, step=1)
+    assert found.unconfirmed
+    allowance = found.unconfirmed
+    assert allowance.take(Range(15, 20), 5) == 5
+    assert allowance.take(Range(5, 10), 7) == 2
+    assert allowance.take(Range(5, 10), 1) == 1
+
+
+def test_an_attempt_that_was_never_confirmed_explains_records_anywhere() -> None:
+    found = appended((0, 0, 5))
+    found.add_unconfirmed(5, step=3)
+    allowance = found.unconfirmed
+    assert allowance.take(Range(15, 20), 3) == 0
+    assert allowance.take(Range(20, 25), 3) == 1
 
 
 def test_no_more_is_kept_than_so_much() -> None:

@@ -11,6 +11,7 @@ from typing import Any
 from construct import Container
 
 from dissector.protocol.apis import KEYS
+from dissector.protocol.error_codes import error_code
 from dissector.protocol.messages import Message
 from dissector.protocol.records import RecordBatch, build_records, parse_records
 from dissector.protocol.records.layout import TIMESTAMP_TYPE
@@ -46,7 +47,7 @@ def capture(folder: Path, polls: int = POLLS, aborted: list[Any] | None = None) 
         for start in range(0, WRITES, AT_ONCE):
             numbers = range(start, start + AT_ONCE)
             for number in numbers:
-                values = [b"%s %d %d" % (topic.encode(), number, at) for at in range(RECORDS)]
+                values = [_value(topic, number, at) for at in range(RECORDS)]
                 batch = Written(topic, 0, values)
                 written[topic].append(_at(batch.records(), number * RECORDS))
                 connection.client(
@@ -64,6 +65,10 @@ def capture(folder: Path, polls: int = POLLS, aborted: list[Any] | None = None) 
     _read(wire, written[READ], polls, aborted)
     commit(wire)
     return saved(folder, wire)
+
+
+def _value(topic: str, number: int, at: int) -> bytes:
+    return b"%s %d %d" % (topic.encode(), number, at)
 
 
 def _at(records: bytes, offset: int) -> bytes:
@@ -190,46 +195,73 @@ class OfField(Lie):
     turn: int | None = None
 
     def change_answer(self, request: Message, body: Container) -> None:
-        if request.api == self.api and (self.turn is None or next(self.which) == self.turn):
-            for each in _partitions(request, body, self.api, self.array):
+        # A request that the leader of a new partition refuses comes again.
+        accepted = [e for e in _partitions(request, body, self.api, self.array) if not e.error_code]
+        if accepted and (self.turn is None or next(self.which) == self.turn):
+            for each in accepted:
                 self.change(each)
 
 
 @dataclass
 class OfWrites(Lie):
-    """Writes one Produce request to a topic twice, or not at all."""
+    """
+    Writes one batch of a topic twice, or not at all.
+
+    The batch is known by its records: a request that the leader of a new partition refuses comes
+    again, and its copies were refused with it.
+    """
 
     topic: str
-    turn: int
+    number: int
     times: int
-    seen: int = 0
-    ends: dict[str, int] = field(default_factory=dict)
 
     def copies(self, request: Message) -> int:
-        if request.api != "Produce" or not self._title(request).endswith(self.topic):
-            return 1
-        self.seen += 1
-        return self.times if self.seen - 1 == self.turn else 1
+        return self.times if self._is_written(request, self.number) else 1
 
     def invented(self, request: Message) -> dict[str, Any]:
-        title = self._title(request)
+        return self._response(request, 0, self.number * RECORDS)
+
+    def _is_written(self, request: Message, number: int) -> bool:
+        if request.api != "Produce":
+            return False
+        assert request.body is not None
+        batch = parse_records(request.body.topic_data[0].partition_data[0].records)[0]
+        assert isinstance(batch, RecordBatch)
+        return batch.records[0].value == _value(self.topic, number, 0)
+
+    def _response(self, request: Message, error: int, base_offset: int) -> dict[str, Any]:
+        assert request.body is not None
         given = {
             "index": 0,
-            "error_code": 0,
-            "base_offset": self.turn * RECORDS,
+            "error_code": error,
+            "base_offset": base_offset,
             "log_append_time_ms": -1,
             "log_start_offset": 0,
             "record_errors": [],
             "error_message": None,
         }
+        name = str(request.body.topic_data[0].name)
         return {
-            "responses": [{"name": title, "partition_responses": [given]}],
+            "responses": [{"name": name, "partition_responses": [given]}],
             "throttle_time_ms": 0,
         }
 
-    def _title(self, request: Message) -> str:
-        assert request.body is not None
-        return str(request.body.topic_data[0].name)
+
+@dataclass
+class OfRefusedWriter(OfWrites):
+    """Refuses the first request of the writer too, as the leader of a new partition does."""
+
+    is_refused: bool = False
+
+    def copies(self, request: Message) -> int:
+        copies = super().copies(request)
+        if request.api == "Produce" and not self.is_refused and self._is_written(request, 0):
+            return 0
+        return copies
+
+    def invented(self, request: Message) -> dict[str, Any]:
+        self.is_refused = True
+        return self._response(request, error_code("NOT_LEADER_OR_FOLLOWER"), -1)
 
 
 @dataclass
@@ -317,5 +349,6 @@ LIES: dict[str, Callable[[], Lie]] = {
         for turn, what in ((10, "in the middle"), (WRITES - 1, "the last"))
         for times, done in ((0, "thrown away"), (2, "done twice"))
     },
+    "a write is done twice, after a refused one": lambda: OfRefusedWriter(UNREAD, 10, 2),
 }
 """What it does -> the lie."""
