@@ -7,7 +7,17 @@ import platform
 import tempfile
 from pathlib import Path
 
-from benchmarks import batches, captures, damaged, messages, pipeline, records, replay, screen, tls
+from benchmarks import (
+    batches,
+    damaged_pairs,
+    message_codecs,
+    pipeline,
+    record_columns,
+    replay,
+    screen,
+    tls_plaintext,
+    whole_commands,
+)
 
 
 def main() -> None:
@@ -16,12 +26,12 @@ def main() -> None:
     print(f"{'ratio':>8} {'target':>8}  {'against':<20} {'what':<44} figures")
     with tempfile.TemporaryDirectory() as folder:
         for rows in (
-            messages.rows(),
+            message_codecs.rows(),
             batches.rows(),
-            records.rows(),
-            tls.rows(Path(folder)),
-            captures.rows(Path(folder)),
-            damaged.rows(Path(folder)),
+            record_columns.rows(),
+            tls_plaintext.rows(Path(folder)),
+            whole_commands.rows(Path(folder)),
+            damaged_pairs.rows(Path(folder)),
             replay.rows(Path(folder)),
             screen.rows(Path(folder)),
             pipeline.rows(Path(folder)),

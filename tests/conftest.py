@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis.database import DirectoryBasedExampleDatabase
 
-from tests.examples import WHOLE
+from tests.example_counts import WHOLE
 
 # How long an example takes depends on what else the machine does.
 UNHURRIED = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])

@@ -9,7 +9,7 @@ from typing import Any
 
 from dissector.protocol.context import using
 from dissector.protocol.definitions.schemas import Schemas
-from tests import frames, packets
+from tests import default_frames, tcp_captures
 
 PING_REQUEST: dict[str, Any] = {
     "apiKey": 600,
@@ -69,15 +69,17 @@ def vendor(folder: Path) -> str:
 
 def talk_of_pings(path: Path, definitions: str, count: int) -> str:
     """Write a capture of a connection that pings in turn with both versions, after Metadata."""
-    wire = packets.Wire()
+    wire = tcp_captures.Wire()
     connection = wire.connect().syn()
-    connection.client(frames.request(3, 9, 1, "vendor")).broker(frames.response(3, 9, 1))
+    connection.client(default_frames.request(3, 9, 1, "vendor")).broker(
+        default_frames.response(3, 9, 1)
+    )
     with using(Schemas.of(definitions)):
         for number in range(2, count + 2):
             points = [{"x": number, "topic": f"t{number % 3}"}]
             body = {"points": points, "access_token": "hush-hush"}
-            connection.client(frames.request(600, number % 2, number, "vendor", **body))
+            connection.client(default_frames.request(600, number % 2, number, "vendor", **body))
             connection.broker(
-                frames.response(600, number % 2, number, error_code=number % 4, node=7)
+                default_frames.response(600, number % 2, number, error_code=number % 4, node=7)
             )
-    return packets.write(path, wire.packets)
+    return tcp_captures.write(path, wire.packets)

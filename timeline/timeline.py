@@ -29,8 +29,8 @@ from timeline.events.event import KINDS, Event
 from timeline.events.event_order import EventOrder
 from timeline.events.fetch_counts import fetch_counts
 from timeline.events.fetched_batches import fetched_batches
+from timeline.events.observed_exchange import Seen
 from timeline.events.produce_counts import produce_counts
-from timeline.events.seen import Seen
 from timeline.events.traffic_losses import TrafficLosses
 from timeline.events.words import masked
 from timeline.registry import trackers_of

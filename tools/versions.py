@@ -20,7 +20,7 @@ SMOKE = (
     "tests/dissector/kernel",
     "tests/dissector/cli",
     "tests/dissector/engine/tables/test_arrow.py",
-    "tests/dissector/engine/tables/test_frames.py",
+    "tests/dissector/engine/tables/test_polars_tables.py",
     "tests/dissector/engine/tape/test_tape.py",
     "tests/dissector/protocol/records",
     "tests/dissector/protocol/test_apis.py",

@@ -93,7 +93,7 @@ class BrowseApp(PanelKeys):
     def action_escape(self) -> None:
         """End a search, or go back from what is followed, or drop the filter."""
         if self.session.cancel():
-            self.tell("ended: the list has what was found so far")
+            self.show_notice("ended: the list has what was found so far")
         elif self.session.back():
             self.list_changed()
         elif self.session.text:
@@ -104,7 +104,7 @@ class BrowseApp(PanelKeys):
         mode = MODES[index]
         text = self.session.text
         if check(text, records=mode.name == "records").state not in ("empty", "valid"):
-            self.tell(f"the filter has columns that {mode.name} lack: it is dropped")
+            self.show_notice(f"the filter has columns that {mode.name} lack: it is dropped")
             self.session.text = ""
             self.bar.applied = ""
             self.bar.set_text("")
@@ -144,7 +144,7 @@ class BrowseApp(PanelKeys):
 
     def action_times(self) -> None:
         """Show times in another form."""
-        self.tell(f"times: {self.times.next()}")
+        self.show_notice(f"times: {self.times.next()}")
         self.rows.rows_changed()
 
     def action_theme(self) -> None:

@@ -159,9 +159,9 @@ class BrowseBase(App[str]):
         crumbs.update(" > ".join(["all", *titles]))
         self.show_status()
 
-    def tell(self, notice: str) -> None:
+    def show_notice(self, notice: str) -> None:
         """Show a notice at the bottom."""
-        self.status.tell(notice)
+        self.status.show_notice(notice)
         self.show_status()
 
     def show_status(self) -> None:

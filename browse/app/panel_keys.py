@@ -13,7 +13,7 @@ from textual.app import App
 from textual.widget import Widget
 
 from browse.app.browse_base import run_in_thread
-from browse.app.taking_keys import TakingKeys
+from browse.app.output_keys import OutputKeys
 from browse.detail import DetailPanes
 from browse.detail.byte_view import ByteView
 from browse.detail.field_tree import FieldTree
@@ -35,7 +35,7 @@ _CATALOGUES = {
 }
 
 
-class PanelKeys(TakingKeys):
+class PanelKeys(OutputKeys):
     """The actions of these keys."""
 
     _groups: GroupReport | None = None
@@ -106,7 +106,7 @@ class PanelKeys(TakingKeys):
             return
         self._groups = None
         if groups.failure:
-            self.tell(groups.failure)
+            self.show_notice(groups.failure)
         elif not groups.is_cancelled:
             from browse.panels.report_panel import groups_panel
 
@@ -118,7 +118,7 @@ class PanelKeys(TakingKeys):
 
         number = self._chosen_number()
         if number is None:
-            self.tell("the row has no exchange")
+            self.show_notice("the row has no exchange")
             return
         parts = self.session.loading.parts
         connection = int(parts.numbers("connection")[number])
@@ -167,6 +167,6 @@ class PanelKeys(TakingKeys):
             self.list_changed()
         place = self.session.shown.place_of(number)
         if place is None:
-            self.tell("the filter hides the exchange")
+            self.show_notice("the filter hides the exchange")
         else:
             self.jump_to(place)

@@ -21,7 +21,7 @@ class StatusLine(Static):
         self.notice = ""
         self._shown = ""
 
-    def tell(self, notice: str) -> None:
+    def show_notice(self, notice: str) -> None:
         """Show a notice until the next key."""
         self.notice = notice
 

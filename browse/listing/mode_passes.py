@@ -17,7 +17,7 @@ from dissector.column_catalogue import RECORDS
 from dissector.engine.exchanges.exchange import Exchange
 from dissector.engine.tables.column_types import Column, Columns, Slices
 from dissector.engine.tables.concatenate import ColumnConcatenator
-from dissector.engine.tables.frames import Row, iter_rows, split_mixed
+from dissector.engine.tables.polars_tables import Row, iter_rows, split_mixed
 from dissector.protocol.embedded.own_topics import is_own_topic
 from timeline.events.event import COLUMNS as EVENT_COLUMNS
 from timeline.events.event import Event

@@ -10,7 +10,7 @@ import numpy as np
 
 from dissector.engine.tables.column_types import Coded, Column, Columns, Integers, row_count
 from dissector.engine.tables.exchange_table import NONE, Ints
-from dissector.engine.tables.frames import Row
+from dissector.engine.tables.polars_tables import Row
 
 
 class RowParts:

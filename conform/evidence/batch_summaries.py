@@ -23,9 +23,9 @@ from dissector.engine.records.decompressor import iter_payloads
 from dissector.engine.records.record_locator import locate_records
 from dissector.engine.records.record_windows import MIN_COLUMN_VALUE, PART_RECORDS
 from dissector.engine.tables.exchange_table import Exchanges
-from dissector.protocol.carried import ReadRecords, read_field
 from dissector.protocol.records import Batch, Record, RecordBatch, parse_records
 from dissector.protocol.records.layout import BATCH, LENGTH_END
+from dissector.protocol.records_fields import ReadRecords, read_field
 
 Ints: TypeAlias = NDArray[np.int64]
 

@@ -16,10 +16,10 @@ from conform.evidence.bounded_memory import RuleStates
 from conform.evidence.decode_mismatch import DecodeMismatch, decode_mismatch_of
 from conform.evidence.non_canonical_values import non_canonical_check
 from dissector.engine.exchanges.exchange import Exchange
-from dissector.protocol.carried import ReadRecords, RecordsField, read_field, records_fields
 from dissector.protocol.headers import SASL_HANDSHAKE
 from dissector.protocol.messages import Message
 from dissector.protocol.records import Batch
+from dissector.protocol.records_fields import ReadRecords, RecordsField, read_field, records_fields
 from dissector.protocol.spans import Span, spans
 
 Value = TypeVar("Value")

@@ -35,7 +35,7 @@ from conform.rules.wire import (
     response_order,
     sasl_rules,
     telemetry,
-    versions,
+    version_rules,
 )
 
 __all__ = [
@@ -67,5 +67,5 @@ __all__ = [
     "topic_ids",
     "transactions",
     "unknown_members",
-    "versions",
+    "version_rules",
 ]

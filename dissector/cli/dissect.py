@@ -23,7 +23,7 @@ from dissector.column_catalogue import EXCHANGES, MESSAGES
 from dissector.engine.reading.live_requests import LiveRequests
 from dissector.engine.reading.packet_order import OrderedMessage, PacketOrder
 from dissector.engine.tables.exchange_table import NONE
-from dissector.engine.tables.frames import TablePart, split_mixed
+from dissector.engine.tables.polars_tables import TablePart, split_mixed
 from dissector.errors import UsageError
 from dissector.filter import Column, Name, kinds, values_of
 from dissector.protocol.embedded.masking import secret_ranges

@@ -27,7 +27,7 @@ from dissector.engine.reading.prefetch import cores
 from dissector.engine.reading.tls_report import unreadable_tls, without_kafka
 from dissector.engine.tables.column_types import Columns
 from dissector.engine.tables.exchange_table import Exchanges
-from dissector.engine.tables.frames import Row, RowBatch, TablePart
+from dissector.engine.tables.polars_tables import Row, RowBatch, TablePart
 from dissector.errors import Problem, UsageError
 from dissector.protocol.definitions.sources import SCHEMAS_VARIABLE, use_sources
 from dissector.query.selection import Selection

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, TextIO, TypeVar
 
 from dissector.cli import interrupt
 from dissector.engine.reading.prefetch import map_in_threads
-from dissector.engine.tables.frames import TablePart
+from dissector.engine.tables.polars_tables import TablePart
 from dissector.errors import UsageError
 from dissector.view.tables.column_fitting import Layout
 from dissector.view.tables.row_stream import csv_text, ndjson_text, table_text
@@ -171,7 +171,7 @@ def write_parquet(
     parts: Iterable[TablePart], schema: Mapping[str, Any], output: str | None
 ) -> None:
     """Write rows as Parquet, part by part; `schema` has the polars type of each column."""
-    from dissector.engine.tables.frames import part_frames
+    from dissector.engine.tables.polars_tables import part_frames
 
     write_frames(part_frames(parts, schema), schema, output)
 

@@ -19,7 +19,7 @@ from dissector.cli.presentation import table_options
 from dissector.cli.sorting import sort_keys, sorted_part
 from dissector.engine.exchanges.exchange import COLUMNS, Exchange
 from dissector.engine.reading.live_requests import LiveRequests
-from dissector.engine.tables.frames import TablePart
+from dissector.engine.tables.polars_tables import TablePart
 from dissector.errors import UsageError
 from dissector.view.text.value_text import json_text
 
@@ -204,7 +204,7 @@ def _with_bodies(
 def _schema(bodies: bool, chosen: Sequence[str]) -> dict[str, Any]:
     import polars
 
-    from dissector.engine.tables.frames import exchange_schema
+    from dissector.engine.tables.polars_tables import exchange_schema
 
     types = {**exchange_schema(), **(dict.fromkeys(BODIES, polars.String()) if bodies else {})}
     return {name: types.get(name, polars.String()) for name in chosen or types}

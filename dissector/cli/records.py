@@ -18,7 +18,7 @@ from dissector.cli.presentation import table_options
 from dissector.cli.sorting import sort_keys, sorted_part
 from dissector.engine.exchanges.exchange import Exchange
 from dissector.engine.exchanges.exchange_records import COLUMNS
-from dissector.engine.tables.frames import (
+from dissector.engine.tables.polars_tables import (
     MixedRows,
     TablePart,
     iter_rows,

@@ -25,7 +25,7 @@ from dissector.engine.tables.column_types import (
 )
 from dissector.engine.tables.concatenate import ColumnConcatenator
 from dissector.engine.tables.exchange_table import NONE, Ints
-from dissector.engine.tables.frames import MixedRows, Row, TablePart
+from dissector.engine.tables.polars_tables import MixedRows, Row, TablePart
 from dissector.errors import UsageError
 from dissector.view.text.value_text import json_text
 

@@ -24,7 +24,7 @@ from dissector.column_catalogue import CONNECTIONS
 from dissector.engine.exchanges.exchange import Exchange
 from dissector.engine.reading.connection_rows import COLUMNS, connection_rows
 from dissector.engine.reading.tls_report import COLUMNS as TLS_COLUMNS
-from dissector.engine.tables.frames import TablePart, connection_schema
+from dissector.engine.tables.polars_tables import TablePart, connection_schema
 
 SHOWN = (
     "connection",

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from dissector.protocol.carried import read_field
+from dissector.protocol.records_fields import read_field
 
 if TYPE_CHECKING:
     from dissector.protocol.records.rows import Row

@@ -11,10 +11,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dissector.protocol.api import Kind
-from dissector.protocol.carried import may_be_cut
 from dissector.protocol.context import per_schemas
 from dissector.protocol.facts import ERROR, NO_FACT, PAIR_ID, fact_role
 from dissector.protocol.program import ProgramTable, ProgramWriter
+from dissector.protocol.records_fields import may_be_cut
 from dissector.protocol.schema import Field, split_tagged
 
 CLIENT_ID, RECORDS, RECORDS_CUT = range(PAIR_ID + 1, PAIR_ID + 4)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Self
 from dissector.engine.exchanges.exchange import Exchange
 from dissector.engine.reading.capture import Capture as UnfilteredCapture
 from dissector.engine.reading.capture import Options, Window
-from dissector.engine.tables import frames
+from dissector.engine.tables import polars_tables
 from dissector.query.packet_spool import NAME, FollowedSpool, PacketSpool
 from dissector.query.selection import Selection
 
@@ -117,7 +117,7 @@ class Capture(UnfilteredCapture):
             for window in self.windows(gleaning=self.filter is not None)
             for part in chosen.record_parts(window, lambda topic: False, chosen.records)
         )
-        return frames.part_frames(parts, frames.record_schema())
+        return polars_tables.part_frames(parts, polars_tables.record_schema())
 
     def fields(self, *, show_secrets: bool = False) -> polars.DataFrame:
         """
@@ -153,7 +153,7 @@ class Capture(UnfilteredCapture):
         import polars
 
         from dissector.engine.reading.connection_rows import connection_rows
-        from dissector.engine.tables.frames import connection_schema
+        from dissector.engine.tables.polars_tables import connection_schema
 
         numbers: set[int] | None = None
         if self.filter is not None:

@@ -14,7 +14,7 @@ from dissector.engine.fields.column_query import passing_rows
 from dissector.engine.reading.capture import Capture, Window
 from dissector.engine.tables.column_types import Columns
 from dissector.engine.tables.exchange_table import Exchanges, Ints
-from dissector.engine.tables.frames import Row, RowBatch, TablePart
+from dissector.engine.tables.polars_tables import Row, RowBatch, TablePart
 
 if TYPE_CHECKING:
     from dissector.engine.fields.window_query import WindowQuery

@@ -10,7 +10,7 @@ import numpy as np
 from dissector.engine.exchanges.exchange import Exchange
 from dissector.engine.reading.capture import Capture, Window
 from dissector.engine.tables.exchange_table import Exchanges
-from dissector.engine.tables.frames import escape_invalid_utf8
+from dissector.engine.tables.polars_tables import escape_invalid_utf8
 from dissector.summary.group_events import CLASSIC, CONSUMER, Assignment
 from dissector.summary.group_messages import GROUP_APIS, HEARTBEATS, group_events
 from dissector.summary.group_states import GroupState, GroupStates

@@ -16,7 +16,7 @@ import numpy as np
 from dissector.engine.exchanges.exchange import Exchange
 from dissector.engine.reading.capture import Capture, Window
 from dissector.engine.reading.group_keys import Software, host_of
-from dissector.engine.tables.frames import escape_invalid_utf8
+from dissector.engine.tables.polars_tables import escape_invalid_utf8
 from dissector.protocol.headers import API_VERSIONS
 from dissector.protocol.releases.kafka_releases import VersionRange
 

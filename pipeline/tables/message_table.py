@@ -12,7 +12,7 @@ from dissector.engine.exchanges.exchange import Exchange
 from dissector.engine.facts.topic_table import TopicNames
 from dissector.engine.reading.capture import Reading
 from dissector.engine.tables.exchange_table import NONE, Exchanges, Frames
-from dissector.engine.tables.frames import escape_invalid_utf8
+from dissector.engine.tables.polars_tables import escape_invalid_utf8
 from dissector.protocol.headers import API_VERSIONS
 from dissector.protocol.messages import UNSUPPORTED_VERSION, Message
 from pipeline.tables.table_schemas import SCHEMAS

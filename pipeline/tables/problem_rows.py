@@ -15,7 +15,7 @@ from dissector.engine.facts.topic_table import TopicNames
 from dissector.engine.reading.capture import Reading
 from dissector.engine.reading.segment_source import FileProblems
 from dissector.engine.tables.exchange_table import Exchanges
-from dissector.engine.tables.frames import escape_invalid_utf8
+from dissector.engine.tables.polars_tables import escape_invalid_utf8
 from dissector.errors import Problem
 from pipeline.tables.table_schemas import SCHEMAS
 

@@ -23,7 +23,7 @@ from dissector.engine.exchanges.exchange_records import record_rows
 from dissector.engine.fields.field_reader import FieldReader
 from dissector.engine.reading.capture import Capture, Options, Reading, Window
 from dissector.engine.reading.connection_rows import connection_rows
-from dissector.engine.tables.frames import exchange_schema, frame, part_frames, record_schema
+from dissector.engine.tables.polars_tables import exchange_schema, frame, part_frames, record_schema
 from dissector.protocol.context import current, iterate_under
 from dissector.protocol.definitions.schemas import Schemas
 from dissector.tls.key_log import KeyLog

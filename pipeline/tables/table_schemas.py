@@ -9,7 +9,7 @@ import polars as pl
 import pyarrow as pa
 
 from dissector.engine.fields.field_frame import field_schema
-from dissector.engine.tables.frames import (
+from dissector.engine.tables.polars_tables import (
     connection_schema,
     exchange_schema,
     message_schema,

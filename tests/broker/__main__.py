@@ -7,8 +7,8 @@ import signal
 import sys
 
 from tests.broker.artifacts import MissingError
-from tests.broker.kafka import BrokerError, running
-from tests.broker.settings import PASSWORD, USER, Shape
+from tests.broker.kafka_cluster import BrokerError, running
+from tests.broker.server_properties import PASSWORD, USER, Shape
 
 
 def main() -> int:

@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from tests.broker import artifacts
-from tests.broker.kafka import Cluster, running
-from tests.broker.settings import Shape
+from tests.broker.kafka_cluster import Cluster, running
+from tests.broker.server_properties import Shape
 
 StartCluster = Callable[[Shape], Cluster]
 

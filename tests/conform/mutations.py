@@ -18,7 +18,7 @@ from dissector import open_capture
 from dissector.errors import EncodeError
 from dissector.protocol.messages import Message, decode_request, decode_response
 from dissector.protocol.schema import Field
-from tests import packets
+from tests import tcp_captures
 from tests.conform.scene import capture_rules
 
 _FILE_BYTES, _PACKET_BYTES = 24, 16
@@ -41,7 +41,7 @@ def packets_of(path: Path) -> tuple[bytes, list[Recorded]]:
     while at < len(file):
         captured, size = struct.unpack_from("<II", file, at + 8)
         data = file[at + _PACKET_BYTES : at + _PACKET_BYTES + captured]
-        packets.append(Recorded(file[at : at + 8], data, size))
+        tcp_captures.append(Recorded(file[at : at + 8], data, size))
         at += _PACKET_BYTES + captured
     return file[:_FILE_BYTES], packets
 
@@ -160,8 +160,8 @@ def with_odd_fields(path: Path, random: Random) -> bytes:
     """Return the capture with unusual values in some fields."""
     spoken = spoken_in(path)
     odd = set(random.sample(range(len(spoken)), min(len(spoken), random.choice((1, 5, 40)))))
-    wire = packets.Wire()
-    connections: dict[int, packets.WireConnection] = {}
+    wire = tcp_captures.Wire()
+    connections: dict[int, tcp_captures.WireConnection] = {}
     for at, each in enumerate(spoken):
         frame = _odd_frame(each.message, random) if at in odd else each.message.frame
         if each.connection not in connections:
@@ -169,7 +169,7 @@ def with_odd_fields(path: Path, random: Random) -> bytes:
         connection = connections[each.connection]
         send = connection.broker if each.side else connection.client
         send(len(frame).to_bytes(4, "big") + frame)
-    return packets.pcap_file(wire.packets)
+    return tcp_captures.pcap_file(wire.packets)
 
 
 def _odd_frame(message: Message, random: Random) -> bytes:

@@ -23,8 +23,8 @@ from conform.registry.rule import Rule
 from conform.registry.verdict import Finding, Verdict
 from conform.rules import REGISTRY
 from dissector import Exchange, open_capture
-from tests import packets
-from tests.dissector.cli.plays import request_frame, response_frame
+from tests import tcp_captures
+from tests.dissector.cli.cli_traffic import request_frame, response_frame
 
 API_VERSIONS = 18
 
@@ -38,7 +38,7 @@ class Scene:
     """
 
     def __init__(self) -> None:
-        self.wire = packets.Wire()
+        self.wire = tcp_captures.Wire()
         self._ports = 50000
 
     def connect(self, *, syn: bool = True, broker: str = "10.0.0.2") -> SceneConnection:
@@ -62,25 +62,25 @@ class Scene:
         loaded = [packet for packet in self.wire.packets if packet.payload]
         chosen = loaded[number]
         at = next(i for i, each in enumerate(self.wire.packets) if each is chosen)
-        self.wire.packets[at] = chosen.cut(packets.HEADERS_BYTES + kept)
+        self.wire.packets[at] = chosen.cut(tcp_captures.HEADERS_BYTES + kept)
 
     def exchanges(self) -> list[Exchange]:
         """Return what a capture of it holds."""
         with tempfile.TemporaryDirectory() as folder:
-            path = packets.write(Path(folder) / "scene.pcap", self.wire.packets)
+            path = tcp_captures.write(Path(folder) / "scene.pcap", self.wire.packets)
             return list(open_capture(path))
 
     def judge(self, rules: Iterable[Rule] | None = None) -> Verdict:
         """Write a capture and judge it, by default by all rules."""
         with tempfile.TemporaryDirectory() as folder:
-            path = packets.write(Path(folder) / "scene.pcap", self.wire.packets)
+            path = tcp_captures.write(Path(folder) / "scene.pcap", self.wire.packets)
             return Judge(rules or capture_rules()).judge_capture(open_capture(path))
 
 
 class SceneConnection:
     """One connection of a scene."""
 
-    def __init__(self, scene: Scene, connection: packets.WireConnection) -> None:
+    def __init__(self, scene: Scene, connection: tcp_captures.WireConnection) -> None:
         self.scene = scene
         self._connection = connection
 

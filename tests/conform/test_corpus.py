@@ -13,7 +13,7 @@ from conform.registry.rank import Severity
 from conform.registry.verdict import Verdict
 from dissector import open_capture
 from tests import corpus
-from tests.conform.explained import CLIENTS, FAULTS, MOCK
+from tests.conform.explained_captures import CLIENTS, FAULTS, MOCK
 from tests.conform.mutations import key_of
 from tests.conform.scene import capture_rules
 

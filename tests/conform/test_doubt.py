@@ -10,7 +10,7 @@ from conform.judge import Judge
 from conform.registry.rank import Severity
 from dissector import open_capture
 from tests.conform.scene import Scene, SceneConnection, broken, capture_rules
-from tests.dissector.cli.plays import request_frame, response_frame
+from tests.dissector.cli.cli_traffic import request_frame, response_frame
 
 METADATA, HEARTBEAT = 3, 12
 REPRO = Path(__file__).parents[3] / "shared" / "repro"

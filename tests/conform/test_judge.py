@@ -20,7 +20,7 @@ from conform.report.report_formats import FORMATTERS
 from conform.report.verdict_text import count_text, text_lines
 from conform.rules import REGISTRY
 from dissector import Capture, Options
-from tests import packets
+from tests import tcp_captures
 from tests.conform.scene import Scene, broken, capture_rules, findings
 
 CAPTURES = Path(__file__).parents[2] / "captures"
@@ -120,7 +120,7 @@ def test_the_state_of_a_connection_is_released_at_its_end() -> None:
 
     seen = Rule("Z01", "", Severity.NOTE, "", "", "", "exchange", ("Metadata",), watch)
     judge = Judge([*capture_rules(), seen])
-    file = io.BytesIO(packets.pcap_file(scene.wire.packets))
+    file = io.BytesIO(tcp_captures.pcap_file(scene.wire.packets))
     capture = Capture(["-"], Options(stdin=file))
     for window in capture.windows():
         judge.judge_window(capture, window)

@@ -22,7 +22,7 @@ from tests.conform.mutations import (
     with_odd_fields,
 )
 from tests.corpus import fast_and_long
-from tests.examples import examples
+from tests.example_counts import examples
 
 CAPTURES = sorted((Path(__file__).parents[2] / "captures").glob("*.pcap"))
 

@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterator
 from dissector.protocol.records import Record, build_records, new_batch, new_message_set
 from dissector.protocol.records.compression import compress
 from dissector.protocol.records.layout import BATCH, LENGTH_END, MESSAGE_1
-from tests.dissector.capture.traffic import (
+from tests.default_frames import request, response, sized
+from tests.dissector.capture.handmade_packets import (
     block,
     enhanced,
     ethernet,
@@ -19,8 +20,7 @@ from tests.dissector.capture.traffic import (
     section,
     tcp,
 )
-from tests.frames import request, response, sized
-from tests.packets import START_NS, Wire, WireConnection
+from tests.tcp_captures import START_NS, Wire, WireConnection
 
 HEARTBEAT, METADATA, PRODUCE, LIST_GROUPS = 12, 3, 0, 16
 SEGMENT = 1400

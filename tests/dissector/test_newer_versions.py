@@ -22,6 +22,7 @@ from dissector.protocol.messages import decode_request, decode_response
 from dissector.protocol.records import Record, build_records, new_batch
 from dissector.view.text.detail_tree import detail_tree
 from dissector.view.text.summary_line import LineStyle, MessageSummary, message_line
+from tests.default_frames import request, response, sized
 from tests.dissector.engine.exchanges.test_exchange_facts import (
     ANSWERED,
     by_codecs,
@@ -32,9 +33,8 @@ from tests.dissector.engine.exchanges.test_exchange_facts import (
 from tests.dissector.engine.fields.test_field_reader import ByCodecs, capture_of, same, whole
 from tests.dissector.engine.records.test_record_windows import in_parts, one_by_one
 from tests.dissector.view import bulk
-from tests.frames import request, response, sized
-from tests.packets import Wire, write
-from tests.sources import Source, every_api, go_through
+from tests.tcp_captures import Wire, write
+from tests.value_sources import Source, every_api, go_through
 
 METADATA, API_VERSIONS = KEYS["Metadata"], KEYS["ApiVersions"]
 CREATE_TOPICS, FETCH = KEYS["CreateTopics"], KEYS["Fetch"]

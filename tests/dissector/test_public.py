@@ -16,13 +16,13 @@ from dissector import (
     dissect,
     open_capture,
 )
-from tests import packets
-from tests.dissector.cli import plays
+from tests import tcp_captures
+from tests.dissector.cli import cli_traffic
 
 
 @pytest.fixture
 def shop(tmp_path: Path) -> str:
-    return packets.write(tmp_path / "shop.pcap", plays.shop().packets)
+    return tcp_captures.write(tmp_path / "shop.pcap", cli_traffic.shop().packets)
 
 
 def test_codec() -> None:
@@ -49,7 +49,7 @@ def test_dissect(shop: str) -> None:
     assert produce.request is not None
     assert produce.request.body is not None
     assert produce.request.body.topic_data[0].name == "orders"
-    assert produce.request.body.topic_data[0].partition_data[0].records == plays.PRODUCED
+    assert produce.request.body.topic_data[0].partition_data[0].records == cli_traffic.PRODUCED
 
 
 def test_ports(shop: str) -> None:
@@ -78,19 +78,19 @@ def test_standard_input(shop: str) -> None:
 
 
 def test_several_files(tmp_path: Path) -> None:
-    sent = plays.shop().packets
+    sent = cli_traffic.shop().packets
     parts = [
-        packets.write(tmp_path / "1.pcap", sent[:20]),
-        packets.write(tmp_path / "2.pcapng", sent[20:]),
+        tcp_captures.write(tmp_path / "1.pcap", sent[:20]),
+        tcp_captures.write(tmp_path / "2.pcapng", sent[20:]),
     ]
     assert len(list(dissect(*parts))) == 9
 
 
 def test_larger_frames_are_passed_over(tmp_path: Path) -> None:
-    wire = packets.Wire()
-    long = plays.request_frame(plays.HEARTBEAT, 4, 1, group_id="g" * 200_000)
-    wire.connect().syn().client(*packets.pieces(long, range(0, 210_000, 60_000)))
-    path = packets.write(tmp_path / "a.pcap", wire.packets)
+    wire = tcp_captures.Wire()
+    long = cli_traffic.request_frame(cli_traffic.HEARTBEAT, 4, 1, group_id="g" * 200_000)
+    wire.connect().syn().client(*tcp_captures.pieces(long, range(0, 210_000, 60_000)))
+    path = tcp_captures.write(tmp_path / "a.pcap", wire.packets)
     (exchange,) = open_capture(path, max_frame_bytes=1000)
     assert exchange.request is not None
     assert exchange.request.body is None

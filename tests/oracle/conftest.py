@@ -9,9 +9,9 @@ from collections.abc import Iterator
 import pytest
 
 from tests.broker import artifacts
-from tests.oracle.kafka import Oracle, running
+from tests.oracle.kafka_classes import Oracle, running
 
-pytest.register_assert_rewrite("tests.oracle.compare", "tests.oracle.kafka_records")
+pytest.register_assert_rewrite("tests.oracle.release_comparison", "tests.oracle.kafka_records")
 
 _COMPARED = pytest.StashKey[Counter[tuple[str, str]]]()
 

@@ -11,7 +11,7 @@ from uuid import UUID
 from hypothesis import HealthCheck, Phase, given, settings
 
 from dissector.protocol.schema import Field, Schema, split_tagged
-from tests.strategies import values
+from tests.message_strategies import values
 
 COUNT = 3
 

@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 from dissector import dissect
-from dissector.protocol.carried import records_fields
 from dissector.protocol.messages import Message
 from dissector.protocol.records import UnreadBatch
-from tests.oracle.compare import Subject
-from tests.oracle.kafka import Oracle
+from dissector.protocol.records_fields import records_fields
+from tests.oracle.kafka_classes import Oracle
 from tests.oracle.kafka_records import agrees
-from tests.oracle.test_messages import releases_of
+from tests.oracle.release_comparison import Subject
+from tests.oracle.test_message_classes import releases_of
 
 Count = Counter[tuple[str, str]]
 pytestmark = [pytest.mark.broker, pytest.mark.xdist_group("broker")]

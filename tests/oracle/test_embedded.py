@@ -11,8 +11,8 @@ import pytest
 from dissector.protocol import embedded
 from dissector.protocol.schema import Schema
 from tests.oracle import drawn
-from tests.oracle.compare import Subject
-from tests.oracle.kafka import Oracle, OracleError
+from tests.oracle.kafka_classes import Oracle, OracleError
+from tests.oracle.release_comparison import Subject
 
 Count = Counter[tuple[str, str]]
 pytestmark = [pytest.mark.broker, pytest.mark.xdist_group("broker")]

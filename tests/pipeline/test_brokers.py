@@ -16,8 +16,8 @@ from pipeline.tables.shared_facts import has_doubts
 from pipeline.tables.table_builder import FACTS, TableOptions
 from pipeline.tables.table_schemas import SCHEMAS
 from tests.dissector.engine.reading.test_capture import beat, heartbeat
-from tests.packets import Wire, write
 from tests.pipeline.commands import assert_same, tables_of
+from tests.tcp_captures import Wire, write
 
 ALL = TableOptions(tables=frozenset(SCHEMAS))
 

@@ -16,7 +16,7 @@ from pipeline.split.collection import Collection
 from pipeline.split.task_spill import BlockLocation
 from pipeline.tables.table_builder import TableOptions
 from tests.dissector.engine.reading.test_capture import beat, heartbeat
-from tests.packets import START_NS, Wire
+from tests.tcp_captures import START_NS, Wire
 from tools.record.steady import save
 
 STATUS = Path("/proc/self/status")

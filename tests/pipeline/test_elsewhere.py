@@ -20,11 +20,11 @@ from pipeline.storage.filesystems import MIN_READ_BYTES
 from pipeline.storage.parquet_store import NULL_PARTITION
 from pipeline.tables.table_builder import TableOptions
 from pipeline.tables.table_schemas import SCHEMAS
-from tests.packets import write
 from tests.pipeline.buckets import BUCKET, Bucket, bucket
 from tests.pipeline.commands import assert_same, tables_of
 from tests.pipeline.split.test_range_reader import RANGE_BYTES, without
-from tests.pipeline.traffic import messy, record_starts
+from tests.pipeline.split_captures import messy, record_starts
+from tests.tcp_captures import write
 
 pytestmark = pytest.mark.spark
 

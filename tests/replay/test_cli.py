@@ -17,10 +17,10 @@ import pytest
 from dissector.cli import main
 from dissector.protocol.apis import KEYS
 from dissector.protocol.messages import Message
-from tests.frames import request, response
-from tests.packets import Wire
-from tests.replay.support.captures import exchange, saved
+from tests.default_frames import request, response
+from tests.replay.support.replay_captures import exchange, saved
 from tests.replay.support.scripted import Answer, alone, scripted
+from tests.tcp_captures import Wire
 
 PATIENCE_S = 60.0
 

@@ -12,13 +12,13 @@ import pytest
 
 from dissector.protocol.messages import Message
 from replay.model.outcome import Verdict
-from tests.frames import request, response
-from tests.packets import Wire
+from tests.default_frames import request, response
 from tests.replay.run.test_runner import Played, at_script
-from tests.replay.support.captures import exchange, saved
 from tests.replay.support.coordinator import Coordinator
+from tests.replay.support.replay_captures import exchange, saved
 from tests.replay.support.scripted import Answer, Answers
 from tests.replay.test_joining import BEAT, JOIN, SYNC, beats, joined, joins, of_group, verdict
+from tests.tcp_captures import Wire
 
 NAMES = ("one", "two", "three")
 

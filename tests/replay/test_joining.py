@@ -15,12 +15,12 @@ from replay.compare.step_verdict import compare_outcome
 from replay.model.outcome import REJOINED, Outcome, Verdict
 from replay.options.pacing import Pace
 from replay.options.play_options import PlayOptions
-from tests.frames import request, response
-from tests.packets import Wire, WireConnection
+from tests.default_frames import request, response
 from tests.replay.run.test_runner import Played, at_script, one_after_another
-from tests.replay.support.captures import exchange, saved
 from tests.replay.support.coordinator import Coordinator
+from tests.replay.support.replay_captures import exchange, saved
 from tests.replay.support.scripted import Answer, Answers
+from tests.tcp_captures import Wire, WireConnection
 
 JOIN, SYNC, COMMIT = KEYS["JoinGroup"], KEYS["SyncGroup"], KEYS["OffsetCommit"]
 BEAT, LEAVE = KEYS["Heartbeat"], KEYS["LeaveGroup"]

@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from dissector.protocol.apis import KEYS
-from tests.frames import request, response
-from tests.packets import Wire
+from tests.default_frames import request, response
 from tests.replay.run.test_runner import at_script, beat
-from tests.replay.support.captures import saved
+from tests.replay.support.replay_captures import saved
+from tests.tcp_captures import Wire
 
 CONNECTIONS, REQUESTS = 1000, 2
 HEARTBEAT = KEYS["Heartbeat"]

@@ -11,7 +11,7 @@ from typing import Any
 
 from dissector.cli import main
 from report.cli import report
-from tests import frames, packets
+from tests import default_frames, tcp_captures
 
 HOSTILE = (
     "</script><script>alert(1)</script><img src=x onerror='alert(2)'>\x1b[31m\u2028\u202e&\"`${1}"
@@ -98,15 +98,15 @@ def page_of(folder: Path, *words: str | Path) -> FoundPage:
 
 def hostile_capture(folder: Path, names: Iterable[str] = (HOSTILE,)) -> str:
     """Write a capture with such names of clients, topics and groups."""
-    wire = packets.Wire()
+    wire = tcp_captures.Wire()
     for number, name in enumerate(names):
         connection = wire.connect(50_000 + number).syn()
         # A connection that begins with such a name is not taken for Kafka.
-        connection.client(frames.request(18, 0, 0, "plain"))
-        connection.broker(frames.response(18, 0, 0, error_code=0))
-        connection.client(frames.request(3, 4, 1, name, topics=[{"name": name}]))
+        connection.client(default_frames.request(18, 0, 0, "plain"))
+        connection.broker(default_frames.response(18, 0, 0, error_code=0))
+        connection.client(default_frames.request(3, 4, 1, name, topics=[{"name": name}]))
         topic = {"error_code": 17, "name": name, "is_internal": False, "partitions": []}
-        connection.broker(frames.response(3, 4, 1, topics=[topic]))
-        connection.client(frames.request(12, 2, 2, name, group_id=name, member_id=name))
-        connection.broker(frames.response(12, 2, 2, error_code=25))
-    return packets.write(folder / "hostile.pcap", wire.packets)
+        connection.broker(default_frames.response(3, 4, 1, topics=[topic]))
+        connection.client(default_frames.request(12, 2, 2, name, group_id=name, member_id=name))
+        connection.broker(default_frames.response(12, 2, 2, error_code=25))
+    return tcp_captures.write(folder / "hostile.pcap", wire.packets)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
-from tests import packets
+from tests import tcp_captures
 from tests.conform.scene import Scene
 from tests.corpus import FOLDER
 from timeline.events.event import KINDS, Event
@@ -15,7 +15,7 @@ from timeline.public import timeline
 def events_of(scene: Scene, *kinds: str) -> list[Event]:
     """Write a capture of a scene; return its events."""
     with tempfile.TemporaryDirectory() as folder:
-        path = packets.write(Path(folder) / "scene.pcap", scene.wire.packets)
+        path = tcp_captures.write(Path(folder) / "scene.pcap", scene.wire.packets)
         return list(timeline(path, kinds=kinds or KINDS))
 
 

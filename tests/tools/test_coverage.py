@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from dissector.protocol.messages import decode_request, decode_response
-from tests.frames import request, response
+from tests.default_frames import request, response
 from tools.record.coverage import CAPTURES, PAGE, Seen, captures_in, look, page, spans
 
 HEARTBEAT, CONTROLLED_SHUTDOWN = 12, 7

@@ -13,7 +13,7 @@ from dissector.engine.reading.connection_ends import ConnectionEnds
 from dissector.engine.tables.exchange_table import UNANSWERED, Exchanges
 from timeline.events.connection_numbering import ConnectionNumbering
 from timeline.events.event import Evidence
-from timeline.events.seen import Seen
+from timeline.events.observed_exchange import Seen
 from timeline.events.states import Fresh, States
 from timeline.events.words import client_name
 

@@ -16,7 +16,7 @@ from dissector.protocol.embedded.membership.group_members import read_member
 from dissector.protocol.error_codes import error_name
 from timeline.events.closes import Close
 from timeline.events.event import Event
-from timeline.events.seen import Seen
+from timeline.events.observed_exchange import Seen
 from timeline.events.states import Fresh, States
 from timeline.events.words import counted, duration, member_name
 from timeline.groups.classic_state import (

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from typing import ClassVar
 
 from timeline.events.event import Event
-from timeline.events.seen import Seen
+from timeline.events.observed_exchange import Seen
 from timeline.events.states import States
 from timeline.events.words import counted, duration, listed, member_name, partitions_text
 from timeline.groups.epoch_state import (

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from timeline.events.event import Evidence
-from timeline.events.seen import Seen
+from timeline.events.observed_exchange import Seen
 from timeline.events.words import member_name, partitions_text
 
 _ID_LENGTH = 6

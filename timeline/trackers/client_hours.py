@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
 from timeline.events.event import Event, Evidence
-from timeline.events.seen import Seen
+from timeline.events.observed_exchange import Seen
 from timeline.events.states import Fresh, States
 from timeline.trackers.tracker import Tracker
 from timeline.trackers.transaction_state import client_of

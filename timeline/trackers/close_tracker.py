@@ -13,7 +13,7 @@ from typing import ClassVar
 from timeline.events.closes import Close
 from timeline.events.connect_attempts import Attempt
 from timeline.events.event import Event, Evidence
-from timeline.events.seen import Seen
+from timeline.events.observed_exchange import Seen
 from timeline.events.states import Fresh, States
 from timeline.events.words import client_name, counted, duration
 from timeline.trackers.tracker import Tracker, keep_proof

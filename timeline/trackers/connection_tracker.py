@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from timeline.events.event import Event, Evidence
-from timeline.events.seen import Seen
+from timeline.events.observed_exchange import Seen
 from timeline.events.states import Fresh, States
 from timeline.events.words import counted, duration, listed
 from timeline.trackers.tracker import Tracker, keep_proof

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, NamedTuple
 from dissector.protocol.error_codes import error_name
 from timeline.events.event import Event
 from timeline.events.fetch_counts import FetchCounts
-from timeline.events.seen import Mark, Seen
+from timeline.events.observed_exchange import Mark, Seen
 from timeline.events.states import Fresh, States
 from timeline.events.words import counted, duration
 from timeline.trackers.fetch_hours import FetchHours

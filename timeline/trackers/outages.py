@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from timeline.events.event import Event, Evidence
-from timeline.events.seen import Seen
+from timeline.events.observed_exchange import Seen
 from timeline.events.states import States
 from timeline.events.words import counted, duration
 from timeline.trackers.tracker import Tracker, keep_proof

@@ -13,8 +13,8 @@ from typing import Any, ClassVar, NamedTuple
 from dissector.protocol.error_codes import error_name
 from timeline.events.closes import Close
 from timeline.events.event import Event
+from timeline.events.observed_exchange import Mark, Seen
 from timeline.events.produce_counts import ProduceCounts
-from timeline.events.seen import Mark, Seen
 from timeline.events.states import Fresh, States
 from timeline.events.words import duration
 from timeline.trackers.outages import NO_RESPONSE, Outages

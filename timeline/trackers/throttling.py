@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from timeline.events.event import Event, Evidence
-from timeline.events.seen import Seen
+from timeline.events.observed_exchange import Seen
 from timeline.events.states import Fresh, States
 from timeline.events.words import counted, duration
 from timeline.trackers.tracker import Tracker, keep_proof

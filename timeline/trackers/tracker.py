@@ -10,8 +10,8 @@ from timeline.events.closes import Close
 from timeline.events.connect_attempts import Attempt
 from timeline.events.event import Event, Evidence, Needs, in_packet_order
 from timeline.events.fetch_counts import FetchCounts
+from timeline.events.observed_exchange import Mark, Seen
 from timeline.events.produce_counts import ProduceCounts
-from timeline.events.seen import Mark, Seen
 
 SeenAt: TypeAlias = Callable[[int], Seen]
 """Returns the exchange of a row of the window."""

@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 
 from dissector.protocol.error_codes import error_name
 from timeline.events.event import Event
-from timeline.events.seen import Seen
+from timeline.events.observed_exchange import Seen
 from timeline.events.states import Fresh, States
 from timeline.events.words import duration
 from timeline.trackers.tracker import Selection, Tracker, keep_proof

@@ -16,6 +16,6 @@ for name in ("setuptools", "Cython"):
         )
 
 from tools.kernels.extensions import PACKAGES, build  # noqa: E402 - needs what is checked above
-from tools.kernels.sources import ROOT  # noqa: E402
+from tools.kernels.kernel_sources import ROOT  # noqa: E402
 
 build((*PACKAGES, "tests"), ROOT, options.checked)

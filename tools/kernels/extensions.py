@@ -14,7 +14,7 @@ from pathlib import Path
 from setuptools import Extension
 from setuptools.command.build_ext import build_ext
 
-from tools.kernels.sources import ROOT
+from tools.kernels.kernel_sources import ROOT
 from tools.kernels.unit import unit_text
 
 PACKAGES = (

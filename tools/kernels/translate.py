@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from tools.kernels.sources import Function, Module
+from tools.kernels.kernel_sources import Function, Module
 from tools.kernels.types import ANY_COLUMN, Array, Struct, Type, c_type, of_annotation
 
 INT64_MIN = -(2**63)

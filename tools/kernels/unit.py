@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from pathlib import Path
 
-from tools.kernels.sources import Function, modules_with_kernels
+from tools.kernels.kernel_sources import Function, modules_with_kernels
 from tools.kernels.translate import Specialised, Unit
 from tools.kernels.types import ARRAYS, Array, Struct, Type, c_type
 

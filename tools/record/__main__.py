@@ -13,7 +13,7 @@ import traceback
 from pathlib import Path
 
 from tools.record import clients, clusters, manifest, readme
-from tools.record.packets import convert, count
+from tools.record.raw_packets import convert, count
 from tools.record.scenario import Scenario, Stage, all_scenarios
 from tools.record.sniff import CaptureRefusedError, capture, wait_until_quiet
 

@@ -6,8 +6,8 @@ import contextlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from tests.broker.kafka import Cluster, running
-from tests.broker.settings import Shape
+from tests.broker.kafka_cluster import Cluster, running
+from tests.broker.server_properties import Shape
 from tools.record.scenario import Mock
 
 

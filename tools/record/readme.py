@@ -8,7 +8,7 @@ from pathlib import Path
 
 from dissector import all_apis, open_capture
 from tools.record import manifest
-from tools.record.packets import count
+from tools.record.raw_packets import count
 
 HEAD = """\
 # Captures of real Kafka traffic

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, TypeVar
 
-from tests.broker.kafka import Cluster
-from tests.broker.settings import Shape
+from tests.broker.kafka_cluster import Cluster
+from tests.broker.server_properties import Shape
 
 Form = Literal["pcap", "nanosecond pcap", "pcapng", "gz"]
 T = TypeVar("T")

@@ -18,9 +18,9 @@ import uuid
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from tests.broker.kafka import leashed
+from tests.broker.kafka_cluster import leashed
 from tools.record.packet_socket import SNAPLEN, packet_socket
-from tools.record.packets import walk
+from tools.record.raw_packets import walk
 
 _PATIENCE_S = 20.0
 

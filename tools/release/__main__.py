@@ -17,9 +17,9 @@ from pathlib import Path
 from dissector.errors import DissectorError
 from dissector.protocol.apis import NAMES
 from dissector.protocol.definitions.definition_reader import Definition
-from tools.release.compare import differences
-from tools.release.declared import Declared, as_declared, declared, definitions
-from tools.release.take import Change, TakeError, take
+from tools.release.declaration_diff import differences
+from tools.release.declaration_writer import Change, TakeError, take
+from tools.release.our_declarations import Declared, as_declared, declared, definitions
 
 ROOT = Path(__file__).parents[2]
 _BY_HAND = """\
@@ -47,7 +47,7 @@ def main(arguments: list[str] | None = None) -> int:
     if bool(options.sources) == options.newest or (options.newest and options.write):
         parser.error("name JARs or folders, or say --newest")
     if options.newest:
-        from tools.release.newest import news
+        from tools.release.newest_release import news
 
         print(news())
         return 0

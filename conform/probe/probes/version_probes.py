@@ -17,7 +17,7 @@ from conform.probe.request_catalog import (
 )
 from conform.registry.rank import Severity
 from dissector.protocol.apis import NAMES, api
-from dissector.protocol.carried import record_problems
+from dissector.protocol.records_fields import record_problems
 from dissector.protocol.releases.kafka_releases import OPTIONAL_APIS
 
 

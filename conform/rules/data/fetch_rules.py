@@ -11,9 +11,9 @@ from conform.evidence.observation import Observation
 from conform.evidence.reporter import Reporter
 from conform.registry.rank import Severity
 from conform.registry.rule import Side, rule
-from dissector.protocol.carried import RecordsField
 from dissector.protocol.messages import Message
 from dissector.protocol.records import Batch, RecordBatch, UnreadBatch
+from dissector.protocol.records_fields import RecordsField
 
 READ_COMMITTED = 1
 _FIRST_WITH_WHOLE_BATCH = 3

@@ -10,7 +10,7 @@ import numpy as np
 from dissector.cli.options import Source
 from dissector.engine.exchanges.exchange import Exchange
 from dissector.engine.tables.column_types import Coded
-from dissector.engine.tables.frames import TablePart
+from dissector.engine.tables.polars_tables import TablePart
 from dissector.errors import FilterError, UsageError
 from dissector.filter import BodyPath, Name, parse_operand, values_of
 from dissector.view.json.body import body_json

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from dissector.cli.presentation import table_options
 from dissector.cli.sorting import SortKey, sort_keys, sorted_rows
-from dissector.engine.tables.frames import Row
+from dissector.engine.tables.polars_tables import Row
 from dissector.errors import UsageError
 from dissector.view.tables.column_fitting import Layout
 

@@ -22,7 +22,7 @@ from dissector.engine.tables.column_types import (
     select_rows,
 )
 from dissector.engine.tables.exchange_table import NONE
-from dissector.engine.tables.frames import Row, TablePart, split_mixed
+from dissector.engine.tables.polars_tables import Row, TablePart, split_mixed
 from dissector.errors import UsageError
 from dissector.view.tables.column_fitting import Layout
 from dissector.view.text.time_style import STYLES, TimeStyle

@@ -25,10 +25,10 @@ from dissector.engine.tables.exchange_table import (
 )
 from dissector.errors import Problem
 from dissector.protocol.apis import api_name
-from dissector.protocol.carried import record_problems
 from dissector.protocol.context import current, using
 from dissector.protocol.facts import Facts, collect
 from dissector.protocol.messages import Message, decode_request, decode_response
+from dissector.protocol.records_fields import record_problems
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 

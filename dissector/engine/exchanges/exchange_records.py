@@ -9,12 +9,12 @@ from uuid import UUID
 from dissector.column_catalogue import RECORDS, names
 from dissector.engine.exchanges.exchange import Exchange
 from dissector.engine.records.produce_results import MAX_OFFSET
-from dissector.protocol.carried import records_fields
 from dissector.protocol.error_codes import error_name
 from dissector.protocol.facts import NO_ID
 from dissector.protocol.headers import PRODUCE
 from dissector.protocol.records.field import UnreadBatch
 from dissector.protocol.records.rows import iter_records
+from dissector.protocol.records_fields import records_fields
 
 COLUMNS = names(RECORDS)
 """The columns of `records`, in order."""

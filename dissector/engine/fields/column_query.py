@@ -18,7 +18,7 @@ from dissector.engine.tables.column_types import (
     select_rows,
 )
 from dissector.engine.tables.exchange_table import NONE, Ints
-from dissector.engine.tables.frames import MixedRows, TablePart
+from dissector.engine.tables.polars_tables import MixedRows, TablePart
 
 Mask: TypeAlias = NDArray[np.bool_]
 

@@ -28,7 +28,7 @@ from dissector.engine.fields.field_display import (
 from dissector.engine.fields.field_masking import credential_rows, secret_value_rows
 from dissector.engine.tables.column_types import SliceBuffers, Slices
 from dissector.engine.tables.exchange_table import NONE, Exchanges, Ints
-from dissector.engine.tables.frames import escape_invalid_utf8
+from dissector.engine.tables.polars_tables import escape_invalid_utf8
 from dissector.engine.tape.tape import Tape
 from dissector.kernel import Kernel
 from dissector.kernel.arrays import I32, I64, U8

@@ -12,7 +12,7 @@ from dissector.engine.fields.field_columns import ABSENT, FieldColumns, Int32s
 from dissector.engine.tables.arrow import integers_series, text_series
 from dissector.engine.tables.column_types import Coded
 from dissector.engine.tables.exchange_table import NONE, Ints
-from dissector.engine.tables.frames import escape_invalid_utf8
+from dissector.engine.tables.polars_tables import escape_invalid_utf8
 from dissector.engine.tape.tape import NO_ITEM
 
 if TYPE_CHECKING:

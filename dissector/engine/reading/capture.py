@@ -29,7 +29,7 @@ from dissector.engine.facts.fact_tables import WindowFacts, extract_facts
 from dissector.engine.facts.topic_table import TopicNames
 from dissector.engine.reading.reader import Options, Reading, Tap, Window
 from dissector.engine.reading.segment_source import SegmentSource
-from dissector.engine.tables import frames as tables
+from dissector.engine.tables import polars_tables as tables
 from dissector.engine.tables.column_types import Columns
 from dissector.protocol.context import iterate_under, using
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from dissector.engine.tables.column_types import Coded, Column, Columns, Integers, distinct
 from dissector.engine.tables.exchange_table import NONE, Ints
-from dissector.engine.tables.frames import escape_invalid_utf8
+from dissector.engine.tables.polars_tables import escape_invalid_utf8
 
 KEYS: Mapping[str, tuple[str, ...]] = {
     "minute": ("minute",),

@@ -26,7 +26,7 @@ from dissector.engine.tables.column_types import (
     row_count,
 )
 from dissector.engine.tables.exchange_table import NONE, Ints
-from dissector.engine.tables.frames import RowBatch
+from dissector.engine.tables.polars_tables import RowBatch
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,9 +19,9 @@ from dissector.engine.tables.column_types import Coded
 from dissector.engine.tables.exchange_table import NONE, Exchanges, Frames, Ints
 from dissector.engine.tape import tape
 from dissector.protocol.api import Kind
-from dissector.protocol.carried import may_be_cut
 from dissector.protocol.context import per_schemas
 from dissector.protocol.program import FieldRef, programs
+from dissector.protocol.records_fields import may_be_cut
 
 Bools: TypeAlias = NDArray[np.bool_]
 

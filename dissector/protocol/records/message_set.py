@@ -138,7 +138,7 @@ class LegacyBatch:
 
     def _written(self) -> bytes:
         """Write key and value from the records: a wrapper's value is their compressed set."""
-        from dissector.protocol.records.declared import MESSAGE_BODY
+        from dissector.protocol.records.record_constructs import MESSAGE_BODY
 
         body: bytes
         codec = self.attributes & CODEC_MASK

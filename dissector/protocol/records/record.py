@@ -200,7 +200,7 @@ def _wrapped_to_64_bits(record: Record) -> Record:
 
 def locate_error(data: bytes, at: int) -> DecodeError:
     """Return the error of the record at `at`, where `read_records` stopped."""
-    from dissector.protocol.records.declared import RECORD, varint
+    from dissector.protocol.records.record_constructs import RECORD, varint
 
     stream = io.BytesIO(data)
     stream.seek(at)
@@ -265,7 +265,7 @@ _NULL = zigzag(-1)
 
 def _write_by_declaration(record: Record, index: int) -> bytes:
     """Write a record by the declaration, which names the invalid field."""
-    from dissector.protocol.records.declared import RECORD
+    from dissector.protocol.records.record_constructs import RECORD
 
     try:
         headers = [{"key": key, "value": value} for key, value in record.headers]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from dissector.protocol.carried import RecordsField, records_fields
 from dissector.protocol.embedded.masking import (
     is_secret_record,
     is_secret_topic,
@@ -16,6 +15,7 @@ from dissector.protocol.embedded.own_topics import decode_record
 from dissector.protocol.embedded.sasl_tokens import MASK
 from dissector.protocol.facts import CLUSTER_METADATA, CLUSTER_METADATA_ID
 from dissector.protocol.messages import Message
+from dissector.protocol.records_fields import RecordsField, records_fields
 from dissector.view.text.escape import safe_json
 from dissector.view.text.value_text import jsonable
 

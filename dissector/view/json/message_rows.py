@@ -29,7 +29,7 @@ from dissector.engine.tables.column_types import (
 )
 from dissector.engine.tables.concatenate import ColumnConcatenator
 from dissector.engine.tables.exchange_table import NONE, Exchanges, Ints
-from dissector.engine.tables.frames import MixedRows, Row, TablePart
+from dissector.engine.tables.polars_tables import MixedRows, Row, TablePart
 from dissector.protocol.headers import API_VERSIONS
 from dissector.protocol.messages import UNSUPPORTED_VERSION
 from dissector.view.json.bulk_bodies import KINDS

@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 from dissector.engine.reading.prefetch import map_in_threads
 from dissector.engine.tables.column_types import Columns, row_count
-from dissector.engine.tables.frames import RowBatch, TablePart, iter_rows, split_mixed
+from dissector.engine.tables.polars_tables import RowBatch, TablePart, iter_rows, split_mixed
 from dissector.view.tables.bulk_rows import csv_rows, ndjson_rows, table_rows
 from dissector.view.tables.column_fitting import Layout
 from dissector.view.tables.row_formats import (

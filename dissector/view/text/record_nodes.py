@@ -11,9 +11,9 @@ from typing import Any, TypeAlias
 from dissector.errors import DecodeError
 from dissector.protocol.records import LegacyBatch, LegacyRecord, Record, RecordBatch, layout
 from dissector.protocol.records.compression import CODEC_MASK, decompress
-from dissector.protocol.records.declared import MESSAGE_BODY, RECORD, varint
 from dissector.protocol.records.limits import DEFAULT, Budget
 from dissector.protocol.records.message_set import header_of
+from dissector.protocol.records.record_constructs import MESSAGE_BODY, RECORD, varint
 from dissector.view.text.escape import hexed, quoted
 from dissector.view.text.field_nodes import MASK
 from dissector.view.text.tree_node import Block, LazyNodes, Place, TreeNode

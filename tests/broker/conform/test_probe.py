@@ -15,10 +15,10 @@ from conform.registry.rank import Severity
 from conform.registry.rule import REGISTRY
 from replay.client.auth import Security
 from tests.broker import artifacts
-from tests.broker.conform.lies import LIES
+from tests.broker.conform.false_answers import LIES
 from tests.broker.conform.relay import TRUTH, Lie, relaying
 from tests.broker.conftest import StartCluster
-from tests.broker.settings import PASSWORD, USER, Shape
+from tests.broker.server_properties import PASSWORD, USER, Shape
 
 pytestmark = [pytest.mark.broker, pytest.mark.xdist_group("broker")]
 

@@ -13,9 +13,9 @@ import pytest
 from dissector.protocol.messages import Message, decode_response
 from dissector.protocol.records import Record, build_records, new_batch
 from tests.broker.conftest import StartCluster
-from tests.broker.settings import PASSWORD, USER, Shape
-from tests.dissector.cli.plays import request_frame
-from tests.frames import sized
+from tests.broker.server_properties import PASSWORD, USER, Shape
+from tests.default_frames import sized
+from tests.dissector.cli.cli_traffic import request_frame
 
 pytestmark = [pytest.mark.broker, pytest.mark.xdist_group("broker")]
 

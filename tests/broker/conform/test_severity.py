@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import pytest
 
-import tests.conform.rules.test_cases  # noqa: F401  (imports all cases)
+import tests.conform.rules.test_rule_cases  # noqa: F401  (imports all cases)
 from conform.registry.rank import Severity
 from conform.registry.rule import Side
 from dissector import Exchange
@@ -19,9 +19,9 @@ from dissector.protocol.messages import decode_response
 from tests.broker import artifacts
 from tests.broker.conform.test_rules import Line
 from tests.broker.conftest import StartCluster
-from tests.broker.settings import Shape
+from tests.broker.server_properties import Shape
 from tests.conform.scene import BREAKS, Case, Scene, findings
-from tests.frames import sized
+from tests.default_frames import sized
 
 pytestmark = [pytest.mark.broker, pytest.mark.xdist_group("broker")]
 

@@ -7,10 +7,10 @@ import ssl
 from replay.client.auth import Security
 from replay.plan.builder import TO_CONTROLLER
 from replay.plan.exclusion_policy import SENT_BY_BROKERS
-from tests.broker.kafka import Cluster
+from tests.broker.kafka_cluster import Cluster
 from tests.broker.replay.lines import Case, Line, Part
-from tests.broker.replay.plays import new_said_by_clients, said_by_clients
-from tests.broker.settings import PASSWORD, USER, Shape
+from tests.broker.replay.substitute_scenes import new_said_by_clients, said_by_clients
+from tests.broker.server_properties import PASSWORD, USER, Shape
 from tools.record.scenarios.inside import THREE_4, THREE_39
 from tools.record.scenarios.kafka_python_versions import AGAINST_4, AGAINST_39, Version
 from tools.record.scenarios.sweep import SWEEP_40

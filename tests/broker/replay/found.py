@@ -10,7 +10,7 @@ from typing import Any
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, TopicPartition
 from confluent_kafka.admin import AdminClient
 
-from tests.broker.kafka import Cluster
+from tests.broker.kafka_cluster import Cluster
 from tools.record.scenario import until
 from tools.record.scenarios.kafka_python import admin
 

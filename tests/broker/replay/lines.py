@@ -21,14 +21,14 @@ from replay.options.target_settings import TargetSettings
 from replay.plan.exclusion_policy import EXCLUDED_APIS, Exclusion
 from replay.report.report import Report
 from replay.run.orchestrator import learn_noise
-from tests.broker.kafka import Cluster
+from tests.broker.kafka_cluster import Cluster
 from tests.broker.replay.found import Found, found
 from tests.broker.replay.recording import Play, fresh, record
-from tests.broker.settings import Shape
+from tests.broker.server_properties import Shape
 from tools.record.manifest import keylogs
 from tools.record.scenario import until
 from tools.record.sweep.client import Speaker
-from tools.record.sweep.data import METADATA
+from tools.record.sweep.data_sweep import METADATA
 
 _PATIENCE_S = 90.0
 _SIDE_BY_SIDE = 4

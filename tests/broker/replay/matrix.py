@@ -11,9 +11,9 @@ from pathlib import Path
 from replay import Pace, Plan, replay
 from replay.report.report import Report
 from replay.report.text_report import text_lines
-from tests.broker.kafka import running
+from tests.broker.kafka_cluster import running
 from tests.broker.replay.releases import beside_releases
-from tests.broker.settings import Shape
+from tests.broker.server_properties import Shape
 from tools.record.manifest import read
 
 CAPTURES = Path(__file__).parents[3] / "captures"

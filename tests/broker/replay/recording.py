@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from tests.broker import artifacts
-from tests.broker.kafka import Cluster, running
-from tests.broker.settings import Shape
+from tests.broker.kafka_cluster import Cluster, running
+from tests.broker.server_properties import Shape
 from tools.record.scenario import Stage, all_scenarios
 from tools.record.sniff import CaptureRefusedError, capture, wait_until_quiet
 

@@ -11,10 +11,10 @@ from replay.plan.exclusion_policy import EXCLUDED_APIS, Exclusion
 from replay.report.report import Report
 from replay.sessions.transaction_compat import ADDED
 from tests.broker.conftest import StartCluster
-from tests.broker.kafka import Cluster
+from tests.broker.kafka_cluster import Cluster
 from tests.broker.replay.found import found
 from tests.broker.replay.releases import OF_THE_RELEASE
-from tests.broker.settings import Shape
+from tests.broker.server_properties import Shape
 
 pytestmark = [pytest.mark.broker, pytest.mark.xdist_group("broker")]
 

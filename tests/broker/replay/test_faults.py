@@ -18,7 +18,7 @@ from replay.run.runner import ReplayRun
 from tests.broker.conftest import StartCluster
 from tests.broker.replay.recording import fresh
 from tests.broker.replay.releases import OF_THE_RELEASE
-from tests.broker.settings import Shape
+from tests.broker.server_properties import Shape
 
 pytestmark = [pytest.mark.broker, pytest.mark.xdist_group("broker")]
 

@@ -14,7 +14,7 @@ from tests.broker.replay.connects import connects
 from tests.broker.replay.found import found
 from tests.broker.replay.lines import Case, Outcomes, Played, create, play_all, play_alone
 from tests.broker.replay.recording import fresh, record
-from tests.broker.settings import Shape
+from tests.broker.server_properties import Shape
 
 pytestmark = [
     pytest.mark.broker,

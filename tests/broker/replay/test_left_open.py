@@ -11,10 +11,10 @@ from confluent_kafka import Consumer, TopicPartition
 from dissector import dissect
 from replay import Plan, replay
 from tests.broker.conftest import StartCluster
-from tests.broker.kafka import Cluster
+from tests.broker.kafka_cluster import Cluster
 from tests.broker.replay.releases import OF_THE_RELEASE
-from tests.broker.settings import Shape
-from tools.record.packets import walk
+from tests.broker.server_properties import Shape
+from tools.record.raw_packets import walk
 from tools.record.scenario import until
 from tools.record.scenarios.kafka_python import admin
 

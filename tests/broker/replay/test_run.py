@@ -22,9 +22,9 @@ from replay.plan.plan import Plan
 from replay.run.runner import ReplayRun
 from replay.sessions.retry_policy import errors_of
 from tests.broker.conftest import StartCluster
-from tests.broker.settings import Shape
-from tests.replay.support.captures import SHIPPED
-from tests.replay.support.seen import Seen
+from tests.broker.server_properties import Shape
+from tests.replay.support.replay_captures import SHIPPED
+from tests.replay.support.step_observer import Seen
 
 pytestmark = [pytest.mark.broker, pytest.mark.xdist_group("broker")]
 

@@ -22,7 +22,7 @@ from replay.client.topic_admin import EARLIEST, LATEST, create_topics, offsets
 from tests.broker import artifacts
 from tests.broker.conftest import StartCluster
 from tests.broker.replay.recording import fresh
-from tests.broker.settings import PASSWORD, USER, Shape
+from tests.broker.server_properties import PASSWORD, USER, Shape
 
 pytestmark = [pytest.mark.broker, pytest.mark.xdist_group("broker")]
 

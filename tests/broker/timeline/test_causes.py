@@ -10,9 +10,9 @@ import pytest
 from confluent_kafka import KafkaException
 
 from tests.broker.conftest import StartCluster
-from tests.broker.kafka import Cluster
+from tests.broker.kafka_cluster import Cluster
 from tests.broker.replay.recording import record
-from tests.broker.settings import Shape
+from tests.broker.server_properties import Shape
 from timeline.events.event import Event
 from timeline.public import timeline
 from tools.record.scenario import PATIENCE_S, Stage, until

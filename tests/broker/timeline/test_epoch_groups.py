@@ -9,7 +9,7 @@ import pytest
 
 from tests.broker.conftest import StartCluster
 from tests.broker.replay.recording import record
-from tests.broker.settings import Shape
+from tests.broker.server_properties import Shape
 from tests.broker.timeline.test_causes import logged
 from timeline.events.event import Event
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from tests.broker.conftest import StartCluster
-from tests.broker.kafka import Cluster
+from tests.broker.kafka_cluster import Cluster
 from tests.broker.replay.recording import fresh, record
-from tests.broker.settings import Shape
+from tests.broker.server_properties import Shape
 from tests.broker.timeline.test_causes import logged
 from timeline.events.event import Event
 from timeline.public import timeline

@@ -11,7 +11,7 @@ from textual.pilot import Pilot
 from browse.detail.byte_view import ByteView
 from dissector.view.text.hexdump import hexdump
 from dissector.view.text.tree_node import Block, Place
-from tests.browse.detail.host import lines
+from tests.browse.detail.pane_host import lines
 
 DATA = bytes(range(256)) * 16
 

@@ -11,7 +11,7 @@ from browse.detail.field_filters import column_of, filter_of
 from dissector.filter import parse
 from dissector.public import Exchange
 from dissector.view.text.tree_node import TreeNode
-from tests.browse.detail.host import exchanges
+from tests.browse.detail.pane_host import exchanges
 
 SAMPLES = [
     ("kafka4-librdkafka-codecs.pcap", "api == Produce and frame.number < 60"),

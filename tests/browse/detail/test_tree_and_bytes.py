@@ -3,7 +3,7 @@ from __future__ import annotations
 from dissector.protocol.records import Record, build_records, new_batch
 from dissector.public import Exchange
 from dissector.view.text.tree_node import TreeNode
-from tests.browse.detail.host import (
+from tests.browse.detail.pane_host import (
     Host,
     exchange_of,
     exchange_of_frames,
@@ -12,7 +12,7 @@ from tests.browse.detail.host import (
     lines,
     play,
 )
-from tests.frames import request, response, sized
+from tests.default_frames import request, response, sized
 
 HOSTILE = "[bold red]x[/] \x1b[31m\x9b2J\u202e[@click=app.quit]q[/]"
 

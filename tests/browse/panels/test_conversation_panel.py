@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from browse.panels.conversation_panel import ConversationPanel, turns_of
 from dissector.public import open_capture
-from tests.browse.panels.host import HOSTILE, SHOWN_HOSTILE, lines, opened, play, text
+from tests.browse.panels.panel_host import HOSTILE, SHOWN_HOSTILE, lines, opened, play, text
 from tests.corpus import FOLDER
 
 ROWS = [each.row() for each in open_capture(FOLDER / "demo.pcap", filter="connection == 0")]

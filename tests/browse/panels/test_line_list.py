@@ -9,7 +9,7 @@ from textual.app import App, ComposeResult
 from textual.pilot import Pilot
 
 from browse.panels.line_list import LineList
-from tests.browse.panels.host import lines
+from tests.browse.panels.panel_host import lines
 
 
 class Host(App[None]):

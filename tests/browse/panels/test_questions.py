@@ -7,7 +7,7 @@ from textual.widgets import Input
 from browse.panels.column_chooser import ColumnChooser
 from browse.panels.copy_chooser import CopyChooser
 from browse.panels.export_dialog import ExportChoice, ExportDialog
-from tests.browse.panels.host import HOSTILE, SHOWN_HOSTILE, opened, play, text
+from tests.browse.panels.panel_host import HOSTILE, SHOWN_HOSTILE, opened, play, text
 
 COLUMNS = [("api", "name of the API"), ("client_id", "the client id"), ("errors", "errors")]
 

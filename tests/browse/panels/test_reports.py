@@ -10,7 +10,7 @@ from dissector.engine.reading.statistics import Statistics, health
 from dissector.errors import Problem
 from dissector.public import open_capture
 from dissector.summary.groups_reader import GroupsReader
-from tests.browse.panels.host import HOSTILE, SHOWN_HOSTILE, Host, lines, opened, play, text
+from tests.browse.panels.panel_host import HOSTILE, SHOWN_HOSTILE, Host, lines, opened, play, text
 from tests.corpus import FOLDER
 
 GROUPS = FOLDER / "librdkafka-group-rebalance.pcap"

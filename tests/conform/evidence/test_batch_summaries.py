@@ -21,13 +21,13 @@ from conform.evidence.batch_summaries import (
 from conform.judge import Judge
 from conform.rules import REGISTRY
 from dissector import open_capture
-from dissector.protocol.carried import records_fields
 from dissector.protocol.records import Batch, Record, RecordBatch, build_records, new_message_set
 from dissector.protocol.records.record import write_records
-from tests import packets
+from dissector.protocol.records_fields import records_fields
+from tests import tcp_captures
 from tests.conform.produce_scenes import NOW_MS, RECORDS, batch, edited, fetched, produced
 from tests.conform.scene import Scene
-from tests.examples import examples
+from tests.example_counts import examples
 
 CAPTURES = sorted((Path(__file__).parents[3] / "captures").glob("*.pcap*"))
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
@@ -41,7 +41,7 @@ def _always(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def both(scene: Scene, folder: Path) -> list[tuple[list[Batch], list[Batch]]]:
     """Return the batches of each field of a scene, from columns and one by one."""
-    path = packets.write(folder / "scene.pcap", scene.wire.packets)
+    path = tcp_captures.write(folder / "scene.pcap", scene.wire.packets)
     capture = open_capture(path)
     pairs: list[tuple[list[Batch], list[Batch]]] = []
     for each in capture.windows():

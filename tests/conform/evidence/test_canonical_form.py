@@ -12,8 +12,8 @@ from conform.evidence.canonical_form import find_form_faults, is_canonical
 from dissector.protocol.api import Kind
 from dissector.protocol.apis import all_apis
 from dissector.protocol.messages import Message, decode_request, decode_response
-from tests import frames
-from tests.strategies import values
+from tests import default_frames
+from tests.message_strategies import values
 
 DECLARED = [(api, kind) for api in all_apis() for kind in ("request", "response")]
 
@@ -30,7 +30,7 @@ def test_walk_and_quick_look_agree(data: st.DataObject) -> None:
     schema = api.schema(kind)
     version = data.draw(st.sampled_from(list(schema.versions)))
     body = data.draw(values(schema, version))
-    write = frames.request if kind == "request" else frames.response
+    write = default_frames.request if kind == "request" else default_frames.response
     frame = bytearray(write(api.key, version, 1, **body)[4:])
     start = 8 if kind == "request" else 4
     for _ in range(data.draw(st.integers(0, 2))):
@@ -54,7 +54,7 @@ def test_walk_and_quick_look_agree(data: st.DataObject) -> None:
 def test_our_encoding_is_canonical_at_every_version(api: object, kind: Kind) -> None:
     draw = random.Random(7)
     for version in api.schema(kind).versions:
-        write = frames.request if kind == "request" else frames.response
+        write = default_frames.request if kind == "request" else default_frames.response
         frame = write(api.key, version, draw.randrange(1 << 31))
         message = decoded(kind, api.key, version, frame[4:])
         assert is_canonical(message), version

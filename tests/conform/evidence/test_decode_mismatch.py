@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from conform.evidence.decode_mismatch import decode_mismatch_of
 from dissector.protocol.messages import decode_request, decode_response
-from tests.dissector.cli.plays import request_frame, response_frame
+from tests.dissector.cli.cli_traffic import request_frame, response_frame
 
 METADATA, HEARTBEAT = 3, 12
 

@@ -18,8 +18,8 @@ from conform.registry.rule import Rule
 from dissector.protocol.messages import decode_request
 from dissector.protocol.records import Record, build_records, new_batch
 from tests.conform.scene import Scene
-from tests.dissector.cli.plays import request_frame
-from tests.frames import sized
+from tests.default_frames import sized
+from tests.dissector.cli.cli_traffic import request_frame
 
 PRODUCE, METADATA, HEARTBEAT = 0, 3, 12
 RECORDS = build_records(

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.conform.probe.explained import KILLED, MOCK, SLOW
+from tests.conform.probe.explained_mock import KILLED, MOCK, SLOW
 from tests.conform.probe.scripts import LIVE
 
 WAITS = "P29"

@@ -7,7 +7,7 @@ from conform.probe.raw_exchange import RawExchange, encode_request
 from conform.registry.rank import Severity
 from conform.registry.verdict import Verdict
 from tests.conform.probe.scripts import LIVE
-from tests.dissector.cli.plays import response_frame
+from tests.dissector.cli.cli_traffic import response_frame
 
 RULE = LIVE["P12"]
 HEARTBEAT = 12

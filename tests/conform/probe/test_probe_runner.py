@@ -18,7 +18,7 @@ from dissector.protocol.messages import Message
 from dissector.protocol.schema import Field
 from replay.client.auth import Security
 from tests.conform.probe.scripts import LIVE, broken, probed
-from tests.examples import examples
+from tests.example_counts import examples
 from tests.replay.support.scripted import HANG_UP, Answer, Answers, offers
 
 

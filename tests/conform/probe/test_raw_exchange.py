@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from conform.probe.raw_exchange import encode_request
 from dissector.protocol.messages import decode_request
-from tests.dissector.cli.plays import response_frame
+from tests.dissector.cli.cli_traffic import response_frame
 
 
 def test_a_request_is_what_it_says() -> None:

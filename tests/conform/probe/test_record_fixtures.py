@@ -16,7 +16,7 @@ from conform.probe.record_fixtures import (
 )
 from dissector.protocol.messages import decode_request
 from dissector.protocol.records import parse_records
-from tests.dissector.cli.plays import response_frame
+from tests.dissector.cli.cli_traffic import response_frame
 
 TOPIC = Topic("t", NO_ID, 1)
 

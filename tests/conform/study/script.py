@@ -22,10 +22,10 @@ from conform.registry.rule import Side
 from conform.registry.verdict import Finding, Verdict
 from dissector import open_capture
 from dissector.protocol.messages import Message
-from tests import packets
+from tests import tcp_captures
 from tests.conform.mutations import key_of
 from tests.conform.scene import capture_rules
-from tests.frames import sized
+from tests.default_frames import sized
 
 CORPUS = Path(__file__).parents[3] / "captures"
 
@@ -78,7 +78,7 @@ class Script(NamedTuple):
 
     def file(self) -> bytes:
         """Write it as a capture: each connection begins and ends in it."""
-        wire, connections = packets.Wire(), {}
+        wire, connections = tcp_captures.Wire(), {}
         for each in self.frames:
             wire.now_ns = max(wire.now_ns, each.time_ns)
             if each.connection not in connections:
@@ -89,7 +89,7 @@ class Script(NamedTuple):
             connections[each.connection].send(int(each.side is Side.BROKER), frame)
         for connection in connections.values():
             connection.fin()
-        return packets.pcap_file(wire.packets)
+        return tcp_captures.pcap_file(wire.packets)
 
 
 def _hosts(addresses: tuple[str, str]) -> tuple[tuple[str, str], tuple[int, int]]:

@@ -11,7 +11,7 @@ from shutil import which
 import pytest
 
 from tests.corpus import each_part, shared_captures
-from tests.dissector.capture.reading import Piece, Reading
+from tests.dissector.capture.stage_reading import Piece, Reading
 
 TSHARK = which("tshark")
 

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 import pytest
 
 from dissector.cli import main
-from tests import packets
-from tests.dissector.cli import plays
+from tests import tcp_captures
+from tests.dissector.cli import cli_traffic
 
 
 class Done(NamedTuple):
@@ -58,7 +58,7 @@ def good(run: Run) -> Run:
 
 @pytest.fixture(scope="session")
 def shop(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A capture of `plays.shop`."""
+    """A capture of `cli_traffic.shop`."""
     path = tmp_path_factory.mktemp("shop") / "shop.pcap"
-    packets.write(path, plays.shop().packets)
+    tcp_captures.write(path, cli_traffic.shop().packets)
     return path

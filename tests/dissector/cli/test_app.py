@@ -16,8 +16,8 @@ import pytest
 import zstandard
 
 from dissector.cli import app, main
-from tests import packets
-from tests.dissector.cli import plays
+from tests import tcp_captures
+from tests.dissector.cli import cli_traffic
 from tests.dissector.cli.conftest import Run
 
 READERS = ("dissect", "pairs", "streams", "records", "stats")
@@ -167,10 +167,10 @@ def packets_size(path: Path) -> int:
 
 
 def test_a_damaged_file_among_others(run: Run, tmp_path: Path) -> None:
-    sent = plays.shop().packets
+    sent = cli_traffic.shop().packets
     first, second = tmp_path / "1.pcap", tmp_path / "2.pcap"
-    packets.write(first, sent[:30])
-    packets.write(second, sent[30:])
+    tcp_captures.write(first, sent[:30])
+    tcp_captures.write(second, sent[30:])
     with first.open("ab") as file:
         file.write(b"123")
     done = run("pairs", first, second, "-T", "ndjson")
@@ -198,7 +198,7 @@ def test_cut_off_and_compressed(run: Run, shop: Path, tmp_path: Path) -> None:
 
 
 def test_pcapng(good: Run, shop: Path, tmp_path: Path) -> None:
-    path = packets.write(tmp_path / "a.pcapng", plays.shop().packets)
+    path = tcp_captures.write(tmp_path / "a.pcapng", cli_traffic.shop().packets)
     rows = good("pairs", path, "-T", "ndjson").rows
     assert rows == [row | {"capture": path} for row in good("pairs", shop, "-T", "ndjson").rows]
 
@@ -212,9 +212,9 @@ def test_standard_input(
     text = good(command, "-", "-T", "ndjson").out
     rows = good(command, shop, "-T", "ndjson").out.replace(str(shop), "-")
     # The name of a topic that comes later can't be known here.
-    assert text.replace(str(plays.ORDERS_ID), "orders").count("\n") >= rows.count("\n")
+    assert text.replace(str(cli_traffic.ORDERS_ID), "orders").count("\n") >= rows.count("\n")
     if command in ("pairs", "dissect"):
-        assert text.replace(f'["{plays.ORDERS_ID}"]', '["orders"]') == rows
+        assert text.replace(f'["{cli_traffic.ORDERS_ID}"]', '["orders"]') == rows
 
 
 def test_only_the_command_that_is_named_is_loaded() -> None:

@@ -11,8 +11,8 @@ import pytest
 
 from dissector.engine.exchanges import exchange_facts
 from dissector.view.json import message_rows
-from tests import packets
-from tests.dissector.cli import plays
+from tests import tcp_captures
+from tests.dissector.cli import cli_traffic
 from tests.dissector.cli.conftest import Run
 
 KEYS = [
@@ -52,14 +52,14 @@ def test_a_line_for_each_message_in_the_order_of_the_packets(good: Run, shop: Pa
 
 
 def test_order_holds_where_a_request_waits_long(good: Run, tmp_path: Path) -> None:
-    wire = packets.Wire()
+    wire = tcp_captures.Wire()
     slow, quick = wire.connect().syn(), wire.connect(50001).syn()
-    slow.client(plays.request_frame(plays.HEARTBEAT, 4, 1))
+    slow.client(cli_traffic.request_frame(cli_traffic.HEARTBEAT, 4, 1))
     for number in range(20):
-        quick.client(plays.request_frame(plays.HEARTBEAT, 4, number))
-        quick.broker(plays.response_frame(plays.HEARTBEAT, 4, number))
-    slow.broker(plays.response_frame(plays.HEARTBEAT, 4, 1))
-    path = packets.write(tmp_path / "a.pcap", wire.packets)
+        quick.client(cli_traffic.request_frame(cli_traffic.HEARTBEAT, 4, number))
+        quick.broker(cli_traffic.response_frame(cli_traffic.HEARTBEAT, 4, number))
+    slow.broker(cli_traffic.response_frame(cli_traffic.HEARTBEAT, 4, 1))
+    path = tcp_captures.write(tmp_path / "a.pcap", wire.packets)
     rows = good("dissect", path, "-T", "ndjson").rows
     assert [row["packet"] for row in rows] == sorted(row["packet"] for row in rows)
     assert (rows[0]["connection"], rows[-1]["connection"], len(rows)) == (0, 0, 42)
@@ -87,12 +87,12 @@ def test_tree_of_a_body_that_does_not_fit(good: Run, shop: Path) -> None:
 
 def test_tree_names_topics_of_ids(good: Run, shop: Path) -> None:
     out = good("dissect", shop, "-V", "-Y", "api == Fetch").out
-    assert re.search(rf"topic_id: {plays.ORDERS_ID}.*orders", out)
+    assert re.search(rf"topic_id: {cli_traffic.ORDERS_ID}.*orders", out)
 
 
 def test_bytes(good: Run, shop: Path) -> None:
     lines = good("dissect", shop, "-x", "-Y", "correlation_id == 7").lines
-    frame = plays.request_frame(plays.HEARTBEAT, 4, 7, group_id="g", member_id="m")[4:]
+    frame = cli_traffic.request_frame(cli_traffic.HEARTBEAT, 4, 7, group_id="g", member_id="m")[4:]
     dumped = [line.split("  ") for line in lines[1:-1]]
     assert [cells[0] for cells in dumped] == ["0000", "0010"]
     data = bytes.fromhex("".join(line[4:54] for line in lines[1:-1]))
@@ -114,7 +114,7 @@ def test_ndjson(good: Run, shop: Path) -> None:
     assert rows[3] == {
         "capture": str(shop),
         "packet": 10,
-        "time_ns": plays.at_ns(9),
+        "time_ns": cli_traffic.at_ns(9),
         "connection": 0,
         "source": "10.0.0.2:9092",
         "target": "10.0.0.1:50000",
@@ -151,24 +151,30 @@ def test_fields(good: Run, shop: Path) -> None:
 
 
 def test_fields_of_arrays_are_joined(good: Run, tmp_path: Path) -> None:
-    wire = packets.Wire()
+    wire = tcp_captures.Wire()
     keys = [{"api_key": key} for key in (3, 1, 2)]
-    connection = wire.connect().syn().client(plays.request_frame(plays.API_VERSIONS, 3, 1))
-    connection.broker(plays.response_frame(plays.API_VERSIONS, 3, 1, api_keys=keys))
-    path = packets.write(tmp_path / "a.pcap", wire.packets)
+    connection = (
+        wire.connect().syn().client(cli_traffic.request_frame(cli_traffic.API_VERSIONS, 3, 1))
+    )
+    connection.broker(cli_traffic.response_frame(cli_traffic.API_VERSIONS, 3, 1, api_keys=keys))
+    path = tcp_captures.write(tmp_path / "a.pcap", wire.packets)
     done = good("dissect", path, "-T", "fields", "-e", "response.api_keys.api_key")
     assert done.lines == ["", "3,1,2"]
 
 
 @pytest.mark.parametrize("name", ["client_id", "request.group_id"])
 def test_fields_stay_in_their_line(good: Run, tmp_path: Path, name: str) -> None:
-    wire = packets.Wire()
+    wire = tcp_captures.Wire()
     evil = "a\tb\nc\x1b[2J\x9b1m\u202e"
     connection = (
-        wire.connect().syn().client(plays.request_frame(plays.HEARTBEAT, 4, 1, group_id="g"))
+        wire.connect()
+        .syn()
+        .client(cli_traffic.request_frame(cli_traffic.HEARTBEAT, 4, 1, group_id="g"))
     )
-    connection.client(plays.request_frame(plays.HEARTBEAT, 4, 2, client_id=evil, group_id=evil))
-    path = packets.write(tmp_path / "a.pcap", wire.packets)
+    connection.client(
+        cli_traffic.request_frame(cli_traffic.HEARTBEAT, 4, 2, client_id=evil, group_id=evil)
+    )
+    path = tcp_captures.write(tmp_path / "a.pcap", wire.packets)
     done = good("dissect", path, "-T", "fields", "-e", name)
     assert good("dissect", path, "-e", name).out == done.out
     assert done.lines[1:] == [r"a\x09b\x0ac\x1b[2J\u009b1m\u202e"]
@@ -206,11 +212,13 @@ def test_filter(good: Run, shop: Path) -> None:
 
 
 def test_raw_tokens_are_messages_too(good: Run, tmp_path: Path) -> None:
-    wire = packets.Wire()
-    connection = wire.connect().syn().client(plays.request_frame(17, 0, 1, mechanism="GSSAPI"))
-    connection.broker(plays.response_frame(17, 0, 1, mechanisms=["GSSAPI"]))
+    wire = tcp_captures.Wire()
+    connection = (
+        wire.connect().syn().client(cli_traffic.request_frame(17, 0, 1, mechanism="GSSAPI"))
+    )
+    connection.broker(cli_traffic.response_frame(17, 0, 1, mechanisms=["GSSAPI"]))
     connection.client(b"\0\0\0\x03abc").broker(b"\0\0\0\0")
-    path = packets.write(tmp_path / "a.pcap", wire.packets)
+    path = tcp_captures.write(tmp_path / "a.pcap", wire.packets)
     lines = good("dissect", path).lines
     assert [line.split()[6:] for line in lines[2:]] == [
         ["SaslToken", "request"],

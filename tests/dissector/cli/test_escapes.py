@@ -7,35 +7,39 @@ from pathlib import Path
 import pytest
 
 from dissector.cli.output import ROW_FORMATS
-from tests import packets
-from tests.dissector.cli import plays
+from tests import tcp_captures
+from tests.dissector.cli import cli_traffic
 from tests.dissector.cli.conftest import Run
 
 EVIL = "\x1b]0;owned\x07\x1b[2J\x9b31m\r\n\u202e"
 
 
 def evil_capture(path: Path) -> str:
-    wire = packets.Wire()
+    wire = tcp_captures.Wire()
     connection = (
-        wire.connect().syn().client(plays.request_frame(plays.HEARTBEAT, 4, 1, group_id="g"))
+        wire.connect()
+        .syn()
+        .client(cli_traffic.request_frame(cli_traffic.HEARTBEAT, 4, 1, group_id="g"))
     )
-    connection.broker(plays.response_frame(plays.HEARTBEAT, 4, 1))
+    connection.broker(cli_traffic.response_frame(cli_traffic.HEARTBEAT, 4, 1))
     text = EVIL + "\udcff"
-    record = plays.Record(
+    record = cli_traffic.Record(
         key=EVIL.encode(), value=EVIL.encode(), headers=((EVIL, EVIL.encode()),), timestamp=1
     )
-    records = plays.build_records([plays.new_batch([record])])
+    records = cli_traffic.build_records([cli_traffic.new_batch([record])])
     data = [{"name": text, "partition_data": [{"index": 0, "records": records}]}]
     connection.client(
-        plays.request_frame(plays.PRODUCE, 9, 2, client_id=text, topic_data=data, acks=1)
+        cli_traffic.request_frame(
+            cli_traffic.PRODUCE, 9, 2, client_id=text, topic_data=data, acks=1
+        )
     )
     answer = [{"index": 0, "error_code": 1, "error_message": text}]
     connection.broker(
-        plays.response_frame(
-            plays.PRODUCE, 9, 2, responses=[{"name": text, "partition_responses": answer}]
+        cli_traffic.response_frame(
+            cli_traffic.PRODUCE, 9, 2, responses=[{"name": text, "partition_responses": answer}]
         )
     )
-    return packets.write(path, wire.packets)
+    return tcp_captures.write(path, wire.packets)
 
 
 @pytest.mark.parametrize(

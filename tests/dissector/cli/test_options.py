@@ -12,8 +12,8 @@ from dissector.cli.options import check_choice, source
 from dissector.engine.exchanges import exchange_facts
 from dissector.engine.reading.capture import Window
 from dissector.errors import FilterError, UsageError
-from tests import packets
-from tests.dissector.cli import plays
+from tests import tcp_captures
+from tests.dissector.cli import cli_traffic
 from tests.dissector.cli.conftest import Run
 
 
@@ -132,9 +132,9 @@ def test_a_filter_gives_the_same_from_columns_and_one_by_one(
 
 @pytest.mark.parametrize("command", ["pairs", "dissect", "records"])
 def test_a_capture_without_kafka_says_so(run: Run, tmp_path: Path, command: str) -> None:
-    wire = packets.Wire()
-    wire.connect().syn().client(plays.HTTP[0]).broker(plays.HTTP[1])
+    wire = tcp_captures.Wire()
+    wire.connect().syn().client(cli_traffic.HTTP[0]).broker(cli_traffic.HTTP[1])
     wire.connect(port=40001).syn().client(b"\x16\x03\x01\x00\x05\x01\x00\x00\x01\x00")
-    done = run(command, packets.write(tmp_path / "a.pcap", wire.packets))
+    done = run(command, tcp_captures.write(tmp_path / "a.pcap", wire.packets))
     assert done.status == 0
     assert done.err == "kafkashark: 1 TLS connection, none readable: --keylog\n"

@@ -11,8 +11,8 @@ import pytest
 
 from dissector.engine.exchanges import exchange_facts
 from dissector.engine.exchanges.exchange import COLUMNS
-from tests import packets
-from tests.dissector.cli import plays
+from tests import tcp_captures
+from tests.dissector.cli import cli_traffic
 from tests.dissector.cli.conftest import Run
 
 KEYS = [
@@ -73,8 +73,8 @@ def test_an_answered_exchange(good: Run, shop: Path) -> None:
         "status": "answered",
         "request_packet": 8,
         "response_packet": 10,
-        "request_time_ns": plays.at_ns(7),
-        "response_time_ns": plays.at_ns(9),
+        "request_time_ns": cli_traffic.at_ns(7),
+        "response_time_ns": cli_traffic.at_ns(9),
         "latency_ms": 2.0,
         "request_bytes": 162,
         "response_bytes": 53,
@@ -86,7 +86,7 @@ def test_an_answered_exchange(good: Run, shop: Path) -> None:
 
 def test_bytes_count_the_frame_without_its_size(good: Run, shop: Path) -> None:
     row = good("pairs", shop, "-T", "ndjson", "-Y", "api == ApiVersions").rows[0]
-    request = plays.request_frame(plays.API_VERSIONS, 3, 1, client_software_name="test")
+    request = cli_traffic.request_frame(cli_traffic.API_VERSIONS, 3, 1, client_software_name="test")
     assert row["request_bytes"] == frame(request)
 
 
@@ -101,14 +101,14 @@ def test_unanswered_requests(good: Run, shop: Path) -> None:
     assert (row["api"], row["correlation_id"], row["request_time_ns"]) == (
         "Heartbeat",
         7,
-        plays.at_ns(27),
+        cli_traffic.at_ns(27),
     )
     assert [row[k] for k in ("response_time_ns", "latency_ms", "response_bytes")] == [None] * 3
 
 
 def test_an_orphan_has_no_request(good: Run, shop: Path) -> None:
     (row,) = good("pairs", shop, "-T", "ndjson", "-Y", "status == orphan").rows
-    size = frame(plays.response_frame(plays.HEARTBEAT, 4, 77))
+    size = frame(cli_traffic.response_frame(cli_traffic.HEARTBEAT, 4, 77))
     assert row == {
         "capture": str(shop),
         **ENDS,
@@ -116,7 +116,7 @@ def test_an_orphan_has_no_request(good: Run, shop: Path) -> None:
         "correlation_id": 77,
         "status": "orphan",
         "response_packet": 18,
-        "response_time_ns": plays.at_ns(17),
+        "response_time_ns": cli_traffic.at_ns(17),
         "latency_ms": None,
         "response_bytes": size,
         "errors": [],
@@ -143,20 +143,22 @@ def test_a_topic_id_has_the_name_that_comes_later(good: Run, shop: Path) -> None
 
 def test_rows_come_as_exchanges_end(good: Run, tmp_path: Path) -> None:
     """One without a response at its request; an unanswered one when its connection ends."""
-    wire = packets.Wire()
+    wire = tcp_captures.Wire()
     left, right = wire.connect().syn(), wire.connect(50001).syn()
     left.client(
-        plays.request_frame(plays.HEARTBEAT, 4, 1), plays.request_frame(plays.HEARTBEAT, 4, 2)
+        cli_traffic.request_frame(cli_traffic.HEARTBEAT, 4, 1),
+        cli_traffic.request_frame(cli_traffic.HEARTBEAT, 4, 2),
     )
     right.client(
-        plays.request_frame(plays.PRODUCE, 9, 1, acks=0), plays.request_frame(plays.HEARTBEAT, 4, 2)
+        cli_traffic.request_frame(cli_traffic.PRODUCE, 9, 1, acks=0),
+        cli_traffic.request_frame(cli_traffic.HEARTBEAT, 4, 2),
     )
-    right.broker(plays.response_frame(plays.HEARTBEAT, 4, 2))
-    left.broker(plays.response_frame(plays.HEARTBEAT, 4, 2)).fin()
-    right.client(plays.request_frame(plays.HEARTBEAT, 4, 3)).broker(
-        plays.response_frame(plays.HEARTBEAT, 4, 3)
+    right.broker(cli_traffic.response_frame(cli_traffic.HEARTBEAT, 4, 2))
+    left.broker(cli_traffic.response_frame(cli_traffic.HEARTBEAT, 4, 2)).fin()
+    right.client(cli_traffic.request_frame(cli_traffic.HEARTBEAT, 4, 3)).broker(
+        cli_traffic.response_frame(cli_traffic.HEARTBEAT, 4, 3)
     )
-    path = packets.write(tmp_path / "a.pcap", wire.packets)
+    path = tcp_captures.write(tmp_path / "a.pcap", wire.packets)
     rows = good("pairs", path, "-T", "ndjson").rows
     assert [(r["connection"], r["correlation_id"], r["status"]) for r in rows] == [
         (1, 1, "no_response"),
@@ -235,7 +237,7 @@ def test_bodies_in_ndjson(good: Run, shop: Path) -> None:
         {"key": "none", "value": None},
     ]
     assert rows[2]["response"]["responses"][0]["partition_responses"][0]["error_code"] == 6
-    assert rows[4]["request"]["topics"][0]["topic_id"] == str(plays.ORDERS_ID)
+    assert rows[4]["request"]["topics"][0]["topic_id"] == str(cli_traffic.ORDERS_ID)
     assert rows[4]["response"]["responses"][0]["partitions"][0]["records"][0]["base_offset"] == 12
 
 
@@ -254,7 +256,7 @@ def test_a_body_that_does_not_fit_is_null_and_said_why(good: Run, shop: Path) ->
     assert row["request"] is None
     assert row["response"] == {"throttle_time_ms": 0, "error_code": 0}
     (problem,) = row["problems"]
-    at = plays.malformed_heartbeat(6)[4:].index(b"\x7fg")
+    at = cli_traffic.malformed_heartbeat(6)[4:].index(b"\x7fg")
     assert problem.startswith(f"request.group_id at byte {at}: Heartbeat v4: length 126")
 
 
@@ -326,13 +328,13 @@ def test_port_takes_those_and_no_others(good: Run, run: Run, shop: Path, tmp_pat
     none = run("pairs", shop, "-T", "ndjson", "--port", "9093")
     assert (none.status, none.out) == (0, "")
     assert none.err.startswith("kafkashark: no Kafka in ")
-    wire = packets.Wire()
+    wire = tcp_captures.Wire()
     for broker_port in (7000, 7001, 7002):
         connection = wire.connect(broker_port=broker_port).syn()
-        connection.client(plays.request_frame(plays.HEARTBEAT, 4, 1)).broker(
-            plays.response_frame(plays.HEARTBEAT, 4, 1)
+        connection.client(cli_traffic.request_frame(cli_traffic.HEARTBEAT, 4, 1)).broker(
+            cli_traffic.response_frame(cli_traffic.HEARTBEAT, 4, 1)
         )
-    path = packets.write(tmp_path / "a.pcap", wire.packets)
+    path = tcp_captures.write(tmp_path / "a.pcap", wire.packets)
     rows = good("pairs", path, "-T", "ndjson", "--port", "7000", "--port", "7002").rows
     assert [row["broker"] for row in rows] == ["10.0.0.2:7000", "10.0.0.2:7002"]
     assert len(good("pairs", path, "-T", "ndjson").rows) == 3
@@ -340,25 +342,25 @@ def test_port_takes_those_and_no_others(good: Run, run: Run, shop: Path, tmp_pat
 
 def test_kafka_on_a_port_that_content_alone_does_not_prove(good: Run, tmp_path: Path) -> None:
     """An API that nobody knows is believed where the user says that Kafka is spoken."""
-    wire = packets.Wire()
-    strange = bytearray(plays.request_frame(plays.HEARTBEAT, 4, 1))
+    wire = tcp_captures.Wire()
+    strange = bytearray(cli_traffic.request_frame(cli_traffic.HEARTBEAT, 4, 1))
     strange[4:8] = b"\x03\xe7\x00\x01"
     wire.connect(broker_port=7000).syn().client(bytes(strange)).broker(
-        plays.response_frame(plays.HEARTBEAT, 4, 1)
+        cli_traffic.response_frame(cli_traffic.HEARTBEAT, 4, 1)
     )
-    path = packets.write(tmp_path / "a.pcap", wire.packets)
+    path = tcp_captures.write(tmp_path / "a.pcap", wire.packets)
     (row,) = good("pairs", path, "-T", "ndjson", "--port", "7000").rows
     assert (row["api_key"], row["api_version"], row["status"]) == (999, 1, "answered")
     assert row["problems"]
 
 
 def test_several_files_are_one_capture(good: Run, tmp_path: Path) -> None:
-    sent = plays.shop().packets
+    sent = cli_traffic.shop().packets
     parts = [
-        packets.write(tmp_path / f"{n}.pcap", sent[a:b])
+        tcp_captures.write(tmp_path / f"{n}.pcap", sent[a:b])
         for n, (a, b) in enumerate([(0, 8), (8, 26), (26, len(sent))])
     ]
-    whole = packets.write(tmp_path / "whole.pcap", sent)
+    whole = tcp_captures.write(tmp_path / "whole.pcap", sent)
     rows = good("pairs", *parts, "-T", "ndjson").rows
     expected = good("pairs", whole, "-T", "ndjson").rows
     assert [row | {"capture": ""} for row in rows] == [row | {"capture": ""} for row in expected]
@@ -373,11 +375,11 @@ def test_several_files_are_one_capture(good: Run, tmp_path: Path) -> None:
 
 
 def test_a_frame_above_the_limit_is_a_problem(good: Run, tmp_path: Path) -> None:
-    wire = packets.Wire()
-    long = plays.request_frame(plays.HEARTBEAT, 4, 1, group_id="g" * 200_000)
-    connection = wire.connect().syn().client(*packets.pieces(long, range(0, 210_000, 60_000)))
-    connection.broker(plays.response_frame(plays.HEARTBEAT, 4, 1))
-    path = packets.write(tmp_path / "a.pcap", wire.packets)
+    wire = tcp_captures.Wire()
+    long = cli_traffic.request_frame(cli_traffic.HEARTBEAT, 4, 1, group_id="g" * 200_000)
+    connection = wire.connect().syn().client(*tcp_captures.pieces(long, range(0, 210_000, 60_000)))
+    connection.broker(cli_traffic.response_frame(cli_traffic.HEARTBEAT, 4, 1))
+    path = tcp_captures.write(tmp_path / "a.pcap", wire.packets)
     words = "pairs", path, "-T", "ndjson", "--bodies"
     (row,) = good(*words).rows
     assert (len(row["request"]["group_id"]), row["problems"]) == (200_000, [])

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from tests import packets
-from tests.dissector.cli import plays
+from tests import tcp_captures
+from tests.dissector.cli import cli_traffic
 
 PATIENCE_S = 120
 
@@ -63,12 +63,14 @@ def test_utf8_whatever_the_locale(shop: Path) -> None:
 
 def many(path: Path) -> Path:
     """Write a capture whose rows fill every pipe."""
-    wire = packets.Wire()
+    wire = tcp_captures.Wire()
     connection = wire.connect().syn()
     for number in range(4000):
-        connection.client(plays.request_frame(plays.HEARTBEAT, 4, number, group_id="g" * 200))
-        connection.broker(plays.response_frame(plays.HEARTBEAT, 4, number))
-    packets.write(path, wire.packets)
+        connection.client(
+            cli_traffic.request_frame(cli_traffic.HEARTBEAT, 4, number, group_id="g" * 200)
+        )
+        connection.broker(cli_traffic.response_frame(cli_traffic.HEARTBEAT, 4, number))
+    tcp_captures.write(path, wire.packets)
     return path
 
 
@@ -118,9 +120,9 @@ def test_ctrl_c_leaves_no_streams_with_secrets(tmp_path: Path) -> None:
     os.mkfifo(fifo)
     process = started("streams", fifo, "--write", folder)
     writer = fifo.open("wb")
-    wire = packets.Wire()
-    wire.connect().syn().client(plays.request_frame(plays.HEARTBEAT, 4, 1))
-    writer.write(packets.pcap_file(wire.packets))
+    wire = tcp_captures.Wire()
+    wire.connect().syn().client(cli_traffic.request_frame(cli_traffic.HEARTBEAT, 4, 1))
+    writer.write(tcp_captures.pcap_file(wire.packets))
     writer.flush()
     waiting = threading.Event()
     while not (folder / "0-a.bin").exists() and process.poll() is None:

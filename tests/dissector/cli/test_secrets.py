@@ -22,11 +22,11 @@ from dissector.protocol.embedded.log_records.cluster_metadata import (
 from dissector.protocol.embedded.log_records.group_coordinator import GroupMetadataValue
 from dissector.protocol.records import Record, build_records, new_batch
 from dissector.view.text.hexdump import hexdump
-from tests import packets
+from tests import tcp_captures
+from tests.default_frames import body, request, sized
+from tests.dissector.cli.cli_traffic import FETCH, request_frame, response_frame
 from tests.dissector.cli.conftest import Done, Run
-from tests.dissector.cli.plays import FETCH, request_frame, response_frame
-from tests.frames import body, request, sized
-from tests.packets import WireConnection
+from tests.tcp_captures import WireConnection
 
 SECRET = b"open-sesame-4711"
 """Made up; in every play it is the one thing that must not be shown."""
@@ -378,9 +378,9 @@ def _base64_forms(data: bytes) -> list[bytes]:
 
 
 def capture(play: Callable[[WireConnection], None], path: Path) -> str:
-    wire = packets.Wire()
+    wire = tcp_captures.Wire()
     play(wire.connect().syn())
-    return packets.write(path, wire.packets)
+    return tcp_captures.write(path, wire.packets)
 
 
 @pytest.mark.parametrize("play", PLAYS)
@@ -428,10 +428,10 @@ def test_records_of_kafka_itself_are_shown_when_asked_for(
 def test_written_streams_are_blanked(
     good: Run, tmp_path: Path, play: Callable[[WireConnection], None]
 ) -> None:
-    wire = packets.Wire()
+    wire = tcp_captures.Wire()
     connection = wire.connect().syn()
     play(connection)
-    path = packets.write(tmp_path / "a.pcap", wire.packets)
+    path = tcp_captures.write(tmp_path / "a.pcap", wire.packets)
     good("streams", path, "--write", tmp_path / "masked")
     good("streams", path, "--write", tmp_path / "shown", "--show-secrets")
     for side, name in enumerate(("0-a.bin", "0-b.bin")):

@@ -23,7 +23,7 @@ from dissector.engine.tables.column_types import (
     Slices,
 )
 from dissector.engine.tables.exchange_table import NONE
-from dissector.engine.tables.frames import MixedRows, TablePart, iter_rows, split_mixed
+from dissector.engine.tables.polars_tables import MixedRows, TablePart, iter_rows, split_mixed
 from dissector.errors import UsageError
 
 

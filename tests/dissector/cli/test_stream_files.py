@@ -10,7 +10,7 @@ import pytest
 from dissector.cli import stream_files
 from dissector.cli.stream_files import StreamFiles
 from dissector.protocol.messages import Message, decode_request
-from tests.dissector.cli.plays import request_frame
+from tests.dissector.cli.cli_traffic import request_frame
 
 LOGIN = request_frame(36, 2, 1, auth_bytes=b"open sesame")
 

@@ -11,8 +11,8 @@ import pytest
 
 from dissector.cli.output import ROW_FORMATS
 from dissector.engine.reading.connection_rows import COLUMNS
-from tests import packets
-from tests.dissector.cli import plays
+from tests import tcp_captures
+from tests.dissector.cli import cli_traffic
 from tests.dissector.cli.conftest import Run
 
 
@@ -33,14 +33,19 @@ def test_a_row_for_each_connection_kafka_or_not(good: Run, shop: Path) -> None:
 def test_counts(good: Run, shop: Path) -> None:
     row = good("streams", shop, "-T", "ndjson").rows[1]
     assert (row["packets_a"], row["packets_b"]) == (6, 4)
-    assert (row["bytes_a"], row["bytes_b"]) == tuple(map(len, plays.HTTP))
-    assert (row["first_time_ns"], row["last_time_ns"]) == (plays.at_ns(29), plays.at_ns(38))
+    assert (row["bytes_a"], row["bytes_b"]) == tuple(map(len, cli_traffic.HTTP))
+    assert (row["first_time_ns"], row["last_time_ns"]) == (
+        cli_traffic.at_ns(29),
+        cli_traffic.at_ns(38),
+    )
 
 
 def test_gaps_retransmissions_and_where_kafka_was_entered(good: Run, tmp_path: Path) -> None:
-    wire = packets.Wire()
+    wire = tcp_captures.Wire()
     connection = wire.connect()
-    beats = [plays.request_frame(plays.HEARTBEAT, 4, n, group_id="g" * 50) for n in range(6)]
+    beats = [
+        cli_traffic.request_frame(cli_traffic.HEARTBEAT, 4, n, group_id="g" * 50) for n in range(6)
+    ]
     # The capture begins in the middle of the first request; the third was lost.
     connection.client(beats[0][20:], beats[1])
     connection.retransmit(0, 0, 10)
@@ -48,7 +53,7 @@ def test_gaps_retransmissions_and_where_kafka_was_entered(good: Run, tmp_path: P
     connection.client(beats[2])
     del wire.packets[at : at + 2]
     connection.client(*beats[3:]).fin()
-    path = packets.write(tmp_path / "a.pcap", wire.packets)
+    path = tcp_captures.write(tmp_path / "a.pcap", wire.packets)
     (row,) = good("streams", path, "-T", "ndjson").rows
     assert row["speaks"] == "kafka"
     assert row["entered_a"] == row["skipped_a"] == len(beats[0]) - 20
@@ -57,10 +62,10 @@ def test_gaps_retransmissions_and_where_kafka_was_entered(good: Run, tmp_path: P
 
 
 def test_tls_is_named(run: Run, tmp_path: Path) -> None:
-    wire = packets.Wire()
+    wire = tcp_captures.Wire()
     hello = b"\x16\x03\x01\x00\xc8\x01\x00\x00\xc4\x03\x03" + bytes(194)
     wire.connect(broker_port=9093).syn().client(hello).fin()
-    done = run("streams", packets.write(tmp_path / "a.pcap", wire.packets), "-T", "ndjson")
+    done = run("streams", tcp_captures.write(tmp_path / "a.pcap", wire.packets), "-T", "ndjson")
     (row,) = done.rows
     assert row["speaks"] == "tls"
     assert (done.status, done.err.count("\n")) == (0, 1), "all of it is encrypted"
@@ -79,7 +84,7 @@ def test_formats_agree(good: Run, shop: Path, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("form", ROW_FORMATS)
 def test_no_connection_at_all(good: Run, tmp_path: Path, form: str) -> None:
-    path = packets.write(tmp_path / "none.pcap", [])
+    path = tcp_captures.write(tmp_path / "none.pcap", [])
     file = tmp_path / "out"
     good("streams", path, "-T", form, "-o", file)
     if form == "parquet":
@@ -103,7 +108,7 @@ def test_write(good: Run, shop: Path, tmp_path: Path) -> None:
     folder = tmp_path / "deep" / "streams"
     done = good("streams", shop, "-T", "ndjson", "--write", folder)
     assert done == good("streams", shop, "-T", "ndjson")
-    sides = _sent(plays.shop())
+    sides = _sent(cli_traffic.shop())
     # The body of an orphan, whose API nobody knows, may be secret.
     sides["0-b.bin"] = sides["0-b.bin"].replace(
         b"\x0c\0\0\0M" + bytes(8), b"\x0c\0\0\0M" + b"*" * 8
@@ -117,7 +122,7 @@ def test_write_of_what_passes(good: Run, shop: Path, tmp_path: Path) -> None:
     assert sorted(file.name for file in tmp_path.iterdir()) == ["2-a.bin", "2-b.bin"]
 
 
-def _sent(wire: packets.Wire) -> dict[str, bytes]:
+def _sent(wire: tcp_captures.Wire) -> dict[str, bytes]:
     sides: dict[str, bytes] = {}
     for packet in wire.packets:
         if packet.payload:

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from dissector.capture.columns import DATA, END, GAP, IN_CARRY_OVER, IN_WINDOW, NEVER, Chunks
 from dissector.capture.tcp.connections import Connection, Side
-from tests.frames import request, response, sized
-from tests.packets import pieces
+from tests.default_frames import request, response, sized
+from tests.tcp_captures import pieces
 
 PRODUCE, METADATA, HEARTBEAT, HANDSHAKE, API_VERSIONS, SHUTDOWN = 0, 3, 12, 17, 18, 7
 STEP_NS = 20_000_000

@@ -12,9 +12,17 @@ from hypothesis import strategies as st
 
 from dissector import Capture, Options
 from dissector.engine.exchanges.exchange import COLUMNS
-from tests.examples import examples
-from tests.frames import request, response
-from tests.packets import HEADERS_BYTES, Packet, Wire, WireConnection, pcap_file, pieces, retimed
+from tests.default_frames import request, response
+from tests.example_counts import examples
+from tests.tcp_captures import (
+    HEADERS_BYTES,
+    Packet,
+    Wire,
+    WireConnection,
+    pcap_file,
+    pieces,
+    retimed,
+)
 
 PRODUCE, FIND_COORDINATOR, JOIN_GROUP = 0, 10, 11
 

@@ -11,7 +11,7 @@ from dissector.engine.correlation.connection_correlator import (
 )
 from dissector.engine.correlation.exchange_rows import ExchangeRow
 from dissector.engine.tables.exchange_table import STATUS
-from tests.frames import request, response
+from tests.default_frames import request, response
 
 HEARTBEAT = 12
 MS = 1_000_000

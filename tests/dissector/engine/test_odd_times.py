@@ -11,9 +11,9 @@ import pytest
 from dissector import open_capture
 from dissector.capture.formats.packet_rows import TIME_MAX, TIME_MIN
 from dissector.engine.exchanges import exchange_facts
-from tests.dissector.capture.traffic import enhanced, interface, section
-from tests.frames import request, response
-from tests.packets import TSRESOL, Wire
+from tests.default_frames import request, response
+from tests.dissector.capture.handmade_packets import enhanced, interface, section
+from tests.tcp_captures import TSRESOL, Wire
 
 HEARTBEAT = 12
 TSOFFSET = 14

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from dissector.filter import UnknownName, parse, resolve, values_of
-from tests.dissector.filter.rows import FakeRow, produce
+from tests.dissector.filter.filter_rows import FakeRow, produce
 
 TRUE = [
     "kafka",

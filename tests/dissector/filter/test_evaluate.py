@@ -26,8 +26,8 @@ from dissector.filter.nodes import (
     Range,
     Test,
 )
-from tests.dissector.filter.rows import FakeRow
-from tests.dissector.filter.strategies import nodes
+from tests.dissector.filter.filter_rows import FakeRow
+from tests.dissector.filter.filter_strategies import nodes
 
 names = st.sampled_from(["orders", "pay", "", "é", "b7"])
 rows = st.builds(

@@ -8,7 +8,7 @@ from dissector.errors import FilterError
 from dissector.filter import parse
 from dissector.filter.grammar import MAX_DEPTH, MAX_LENGTH, parse_node
 from dissector.filter.nodes import And, Leaf, Node, Not, Or
-from tests.dissector.filter.strategies import nodes
+from tests.dissector.filter.filter_strategies import nodes
 
 # The caret of each filter is under its ^.
 WRONG = [

@@ -14,8 +14,8 @@ from dissector.filter import BodyPath, parse
 from dissector.filter.evaluate import predicate
 from dissector.filter.masks import rows_passing
 from dissector.filter.nodes import Node
-from tests.dissector.filter.rows import FakeRow, produce
-from tests.dissector.filter.strategies import nodes
+from tests.dissector.filter.filter_rows import FakeRow, produce
+from tests.dissector.filter.filter_strategies import nodes
 from tests.dissector.filter.test_evaluate import rows as some_rows
 
 

@@ -16,7 +16,7 @@ from dissector.filter import wireshark_names as wireshark
 from dissector.filter.names import wireshark_list
 from dissector.protocol.records import Record, build_records, new_batch
 from tests.corpus import CAPTURES
-from tests.dissector.filter.rows import FakeRow, produce
+from tests.dissector.filter.filter_rows import FakeRow, produce
 
 TRUE = [
     "len(client_id) == 7",

@@ -15,7 +15,7 @@ from dissector.protocol.apis import NAMES, api, api_module, api_name
 from dissector.protocol.schema import Versions
 from dissector.protocol.spans import spans
 from tests.dissector.protocol.protocol_facts import facts
-from tests.sources import (
+from tests.value_sources import (
     DRAWN,
     VERSIONS,
     Source,

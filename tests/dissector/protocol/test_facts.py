@@ -14,8 +14,8 @@ from dissector.protocol.apis import all_apis, api
 from dissector.protocol.error_codes import error_name
 from dissector.protocol.facts import Facts, carries_topic_names, collect, extraction_plan
 from dissector.protocol.schema import Field, Schema, split_tagged
-from tests.examples import examples
-from tests.strategies import values
+from tests.example_counts import examples
+from tests.message_strategies import values
 
 A, B, C = (UUID(int=n) for n in (10, 11, 12))
 ZERO = UUID(int=0)

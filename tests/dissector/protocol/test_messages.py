@@ -14,7 +14,7 @@ from dissector.errors import Problem
 from dissector.protocol.apis import api, api_name
 from dissector.protocol.expected_response import expects_response
 from dissector.protocol.messages import Message, decode_request, decode_response
-from tests.examples import examples
+from tests.example_counts import examples
 
 
 def frame_of(key: int, version: int, body: bytes, client_id: str | None = "c") -> bytes:

@@ -28,7 +28,7 @@ from kio.serial import entity_reader, entity_writer
 from dissector.protocol.api import Api
 from dissector.protocol.apis import api_name
 from dissector.protocol.schema import Field, split_tagged
-from tests.sources import (
+from tests.value_sources import (
     DRAWN,
     VERSIONS,
     Source,

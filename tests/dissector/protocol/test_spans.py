@@ -24,8 +24,8 @@ from dissector.protocol.schema import (
     message,
 )
 from dissector.protocol.spans import Span, spans
-from tests.examples import examples
-from tests.strategies import values
+from tests.example_counts import examples
+from tests.message_strategies import values
 
 SOME = settings(max_examples=examples(200), deadline=None, suppress_health_check=list(HealthCheck))
 PLAIN = {"int8", "int16", "int32", "int64", "uint16", "uint32", "float64", "bool", "uuid"}

@@ -20,8 +20,8 @@ import pytest
 from dissector.cli import main
 from dissector.errors import CaptureError, FilterError, UsageError
 from dissector.public import Capture, dissect, open_capture
-from tests import packets
-from tests.dissector.cli import plays
+from tests import tcp_captures
+from tests.dissector.cli import cli_traffic
 
 DEMO = Path(__file__).parents[3] / "captures" / "demo.pcap"
 TLS = DEMO.with_name("kafka4-java-tls13.pcap.gz")
@@ -88,12 +88,12 @@ def test_a_pipe_can_be_read_once() -> None:
 
 
 def test_parts_of_different_kinds_are_one_capture(tmp_path: Path) -> None:
-    sent = plays.shop().packets
+    sent = cli_traffic.shop().packets
     first, second = (
-        packets.write(tmp_path / name, part)
+        tcp_captures.write(tmp_path / name, part)
         for name, part in (("1.pcap", sent[:20]), ("2.pcapng", sent[20:]))
     )
-    whole = rows(open_capture(packets.write(tmp_path / "a.pcap", sent)))
+    whole = rows(open_capture(tcp_captures.write(tmp_path / "a.pcap", sent)))
     assert rows(open_capture(first, Path(second).read_bytes())).equals(whole)
     parts = [Path(first).read_bytes(), Path(second).read_bytes()]
     both = open_capture(parts)
@@ -216,9 +216,9 @@ def test_nothing_was_fed() -> None:
 
 
 def test_packets_come_behind_those_of_the_files(tmp_path: Path) -> None:
-    sent = plays.shop().packets
-    whole = packets.write(tmp_path / "a.pcap", sent)
-    first = packets.write(tmp_path / "1.pcap", sent[:20])
+    sent = cli_traffic.shop().packets
+    whole = tcp_captures.write(tmp_path / "a.pcap", sent)
+    first = tcp_captures.write(tmp_path / "1.pcap", sent[:20])
     with open_capture(first) as capture:
         before = len(capture.exchanges())
         capture.feed(list(pairs(Path(whole).read_bytes()))[20:])

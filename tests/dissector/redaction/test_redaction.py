@@ -14,8 +14,8 @@ from dissector.engine.reading.capture import Capture
 from dissector.redaction.messages.field_role import Role
 from dissector.redaction.packet_pass import write_redacted
 from dissector.redaction.redaction import Redaction
-from tests import packets
-from tests.dissector.cli import plays
+from tests import tcp_captures
+from tests.dissector.cli import cli_traffic
 
 
 def redacted(path: Path, kept: frozenset[Role] = frozenset()) -> bytes:
@@ -36,9 +36,9 @@ def redacted(path: Path, kept: frozenset[Role] = frozenset()) -> bytes:
 def test_what_is_not_kafka_is_zero(tmp_path: Path) -> None:
     """Also where its packets are written."""
     path, out = tmp_path / "a.pcap", tmp_path / "out.pcapng"
-    packets.write(path, plays.shop().packets)
+    tcp_captures.write(path, cli_traffic.shop().packets)
     content = redacted(path)
-    for word in (*plays.HTTP, b"orders", b"shop", b"anna", b"lamp", "grüße".encode()):
+    for word in (*cli_traffic.HTTP, b"orders", b"shop", b"anna", b"lamp", "grüße".encode()):
         assert word not in content
     out.write_bytes(content)
     assert len(list(Capture([out]))) == len(list(Capture([path])))
@@ -48,10 +48,10 @@ def test_what_is_not_kafka_is_zero(tmp_path: Path) -> None:
 def test_a_torn_capture_gives_zeros(tmp_path: Path) -> None:
     """Of a message whose begin was not captured nothing is known."""
     path = tmp_path / "a.pcap"
-    every = plays.shop().packets
+    every = cli_traffic.shop().packets
     at = next(n for n, each in enumerate(every) if b"orders" in each.payload)
     torn = every[at].data[:54] + every[at].data[54:][: len(every[at].payload)]
-    packets.write(
-        path, [*every[:at], packets.Packet(every[at].time_ns, torn[:90]), *every[at + 1 :]]
+    tcp_captures.write(
+        path, [*every[:at], tcp_captures.Packet(every[at].time_ns, torn[:90]), *every[at + 1 :]]
     )
     assert b"orders" not in redacted(path)

@@ -15,8 +15,8 @@ from dissector.protocol.embedded.membership.consumer_protocol import (
 from dissector.summary.group_events import Generation, MemberFacts
 from dissector.summary.group_states import GroupStates
 from dissector.summary.groups_reader import GroupsReader
-from tests.dissector.cli.plays import request_frame, response_frame
-from tests.packets import Wire, WireConnection, pcap_file
+from tests.dissector.cli.cli_traffic import request_frame, response_frame
+from tests.tcp_captures import Wire, WireConnection, pcap_file
 
 CAPTURES = Path(__file__).parents[3] / "captures"
 

@@ -6,8 +6,8 @@ import io
 
 from dissector import open_capture
 from dissector.summary.version_offers import VersionOffers
-from tests.dissector.cli.plays import API_VERSIONS, request_frame, response_frame
-from tests.packets import Wire, pcap_file
+from tests.dissector.cli.cli_traffic import API_VERSIONS, request_frame, response_frame
+from tests.tcp_captures import Wire, pcap_file
 
 SOFTWARE = {"client_software_name": "lib", "client_software_version": "1"}
 

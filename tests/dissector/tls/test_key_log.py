@@ -14,7 +14,7 @@ from dissector.errors import CaptureError
 from dissector.tls.key_log import KeyLog
 from dissector.tls.key_schedule import extended_master_secret, master_secret
 from tests.dissector.tls.endpoints import SERVER_NAME, Party, content, decrypt, pem
-from tests.examples import examples
+from tests.example_counts import examples
 
 RANDOM, MASTER = "ab" * 32, "0c" * 48
 LINE = f"CLIENT_RANDOM {RANDOM} {MASTER}"

@@ -10,7 +10,7 @@ from dissector.cli import main
 from dissector.errors import CaptureError, UsageError
 from dissector.public import open_capture
 from tests.corpus import FOLDER
-from tests.dissector.capture.traffic import block, interface, section
+from tests.dissector.capture.handmade_packets import block, interface, section
 
 PLAIN = FOLDER / "aiokafka-produce-codecs.pcap"
 TLS = FOLDER / "kafka4-java-tls12.pcap.gz"

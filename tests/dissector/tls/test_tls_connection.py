@@ -34,7 +34,7 @@ from tests.dissector.tls.maker import (
     message,
     record,
 )
-from tests.examples import examples
+from tests.example_counts import examples
 
 SOURCE = random.Random(17)
 TALK = [

@@ -15,7 +15,7 @@ from dissector.engine.tables.column_types import Coded
 from dissector.engine.tables.exchange_table import ANSWERED, Exchanges
 from dissector.view.json import bulk_bodies
 from dissector.view.json.body import body_text
-from tests.frames import request, response
+from tests.default_frames import request, response
 
 PRODUCE, FETCH = 0, 1
 

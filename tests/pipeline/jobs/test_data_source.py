@@ -19,8 +19,8 @@ from pipeline.jobs.data_source import CaptureReader, KafkaCapture
 from pipeline.jobs.session import spark_errors
 from pipeline.tables.table_builder import TableOptions
 from pipeline.tables.table_schemas import SCHEMAS
-from tests.packets import write
-from tests.pipeline.traffic import messy
+from tests.pipeline.split_captures import messy
+from tests.tcp_captures import write
 
 CAPTURES = Path(__file__).parents[3] / "captures"
 DEMO = str(CAPTURES / "demo.pcap")

@@ -21,9 +21,9 @@ from pipeline.jobs.summaries import make_summaries
 from pipeline.tables.table_builder import TableOptions
 from pipeline.tables.table_schemas import SCHEMAS
 from tests.dissector.engine.reading.test_capture import beat, crossing, heartbeat
-from tests.packets import Wire, pcapng_file, write
 from tests.pipeline.commands import assert_same, tables_of
-from tests.pipeline.traffic import messy, record_starts
+from tests.pipeline.split_captures import messy, record_starts
+from tests.tcp_captures import Wire, pcapng_file, write
 
 pytestmark = pytest.mark.spark
 

@@ -16,9 +16,9 @@ from pipeline.tables.table_builder import TableOptions
 from pipeline.tables.table_schemas import SCHEMAS
 from tests.corpus import fast_and_long
 from tests.dissector.engine.reading.test_capture import beat, crossing, heartbeat
-from tests.packets import STEP_NS, Packet, Wire, pcapng_file, write
 from tests.pipeline.commands import assert_same, tables_of
-from tests.pipeline.traffic import later, messy, record_starts
+from tests.pipeline.split_captures import later, messy, record_starts
+from tests.tcp_captures import STEP_NS, Packet, Wire, pcapng_file, write
 
 ALL = TableOptions(tables=frozenset(SCHEMAS))
 FEW = TableOptions(tables=frozenset(("connections", "exchanges")))

@@ -12,7 +12,7 @@ from pipeline.jobs.local_job import dissect
 from pipeline.tables.table_builder import TableOptions
 from pipeline.tables.table_schemas import SCHEMAS
 from tests.dissector.cli.test_secrets import PLAYS, SECRET, capture, plain
-from tests.packets import WireConnection
+from tests.tcp_captures import WireConnection
 
 BESIDE = Path(__file__).parents[3] / "../shared/repro"
 """Captures beside the project; not part of it."""

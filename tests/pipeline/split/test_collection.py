@@ -10,8 +10,8 @@ import pytest
 from dissector.errors import CaptureError, UsageError
 from pipeline.split.collection import Collection, File, find_captures, inspect_file
 from tests.dissector.engine.reading.test_capture import crossing
-from tests.packets import START_NS, pcap_file, write
-from tests.pipeline.traffic import later
+from tests.pipeline.split_captures import later
+from tests.tcp_captures import START_NS, pcap_file, write
 
 
 def test_files_are_in_the_order_of_their_first_packets(tmp_path: Path) -> None:

@@ -19,9 +19,9 @@ from pipeline.split.connection_index import index_range
 from pipeline.storage.filesystems import MIN_READ_BYTES, ReadablePrefix, open_file
 from pipeline.tables.table_builder import TableOptions
 from pipeline.tables.table_schemas import SCHEMAS
-from tests.packets import Packet, write
 from tests.pipeline.commands import assert_same, tables_of
-from tests.pipeline.traffic import messy, record_starts
+from tests.pipeline.split_captures import messy, record_starts
+from tests.tcp_captures import Packet, write
 
 ALL = TableOptions(tables=frozenset(SCHEMAS))
 RANGE_BYTES = 40_000

@@ -17,8 +17,8 @@ from pipeline.split.connection_keys import ConnectionCounts, KeySet
 from pipeline.split.segment_packing import EndpointTable
 from pipeline.split.segment_rows import concatenate, select_rows
 from pipeline.split.shards import ShardPacker, in_windows, pack_shard, unpack_shards
-from tests.packets import write
-from tests.pipeline.traffic import messy
+from tests.pipeline.split_captures import messy
+from tests.tcp_captures import write
 
 
 def rows_of(segments: Segments, networks: list[str]) -> list[tuple[Any, ...]]:

@@ -16,10 +16,10 @@ from pipeline.tables.table_builder import TableOptions
 from pipeline.tables.table_schemas import SCHEMAS
 from tests.corpus import fast_and_long
 from tests.dissector.engine.reading.test_capture import crossing
-from tests.packets import Packet, retimed, write
 from tests.pipeline.commands import assert_same, tables_of
 from tests.pipeline.jobs.test_local_job import divided
-from tests.pipeline.traffic import messy, record_starts
+from tests.pipeline.split_captures import messy, record_starts
+from tests.tcp_captures import Packet, retimed, write
 
 ALL = TableOptions(tables=frozenset(SCHEMAS))
 

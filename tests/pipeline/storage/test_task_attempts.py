@@ -20,8 +20,8 @@ from pipeline.storage.filesystems import open_file
 from pipeline.storage.task_attempts import MAX_ATTEMPTS, MAX_ATTEMPTS_SETTING, will_be_retried
 from pipeline.tables.table_builder import TableOptions
 from pipeline.tables.table_schemas import SCHEMAS
-from tests.packets import write
-from tests.pipeline.traffic import messy
+from tests.pipeline.split_captures import messy
+from tests.tcp_captures import write
 
 ALL = TableOptions(tables=frozenset(SCHEMAS))
 

@@ -14,9 +14,9 @@ from pipeline.split.shards import unpack_shards
 from pipeline.tables.event_table import IncrementalEvents, find_events
 from pipeline.tables.table_builder import Batch, TableOptions
 from pipeline.tables.table_schemas import EVENTS, SCHEMAS
-from tests.packets import write
+from tests.pipeline.split_captures import TURN_NS, in_turn
 from tests.pipeline.tables.test_incremental import CAPTURES, parcels_of
-from tests.pipeline.traffic import TURN_NS, in_turn
+from tests.tcp_captures import write
 from timeline.public import timeline
 
 ONLY = TableOptions(tables=frozenset((EVENTS,)))

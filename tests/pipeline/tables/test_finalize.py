@@ -13,7 +13,7 @@ from dissector.protocol.embedded.sasl_tokens import MASK
 from pipeline.tables.finalize import RowFinisher
 from pipeline.tables.shared_facts import DeferredNames, merge_facts
 from pipeline.tables.table_schemas import FACTS_SCHEMA, SCHEMAS
-from tests.frames import body
+from tests.default_frames import body
 
 ONE, OTHER = UUID(int=1 << 100), UUID(int=2 << 100)
 

@@ -23,9 +23,9 @@ from pipeline.tables.table_builder import FACTS, Batch, TableOptions
 from pipeline.tables.table_schemas import SCHEMAS
 from tests.corpus import fast_and_long
 from tests.dissector.engine.reading.test_capture import beat, heartbeat
-from tests.packets import Wire, write
 from tests.pipeline.commands import assert_same, tables_of
-from tests.pipeline.traffic import TURN_NS, in_turn, messy
+from tests.pipeline.split_captures import TURN_NS, in_turn, messy
+from tests.tcp_captures import Wire, write
 
 CAPTURES = Path(__file__).parents[3] / "captures"
 ALL = TableOptions(tables=frozenset(SCHEMAS))

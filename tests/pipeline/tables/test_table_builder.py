@@ -16,11 +16,11 @@ from pipeline.tables.table_builder import TableOptions
 from pipeline.tables.table_schemas import SCHEMAS
 from tests.dissector.cli.test_secrets import PLAYS, SALT, SECRET
 from tests.dissector.engine.reading.test_capture import heartbeat
-from tests.packets import Wire, WireConnection, retimed, write
 from tests.pipeline.commands import assert_same, tables_of
 from tests.pipeline.split.test_split_fragments import fragmented
+from tests.pipeline.split_captures import later, messy
 from tests.pipeline.test_brokers import lonely
-from tests.pipeline.traffic import later, messy
+from tests.tcp_captures import Wire, WireConnection, retimed, write
 
 CAPTURES = Path(__file__).parents[3] / "captures"
 ALL = TableOptions(tables=frozenset(SCHEMAS))

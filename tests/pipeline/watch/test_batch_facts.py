@@ -19,11 +19,11 @@ from pipeline.watch.batch_facts import BatchFacts
 from pipeline.watch.ingest import FILE_PART, split_file
 from pipeline.watch.operator_state import OperatorState, WatchSettings
 from tests.corpus import fast_and_long
-from tests.packets import STEP_NS, Packet, write
 from tests.pipeline.commands import assert_same, tables_of
 from tests.pipeline.split.test_split_fragments import fragmented
+from tests.pipeline.split_captures import TURN_NS, in_turn
 from tests.pipeline.test_brokers import lonely
-from tests.pipeline.traffic import TURN_NS, in_turn
+from tests.tcp_captures import STEP_NS, Packet, write
 
 PARTS = 3
 

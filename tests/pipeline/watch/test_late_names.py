@@ -24,13 +24,13 @@ from pipeline.tables.table_schemas import SCHEMAS
 from pipeline.watch.batch_facts import BatchFacts
 from pipeline.watch.late_names import LateNames, files_to_name, rewrite_with_names
 from pipeline.watch.stream_job import BatchWriter
-from tests.dissector.cli.plays import ORDERS_ID, shop
-from tests.packets import STEP_NS, Packet, write
+from tests.dissector.cli.cli_traffic import ORDERS_ID, shop
 from tests.pipeline.buckets import BUCKET, bucket
 from tests.pipeline.commands import assert_same, tables_of
+from tests.pipeline.split_captures import TURN_NS
 from tests.pipeline.tables.test_finalize import batch as rows_of
-from tests.pipeline.traffic import TURN_NS
 from tests.pipeline.watch.test_batch_facts import batches
+from tests.tcp_captures import STEP_NS, Packet, write
 
 ALL = TableOptions(tables=frozenset(SCHEMAS))
 ID = str(ORDERS_ID)

@@ -16,10 +16,10 @@ from pipeline.tables.table_schemas import SCHEMAS
 from pipeline.watch.ingest import FILE_PART, split_file
 from pipeline.watch.operator_state import MIN_FILE_NAMES, IngestRow, OperatorState, WatchSettings
 from tests.corpus import fast_and_long
-from tests.packets import Packet, write
 from tests.pipeline.commands import tables_of
 from tests.pipeline.split.test_range_reader import bad_disk
-from tests.pipeline.traffic import TURN_NS, in_turn, record_starts
+from tests.pipeline.split_captures import TURN_NS, in_turn, record_starts
+from tests.tcp_captures import Packet, write
 
 PARTS = 2
 

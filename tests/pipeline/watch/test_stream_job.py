@@ -22,11 +22,11 @@ from pipeline.split.connection_index import index_range
 from pipeline.tables.table_builder import TableOptions
 from pipeline.tables.table_schemas import SCHEMAS
 from pipeline.watch.stream_job import CHECKPOINT, IDLE_NS, Watch
-from tests.dissector.cli.plays import ORDERS_ID, shop
-from tests.packets import START_NS, STEP_NS, Packet, write
+from tests.dissector.cli.cli_traffic import ORDERS_ID, shop
 from tests.pipeline.commands import assert_same, tables_of
 from tests.pipeline.split.test_split_fragments import fragmented
-from tests.pipeline.traffic import later, messy
+from tests.pipeline.split_captures import later, messy
+from tests.tcp_captures import START_NS, STEP_NS, Packet, write
 
 pytestmark = pytest.mark.spark
 

@@ -12,7 +12,7 @@ from replay.compare.capture_gaps import follow_from_gap
 from replay.mapping.id_map import IdMap
 from replay.model.outcome import Difference
 from replay.model.step import CapturedExchange
-from tests.frames import request, response
+from tests.default_frames import request, response
 
 LIST, COMMITTED, FETCH = KEYS["ListOffsets"], KEYS["OffsetFetch"], KEYS["Fetch"]
 DIFFERS = Difference("topics[t].partitions[0].offset", 6, 3)

@@ -16,9 +16,9 @@ from replay.fields.field_layout import Scope
 from replay.fields.roles import layout_of
 from replay.mapping.id_map import IdMap
 from replay.mapping.resource_names import NameMap
-from tests.examples import examples
+from tests.example_counts import examples
+from tests.message_strategies import values
 from tests.replay.support.scripted import filled
-from tests.strategies import values
 
 APIS = all_apis()
 

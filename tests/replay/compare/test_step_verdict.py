@@ -14,9 +14,9 @@ from replay.compare.ignore_rules import Noise
 from replay.compare.step_verdict import FAILING_VERDICTS, compare_outcome
 from replay.mapping.id_map import IdMap
 from replay.model.outcome import Outcome, Verdict
+from tests.message_strategies import values
 from tests.replay.support.compared import found, produced
 from tests.replay.support.outcomes import outcome
-from tests.strategies import values
 
 
 def test_an_earlier_rebalance_error_is_no_difference() -> None:

@@ -30,7 +30,7 @@ from dissector.protocol.schema import Schema
 from replay.fields import role_table
 from replay.fields.field_layout import FieldValue, Role, StructLayout, ValueField
 from replay.fields.roles import layout_of, path_prefix, walk
-from tests.strategies import values
+from tests.message_strategies import values
 
 SCHEMAS = [
     *chain.from_iterable((each.request, each.response) for each in all_apis()),

@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 from dissector.protocol.apis import KEYS, all_apis, api
 from replay.fields.field_layout import Role, Scope
 from replay.fields.roles import value_walk, walk
-from tests.examples import examples
-from tests.frames import body
-from tests.strategies import values as bodies
+from tests.default_frames import body
+from tests.example_counts import examples
+from tests.message_strategies import values as bodies
 
 APIS = all_apis()
 ROLES = frozenset({Role.ERROR, Role.RECORDS, Role.TOPIC, Role.BROKER_ID})

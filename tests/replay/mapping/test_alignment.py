@@ -14,9 +14,9 @@ from replay.fields.roles import layout_of
 from replay.mapping.alignment import align, compile_pairs
 from replay.mapping.id_map import IdMap
 from replay.mapping.resource_names import NameMap
-from tests.examples import examples
+from tests.example_counts import examples
+from tests.message_strategies import values
 from tests.replay.support.builders import topology, uuid
-from tests.strategies import values
 
 
 def _api(name: str) -> Api:

@@ -29,7 +29,7 @@ from replay.mapping.request_rewriter import Rewritten, rewrite
 from replay.mapping.resource_names import NameMap
 from replay.model.outcome import Change
 from tests.replay.support.builders import request, topology, uuid
-from tests.sources import (
+from tests.value_sources import (
     DRAWN,
     Source,
     Version,

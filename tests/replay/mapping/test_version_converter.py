@@ -22,8 +22,8 @@ from replay.mapping.version_converter import (
 )
 from replay.model.outcome import Change
 from replay.model.refusal import RewriteError
+from tests.message_strategies import values
 from tests.replay.support.builders import uuid, whole
-from tests.strategies import values
 
 
 def test_versions_are_negotiated() -> None:

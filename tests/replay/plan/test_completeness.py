@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from replay.plan.plan import Plan
-from tests.packets import Wire
 from tests.replay.plan.test_plan import beat
-from tests.replay.support.captures import exchange, saved
+from tests.replay.support.replay_captures import exchange, saved
+from tests.tcp_captures import Wire
 
 
 def test_a_whole_connection(tmp_path: Path) -> None:

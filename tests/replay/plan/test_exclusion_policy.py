@@ -16,7 +16,7 @@ from replay.plan.exclusion_policy import (
     why_not_ready,
     why_partition_was_new,
 )
-from tests import frames
+from tests import default_frames
 from tests.replay.support.builders import request, response
 
 
@@ -83,7 +83,7 @@ def test_undecodable_requests_are_left_out() -> None:
 
 
 def test_a_version_that_is_not_known_yet_is_left_out() -> None:
-    frame = bytearray(frames.request(KEYS["ApiVersions"], 5, 1)[4:])
+    frame = bytearray(default_frames.request(KEYS["ApiVersions"], 5, 1)[4:])
     frame[2:4] = (6).to_bytes(2, "big")
     why = why_left_out(decode_request(bytes(frame)), frozenset())
     assert why == "version 6 of ApiVersions is unknown, so it is not sent"

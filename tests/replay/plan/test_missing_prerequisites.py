@@ -9,12 +9,12 @@ from dissector.protocol.apis import KEYS
 from replay.plan.dependencies import Dependencies
 from replay.plan.missing_prerequisites import MissingPrerequisites, find_missing_prerequisites
 from replay.plan.read_write_sets import CLUSTER, TOPICS, ReadWriteSets, Resource
-from tests.frames import request, response
-from tests.packets import Wire
+from tests.default_frames import request, response
 from tests.replay.run.test_runner import at_script
 from tests.replay.support.builders import uuid
-from tests.replay.support.captures import exchange, saved
+from tests.replay.support.replay_captures import exchange, saved
 from tests.replay.support.scripted import Answers
+from tests.tcp_captures import Wire
 
 Touched = tuple[Sequence[Resource], Sequence[Resource]]
 """What an exchange reads, and what it writes."""

@@ -12,10 +12,10 @@ from dissector.protocol.apis import KEYS
 from replay.plan.builder import TO_CONTROLLER
 from replay.plan.plan import Plan
 from replay.plan.request_shapes import ShapeIndex
-from tests.frames import request, response, sized
-from tests.packets import Wire
-from tests.replay.support.captures import SHIPPED, exchange, saved
+from tests.default_frames import request, response, sized
 from tests.replay.support.produced import Written, produce_request, produce_response
+from tests.replay.support.replay_captures import SHIPPED, exchange, saved
+from tests.tcp_captures import Wire
 
 HEARTBEAT, FETCH, METADATA, VERSIONS = (
     KEYS[name] for name in ("Heartbeat", "Fetch", "Metadata", "ApiVersions")

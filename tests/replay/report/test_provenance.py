@@ -11,9 +11,9 @@ from replay.model.plan_source import Source
 from replay.options.target_settings import TargetSettings
 from replay.plan.plan import Plan
 from replay.report.provenance import Provenance, release_of
-from tests.frames import request, response
-from tests.packets import Wire
-from tests.replay.support.captures import exchange, saved
+from tests.default_frames import request, response
+from tests.replay.support.replay_captures import exchange, saved
+from tests.tcp_captures import Wire
 
 
 @pytest.mark.parametrize(

@@ -13,10 +13,10 @@ from replay.options.target_settings import TargetSettings
 from replay.plan.plan import Plan
 from replay.report.report import Report
 from replay.run.orchestrator import _run_until_ended, run_replay
-from tests.frames import request, response
-from tests.packets import Wire
-from tests.replay.support.captures import exchange, left_open, saved
+from tests.default_frames import request, response
+from tests.replay.support.replay_captures import exchange, left_open, saved
 from tests.replay.support.scripted import Answers, alone, offers, scripted
+from tests.tcp_captures import Wire
 
 HEARTBEAT, DELETE_TOPICS = KEYS["Heartbeat"], KEYS["DeleteTopics"]
 

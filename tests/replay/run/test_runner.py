@@ -26,11 +26,11 @@ from replay.plan.plan import Plan
 from replay.run.pass_context import CONNECT_AHEAD_NS
 from replay.run.player import STOPPED
 from replay.run.runner import ReplayRun
-from tests.frames import request, response
-from tests.packets import Wire
-from tests.replay.support.captures import SHIPPED, exchange, left_open, saved
+from tests.default_frames import request, response
+from tests.replay.support.replay_captures import SHIPPED, exchange, left_open, saved
 from tests.replay.support.scripted import HANG_UP, Answer, Answers, alone, offers, scripted
-from tests.replay.support.seen import Seen
+from tests.replay.support.step_observer import Seen
+from tests.tcp_captures import Wire
 
 Watch = Callable[[ReplayRun, Outcome], None]
 

@@ -24,11 +24,11 @@ from replay.run.orchestrator import _run_until_ended
 from replay.run.runner import ReplayRun
 from replay.run.template_player import TemplateBatch, TemplatePlayer
 from replay.templates import step_arrays
-from tests.frames import request, response, sized
-from tests.packets import Wire
-from tests.replay.support.captures import exchange, saved
+from tests.default_frames import request, response, sized
 from tests.replay.support.produced import PRODUCE, Written, produce_request, produce_response
+from tests.replay.support.replay_captures import exchange, saved
 from tests.replay.support.scripted import HANG_UP, Answer, Answers, alone, scripted
+from tests.tcp_captures import Wire
 
 VERSION, REQUESTS, AT_ONCE = 9, 40, 4
 

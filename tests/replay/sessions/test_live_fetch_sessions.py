@@ -13,7 +13,7 @@ from replay.mapping.id_map import IdMap
 from replay.model.outcome import Change
 from replay.model.step import CapturedExchange, Step
 from replay.sessions.live_fetch_sessions import FetchSessions, SessionUse
-from tests.frames import response as frame
+from tests.default_frames import response as frame
 from tests.replay.support.builders import request, topology, whole
 
 FETCH, V = KEYS["Fetch"], 11

@@ -8,11 +8,11 @@ from typing import Any
 from dissector.protocol.apis import KEYS
 from dissector.protocol.messages import Message
 from replay.sessions.missing_members import JOINED
-from tests.frames import request, response
-from tests.packets import Wire
+from tests.default_frames import request, response
 from tests.replay.run.test_runner import at_script
-from tests.replay.support.captures import exchange, saved
+from tests.replay.support.replay_captures import exchange, saved
 from tests.replay.support.scripted import Answers
+from tests.tcp_captures import Wire
 
 HEARTBEAT = KEYS["Heartbeat"]
 

@@ -10,11 +10,11 @@ from dissector.protocol.apis import KEYS
 from dissector.protocol.error_codes import error_code
 from dissector.protocol.messages import Message
 from replay.options.play_options import PlayOptions
-from tests.frames import request
-from tests.packets import Wire
+from tests.default_frames import request
 from tests.replay.run.test_runner import Played, at_script
 from tests.replay.sessions.test_transaction_compat import answered_in, batch, produce
-from tests.replay.support.captures import exchange, saved
+from tests.replay.support.replay_captures import exchange, saved
+from tests.tcp_captures import Wire
 
 PRODUCE = KEYS["Produce"]
 UNKNOWN = error_code("UNKNOWN_TOPIC_OR_PARTITION")

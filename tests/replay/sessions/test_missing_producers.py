@@ -7,12 +7,12 @@ from typing import Any
 
 from dissector.protocol.apis import KEYS
 from replay.sessions.missing_producers import NO_BEGINNING, NOT_CAPTURED
-from tests.frames import request, response
-from tests.packets import Wire
+from tests.default_frames import request, response
 from tests.replay.run.test_runner import Played, at_script
 from tests.replay.sessions.test_transaction_compat import answered_in, batch, produce
-from tests.replay.support.captures import exchange, saved
+from tests.replay.support.replay_captures import exchange, saved
 from tests.replay.support.scripted import Answers
+from tests.tcp_captures import Wire
 
 PRODUCE, END, ADD = (KEYS[name] for name in ("Produce", "EndTxn", "AddPartitionsToTxn"))
 

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from tests.frames import sized
-from tests.packets import Wire
+from tests.default_frames import sized
 from tests.replay.run.test_runner import Played, answer, at_script, one_after_another
-from tests.replay.support.captures import exchange, saved
 from tests.replay.support.produced import Written, produce_request, produce_response
+from tests.replay.support.replay_captures import exchange, saved
+from tests.tcp_captures import Wire
 
 NOT_YET = 3
 """UNKNOWN_TOPIC_OR_PARTITION: of a partition that its leader has not heard of."""

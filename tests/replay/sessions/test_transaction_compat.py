@@ -11,12 +11,12 @@ from dissector.protocol.apis import KEYS, all_apis
 from dissector.protocol.messages import Message
 from dissector.protocol.records import Record, new_batch
 from replay.sessions.transaction_compat import ADDED, addition_for
-from tests.frames import request, response
-from tests.packets import Wire
+from tests.default_frames import request, response
 from tests.replay.run.test_runner import Played, at_script, one_after_another
 from tests.replay.support.builders import whole
-from tests.replay.support.captures import exchange, saved
+from tests.replay.support.replay_captures import exchange, saved
 from tests.replay.support.scripted import Answer, Answers, offers
+from tests.tcp_captures import Wire
 
 INIT, PRODUCE, COMMIT, END = (
     KEYS[name] for name in ("InitProducerId", "Produce", "TxnOffsetCommit", "EndTxn")

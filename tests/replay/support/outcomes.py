@@ -12,7 +12,7 @@ from dissector.protocol.messages import decode_response
 from dissector.protocol.schema import Field
 from replay.model.outcome import Outcome, RequestPart
 from replay.model.step import CapturedExchange, Step
-from tests import frames
+from tests import default_frames
 
 Body = Mapping[str, Any]
 
@@ -46,7 +46,7 @@ def outcome(
             api_version=version,
             correlation_id=7,
             client_id="tester",
-            request=frames.request(
+            request=default_frames.request(
                 key, version, 7, "tester", **filled(found.request.fields, version, request or {})
             )[4:],
             response=None if captured is None else _answer(key, version, captured),
@@ -68,7 +68,7 @@ def _answer(key: int, version: int, body: Body) -> bytes:
     found = api(key)
     assert found is not None
     values = filled(found.response.fields, version, body)
-    return frames.response(key, version, 7, **values)[4:]
+    return default_frames.response(key, version, 7, **values)[4:]
 
 
 def filled(fields: tuple[Field, ...], version: int, body: Body) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from dissector.protocol.records import Record, build_records, new_batch
 from replay.model.step import CapturedExchange
 from replay.plan.plan import Plan
 from replay.templates.step_arrays import StepArrays
-from tests import frames
+from tests import default_frames
 from tests.replay.support.builders import uuid
 from tests.replay.support.outcomes import filled
 
@@ -64,7 +64,7 @@ def produce_request(
     ]
     body = {"acks": -1, "timeout_ms": 100, "topic_data": topics, **more}
     values = filled(found.request.fields, version, body)
-    return frames.request(PRODUCE, version, number, "tester", **values)[4:]
+    return default_frames.request(PRODUCE, version, number, "tester", **values)[4:]
 
 
 def produce_response(
@@ -89,7 +89,7 @@ def produce_response(
     ]
     body = {"responses": topics, **{name: more[name] for name in own & more.keys()}}
     values = filled(found.response.fields, version, body)
-    return frames.response(PRODUCE, version, number, **values)[4:]
+    return default_frames.response(PRODUCE, version, number, **values)[4:]
 
 
 def _title(version: int, topic: str) -> dict[str, Any]:

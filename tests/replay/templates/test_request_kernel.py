@@ -12,8 +12,8 @@ from replay.templates import request_writer as writer_module
 from replay.templates.request_kernel import LAG, PER_PARTITION, RECORD_COUNT, STEP
 from replay.templates.request_writer import MAX_REQUESTS
 from replay.templates.step_arrays import StepArrays
-from tests.frames import sized
-from tests.kernels import MODES, running
+from tests.default_frames import sized
+from tests.kernel_modes import MODES, running
 from tests.replay.support.produced import arrays_of, plan_of
 from tests.replay.support.request_writers import (
     NOBODY,

@@ -11,7 +11,7 @@ from dissector.protocol.records import parse_records
 from replay.mapping.producer_ids import ProducerMap
 from replay.templates import request_writer as writer_module
 from replay.templates.request_writer import WrittenRequests
-from tests.kernels import MODES, running
+from tests.kernel_modes import MODES, running
 from tests.replay.support.produced import arrays_of
 from tests.replay.support.request_writers import (
     NOBODY,

@@ -16,8 +16,8 @@ from replay.plan.request_shapes import ResponseShape, response_shape_of
 from replay.templates import response_matcher as match_module
 from replay.templates.request_kernel import LATENCY, PER_PARTITION, RECORD_COUNT, STEP
 from replay.templates.response_matcher import ResponseMatcher
-from tests.frames import sized
-from tests.kernels import MODES, running
+from tests.default_frames import sized
+from tests.kernel_modes import MODES, running
 from tests.replay.support.produced import (
     PRODUCE,
     Written,

@@ -23,8 +23,8 @@ from replay.templates import request_writer as writer_module
 from replay.templates import response_matcher as match_module
 from replay.templates.request_kernel import PER_PARTITION, RECORD_COUNT, REPLACED_ROLES
 from replay.templates.template import RequestTemplate, template_of
-from tests.frames import sized
-from tests.kernels import MODES, running
+from tests.default_frames import sized
+from tests.kernel_modes import MODES, running
 from tests.replay.support.builders import topology, uuid
 from tests.replay.support.produced import (
     ID_OF,

@@ -6,15 +6,15 @@ from pathlib import Path
 
 from dissector import open_capture
 from report.gather.capture_lacks import kafka_states, lacks, tls_reasons, why_empty
-from tests import frames, packets
+from tests import default_frames, tcp_captures
 
 
-def talk() -> packets.Wire:
-    wire = packets.Wire()
+def talk() -> tcp_captures.Wire:
+    wire = tcp_captures.Wire()
     connection = wire.connect().syn()
     for number in range(4):
-        connection.client(frames.request(18, 0, number))
-        connection.broker(frames.response(18, 0, number, error_code=0))
+        connection.client(default_frames.request(18, 0, number))
+        connection.broker(default_frames.response(18, 0, number, error_code=0))
     return wire
 
 
@@ -32,26 +32,26 @@ def lacking(path: str) -> dict[str, int]:
 
 
 def test_a_whole_capture_lacks_nothing(tmp_path: Path) -> None:
-    assert lacking(packets.write(tmp_path / "a.pcap", talk().packets)) == {}
+    assert lacking(tcp_captures.write(tmp_path / "a.pcap", talk().packets)) == {}
 
 
 def test_a_begin_in_the_middle(tmp_path: Path) -> None:
-    path = packets.write(tmp_path / "a.pcap", talk().packets[3:])
+    path = tcp_captures.write(tmp_path / "a.pcap", talk().packets[3:])
     assert lacking(path) == {"connections without their begin": 1}
 
 
 def test_lost_packets(tmp_path: Path) -> None:
     sent = talk().packets
     lost = [each for number, each in enumerate(sent) if number not in (7, 8)]
-    found = lacking(packets.write(tmp_path / "a.pcap", lost))
+    found = lacking(tcp_captures.write(tmp_path / "a.pcap", lost))
     assert found["gaps in streams"] == 1
     assert found["bytes lost"] > 0
 
 
 def test_a_capture_of_nothing(tmp_path: Path) -> None:
-    wire = packets.Wire()
+    wire = tcp_captures.Wire()
     wire.connect().syn()
-    capture = open_capture(packets.write(tmp_path / "a.pcap", wire.packets))
+    capture = open_capture(tcp_captures.write(tmp_path / "a.pcap", wire.packets))
     assert not list(capture)
     assert capture.reading is not None
     assert why_empty(capture.reading).startswith("no Kafka in 3 packets")

@@ -13,7 +13,7 @@ from dissector.protocol.embedded.membership.consumer_protocol import (
     ConsumerProtocolAssignment,
     ConsumerProtocolSubscription,
 )
-from tests import packets
+from tests import tcp_captures
 from tests.conform.scene import Scene, SceneConnection
 from tests.timeline.events_of import brief, corpus_events, events_of, only
 from timeline.cli import timeline
@@ -256,7 +256,7 @@ def test_a_reason_with_a_credential_is_masked(
     second.leave("no answer from https://user:hunter2@registry/")
     (left,) = only(events_of(scene, "group"), "left")
     assert left.text == "***"
-    path = packets.write(tmp_path / "scene.pcap", scene.wire.packets)
+    path = tcp_captures.write(tmp_path / "scene.pcap", scene.wire.packets)
     for words, shown in ((), False), (("--show-secrets",), True):
         assert main(["timeline", str(path), *words], [("timeline", timeline)]) == 0
         assert ("hunter2" in capsys.readouterr().out) == shown

@@ -16,7 +16,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 
 from dissector.cli import main
 from dissector.protocol.records import Record, new_batch
-from tests import packets
+from tests import tcp_captures
 from tests.conform.produce_scenes import NOW_MS, produced
 from tests.corpus import FOLDER
 from timeline.cli import timeline
@@ -48,7 +48,7 @@ def spans_in(text: str) -> list[dict[str, Any]]:
 def spans_of(folder: Path, *records: Record, **values: Any) -> list[dict[str, Any]]:
     """Return the spans of a Produce request."""
     scene = produced(new_batch(records).to_bytes(), **values)
-    path = packets.write(folder / "a.pcap", scene.wire.packets)
+    path = tcp_captures.write(folder / "a.pcap", scene.wire.packets)
     out = folder / "out.jsonl"
     assert run(path, "--otlp", str(out)) == 0
     return spans_in(out.read_text())

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from dissector import open_capture
-from tests import packets
+from tests import tcp_captures
 from tests.conform.scene import Scene
-from tests.dissector.capture.traffic import ACK, RST, SYN
+from tests.dissector.capture.handmade_packets import ACK, RST, SYN
 from tests.timeline.events_of import brief, events_of, only
 from timeline.public import timeline
 
@@ -68,7 +68,7 @@ def test_connections_without_an_answer() -> None:
 def test_addresses_that_are_no_brokers_count_only_with_a_port(tmp_path: Path) -> None:
     scene = Scene()
     scene.wire.connect(51000).send_segment(0, SYN, before=True)
-    path = packets.write(tmp_path / "scene.pcap", scene.wire.packets)
+    path = tcp_captures.write(tmp_path / "scene.pcap", scene.wire.packets)
     assert not list(timeline(path))
     (event,) = timeline(open_capture(path, ports=[9092]))
     assert (event.event, event.cause) == ("connect failed", "no answer")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from dissector import open_capture
-from tests import packets
+from tests import tcp_captures
 from tests.conform.scene import Scene
 from tests.timeline.events_of import brief, corpus_events, events_of, only
 from timeline.public import timeline
@@ -50,7 +50,7 @@ def test_a_request_over_the_limit_of_the_broker(tmp_path: Path) -> None:
     header = bytes.fromhex("0003000900000002000161 00".replace(" ", ""))
     connection.client(size + header + bytes(500))
     connection.rst(1)
-    path = packets.write(tmp_path / "scene.pcap", scene.wire.packets)
+    path = tcp_captures.write(tmp_path / "scene.pcap", scene.wire.packets)
     capture = open_capture(path, max_frame_bytes=200_000_000)
     (event,) = timeline(capture, kinds=["connection"])
     assert (event.event, event.cause) == ("broken off", "request too large")

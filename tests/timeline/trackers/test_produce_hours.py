@@ -8,7 +8,7 @@ import pytest
 
 from dissector import Options
 from dissector.engine.reading.capture import Capture
-from tests import packets
+from tests import tcp_captures
 from tests.conform.scene import Scene
 from tests.timeline.events_of import events_of
 from timeline.events.event import Event
@@ -75,7 +75,7 @@ def test_each_hour_has_an_event() -> None:
 
 
 def test_windows_make_no_difference(tmp_path: Path) -> None:
-    path = packets.write(tmp_path / "a.pcap", pipelined(5, 40).wire.packets)
+    path = tcp_captures.write(tmp_path / "a.pcap", pipelined(5, 40).wire.packets)
     small = Capture([path], Options(window_bytes=500))
     whole = [each.row() for each in timeline(path, kinds=["producer"])]
     assert [each.row() for each in timeline(small, kinds=["producer"])] == whole

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.dissector.kernel import kernels
+from tests.dissector.kernel import sample_kernels
 from tools.kernels.extensions import PACKAGES
-from tools.kernels.sources import Function, Module, module, modules_with_kernels
+from tools.kernels.kernel_sources import Function, Module, module, modules_with_kernels
 from tools.kernels.translate import Unit
 from tools.kernels.unit import unit_hash, unit_text
 
@@ -76,13 +76,13 @@ def test_constants_stand_in_place_of_their_names(tmp_path: Path) -> None:
     [("RED", 7), ("SECOND", 1), ("SOME", (2, 3, 5)), ("SET", (11, 13)), ("LEAST", -(2**63))],
 )
 def test_constants_are_known_without_import(name: str, value: object) -> None:
-    found = module(kernels.__name__)
+    found = module(sample_kernels.__name__)
     assert found is not None
     assert found.lookup(name) == value
 
 
 def test_functions_of_other_modules_are_found() -> None:
-    found = module(kernels.__name__)
+    found = module(sample_kernels.__name__)
     assert found is not None
     function = found.lookup("update_crc")
     assert isinstance(function, Function)
@@ -91,7 +91,7 @@ def test_functions_of_other_modules_are_found() -> None:
 
 
 def test_arrays_that_a_function_writes_to_are_known() -> None:
-    found = module(kernels.__name__)
+    found = module(sample_kernels.__name__)
     assert found is not None
     unit = Unit()
     written = {each.tree.name: unit.specialise(each).written for each in found.kernels}

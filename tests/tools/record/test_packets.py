@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tools.record.packets import convert, count, walk
+from tools.record.raw_packets import convert, count, walk
 
 
 def pcap(*packets: bytes, magic: int = 0xA1B2C3D4, order: str = "<") -> bytes:

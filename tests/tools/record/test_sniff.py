@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tools.record.packets import walk
+from tools.record.raw_packets import walk
 from tools.record.sniff import CaptureRefusedError, capture, wait_until_quiet
 
 

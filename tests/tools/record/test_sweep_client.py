@@ -8,7 +8,7 @@ import pytest
 
 from dissector.protocol.apis import api
 from dissector.protocol.messages import decode_request
-from tests.frames import response
+from tests.default_frames import response
 from tools.record.sweep.bodies import body_of
 from tools.record.sweep.client import DisagreementError, Speaker
 

@@ -14,7 +14,7 @@ import pytest
 from dissector.protocol.apis import NAMES
 from dissector.protocol.embedded import cluster_nodes
 from dissector.protocol.embedded.log_records import streams_group_coordinator
-from tests.tools.release.kafka_json import Spec, field, save, spec, specs
+from tests.tools.release.kafka_definitions import Spec, field, save, spec, specs
 from tools.release.__main__ import main
 
 ROOT = Path(__file__).parents[3]

@@ -14,7 +14,7 @@ from dissector.engine.records.record_locator import RecordFields
 from dissector.engine.tables.column_types import distinct
 from dissector.engine.tables.exchange_table import ANSWERED, NONE, Ints
 from timeline.events.fetch_counts import field_lags
-from timeline.events.seen import reliable_body
+from timeline.events.observed_exchange import reliable_body
 from timeline.output.perfetto.packets import counter_packets
 from timeline.output.perfetto.running_sums import RunningSums
 from timeline.output.perfetto.tracks import Tracks

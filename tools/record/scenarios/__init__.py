@@ -9,18 +9,18 @@ _FAMILIES = (
     "librdkafka_groups",
     "librdkafka_admin",
     "librdkafka_transactions",
-    "errors",
+    "broker_errors",
     "kafka_python",
     "kafka_python_versions",
     "aiokafka",
-    "java",
+    "java_clients",
     "frameworks",
     "inside",
     "secure",
     "other_languages",
-    "tls",
+    "tls_versions",
     "sweep",
-    "demo",
+    "demo_capture",
 )
 
 

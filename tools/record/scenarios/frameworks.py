@@ -12,9 +12,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Event
 
-from tests.broker.kafka import free_ports, leashed
+from tests.broker.kafka_cluster import free_ports, leashed
 from tools.record.scenario import KAFKA_4, KAFKA_39, Stage, orders, scenario, until
-from tools.record.scenarios.java import program
+from tools.record.scenarios.java_clients import program
 
 _STREAMS = "Kafka Streams: two instances count words with exactly_once_v2"
 _CONNECT = "Kafka Connect: two distributed workers, a source and a sink of files"

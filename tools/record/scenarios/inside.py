@@ -9,8 +9,8 @@ from collections.abc import Callable
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from tests.broker import probe
-from tests.broker.settings import Shape
-from tools.record.java import tool
+from tests.broker.server_properties import Shape
+from tools.record.java_tools import tool
 from tools.record.scenario import Stage, orders, scenario, until
 from tools.record.scenarios.librdkafka import answers, config, finish, producer
 from tools.record.scenarios.librdkafka_groups import consumer, read

@@ -29,7 +29,7 @@ from kafka.admin import (
 )
 from kafka.errors import KafkaError
 
-from tests.broker.settings import Shape
+from tests.broker.server_properties import Shape
 from tools.record.scenario import KAFKA_4, KAFKA_39, PATIENCE_S, Stage, scenario, until
 from tools.record.scenarios.kafka_python import (
     admin,

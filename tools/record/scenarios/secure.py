@@ -9,11 +9,11 @@ from typing import Any
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 from confluent_kafka import Consumer, KafkaException
 
-from tests.broker.settings import PASSWORD, USER, Shape
+from tests.broker.server_properties import PASSWORD, USER, Shape
 from tools.record.scenario import Stage, orders, scenario
 from tools.record.scenarios import kafka_python
 from tools.record.scenarios.aiokafka import run
-from tools.record.scenarios.errors import SECURE_4
+from tools.record.scenarios.broker_errors import SECURE_4
 from tools.record.scenarios.librdkafka import config, finish, producer
 from tools.record.scenarios.librdkafka_groups import read
 

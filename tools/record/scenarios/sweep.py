@@ -11,29 +11,29 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tests.broker.settings import PASSWORD, USER, Shape
+from tests.broker.server_properties import PASSWORD, USER, Shape
 from tools.record.scenario import Stage, scenario
-from tools.record.sweep import admin
+from tools.record.sweep import admin_sweep
 from tools.record.sweep.client import CLIENT_ID, Speaker
-from tools.record.sweep.data import KEYS as DATA
-from tools.record.sweep.data import create_topics, data
-from tools.record.sweep.groups import (
+from tools.record.sweep.data_sweep import KEYS as DATA
+from tools.record.sweep.data_sweep import create_topics, data
+from tools.record.sweep.group_sweep import (
     DELETE_GROUPS,
     STREAMS_GROUP_HEARTBEAT,
     groups,
     streams,
 )
-from tools.record.sweep.groups import KEYS as GROUPS
-from tools.record.sweep.quorum import quorum, snapshot_of
-from tools.record.sweep.share import KEYS as SHARE
-from tools.record.sweep.share import share, state
-from tools.record.sweep.transactions import KEYS as TRANSACTIONS
-from tools.record.sweep.transactions import (
+from tools.record.sweep.group_sweep import KEYS as GROUPS
+from tools.record.sweep.quorum_sweep import quorum, snapshot_of
+from tools.record.sweep.share_sweep import KEYS as SHARE
+from tools.record.sweep.share_sweep import share, state
+from tools.record.sweep.transaction_sweep import KEYS as TRANSACTIONS
+from tools.record.sweep.transaction_sweep import (
     TXN_OFFSET_COMMIT,
     transaction,
     transactions,
 )
-from tools.record.sweep.zookeeper import speaking, with_zookeeper, zookeeper
+from tools.record.sweep.zookeeper_sweep import speaking, with_zookeeper, zookeeper
 
 _PROPERTIES = (
     ("unstable.api.versions.enable", "true"),
@@ -111,11 +111,11 @@ def sweep_transactions(stage: Stage) -> None:
 @_sweep("admin", "Every version of what administrators ask of a broker")
 def sweep_of_admin(stage: Stage) -> None:
     with Speaker(stage.cluster.bootstrap()) as speaker:
-        admin.greetings(speaker)
-        admin.topics(speaker)
-        admin.settings(speaker)
-        admin.cluster(speaker)
-        elsewhere = {*DATA, *GROUPS, *SHARE, *TRANSACTIONS, *admin.TOKEN_KEYS}
+        admin_sweep.greetings(speaker)
+        admin_sweep.topics(speaker)
+        admin_sweep.settings(speaker)
+        admin_sweep.cluster(speaker)
+        elsewhere = {*DATA, *GROUPS, *SHARE, *TRANSACTIONS, *admin_sweep.TOKEN_KEYS}
         speaker.rest(set(speaker.offered) - elsewhere)
 
 
@@ -123,9 +123,9 @@ def sweep_of_admin(stage: Stage) -> None:
 def sweep_sasl(stage: Stage) -> None:
     secure = stage.cluster.bootstrap("SASL_PLAINTEXT")
     with Speaker(secure) as speaker:
-        admin.logins(speaker, USER, PASSWORD)
+        admin_sweep.logins(speaker, USER, PASSWORD)
     with Speaker(secure, (USER, PASSWORD)) as speaker:
-        admin.tokens(speaker)
+        admin_sweep.tokens(speaker)
 
 
 @_sweep("quorum", "Every version that a controller of KRaft offers", inside=True)
@@ -142,7 +142,7 @@ def sweep_quorum(stage: Stage) -> None:
 @_sweep("too-new", "A client that is newer than the broker asks for its versions (KIP-511)")
 def sweep_too_new(stage: Stage) -> None:
     with Speaker(stage.cluster.bootstrap()) as speaker:
-        admin.too_new(speaker)
+        admin_sweep.too_new(speaker)
 
 
 @_sweep(
@@ -160,11 +160,11 @@ def new(speaker: Speaker) -> None:
     """Say what Kafka 4.4 added."""
     topic, group = "sweep.new", "sweep.streams.1"
     topic_id = create_topics(speaker, topic)[topic]
-    admin.meant_for_another(speaker)
+    admin_sweep.meant_for_another(speaker)
     transaction(speaker, speaker.versions(TXN_OFFSET_COMMIT)[-1], topic_id, topic)
     streams(speaker, speaker.versions(STREAMS_GROUP_HEARTBEAT)[-1], topic, group)
     speaker.newest(DELETE_GROUPS, groups_names=[group, "sweep.unknown"])
-    speaker.newest(admin.UNREGISTER_CONTROLLER, controller_id=77)
+    speaker.newest(admin_sweep.UNREGISTER_CONTROLLER, controller_id=77)
 
 
 @_sweep(

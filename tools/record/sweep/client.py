@@ -13,10 +13,10 @@ from typing import Any, Self, TypeVar
 from construct import Container
 
 from dissector.protocol.apis import api, api_name
-from dissector.protocol.carried import record_problems
 from dissector.protocol.expected_response import expects_response
 from dissector.protocol.headers import RequestHeader, request_header_version
 from dissector.protocol.messages import Message, decode_response
+from dissector.protocol.records_fields import record_problems
 from tools.record.scenario import until
 from tools.record.sweep.bodies import body_of, errors_of, unknown_tags
 

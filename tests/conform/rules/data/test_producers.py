@@ -5,7 +5,7 @@ from __future__ import annotations
 from dissector.protocol.records import Record
 from tests.conform.produce_scenes import NOW_MS, batch, produce, produced
 from tests.conform.scene import Scene, breaks, broken, keeps
-from tests.dissector.cli.plays import request_frame, response_frame
+from tests.dissector.cli.cli_traffic import request_frame, response_frame
 
 PRODUCE = 0
 

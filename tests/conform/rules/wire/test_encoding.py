@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from uuid import UUID
 
-from tests import frames
+from tests import default_frames
 from tests.conform.scene import Scene, breaks, keeps
-from tests.dissector.cli.plays import request_frame, response_frame
+from tests.dissector.cli.cli_traffic import request_frame, response_frame
 
 PRODUCE, FETCH, METADATA, DESCRIBE_TOPIC_PARTITIONS = 0, 1, 3, 75
 TOPIC = UUID(int=7)
@@ -15,7 +15,7 @@ TOPIC = UUID(int=7)
 def swapped(frame: bytes, old: bytes, new: bytes) -> bytes:
     """Return a frame with some of its bytes in place of others that are there once."""
     assert frame.count(old) == 1, frame
-    return frames.sized(frame[4:].replace(old, new))
+    return default_frames.sized(frame[4:].replace(old, new))
 
 
 def asks(frame: bytes) -> Scene:
@@ -33,7 +33,7 @@ def answered_with(key: int, version: int, frame: bytes) -> Scene:
 
 
 def metadata(version: int = 9, **values: object) -> bytes:
-    return frames.request(METADATA, version, 1, topics=[{"name": "orders"}], **values)
+    return default_frames.request(METADATA, version, 1, topics=[{"name": "orders"}], **values)
 
 
 @keeps("E01")
@@ -94,7 +94,7 @@ def tag_twice() -> Scene:
 
 @breaks("E06", "F02")
 def section_in_an_old_version() -> Scene:
-    return asks(frames.sized(metadata(8)[4:] + b"\0"))
+    return asks(default_frames.sized(metadata(8)[4:] + b"\0"))
 
 
 @keeps("E06")
@@ -106,7 +106,7 @@ def old_version_without_section() -> Scene:
 def default_is_written() -> Scene:
     # The last byte of the body is its empty tag section: tag 0, one byte, an array of none.
     frame = response_frame(FETCH, 16, 1)
-    return answered_with(FETCH, 16, frames.sized(frame[4:-1] + b"\x01\x00\x01\x01"))
+    return answered_with(FETCH, 16, default_frames.sized(frame[4:-1] + b"\x01\x00\x01\x01"))
 
 
 @breaks("E09")
@@ -137,7 +137,7 @@ def no_text() -> Scene:
 @breaks("E12")
 def boolean_of_two() -> Scene:
     frame = metadata(allow_auto_topic_creation=True, include_topic_authorized_operations=True)
-    return asks(frames.sized(frame[4:-2] + b"\x02\x00"))
+    return asks(default_frames.sized(frame[4:-2] + b"\x02\x00"))
 
 
 @breaks("E13", "F02")

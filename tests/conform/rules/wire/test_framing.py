@@ -5,8 +5,8 @@ from __future__ import annotations
 from dissector.protocol.apis import api
 from dissector.protocol.headers import RequestHeader, ResponseHeader
 from tests.conform.scene import Scene, breaks, findings, keeps
-from tests.dissector.cli.plays import request_frame, response_frame
-from tests.frames import body, sized
+from tests.default_frames import body, sized
+from tests.dissector.cli.cli_traffic import request_frame, response_frame
 
 METADATA, HEARTBEAT, API_VERSIONS = 3, 12, 18
 BROKER = {"node_id": 1, "host": "broker-1.example", "port": 9092}

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from tests.conform.scene import Scene, SceneConnection, breaks, broken, findings, keeps
-from tests.dissector.cli.plays import request_frame
-from tests.frames import sized
+from tests.default_frames import sized
+from tests.dissector.cli.cli_traffic import request_frame
 
 METADATA, HANDSHAKE, AUTHENTICATE = 3, 17, 36
 PLAIN = b"\0alice\0made-up"

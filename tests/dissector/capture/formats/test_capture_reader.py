@@ -19,8 +19,8 @@ from dissector.capture.formats import pcap as pcap_module
 from dissector.capture.formats import pcapng as pcapng_module
 from dissector.capture.formats.capture_reader import read_packets, read_tls_secrets
 from dissector.errors import CaptureError, DissectorError
-from tests.dissector.capture.traffic import block, enhanced, interface, pcap, section
-from tests.kernels import MODES, running
+from tests.dissector.capture.handmade_packets import block, enhanced, interface, pcap, section
+from tests.kernel_modes import MODES, running
 
 PACKETS = [(1_700_000_000_123_456_789 + 1000 * i, bytes([i]) * (20 + 7 * i)) for i in range(9)]
 NG = section() + interface() + b"".join(enhanced(data, time // 1000) for time, data in PACKETS)

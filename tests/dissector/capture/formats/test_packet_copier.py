@@ -12,8 +12,8 @@ import pytest
 from dissector.capture.formats import packet_copy_kernel
 from dissector.capture.formats.capture_reader import WINDOW_BYTES, read_packets
 from dissector.capture.formats.packet_copier import PacketCopier
-from tests.dissector.capture.traffic import block, enhanced, interface, pcap, section
-from tests.kernels import both
+from tests.dissector.capture.handmade_packets import block, enhanced, interface, pcap, section
+from tests.kernel_modes import both
 
 compiled_or_not = both(packet_copy_kernel)
 

@@ -6,11 +6,11 @@ import os
 from pathlib import Path
 
 from dissector.capture.live.packet_pump import GrowingFiles, Pump
-from tests import packets
+from tests import tcp_captures
 
-WIRE = packets.Wire()
+WIRE = tcp_captures.Wire()
 WIRE.connect().syn().client(b"x" * 1000)
-DATA = packets.pcap_file(WIRE.packets)
+DATA = tcp_captures.pcap_file(WIRE.packets)
 HEADER = DATA[:24]
 
 

@@ -18,8 +18,8 @@ from dissector.capture.formats.capture_reader import read_packets
 from dissector.capture.packets import layers as layers_module
 from dissector.capture.packets.layers import Layers
 from tests.corpus import each_part, shared_captures
-from tests.dissector.capture.traffic import A, B, ethernet, ipv4, ipv6, pcap, tcp, udp
-from tests.kernels import MODES, running
+from tests.dissector.capture.handmade_packets import A, B, ethernet, ipv4, ipv6, pcap, tcp, udp
+from tests.kernel_modes import MODES, running
 
 PAYLOAD = b"hello, broker"
 SEGMENT = tcp(PAYLOAD, seq=7, ack=9, flags=24)

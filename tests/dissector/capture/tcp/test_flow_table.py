@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from dissector.capture.tcp.connection_state import FlowKey
 from dissector.capture.tcp.connection_table import ConnectionTable
 from dissector.capture.tcp.flow_table import ANY_NETWORK, FlowTable, any_network_key, rehash
-from tests.kernels import MODES, running
+from tests.kernel_modes import MODES, running
 
 ADDRESSES = st.sampled_from([0, 1, 2, -1, -(2**63), 2**63 - 1, 0xFFFF_0A00_0001])
 PORTS = st.sampled_from([0, 1, 9092, 65535])

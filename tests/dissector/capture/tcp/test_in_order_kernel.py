@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from dissector.capture.tcp import reassembly
 from dissector.capture.tcp.in_order_kernel import process_segments
 from tests.corpus import each_capture
-from tests.dissector.capture.reading import Moving, Reading
-from tests.examples import examples
-from tests.kernels import MODES, running
-from tests.packets import HEADERS_BYTES, Wire, WireConnection, pcap_file
+from tests.dissector.capture.stage_reading import Moving, Reading
+from tests.example_counts import examples
+from tests.kernel_modes import MODES, running
+from tests.tcp_captures import HEADERS_BYTES, Wire, WireConnection, pcap_file
 
 MS = 1_000_000
 

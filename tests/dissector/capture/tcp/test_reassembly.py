@@ -10,9 +10,21 @@ from hypothesis import strategies as st
 from dissector.capture.columns import NEVER
 from dissector.capture.tcp import reassembly as tcp_module
 from dissector.capture.tcp.connections import Connection
-from tests.dissector.capture.reading import Piece, Reading
-from tests.dissector.capture.traffic import ACK, FIN, PSH, RST, SYN, A, B, ethernet, ipv4, pcap, tcp
-from tests.examples import examples
+from tests.dissector.capture.handmade_packets import (
+    ACK,
+    FIN,
+    PSH,
+    RST,
+    SYN,
+    A,
+    B,
+    ethernet,
+    ipv4,
+    pcap,
+    tcp,
+)
+from tests.dissector.capture.stage_reading import Piece, Reading
+from tests.example_counts import examples
 
 MS = 1_000_000
 S = 1000 * MS

@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 
 from dissector.cli import main
-from tests import packets
+from tests import tcp_captures
 from tests.conform import mutations
 from tests.corpus import CAPTURES, each_capture, fast_and_long
-from tests.dissector.capture.traffic import block, interface, section
-from tests.dissector.cli import plays
+from tests.dissector.capture.handmade_packets import block, interface, section
+from tests.dissector.cli import cli_traffic
 from tests.dissector.cli.conftest import Run
 from tools.record.manifest import keylogs
 
@@ -87,12 +87,12 @@ def test_the_same_rows_of_damaged_captures(seed: int, run: Run, tmp_path: Path) 
     assert_same(run, damaged, tmp_path, chance.choice(FILTERS))
 
 
-def heartbeats(count: int) -> packets.Wire:
-    wire = packets.Wire()
+def heartbeats(count: int) -> tcp_captures.Wire:
+    wire = tcp_captures.Wire()
     connection = wire.connect().syn()
     for number in range(count):
-        connection.client(plays.request_frame(plays.HEARTBEAT, 4, number, group_id="g"))
-        connection.broker(plays.response_frame(plays.HEARTBEAT, 4, number))
+        connection.client(cli_traffic.request_frame(cli_traffic.HEARTBEAT, 4, number, group_id="g"))
+        connection.broker(cli_traffic.response_frame(cli_traffic.HEARTBEAT, 4, number))
     connection.fin()
     return wire
 
@@ -101,7 +101,7 @@ def test_only_the_packets_of_what_matches(run: Run, tmp_path: Path) -> None:
     """The handshake, request and response, and the end; or the whole connection."""
     capture, out = tmp_path / "a.pcapng", tmp_path / "out.pcapng"
     wire = heartbeats(50)
-    packets.write(capture, wire.packets)
+    tcp_captures.write(capture, wire.packets)
     text = exported(run, capture, out, "correlation_id == 20")
     few = 3 + 4 + 3  # data is acknowledged
     assert text == f"1 exchanges on 1 connections: {few} of {len(wire.packets)} packets\n"
@@ -115,7 +115,7 @@ def test_retransmissions_are_exported(run: Run, tmp_path: Path) -> None:
     capture, out = tmp_path / "a.pcap", tmp_path / "out.pcapng"
     every = heartbeats(9).packets
     at = 3 + 4 * 4  # the request 4
-    packets.write(capture, [*every[: at + 1], every[at], *every[at + 1 :]])
+    tcp_captures.write(capture, [*every[: at + 1], every[at], *every[at + 1 :]])
     exported(run, capture, out, "correlation_id == 4")
     sides = run("streams", out, "-T", "ndjson").rows[0]
     assert sides["retransmitted_a"] + sides["retransmitted_b"] == len(every[at].payload)
@@ -144,9 +144,9 @@ def test_several_captures(run: Run, shop: Path, tmp_path: Path) -> None:
     """Of pcap and pcapng, compressed or not: each is a section."""
     second, third, out = tmp_path / "b.pcapng", tmp_path / "c.pcap.gz", tmp_path / "out.pcapng"
     later = 3_600_000_000_000
-    packets.write(second, _heartbeats_at(later))
+    tcp_captures.write(second, _heartbeats_at(later))
     plain = tmp_path / "c.pcap"
-    packets.write(plain, _heartbeats_at(2 * later))
+    tcp_captures.write(plain, _heartbeats_at(2 * later))
     third.write_bytes(gzip.compress(plain.read_bytes()))
     captures = [shop, second, third]
     assert run("export", *captures, "-o", out, "-Y", "api == Heartbeat").status == 0
@@ -158,7 +158,7 @@ def test_several_captures(run: Run, shop: Path, tmp_path: Path) -> None:
     assert sorted(found(out), key=str) == sorted(found(*captures), key=str)
 
 
-def _heartbeats_at(later_ns: int) -> list[packets.Packet]:
+def _heartbeats_at(later_ns: int) -> list[tcp_captures.Packet]:
     return [replace(each, time_ns=each.time_ns + later_ns) for each in heartbeats(5).packets]
 
 

@@ -12,11 +12,11 @@ from typing import Any
 
 import pytest
 
-from tests import packets
+from tests import tcp_captures
 from tests.conform import mutations
 from tests.corpus import CAPTURES, each_capture, fast_and_long
-from tests.dissector.capture.traffic import block, ethernet, interface, ipv4, section
-from tests.dissector.cli import plays
+from tests.dissector.capture.handmade_packets import block, ethernet, interface, ipv4, section
+from tests.dissector.cli import cli_traffic
 from tests.dissector.cli.conftest import Run
 from tools.record.manifest import keylogs
 
@@ -159,7 +159,7 @@ def test_repeated_packets_agree(seed: int, run: Run, key: Path, tmp_path: Path) 
 
 def shop(folder: Path) -> Path:
     path = folder / "shop.pcap"
-    packets.write(path, plays.shop().packets)
+    tcp_captures.write(path, cli_traffic.shop().packets)
     return path
 
 
@@ -182,12 +182,14 @@ def test_the_same_key_gives_the_same_names(run: Run, key: Path, tmp_path: Path) 
 
 def test_addresses_are_those_in_messages(run: Run, key: Path, tmp_path: Path) -> None:
     """A broker's host in Metadata becomes what its packets have."""
-    wire, capture, out = packets.Wire(), tmp_path / "a.pcap", tmp_path / "out.pcapng"
+    wire, capture, out = tcp_captures.Wire(), tmp_path / "a.pcap", tmp_path / "out.pcapng"
     connection = wire.connect(hosts=("10.4.5.6", "192.168.7.8")).syn()
     brokers = [{"node_id": 1, "host": "192.168.7.8", "port": 9092}]
-    connection.client(plays.request_frame(plays.METADATA, 12, 5, topics=None))
-    connection.broker(plays.response_frame(plays.METADATA, 12, 5, brokers=brokers)).fin()
-    packets.write(capture, wire.packets)
+    connection.client(cli_traffic.request_frame(cli_traffic.METADATA, 12, 5, topics=None))
+    connection.broker(
+        cli_traffic.response_frame(cli_traffic.METADATA, 12, 5, brokers=brokers)
+    ).fin()
+    tcp_captures.write(capture, wire.packets)
     names = redacted(run, capture, out, key)
     [row] = run("pairs", out, "-T", "ndjson").rows
     assert row["broker"] == f"{names['192.168.7.8']}:9092"
@@ -200,10 +202,12 @@ def test_addresses_are_those_in_messages(run: Run, key: Path, tmp_path: Path) ->
 def test_several_captures(run: Run, key: Path, tmp_path: Path) -> None:
     """Each is a section; a name is the same in all."""
     later, out = tmp_path / "later.pcapng", tmp_path / "out.pcapng"
-    wire = packets.Wire(now_ns=packets.START_NS + 10**12)
-    group = plays.request_frame(plays.HEARTBEAT, 4, 9, group_id="g", member_id="m")
-    wire.connect(port=50009).syn().client(group).broker(plays.response_frame(plays.HEARTBEAT, 4, 9))
-    packets.write(later, wire.packets)
+    wire = tcp_captures.Wire(now_ns=tcp_captures.START_NS + 10**12)
+    group = cli_traffic.request_frame(cli_traffic.HEARTBEAT, 4, 9, group_id="g", member_id="m")
+    wire.connect(port=50009).syn().client(group).broker(
+        cli_traffic.response_frame(cli_traffic.HEARTBEAT, 4, 9)
+    )
+    tcp_captures.write(later, wire.packets)
     listed = tmp_path / "map"
     words = ("--redact", "--key", key, "--map", listed, "-o", out)
     assert run("export", shop(tmp_path), later, *words).status == 0
@@ -232,7 +236,7 @@ def test_comments_and_secrets_are_dropped(run: Run, key: Path, tmp_path: Path) -
         block(10, struct.pack("<II", 0x544C534B, len(secrets)) + secrets + bytes(2)),
         interface(options=[(9, b"\x09"), (2, b"eth-acme")]),
     ]
-    for each in plays.shop().packets:
+    for each in cli_traffic.shop().packets:
         ticks = each.time_ns >> 32, each.time_ns & 0xFFFFFFFF
         head = struct.pack("<IIIII", 0, *ticks, len(each.data), len(each.data))
         blocks.append(block(6, head + each.data + bytes(-len(each.data) % 4) + comment))
@@ -244,7 +248,7 @@ def test_comments_and_secrets_are_dropped(run: Run, key: Path, tmp_path: Path) -
 
 def test_fragments_become_whole_packets(run: Run, key: Path, tmp_path: Path) -> None:
     capture, out = tmp_path / "a.pcap", tmp_path / "out.pcapng"
-    every = plays.shop().packets
+    every = cli_traffic.shop().packets
     at = next(n for n, each in enumerate(every) if len(each.payload) > 100)
     ip = every[at].data[14:]
     hosts = {"source": "10.0.0.1", "target": "10.0.0.2"}
@@ -252,8 +256,8 @@ def test_fragments_become_whole_packets(run: Run, key: Path, tmp_path: Path) -> 
         ethernet(ipv4(ip[20:84], number=9, fragment=0x2000, **hosts)),
         ethernet(ipv4(ip[84:], number=9, fragment=8, **hosts)),
     ]
-    halves = [packets.Packet(every[at].time_ns, each) for each in pieces]
-    packets.write(capture, [*every[:at], *halves, *every[at + 1 :]])
+    halves = [tcp_captures.Packet(every[at].time_ns, each) for each in pieces]
+    tcp_captures.write(capture, [*every[:at], *halves, *every[at + 1 :]])
     names = redacted(run, capture, out, key)
     assert rows(run, out, "pairs") == rows(run, capture, "pairs", names)
 

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
-from tests.dissector.cli import plays
+from tests.dissector.cli import cli_traffic
 from tests.dissector.cli.test_process import PATIENCE_S, started
 
 PROGRAMS = ("dumpcap", "tcpdump")
@@ -51,7 +51,7 @@ class Talk:
     def ask(self, number: int, group_id: str = "g") -> None:
         assert self._client is not None
         assert self._broker is not None
-        frame = plays.request_frame(plays.HEARTBEAT, 4, number, group_id=group_id)
+        frame = cli_traffic.request_frame(cli_traffic.HEARTBEAT, 4, number, group_id=group_id)
         self._client.sendall(frame)
         left = len(frame)
         while left:
@@ -60,7 +60,7 @@ class Talk:
     def answer(self, number: int) -> None:
         assert self._client is not None
         assert self._broker is not None
-        self._broker.sendall(plays.response_frame(plays.HEARTBEAT, 4, number))
+        self._broker.sendall(cli_traffic.response_frame(cli_traffic.HEARTBEAT, 4, number))
         self._client.recv(1 << 16)
 
     def close(self) -> None:

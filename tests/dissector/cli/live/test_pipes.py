@@ -16,11 +16,11 @@ from pathlib import Path
 import polars
 import pytest
 
-from tests import packets
-from tests.dissector.cli import plays
+from tests import tcp_captures
+from tests.dissector.cli import cli_traffic
 from tests.dissector.cli.test_process import PATIENCE_S, many, started
 
-HEADER_BYTES = len(packets.pcap_file([]))
+HEADER_BYTES = len(tcp_captures.pcap_file([]))
 
 
 class Live:
@@ -28,19 +28,21 @@ class Live:
 
     def __init__(self, *words: str) -> None:
         self.process = started(*words, stdin=subprocess.PIPE)
-        self.wire = packets.Wire()
+        self.wire = tcp_captures.Wire()
         self.connection = self.wire.connect().syn()
         self._sent = 0
 
     def ask(self, number: int) -> None:
-        self.connection.client(plays.request_frame(plays.HEARTBEAT, 4, number, group_id="g"))
+        self.connection.client(
+            cli_traffic.request_frame(cli_traffic.HEARTBEAT, 4, number, group_id="g")
+        )
 
     def answer(self, number: int) -> None:
-        self.connection.broker(plays.response_frame(plays.HEARTBEAT, 4, number))
+        self.connection.broker(cli_traffic.response_frame(cli_traffic.HEARTBEAT, 4, number))
 
     def capture(self) -> None:
         """Write the packets that are new."""
-        data = packets.pcap_file(self.wire.packets)
+        data = tcp_captures.pcap_file(self.wire.packets)
         assert self.process.stdin is not None
         self.process.stdin.write(data[self._sent :])
         self.process.stdin.flush()
@@ -71,12 +73,12 @@ class Live:
 def test_rows_of_a_pipe_come_at_once(command: str, form: str) -> None:
     """Each line is read before the next packet is captured: none waits for what comes after it."""
     live = Live(command, "-", "-T", form)
-    data = [{"name": "orders", "partition_data": [{"index": 3, "records": plays.PRODUCED}]}]
+    data = [{"name": "orders", "partition_data": [{"index": 3, "records": cli_traffic.PRODUCED}]}]
     for number in range(3):
         live.connection.client(
-            plays.request_frame(plays.PRODUCE, 9, number, acks=1, topic_data=data)
+            cli_traffic.request_frame(cli_traffic.PRODUCE, 9, number, acks=1, topic_data=data)
         )
-        live.connection.broker(plays.response_frame(plays.PRODUCE, 9, number))
+        live.connection.broker(cli_traffic.response_frame(cli_traffic.PRODUCE, 9, number))
         live.capture()
         if number == 0 and form != "ndjson":
             assert "time_ns" in live.line()

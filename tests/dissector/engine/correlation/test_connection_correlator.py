@@ -12,8 +12,8 @@ from dissector.engine.correlation.connection_correlator import NEVER, Connection
 from dissector.engine.correlation.exchange_rows import ExchangeRow
 from dissector.engine.correlation.recognition import DOUBTFUL
 from dissector.engine.tables.exchange_table import STATUS
-from tests.examples import examples
-from tests.frames import request, response, sized
+from tests.default_frames import request, response, sized
+from tests.example_counts import examples
 
 API_VERSIONS, METADATA, PRODUCE, FETCH, HEARTBEAT, HANDSHAKE = 18, 3, 0, 1, 12, 17
 

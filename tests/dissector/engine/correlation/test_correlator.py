@@ -19,11 +19,11 @@ from dissector.engine.correlation.correlator import ConnectionState, Correlator
 from dissector.engine.reading.capture import Options, Reading
 from dissector.engine.tables.exchange_table import ANSWERED, Exchanges, Frames
 from tests.corpus import each_capture
+from tests.default_frames import request, response
 from tests.dissector.engine.chunks import Chunk, captures, columns, connections, numbered
-from tests.examples import examples
-from tests.frames import request, response
-from tests.kernels import MODES, PYTHON, running
-from tests.packets import pieces
+from tests.example_counts import examples
+from tests.kernel_modes import MODES, PYTHON, running
+from tests.tcp_captures import pieces
 
 PRODUCE, HEARTBEAT, HANDSHAKE = 0, 12, 17
 

@@ -14,7 +14,7 @@ from dissector.engine.correlation.frame_checks import (
     unknown_request_size,
 )
 from dissector.protocol.apis import all_apis
-from tests.frames import request
+from tests.default_frames import request
 
 ALL = [(a.key, v) for a in all_apis() for v in a.request.versions]
 

@@ -28,8 +28,8 @@ from dissector.engine.correlation.frame_checks_kernel import (
 from dissector.engine.correlation.state_columns import COUNTER_COUNT, MAX_FRAME_SIZE, MISSING_API
 from dissector.protocol.apis import NAMES
 from dissector.protocol.expected_response import expects_response
-from tests.examples import examples
-from tests.frames import request
+from tests.default_frames import request
+from tests.example_counts import examples
 
 PRODUCE, METADATA = 0, 3
 

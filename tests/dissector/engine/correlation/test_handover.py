@@ -11,7 +11,7 @@ from dissector.engine.correlation.correlator import Correlator
 from dissector.engine.correlation.framer import Framer
 from dissector.engine.correlation.state_columns import KAFKA, MODE
 from tests.dissector.engine.chunks import Chunk, captures, columns, connections
-from tests.examples import examples
+from tests.example_counts import examples
 
 
 def state(connection: ConnectionCorrelator) -> tuple[Any, ...]:

@@ -9,7 +9,7 @@ import pytest
 from dissector.engine.correlation import open_requests as opened
 from dissector.engine.correlation.framer import Frame
 from dissector.engine.correlation.open_requests import OpenRequests
-from tests.frames import request
+from tests.default_frames import request
 
 HEARTBEAT, HANDSHAKE = 12, 17
 NUMBERS = count()

@@ -14,7 +14,7 @@ from dissector.engine.correlation.resync import (
     sync_at_response,
     sync_without_requests,
 )
-from tests.frames import request, response, sized
+from tests.default_frames import request, response, sized
 
 HEARTBEAT, METADATA = 12, 3
 

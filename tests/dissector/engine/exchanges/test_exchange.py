@@ -12,7 +12,7 @@ from dissector.engine.correlation.framer import Frame
 from dissector.engine.exchanges.exchange import COLUMNS, TOKEN, Exchange
 from dissector.engine.facts.topic_table import TopicNames
 from dissector.engine.tables.exchange_table import ANSWERED, NO_RESPONSE, ORPHAN, UNANSWERED
-from tests.frames import request, response
+from tests.default_frames import request, response
 
 HEARTBEAT, METADATA = 12, 3
 CAPTURES = Path(__file__).parents[4] / "captures"

@@ -10,7 +10,7 @@ from dissector.engine.exchanges.exchange_columns import exchange_columns, with_n
 from dissector.engine.exchanges.exchange_facts import read_summaries
 from dissector.engine.reading.capture import Capture
 from dissector.engine.tables.column_types import row_dict
-from dissector.engine.tables.frames import exchange_schema, frame
+from dissector.engine.tables.polars_tables import exchange_schema, frame
 from tests.corpus import CAPTURES, each_capture
 
 

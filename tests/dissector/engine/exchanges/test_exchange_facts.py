@@ -37,11 +37,11 @@ from dissector.protocol.api import Api
 from dissector.protocol.apis import all_apis, api
 from dissector.protocol.records import Record, new_batch
 from tests.corpus import CAPTURES, each_capture
-from tests.examples import examples
-from tests.frames import request, response, sized
-from tests.kernels import MODES, running
-from tests.packets import Wire, write
-from tests.sources import Source, every_api, go_through, sources
+from tests.default_frames import request, response, sized
+from tests.example_counts import examples
+from tests.kernel_modes import MODES, running
+from tests.tcp_captures import Wire, write
+from tests.value_sources import Source, every_api, go_through, sources
 
 MESSAGES = [(found.key, version) for found in all_apis() for version in found.request.versions]
 

@@ -7,8 +7,8 @@ import io
 from dissector import open_capture
 from dissector.engine.exchanges.exchange_records import COLUMNS, record_rows
 from dissector.protocol.records import Record, new_batch
-from tests.frames import request, response
-from tests.packets import Wire, pcap_file
+from tests.default_frames import request, response
+from tests.tcp_captures import Wire, pcap_file
 
 PRODUCE, FETCH = 0, 1
 

@@ -14,7 +14,7 @@ from dissector.capture.tcp.reassembly import Streams
 from dissector.engine.export.flow_filter import FlowFilter
 from dissector.engine.export.stream_ranges import StreamRanges
 from dissector.engine.tables.exchange_table import Frames
-from tests import packets
+from tests import tcp_captures
 
 CLIENT = 0
 
@@ -27,13 +27,13 @@ def add_range(ranges: StreamRanges, connection: int, side: int, start: int, end:
 
 def passing(
     folder: Path,
-    wire: packets.Wire,
+    wire: tcp_captures.Wire,
     ranges: Iterable[tuple[int, int, int, int]],
     whole: Iterable[int] = (),
 ) -> list[int]:
     """Return the packets that pass for these ranges: connection, side, start, end."""
     file = folder / "a.pcap"
-    packets.write(file, wire.packets)
+    tcp_captures.write(file, wire.packets)
     streams, layers = Streams(), Layers()
     every = [layers.segments(window) for window in read_packets([file])]
     for segments in every:
@@ -49,9 +49,9 @@ def passing(
 
 
 @pytest.fixture
-def wire() -> packets.Wire:
+def wire() -> tcp_captures.Wire:
     """0 to 2: the handshake; then 3 messages of ten bytes of each side, each acknowledged."""
-    wire = packets.Wire()
+    wire = tcp_captures.Wire()
     connection = wire.connect().syn()
     for _ in range(3):
         connection.client(b"0123456789").broker(b"abcdefghij")
@@ -67,7 +67,7 @@ HANDSHAKE, END = {0, 1, 2}, {15, 16, 17}
     [(0, 10, {3}), (9, 20, {3, 7}), (10, 20, {7}), (0, 30, {3, 7, 11}), (29, 30, {11})],
 )
 def test_bytes_of_the_client(
-    start: int, end: int, data: set[int], wire: packets.Wire, tmp_path: Path
+    start: int, end: int, data: set[int], wire: tcp_captures.Wire, tmp_path: Path
 ) -> None:
     found = set(passing(tmp_path, wire, [(0, CLIENT, start, end)]))
     acknowledgements = {at + 1 for at in data}
@@ -75,7 +75,7 @@ def test_bytes_of_the_client(
 
 
 def test_sequence_numbers_that_wrap(tmp_path: Path) -> None:
-    wire = packets.Wire()
+    wire = tcp_captures.Wire()
     connection = wire.connect(isn=(2**32 - 16, 7)).syn()
     for _ in range(4):
         connection.client(b"0123456789")
@@ -84,7 +84,7 @@ def test_sequence_numbers_that_wrap(tmp_path: Path) -> None:
         assert [at for at in found if wire.packets[at].payload] == [3 + start // 10 * 2]
 
 
-def test_whole_connections(wire: packets.Wire, tmp_path: Path) -> None:
+def test_whole_connections(wire: tcp_captures.Wire, tmp_path: Path) -> None:
     other = wire.connect(50001).syn()
     other.client(b"not this")
     first = [at for at, each in enumerate(wire.packets) if each.connection == 0]
@@ -92,7 +92,7 @@ def test_whole_connections(wire: packets.Wire, tmp_path: Path) -> None:
     assert passing(tmp_path, wire, [(0, CLIENT, 3, 4)], whole=[0]) == first
 
 
-def test_nothing_passes_without_ranges(wire: packets.Wire, tmp_path: Path) -> None:
+def test_nothing_passes_without_ranges(wire: tcp_captures.Wire, tmp_path: Path) -> None:
     assert passing(tmp_path, wire, []) == []
 
 

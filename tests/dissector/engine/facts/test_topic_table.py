@@ -10,8 +10,8 @@ from uuid import UUID
 from dissector import Capture, open_capture
 from dissector.engine.facts.topic_table import TopicNames, may_define_names
 from dissector.protocol.records import Record, new_batch
-from tests.frames import request, response
-from tests.packets import Packet, Wire, WireConnection, pcap_file, write
+from tests.default_frames import request, response
+from tests.tcp_captures import Packet, Wire, WireConnection, pcap_file, write
 
 PRODUCE, FETCH, METADATA = 0, 1, 3
 ORDERS, NAMELESS = UUID(int=5), UUID(int=2)

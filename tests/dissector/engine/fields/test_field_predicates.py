@@ -18,6 +18,7 @@ from dissector.filter.evaluate import values_at
 from dissector.protocol.api import Kind
 from dissector.protocol.apis import all_apis, api
 from dissector.protocol.schema import Field
+from tests.default_frames import request, response
 from tests.dissector.engine.exchanges.test_exchange_facts import (
     ANSWERED,
     TopicNames,
@@ -26,10 +27,9 @@ from tests.dissector.engine.exchanges.test_exchange_facts import (
     some_exchange,
     split,
 )
-from tests.examples import examples
-from tests.frames import request, response
-from tests.kernels import both
-from tests.sources import Source, sources
+from tests.example_counts import examples
+from tests.kernel_modes import both
+from tests.value_sources import Source, sources
 
 mode = both(tape)
 

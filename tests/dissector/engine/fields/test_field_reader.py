@@ -33,6 +33,7 @@ from dissector.protocol.api import Api
 from dissector.protocol.apis import all_apis, api
 from dissector.protocol.embedded.sasl_tokens import MASK
 from tests.corpus import each_capture
+from tests.default_frames import request, response
 from tests.dissector.engine.exchanges.test_exchange_facts import (
     ANSWERED,
     ORPHAN,
@@ -42,10 +43,9 @@ from tests.dissector.engine.exchanges.test_exchange_facts import (
     some_exchange,
     split,
 )
-from tests.examples import examples
-from tests.frames import request, response
-from tests.kernels import both
-from tests.sources import Source, every_api, seeded, sources
+from tests.example_counts import examples
+from tests.kernel_modes import both
+from tests.value_sources import Source, every_api, seeded, sources
 
 SHORT = Path(__file__).parents[4] / "captures" / "kafka4-denied.pcap"
 

@@ -12,9 +12,9 @@ import pytest
 from dissector import Capture, CaptureError, dissect, open_capture
 from dissector.engine.exchanges.exchange import COLUMNS
 from dissector.engine.exchanges.exchange_records import COLUMNS as RECORD_COLUMNS
+from tests.default_frames import request, response
 from tests.dissector.engine.facts.test_topic_table import NAMELESS, fetched
-from tests.frames import request, response
-from tests.packets import (
+from tests.tcp_captures import (
     START_NS,
     STEP_NS,
     Packet,

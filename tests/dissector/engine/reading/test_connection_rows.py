@@ -6,8 +6,8 @@ import io
 
 from dissector import Capture, open_capture
 from dissector.engine.reading.connection_rows import COLUMNS, connection_rows
-from tests.frames import request, response
-from tests.packets import HEADERS_BYTES, Packet, Wire, pcap_file
+from tests.default_frames import request, response
+from tests.tcp_captures import HEADERS_BYTES, Packet, Wire, pcap_file
 
 
 def rows(packets: list[Packet]) -> list[dict]:

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from dissector import Capture, Options, open_capture
 from dissector.engine.reading import packet_order
 from dissector.engine.reading.packet_order import OrderedMessage, PacketOrder
-from tests.frames import request, response
-from tests.packets import Wire, pcap_file
+from tests.default_frames import request, response
+from tests.tcp_captures import Wire, pcap_file
 
 
 def beat(n: int) -> bytes:

@@ -8,7 +8,7 @@ import pytest
 
 from dissector import Capture, CaptureError, Options, open_capture
 from tests.dissector.engine.reading.test_capture import CAPTURES, crossing
-from tests.packets import write
+from tests.tcp_captures import write
 
 
 @pytest.mark.parametrize("window_bytes", [1, 2, 17, 100, 1000, 10_000])

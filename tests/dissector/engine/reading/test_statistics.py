@@ -11,8 +11,8 @@ from dissector import Capture, open_capture
 from dissector.engine.exchanges.exchange_columns import exchange_columns, with_names
 from dissector.engine.exchanges.exchange_facts import read_summaries
 from dissector.engine.reading.statistics import Grouping, Statistics, health
-from tests.frames import request, response
-from tests.packets import STEP_NS, Wire, pcap_file
+from tests.default_frames import request, response
+from tests.tcp_captures import STEP_NS, Wire, pcap_file
 
 PRODUCE, METADATA, HEARTBEAT = 0, 3, 12
 

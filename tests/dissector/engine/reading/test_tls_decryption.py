@@ -20,9 +20,9 @@ from dissector.engine.reading.connection_rows import connection_rows
 from dissector.engine.reading.reader import PLAINTEXT_BEGINS, Reading
 from dissector.engine.reading.tls_report import unreadable_tls
 from tests.corpus import FOLDER
-from tests.dissector.capture.traffic import block, interface, pcap, section
-from tests.frames import request, response
-from tests.packets import Wire, WireConnection, pcap_file
+from tests.default_frames import request, response
+from tests.dissector.capture.handmade_packets import block, interface, pcap, section
+from tests.tcp_captures import Wire, WireConnection, pcap_file
 from tools.record.large import Packet
 from tools.record.steady import damaged, traffic
 from tools.record.tls_writer import TlsWriter

@@ -11,7 +11,7 @@ from dissector.engine.records.batch_table import INVALID, UNDECIDED, VALID, Batc
 from dissector.kernel import Kernel
 from dissector.protocol.records import Record, build_records, new_batch, new_message_set
 from dissector.protocol.records.layout import BATCH
-from tests.kernels import both
+from tests.kernel_modes import both
 
 mode = both(batch_scanner)
 

@@ -7,7 +7,7 @@ import numpy as np
 from dissector.engine.records.batch_scanner import find_batches
 from dissector.engine.records.batch_table import Batches
 from dissector.protocol.records import Record, build_records, new_batch, new_message_set
-from dissector.protocol.records.declared import MESSAGE_BODY
+from dissector.protocol.records.record_constructs import MESSAGE_BODY
 
 THREE = [Record(timestamp=5, value=b"value" * 5)] * 3
 

@@ -17,8 +17,8 @@ from dissector.engine.records import (
 )
 from dissector.engine.records.batch_validation import invalid_fields
 from dissector.protocol.records import Record, build_records, new_batch, parse_records
-from tests.dissector.protocol.records.values import FIELDS
-from tests.kernels import both
+from tests.dissector.protocol.records.record_values import FIELDS
+from tests.kernel_modes import both
 
 mode = both(batch_scanner, checksum, legacy_decoder, decompressor, record_decoder)
 

@@ -17,7 +17,7 @@ from dissector.engine.records.checksum import (
 )
 from dissector.kernel import Kernel
 from dissector.kernel.arrays import I64, U8
-from tests.kernels import MODES, running
+from tests.kernel_modes import MODES, running
 
 NOISE = np.random.default_rng(1).integers(0, 256, 70_000, dtype=np.uint8)
 

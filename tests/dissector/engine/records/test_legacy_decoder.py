@@ -19,9 +19,9 @@ from dissector.engine.records import (
 from dissector.engine.records.batch_scanner import find_batches
 from dissector.engine.records.batch_table import INVALID, UNDECIDED, VALID
 from dissector.protocol.records import Record, build_records, new_message_set, parse_records
+from tests.dissector.protocol.records.record_values import BATCHES, CODECS
 from tests.dissector.protocol.records.sets import damaged_sets, wrap
-from tests.dissector.protocol.records.values import BATCHES, CODECS
-from tests.kernels import both
+from tests.kernel_modes import both
 
 mode = both(batch_scanner, checksum, legacy_decoder, decompressor, record_decoder)
 

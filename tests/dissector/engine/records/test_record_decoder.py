@@ -22,8 +22,8 @@ from dissector.engine.records.record_decoder import (
 )
 from dissector.engine.tables.exchange_table import NONE
 from dissector.protocol.records import Record, new_batch, parse_records
-from tests.dissector.protocol.records.values import BATCHES
-from tests.kernels import both
+from tests.dissector.protocol.records.record_values import BATCHES
+from tests.kernel_modes import both
 
 mode = both(batch_scanner, record_decoder)
 

@@ -28,7 +28,7 @@ from dissector.engine.records import (
 )
 from dissector.engine.tables.column_types import row_count, row_dict
 from dissector.engine.tables.exchange_table import ANSWERED, ORPHAN, UNANSWERED, Exchanges
-from dissector.engine.tables.frames import MixedRows
+from dissector.engine.tables.polars_tables import MixedRows
 from dissector.engine.tape import tape
 from dissector.protocol.records import (
     Record,
@@ -38,12 +38,12 @@ from dissector.protocol.records import (
     parse_records,
 )
 from dissector.protocol.records.compression import compress
-from dissector.protocol.records.declared import MESSAGE_BODY
+from dissector.protocol.records.record_constructs import MESSAGE_BODY
 from tests.corpus import each_capture
-from tests.dissector.protocol.records.values import FIELDS, MESSAGE_SETS
-from tests.examples import examples
-from tests.frames import request, response
-from tests.kernels import both
+from tests.default_frames import request, response
+from tests.dissector.protocol.records.record_values import FIELDS, MESSAGE_SETS
+from tests.example_counts import examples
+from tests.kernel_modes import both
 
 mode = both(batch_scanner, checksum, legacy_decoder, record_decoder, tape)
 

@@ -13,7 +13,7 @@ from dissector.engine.tables import arrow
 from dissector.engine.tables.arrow import bytes_series, headers_series
 from dissector.engine.tables.column_types import Headers, SliceBuffers, Slices
 from dissector.engine.tables.exchange_table import NONE
-from tests.kernels import both
+from tests.kernel_modes import both
 
 mode = both(arrow)
 

@@ -18,9 +18,9 @@ from dissector.protocol.api import Api
 from dissector.protocol.messages import Message, decode_request, decode_response
 from dissector.protocol.program import UNKNOWN_TAG, FieldRef, ProgramTable, programs
 from dissector.protocol.spans import Span, spans
-from tests.frames import request, response
-from tests.kernels import COMPILED, MODES, running
-from tests.sources import VERSIONS, Source, Version, every_api, go_through, sources, versions
+from tests.default_frames import request, response
+from tests.kernel_modes import COMPILED, MODES, running
+from tests.value_sources import VERSIONS, Source, Version, every_api, go_through, sources, versions
 
 
 def laid(frames: list[tuple[bytes, int]]) -> tuple[Any, ...]:

@@ -17,7 +17,7 @@ from dissector.protocol.apis import all_apis
 from dissector.protocol.context import using
 from dissector.protocol.definitions.apis import overlay_api
 from dissector.protocol.embedded.own_topics import _TOPICS, _record_types
-from tests import frames, packets
+from tests import default_frames, tcp_captures
 
 MAVEN = Path.home() / ".m2/repository/org/apache/kafka"
 ROOMS = (
@@ -39,14 +39,14 @@ def jar(version: str, room: str = "clients") -> Path:
 
 def capture(path: Path, version: str) -> str:
     """Write a capture with an exchange of each API that 4.4 changed."""
-    wire = packets.Wire()
+    wire = tcp_captures.Wire()
     connection = wire.connect().syn()
     with using(Schemas.of(jar(version))):
         for number, (key, at) in enumerate(CHANGED.items()):
-            connection.client(frames.request(key, at, number)).broker(
-                frames.response(key, at, number)
+            connection.client(default_frames.request(key, at, number)).broker(
+                default_frames.response(key, at, number)
             )
-    return packets.write(path, wire.packets)
+    return tcp_captures.write(path, wire.packets)
 
 
 @pytest.mark.parametrize("version", [OLDER, NEWER])

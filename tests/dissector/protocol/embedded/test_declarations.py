@@ -29,8 +29,8 @@ from dissector.protocol.embedded.membership import assignors, connect_protocol, 
 from dissector.protocol.schema import Field, Schema, Versions
 from dissector.protocol.spans import spans
 from tests.dissector.protocol.protocol_facts import facts
-from tests.sources import Source, go_through, sources
-from tests.strategies import values
+from tests.message_strategies import values
+from tests.value_sources import Source, go_through, sources
 
 MODULES = [
     assignors,

@@ -15,8 +15,8 @@ from dissector.protocol.embedded.principal import DefaultPrincipalData
 from dissector.protocol.embedded.reading import Embedded
 from dissector.protocol.headers import request_header_version
 from dissector.protocol.messages import Message, decode_request, decode_response
-from tests.examples import examples
-from tests.strategies import values
+from tests.example_counts import examples
+from tests.message_strategies import values
 
 SUBSCRIPTION = bytes.fromhex("0000 00000001 0001 74 ffffffff")
 ASSIGNMENT = bytes.fromhex("0000 00000001 0001 74 00000001 00000000 ffffffff")

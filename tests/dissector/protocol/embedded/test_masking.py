@@ -36,8 +36,8 @@ from tests.dissector.protocol.embedded.test_fields import (
     response,
     response_frame,
 )
-from tests.examples import examples
-from tests.sources import Source, seeded, sources
+from tests.example_counts import examples
+from tests.value_sources import Source, seeded, sources
 
 SECRET = b"open-sesame"
 TEXT = SECRET.decode()

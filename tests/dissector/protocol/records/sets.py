@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from dissector.protocol.records import LegacyBatch, build_records
 from dissector.protocol.records.compression import CODEC_IDS, compress
-from dissector.protocol.records.declared import MESSAGE_BODY
-from tests.dissector.protocol.records.values import CODECS, MESSAGE_SETS
+from dissector.protocol.records.record_constructs import MESSAGE_BODY
+from tests.dissector.protocol.records.record_values import CODECS, MESSAGE_SETS
 
 
 def wrap(inner: bytes, codec: str, magic: int, offset: int = 0) -> bytes:

@@ -19,7 +19,7 @@ from dissector.protocol.records import (
     parse_records,
 )
 from dissector.protocol.records.compression import CODEC_IDS, compress
-from tests.dissector.protocol.records.values import BATCHES, CODECS
+from tests.dissector.protocol.records.record_values import BATCHES, CODECS
 
 FIELDS = struct.Struct(">hiqqqhii")
 

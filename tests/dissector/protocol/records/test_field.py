@@ -25,7 +25,7 @@ from dissector.protocol.records import (
     parse_records,
 )
 from dissector.protocol.records.record import Record
-from tests.dissector.protocol.records.values import FIELDS, problems
+from tests.dissector.protocol.records.record_values import FIELDS, problems
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore", DeprecationWarning)  # its import uses importlib's old ways

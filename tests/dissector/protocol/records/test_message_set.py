@@ -13,7 +13,7 @@ from dissector.protocol.records import (
     build_records,
     parse_records,
 )
-from tests.dissector.protocol.records.values import MESSAGE_SETS, problems
+from tests.dissector.protocol.records.record_values import MESSAGE_SETS, problems
 
 
 def only(data: bytes) -> LegacyBatch:

@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dissector.errors import DecodeError, EncodeError
-from dissector.protocol.records.declared import RECORD, varint
 from dissector.protocol.records.record import Record, locate_error, read_records, write_records
-from tests.dissector.protocol.records.values import HEADERS
+from dissector.protocol.records.record_constructs import RECORD, varint
+from tests.dissector.protocol.records.record_values import HEADERS
 
 ALL = 1 << 31
 

@@ -14,7 +14,7 @@ from dissector.protocol.records import (
     rewrite_batch,
 )
 from dissector.protocol.records.layout import BATCH
-from tests.dissector.protocol.records.values import BATCHES
+from tests.dissector.protocol.records.record_values import BATCHES
 
 DATA = new_batch([Record(value=b"v")], codec="lz4", producer_id=4).to_bytes()
 WRONG_CRC = DATA[:17] + bytes(4) + DATA[21:]

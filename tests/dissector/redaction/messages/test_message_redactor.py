@@ -16,9 +16,9 @@ from dissector.redaction.messages.field_role import Role
 from dissector.redaction.messages.message_redactor import MessageRedactor
 from dissector.redaction.messages.values import ValueRedactor
 from dissector.redaction.pseudonyms.pseudonyms import Pseudonyms
-from tests import frames
-from tests.dissector.cli import plays
-from tests.sources import Source, Version, every_api, go_through, versions
+from tests import default_frames
+from tests.dissector.cli import cli_traffic
+from tests.value_sources import Source, Version, every_api, go_through, versions
 
 
 def redactor() -> MessageRedactor:
@@ -27,7 +27,7 @@ def redactor() -> MessageRedactor:
 
 def message_of(version: Version, source: Source, *, unknown: bool = True) -> tuple[bytes, Message]:
     values = source.value(version.schema, version.version, unknown)
-    make = frames.request if version.kind == "request" else frames.response
+    make = default_frames.request if version.kind == "request" else default_frames.response
     head = ("client-of-acme",) if version.kind == "request" else ()
     frame = make(version.key, version.version, 7, *head, **values)[4:]
     return frame, decoded(version, frame)
@@ -100,7 +100,7 @@ def test_damaged_messages_keep_their_size_only(found: Api) -> None:
 
 
 def test_what_follows_a_damaged_field_is_zero() -> None:
-    frame = plays.malformed_heartbeat(6)[4:]
+    frame = cli_traffic.malformed_heartbeat(6)[4:]
     new = redactor().redact(decode_request(frame))
     at = frame.index(b"\x7fg")
     assert new[at:] == bytes(len(frame) - at)
@@ -129,7 +129,7 @@ def test_settings_and_their_values() -> None:
         {"name": "ssl.keystore.password", "value": "12345678"},
     ]
     resources = [{"resource_type": 4, "resource_name": "17", "configs": configs}]
-    frame = plays.request_frame(33, 2, 1, resources=[_resource(resources[0])])[4:]
+    frame = cli_traffic.request_frame(33, 2, 1, resources=[_resource(resources[0])])[4:]
     new = decode_request(redactor().redact(decode_request(frame)))
     assert new.body is not None
     [resource] = new.body.resources

@@ -9,7 +9,7 @@ import pytest
 from dissector.redaction.packets.checksums import internet_checksum, tcp_checksum
 from dissector.redaction.packets.located_headers import HeaderFinder, Located
 from dissector.redaction.packets.packet_redactor import PacketRedactor
-from tests.dissector.capture.traffic import address, ethernet, ipv4, ipv6, tcp, udp
+from tests.dissector.capture.handmade_packets import address, ethernet, ipv4, ipv6, tcp, udp
 
 ETHERNET, SLL, SLL2, RAW, NULL = 1, 113, 276, 101, 0
 SECRET = b"acme-payload"

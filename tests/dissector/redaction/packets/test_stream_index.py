@@ -6,7 +6,7 @@ from pathlib import Path
 
 from dissector.engine.reading.capture import Capture
 from dissector.redaction.packets.stream_index import Position, StreamIndex
-from tests import packets
+from tests import tcp_captures
 
 
 def positions(path: Path) -> list[Position | None]:
@@ -26,10 +26,10 @@ def positions(path: Path) -> list[Position | None]:
 
 
 def test_sequence_numbers_wrap(tmp_path: Path) -> None:
-    wire, path = packets.Wire(), tmp_path / "a.pcap"
+    wire, path = tcp_captures.Wire(), tmp_path / "a.pcap"
     connection = wire.connect(isn=(2**32 - 20, 7)).syn()
     connection.send(0, b"a" * 15, b"b" * 15, b"c" * 15).retransmit(0, 15, 30).broker(b"d" * 9)
-    packets.write(path, wire.packets)
+    tcp_captures.write(path, wire.packets)
     found = [each for each in positions(path) if each is not None]
     sent = [each.offset for each in found if each.side == 0]
     assert sent == [0, 0, 0, 15, 30, 15, 45]
@@ -37,10 +37,10 @@ def test_sequence_numbers_wrap(tmp_path: Path) -> None:
 
 
 def test_endpoints_that_are_used_again(tmp_path: Path) -> None:
-    wire, path = packets.Wire(), tmp_path / "a.pcap"
+    wire, path = tcp_captures.Wire(), tmp_path / "a.pcap"
     wire.connect(isn=(100, 200)).syn().client(b"one").fin()
     wire.connect(isn=(90_000, 70_000)).syn().client(b"two").fin()
-    packets.write(path, wire.packets)
+    tcp_captures.write(path, wire.packets)
     found = positions(path)
     half = len(found) // 2
     assert {each.connection for each in found[:half] if each} == {0}

@@ -19,7 +19,8 @@ from dissector.protocol.records import Record, build_records, new_batch
 from dissector.view.json import body_kernel, bulk_bodies
 from dissector.view.json.json_program import END, FALL_BACK, TAGS, BodyPrograms
 from tests.corpus import each_capture
-from tests.dissector.protocol.records.values import FIELDS
+from tests.default_frames import request, response
+from tests.dissector.protocol.records.record_values import FIELDS
 from tests.dissector.view.bulk import (
     FETCH,
     check,
@@ -30,10 +31,9 @@ from tests.dissector.view.bulk import (
     produce,
     split,
 )
-from tests.examples import examples
-from tests.frames import request, response
-from tests.kernels import both
-from tests.sources import Source, every_api, seeded, sources
+from tests.example_counts import examples
+from tests.kernel_modes import both
+from tests.value_sources import Source, every_api, seeded, sources
 
 mode = both(batch_scanner, body_kernel, checksum, decompressor, record_decoder, tape)
 

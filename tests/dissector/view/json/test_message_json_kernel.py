@@ -29,11 +29,11 @@ from dissector.protocol.records import (
 )
 from dissector.protocol.records.message_set import with_crc
 from dissector.view.json import body_kernel, bulk_bodies
+from tests.dissector.protocol.records.record_values import BATCHES, CODECS
 from tests.dissector.protocol.records.sets import damaged_sets, wrap
-from tests.dissector.protocol.records.values import BATCHES, CODECS
 from tests.dissector.view.bulk import check, fetched, produce
-from tests.examples import examples
-from tests.kernels import both
+from tests.example_counts import examples
+from tests.kernel_modes import both
 
 mode = both(
     batch_scanner, body_kernel, checksum, legacy_decoder, decompressor, record_decoder, tape

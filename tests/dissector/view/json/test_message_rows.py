@@ -17,9 +17,9 @@ from dissector.engine.reading.capture import Options
 from dissector.engine.tables.concatenate import ColumnConcatenator
 from dissector.query import selection
 from tests.corpus import each_capture
+from tests.default_frames import request, response
 from tests.dissector.cli.conftest import Run, good, run, shop
-from tests.frames import request, response
-from tests.packets import Wire, pcap_file
+from tests.tcp_captures import Wire, pcap_file
 
 __all__ = ["good", "run", "shop"]
 

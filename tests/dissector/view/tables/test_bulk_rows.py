@@ -15,9 +15,9 @@ from dissector.view.tables import row_kernel as loop
 from dissector.view.tables.bulk_rows import csv_rows, ndjson_rows, table_rows
 from dissector.view.tables.row_formats import Table, csv_lines, ndjson_lines
 from dissector.view.text.value_text import record_json, record_text
-from tests.dissector.view.columns import any_columns, ints
-from tests.examples import examples
-from tests.kernels import PYTHON, running
+from tests.dissector.view.drawn_columns import any_columns, ints
+from tests.example_counts import examples
+from tests.kernel_modes import PYTHON, running
 
 
 def written(text: Callable[..., Iterator[memoryview]], *given: Any) -> str:

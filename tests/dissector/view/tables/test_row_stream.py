@@ -18,8 +18,8 @@ from dissector.view.tables.row_stream import (
     ndjson_text,
     table_text,
 )
-from tests.dissector.view.columns import any_columns, ints
-from tests.examples import examples
+from tests.dissector.view.drawn_columns import any_columns, ints
+from tests.example_counts import examples
 
 
 def rows_of(columns: Columns) -> list[dict[str, Any]]:

@@ -26,8 +26,8 @@ from dissector.protocol.messages import Message, decode_request, decode_response
 from dissector.protocol.records import Record, build_records, new_batch, new_message_set
 from dissector.protocol.records.message_set import LegacyRecord
 from dissector.view.text.detail_tree import detail_tree
-from tests.frames import request, response
-from tests.sources import DRAWN, Source, Version, every_api, go_through, sources, versions
+from tests.default_frames import request, response
+from tests.value_sources import DRAWN, Source, Version, every_api, go_through, sources, versions
 
 TOPIC_ID = UUID("3f2504e0-4f89-11d3-9a0c-0305e82c3301")
 SECRET = "s3cr3t"

@@ -11,8 +11,8 @@ import pytest
 from dissector.public import decode_request, open_capture
 from dissector.view.text.notebook import facts_html, page_html
 from kafkashark import Plan, conform, replay
-from tests import packets
-from tests.dissector.cli import plays
+from tests import tcp_captures
+from tests.dissector.cli import cli_traffic
 
 CAPTURES = Path(__file__).parents[4] / "captures"
 ACKS = CAPTURES / "kafka4-librdkafka-acks.pcap"
@@ -40,10 +40,10 @@ class Balanced(HTMLParser):
 
 def hostile(tmp_path: Path) -> str:
     """Return a capture with markup as client id and group."""
-    wire = packets.Wire()
-    frame = plays.request_frame(plays.HEARTBEAT, 0, 1, group_id=SCRIPT)
+    wire = tcp_captures.Wire()
+    frame = cli_traffic.request_frame(cli_traffic.HEARTBEAT, 0, 1, group_id=SCRIPT)
     wire.connect().syn().client(frame)
-    return packets.write(tmp_path / f"{SCRIPT.replace('/', '')}.pcap", wire.packets)
+    return tcp_captures.write(tmp_path / f"{SCRIPT.replace('/', '')}.pcap", wire.packets)
 
 
 def test_markup_of_a_capture_is_escaped(tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ from tests.dissector.view.text.test_detail_tree import (
     produce,
     scram_record,
 )
-from tests.sources import Source, Version, every_api, go_through, versions
+from tests.value_sources import Source, Version, every_api, go_through, versions
 
 
 def walk(node: TreeNode) -> Iterator[TreeNode]:

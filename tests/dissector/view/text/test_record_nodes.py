@@ -14,11 +14,11 @@ from dissector.protocol.records import (
     new_message_set,
 )
 from dissector.protocol.records.compression import compress
-from dissector.protocol.records.declared import MESSAGE_BODY
 from dissector.protocol.records.message_set import LegacyRecord
+from dissector.protocol.records.record_constructs import MESSAGE_BODY
 from dissector.view.text.detail_tree import detail_node
 from dissector.view.text.tree_node import Block, TreeNode
-from tests.frames import request
+from tests.default_frames import request
 
 RECORDS = [
     Record(key=f"k{n}".encode(), value=b"v" * n, headers=(("trace", b"%d" % n), ("none", None)))

@@ -6,7 +6,7 @@ import pytest
 
 from dissector.protocol.messages import Message, decode_request, decode_response
 from dissector.view.text.summary_line import LineStyle, MessageSummary, message_line
-from tests.frames import request, response
+from tests.default_frames import request, response
 
 BEGIN_NS = 1_700_000_000_000_000_000
 START = "     8     0.001000   #3        10.0.0.1:50000 -> 10.0.0.2:9092       "

@@ -6,7 +6,7 @@ import random
 
 import numpy as np
 
-from tests.kernels import both
+from tests.kernel_modes import both
 from timeline.output.perfetto import slots
 from timeline.output.perfetto.slots import Slots
 

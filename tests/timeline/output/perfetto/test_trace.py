@@ -13,7 +13,7 @@ import pytest
 from dissector.cli import main
 from dissector.engine.exchanges.exchange_records import record_rows
 from dissector.engine.reading.capture import Capture, Options
-from tests import packets
+from tests import tcp_captures
 from tests.conform.scene import Scene
 from tests.corpus import FOLDER
 from tests.timeline.events_of import corpus_events
@@ -84,7 +84,7 @@ def test_pipelined_requests_have_tracks_of_their_own(tmp_path: Path) -> None:
     for number in (1, 2, 3):
         connection.response(METADATA, 9, number)
     connection.request(METADATA, 9, 4, topics=None).response(METADATA, 9, 4)
-    capture = packets.write(tmp_path / "scene.pcap", scene.wire.packets)
+    capture = tcp_captures.write(tmp_path / "scene.pcap", scene.wire.packets)
     trace = trace_of(capture, tmp_path)
     found = sorted((each.values["correlation id"], each.track[1]) for each in trace.below("client"))
     assert len({track for _, track in found[:3]}) == 3
@@ -241,7 +241,7 @@ def test_credentials_in_names_are_masked(tmp_path: Path) -> None:
     connection = scene.connect()
     connection.request(METADATA, 9, 1, client_id=name, topics=[{"name": name}])
     connection.response(METADATA, 9, 1)
-    capture = packets.write(tmp_path / "scene.pcap", scene.wire.packets)
+    capture = tcp_captures.write(tmp_path / "scene.pcap", scene.wire.packets)
     assert b"hunter22" not in trace_file(capture, tmp_path).read_bytes()
     assert b"hunter22" in trace_file(capture, tmp_path, "--show-secrets").read_bytes()
 

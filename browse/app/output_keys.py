@@ -1,0 +1,112 @@
+"""Keys that take something out: copies of a row, and files of what is shown."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from browse.app.browse_base import run_in_thread
+from browse.app.search_keys import SearchKeys
+from browse.listing.capture_access import Pass
+from dissector.errors import DissectorError
+
+if TYPE_CHECKING:
+    from browse.listing.field_column import FieldColumnPass
+    from browse.panels.export_dialog import ExportChoice
+
+
+class OutputKeys(SearchKeys):
+    """The actions of these keys."""
+
+    _export: Pass | None = None
+    _exported = ""
+    _column: FieldColumnPass | None = None
+
+    def action_copy(self) -> None:
+        """Offer the forms in which the chosen row can be copied."""
+        from browse.app.copy_forms import copy_forms
+        from browse.panels.copy_chooser import CopyChooser
+
+        row = self.rows.chosen
+        if row is None:
+            return
+        access = self.session.access
+        forms = copy_forms(
+            self.session.shown.parts.row(row),
+            self.rows.text_of(self.rows.cursor),
+            self.chosen_exchange,
+            access.first.capture.paths,
+            access.show_secrets,
+        )
+
+        def copy(text: str | None) -> None:
+            if text is not None:
+                self.copy_to_clipboard(text)
+                self.show_notice(f"copied {len(text):,} characters")
+
+        self.push_screen(CopyChooser(list(forms.items())), copy)
+
+    def action_export(self) -> None:
+        """Ask for a format and a file, and write what is shown."""
+        if self.is_web:
+            self.show_notice("not in web browsers: the file would be on the server")
+            return
+        from browse.panels.export_dialog import ExportDialog
+
+        paths = self.session.access.first.capture.paths
+        name = f"{Path(paths[0]).name.partition('.')[0]}-{self.session.mode.name}"
+
+        def write(choice: ExportChoice | None) -> None:
+            if choice is not None:
+                self.export_to(choice.form, choice.path)
+
+        self.push_screen(ExportDialog(len(self.session.shown), name, sources=paths), write)
+
+    def export_to(self, form: str, path: Path) -> None:
+        """Write what is shown, in a format of the dialog."""
+        from browse.listing.row_export import PacketExport, RowExport
+
+        session = self.session
+        if form != "pcapng":
+            export: RowExport | PacketExport = RowExport(session.access, session.shown, form, path)
+        elif session.access.is_live or "-" in session.access.first.capture.paths:
+            self.show_notice("packets are exported from files only")
+            return
+        else:
+            export = PacketExport(session.access, session.filter_text, path)
+        self._export, self._exported = export, str(path)
+        session.watch(export)
+        run_in_thread(export.write)
+
+    def take_in(self) -> None:
+        """Take in what threads have found; report the end of an export."""
+        super().take_in()
+        if self._column is not None and self._column.is_done:
+            self._column = None
+            self.rows.rows_changed()
+        export = self._export
+        if export is not None and export.is_done:
+            self._export = None
+            self.show_notice(export.failure or f"{self._exported} is written")
+
+    def add_field_column(self, name: str) -> None:
+        """Show a field as a column of the list of exchanges."""
+        from browse.listing.field_column import FieldColumnPass
+
+        if self.session.mode.name != "exchanges":
+            self.show_notice("fields are columns of the list of exchanges: key 1")
+            return
+        if name not in self.rows.columns:
+            parts = self.session.loading.parts
+            try:
+                column = FieldColumnPass(self.session.access, parts, name)
+            except DissectorError as error:
+                self.show_notice(str(error))
+                return
+            self._column = column
+            self.session.watch(column)
+            run_in_thread(column.read)
+            at = self.rows.column + 1
+            self.rows.columns = (*self.rows.columns[:at], name, *self.rows.columns[at:])
+        self.rows.column = list(self.rows.columns).index(name)
+        self.rows.rows_changed()

@@ -1,0 +1,172 @@
+"""Keys that find rows: packets, marks, searches; and those that follow something."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from browse.app.browse_base import BrowseBase, run_in_thread
+from browse.app.choice_screen import ChoiceScreen
+from browse.app.prompt_screen import LetterScreen, PromptScreen
+from browse.filtering.filter_check import check
+from browse.filtering.filter_run import FilterRun
+from browse.filtering.follow_choices import follow_choices
+from browse.listing.packet_lookup import place_of_packet
+from browse.listing.row_marks import LAST
+from browse.listing.row_search import HELP, ByteSearch, Search, parse_search, rows_with
+from dissector.engine.tables.exchange_table import Ints
+from dissector.errors import UsageError
+
+
+class SearchKeys(BrowseBase):
+    """The actions of these keys."""
+
+    _search: Search | None = None
+    _found: Ints = np.zeros(0, np.int64)
+    _search_run: ByteSearch | FilterRun | None = None
+
+    def action_go_to_packet(self) -> None:
+        """Ask for the number of a packet, and go to its row."""
+
+        def go(text: str | None) -> None:
+            number = (text or "").strip().replace(",", "").replace("_", "")
+            if not number:
+                return
+            if not number.isdecimal() or len(number) > 15:
+                self.show_notice(f"{(text or '')[:40]!r} is no number of a packet")
+                return
+            self.go_to_packet(int(number))
+
+        self.push_screen(PromptScreen("packet:"), go)
+
+    def go_to_packet(self, packet: int) -> None:
+        """Go to the row of a packet, or else to the next one."""
+        found = place_of_packet(self.session.shown, self.session.mode.packets, packet)
+        if not self.session.mode.packets or found is None:
+            self.show_notice("no row here has a packet")
+            return
+        self.jump_to(found[0])
+        if not found[1]:
+            self.show_notice(f"packet {packet:,} completes no message of the list: the next one")
+
+    def jump_to(self, place: int) -> None:
+        """Choose a row, and remember the one before for `''`."""
+        if (chosen := self.rows.chosen) is not None:
+            self.rows.marks.set(LAST, chosen)
+        self.rows.is_following = False
+        self.rows.choose(place)
+
+    def action_mark(self) -> None:
+        """Ask for a letter, and mark the chosen row with it, or remove that mark."""
+
+        def mark(letter: str | None) -> None:
+            chosen = self.rows.chosen
+            if letter and letter.isalnum() and chosen is not None:
+                self.rows.marks.set(letter, chosen)
+                self.rows.repaint()
+
+        self.push_screen(LetterScreen("mark with the letter:"), mark)
+
+    def action_to_mark(self) -> None:
+        """Ask for a letter, and go to the row that it marks."""
+
+        def go(letter: str | None) -> None:
+            if not letter:
+                return
+            row = self.rows.marks.row(letter)
+            place = None if row is None else self.session.shown.place_of(row)
+            if place is None:
+                where = "no row has the mark" if row is None else "the filter hides the row of mark"
+                self.show_notice(f"{where} {letter}")
+            else:
+                self.jump_to(place)
+
+        marks = "".join(sorted(self.rows.marks.letters()))
+        self.push_screen(
+            LetterScreen(f"go to mark ({marks or 'none yet'}; ' is the last place):"), go
+        )
+
+    def action_search(self) -> None:
+        """Ask for what to search."""
+
+        def search(text: str | None) -> None:
+            if text:
+                self.search(text)
+
+        before = self._search.text if self._search else ""
+        self.push_screen(PromptScreen(HELP + ":", before), search)
+
+    def search(self, text: str) -> None:
+        """Search a text, bytes or a field, and go to the first row behind the chosen one."""
+        try:
+            search = parse_search(text)
+        except UsageError as error:
+            self.show_notice(str(error))
+            return
+        if self._search_run is not None:
+            self._search_run.cancel()
+            self._search_run = None
+        self._search, self._found = search, np.zeros(0, np.int64)
+        if search.in_cells is not None:
+            names = self.session.mode.columns
+            self._found = rows_with(self.session.shown.parts, names, search.in_cells)
+            self.action_next_found(1)
+            return
+        if self.session.mode.name != "exchanges":
+            self.show_notice("bytes and fields are searched in the list of exchanges: key 1")
+            return
+        if search.in_bytes is not None:
+            self._search_run = ByteSearch(self.session.access, search.in_bytes)
+        else:
+            verdict = check(search.filter)
+            if verdict.filter is None:
+                self.show_notice(f"no filter: {verdict.message or 'it is empty'}")
+                return
+            self._search_run = FilterRun(self.session.access, search.filter)
+        self.session.watch(self._search_run)
+        run_in_thread(self._search_run.search)
+
+    def take_in(self) -> None:
+        """Take in what threads have found; go to the first row that a search has found."""
+        super().take_in()
+        run = self._search_run
+        if run is None:
+            return
+        is_done, has_none = run.is_done, not len(self._found)
+        while run.found:
+            self._found = np.concatenate([self._found, run.found.popleft()])
+        if is_done:
+            self._search_run = None
+        if has_none and (len(self._found) or is_done):
+            self.action_next_found(1)
+
+    def action_next_found(self, direction: int) -> None:
+        """Go to the next row that the search has found, or to the one before."""
+        if self._search is None:
+            self.show_notice("nothing is searched yet: Ctrl-F")
+            return
+        shown = self.session.shown.numbers()
+        places = np.flatnonzero(np.isin(shown, self._found))
+        if not len(places):
+            self.show_notice(f"not found: {self._search.text}")
+            return
+        if direction > 0:
+            at = int(np.searchsorted(places, self.rows.cursor, side="right")) % len(places)
+        else:
+            at = int(np.searchsorted(places, self.rows.cursor, side="left")) - 1
+        self.jump_to(int(places[at]))
+        self.show_notice(f"{at % len(places) + 1:,} of {len(places):,} found")
+
+    def action_follow(self) -> None:
+        """Offer what the chosen exchange can be followed by."""
+        exchange = self.chosen_exchange
+        if exchange is None:
+            self.show_notice("the exchange is not read yet")
+            return
+        choices = follow_choices(exchange)
+
+        def follow(index: int | None) -> None:
+            if index is not None:
+                self.session.follow(*choices[index])
+                self.list_changed()
+
+        self.push_screen(ChoiceScreen("Follow", [each.title for each in choices]), follow)

@@ -1,0 +1,47 @@
+"""Nothing is ever sent to an address but those of the target and what it advertises."""
+
+from __future__ import annotations
+
+import socket
+from pathlib import Path
+
+import pytest
+
+from replay import Plan, replay
+from replay.mock.librdkafka_mock import MockCluster
+from tests.broker.conftest import StartCluster
+from tests.broker.replay.connects import connects
+from tests.broker.server_properties import Shape
+
+pytestmark = [pytest.mark.broker, pytest.mark.xdist_group("broker")]
+
+CAPTURES = Path(__file__).parents[3] / "captures"
+
+
+def test_every_connection_is_heard_of() -> None:
+    with connects() as seen, socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        socket.create_connection(("localhost", port)).close()
+    assert f"localhost:{port}" in seen
+    assert f"127.0.0.1:{port}" in seen
+
+
+def test_only_the_mock_is_connected_to() -> None:
+    with (
+        Plan.of(CAPTURES / "demo.pcap") as plan,
+        MockCluster(3, plan.topics) as mock,
+        connects() as seen,
+    ):
+        replay(plan, mock.addresses[0], timeout_s=0.5, limit=200)
+        assert plan.brokers.keys().isdisjoint(mock.addresses)
+    assert seen
+    assert seen <= set(mock.addresses)
+
+
+@pytest.mark.parametrize("name", ["kafka4-librdkafka-group", "kafka4-leader-change"])
+def test_only_the_broker_is_connected_to(kafka: StartCluster, name: str) -> None:
+    bootstrap = kafka(Shape("4.x")).bootstrap()
+    with Plan.of(CAPTURES / f"{name}.pcap") as plan, connects() as seen:
+        replay(plan, bootstrap, timeout_s=2, prefix="addresses-")
+        assert bootstrap not in plan.brokers
+    assert seen == {bootstrap}

@@ -1,0 +1,163 @@
+"""
+A master, two workers, and an executor that is killed: the tables stay the same.
+
+The workers' own Python lacks the package: they get an environment as an archive.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import tarfile
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from itertools import pairwise
+from pathlib import Path
+from site import getsitepackages
+from threading import Event, Thread
+from venv import EnvBuilder
+
+import pyspark
+import pytest
+
+from dissector.errors import UsageError
+from pipeline.jobs.java_home import find_java
+from pipeline.jobs.job import Request, make_tables
+from pipeline.jobs.query import read
+from pipeline.jobs.session import FAST_STARTUP_OPTION, open_session
+from pipeline.tables.table_builder import TableOptions
+from pipeline.tables.table_schemas import SCHEMAS
+from tests.pipeline.commands import assert_same, tables_of
+from tests.pipeline.split_captures import messy
+from tests.tcp_captures import write
+
+pytestmark = pytest.mark.spark
+
+SPARK = Path(pyspark.__file__).parent
+ROOT = Path(__file__).parents[2]
+PROC = Path("/proc")
+
+
+@contextmanager
+def started(words: list[str], java: Path, until: str) -> Iterator[tuple[int, str]]:
+    """Start a part of Spark; give its process and the line that says that it is ready."""
+    environment = {
+        **os.environ,
+        "JAVA_HOME": str(java),
+        "SPARK_HOME": str(SPARK),
+        "SPARK_LOCAL_IP": "127.0.0.1",
+        "SPARK_DAEMON_JAVA_OPTS": FAST_STARTUP_OPTION,
+    }
+    command = [str(SPARK / "bin/spark-class"), *words]
+    with subprocess.Popen(
+        command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stderr is not None
+        try:
+            line = next(line for line in process.stderr if until in line)
+            rest = Thread(target=process.stderr.read)
+            rest.start()
+            yield process.pid, line
+        finally:
+            process.terminate()
+            process.wait()
+            rest.join()
+
+
+@pytest.fixture
+def cluster(alone: None, tmp_path: Path) -> Iterator[tuple[str, list[int]]]:
+    """Give the address of a master, and its workers."""
+    try:
+        java = find_java().home_for_spark(tmp_path / "java")
+    except UsageError as error:
+        pytest.skip(str(error))
+    if not PROC.is_dir():
+        pytest.skip("there is no /proc to find executors in")
+    with ExitStack() as stack:
+        master = "org.apache.spark.deploy.master.Master --host 127.0.0.1 --port 0 --webui-port 0"
+        _, line = stack.enter_context(started(master.split(), java, "Starting Spark master at"))
+        url = line.split()[-1]
+        workers = []
+        for number in range(2):
+            folder = str(tmp_path / f"worker-{number}")
+            worker = ["org.apache.spark.deploy.worker.Worker", "-c", "1", "-m", "1g", "-d", folder]
+            worker += ["--host", "127.0.0.1", "--webui-port", "0", url]
+            pid, _ = stack.enter_context(started(worker, java, "Successfully registered"))
+            workers.append(pid)
+        yield url, workers
+
+
+def _packed(folder: Path) -> str:
+    """Pack an environment, as docs/pipeline.md says; its editable packages lie elsewhere."""
+    EnvBuilder(symlinks=True).create(folder / "env")
+    (site,) = (folder / "env").glob("lib/python*/site-packages")
+    (site / "elsewhere.pth").write_text("\n".join([str(ROOT), *getsitepackages()]))
+    archive = folder / "kafkashark.tar.gz"
+    with tarfile.open(archive, "w:gz") as packed:
+        packed.add(folder / "env", arcname="")
+    shutil.rmtree(folder / "env")
+    return f"{archive}#env"
+
+
+def _executors(worker: int) -> list[int]:
+    found = []
+    for each in PROC.glob("[0-9]*/stat"):
+        try:
+            words = each.read_text().rpartition(")")[2].split()
+            command = (each.parent / "cmdline").read_bytes()
+        except OSError:  # it has ended
+            continue
+        if int(words[1]) == worker and b"CoarseGrainedExecutorBackend" in command:
+            found.append(int(each.parent.name))
+    return found
+
+
+def test_a_killed_executor_costs_nothing(
+    cluster: tuple[str, list[int]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url, workers = cluster
+    # Without the setting workers would not find the Python that is theirs.
+    monkeypatch.setenv("PYSPARK_PYTHON", "nowhere")
+    packets = messy(4)
+    third = len(packets) // 3
+    parts = [packets[a:b] for a, b in pairwise([0, third, 2 * third, len(packets)])]
+    files = [write(tmp_path / f"{n}.pcap", part) for n, part in enumerate(parts)]
+    killed: list[list[int]] = []
+
+    def kill(stage: str) -> None:
+        """Kill what one worker runs, when headers are read and when rows are to be written."""
+        if stage in ("dissecting", "writing tables"):
+            worker = workers[len(killed)]
+            while not (found := _executors(worker)):
+                Event().wait(0.05)
+            killed.append(found)
+            for executor in killed[-1]:
+                os.kill(executor, signal.SIGKILL)
+
+    settings = {
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.driver.extraJavaOptions": FAST_STARTUP_OPTION,
+        "spark.executor.extraJavaOptions": FAST_STARTUP_OPTION,
+        "spark.executor.memory": "512m",
+        "spark.sql.shuffle.partitions": "2",
+        "spark.ui.enabled": "false",
+        # What a dead executor had is not asked for again and again.
+        "spark.shuffle.io.maxRetries": "1",
+        "spark.shuffle.io.retryWait": "100ms",
+        "spark.locality.wait": "0",
+        "spark.archives": _packed(tmp_path),
+        "spark.pyspark.python": "./env/bin/python",
+    }
+    options = TableOptions(tables=frozenset(SCHEMAS))
+    out = str(tmp_path / "out")
+    with open_session(url, settings) as spark:
+        make_tables(spark, Request(files, out, options, range_bytes=20_000), kill)
+        got = {}
+        for table, schema in SCHEMAS.items():
+            rows = read(spark, out, table).select(*schema.names)
+            got[table] = rows.toArrow().cast(schema)
+    assert len(killed) == 2
+    assert_same(got, tables_of(files, tmp_path))

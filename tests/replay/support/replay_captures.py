@@ -1,0 +1,41 @@
+"""Captures that tests make, and those that are shipped."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from dissector.protocol.apis import KEYS
+from tests.default_frames import request, response
+from tests.tcp_captures import Wire, WireConnection, write
+
+SHIPPED = Path(__file__).parents[3] / "captures"
+
+
+def saved(folder: Path, wire: Wire) -> str:
+    return write(folder / "made.pcap", wire.packets)
+
+
+def exchange(connection: WireConnection, request: bytes, response: bytes = b"") -> WireConnection:
+    connection.client(request)
+    return connection.broker(response) if response else connection
+
+
+def left_open(folder: Path) -> str:
+    """A producer begins a transaction and does not end it."""
+    wire = Wire()
+    key = KEYS["AddPartitionsToTxn"]
+    topics = [{"name": "orders", "partitions": [0]}]
+    names = {
+        "v3_and_below_transactional_id": "t",
+        "v3_and_below_producer_id": 4,
+        "v3_and_below_producer_epoch": 0,
+        "v3_and_below_topics": topics,
+    }
+    init = KEYS["InitProducerId"]
+    connection = wire.connect().syn()
+    began = response(init, 3, 1, producer_id=4, producer_epoch=0)
+    exchange(
+        connection, request(init, 3, 1, transactional_id="t", transaction_timeout_ms=1000), began
+    )
+    exchange(connection, request(key, 3, 2, **names), response(key, 3, 2))
+    return saved(folder, wire)

@@ -1,0 +1,209 @@
+"""Sweep of administrators' requests, and of the handshakes of a connection."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from construct import Container
+
+from tools.record.sweep.client import (
+    API_VERSIONS,
+    SASL_AUTHENTICATE,
+    SASL_HANDSHAKE,
+    SOFTWARE,
+    Speaker,
+)
+from tools.record.sweep.data_sweep import CREATE_TOPICS, create_topics
+
+DELETE_TOPICS, CREATE_PARTITIONS, ELECT_LEADERS = 20, 37, 43
+ALTER_REASSIGNMENTS, LIST_REASSIGNMENTS = 45, 46
+DESCRIBE_CONFIGS, ALTER_CONFIGS, INCREMENTAL_ALTER_CONFIGS, LIST_CONFIG_RESOURCES = 32, 33, 44, 74
+DESCRIBE_ACLS, CREATE_ACLS, DELETE_ACLS = 29, 30, 31
+ALTER_REPLICA_LOG_DIRS, DESCRIBE_LOG_DIRS = 34, 35
+DESCRIBE_QUOTAS, ALTER_QUOTAS, DESCRIBE_SCRAM, ALTER_SCRAM = 48, 49, 50, 51
+DESCRIBE_QUORUM, UPDATE_FEATURES, DESCRIBE_CLUSTER, UNREGISTER_BROKER = 55, 57, 60, 64
+ADD_RAFT_VOTER, REMOVE_RAFT_VOTER = 80, 81
+GET_TELEMETRY, PUSH_TELEMETRY = 71, 72
+UNREGISTER_CONTROLLER = 94
+CREATE_TOKEN, RENEW_TOKEN, EXPIRE_TOKEN, DESCRIBE_TOKEN = 38, 39, 40, 41
+TOKEN_KEYS = (CREATE_TOKEN, RENEW_TOKEN, EXPIRE_TOKEN, DESCRIBE_TOKEN)
+
+_TOPIC = "sweep.admin.kept"
+_TOPIC_RESOURCE, _BROKER_RESOURCE = 2, 4
+_LITERAL, _READ, _ALLOW = 3, 3, 3
+_SCRAM_SHA_256 = 1
+_NEWER_THAN_ALL = 99
+_CHECKS_CLUSTER = 5
+"""The version of ApiVersions that names the cluster which the client wants."""
+
+
+def greetings(speaker: Speaker) -> None:
+    """Ask for versions at every version, then as a stranger; offer SASL where there is none."""
+    for version in speaker.versions(API_VERSIONS):
+        speaker.say(API_VERSIONS, version, **SOFTWARE)
+    meant_for_another(speaker)
+    speaker.every(SASL_HANDSHAKE, mechanism="PLAIN")
+
+
+def meant_for_another(speaker: Speaker) -> None:
+    """Ask for versions of a cluster that this one is not: it says to bootstrap again (KIP-1242)."""
+    if _CHECKS_CLUSTER in speaker.versions(API_VERSIONS):
+        speaker.say(API_VERSIONS, _CHECKS_CLUSTER, **SOFTWARE, cluster_id="not this one", node_id=7)
+
+
+def too_new(speaker: Speaker) -> None:
+    """Ask for versions as a client from the future does, then as the answer says (KIP-511)."""
+    with speaker.together(API_VERSIONS):
+        refused = speaker.say_new(API_VERSIONS, _NEWER_THAN_ALL)
+        assert refused is not None, "nobody answers ApiVersions"
+        for each in refused.api_keys:
+            speaker.say(each.api_key, each.max_version, **SOFTWARE)
+
+
+def topics(speaker: Speaker) -> None:
+    """Create topics at every version, change them, delete them."""
+    create_topics(speaker, _TOPIC)
+    for version in speaker.versions(CREATE_TOPICS):
+        shape: dict[str, Any] = {"num_partitions": 1, "replication_factor": 1}
+        if version % 2:
+            assignments = [{"partition_index": 0, "broker_ids": [1]}]
+            shape = {"num_partitions": -1, "replication_factor": -1, "assignments": assignments}
+        configs = [{"name": "retention.ms", "value": "3600000"}]
+        made = {"name": f"sweep.admin.{version}", **shape, "configs": configs}
+        new_topics = [made, {**made, "name": "sweep a bad name"}]
+        speaker.say(CREATE_TOPICS, version, topics=new_topics, timeout_ms=5000)
+    for version in speaker.versions(CREATE_PARTITIONS):
+        more = {"name": _TOPIC, "count": version + 2, "assignments": None}
+        speaker.say(CREATE_PARTITIONS, version, topics=[more], timeout_ms=5000)
+    elected = [{"topic": _TOPIC, "partitions": [0, 77]}]
+    speaker.every(ELECT_LEADERS, topic_partitions=elected, timeout_ms=5000)
+    moved = [{"partition_index": 0, "replicas": [1]}, {"partition_index": 77, "replicas": [9]}]
+    speaker.every(
+        ALTER_REASSIGNMENTS, topics=[{"name": _TOPIC, "partitions": moved}], timeout_ms=5000
+    )
+    speaker.every(LIST_REASSIGNMENTS, topics=[{"name": _TOPIC, "partition_indexes": [0]}])
+    _log_dirs(speaker)
+    for version in speaker.versions(DELETE_TOPICS):
+        names = [f"sweep.admin.{version}", "sweep.unknown"]
+        new_topics = [{"name": name} for name in names]
+        speaker.say(DELETE_TOPICS, version, topic_names=names, topics=new_topics, timeout_ms=5000)
+
+
+def _log_dirs(speaker: Speaker) -> None:
+    where = [{"topic": _TOPIC, "partitions": [0]}]
+    folders: list[str] = []
+    for _, body in speaker.each(DESCRIBE_LOG_DIRS, topics=where):
+        folders = [each.log_dir for each in body.results] if body is not None else folders
+    for number, version in enumerate(speaker.versions(ALTER_REPLICA_LOG_DIRS)):
+        moved = [{"name": _TOPIC, "partitions": [0]}]
+        folder = folders[number % len(folders)]
+        speaker.say(ALTER_REPLICA_LOG_DIRS, version, dirs=[{"path": folder, "topics": moved}])
+
+
+def settings(speaker: Speaker) -> None:
+    """Describe and alter configurations, ACLs, quotas and SCRAM users."""
+    topic = {"resource_type": _TOPIC_RESOURCE, "resource_name": _TOPIC}
+    of_topic = {**topic, "configuration_keys": ["cleanup.policy", "retention.ms"]}
+    broker = {"resource_type": _BROKER_RESOURCE, "resource_name": "1"}
+    of_broker = {**broker, "configuration_keys": ["log.retention.hours", "num.io.threads"]}
+    kept = [{"name": "retention.ms", "value": "7200000"}]
+    speaker.every(ALTER_CONFIGS, resources=[{**topic, "configs": kept}])
+    appended = [{"name": "cleanup.policy", "config_operation": 2, "value": "compact"}]
+    wrong = [{"name": "sweep.no.such", "config_operation": 0, "value": "1"}]
+    altered = [
+        {**topic, "configs": appended},
+        {**topic, "resource_name": "sweep.unknown", "configs": wrong},
+    ]
+    speaker.every(INCREMENTAL_ALTER_CONFIGS, resources=altered)
+    speaker.every(
+        DESCRIBE_CONFIGS,
+        resources=[of_topic, of_broker],
+        include_synonyms=True,
+        include_documentation=True,
+    )
+    speaker.every(LIST_CONFIG_RESOURCES, resource_types=[_TOPIC_RESOURCE, _BROKER_RESOURCE])
+    acls(speaker)
+    entity = [{"entity_type": "user", "entity_name": "sweep"}]
+    rate = [{"key": "producer_byte_rate", "value": 1e6, "remove": False}]
+    speaker.every(ALTER_QUOTAS, entries=[{"entity": entity, "ops": rate}])
+    exact = [{"entity_type": "user", "match_type": 0, "match": "sweep"}]
+    speaker.every(DESCRIBE_QUOTAS, components=exact, strict=True)
+    user = {"name": "sweep", "mechanism": _SCRAM_SHA_256}
+    secret = {"iterations": 4096, "salt": b"salt of the sweep", "salted_password": b"\x07" * 32}
+    speaker.every(ALTER_SCRAM, upsertions=[{**user, **secret}])
+    speaker.every(DESCRIBE_SCRAM, users=[{"name": "sweep"}, {"name": "sweep.unknown"}])
+    speaker.every(ALTER_SCRAM, deletions=[user])
+
+
+def acls(speaker: Speaker) -> None:
+    """Create ACLs, describe and delete them, a version of each after the other."""
+    who = {"operation": _READ, "permission_type": _ALLOW}
+    made = {"resource_type": _TOPIC_RESOURCE, "resource_name": "sweep.acl", **who}
+    made |= {"resource_pattern_type": _LITERAL, "principal": "User:sweep", "host": "*"}
+    wanted = {
+        "resource_type_filter": _TOPIC_RESOURCE,
+        "resource_name_filter": "sweep.acl",
+        "pattern_type_filter": _LITERAL,
+        "principal_filter": "User:sweep",
+        "host_filter": None,
+        **who,
+    }
+    for number in speaker.rounds(CREATE_ACLS, DESCRIBE_ACLS, DELETE_ACLS):
+        speaker.turn(CREATE_ACLS, number, creations=[made])
+        speaker.turn(DESCRIBE_ACLS, number, **wanted)
+        speaker.turn(DELETE_ACLS, number, filters=[wanted])
+
+
+def cluster(speaker: Speaker) -> None:
+    """Describe the cluster, request changes that it must refuse, and push telemetry."""
+    speaker.every(DESCRIBE_CLUSTER, include_cluster_authorized_operations=True)
+    metadata_log = [{"topic_name": "__cluster_metadata", "partitions": [{"partition_index": 0}]}]
+    speaker.every(DESCRIBE_QUORUM, topics=metadata_log)
+    response = speaker.say(API_VERSIONS, 3, **SOFTWARE)
+    assert response is not None, "nobody answers ApiVersions"
+    same = [
+        {"feature": each.name, "max_version_level": each.max_version_level, "upgrade_type": 1}
+        for each in response.finalized_features
+    ]
+    speaker.every(UPDATE_FEATURES, feature_updates=same, validate_only=True)
+    unknown = [{"feature": "sweep.version", "max_version_level": 1, "upgrade_type": 1}]
+    speaker.newest(UPDATE_FEATURES, feature_updates=unknown, validate_only=True)
+    speaker.every(UNREGISTER_BROKER, broker_id=99)
+    stranger = {"cluster_id": "not this one", "voter_id": 99}
+    endpoint = [{"name": "CONTROLLER", "host": "127.0.0.1", "port": 9}]
+    speaker.every(ADD_RAFT_VOTER, **stranger, timeout_ms=1000, listeners=endpoint)
+    speaker.every(REMOVE_RAFT_VOTER, **stranger)
+    # Offered only with a plugin for metrics, but a broker without one responds too.
+    subscriptions = speaker.say(GET_TELEMETRY, 0)
+    if subscriptions is not None:
+        who = {"client_instance_id": subscriptions.client_instance_id}
+        subscription = {"subscription_id": subscriptions.subscription_id, "terminating": True}
+        speaker.say(PUSH_TELEMETRY, 0, **who, **subscription)
+
+
+def logins(speaker: Speaker, name: str, password: str) -> None:
+    """Log in on a SASL listener at every version, also with raw tokens, also wrongly."""
+    token = f"\0{name}\0{password}".encode()
+    for version in speaker.versions(SASL_AUTHENTICATE):
+        for data in (token, f"\0{name}\0wrong".encode()):
+            with speaker.together(SASL_HANDSHAKE, SASL_AUTHENTICATE):
+                speaker.say(SASL_HANDSHAKE, 1, mechanism="PLAIN")
+                speaker.say(SASL_AUTHENTICATE, version, auth_bytes=data)
+    with speaker.together(SASL_HANDSHAKE):
+        speaker.say(SASL_HANDSHAKE, 0, mechanism="PLAIN")
+        speaker.token(SASL_HANDSHAKE, token)
+    with speaker.together(SASL_HANDSHAKE):
+        speaker.say(SASL_HANDSHAKE, 1, mechanism="SWEEP")
+
+
+def tokens(speaker: Speaker) -> None:
+    """Create, describe, renew and expire delegation tokens; the speaker must be logged in."""
+    renewers = [{"principal_type": "User", "principal_name": "sweep"}]
+    for number in speaker.rounds(*TOKEN_KEYS):
+        made: Container | None = speaker.turn(
+            CREATE_TOKEN, number, renewers=renewers, max_lifetime_ms=3_600_000
+        )
+        speaker.turn(DESCRIBE_TOKEN, number, owners=None)
+        if made is not None:
+            speaker.turn(RENEW_TOKEN, number, hmac=made.hmac, renew_period_ms=1_800_000)
+            speaker.turn(EXPIRE_TOKEN, number, hmac=made.hmac, expiry_time_period_ms=-1)

@@ -1,0 +1,224 @@
+"""Sweep of the requests of brokers and controllers to a controller's listener (KRaft)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+from construct import Container
+
+from dissector.protocol.apis import api
+from dissector.protocol.embedded.principal import DefaultPrincipalData
+from dissector.protocol.headers import RequestHeader
+from tools.record.sweep.admin_sweep import acls, greetings
+from tools.record.sweep.bodies import body_of
+from tools.record.sweep.client import (
+    API_VERSIONS,
+    CLIENT_ID,
+    SOFTWARE,
+    Speaker,
+    patiently,
+)
+from tools.record.sweep.data_sweep import CREATE_TOPICS, FETCH
+
+VOTE, BEGIN_EPOCH, END_EPOCH, DESCRIBE_QUORUM, ALTER_PARTITION = 52, 53, 54, 55, 56
+ENVELOPE, FETCH_SNAPSHOT, DESCRIBE_CLUSTER = 58, 59, 60
+BROKER_REGISTRATION, BROKER_HEARTBEAT, UNREGISTER_BROKER = 62, 63, 64
+ALLOCATE_PRODUCER_IDS, CONTROLLER_REGISTRATION, ASSIGN_REPLICAS_TO_DIRS = 67, 70, 73
+ADD_RAFT_VOTER, REMOVE_RAFT_VOTER, UPDATE_RAFT_VOTER = 80, 81, 82
+
+_LOG = "__cluster_metadata"
+_LOG_ID = UUID(int=1)
+_LEADER, _GUEST = 1, 77
+_GUEST_DIR = UUID(int=0x77)
+_OF_CONTROLLERS = 2
+_ENDPOINT = {"name": "CONTROLLER", "host": "127.0.0.1", "port": 9}
+_LISTENER = {"name": "INTERNAL", "host": "127.0.0.1", "port": 9, "security_protocol": 0}
+
+
+def quorum(speaker: Speaker, topic: tuple[str, UUID], snapshot: tuple[int, int]) -> None:
+    """
+    Say every version that a controller offers.
+
+    A guest registers as a broker, so that the controller accepts requests of brokers.
+
+    Args:
+        speaker: With the controller's listener.
+        topic: The name and id of one that exists.
+        snapshot: The end offset and epoch of one that the metadata log has.
+    """
+    greetings(speaker)
+    log = _described(speaker)
+    _raft(speaker, log)
+    _fetch(speaker, log, snapshot)
+    speaker.every(DESCRIBE_CLUSTER, endpoint_type=_OF_CONTROLLERS)
+    _broker(speaker, *topic)
+    _envelope(speaker)
+    acls(speaker)
+    speaker.rest(speaker.offered)
+
+
+def snapshot_of(log: Path) -> tuple[int, int]:
+    """Wait until a node has a snapshot of its metadata log; give its end offset and epoch."""
+
+    def newest() -> str | None:
+        made = sorted(path.stem for path in log.glob("*.checkpoint"))
+        return made[-1] if made and not made[-1].startswith("0" * 20) else None
+
+    end, _, epoch = patiently("a snapshot", newest).partition("-")
+    return int(end), int(epoch)
+
+
+def _described(speaker: Speaker) -> Container:
+    """Describe the quorum; give the log's epoch and high watermark."""
+    topics = [{"topic_name": _LOG, "partitions": [{"partition_index": 0}]}]
+    speaker.every(DESCRIBE_QUORUM, topics=topics)
+    body = speaker.newest(DESCRIBE_QUORUM, topics=topics)
+    assert body is not None, "nobody answers DescribeQuorum"
+    return body.topics[0].partitions[0]
+
+
+def _raft(speaker: Speaker, log: Container) -> None:
+    """Request votes that are refused; announce leaders of the current and of old epochs."""
+
+    def of(**fields: Any) -> dict[str, Any]:
+        return {"topics": [{"topic_name": _LOG, "partitions": [{"partition_index": 0, **fields}]}]}
+
+    epoch = log.leader_epoch
+    candidate = {"replica_epoch": epoch, "replica_id": _GUEST, "replica_directory_id": _GUEST_DIR}
+    candidate |= {"last_offset_epoch": epoch - 1}
+    speaker.every(VOTE, voter_id=_LEADER, **of(**candidate, last_offset=1, pre_vote=True))
+    endpoints = {"leader_endpoints": [_ENDPOINT]}
+    known = of(leader_id=_LEADER, leader_epoch=epoch)
+    speaker.every(BEGIN_EPOCH, voter_id=_LEADER, **known, **endpoints)
+    gone = of(
+        leader_id=_GUEST,
+        leader_epoch=0,
+        preferred_successors=[_LEADER],
+        preferred_candidates=[{"candidate_id": _LEADER, "candidate_directory_id": _GUEST_DIR}],
+    )
+    speaker.every(END_EPOCH, **gone, **endpoints)
+    who = {"cluster_id": "not this one", "voter_id": _GUEST, "voter_directory_id": _GUEST_DIR}
+    speaker.every(ADD_RAFT_VOTER, **who, timeout_ms=1000, listeners=[_ENDPOINT])
+    speaker.every(REMOVE_RAFT_VOTER, **who)
+    feature = {"min_supported_version": 0, "max_supported_version": 1}
+    update = {"current_leader_epoch": epoch, "listeners": [_ENDPOINT]}
+    speaker.every(UPDATE_RAFT_VOTER, **who, **update, k_raft_version_feature=feature)
+
+
+def _fetch(speaker: Speaker, log: Container, snapshot: tuple[int, int]) -> None:
+    """Fetch the end of the metadata log, and the beginning of a snapshot."""
+    epoch = log.leader_epoch
+    last = {
+        "partition": 0,
+        "current_leader_epoch": epoch,
+        "last_fetched_epoch": epoch,
+        "fetch_offset": log.high_watermark - 1,
+        "partition_max_bytes": 1000,
+        "replica_directory_id": _GUEST_DIR,
+        "high_watermark": log.high_watermark - 1,
+    }
+    requested = [{"topic": _LOG, "topic_id": _LOG_ID, "partitions": [last]}]
+    observer = {"replica_id": _GUEST, "replica_state": {"replica_id": _GUEST}}
+    speaker.every(FETCH, **observer, max_wait_ms=100, min_bytes=1, topics=requested)
+    wanted = {
+        "partition": 0,
+        "current_leader_epoch": epoch,
+        "snapshot_id": {"end_offset": snapshot[0], "epoch": snapshot[1]},
+        "position": 0,
+        "replica_directory_id": _GUEST_DIR,
+    }
+    topics = [{"name": _LOG, "partitions": [wanted]}]
+    speaker.every(FETCH_SNAPSHOT, replica_id=_GUEST, max_bytes=2000, topics=topics)
+
+
+def _broker(speaker: Speaker, topic: str, topic_id: UUID) -> None:
+    described = speaker.newest(DESCRIBE_CLUSTER, endpoint_type=_OF_CONTROLLERS)
+    assert described is not None, "nobody answers DescribeCluster"
+    features = _features(speaker)
+    epoch = -1
+    for version in speaker.versions(BROKER_REGISTRATION):
+        epoch = _register(speaker, version, described.cluster_id, features, epoch)
+    who = {"broker_id": _GUEST, "broker_epoch": epoch}
+    speaker.every(BROKER_HEARTBEAT, **who, current_metadata_offset=1, want_fence=True)
+    speaker.every(ALLOCATE_PRODUCER_IDS, **who)
+    replicas = [{"topic_id": topic_id, "partitions": [{"partition_index": 7}]}]
+    speaker.every(
+        ASSIGN_REPLICAS_TO_DIRS, **who, directories=[{"id": _GUEST_DIR, "topics": replicas}]
+    )
+    change = {
+        "partition_index": 0,
+        "leader_epoch": 0,
+        "partition_epoch": 0,
+        "new_isr": [_LEADER],
+        "new_isr_with_epochs": [{"broker_id": _LEADER, "broker_epoch": 1}],
+    }
+    changed = [{"topic_id": topic_id, "topic_name": topic, "partitions": [change]}]
+    speaker.every(ALTER_PARTITION, **who, topics=changed)
+    speaker.every(
+        CONTROLLER_REGISTRATION,
+        controller_id=_GUEST,
+        incarnation_id=_GUEST_DIR,
+        listeners=[{**_LISTENER, "name": "CONTROLLER"}],
+        features=features,
+    )
+    speaker.every(UNREGISTER_BROKER, broker_id=_GUEST)
+
+
+def _features(speaker: Speaker) -> list[dict[str, Any]]:
+    """List the features that this release has."""
+    response = speaker.newest(API_VERSIONS, **SOFTWARE)
+    assert response is not None, "nobody answers ApiVersions"
+    return [
+        {
+            "name": each.name,
+            "min_supported_version": each.min_version,
+            "max_supported_version": each.max_version,
+        }
+        for each in response.supported_features
+    ]
+
+
+def _register(
+    speaker: Speaker, version: int, cluster_id: str, features: list[dict[str, Any]], epoch: int
+) -> int:
+    """Register the guest; give its epoch, which is that before where it is refused."""
+    body = speaker.say(
+        BROKER_REGISTRATION,
+        version,
+        broker_id=_GUEST,
+        cluster_id=cluster_id,
+        incarnation_id=_GUEST_DIR,
+        listeners=[_LISTENER],
+        features=features,
+        log_dirs=[_GUEST_DIR],
+        previous_broker_epoch=epoch,
+    )
+    assert body is not None, "nobody answers BrokerRegistration"
+    return epoch if body.error_code else int(body.broker_epoch)
+
+
+def _envelope(speaker: Speaker) -> None:
+    """Forward a request in another's name, as brokers do (KIP-590)."""
+    creating = api(CREATE_TOPICS)
+    assert creating is not None
+    header = {
+        "request_api_key": CREATE_TOPICS,
+        "request_api_version": 7,
+        "correlation_id": 1,
+        "client_id": CLIENT_ID,
+    }
+    topic = {"name": "sweep.enveloped", "num_partitions": 1, "replication_factor": 1}
+    inner = RequestHeader.codec(2).build(header) + body_of(
+        creating.request, 7, {"topics": [topic], "validate_only": True}
+    )
+    principal = DefaultPrincipalData.codec(0).build(
+        {"type": "User", "name": "ANONYMOUS", "token_authenticated": False}
+    )
+    speaker.every(
+        ENVELOPE,
+        request_data=inner,
+        request_principal=b"\x00\x00" + principal,
+        client_host_address=bytes((127, 0, 0, 1)),
+    )
