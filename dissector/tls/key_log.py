@@ -97,6 +97,16 @@ class KeyLog:
         """Return whether there is any secret."""
         return bool(self._secrets or self._sessions or self._premasters)
 
+    @property
+    def is_given(self) -> bool:
+        """Whether there are key log files, with or without a secret."""
+        return bool(self._files)
+
+    @property
+    def may_decrypt(self) -> bool:
+        """Whether there is any secret, or one may come."""
+        return bool(self) or (self.follow and self.is_given)
+
     def refresh(self) -> bool:
         """Read on what was appended to the files; return whether that brought secrets."""
         before = self.generation

@@ -129,7 +129,7 @@ class Negotiation:
         if self.server_hello is not None and self.suite is None:
             return Reason.UNSUPPORTED_CIPHER
         if not keys:
-            return Reason.NO_KEY_LOG
+            return without_secrets(keys)
         if not self.client_random or (self.server_hello is None and self.version != TLS13):
             return Reason.NO_HELLOS
         return Reason.NO_LINE
@@ -196,6 +196,11 @@ class Negotiation:
             transcript = b"".join((*self.sent[0][:1], *self.sent[1], *self.sent[0][1:]))
             return extended_master_secret(suite.hash_name, premaster, transcript)
         return master_secret(suite.hash_name, premaster, self.client_random, hello.random)
+
+
+def without_secrets(keys: KeyLog) -> Reason:
+    """Return why there is no cipher where no secret is known at all."""
+    return Reason.EMPTY_KEY_LOG if keys.is_given else Reason.NO_KEY_LOG
 
 
 def tls13_cipher(

@@ -15,6 +15,7 @@ from dissector.tls.negotiation import (
     Epoch,
     Negotiation,
     tls13_cipher,
+    without_secrets,
 )
 from dissector.tls.record_ciphers import MAX_SEQUENCE, RecordCipher
 from dissector.tls.record_stream import APPLICATION_DATA, RecordStream
@@ -117,7 +118,7 @@ class RecordFinder:
     def reason(self, keys: KeyLog) -> Reason:
         """Return why nothing was found."""
         if not keys:
-            return Reason.NO_KEY_LOG
+            return without_secrets(keys)
         facts = self._facts
         if not facts.client_random or not (facts.is_tls13 or facts.server_hello):
             return Reason.NO_HELLOS

@@ -23,6 +23,7 @@ from dissector.tls.negotiation import (
     TLS12_KEYS,
     Epoch,
     Negotiation,
+    without_secrets,
 )
 from dissector.tls.record_finder import RecordFinder
 from dissector.tls.record_stream import (
@@ -35,7 +36,7 @@ from dissector.tls.record_stream import (
     SYNC,
     RecordStream,
 )
-from dissector.tls.tls_summary import Plaintext, Reason, TlsSummary
+from dissector.tls.tls_summary import LINES_MAY_COME, Plaintext, Reason, TlsSummary
 
 MAX_PROBLEMS = 64
 """More problems of a connection are only counted."""
@@ -134,7 +135,7 @@ class TlsConnection:
         decrypted = sum(each.decrypted for each in streams)
         reason = reasons[0] if reasons else None
         if reason is None and not decrypted:
-            reason = Reason.NO_DATA if self._keys else Reason.NO_KEY_LOG
+            reason = Reason.NO_DATA if self._keys else without_secrets(self._keys)
         return TlsSummary(
             version=VERSIONS.get(facts.version, f"0x{facts.version:04X}") if facts.version else "",
             suite=suite_name(facts.suite_number) if facts.suite_number else "",
@@ -215,7 +216,7 @@ class TlsConnection:
     def _must_wait(self, stream: RecordStream) -> bool:
         """Return whether a direction needs something that the other one may still bring."""
         other = self._streams[1 - stream.side]
-        if stream.reason is Reason.NO_LINE and self._keys.follow:
+        if stream.reason in LINES_MAY_COME and self._keys.follow:
             return stream.tried_generation == self._keys.generation
         if stream.role == CLIENT:
             if self.negotiation.server_hello is None:
@@ -228,12 +229,11 @@ class TlsConnection:
         if stream.tried_generation == self._keys.generation or not stream.reason:
             return
         stream.tried_generation = self._keys.generation
-        if stream.reason not in (Reason.NO_LINE, Reason.NO_KEY_LOG, Reason.NO_HELLOS):
+        if stream.reason not in (*LINES_MAY_COME, Reason.NO_KEY_LOG, Reason.NO_HELLOS):
             return
         stream.reason = None
-        epoch = stream.epoch
-        if stream.mode == BLOCKED and epoch is not None:
-            self._set_cipher(stream, epoch)
+        if stream.mode == BLOCKED and stream.epoch is not None:
+            self._set_cipher(stream, stream.epoch)
             stream.resume()
         else:
             self._finder.renew(stream)
@@ -265,7 +265,7 @@ class TlsConnection:
     def _take_sealed(self, stream: RecordStream) -> bool:
         """Process encrypted data without a cipher."""
         if stream.reason is not None:
-            if stream.reason is Reason.NO_LINE and self._keys.follow:
+            if stream.reason in LINES_MAY_COME and self._keys.follow:
                 stream.block()
                 return False
             return True

@@ -11,6 +11,7 @@ class Reason(Enum):
     """Why a connection, or what follows in it, is not decrypted; the value is for people."""
 
     NO_KEY_LOG = "no key log"
+    EMPTY_KEY_LOG = "no secret in the key log"
     NO_LINE = "no line for this connection in the key log"
     TAG_MISMATCH = "lines in the key log, but the tag does not verify"
     UNSUPPORTED_CIPHER = "cipher suite not supported"
@@ -18,6 +19,10 @@ class Reason(Enum):
     NO_HELLOS = "hellos not captured: TLS 1.2 needs them, and no TLS 1.3 line of the key log fits"
     RENEGOTIATED = "renegotiation is not followed"
     NO_DATA = "no encrypted data"
+
+
+LINES_MAY_COME = (Reason.EMPTY_KEY_LOG, Reason.NO_LINE)
+"""Reasons to wait for, while a key log grows."""
 
 
 class Plaintext(NamedTuple):

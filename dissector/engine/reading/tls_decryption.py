@@ -117,7 +117,7 @@ class TlsDecryption:
     def feed(self, chunks: Chunks) -> Chunks:
         """Decrypt the chunks of the next window."""
         self.begun.clear()
-        for number, row in self._recognition.feed(chunks, bool(self._keys)).items():
+        for number, row in self._recognition.feed(chunks, self._keys.may_decrypt).items():
             self._start(number, chunks, row)
         rows = self._recognition.tls_rows(chunks)
         return self._decrypt(chunks, rows) if len(rows) else chunks

@@ -7,7 +7,7 @@ from typing import Any
 
 from dissector.column_catalogue import TLS, names
 from dissector.engine.reading.reader import Reading
-from dissector.tls.tls_summary import Reason, TlsSummary
+from dissector.tls.tls_summary import LINES_MAY_COME, Reason, TlsSummary
 
 COLUMNS = names(TLS)
 """The columns of `streams` about TLS; null where a connection is not TLS, or where unknown."""
@@ -40,8 +40,9 @@ def unreadable_tls(reading: Reading) -> str:
     reasons = Counter(each.reason for each in decryption.summaries() if each.reason is not None)
     reason = reasons.most_common(1)[0][0] if reasons else Reason.NO_DATA
     why = "--keylog" if reason is Reason.NO_KEY_LOG else reason.value
-    plural = "s" * (count != 1)
-    return f"{count:,} TLS connection{plural}, none readable: {why}"
+    if (skipped := reading.keys.skipped) and reason in LINES_MAY_COME:
+        why += f" ({skipped:,} unknown line{'s' * (skipped != 1)} skipped)"
+    return f"{count:,} TLS connection{'s' * (count != 1)}, none readable: {why}"
 
 
 def without_kafka(reading: Reading) -> str:

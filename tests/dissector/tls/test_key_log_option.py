@@ -17,15 +17,28 @@ TLS = FOLDER / "kafka4-java-tls12.pcap.gz"
 KEYLOG = FOLDER / "kafka4-java-tls12.keylog"
 
 
-@pytest.mark.parametrize("command", ["pairs", "dissect", "records", "streams", "stats", "conform"])
+COMMANDS = (
+    "pairs", "dissect", "records", "streams", "stats", "conform", "groups", "upgrade --to 4.4",
+    "timeline", "report -o out.html", "export -o out.pcapng",
+    "export --redact --decrypt -o out.pcapng",
+    "replay --to mock", "browse", "pipeline --out tables",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("command", COMMANDS)
 def test_a_key_log_that_cannot_be_read_is_named(
-    capsys: pytest.CaptureFixture[str], command: str, tmp_path: Path
+    capsys: pytest.CaptureFixture[str],
+    command: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.chdir(tmp_path)
     missing = str(tmp_path / "none.log")
-    status = main([command, "--keylog", str(KEYLOG), "--keylog", missing, str(PLAIN)])
+    status = main([*command.split(), "--keylog", str(KEYLOG), "--keylog", missing, str(PLAIN)])
     done = capsys.readouterr()
     assert done.err == f"kafkashark: {missing}: key log: No such file or directory\n"
     assert (status, done.out) == (2, "")
+    assert not list(tmp_path.iterdir())
 
 
 def test_secrets_of_key_logs_and_of_pcapng_files(tmp_path: Path) -> None:

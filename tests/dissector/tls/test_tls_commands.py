@@ -13,13 +13,24 @@ from tests.dissector.cli.conftest import Run
 
 NAME = "kafka4-java-tls13"
 CAPTURE, KEYLOG = FOLDER / f"{NAME}.pcap.gz", FOLDER / f"{NAME}.keylog"
-COMMANDS = ("dissect", "pairs", "records", "streams", "stats", "conform", "replay")
+COMMANDS = (
+    "dissect", "pairs", "records", "streams", "stats", "conform", "groups", "timeline",
+    "report", "export", "replay",
+)  # fmt: skip
 UNREADABLE = "4 TLS connections, none readable"
-SECRETS = [line.split()[2] for line in KEYLOG.read_text().splitlines() if not line.startswith("#")]
+LINES = [line for line in KEYLOG.read_text().lower().splitlines() if not line.startswith("#")]
+SECRETS = [line.split()[2] for line in LINES]
 
 
 def arguments(command: str) -> list[str]:
-    return ["--to", "mock", "--speed", "max"] if command == "replay" else []
+    if command == "replay":
+        return ["--to", "mock", "--speed", "max"]
+    return ["-o", f"out.{command}"] if command in ("report", "export") else []
+
+
+@pytest.fixture(autouse=True)
+def _folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -38,22 +49,37 @@ def test_a_key_log_of_others(run: Run, command: str) -> None:
     assert done.status == (0 if command == "pairs" else 2)
 
 
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [("", ""), ("-----BEGIN KEY-----\nMIIE\n", " (2 unknown lines skipped)")],
+)
+def test_a_key_log_without_secrets(run: Run, tmp_path: Path, content: str, why: str) -> None:
+    """Such as librdkafka's."""
+    (tmp_path / "empty.log").write_text(content)
+    done = run("streams", CAPTURE, "--keylog", tmp_path / "empty.log", "-T", "ndjson")
+    assert done.err.endswith(f"{UNREADABLE}: no secret in the key log{why}\n")
+    assert {row["tls_not_decrypted"] for row in done.rows} == {"no secret in the key log"}
+
+
 def test_a_dry_run_of_tls(run: Run) -> None:
     done = run("replay", CAPTURE, "--dry-run")
     assert (done.status, done.err) == (2, f"kafkashark: {UNREADABLE}: --keylog\n")
 
 
 @pytest.mark.parametrize("command", COMMANDS[:-1])
-def test_with_the_key_log_nothing_is_left_to_say(good: Run, command: str) -> None:
-    done = good(command, "--keylog", KEYLOG, CAPTURE)
-    assert done.out
-    assert not any(secret in done.out + done.err for secret in SECRETS)
+def test_with_the_key_log_nothing_is_left_to_say(good: Run, command: str, tmp_path: Path) -> None:
+    done = good(command, "--keylog", KEYLOG, CAPTURE, *arguments(command))
+    written = b"".join(path.read_bytes() for path in tmp_path.iterdir())
+    assert done.out or written or command == "groups"
+    content = done.out.encode() + done.err.encode() + written
+    assert not any(secret.encode() in content.lower() for secret in SECRETS)
+    assert not any(bytes.fromhex(secret) in content for secret in SECRETS)
 
 
 def test_replay_sends_what_was_encrypted(run: Run) -> None:
     done = run("replay", "--keylog", KEYLOG, CAPTURE, *arguments("replay"))
     assert "requests  19 captured" in done.out
-    assert not any(secret in done.out for secret in SECRETS)
+    assert not any(secret in done.out.lower() for secret in SECRETS)
 
 
 def test_what_streams_say(good: Run) -> None:

@@ -289,6 +289,8 @@ def test_reasons(tmp_path: Path, version: str) -> None:
             label, about, secret = line.split()
             wrong.add(f"{label} {about} {secret[2:]}00".encode())
     assert reason(KeyLog(), talk.flights) is Reason.NO_KEY_LOG
+    (tmp_path / "empty.log").touch()
+    assert reason(KeyLog([tmp_path / "empty.log"]), talk.flights) is Reason.EMPTY_KEY_LOG
     assert reason(other.keys(), talk.flights) is Reason.NO_LINE
     assert reason(wrong, talk.flights) is Reason.TAG_MISMATCH
     first_data = next(n for n, (_, data) in enumerate(talk.flights) if n > 2 and data[0] == DATA)
@@ -348,20 +350,21 @@ def test_renegotiation_is_reported(tmp_path: Path) -> None:
 # Keys.
 
 
-def test_a_key_log_that_grows(tmp_path: Path) -> None:
+@pytest.mark.parametrize("before", ["", "# begins\n", Maker(seed=99).lines[0] + "\n"])
+def test_a_key_log_that_grows(tmp_path: Path, before: str) -> None:
     made = Maker()
     made.handshake()
     for number in range(10):
         made.data(number % 2, bytes([number]) * 50)
     path = tmp_path / "keys.log"
-    path.write_text(Maker(seed=99).lines[0] + "\n")
+    path.write_text(before)
     keys = KeyLog([path], follow=True)
     connection = TlsConnection(keys)
     out = []
     for packet, (side, data) in enumerate(made.flights):
         if packet == 8:
             assert not out
-            path.write_text("\n".join(made.lines) + "\n")
+            path.write_text(before + "\n".join(made.lines) + "\n")
             assert keys.refresh()
         out += connection.feed(side, data, packet, packet)
     out += connection.finish()

@@ -245,12 +245,13 @@ def test_a_corpus_capture_read_in_small_windows() -> None:
     assert len(once) == 19
 
 
-def test_a_key_log_that_grows(tmp_path: Path) -> None:
-    """Its lines come a little later than the packets of a live capture."""
+@pytest.mark.parametrize("first", [1, None])
+def test_a_key_log_that_grows(tmp_path: Path, first: int | None) -> None:
+    """Its lines come a little later than the packets of a live capture, also the first ones."""
     wire, growing = Wire(), tmp_path / "growing.log"
     talk_in_tls(wire, 0)
     talk_in_tls(wire, 1)
-    growing.write_text("\n".join(TlsWriter(1).lines) + "\n")
+    growing.write_text("" if first is None else "\n".join(TlsWriter(first).lines) + "\n")
     options = Options(stdin=io.BytesIO(pcap_file(wire.packets)), window_bytes=200)
     segments = Reading(["-"], options).source.windows()
     reading = Reading(["-"], Options(live=True, keylogs=(str(growing),)))
@@ -258,7 +259,8 @@ def test_a_key_log_that_grows(tmp_path: Path) -> None:
     for number, window in enumerate(segments):
         if number == 8:
             with growing.open("a") as file:
-                file.write("\n".join(TlsWriter(0).lines))
+                file.write("\n".join(TlsWriter(0).lines) + "\n")
+                file.write("\n".join(TlsWriter(1).lines))
         before = reading.low_watermark()
         found.append((before, sum(len(each.exchanges) for each in reading.advance([window]))))
     # The first connection has no packet behind its lines, and needs none.
