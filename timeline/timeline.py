@@ -29,12 +29,12 @@ from timeline.events.event import KINDS, Event
 from timeline.events.event_order import EventOrder
 from timeline.events.fetch_counts import fetch_counts
 from timeline.events.fetched_batches import fetched_batches
-from timeline.events.observed_exchange import Seen
+from timeline.events.observed_exchange import ObservedExchange
 from timeline.events.produce_counts import produce_counts
 from timeline.events.traffic_losses import TrafficLosses
 from timeline.events.words import masked
 from timeline.registry import trackers_of
-from timeline.trackers.tracker import SeenAt, Selection, Tracker
+from timeline.trackers.tracker import ObservedAt, Selection, Tracker
 
 _STATE = ("_trackers", "_losses", "_order", "_progress", "_numbering", "_closes", "_attempts")
 
@@ -120,29 +120,29 @@ class Timeline:
         waits = wait_to_the_end(table)
         summaries = self._capture.known_of(window)
 
-        def seen_at(row: int) -> Seen:
+        def observed_at(row: int) -> ObservedExchange:
             exchange = reading.exchange(table, row, self._capture.names, summaries)
             number = self._numbering.of(exchange.connection)
             ending = ("", "")
             if waits[row]:
                 ending = self._closes.ending(number, int(table.client[row]))
-            return Seen(exchange, self._passes, ending, number)
+            return ObservedExchange(exchange, self._passes, ending, number)
 
         with using(self._capture.options.schemas):
             masks = self._masks(table, summaries)
         chosen = np.logical_or.reduce([mask for _, mask in masks] or [np.zeros(len(table), bool)])
         chosen |= table.status == ORPHAN
         for row in np.flatnonzero(chosen).tolist():
-            seen = seen_at(row)
-            if seen.exchange.status == "orphan":
-                self._losses.add_orphan(seen.broker, seen.end_ns)
+            observed = observed_at(row)
+            if observed.exchange.status == "orphan":
+                self._losses.add_orphan(observed.broker, observed.end_ns)
                 continue
             for tracker, mask in masks:
                 if mask[row]:
-                    self._order.add(tracker.observe(seen))
-        self._observe_records(table, summaries, seen_at)
+                    self._order.add(tracker.observe(observed))
+        self._observe_records(table, summaries, observed_at)
         if self._sees_closes:
-            self._closes.follow(table, seen_at)
+            self._closes.follow(table, observed_at)
         self._observe_ends(window)
 
     @property
@@ -171,7 +171,7 @@ class Timeline:
                 self._order.add(tracker.observe_attempt(attempt))
 
     def _observe_records(
-        self, table: Exchanges, summaries: ExchangeSummaries, seen_at: SeenAt
+        self, table: Exchanges, summaries: ExchangeSummaries, observed_at: ObservedAt
     ) -> None:
         """Show trackers how much clients write and read, and whose records they follow."""
         for tracker in self._trackers:
@@ -179,12 +179,12 @@ class Timeline:
                 found = fetched_batches(table, tracker.wanted_producers())
                 counts = fetch_counts(table, summaries.errors) if tracker.counts_fetches else []
             for row, producer_id, epoch in found:
-                self._order.add(tracker.observe_fetched(seen_at(row), producer_id, epoch))
+                self._order.add(tracker.observe_fetched(observed_at(row), producer_id, epoch))
             for each in counts:
-                self._order.add(tracker.observe_fetches(each, seen_at))
+                self._order.add(tracker.observe_fetches(each, observed_at))
             if tracker.counts_produces:
                 for produced in produce_counts(table):
-                    self._order.add(tracker.observe_produces(produced, seen_at))
+                    self._order.add(tracker.observe_produces(produced, observed_at))
 
     def _masks(
         self, table: Exchanges, summaries: ExchangeSummaries

@@ -82,9 +82,9 @@ def faults_of_extras(wheel: Path, name: str) -> list[str]:
     place, faults = FOLDER / name, []
     for words, extra in WITHOUT_EXTRA:
         ran = _run(place, *(word.format(capture=CAPTURE) for word in words), check=False)
-        said = ran.stderr.decode().splitlines() or [""]
-        if not ran.returncode or extra not in said[-1]:
-            faults.append(f"{' '.join(words)}: {extra} is not named: {said[-1]}")
+        output = ran.stderr.decode().splitlines() or [""]
+        if not ran.returncode or extra not in output[-1]:
+            faults.append(f"{' '.join(words)}: {extra} is not named: {output[-1]}")
     if b"kafkashark[mock]" not in _run(place, "kafkashark", "demo").stdout:
         faults.append("without an extra the demo does not name it")
     _install(place, f"{wheel}[mock]")

@@ -125,9 +125,9 @@ class PanelKeys(OutputKeys):
         rows = np.flatnonzero(parts.numbers("connection") == connection).tolist()[:MOST_LINES]
         ends = " and ".join(parts.cells(number, ("client", "broker")))
 
-        def go(turn: int | None) -> None:
-            if turn is not None:
-                self._go_to_exchange(rows[turn])
+        def go(exchange: int | None) -> None:
+            if exchange is not None:
+                self._go_to_exchange(rows[exchange])
 
         self.push_screen(ConversationPanel(ends, [parts.row(row) for row in rows]), go)
 

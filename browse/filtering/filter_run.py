@@ -25,7 +25,7 @@ class FilterRun(Pass):
         Raises:
             FilterError: The filter does not parse.
         """
-        super().__init__(access.again(text, False), access.total_bytes)
+        super().__init__(access.reopen(text, False), access.total_bytes)
         self.found: deque[Ints] = deque()
 
     def search(self) -> None:

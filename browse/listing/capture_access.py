@@ -18,7 +18,7 @@ class CaptureAccess:
     Attributes:
         title: Its name, for people.
         first: The source that fills the list; it is read once.
-        again: Returns a new source with a filter, or None; also of what a pipe has brought so far.
+        reopen: Returns a new source with a filter, or None; also of what a pipe has brought so far.
             With True the filter may name columns of records.
         total_bytes: Size of the files; 0 where it is not known.
         show_secrets: Whether secrets are shown.
@@ -27,7 +27,7 @@ class CaptureAccess:
 
     title: str
     first: Source
-    again: Callable[[str | None, bool], Source]
+    reopen: Callable[[str | None, bool], Source]
     total_bytes: int = 0
     show_secrets: bool = False
     is_live: bool = False

@@ -96,8 +96,8 @@ class CaptureOpening:
         spool = None if self.pipe is None else PipeSpool(self.pipe)
         inputs = {self.names[-1]: GrowingFile(self.names[-1])} if self.follows else {}
 
-        def again(text: str | None, records: bool) -> Source:
-            return self._source(text, records, stdin=spool.again() if spool else None)
+        def reopen(text: str | None, records: bool) -> Source:
+            return self._source(text, records, stdin=spool.reopen() if spool else None)
 
         first = self._source(
             None,
@@ -110,7 +110,7 @@ class CaptureOpening:
         return CaptureAccess(
             title=escaped(self.title or _title(self.names)),
             first=first,
-            again=again,
+            reopen=reopen,
             total_bytes=0 if is_live else _total_bytes(self.names),
             show_secrets=self.show_secrets,
             is_live=is_live,

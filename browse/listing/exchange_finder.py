@@ -18,7 +18,7 @@ MAX_KEPT_BYTES = 48 << 20
 """Bytes of messages that stay in memory: all of a smaller capture."""
 
 
-class _Kept(NamedTuple):
+class _CachedWindow(NamedTuple):
     begin: int
     table: Exchanges
     reading: Reading
@@ -37,31 +37,31 @@ class ExchangeFinder:
         self.names = TopicNames()
         # Shared, but never read ahead: that would stop the screen.
         self.names.by_id = names.by_id
-        self._kept: OrderedDict[int, _Kept] = OrderedDict()
+        self._windows: OrderedDict[int, _CachedWindow] = OrderedDict()
         self._size = 0
 
     def keep(self, begin: int, window: Window, reading: Reading, *, evicting: bool = True) -> None:
         """Keep a window, whose first exchange has a number; `evicting`: in place of older ones."""
         table = window.exchanges
         size = len(table.data) + len(table.carry_over)
-        if begin in self._kept or not len(table):
+        if begin in self._windows or not len(table):
             return
-        while evicting and self._kept and self._size + size > MAX_KEPT_BYTES:
-            self._size -= self._kept.popitem(last=False)[1].size
-        if self._size + size <= MAX_KEPT_BYTES or not self._kept:
-            self._kept[begin] = _Kept(begin, table, reading, size)
+        while evicting and self._windows and self._size + size > MAX_KEPT_BYTES:
+            self._size -= self._windows.popitem(last=False)[1].size
+        if self._size + size <= MAX_KEPT_BYTES or not self._windows:
+            self._windows[begin] = _CachedWindow(begin, table, reading, size)
             self._size += size
 
     def exchange(self, number: int) -> Exchange | None:
         """Return an exchange; None where its window is not kept."""
-        begins = sorted(self._kept)
+        begins = sorted(self._windows)
         at = bisect_right(begins, number) - 1
         if at < 0:
             return None
-        begin, table, reading, _ = self._kept[begins[at]]
+        begin, table, reading, _ = self._windows[begins[at]]
         if number >= begin + len(table):
             return None
-        self._kept.move_to_end(begin)
+        self._windows.move_to_end(begin)
         with using(reading.options.schemas):
             return reading.exchange(table, number - begin, self.names).kept()
 
@@ -70,7 +70,7 @@ class WindowSearch(Pass):
     """A pass up to the window of a row, which the finder then keeps."""
 
     def __init__(self, access: CaptureAccess, finder: ExchangeFinder, number: int) -> None:
-        super().__init__(access.again(None, False), access.total_bytes)
+        super().__init__(access.reopen(None, False), access.total_bytes)
         self.number = number
         self._finder = finder
 

@@ -27,7 +27,7 @@ class FieldColumnPass(Pass):
         Raises:
             DissectorError: There is no such field.
         """
-        super().__init__(access.again(None, False), access.total_bytes)
+        super().__init__(access.reopen(None, False), access.total_bytes)
         self.name = name
         self._operands = parse_operands(self.source, [name])
         self._parts = parts

@@ -18,7 +18,7 @@ class GroupReport(Pass):
     """
 
     def __init__(self, access: CaptureAccess, text: str) -> None:
-        super().__init__(access.again(text or None, False), access.total_bytes)
+        super().__init__(access.reopen(text or None, False), access.total_bytes)
         self.sections: Mapping[str, Sequence[Mapping[str, Any]]] = {}
 
     def read(self) -> None:

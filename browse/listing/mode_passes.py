@@ -41,7 +41,7 @@ class RecordPass(Pass):
     """
 
     def __init__(self, access: CaptureAccess, text: str) -> None:
-        super().__init__(access.again(text or None, True), access.total_bytes)
+        super().__init__(access.reopen(text or None, True), access.total_bytes)
         self.parts = RowParts()
         self.is_full = False
         self._show_secrets = access.show_secrets
@@ -59,7 +59,7 @@ class RecordPass(Pass):
         for window in self.windows(gleaning=self.source.filter is not None):
             for batch in split_mixed(selection.record_parts(window, is_own_topic, rows)):
                 if isinstance(batch, Mapping):
-                    self.parts.append(_kept(batch))
+                    self.parts.append(_shortened(batch))
                 else:
                     self._append_rows(list(iter_rows(batch)))
                 if len(self.parts) >= MAX_RECORDS:
@@ -74,7 +74,7 @@ class RecordPass(Pass):
             self.parts.append(columns_of_rows(some, _RECORD_NAMES, _RECORD_NUMBERS))
 
 
-def _kept(columns: Columns) -> Columns:
+def _shortened(columns: Columns) -> Columns:
     """Return columns with bytes of their own, which are cut."""
     cut: dict[str, Column] = {
         name: replace(column, length=np.minimum(column.length, MAX_BYTES))
@@ -103,7 +103,7 @@ class EventPass(Pass):
     """
 
     def __init__(self, access: CaptureAccess, text: str) -> None:
-        super().__init__(access.again(text or None, False), access.total_bytes)
+        super().__init__(access.reopen(text or None, False), access.total_bytes)
         self.parts = RowParts()
         self._show_secrets = access.show_secrets
 

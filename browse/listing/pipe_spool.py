@@ -46,7 +46,7 @@ class PipeSpool(io.RawIOBase):
             self._size += len(data)
         return len(data)
 
-    def again(self) -> BinaryIO:
+    def reopen(self) -> BinaryIO:
         """Return a file with the bytes so far."""
         end = self._size
         reader = PositionedReader(lambda at, count: self._read_at(at, min(count, end - at)))

@@ -37,7 +37,7 @@ class PacketExport(Pass):
     """Writes the packets of the exchanges that pass a filter, as the command `export` does."""
 
     def __init__(self, access: CaptureAccess, text: str, path: Path) -> None:
-        super().__init__(access.again(None, False))
+        super().__init__(access.reopen(None, False))
         self._text = text
         self._path = path
 

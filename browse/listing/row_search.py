@@ -106,7 +106,7 @@ class ByteSearch(Pass):
     """
 
     def __init__(self, access: CaptureAccess, pattern: re.Pattern[bytes]) -> None:
-        super().__init__(access.again(None, False), access.total_bytes)
+        super().__init__(access.reopen(None, False), access.total_bytes)
         self.found: deque[Ints] = deque()
         self._pattern = pattern
 

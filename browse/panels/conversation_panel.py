@@ -25,7 +25,7 @@ _INDENT = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
+class ConversationMessage:
     """
     A message of the conversation.
 
@@ -44,16 +44,18 @@ class Turn:
     row: Mapping[str, Any]
 
 
-def turns_of(rows: Iterable[Mapping[str, Any]]) -> list[Turn]:
+def messages_of(rows: Iterable[Mapping[str, Any]]) -> list[ConversationMessage]:
     """Return the messages of the exchanges of a connection, rows of `pairs`, in order."""
-    turns = []
+    messages = []
     for number, row in enumerate(rows):
         for side in ("request", "response"):
             packet = row[f"{side}_packet"]
             if packet is not None:
                 time_ns = row[f"{side}_time_ns"]
-                turns.append(Turn(packet, time_ns, side == "request", number, row))
-    return sorted(turns, key=lambda turn: (turn.packet, turn.number))
+                messages.append(
+                    ConversationMessage(packet, time_ns, side == "request", number, row)
+                )
+    return sorted(messages, key=lambda message: (message.packet, message.number))
 
 
 class ConversationPanel(Panel[int]):
@@ -68,51 +70,51 @@ class ConversationPanel(Panel[int]):
             rows: The exchanges of the connection, rows of `pairs`.
         """
         super().__init__(f"Conversation: {title}", "Enter goes to the exchange, Esc closes")
-        self._turns = turns_of(rows)
-        self._begin_ns = min((turn.time_ns for turn in self._turns), default=0)
+        self._messages = messages_of(rows)
+        self._begin_ns = min((message.time_ns for message in self._messages), default=0)
 
     def contents(self) -> Iterable[Widget]:
         """Return the messages."""
-        if self._turns:
-            yield LineList(len(self._turns), self._line)
+        if self._messages:
+            yield LineList(len(self._messages), self._line)
         else:
             yield LineList(1, lambda row: Text("no messages"))
 
     def on_line_list_chosen(self, event: LineList.Chosen) -> None:
         """Return the exchange of a message."""
         event.stop()
-        if self._turns:
-            self.dismiss(self._turns[event.row].number)
+        if self._messages:
+            self.dismiss(self._messages[event.row].number)
 
     def _line(self, at: int) -> Text:
-        turn = self._turns[at]
-        before_ns = self._turns[at - 1].time_ns if at else turn.time_ns
-        time = f"{(turn.time_ns - self._begin_ns) / 1e9:>12.6f}"
-        gap = f"{(turn.time_ns - before_ns) / 1e9:>+11.6f}"
-        arrow = "──▶ " if turn.is_request else " " * _INDENT + "◀── "
-        color = "red" if _has_defect(turn) else "" if turn.is_request else "cyan"
+        message = self._messages[at]
+        before_ns = self._messages[at - 1].time_ns if at else message.time_ns
+        time = f"{(message.time_ns - self._begin_ns) / 1e9:>12.6f}"
+        gap = f"{(message.time_ns - before_ns) / 1e9:>+11.6f}"
+        arrow = "──▶ " if message.is_request else " " * _INDENT + "◀── "
+        color = "red" if _has_defect(message) else "" if message.is_request else "cyan"
         return Text.assemble(
-            (f"{turn.packet:>7} {time} {gap}  ", "dim"),
+            (f"{message.packet:>7} {time} {gap}  ", "dim"),
             (arrow, "bold"),
-            (", ".join(_parts(turn)), color),
+            (", ".join(_parts(message)), color),
             no_wrap=True,
         )
 
 
-def _has_defect(turn: Turn) -> bool:
-    row = turn.row
-    if turn.is_request:
+def _has_defect(message: ConversationMessage) -> bool:
+    row = message.row
+    if message.is_request:
         return bool(row["status"] == "unanswered")
     return bool(row["errors"]) or row["status"] == "orphan"
 
 
-def _parts(turn: Turn) -> Sequence[str]:
-    row = turn.row
+def _parts(message: ConversationMessage) -> Sequence[str]:
+    row = message.row
     version = "" if row["api_version"] is None else version_text(row["api_version"])
     parts = [f"{escaped(row['api'] or 'unknown')}{version}"]
     if row["correlation_id"] is not None:
         parts.append(f"id {row['correlation_id']}")
-    if turn.is_request:
+    if message.is_request:
         parts.append(f"{row['request_bytes']:,} bytes")
         parts += [topic_names(row["topics"])] if row["topics"] else []
         note = NOTES.get(row["status"])

@@ -104,7 +104,7 @@ class ExportDialog(Panel[ExportChoice]):
     def _changed(self, event: Input.Changed) -> None:
         event.stop()
         self._confirmed = None
-        self._say("")
+        self._show_message("")
 
     def action_submit(self) -> None:
         """Return the choice, unless something is wrong with the file."""
@@ -112,11 +112,11 @@ class ExportDialog(Panel[ExportChoice]):
         path = Path(text).expanduser() if text else None
         refusal = "name a file" if path is None else self._refusal(path)
         if path is None or refusal:
-            self._say(refusal)
+            self._show_message(refusal)
             return
         if path.exists() and self._confirmed != path:
             self._confirmed = path
-            self._say(f"{path} exists: Enter again replaces it")
+            self._show_message(f"{path} exists: Enter again replaces it")
             return
         self.dismiss(ExportChoice(self._form, path))
 
@@ -133,7 +133,7 @@ class ExportDialog(Panel[ExportChoice]):
             return f"{path}: {error}"
         return ""
 
-    def _say(self, text: str) -> None:
+    def _show_message(self, text: str) -> None:
         self.query_one("#message", Static).update(Text(escaped(text)))
 
 

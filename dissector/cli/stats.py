@@ -100,8 +100,8 @@ def stats(
     Live, refreshed every two seconds: kafkashark stats -i eth0 --interval 2 --top 10
     """
     options.check_choice(form, FORMATS, "-T")
-    asked = {"topics": topics, "clients": clients, "talkers": talkers, "sizes": sizes}
-    chosen = chosen_sections(by or [], [name for name, wanted in asked.items() if wanted])
+    requested = {"topics": topics, "clients": clients, "talkers": talkers, "sizes": sizes}
+    chosen = chosen_sections(by or [], [name for name, wanted in requested.items() if wanted])
     source = options.source(
         captures, filter_text, ports, max_frame_bytes, output, jobs, keylogs=keylogs
     )

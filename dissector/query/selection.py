@@ -92,15 +92,15 @@ class Selection:
 
         `as_objects` reads them one by one, each with its exchange.
         """
-        chosen, asked = self._chosen(window), self.record_filter
-        as_objects |= asked is not None and not asked.tests_only_record_columns
+        chosen, record_filter = self._chosen(window), self.record_filter
+        as_objects |= record_filter is not None and not record_filter.tests_only_record_columns
         if as_objects or (self.filter and chosen is None):
             yield from map(rows, self._objects(window, chosen))
             return
         if chosen is not None:
             window = replace(window, exchanges=window.exchanges.rows(chosen[1]))
         for part in self.capture.record_parts(window, is_apart, rows):
-            yield passing_rows(part, asked.passing) if asked else part
+            yield passing_rows(part, record_filter.passing) if record_filter else part
 
     def records(self, exchange: Exchange) -> Iterator[dict[str, Any]]:
         """Yield the records of an exchange that pass."""

@@ -107,7 +107,7 @@ def _verdict(use: Mapping[str, Any], offers: VersionOffers, release: str) -> str
     key, version = _KEYS[use["api"]], use["api_version"]
     if key == API_VERSIONS or is_spoken(key, version, release):
         return None  # a broker answers any version of ApiVersions, KIP-511
-    if _client(use) not in offers.asking:
+    if _client(use) not in offers.requesters:
         return BREAKS
     offered = offers.offers.get(use["broker"], {}).get(key)
     if removed_in(key, version, release) is None:

@@ -43,13 +43,13 @@ class VersionOffers:
     Attributes:
         software: Connection -> name and version of the client's software, where it sent them.
         offers: Broker -> API key -> lowest and highest version, as it offered last.
-        asking: Client id and address of the clients that ask for versions.
+        requesters: Client id and address of the clients that ask for versions.
     """
 
     capture: Capture
     software: dict[int, Software] = field(default_factory=dict)
     offers: dict[str, dict[int, VersionRange]] = field(default_factory=dict)
-    asking: set[Client] = field(default_factory=set)
+    requesters: set[Client] = field(default_factory=set)
     _requests: dict[bytes, _Request] = field(default_factory=dict)
     _responses: dict[bytes, dict[int, VersionRange]] = field(default_factory=dict)
 
@@ -77,7 +77,7 @@ class VersionOffers:
             found = _request(exchange)
             _remember(self._requests, key, found)
         client_id, software = found
-        self.asking.add((client_id, host_of(exchange.client)))
+        self.requesters.add((client_id, host_of(exchange.client)))
         if software != _UNKNOWN:
             self.software[exchange.connection] = software
 

@@ -46,9 +46,9 @@ def gcm_sequence(aead: AESGCM, key: bytes, iv: bytes, header: bytes, body: bytes
     ciphertext, tag = body[:-_GCM_TAG_BYTES], body[-_GCM_TAG_BYTES:]
     size = len(ciphertext)
     keystream = aead.encrypt(iv, bytes(size), header)[:size]
-    again = aead.encrypt(iv, _xor(ciphertext, keystream), header)
+    encrypted = aead.encrypt(iv, _xor(ciphertext, keystream), header)
     block = Cipher(algorithms.AES(key), modes.ECB())
-    masked = _xor(again[size:], block.encryptor().update(iv + _FIRST_COUNTER))
+    masked = _xor(encrypted[size:], block.encryptor().update(iv + _FIRST_COUNTER))
     first_block = block.decryptor().update(_xor(masked, tag))
     if first_block[12:] != _FIRST_COUNTER:
         return None
@@ -140,8 +140,8 @@ def _chacha20_word(words: Words, chosen: int) -> Words:
             np.left_shift(changed, bits, out=spare)
             changed >>= 32 - bits
             changed |= spare
-        turn = 1 if half % 2 == 0 else -1
-        b, c, d = np.roll(b, -turn, 0), np.roll(c, 2, 0), np.roll(d, turn, 0)
+        rotation = 1 if half % 2 == 0 else -1
+        b, c, d = np.roll(b, -rotation, 0), np.roll(c, 2, 0), np.roll(d, rotation, 0)
     mixed: Words = (a, b, c, d)[chosen // 4][chosen % 4] + words[chosen]
     return mixed
 

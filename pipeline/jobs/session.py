@@ -232,15 +232,15 @@ def _conf(master: str | None, settings: Mapping[str, str]) -> SparkConf:
     is_local = master is not None and master.startswith("local")
     ours = SETTINGS | (LOCAL_SETTINGS if is_local else {})
     conf = SparkConf().setAppName(APP_NAME).setAll([*{**ours, **settings}.items()])
-    tries = conf.get("spark.task.maxFailures", None) or str(MAX_ATTEMPTS)
-    if not tries.isdecimal():
-        raise UsageError(f"spark.task.maxFailures takes a number, not {tries!r}")
+    attempts = conf.get("spark.task.maxFailures", None) or str(MAX_ATTEMPTS)
+    if not attempts.isdecimal():
+        raise UsageError(f"spark.task.maxFailures takes a number, not {attempts!r}")
     master = master or conf.get("spark.master", None)
     match = LOCAL_MASTER.match(master or "")
     if match is not None:
-        tries = match["tries"] or tries
-        master = f"local[{match['cores'] or 1},{tries}]"
-    conf.set(MAX_ATTEMPTS_SETTING, tries)
+        attempts = match["tries"] or attempts
+        master = f"local[{match['cores'] or 1},{attempts}]"
+    conf.set(MAX_ATTEMPTS_SETTING, attempts)
     return conf if master is None else conf.setMaster(master)
 
 

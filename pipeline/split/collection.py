@@ -88,7 +88,7 @@ def _order_key(file: File) -> tuple[bool, int, str]:
     return file.first_ns is None, file.first_ns or 0, file.path
 
 
-def inspect_file(path: str, tries: int = MAX_ATTEMPTS) -> File:
+def inspect_file(path: str, attempts: int = MAX_ATTEMPTS) -> File:
     """Return what the beginning of a file shows; a failing read is tried this often."""
     try:
         size = size_of(path)
@@ -96,15 +96,15 @@ def inspect_file(path: str, tries: int = MAX_ATTEMPTS) -> File:
             divisible = is_pcap(opened.read(_MAGIC_BYTES))
             opened.seek(0)
             # Only the beginning is read: what follows may be unreadable.
-            readable = ReadablePrefix(opened, is_last_try=tries == 1)
+            readable = ReadablePrefix(opened, is_last_try=attempts == 1)
             first_ns = _first_ns(readable)
             if first_ns is None and readable.failure:
-                if tries > 1 or not divisible:
+                if attempts > 1 or not divisible:
                     raise readable.failure
                 first_ns = _first_record_ns(opened)
     except CaptureError as error:
-        if isinstance(error, ReadError) and tries > 1:
-            return inspect_file(path, tries - 1)
+        if isinstance(error, ReadError) and attempts > 1:
+            return inspect_file(path, attempts - 1)
         return File(path, problem=error.what)
     return File(path, size, first_ns, divisible)
 

@@ -23,5 +23,5 @@ def will_be_retried() -> bool:
     context = None if spark is None else spark.TaskContext.get()
     if context is None:
         return False
-    tries = int(context.getLocalProperty(MAX_ATTEMPTS_SETTING) or 1)
-    return bool(context.attemptNumber() + 1 < tries)
+    attempts = int(context.getLocalProperty(MAX_ATTEMPTS_SETTING) or 1)
+    return bool(context.attemptNumber() + 1 < attempts)

@@ -145,8 +145,12 @@ def scram_dialogue(digest: str, username: str, password: str, nonce: str = "") -
     name = username.replace("=", "=3D").replace(",", "=2C")
     first_bare = f"n={name},r={nonce}"
     server_first = (yield f"n,,{first_bare}".encode()).decode(errors="replace")
-    said = _attributes(server_first)
-    both, salt, iterations = said.get("r", ""), said.get("s", ""), said.get("i", "")
+    attributes = _attributes(server_first)
+    both, salt, iterations = (
+        attributes.get("r", ""),
+        attributes.get("s", ""),
+        attributes.get("i", ""),
+    )
     if not both.startswith(nonce) or both == nonce:
         raise ValueError("the broker's nonce does not extend ours")
     if not iterations.isdigit() or not _MIN_ITERATIONS <= int(iterations) <= _MAX_ITERATIONS:

@@ -63,7 +63,9 @@ DESTINATIONS = {
 }
 """Destination -> APIs; all others have the destination `home`."""
 
-_DESTINATION_OF = {name: way for way, names in DESTINATIONS.items() for name in names.split()}
+_DESTINATION_OF = {
+    name: destination for destination, names in DESTINATIONS.items() for name in names.split()
+}
 
 _COORDINATORS = {
     Destination.GROUP: (Role.GROUP, CoordinatorType.GROUP),

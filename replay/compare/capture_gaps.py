@@ -44,8 +44,8 @@ def follow_from_gap(
     if _has_uncaptured_members(captured, ids) and all(map(_concerns_members, differences)):
         return True
     left = [each for each in differences if not _is_out_of_range(each, response, ids)]
-    lacking = set(_incomplete_partitions(captured, response, ids)) if left else set()
-    return not left or (bool(lacking) and all(_is_in(each, lacking) for each in left))
+    incomplete = set(_incomplete_partitions(captured, response, ids)) if left else set()
+    return not left or (bool(incomplete) and all(_is_in(each, incomplete) for each in left))
 
 
 def _is_out_of_range(difference: Difference, response: Message, ids: IdMap) -> bool:
@@ -73,12 +73,14 @@ def _is_out_of_range(difference: Difference, response: Message, ids: IdMap) -> b
     )
 
 
-def _is_in(difference: Difference, lacking: Collection[tuple[str, int]]) -> bool:
+def _is_in(difference: Difference, incomplete: Collection[tuple[str, int]]) -> bool:
     """Return whether a difference is in one of these partitions, or about missing records."""
     path = difference.path
     if path.endswith("records") and str(difference.replayed).startswith("no records"):
         return True
-    return any(f"[{topic}]." in path and f"[{partition}]" in path for topic, partition in lacking)
+    return any(
+        f"[{topic}]." in path and f"[{partition}]" in path for topic, partition in incomplete
+    )
 
 
 def _concerns_markers(difference: Difference) -> bool:

@@ -284,9 +284,9 @@ def _missing_records(
         yield Difference(path, _extent(before), _extent(after))
         return
     for hole in before.without(after):
-        is_asked = hole.start > before.start or hole.end >= begin
+        is_requested = hole.start > before.start or hole.end >= begin
         excused = log is not None and log.appended.is_unwritten(*hole)
-        if hole.start < after.end and is_asked and not excused:
+        if hole.start < after.end and is_requested and not excused:
             yield Difference(
                 f"{path}[{hole}]", _count(hole), "no records, although later ones were returned"
             )

@@ -100,12 +100,12 @@ class IdMap(IdState):
         return captured
 
 
-def _methods(way: LiveMapping | CapturedMapping) -> dict[Role, Callable[[Any, Scope], Any]]:
+def _methods(mapping: LiveMapping | CapturedMapping) -> dict[Role, Callable[[Any, Scope], Any]]:
     """Return the method of each role that has one; `OPAQUE_ROLES` share one."""
-    found = {role: method for role in Role if (method := getattr(way, role, None)) is not None}
-    shared = {role: partial(_opaque, way, role) for role in OPAQUE_ROLES}
+    found = {role: method for role in Role if (method := getattr(mapping, role, None)) is not None}
+    shared = {role: partial(_opaque, mapping, role) for role in OPAQUE_ROLES}
     return found | shared
 
 
-def _opaque(way: LiveMapping | CapturedMapping, role: Role, value: Any, _: Scope) -> Any:
-    return way.opaque(role, value)
+def _opaque(mapping: LiveMapping | CapturedMapping, role: Role, value: Any, _: Scope) -> Any:
+    return mapping.opaque(role, value)

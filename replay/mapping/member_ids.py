@@ -12,13 +12,13 @@ MAX_GENERATIONS = 64
 class _Generations:
     """Mapping of one member's generations or epochs, in one direction."""
 
-    known: dict[int, int] = field(default_factory=dict)
+    by_number: dict[int, int] = field(default_factory=dict)
 
     def learn(self, generation: int, other: int) -> None:
-        self.known.pop(generation, None)
-        self.known[generation] = other
-        if len(self.known) > MAX_GENERATIONS:
-            del self.known[next(iter(self.known))]
+        self.by_number.pop(generation, None)
+        self.by_number[generation] = other
+        if len(self.by_number) > MAX_GENERATIONS:
+            del self.by_number[next(iter(self.by_number))]
 
 
 class MemberMap:
@@ -58,8 +58,8 @@ class MemberMap:
     def learn_next_generation(self, group: str, member: str, live: int) -> None:
         """Learn a live generation whose captured one is in no response: it is the next one."""
         generations = self._live_generations.get((group, member))
-        if generations is not None and generations.known:
-            self.learn_generation(group, member, max(generations.known) + 1, live)
+        if generations is not None and generations.by_number:
+            self.learn_generation(group, member, max(generations.by_number) + 1, live)
 
     def live_generation(self, group: str, member: str, captured: int) -> int:
         """
@@ -84,8 +84,8 @@ class MemberMap:
 def _find_generation(
     members: dict[tuple[str, str], _Generations], group: str, member: str, generation: int
 ) -> int:
-    turns = members.get((group, member)) or members.get((group, ""))
-    if turns is None:
+    generations = members.get((group, member)) or members.get((group, ""))
+    if generations is None:
         return generation
-    found = turns.known.get(generation)
-    return next(reversed(turns.known.values())) if found is None else found
+    found = generations.by_number.get(generation)
+    return next(reversed(generations.by_number.values())) if found is None else found

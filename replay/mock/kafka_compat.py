@@ -86,8 +86,8 @@ class KafkaCompat:
     def adapt_response(self, request: Message, response: Container) -> Container | None:
         """Change a response to Kafka's; None if Kafka would send none."""
         assert request.body is not None
-        mend = _ADAPTERS.get(request.api or "")
-        return response if mend is None else mend(self, request.body, response)
+        adapter = _ADAPTERS.get(request.api or "")
+        return response if adapter is None else adapter(self, request.body, response)
 
     def adapt_produce(self, request: Container, response: Container) -> Container | None:
         """Suppress the response where acks = 0."""

@@ -66,14 +66,14 @@ def _changed(
     wanted: Collection[int],
 ) -> dict[int, tuple[list[_Span], list[_Span]]]:
     """Return the times of changes to each resource, and of the completion of transactions."""
-    settled = dict(_transaction_ends(dependencies, times))
+    ended_transactions = dict(_transaction_ends(dependencies, times))
     changed: dict[int, tuple[list[_Span], list[_Span]]] = {}
     for resource, number in dependencies.writers(wanted, same):
         changes, ends = changed.setdefault(resource, ([], []))
         begun_ns, done_ns = _span(times, number)
         changes.append((begun_ns, done_ns))
-        if number in settled:
-            ends.append((done_ns, settled[number]))
+        if number in ended_transactions:
+            ends.append((done_ns, ended_transactions[number]))
     return changed
 
 

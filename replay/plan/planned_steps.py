@@ -164,7 +164,7 @@ class PlannedSteps:
         causes = np.frombuffer(self.causes, np.int32)
         return frozenset(map(int, causes[is_due[causes] == 0]))
 
-    def asked_at(self, number: int) -> tuple[int, int]:
+    def request_at(self, number: int) -> tuple[int, int]:
         """Return the captured connection and the capture time of a step's request."""
         return self._spill.connection(number), self._spill.times_ns(number)[0]
 

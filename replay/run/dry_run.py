@@ -128,11 +128,11 @@ def _line(
 
 
 def _where(step: Step, message: Message, ids: IdMap) -> str:
-    way = destination_of(step.captured.api_key)
-    if way is Destination.CONTROLLER:
+    destination = destination_of(step.captured.api_key)
+    if destination is Destination.CONTROLLER:
         return "-> controller"
-    if way in _WHERE:
-        role, title = _WHERE[way]
+    if destination in _WHERE:
+        role, title = _WHERE[destination]
         names = _names(message, role, ids)
         if names:
             more = ", ..." if len(names) > _MAX_NAMED else ""

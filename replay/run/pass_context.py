@@ -186,7 +186,7 @@ class PassContext:
         end = len(self.plan) if answered_ns is None else self.plan.first_after(answered_ns)
         at = self._is_done.find(0, step.number + 1, end)
         while at >= 0:
-            if self.plan.asked_at(at)[0] != step.captured.connection:
+            if self.plan.request_at(at)[0] != step.captured.connection:
                 return False
             at = self._is_done.find(0, at + 1, end)
         return True

@@ -143,7 +143,7 @@ class Player:
     async def _wait_until_ready(self, number: int) -> None:
         """Wait until a step may be sent and is due."""
         context = self._context
-        connection, begun_ns = context.plan.asked_at(number)
+        connection, begun_ns = context.plan.request_at(number)
         context.heartbeats.expect_request(connection, begun_ns)
         await context.wait_for(context.plan.after(number))
         await context.wait_until_due(number)

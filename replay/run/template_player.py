@@ -126,7 +126,7 @@ class TemplatePlayer:
         self._is_playing = False
         self._ended: asyncio.Future[None] | None = None
         self._times_ns = context.plan.request_times_ns
-        self._connection = context.plan.asked_at(numbers[0])[0] if numbers else 0
+        self._connection = context.plan.request_at(numbers[0])[0] if numbers else 0
         self.arrays = context.arrays
         self.notify_done = context.notify_done
         self.in_flight: InFlight[TemplateBatch] = InFlight()

@@ -241,10 +241,10 @@ class UncapturedMembers:
             if is_done or not each.body.member_id:
                 continue
             member = Container(member_id=each.body.member_id, group_instance_id=None, reason=None)
-            leaving = Container(group_id=each.body.group_id, members=[member], **member)
+            leave_request = Container(group_id=each.body.group_id, members=[member], **member)
             with suppress(ReplayError):
                 node = await self._cluster.coordinator(CoordinatorType.GROUP, each.body.group_id)
-                await self._cluster.request(node, "LeaveGroup", leaving)
+                await self._cluster.request(node, "LeaveGroup", leave_request)
 
     async def _rejoin(self, member: _UncapturedMember, number: int, name: str) -> Container | None:
         """Rejoin a member after a response reported a rebalance to it."""

@@ -130,13 +130,13 @@ class MissingProducers:
         """Return whether a request adds again what its transaction has already."""
         assert message.body is not None
         names = self._ids.names
-        again = {
+        readded = {
             (names.topic(each[0]), each[1])
             if isinstance(each, tuple)
             else names.prefixed(str(each))
             for each in added_elements(message.api or "", message.body)
         }
-        return not again.isdisjoint(self._transactions.added.get(transactional_id, ()))
+        return not readded.isdisjoint(self._transactions.added.get(transactional_id, ()))
 
     def _skip_end(self, producer: CapturedProducer, captured: CapturedExchange) -> None:
         """Map the captured epoch after an omitted EndTxn to the epoch that the target has."""

@@ -41,7 +41,7 @@ def packets_of(path: Path) -> tuple[bytes, list[Recorded]]:
     while at < len(file):
         captured, size = struct.unpack_from("<II", file, at + 8)
         data = file[at + _PACKET_BYTES : at + _PACKET_BYTES + captured]
-        tcp_captures.append(Recorded(file[at : at + 8], data, size))
+        packets.append(Recorded(file[at : at + 8], data, size))
         at += _PACKET_BYTES + captured
     return file[:_FILE_BYTES], packets
 

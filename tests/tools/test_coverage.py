@@ -7,7 +7,7 @@ import pytest
 
 from dissector.protocol.messages import decode_request, decode_response
 from tests.default_frames import request, response
-from tools.record.coverage import CAPTURES, PAGE, Seen, captures_in, look, page, spans
+from tools.record.coverage import CAPTURES, PAGE, WireVersions, captures_in, look, page, spans
 
 HEARTBEAT, CONTROLLED_SHUTDOWN = 12, 7
 
@@ -51,27 +51,27 @@ def test_spans(versions: list[int], text: str) -> None:
 def test_requests_of_clients_and_sweeps_are_distinguished(
     client_id: str | None, swept: bool, by: str
 ) -> None:
-    seen = Seen()
+    seen = WireVersions()
     seen.add(exchange(client_id=client_id), swept)
     other = {"real": "sweep", "sweep": "real"}[by]
     assert seen.requests == seen.responses == {by: {(HEARTBEAT, 4)}, other: set()}
 
 
 def test_a_header_without_client_id_in_a_sweep_is_the_sweeps() -> None:
-    seen = Seen()
+    seen = WireVersions()
     seen.add(exchange(CONTROLLED_SHUTDOWN, 0), True)
     assert seen.requests["sweep"] == {(CONTROLLED_SHUTDOWN, 0)}
 
 
 def test_a_response_that_is_not_read_to_its_end_does_not_count() -> None:
-    seen = Seen()
+    seen = WireVersions()
     seen.add(exchange(extra=b"?"), False)
     assert seen.requests["real"] == {(HEARTBEAT, 4)}
     assert seen.responses == {"real": set(), "sweep": set()}
 
 
 def test_no_response() -> None:
-    seen = Seen()
+    seen = WireVersions()
     silent = exchange()
     silent.response = None
     seen.add(silent, False)
@@ -80,15 +80,15 @@ def test_no_response() -> None:
 
 
 def test_an_orphan_says_nothing() -> None:
-    seen = Seen()
+    seen = WireVersions()
     orphan = exchange()
     orphan.request = None
     seen.add(orphan, False)
-    assert seen == Seen()
+    assert seen == WireVersions()
 
 
 def test_a_page_names_what_was_never_answered() -> None:
-    seen = Seen()
+    seen = WireVersions()
     seen.add(exchange(version=0), False)
     seen.add(exchange(version=3), False)
     row = next(line for line in page(seen).splitlines() if line.startswith("| 12 |"))

@@ -13,7 +13,7 @@ from dissector.engine.reading.connection_ends import ConnectionEnds
 from dissector.engine.tables.exchange_table import UNANSWERED, Exchanges
 from timeline.events.connection_numbering import ConnectionNumbering
 from timeline.events.event import Evidence
-from timeline.events.observed_exchange import Seen
+from timeline.events.observed_exchange import ObservedExchange
 from timeline.events.states import Fresh, States
 from timeline.events.words import client_name
 
@@ -96,20 +96,20 @@ class Closes:
         how, side = self._ended.get(number, ("", -1))
         return how, "" if side < 0 else SIDES[side != client_side]
 
-    def follow(self, table: Exchanges, seen_at: Callable[[int], Seen]) -> None:
+    def follow(self, table: Exchanges, observed_at: Callable[[int], ObservedExchange]) -> None:
         """Take the exchanges of a window."""
         _, behind = np.unique(table.connection[::-1], return_index=True)
         for row in (len(table) - 1 - behind).tolist():
-            seen = seen_at(row)
+            observed = observed_at(row)
             last = LastExchange(
                 int(table.client[row]),
-                seen.exchange.status,
-                seen.time_ns,
-                seen.end_ns,
-                seen.evidence,
+                observed.exchange.status,
+                observed.time_ns,
+                observed.end_ns,
+                observed.evidence,
             )
-            self._last.put(seen.connection, last)
-            self._brokers.add(seen.broker)
+            self._last.put(observed.connection, last)
+            self._brokers.add(observed.broker)
 
     def new_brokers(self) -> set[str]:
         """Return the brokers of the exchanges since the last call."""

@@ -18,8 +18,8 @@ class Mark(NamedTuple):
     What states retain of an exchange: no bytes of its window.
 
     Attributes:
-        time_ns: As in `Seen`.
-        end_ns: As in `Seen`.
+        time_ns: As in `ObservedExchange`.
+        end_ns: As in `ObservedExchange`.
         broker: `address:port` of the broker.
         evidence: The exchange.
     """
@@ -30,7 +30,7 @@ class Mark(NamedTuple):
     evidence: Evidence
 
 
-class Seen:
+class ObservedExchange:
     """
     An exchange, when it ends.
 

@@ -16,7 +16,7 @@ from dissector.protocol.embedded.membership.group_members import read_member
 from dissector.protocol.error_codes import error_name
 from timeline.events.closes import Close
 from timeline.events.event import Event
-from timeline.events.observed_exchange import Seen
+from timeline.events.observed_exchange import ObservedExchange
 from timeline.events.states import Fresh, States
 from timeline.events.words import counted, duration, member_name
 from timeline.groups.classic_state import (
@@ -60,30 +60,30 @@ class ClassicGroups(Tracker):
         self._groups: States[tuple[str, str], ClassicGroup] = States(_new_group)
         self._closed: States[int, bool] = States(Fresh(bool), MAX_CLOSED)
 
-    def observe(self, seen: Seen) -> Iterator[Event]:
+    def observe(self, observed: ObservedExchange) -> Iterator[Event]:
         """Take an exchange of a member with its coordinator."""
-        if seen.request is None or seen.response is None:
+        if observed.request is None or observed.response is None:
             return
-        group = self._groups.use((seen.request.group_id, seen.broker))
-        error = _error(seen)
+        group = self._groups.use((observed.request.group_id, observed.broker))
+        error = _error(observed)
         if error in MOVED:
-            yield from self._moved_away(group, seen, error)
+            yield from self._moved_away(group, observed, error)
             return
         group.moved_ns = None
         if group.newest is None:
-            yield from self._moved_here(group, seen)
+            yield from self._moved_here(group, observed)
         if error not in EXPECTED:
-            yield from self._refused(group, seen, error)
+            yield from self._refused(group, observed, error)
             return
-        match seen.api_key:
+        match observed.api_key:
             case 11:
-                yield from self._join(group, seen, error)
+                yield from self._join(group, observed, error)
             case 14:
-                yield from self._sync(group, seen, error)
+                yield from self._sync(group, observed, error)
             case 13:
-                yield from self._leave(group, seen)
+                yield from self._leave(group, observed)
             case _:
-                self._touch(group, seen, error)
+                self._touch(group, observed, error)
 
     def observe_close(self, close: Close) -> Iterator[Event]:
         """Note that the members of a connection can't go on with a rebalance."""
@@ -108,14 +108,14 @@ class ClassicGroups(Tracker):
         begins = [group.since_ns for group in self._groups.values()]
         return min((each for each in begins if each is not None), default=None)
 
-    def _join(self, group: ClassicGroup, seen: Seen, error: str) -> Iterator[Event]:
+    def _join(self, group: ClassicGroup, observed: ObservedExchange, error: str) -> Iterator[Event]:
         """Take a JoinGroup: the first one of a generation begins it."""
         if error:
             return
-        join, body = _member_of(seen), seen.response
+        join, body = _member_of(observed), observed.response
         newest = group.newest
         if newest is not None and newest.number == body.generation_id and newest.is_stable:
-            yield from self._rejoined(group, newest, join, seen)
+            yield from self._rejoined(group, newest, join, observed)
             return
         if newest is not None and newest.number > body.generation_id:
             yield from self._report(group)
@@ -129,15 +129,15 @@ class ClassicGroups(Tracker):
         assert pending is not None
         pending.joins[join.member_id] = join
         pending.protocol, pending.leader = body.protocol_name or "", body.leader
-        pending.protocol_type = body.get("protocol_type") or seen.request.protocol_type
+        pending.protocol_type = body.get("protocol_type") or observed.request.protocol_type
         if body.leader == body.member_id and body.members:
             pending.member_ids = tuple(each.member_id for each in body.members)
         current = group.current
         if current is None or join.member_id not in current.members:
-            yield from self._joined(group, join, seen)
+            yield from self._joined(group, join, observed)
 
     def _rejoined(
-        self, group: ClassicGroup, generation: Generation, join: Member, seen: Seen
+        self, group: ClassicGroup, generation: Generation, join: Member, observed: ObservedExchange
     ) -> Iterator[Event]:
         """Take a JoinGroup that is answered without a rebalance."""
         twin = _static_member(generation, join.instance_id)
@@ -148,30 +148,34 @@ class ClassicGroups(Tracker):
                 f"static member {join.instance_id} came back as {member_name(join.member_id)}, "
                 f"in generation {generation.number}, without a rebalance"
             )
-            yield self.instant(seen, group.name, "static member returned", text)
+            yield self.instant(observed, group.name, "static member returned", text)
 
-    def _joined(self, group: ClassicGroup, join: Member, seen: Seen) -> Iterator[Event]:
+    def _joined(
+        self, group: ClassicGroup, join: Member, observed: ObservedExchange
+    ) -> Iterator[Event]:
         """Report a new member, and a client whose members come and go."""
-        client = f"{seen.client_id} at {seen.client_host}"
+        client = f"{observed.client_id} at {observed.client_host}"
         static = f" (static member {join.instance_id})" if join.instance_id else ""
         reason = f": {join.reason}" if join.reason else ""
         text = f"{member_name(join.member_id)}{static} joined from {client}{reason}"
         certain = group.current is not None or (group.pending or Generation(0)).number == 1
-        yield self.instant(seen, group.name, "joined", text, certain=certain)
+        yield self.instant(observed, group.name, "joined", text, certain=certain)
         times = group.joined_ns.setdefault(client, [])
-        times.append(seen.time_ns)
+        times.append(observed.time_ns)
         del times[:-FLAPS]
         if len(group.joined_ns) > MAX_CLIENTS:
             del group.joined_ns[next(iter(group.joined_ns))]
         if len(times) == FLAPS and times[-1] - times[0] <= FLAP_TIME_NS:
             text = f"{client} joined {FLAPS} times in {duration(times[-1] - times[0])}"
-            yield self.instant(seen, group.name, "flapping", text, cause="joined", certain=False)
+            yield self.instant(
+                observed, group.name, "flapping", text, cause="joined", certain=False
+            )
             times.clear()
 
-    def _sync(self, group: ClassicGroup, seen: Seen, error: str) -> Iterator[Event]:
+    def _sync(self, group: ClassicGroup, observed: ObservedExchange, error: str) -> Iterator[Event]:
         """Take a SyncGroup: the last one of a generation ends the rebalance."""
-        request = seen.request
-        self._touch(group, seen, error)
+        request = observed.request
+        self._touch(group, observed, error)
         generation = group.generation(request.generation_id)
         if error or generation is None:
             return
@@ -179,9 +183,11 @@ class ClassicGroups(Tracker):
         for each in request.assignments or ():
             generation.assignments[each.member_id] = _assignment(each.assignment, protocol_type)
         generation.assignments[request.member_id] = _assignment(
-            seen.response.assignment, protocol_type
+            observed.response.assignment, protocol_type
         )
-        generation.syncs[request.member_id] = Sync(seen.time_ns, seen.end_ns, seen.evidence)
+        generation.syncs[request.member_id] = Sync(
+            observed.time_ns, observed.end_ns, observed.evidence
+        )
         if generation is group.pending and generation.is_stable:
             yield from self._report(group)
 
@@ -212,32 +218,34 @@ class ClassicGroups(Tracker):
         )
         group.current, group.pending = generation, None
 
-    def _leave(self, group: ClassicGroup, seen: Seen) -> Iterator[Event]:
+    def _leave(self, group: ClassicGroup, observed: ObservedExchange) -> Iterator[Event]:
         """Take a LeaveGroup, of one member or (v3+) of several."""
         newest = group.newest
-        for member_id, instance_id, reason in _leaving(seen):
+        for member_id, instance_id, reason in _leaving_members(observed):
             known = None
             if newest is not None:
                 known = newest.joins.get(member_id) or _static_member(newest, instance_id)
             name = known.name if known else member_name(member_id, instance_id)
             left_id = known.member_id if known else member_id
             if newest is not None:
-                newest.leaves.append(Leave(left_id, name, seen.time_ns, reason, seen.evidence))
+                newest.leaves.append(
+                    Leave(left_id, name, observed.time_ns, reason, observed.evidence)
+                )
             rest = newest.members - {each.member_id for each in newest.leaves} if newest else set()
             what = "the group is empty" if not rest else f"{counted(len(rest), 'member')} left over"
             known_rest = f"; {what}" if newest is not None and newest.is_complete else ""
             words = f" ({reason})" if reason else ""
             yield self.instant(
-                seen,
+                observed,
                 group.name,
                 "left",
                 f"{name} left{words}{known_rest}",
                 cause="" if leave_word(reason) == "left" else leave_word(reason),
             )
 
-    def _touch(self, group: ClassicGroup, seen: Seen, error: str) -> None:
+    def _touch(self, group: ClassicGroup, observed: ObservedExchange, error: str) -> None:
         """Note the life of a member, and whether it was asked to rejoin."""
-        request = seen.request
+        request = observed.request
         number = request.get("generation_id", request.get("generation_id_or_member_epoch"))
         if number is None or number < 0 or not request.get("member_id"):
             return  # a simple consumer
@@ -250,40 +258,44 @@ class ClassicGroups(Tracker):
         if member is None:
             if generation.is_complete:
                 return
-            member = _entered_member(seen)
+            member = _joining_member(observed)
             generation.joins[member.member_id] = member
-        member.active_ns, member.active_evidence = seen.time_ns, seen.evidence
+        member.active_ns, member.active_evidence = observed.time_ns, observed.evidence
         if error == "REBALANCE_IN_PROGRESS" and member.signal_ns is None:
-            member.signal_ns, member.signal_evidence = seen.end_ns, seen.evidence
+            member.signal_ns, member.signal_evidence = observed.end_ns, observed.evidence
 
-    def _refused(self, group: ClassicGroup, seen: Seen, error: str) -> Iterator[Event]:
+    def _refused(
+        self, group: ClassicGroup, observed: ObservedExchange, error: str
+    ) -> Iterator[Event]:
         """Report a request that the coordinator refuses."""
-        request = seen.request
+        request = observed.request
         name = member_name(request.get("member_id") or "", request.get("group_instance_id"))
         number = request.get("generation_id", request.get("generation_id_or_member_epoch"))
         newest = group.newest
-        what = f"{seen.exchange.api} of {name}"
+        what = f"{observed.exchange.api} of {name}"
         if number is not None and number >= 0:
             what += f" in generation {number}"
             if newest is not None and newest.number != number:
                 what += f", while the group is in {newest.number}"
-        event = "commit refused" if seen.api_key == OFFSET_COMMIT else "refused"
+        event = "commit refused" if observed.api_key == OFFSET_COMMIT else "refused"
         if error in FENCED and event != "commit refused":
             event = "fenced"
         text = f"{what}: {error}"
-        if seen.api_key == OFFSET_COMMIT and error in FENCED:
+        if observed.api_key == OFFSET_COMMIT and error in FENCED:
             text += "; its offsets were not committed, so records may be read again"
-        yield self.instant(seen, group.name, event, text, cause=error)
+        yield self.instant(observed, group.name, event, text, cause=error)
 
-    def _moved_away(self, group: ClassicGroup, seen: Seen, error: str) -> Iterator[Event]:
+    def _moved_away(
+        self, group: ClassicGroup, observed: ObservedExchange, error: str
+    ) -> Iterator[Event]:
         """Note that a broker is no longer the coordinator of a group."""
         is_first = group.moved_ns is None and group.newest is not None
         if is_first and error == "NOT_COORDINATOR":
-            group.moved_ns = seen.end_ns
-            text = f"{seen.broker} is no longer its coordinator"
-            yield self.instant(seen, group.name, "coordinator lost", text, cause=error)
+            group.moved_ns = observed.end_ns
+            text = f"{observed.broker} is no longer its coordinator"
+            yield self.instant(observed, group.name, "coordinator lost", text, cause=error)
 
-    def _moved_here(self, group: ClassicGroup, seen: Seen) -> Iterator[Event]:
+    def _moved_here(self, group: ClassicGroup, observed: ObservedExchange) -> Iterator[Event]:
         """Take over the state of a group from the broker that was its coordinator."""
         for former in list(self._groups.values()):
             if former.name != group.name or former.moved_ns is None or former is group:
@@ -295,57 +307,57 @@ class ClassicGroups(Tracker):
                 group.name,
                 "coordinator moved",
                 f"from {former.coordinator} to {group.coordinator}, "
-                f"{duration(max(0, seen.end_ns - lost_ns))} without a coordinator",
+                f"{duration(max(0, observed.end_ns - lost_ns))} without a coordinator",
                 time_ns=lost_ns,
-                end_ns=max(seen.end_ns, lost_ns),
-                proof=[seen.evidence],
+                end_ns=max(observed.end_ns, lost_ns),
+                proof=[observed.evidence],
                 brokers=[former.coordinator, group.coordinator],
                 certain=False,
             )
             return
 
 
-def _error(seen: Seen) -> str:
+def _error(observed: ObservedExchange) -> str:
     """Return the error of a response; of OffsetCommit the first one of a partition."""
-    if seen.api_key != OFFSET_COMMIT:
-        return seen.error
+    if observed.api_key != OFFSET_COMMIT:
+        return observed.error
     codes = (
         partition.error_code
-        for topic in seen.response.topics or ()
+        for topic in observed.response.topics or ()
         for partition in topic.partitions or ()
         if partition.error_code
     )
     return error_name(code) if (code := next(codes, 0)) else ""
 
 
-def _member_of(seen: Seen) -> Member:
+def _member_of(observed: ObservedExchange) -> Member:
     """Return the member that a successful JoinGroup makes."""
-    request, response = seen.request, seen.response
+    request, response = observed.request, observed.response
     timeout_ms = request.get("rebalance_timeout_ms", -1)
     return Member(
         response.member_id,
         request.get("group_instance_id"),
-        seen.time_ns,
-        seen.end_ns,
-        seen.evidence,
+        observed.time_ns,
+        observed.end_ns,
+        observed.evidence,
         session_timeout_ms=request.session_timeout_ms,
         rebalance_timeout_ms=timeout_ms if timeout_ms > 0 else request.session_timeout_ms,
         protocols={each.name: bytes(each.metadata or b"") for each in request.protocols or ()},
         reason=request.get("reason") or "",
-        active_ns=seen.end_ns,
-        active_evidence=seen.evidence,
+        active_ns=observed.end_ns,
+        active_evidence=observed.evidence,
     )
 
 
-def _entered_member(seen: Seen) -> Member:
+def _joining_member(observed: ObservedExchange) -> Member:
     """Return a member whose JoinGroup is not in the capture."""
-    request = seen.request
+    request = observed.request
     return Member(
         request.member_id,
         request.get("group_instance_id"),
-        seen.time_ns,
-        seen.end_ns,
-        seen.evidence,
+        observed.time_ns,
+        observed.end_ns,
+        observed.evidence,
     )
 
 
@@ -355,9 +367,9 @@ def _static_member(generation: Generation, instance_id: str | None) -> Member | 
     return next((each for each in members if instance_id and each.instance_id == instance_id), None)
 
 
-def _leaving(seen: Seen) -> Iterator[tuple[str, str | None, str]]:
+def _leaving_members(observed: ObservedExchange) -> Iterator[tuple[str, str | None, str]]:
     """Yield id, instance id and reason of each member that a LeaveGroup removes."""
-    request, response = seen.request, seen.response
+    request, response = observed.request, observed.response
     if "members" not in request:
         yield request.member_id, None, ""
         return

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from typing import ClassVar
 
 from timeline.events.event import Event
-from timeline.events.observed_exchange import Seen
+from timeline.events.observed_exchange import ObservedExchange
 from timeline.events.states import States
 from timeline.events.words import counted, duration, listed, member_name, partitions_text
 from timeline.groups.epoch_state import (
@@ -54,17 +54,17 @@ class EpochGroups(Tracker):
     def __init__(self) -> None:
         self._groups: States[tuple[str, str], EpochGroup] = States(_new_group)
 
-    def observe(self, seen: Seen) -> Iterator[Event]:
+    def observe(self, observed: ObservedExchange) -> Iterator[Event]:
         """Take a heartbeat."""
-        if seen.request is None or seen.response is None or seen.error in NOT_NOW:
+        if observed.request is None or observed.response is None or observed.error in NOT_NOW:
             return
-        group = self._groups.use((seen.request.group_id, seen.broker))
-        if seen.error:
-            yield from self._refused(group, seen)
-        elif seen.request.member_epoch in (LEAVES, LEAVES_STATIC):
-            yield from self._leave(group, seen)
+        group = self._groups.use((observed.request.group_id, observed.broker))
+        if observed.error:
+            yield from self._refused(group, observed)
+        elif observed.request.member_epoch in (LEAVES, LEAVES_STATIC):
+            yield from self._leave(group, observed)
         else:
-            yield from self._heartbeat(group, seen)
+            yield from self._heartbeat(group, observed)
 
     def finish(self, now_ns: int) -> Iterator[Event]:
         """Report rebalances that the end of the capture interrupts."""
@@ -79,9 +79,9 @@ class EpochGroups(Tracker):
         ]
         return min(begins, default=None)
 
-    def _heartbeat(self, group: EpochGroup, seen: Seen) -> Iterator[Event]:
+    def _heartbeat(self, group: EpochGroup, observed: ObservedExchange) -> Iterator[Event]:
         """Take a heartbeat that the coordinator accepts."""
-        request, response = seen.request, seen.response
+        request, response = observed.request, observed.response
         member_id = response.get("member_id") or request.member_id
         member = group.members.get(member_id)
         is_new = member is None or request.member_epoch == JOINS
@@ -89,80 +89,86 @@ class EpochGroups(Tracker):
             if len(group.members) >= MAX_MEMBERS:
                 return
             member = group.members[member_id] = EpochMember(member_id)
-        member.client_id = seen.client_id
+        member.client_id = observed.client_id
         member.instance_id = request.get("instance_id") or member.instance_id
         if is_new and request.member_epoch == JOINS:
-            yield from self._joined(group, member, seen)
+            yield from self._joined(group, member, observed)
         else:
-            self._note_subscription(group, member, seen)
+            self._note_subscription(group, member, observed)
         before, assignments = member.epoch, group.assignments()
-        member.active_ns, member.evidence = seen.time_ns, seen.evidence
+        member.active_ns, member.evidence = observed.time_ns, observed.evidence
         member.interval_ms = response.heartbeat_interval_ms
         member.epoch = response.member_epoch
         if group.epoch is None or response.member_epoch > group.epoch:
             yield from self._report(group)
-            self._begin(group, seen, assignments)
-        assigned = assignment_of(seen)
+            self._begin(group, observed, assignments)
+        assigned = assignment_of(observed)
         if assigned is not None and assigned != member.assignment:
-            yield self._assigned(group, member, assigned, seen)
+            yield self._assigned(group, member, assigned, observed)
             member.assignment = assigned
         rebalance = group.rebalance
         if rebalance is not None and member.epoch >= rebalance.epoch:
             if before != member.epoch or assigned is not None:
-                rebalance.evidence.append(seen.evidence)
-                rebalance.end_ns = max(rebalance.end_ns, seen.end_ns)
-            rebalance.reached_ns.setdefault(member.name, seen.end_ns)
+                rebalance.evidence.append(observed.evidence)
+                rebalance.end_ns = max(rebalance.end_ns, observed.end_ns)
+            rebalance.reached_ns.setdefault(member.name, observed.end_ns)
             if all(each.epoch >= rebalance.epoch for each in group.members.values()):
                 yield from self._report(group)
 
-    def _joined(self, group: EpochGroup, member: EpochMember, seen: Seen) -> Iterator[Event]:
+    def _joined(
+        self, group: EpochGroup, member: EpochMember, observed: ObservedExchange
+    ) -> Iterator[Event]:
         member.is_captured_from_start = True
-        member.subscription = subscription_of(seen)
+        member.subscription = subscription_of(observed)
         member.assignment = {}
         topics = f", subscribed to {member.subscription}" if member.subscription else ""
-        client = f"{seen.client_id} at {seen.client_host}"
+        client = f"{observed.client_id} at {observed.client_host}"
         text = f"{member.name} joined from {client}{topics}"
-        self._add_trigger(group, "joined", f"{member.name} joined", seen)
-        yield self.instant(seen, group.name, "joined", text)
+        self._add_trigger(group, "joined", f"{member.name} joined", observed)
+        yield self.instant(observed, group.name, "joined", text)
 
-    def _note_subscription(self, group: EpochGroup, member: EpochMember, seen: Seen) -> None:
-        subscription = subscription_of(seen)
+    def _note_subscription(
+        self, group: EpochGroup, member: EpochMember, observed: ObservedExchange
+    ) -> None:
+        subscription = subscription_of(observed)
         if subscription is None:
             return
         if member.subscription is not None and subscription != member.subscription:
             text = f"{member.name} subscribed to {subscription}, before to {member.subscription}"
-            self._add_trigger(group, "subscription changed", text, seen)
+            self._add_trigger(group, "subscription changed", text, observed)
         member.subscription = subscription
 
-    def _leave(self, group: EpochGroup, seen: Seen) -> Iterator[Event]:
-        request = seen.request
+    def _leave(self, group: EpochGroup, observed: ObservedExchange) -> Iterator[Event]:
+        request = observed.request
         member = group.members.get(request.member_id)
         if request.member_epoch == LEAVES_STATIC:
             name = member_name(request.member_id, request.get("instance_id"))
             text = f"static member {name} left; its partitions stay with it until it comes back"
-            yield self.instant(seen, group.name, "left", text, cause="static member")
+            yield self.instant(observed, group.name, "left", text, cause="static member")
             return
         name = member.name if member else member_name(request.member_id)
         had = f"; it had {partitions_text(member.assignment)}" if member else ""
-        yield self.instant(seen, group.name, "left", f"{name} left{had}")
+        yield self.instant(observed, group.name, "left", f"{name} left{had}")
         others = [each for each in group.members.values() if each is not member]
         epoch = 0 if group.rebalance is None else group.rebalance.epoch
         if all(each.epoch >= epoch for each in others):
             yield from self._report(group)
-        self._add_trigger(group, "left", f"{name} left", seen)
+        self._add_trigger(group, "left", f"{name} left", observed)
         group.members.pop(request.member_id, None)
 
-    def _add_trigger(self, group: EpochGroup, word: str, text: str, seen: Seen) -> None:
-        group.triggers.append(Trigger(seen.time_ns, word, text, seen.evidence))
+    def _add_trigger(
+        self, group: EpochGroup, word: str, text: str, observed: ObservedExchange
+    ) -> None:
+        group.triggers.append(Trigger(observed.time_ns, word, text, observed.evidence))
         del group.triggers[:-MAX_TRIGGERS]
 
-    def _begin(self, group: EpochGroup, seen: Seen, before: dict[str, str]) -> None:
+    def _begin(self, group: EpochGroup, observed: ObservedExchange, before: dict[str, str]) -> None:
         """Begin a rebalance: a member is the first to come to a new epoch."""
         triggers, is_order_known = _triggers_of(group)
-        begin_ns = min([seen.time_ns, *(each.time_ns for each in triggers)])
-        epoch = seen.response.member_epoch
+        begin_ns = min([observed.time_ns, *(each.time_ns for each in triggers)])
+        epoch = observed.response.member_epoch
         group.rebalance = Rebalance(
-            epoch, group.epoch, begin_ns, seen.end_ns, before, [seen.evidence], triggers
+            epoch, group.epoch, begin_ns, observed.end_ns, before, [observed.evidence], triggers
         )
         group.rebalance.is_order_known = is_order_known
         group.epoch = epoch
@@ -172,11 +178,11 @@ class EpochGroups(Tracker):
         group: EpochGroup,
         member: EpochMember,
         assigned: dict[str, tuple[int, ...]],
-        seen: Seen,
+        observed: ObservedExchange,
     ) -> Event:
         was, now = partitions_text(member.assignment), partitions_text(assigned)
         text = f"{member.name} in epoch {member.epoch}: {was} -> {now}"
-        return self.instant(seen, group.name, "assigned", text)
+        return self.instant(observed, group.name, "assigned", text)
 
     def _report(self, group: EpochGroup) -> Iterator[Event]:
         """Report the rebalance under way."""
@@ -200,19 +206,19 @@ class EpochGroups(Tracker):
         )
         group.since_ns = rebalance.end_ns
 
-    def _refused(self, group: EpochGroup, seen: Seen) -> Iterator[Event]:
-        request = seen.request
+    def _refused(self, group: EpochGroup, observed: ObservedExchange) -> Iterator[Event]:
+        request = observed.request
         member = group.members.get(request.member_id)
         name = member.name if member else member_name(request.member_id, request.get("instance_id"))
-        text = f"{name} in epoch {request.member_epoch}: {seen.error}"
-        if seen.error not in FENCED:
-            yield self.instant(seen, group.name, "refused", text, cause=seen.error)
+        text = f"{name} in epoch {request.member_epoch}: {observed.error}"
+        if observed.error not in FENCED:
+            yield self.instant(observed, group.name, "refused", text, cause=observed.error)
             return
         if member is not None:
-            silent_ns = seen.time_ns - member.active_ns
+            silent_ns = observed.time_ns - member.active_ns
             text += f", {duration(silent_ns)} after its last accepted heartbeat"
             del group.members[request.member_id]
-        yield self.instant(seen, group.name, "fenced", text, cause=seen.error)
+        yield self.instant(observed, group.name, "fenced", text, cause=observed.error)
 
 
 def _triggers_of(group: EpochGroup) -> tuple[list[Trigger], bool]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from timeline.events.event import Evidence
-from timeline.events.observed_exchange import Seen
+from timeline.events.observed_exchange import ObservedExchange
 from timeline.events.words import member_name, partitions_text
 
 _ID_LENGTH = 6
@@ -121,9 +121,9 @@ class EpochGroup:
         return {each.name: partitions_text(each.assignment) for each in self.members.values()}
 
 
-def subscription_of(seen: Seen) -> str | None:
+def subscription_of(observed: ObservedExchange) -> str | None:
     """Return what a member subscribes to in a heartbeat; None if it says nothing new."""
-    request = seen.request
+    request = observed.request
     topics = request.get("subscribed_topic_names")
     pattern = request.get("subscribed_topic_regex")
     topology = request.get("topology")
@@ -136,9 +136,9 @@ def subscription_of(seen: Seen) -> str | None:
     return " and ".join(each for each in parts if each)
 
 
-def assignment_of(seen: Seen) -> dict[str, tuple[int, ...]] | None:
+def assignment_of(observed: ObservedExchange) -> dict[str, tuple[int, ...]] | None:
     """Return what an answer assigns; None if it changes nothing."""
-    response = seen.response
+    response = observed.response
     if "active_tasks" in response:
         kinds = {kind: response.get(f"{kind}_tasks") for kind in ("active", "standby", "warmup")}
         if all(tasks is None for tasks in kinds.values()):
@@ -152,5 +152,6 @@ def assignment_of(seen: Seen) -> dict[str, tuple[int, ...]] | None:
     if assignment is None:
         return None
     return {
-        seen.topic(each): tuple(each.partitions) for each in assignment["topic_partitions"] or ()
+        observed.topic(each): tuple(each.partitions)
+        for each in assignment["topic_partitions"] or ()
     }

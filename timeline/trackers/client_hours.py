@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
 from timeline.events.event import Event, Evidence
-from timeline.events.observed_exchange import Seen
+from timeline.events.observed_exchange import ObservedExchange
 from timeline.events.states import Fresh, States
 from timeline.trackers.tracker import Tracker
 from timeline.trackers.transaction_state import client_of
@@ -43,7 +43,9 @@ class ClientHours(ABC, Generic[HourT]):
             yield self._event(client, state, now_ns, certain=False)
         self._hours.clear()
 
-    def _enter(self, hour: int, first: Seen, last: Seen) -> Generator[Event, None, HourT]:
+    def _enter(
+        self, hour: int, first: ObservedExchange, last: ObservedExchange
+    ) -> Generator[Event, None, HourT]:
         """Yield the hour of the client that is over; return the one of these exchanges."""
         client = client_of(first)
         state = self._hours.use(client)

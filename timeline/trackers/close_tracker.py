@@ -13,7 +13,7 @@ from typing import ClassVar
 from timeline.events.closes import Close
 from timeline.events.connect_attempts import Attempt
 from timeline.events.event import Event, Evidence
-from timeline.events.observed_exchange import Seen
+from timeline.events.observed_exchange import ObservedExchange
 from timeline.events.states import Fresh, States
 from timeline.events.words import client_name, counted, duration
 from timeline.trackers.tracker import Tracker, keep_proof
@@ -44,7 +44,7 @@ class ClosedConnections(Tracker):
     def __init__(self) -> None:
         self._runs: States[tuple[str, str, str], Run] = States(Fresh(Run))
 
-    def observe(self, seen: Seen) -> Iterator[Event]:
+    def observe(self, observed: ObservedExchange) -> Iterator[Event]:
         """Take no exchange."""
         yield from ()
 

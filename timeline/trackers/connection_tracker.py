@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from timeline.events.event import Event, Evidence
-from timeline.events.observed_exchange import Seen
+from timeline.events.observed_exchange import ObservedExchange
 from timeline.events.states import Fresh, States
 from timeline.events.words import counted, duration, listed
 from timeline.trackers.tracker import Tracker, keep_proof
@@ -62,21 +62,21 @@ class Connections(Tracker):
         self._broken: States[int, bool] = States(Fresh(bool))
         self._known: States[int, bool] = States(Fresh(bool), limit=100_000)
 
-    def observe(self, seen: Seen) -> Iterator[Event]:
+    def observe(self, observed: ObservedExchange) -> Iterator[Event]:
         """Take an exchange that opens a connection, logs in, or ends without an answer."""
-        if seen.ended:
-            yield from self._unanswered(seen)
-        if seen.response is None:
+        if observed.ended:
+            yield from self._unanswered(observed)
+        if observed.response is None:
             return
-        if seen.api_key == API_VERSIONS:
-            yield from self._versions(seen)  # its request may be of an unknown version
-        if seen.request is None:
+        if observed.api_key == API_VERSIONS:
+            yield from self._versions(observed)  # its request may be of an unknown version
+        if observed.request is None:
             return
-        match seen.api_key:
+        match observed.api_key:
             case 17:
-                yield from self._handshake(seen)
+                yield from self._handshake(observed)
             case 36:
-                yield from self._authenticate(seen)
+                yield from self._authenticate(observed)
 
     def finish(self, now_ns: int) -> Iterator[Event]:
         """Report the storms that the capture ends in."""
@@ -88,35 +88,37 @@ class Connections(Tracker):
         begins = (each.times[0] for each in self._opened.values() if each.count >= STORM)
         return min(begins, default=None)
 
-    def _versions(self, seen: Seen) -> Iterator[Event]:
-        number = seen.connection
-        request, response = seen.request, seen.response
+    def _versions(self, observed: ObservedExchange) -> Iterator[Event]:
+        number = observed.connection
+        request, response = observed.request, observed.response
         name = None if request is None else request.get("client_software_name")
         software = f", {name} {request.client_software_version}" if name else ""
-        version = seen.exchange.api_version
-        if seen.error:
+        version = observed.exchange.api_version
+        if observed.error:
             text = f"connection {number}{software}: ApiVersions v{version} refused"
-            yield self.instant(seen, _subject(seen), "versions refused", text, cause=seen.error)
+            yield self.instant(
+                observed, _subject(observed), "versions refused", text, cause=observed.error
+            )
             return
         if self._known.get(number):
             return
         self._known.put(number, True)
         apis = counted(len(response.api_keys or ()), "API")
         text = f"connection {number}{software}: the broker offers {apis}"
-        yield self.instant(seen, _subject(seen), "connected", text)
-        yield from self._count(seen)
+        yield self.instant(observed, _subject(observed), "connected", text)
+        yield from self._count(observed)
 
-    def _count(self, seen: Seen) -> Iterator[Event]:
+    def _count(self, observed: ObservedExchange) -> Iterator[Event]:
         """Count the connections of a client to a broker."""
-        key = _subject(seen), seen.broker
+        key = _subject(observed), observed.broker
         opened = self._opened.use(key)
-        if opened.times and seen.time_ns - opened.times[-1] > STORM_END_NS:
+        if opened.times and observed.time_ns - opened.times[-1] > STORM_END_NS:
             yield from self._storm(key, opened)
             del self._opened[key]
             opened = self._opened.use(key)
-        opened.times.append(seen.time_ns)
+        opened.times.append(observed.time_ns)
         opened.count += 1
-        keep_proof(opened.proof, seen.evidence)
+        keep_proof(opened.proof, observed.evidence)
         if opened.count < STORM:
             return
         if opened.times[-1] - opened.times[-STORM] > STORM_TIME_NS and opened.count == STORM:
@@ -139,54 +141,56 @@ class Connections(Tracker):
             brokers=[key[1]],
         )
 
-    def _handshake(self, seen: Seen) -> Iterator[Event]:
-        login = self._logins.use(seen.connection)
-        login.mechanism = seen.request.mechanism or ""
-        login.time_ns = seen.time_ns if login.time_ns is None else login.time_ns
-        keep_proof(login.proof, seen.evidence)
-        if seen.error:
-            offered = listed(seen.response.mechanisms or ())
+    def _handshake(self, observed: ObservedExchange) -> Iterator[Event]:
+        login = self._logins.use(observed.connection)
+        login.mechanism = observed.request.mechanism or ""
+        login.time_ns = observed.time_ns if login.time_ns is None else login.time_ns
+        keep_proof(login.proof, observed.evidence)
+        if observed.error:
+            offered = listed(observed.response.mechanisms or ())
             text = f"the broker refuses {login.mechanism}, and offers {offered or 'nothing'}"
-            yield self.instant(seen, _subject(seen), "login failed", text, cause=seen.error)
+            yield self.instant(
+                observed, _subject(observed), "login failed", text, cause=observed.error
+            )
 
-    def _authenticate(self, seen: Seen) -> Iterator[Event]:
+    def _authenticate(self, observed: ObservedExchange) -> Iterator[Event]:
         """Take a step of a login; a mechanism may have several."""
-        login = self._logins.use(seen.connection)
-        keep_proof(login.proof, seen.evidence)
+        login = self._logins.use(observed.connection)
+        keep_proof(login.proof, observed.evidence)
         mechanism = login.mechanism or "SASL"
-        subject = _subject(seen)
-        if seen.error:
-            text = f"{mechanism} on connection {seen.connection}: {seen.error}"
+        subject = _subject(observed)
+        if observed.error:
+            text = f"{mechanism} on connection {observed.connection}: {observed.error}"
             event = "login failed"
         elif login.mechanism.startswith("SCRAM") and len(login.proof) < SCRAM_STEPS:
             return
         else:
-            text = f"{mechanism} on connection {seen.connection}"
-            lifetime_ms = seen.response.get("session_lifetime_ms") or 0
+            text = f"{mechanism} on connection {observed.connection}"
+            lifetime_ms = observed.response.get("session_lifetime_ms") or 0
             text += f", for {duration(lifetime_ms * 1_000_000)}" if lifetime_ms else ""
             event = "logged in"
-        del self._logins[seen.connection]
+        del self._logins[observed.connection]
         yield self.event(
             subject,
             event,
             text,
-            time_ns=seen.time_ns if login.time_ns is None else login.time_ns,
-            end_ns=seen.end_ns,
+            time_ns=observed.time_ns if login.time_ns is None else login.time_ns,
+            end_ns=observed.end_ns,
             proof=login.proof,
-            brokers=[seen.broker],
-            cause=seen.error,
+            brokers=[observed.broker],
+            cause=observed.error,
         )
 
-    def _unanswered(self, seen: Seen) -> Iterator[Event]:
+    def _unanswered(self, observed: ObservedExchange) -> Iterator[Event]:
         """Report the first request without an answer on a connection that ended."""
-        number = seen.connection
+        number = observed.connection
         if self._broken.use(number):
             return
         self._broken.put(number, True)
-        message = seen.exchange.request
-        size = seen.exchange.request_bytes or 0
+        message = observed.exchange.request
+        size = observed.exchange.request_bytes or 0
         broken = "" if message is None else message.broken_off
-        what = f"{seen.exchange.api} of {size:,} bytes"
+        what = f"{observed.exchange.api} of {size:,} bytes"
         if broken and size > MAX_REQUEST_BYTES:
             text = (
                 f"connection {number} ended within {what}; more than the default "
@@ -197,18 +201,19 @@ class Connections(Tracker):
             text, cause = f"connection {number} ended within {what}", broken
             text += "; a broker closes on more than its socket.request.max.bytes"
         else:
-            text, cause = f"connection {number} ended before the answer to {what}", seen.ended
+            text, cause = f"connection {number} ended before the answer to {what}", observed.ended
         event = "broken off" if broken else "unanswered"
-        text += _ending(seen)
-        yield self.instant(seen, _subject(seen), event, text, cause=cause, certain=False)
+        text += _ending(observed)
+        yield self.instant(observed, _subject(observed), event, text, cause=cause, certain=False)
 
 
-def _ending(seen: Seen) -> str:
+def _ending(observed: ObservedExchange) -> str:
     """Return who ended the connection of an unanswered request, as far as the capture shows."""
-    if not seen.closer:
+    if not observed.closer:
         return ""
-    return f"; the {seen.closer} {'closed' if seen.ended == 'fin' else 'closed or reset'} it first"
+    how = "closed" if observed.ended == "fin" else "closed or reset"
+    return f"; the {observed.closer} {how} it first"
 
 
-def _subject(seen: Seen) -> str:
-    return f"{client_of(seen)} to {seen.broker}"
+def _subject(observed: ObservedExchange) -> str:
+    return f"{client_of(observed)} to {observed.broker}"

@@ -12,13 +12,13 @@ from typing import Any, ClassVar, NamedTuple
 from dissector.protocol.error_codes import error_name
 from timeline.events.event import Event
 from timeline.events.fetch_counts import FetchCounts
-from timeline.events.observed_exchange import Mark, Seen
+from timeline.events.observed_exchange import Mark, ObservedExchange
 from timeline.events.states import Fresh, States
 from timeline.events.words import counted, duration
 from timeline.trackers.fetch_hours import FetchHours
 from timeline.trackers.outages import NO_RESPONSE, Outages, Place
 from timeline.trackers.throttling import Throttling
-from timeline.trackers.tracker import SeenAt, Selection, Tracker, is_positive
+from timeline.trackers.tracker import ObservedAt, Selection, Tracker, is_positive
 from timeline.trackers.transaction_state import client_of
 
 FETCH, METADATA = 1, 3
@@ -61,20 +61,20 @@ class Consumers(Tracker):
         """Return the topics with partitions that a consumer can't fetch."""
         return self._outages.topics() | {place.topic for place in self._out_of_range}
 
-    def observe(self, seen: Seen) -> Iterator[Event]:
+    def observe(self, observed: ObservedExchange) -> Iterator[Event]:
         """Take an exchange of a consumer."""
-        yield from self._outages.expire(seen.time_ns)
-        if seen.api_key == METADATA:
-            self._outages.refresh(seen)
-        elif seen.request is not None and not _is_follower(seen.request):
-            yield from self._throttling.observe(seen)
-            yield from self._fetch(seen)
+        yield from self._outages.expire(observed.time_ns)
+        if observed.api_key == METADATA:
+            self._outages.refresh(observed)
+        elif observed.request is not None and not _is_follower(observed.request):
+            yield from self._throttling.observe(observed)
+            yield from self._fetch(observed)
 
-    def observe_fetches(self, counts: FetchCounts, seen_at: SeenAt) -> Iterator[Event]:
+    def observe_fetches(self, counts: FetchCounts, observed_at: ObservedAt) -> Iterator[Event]:
         """Take the fetches of a connection in a window."""
-        request = seen_at(counts.first_row).request
+        request = observed_at(counts.first_row).request
         if request is not None and not _is_follower(request):
-            yield from self._hours.add(counts, seen_at)
+            yield from self._hours.add(counts, observed_at)
 
     def finish(self, now_ns: int) -> Iterator[Event]:
         """Report what the capture ends in."""
@@ -90,57 +90,59 @@ class Consumers(Tracker):
         begins += [refused[0].mark.time_ns for refused in self._out_of_range.values()]
         return min((each for each in begins if each is not None), default=None)
 
-    def _fetch(self, seen: Seen) -> Iterator[Event]:
-        response, client = seen.response, client_of(seen)
-        offsets = _offsets(seen)
+    def _fetch(self, observed: ObservedExchange) -> Iterator[Event]:
+        response, client = observed.response, client_of(observed)
+        offsets = _offsets(observed)
         if response is None:
-            if seen.ended:
+            if observed.ended:
                 for topic, partition in offsets:
-                    self._outages.fail(seen, topic, partition, NO_RESPONSE)
+                    self._outages.fail(observed, topic, partition, NO_RESPONSE)
             return
-        if seen.error in SESSION_ERRORS:
-            text = f"session {seen.request.session_id} at {seen.broker}: {seen.error}"
-            yield self.instant(seen, client, "fetch session lost", text, cause=seen.error)
-        elif seen.error:
-            text = f"Fetch at {seen.broker}: {seen.error}"
-            yield self.instant(seen, client, "refused", text, cause=seen.error)
-        elif seen.request.get("session_epoch") == 0 and response.get("session_id"):
+        if observed.error in SESSION_ERRORS:
+            text = f"session {observed.request.session_id} at {observed.broker}: {observed.error}"
+            yield self.instant(observed, client, "fetch session lost", text, cause=observed.error)
+        elif observed.error:
+            text = f"Fetch at {observed.broker}: {observed.error}"
+            yield self.instant(observed, client, "refused", text, cause=observed.error)
+        elif observed.request.get("session_epoch") == 0 and response.get("session_id"):
             text = (
-                f"session {response.session_id} at {seen.broker} "
+                f"session {response.session_id} at {observed.broker} "
                 f"with {counted(len(offsets), 'partition')}"
             )
-            yield self.instant(seen, client, "fetch session", text)
+            yield self.instant(observed, client, "fetch session", text)
         for topic in response.responses or ():
-            name = seen.topic(topic, "topic")
+            name = observed.topic(topic, "topic")
             for partition in topic.partitions or ():
                 offset = offsets.get((name, partition.partition_index))
-                yield from self._partition(seen, name, partition, offset)
+                yield from self._partition(observed, name, partition, offset)
 
     def _partition(
-        self, seen: Seen, topic: str, partition: Any, offset: int | None
+        self, observed: ObservedExchange, topic: str, partition: Any, offset: int | None
     ) -> Iterator[Event]:
         """Take the result of a partition."""
         error = error_name(partition.error_code) if partition.error_code else ""
-        place = Place(client_of(seen), topic, partition.partition_index)
+        place = Place(client_of(observed), topic, partition.partition_index)
         if error == OUT_OF_RANGE:
             self._out_of_range.use(place).append(
-                OutOfRange(seen.mark, -1 if offset is None else offset)
+                OutOfRange(observed.mark, -1 if offset is None else offset)
             )
             del self._out_of_range[place][1:]
         elif error:
-            self._outages.fail(seen, topic, partition.partition_index, error)
+            self._outages.fail(observed, topic, partition.partition_index, error)
         else:
-            yield from self._outages.succeed(seen, topic, partition.partition_index)
+            yield from self._outages.succeed(observed, topic, partition.partition_index)
             refused = self._out_of_range.get(place)
             if refused and offset is not None and offset != refused[0].offset:
                 del self._out_of_range[place]
-                yield self._reset(place, refused[0], seen, offset)
+                yield self._reset(place, refused[0], observed, offset)
 
-    def _reset(self, place: Place, refused: OutOfRange, seen: Seen, offset: int) -> Event:
+    def _reset(
+        self, place: Place, refused: OutOfRange, observed: ObservedExchange, offset: int
+    ) -> Event:
         first = refused.mark
         text = (
             f"{place.topic} {place.partition}: offset {refused.offset} is out of range; "
-            f"went on at {offset} after {duration(seen.end_ns - first.time_ns)}"
+            f"went on at {offset} after {duration(observed.end_ns - first.time_ns)}"
         )
         if offset > refused.offset >= 0:
             text += f", {offset - refused.offset} offsets were skipped"
@@ -149,9 +151,9 @@ class Consumers(Tracker):
             "offset reset",
             text,
             time_ns=first.time_ns,
-            end_ns=seen.end_ns,
-            proof=[first.evidence, seen.evidence],
-            brokers=[first.broker, seen.broker],
+            end_ns=observed.end_ns,
+            proof=[first.evidence, observed.evidence],
+            brokers=[first.broker, observed.broker],
             cause=OUT_OF_RANGE,
         )
 
@@ -171,10 +173,10 @@ def _is_follower(request: Any) -> bool:
     return replica_id is not None and replica_id >= 0
 
 
-def _offsets(seen: Seen) -> dict[tuple[str, int], int]:
+def _offsets(observed: ObservedExchange) -> dict[tuple[str, int], int]:
     """Return the offsets from which a request fetches; in a session only the changed ones."""
     return {
-        (seen.topic(topic, "topic"), each.partition): each.fetch_offset
-        for topic in seen.request.topics or ()
+        (observed.topic(topic, "topic"), each.partition): each.fetch_offset
+        for topic in observed.request.topics or ()
         for each in topic.partitions or ()
     }

@@ -9,7 +9,7 @@ from timeline.events.event import Event
 from timeline.events.fetch_counts import FetchCounts, Lag
 from timeline.events.words import counted, duration
 from timeline.trackers.client_hours import ClientHours, Hour
-from timeline.trackers.tracker import SeenAt, Tracker
+from timeline.trackers.tracker import ObservedAt, Tracker
 
 MAX_PARTITIONS = 10_000
 """Partitions of a client whose lag is retained."""
@@ -33,19 +33,19 @@ class FetchHours(ClientHours[FetchHour]):
     def __init__(self, tracker: Tracker) -> None:
         super().__init__(tracker, FetchHour)
 
-    def add(self, counts: FetchCounts, seen_at: SeenAt) -> Iterator[Event]:
+    def add(self, counts: FetchCounts, observed_at: ObservedAt) -> Iterator[Event]:
         """Add fetches of a connection; yield the hour of their client that is over."""
-        first, last = seen_at(counts.first_row), seen_at(counts.last_row)
+        first, last = observed_at(counts.first_row), observed_at(counts.last_row)
         state = yield from self._enter(counts.hour, first, last)
         state.count += counts.count
         state.empty += counts.empty
         state.empty_ns += counts.empty_ns
         for lag in counts.lags:
-            self._add_lag(state, lag, seen_at)
+            self._add_lag(state, lag, observed_at)
 
-    def _add_lag(self, state: FetchHour, lag: Lag, seen_at: SeenAt) -> None:
+    def _add_lag(self, state: FetchHour, lag: Lag, observed_at: ObservedAt) -> None:
         """Add the lag of a partition after a fetch with records."""
-        most = seen_at(lag.most_row)
+        most = observed_at(lag.most_row)
         topic = lag.topic if isinstance(lag.topic, str) else most.exchange.known_topic(lag.topic)
         place = topic or str(lag.topic), lag.partition
         if place in state.lag or len(state.lag) < MAX_PARTITIONS:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from timeline.events.event import Event, Evidence
-from timeline.events.observed_exchange import Seen
+from timeline.events.observed_exchange import ObservedExchange
 from timeline.events.states import States
 from timeline.events.words import counted, duration
 from timeline.trackers.tracker import Tracker, keep_proof
@@ -90,45 +90,45 @@ class Outages:
         """Return when the oldest outage began."""
         return min((each.time_ns for each in self._open.values()), default=None)
 
-    def fail(self, seen: Seen, topic: str, partition: int, error: str) -> None:
+    def fail(self, observed: ObservedExchange, topic: str, partition: int, error: str) -> None:
         """Take a failure of a partition."""
-        outage = self._open.use(Place(client_of(seen), topic, partition))
+        outage = self._open.use(Place(client_of(observed), topic, partition))
         if not outage.error:
-            outage.error, outage.time_ns, outage.broker = error, seen.time_ns, seen.broker
-        outage.last_ns = seen.end_ns
+            outage.error, outage.time_ns, outage.broker = error, observed.time_ns, observed.broker
+        outage.last_ns = observed.end_ns
         outage.count += 1
-        outage.brokers.add(seen.broker)
-        keep_proof(outage.proof, seen.evidence)
+        outage.brokers.add(observed.broker)
+        keep_proof(outage.proof, observed.evidence)
 
-    def refresh(self, seen: Seen) -> None:
+    def refresh(self, observed: ObservedExchange) -> None:
         """Take a Metadata exchange of a client."""
-        client = client_of(seen)
+        client = client_of(observed)
         for place, outage in self._open.items():
             if place.client == client:
                 outage.refreshes += 1
                 if outage.refreshes == 1:
-                    keep_proof(outage.proof, seen.evidence)
+                    keep_proof(outage.proof, observed.evidence)
 
-    def succeed(self, seen: Seen, topic: str, partition: int) -> Iterator[Event]:
+    def succeed(self, observed: ObservedExchange, topic: str, partition: int) -> Iterator[Event]:
         """Take a success of a partition, which ends its outage."""
         if not self._open:
             return
-        outage = self._open.pop(Place(client_of(seen), topic, partition), None)
-        if outage is None or seen.end_ns < outage.time_ns:
+        outage = self._open.pop(Place(client_of(observed), topic, partition), None)
+        if outage is None or observed.end_ns < outage.time_ns:
             return
-        keep_proof(outage.proof, seen.evidence)
-        outage.brokers.add(seen.broker)
-        moved = seen.broker != outage.broker and outage.error in LEADER_ERRORS | {NO_RESPONSE}
+        keep_proof(outage.proof, observed.evidence)
+        outage.brokers.add(observed.broker)
+        moved = observed.broker != outage.broker and outage.error in LEADER_ERRORS | {NO_RESPONSE}
         refreshes = counted(outage.refreshes, "metadata refresh", "metadata refreshes")
         refreshed = f", {refreshes}" if outage.refreshes else ""
-        where = f"went on at {seen.broker}" if moved else "succeeded"
+        where = f"went on at {observed.broker}" if moved else "succeeded"
         text = (
             f"{topic} {partition}: {outage.error} from {outage.broker}, "
             f"{counted(outage.count, 'request')} failed{refreshed}; {where} after "
-            f"{duration(seen.end_ns - outage.time_ns)}"
+            f"{duration(observed.end_ns - outage.time_ns)}"
         )
         event = "leader changed" if moved else "retried"
-        yield self._event(outage, event, text, seen.end_ns, certain=True)
+        yield self._event(outage, event, text, observed.end_ns, certain=True)
 
     def expire(self, now_ns: int) -> Iterator[Event]:
         """Report outages without an end in sight; each call counts an exchange."""

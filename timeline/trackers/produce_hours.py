@@ -13,7 +13,7 @@ from timeline.events.produce_counts import ProduceCounts
 from timeline.events.states import Fresh, States
 from timeline.events.words import counted, duration
 from timeline.trackers.client_hours import ClientHours, Hour
-from timeline.trackers.tracker import SeenAt, Tracker
+from timeline.trackers.tracker import ObservedAt, Tracker
 
 MAX_IN_FLIGHT = 1_000
 """Requests of a connection whose times are retained, to count those in flight."""
@@ -35,16 +35,16 @@ class ProduceHours(ClientHours[ProduceHour]):
         super().__init__(tracker, ProduceHour)
         self._ends: States[int, list[int]] = States(Fresh(list))
 
-    def add(self, counts: ProduceCounts, seen_at: SeenAt) -> Iterator[Event]:
+    def add(self, counts: ProduceCounts, observed_at: ObservedAt) -> Iterator[Event]:
         """Add requests of a connection; yield the hour of their client that is over."""
-        first, last = seen_at(counts.first_row), seen_at(counts.last_row)
+        first, last = observed_at(counts.first_row), observed_at(counts.last_row)
         state = yield from self._enter(counts.hour, first, last)
         state.count += counts.unacknowledged + len(counts.answered)
         state.unacknowledged += counts.unacknowledged
         if len(counts.answered):
             in_flight = self._in_flight(first.connection, counts.begin_ns, counts.end_ns)
             at = int(np.argmax(in_flight))
-            most = seen_at(int(counts.answered[at])).evidence
+            most = observed_at(int(counts.answered[at])).evidence
             packet = most.first_packet
             if (int(in_flight[at]), -packet) > (state.most, -state.most_packet):
                 state.most, state.most_packet = int(in_flight[at]), packet

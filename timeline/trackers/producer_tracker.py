@@ -13,14 +13,14 @@ from typing import Any, ClassVar, NamedTuple
 from dissector.protocol.error_codes import error_name
 from timeline.events.closes import Close
 from timeline.events.event import Event
-from timeline.events.observed_exchange import Mark, Seen
+from timeline.events.observed_exchange import Mark, ObservedExchange
 from timeline.events.produce_counts import ProduceCounts
 from timeline.events.states import Fresh, States
 from timeline.events.words import duration
 from timeline.trackers.outages import NO_RESPONSE, Outages
 from timeline.trackers.produce_hours import ProduceHours
 from timeline.trackers.throttling import Throttling
-from timeline.trackers.tracker import SeenAt, Selection, Tracker, is_positive
+from timeline.trackers.tracker import ObservedAt, Selection, Tracker, is_positive
 from timeline.trackers.transaction_state import client_of
 
 PRODUCE, METADATA, INIT = 0, 3, 22
@@ -74,21 +74,21 @@ class Producers(Tracker):
         """Return the topics with partitions that a producer can't reach."""
         return self._outages.topics()
 
-    def observe(self, seen: Seen) -> Iterator[Event]:
+    def observe(self, observed: ObservedExchange) -> Iterator[Event]:
         """Take an exchange of a producer."""
-        yield from self._outages.expire(seen.time_ns)
-        match seen.api_key:
+        yield from self._outages.expire(observed.time_ns)
+        match observed.api_key:
             case 3:
-                self._outages.refresh(seen)
+                self._outages.refresh(observed)
             case 22:
-                yield from self._init(seen)
+                yield from self._init(observed)
             case _:
-                yield from self._throttling.observe(seen)
-                yield from self._produce(seen)
+                yield from self._throttling.observe(observed)
+                yield from self._produce(observed)
 
-    def observe_produces(self, counts: ProduceCounts, seen_at: SeenAt) -> Iterator[Event]:
+    def observe_produces(self, counts: ProduceCounts, observed_at: ObservedAt) -> Iterator[Event]:
         """Take the Produce requests of a connection in a window."""
-        yield from self._hours.add(counts, seen_at)
+        yield from self._hours.add(counts, observed_at)
 
     def observe_close(self, close: Close) -> Iterator[Event]:
         """
@@ -127,67 +127,74 @@ class Producers(Tracker):
         begins = (self._outages.open_since_ns(), self._throttling.open_since_ns())
         return min((each for each in begins if each is not None), default=None)
 
-    def _init(self, seen: Seen) -> Iterator[Event]:
-        request, response = seen.request, seen.response
-        if request is None or response is None or seen.error:
+    def _init(self, observed: ObservedExchange) -> Iterator[Event]:
+        request, response = observed.request, observed.response
+        if request is None or response is None or observed.error:
             return
         owners = self._epochs.use(response.producer_id)
-        owners.append((response.producer_epoch, client_of(seen), seen.evidence))
+        owners.append((response.producer_epoch, client_of(observed), observed.evidence))
         del owners[:-8]
         if not request.get("transactional_id"):
             text = f"producer id {response.producer_id}, epoch {response.producer_epoch}"
-            yield self.instant(seen, client_of(seen), "initialized", text)
+            yield self.instant(observed, client_of(observed), "initialized", text)
 
-    def _produce(self, seen: Seen) -> Iterator[Event]:
-        request = seen.request
+    def _produce(self, observed: ObservedExchange) -> Iterator[Event]:
+        request = observed.request
         if request is None:
             return
-        if seen.ended:
-            for lost in _batches(seen):
+        if observed.ended:
+            for lost in _batches(observed):
                 if lost.producer_id >= 0:
-                    self._lost.use(lost).append(seen.mark)
-                self._outages.fail(seen, lost.topic, lost.partition, NO_RESPONSE)
+                    self._lost.use(lost).append(observed.mark)
+                self._outages.fail(observed, lost.topic, lost.partition, NO_RESPONSE)
             return
-        if seen.response is None:
+        if observed.response is None:
             return
-        if seen.response.get("responses") is None:
+        if observed.response.get("responses") is None:
             return
-        batches = {(each.topic, each.partition): each for each in _batches(seen)}
-        for topic in seen.response.responses or ():
-            name = seen.topic(topic)
+        batches = {(each.topic, each.partition): each for each in _batches(observed)}
+        for topic in observed.response.responses or ():
+            name = observed.topic(topic)
             for partition in topic.partition_responses or ():
                 batch = batches.get((name, partition.index))
                 code = partition.error_code
                 if not code:
-                    yield from self._repeated(seen, batch)
-                    yield from self._outages.succeed(seen, name, partition.index)
+                    yield from self._repeated(observed, batch)
+                    yield from self._outages.succeed(observed, name, partition.index)
                     continue
-                yield from self._failed(seen, name, partition, error_name(code), batch)
+                yield from self._failed(observed, name, partition, error_name(code), batch)
 
     def _failed(
-        self, seen: Seen, topic: str, partition: Any, error: str, batch: Batch | None
+        self,
+        observed: ObservedExchange,
+        topic: str,
+        partition: Any,
+        error: str,
+        batch: Batch | None,
     ) -> Iterator[Event]:
         """Take the error of a partition."""
         place = f"{topic} {partition.index}"
         message = partition.get("error_message")
         words = f" ({message})" if message else ""
-        client = client_of(seen)
+        client = client_of(observed)
         if error in TOO_LARGE:
-            size = seen.exchange.request_bytes or 0
+            size = observed.exchange.request_bytes or 0
             text = f"{place}: {error}{words}; the request has {size:,} bytes"
-            yield self.instant(seen, client, "batch too large", text, cause=error)
+            yield self.instant(observed, client, "batch too large", text, cause=error)
         elif error in FENCED:
-            yield self._fenced(seen, place, error, batch)
+            yield self._fenced(observed, place, error, batch)
         elif error in SEQUENCE_EVENTS:
             sequence = f" at sequence {batch.sequence}" if batch else ""
             text = f"{place}: {error}{sequence}{words}"
-            yield self.instant(seen, client, SEQUENCE_EVENTS[error], text, cause=error)
+            yield self.instant(observed, client, SEQUENCE_EVENTS[error], text, cause=error)
         else:
-            self._outages.fail(seen, topic, partition.index, error)
+            self._outages.fail(observed, topic, partition.index, error)
 
-    def _fenced(self, seen: Seen, place: str, error: str, batch: Batch | None) -> Event:
+    def _fenced(
+        self, observed: ObservedExchange, place: str, error: str, batch: Batch | None
+    ) -> Event:
         """Report a producer whose epoch is over, and who got the next one."""
-        client, proof = client_of(seen), [seen.evidence]
+        client, proof = client_of(observed), [observed.evidence]
         text, cause = f"{place}: {error}", error
         owners = [] if batch is None else self._epochs.get(batch.producer_id, [])
         newer = [each for each in owners if batch is not None and each[0] > batch.epoch]
@@ -202,43 +209,43 @@ class Producers(Tracker):
             client,
             "fenced",
             text,
-            time_ns=seen.time_ns,
-            end_ns=seen.end_ns,
+            time_ns=observed.time_ns,
+            end_ns=observed.end_ns,
             proof=proof,
-            brokers=[seen.broker],
+            brokers=[observed.broker],
             cause=cause,
             certain=bool(newer),
         )
 
-    def _repeated(self, seen: Seen, batch: Batch | None) -> Iterator[Event]:
+    def _repeated(self, observed: ObservedExchange, batch: Batch | None) -> Iterator[Event]:
         """Report a batch that was sent again after its answer was lost."""
         lost = None if batch is None else self._lost.pop(batch, None)
         if not lost or batch is None:
             return
         first = lost[0]
-        if first.time_ns > seen.time_ns:
+        if first.time_ns > observed.time_ns:
             return
         text = (
             f"{batch.topic} {batch.partition}: batch at sequence {batch.sequence} of producer id "
-            f"{batch.producer_id} sent again {duration(seen.time_ns - first.time_ns)} after it "
+            f"{batch.producer_id} sent again {duration(observed.time_ns - first.time_ns)} after it "
             "got no answer; the broker appends it once"
         )
         yield self.event(
-            client_of(seen),
+            client_of(observed),
             "batch repeated",
             text,
             time_ns=first.time_ns,
-            end_ns=seen.end_ns,
-            proof=[*(each.evidence for each in lost), seen.evidence],
-            brokers=[first.broker, seen.broker],
+            end_ns=observed.end_ns,
+            proof=[*(each.evidence for each in lost), observed.evidence],
+            brokers=[first.broker, observed.broker],
             cause=NO_RESPONSE,
         )
 
 
-def _batches(seen: Seen) -> Iterator[Batch]:
+def _batches(observed: ObservedExchange) -> Iterator[Batch]:
     """Yield the first batch of each partition, of idempotent producers with their ids."""
-    for topic in seen.request.topic_data or ():
-        name = seen.topic(topic)
+    for topic in observed.request.topic_data or ():
+        name = observed.topic(topic)
         for partition in topic.partition_data or ():
             data = bytes(partition.records or b"")[: _HEAD.size]
             magic, producer_id, epoch, sequence = 0, -1, -1, -1

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from timeline.events.event import Event, Evidence
-from timeline.events.observed_exchange import Seen
+from timeline.events.observed_exchange import ObservedExchange
 from timeline.events.states import Fresh, States
 from timeline.events.words import counted, duration
 from timeline.trackers.tracker import Tracker, keep_proof
@@ -36,25 +36,27 @@ class Throttling:
         self._tracker = tracker
         self._runs: States[tuple[str, str], Run] = States(Fresh(Run))
 
-    def observe(self, seen: Seen) -> Iterator[Event]:
+    def observe(self, observed: ObservedExchange) -> Iterator[Event]:
         """Take an exchange; yield the run that ended before it."""
-        throttle_ms = 0 if seen.response is None else seen.response.get("throttle_time_ms") or 0
+        throttle_ms = (
+            0 if observed.response is None else observed.response.get("throttle_time_ms") or 0
+        )
         if throttle_ms <= 0:
             return
-        key = client_of(seen), seen.broker
+        key = client_of(observed), observed.broker
         run = self._runs.use(key)
-        if run.count and seen.time_ns - run.end_ns > PAUSE_NS:
+        if run.count and observed.time_ns - run.end_ns > PAUSE_NS:
             yield self._event(key, run)
             del self._runs[key]
             run = self._runs.use(key)
         if not run.count:
-            run.time_ns = seen.time_ns
-        run.end_ns = max(run.end_ns, seen.end_ns)
+            run.time_ns = observed.time_ns
+        run.end_ns = max(run.end_ns, observed.end_ns)
         run.count += 1
         run.total_ms += throttle_ms
         run.longest_ms = max(run.longest_ms, throttle_ms)
-        run.apis.add(seen.exchange.api or "")
-        keep_proof(run.proof, seen.evidence)
+        run.apis.add(observed.exchange.api or "")
+        keep_proof(run.proof, observed.evidence)
 
     def open_since_ns(self) -> int | None:
         """Return the begin of the oldest run."""

@@ -10,10 +10,10 @@ from timeline.events.closes import Close
 from timeline.events.connect_attempts import Attempt
 from timeline.events.event import Event, Evidence, Needs, in_packet_order
 from timeline.events.fetch_counts import FetchCounts
-from timeline.events.observed_exchange import Mark, Seen
+from timeline.events.observed_exchange import Mark, ObservedExchange
 from timeline.events.produce_counts import ProduceCounts
 
-SeenAt: TypeAlias = Callable[[int], Seen]
+ObservedAt: TypeAlias = Callable[[int], ObservedExchange]
 """Returns the exchange of a row of the window."""
 
 MAX_PROOFS = 64
@@ -63,7 +63,7 @@ class Tracker:
         """Return the topics of which it sees all exchanges of its `data_apis` for now."""
         return set()
 
-    def observe(self, seen: Seen) -> Iterator[Event]:
+    def observe(self, observed: ObservedExchange) -> Iterator[Event]:
         """Take an exchange; yield the events that it completes."""
         raise NotImplementedError
 
@@ -71,15 +71,17 @@ class Tracker:
         """Return the ids of producers of which it sees who fetches their transactional records."""
         return set()
 
-    def observe_fetched(self, seen: Seen, producer_id: int, epoch: int) -> Iterator[Event]:
+    def observe_fetched(
+        self, observed: ObservedExchange, producer_id: int, epoch: int
+    ) -> Iterator[Event]:
         """Take a Fetch with transactional records of a wanted producer."""
         yield from ()
 
-    def observe_fetches(self, counts: FetchCounts, seen_at: SeenAt) -> Iterator[Event]:
+    def observe_fetches(self, counts: FetchCounts, observed_at: ObservedAt) -> Iterator[Event]:
         """Take the fetches of a connection in a window, if it `counts_fetches`."""
         yield from ()
 
-    def observe_produces(self, counts: ProduceCounts, seen_at: SeenAt) -> Iterator[Event]:
+    def observe_produces(self, counts: ProduceCounts, observed_at: ObservedAt) -> Iterator[Event]:
         """Take the Produce requests of a connection in a window, if it `counts_produces`."""
         yield from ()
 
@@ -129,7 +131,7 @@ class Tracker:
 
     def instant(
         self,
-        seen: Seen | Mark,
+        observed: ObservedExchange | Mark,
         subject: str,
         event: str,
         text: str,
@@ -142,10 +144,10 @@ class Tracker:
             subject,
             event,
             text,
-            time_ns=seen.time_ns,
-            end_ns=seen.end_ns,
-            proof=[seen.evidence],
-            brokers=[seen.broker],
+            time_ns=observed.time_ns,
+            end_ns=observed.end_ns,
+            proof=[observed.evidence],
+            brokers=[observed.broker],
             cause=cause,
             certain=certain,
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from timeline.events.event import Evidence
-from timeline.events.observed_exchange import Seen
+from timeline.events.observed_exchange import ObservedExchange
 from timeline.events.words import counted, listed, partitions_text
 
 
@@ -87,6 +87,10 @@ class TransactionalId:
     has_idle_producer: bool = False
 
 
-def client_of(seen: Seen) -> str:
+def client_of(observed: ObservedExchange) -> str:
     """Return the client of an exchange for people: client id and host."""
-    return f"{seen.client_id} at {seen.client_host}" if seen.client_id else seen.client_host
+    return (
+        f"{observed.client_id} at {observed.client_host}"
+        if observed.client_id
+        else observed.client_host
+    )

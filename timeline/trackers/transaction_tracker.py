@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 
 from dissector.protocol.error_codes import error_name
 from timeline.events.event import Event
-from timeline.events.observed_exchange import Seen
+from timeline.events.observed_exchange import ObservedExchange
 from timeline.events.states import Fresh, States
 from timeline.events.words import duration
 from timeline.trackers.tracker import Selection, Tracker, keep_proof
@@ -57,44 +57,44 @@ class Transactions(Tracker):
         self._producers: States[int, str] = States(Fresh(str))
         self._readers: States[tuple[int, int], set[str]] = States(Fresh(set))
 
-    def observe(self, seen: Seen) -> Iterator[Event]:
+    def observe(self, observed: ObservedExchange) -> Iterator[Event]:
         """Take an exchange of a transactional producer."""
-        request, response = seen.request, seen.response
+        request, response = observed.request, observed.response
         if request is None or response is None:
             return
-        if seen.api_key == ADD_PARTITIONS and "transactions" in request:
-            yield from self._add_by_brokers(seen)
+        if observed.api_key == ADD_PARTITIONS and "transactions" in request:
+            yield from self._add_by_brokers(observed)
             return
         name = request.get("transactional_id", request.get("v3_and_below_transactional_id"))
         if not name:
             return
         state = self._ids.use(name)
-        error = seen.error or first_error(response)
-        if error in RETRIED or (seen.api_key == PRODUCE and error and error not in FENCED):
+        error = observed.error or first_error(response)
+        if error in RETRIED or (observed.api_key == PRODUCE and error and error not in FENCED):
             return
-        version = seen.exchange.api_version or 0
-        if seen.api_key == PRODUCE and not error and version < IMPLICIT_PARTITIONS:
+        version = observed.exchange.api_version or 0
+        if observed.api_key == PRODUCE and not error and version < IMPLICIT_PARTITIONS:
             return
         if error:
-            yield from self._failed(state, seen, error)
+            yield from self._failed(state, observed, error)
             return
-        match seen.api_key:
+        match observed.api_key:
             case 22:
-                yield from self._init(state, seen)
+                yield from self._init(state, observed)
             case 24:
-                self._add(state, seen, request.v3_and_below_topics)
+                self._add(state, observed, request.v3_and_below_topics)
             case 25:
-                self._transaction(state, seen).groups.add(request.group_id)
+                self._transaction(state, observed).groups.add(request.group_id)
             case 28:
                 if state.transaction or version >= IMPLICIT_OFFSETS:
-                    self._transaction(state, seen).groups.add(request.group_id)
+                    self._transaction(state, observed).groups.add(request.group_id)
             case 0:
-                transaction = self._transaction(state, seen)
+                transaction = self._transaction(state, observed)
                 for topic in request.topic_data or ():
-                    partitions = transaction.partitions.setdefault(seen.topic(topic), set())
+                    partitions = transaction.partitions.setdefault(observed.topic(topic), set())
                     partitions.update(each.index for each in topic.partition_data or ())
             case 26:
-                yield from self._end(state, seen)
+                yield from self._end(state, observed)
 
     def finish(self, now_ns: int) -> Iterator[Event]:
         """Report the transactions that are open at the end of the capture."""
@@ -114,40 +114,44 @@ class Transactions(Tracker):
         """Return the producers of the transactional ids."""
         return set(self._producers)
 
-    def observe_fetched(self, seen: Seen, producer_id: int, epoch: int) -> Iterator[Event]:
+    def observe_fetched(
+        self, observed: ObservedExchange, producer_id: int, epoch: int
+    ) -> Iterator[Event]:
         """Report the first Fetch of each client with records of a producer's epoch."""
-        client = client_of(seen)
+        client = client_of(observed)
         readers = self._readers.use((producer_id, epoch))
         if client in readers or len(readers) >= MAX_READERS:
             return
         readers.add(client)
         text = f"{client} fetched records of producer id {producer_id}, epoch {epoch}"
         name = self._producers[producer_id]
-        yield self.instant(seen, name, "records fetched", text)
+        yield self.instant(observed, name, "records fetched", text)
 
-    def _init(self, state: TransactionalId, seen: Seen) -> Iterator[Event]:
+    def _init(self, state: TransactionalId, observed: ObservedExchange) -> Iterator[Event]:
         """Take an InitProducerId: it ends the transaction of the producer before."""
-        request, response = seen.request, seen.response
-        client = client_of(seen)
+        request, response = observed.request, observed.response
+        client = client_of(observed)
         former = state.sessions[-1] if state.sessions else None
         session = Session(
-            seen.time_ns,
+            observed.time_ns,
             client,
-            seen.connection,
+            observed.connection,
             response.producer_id,
             response.producer_epoch,
             request.transaction_timeout_ms,
-            seen.evidence,
+            observed.evidence,
         )
         self._producers.use(response.producer_id)
         self._producers[response.producer_id] = state.name
         transaction, state.transaction = state.transaction, None
         state.has_idle_producer = True
         if transaction is not None:
-            keep_proof(transaction.evidence, seen.evidence)
-            transaction.brokers.add(seen.broker)
+            keep_proof(transaction.evidence, observed.evidence)
+            transaction.brokers.add(observed.broker)
             text = f"InitProducerId of {client} aborted it: {transaction.text()}"
-            yield self._event(state, transaction, "aborted", text, seen.end_ns, "InitProducerId")
+            yield self._event(
+                state, transaction, "aborted", text, observed.end_ns, "InitProducerId"
+            )
         state.sessions.append(session)
         del state.sessions[:-MAX_SESSIONS]
         text = (
@@ -159,85 +163,87 @@ class Transactions(Tracker):
             text += f"; {former.client} in epoch {former.epoch} is fenced from now on"
             cause = "new producer"
         certain = former is not None or session.epoch == 0
-        yield self.instant(seen, state.name, "initialized", text, cause=cause, certain=certain)
+        yield self.instant(observed, state.name, "initialized", text, cause=cause, certain=certain)
 
-    def _transaction(self, state: TransactionalId, seen: Seen) -> Transaction:
+    def _transaction(self, state: TransactionalId, observed: ObservedExchange) -> Transaction:
         """Return the transaction under way; the first request begins it."""
         transaction = state.transaction
         if transaction is None:
-            request = seen.request
+            request = observed.request
             producer_id = request.get("producer_id", request.get("v3_and_below_producer_id", -1))
             epoch = request.get("producer_epoch", request.get("v3_and_below_producer_epoch", -1))
             transaction = state.transaction = Transaction(
-                seen.time_ns, producer_id, epoch, state.has_idle_producer
+                observed.time_ns, producer_id, epoch, state.has_idle_producer
             )
-        keep_proof(transaction.evidence, seen.evidence)
-        transaction.brokers.add(seen.broker)
+        keep_proof(transaction.evidence, observed.evidence)
+        transaction.brokers.add(observed.broker)
         return transaction
 
-    def _add(self, state: TransactionalId, seen: Seen, topics: Any) -> None:
-        transaction = self._transaction(state, seen)
+    def _add(self, state: TransactionalId, observed: ObservedExchange, topics: Any) -> None:
+        transaction = self._transaction(state, observed)
         for topic in topics or ():
             transaction.partitions.setdefault(topic.name, set()).update(topic.partitions or ())
 
-    def _add_by_brokers(self, seen: Seen) -> Iterator[Event]:
+    def _add_by_brokers(self, observed: ObservedExchange) -> Iterator[Event]:
         """Take an AddPartitionsToTxn v4+, by which brokers add or verify for their producers."""
         results = {
             result.transactional_id: first_error(result)
-            for result in seen.response.get("results_by_transaction") or ()
+            for result in observed.response.get("results_by_transaction") or ()
         }
-        for each in seen.request.transactions or ():
+        for each in observed.request.transactions or ():
             if each.verify_only or results.get(each.transactional_id):
                 continue
             state = self._ids.use(each.transactional_id)
             if state.transaction is None:
                 state.transaction = Transaction(
-                    seen.time_ns, each.producer_id, each.producer_epoch, state.has_idle_producer
+                    observed.time_ns, each.producer_id, each.producer_epoch, state.has_idle_producer
                 )
-            keep_proof(state.transaction.evidence, seen.evidence)
-            state.transaction.brokers.add(seen.broker)
+            keep_proof(state.transaction.evidence, observed.evidence)
+            state.transaction.brokers.add(observed.broker)
             for topic in each.topics or ():
                 partitions = state.transaction.partitions.setdefault(topic.name, set())
                 partitions.update(topic.partitions or ())
         yield from ()
 
-    def _end(self, state: TransactionalId, seen: Seen) -> Iterator[Event]:
+    def _end(self, state: TransactionalId, observed: ObservedExchange) -> Iterator[Event]:
         """Take an EndTxn."""
-        request = seen.request
+        request = observed.request
         event = "committed" if request.committed else "aborted"
         transaction, state.transaction = state.transaction, None
         state.has_idle_producer = True
         if transaction is None:
             transaction = Transaction(
-                seen.time_ns, request.producer_id, request.producer_epoch, is_begun=False
+                observed.time_ns, request.producer_id, request.producer_epoch, is_begun=False
             )
         transaction.producer_id, transaction.epoch = request.producer_id, request.producer_epoch
-        keep_proof(transaction.evidence, seen.evidence)
-        transaction.brokers.add(seen.broker)
-        took = duration(seen.end_ns - transaction.time_ns)
-        text = f"{event} by {client_of(seen)} after {took}: {transaction.text()}"
-        yield self._event(state, transaction, event, text, seen.end_ns, "EndTxn")
+        keep_proof(transaction.evidence, observed.evidence)
+        transaction.brokers.add(observed.broker)
+        took = duration(observed.end_ns - transaction.time_ns)
+        text = f"{event} by {client_of(observed)} after {took}: {transaction.text()}"
+        yield self._event(state, transaction, event, text, observed.end_ns, "EndTxn")
 
-    def _failed(self, state: TransactionalId, seen: Seen, error: str) -> Iterator[Event]:
+    def _failed(
+        self, state: TransactionalId, observed: ObservedExchange, error: str
+    ) -> Iterator[Event]:
         """Report a request that is refused; the culprit, where another producer is the reason."""
-        request = seen.request
-        api, client = seen.exchange.api, client_of(seen)
+        request = observed.request
+        api, client = observed.exchange.api, client_of(observed)
         if error not in FENCED:
             text = f"{api} of {client}: {error}"
-            yield self.instant(seen, state.name, "refused", text, cause=error)
+            yield self.instant(observed, state.name, "refused", text, cause=error)
             return
         epoch = request.get("producer_epoch", request.get("v3_and_below_producer_epoch"))
         in_epoch = "" if epoch is None or epoch < 0 else f" in epoch {epoch}"
         text = f"{api} of {client}{in_epoch}: {error}"
-        own, culprit = _rivals(state, seen, epoch)
+        own, culprit = _rivals(state, observed, epoch)
         transaction = state.transaction
-        cause, certain, proof, since_ns = error, False, [seen.evidence], seen.time_ns
+        cause, certain, proof, since_ns = error, False, [observed.evidence], observed.time_ns
         if culprit is not None:
             cause, certain, since_ns = "new producer", own is not None, culprit.time_ns
             proof.append(culprit.evidence)
             text += f": {culprit.client} initialized epoch {culprit.epoch} of the same id"
         elif transaction is not None and own is not None:
-            open_ns = seen.time_ns - transaction.time_ns
+            open_ns = observed.time_ns - transaction.time_ns
             if open_ns > own.timeout_ms * 1_000_000:
                 cause, certain, since_ns = "transaction timeout", True, own.time_ns
                 proof += [*transaction.evidence, own.evidence]
@@ -251,10 +257,10 @@ class Transactions(Tracker):
             state.name,
             "fenced",
             text,
-            time_ns=seen.time_ns,
-            end_ns=seen.end_ns,
+            time_ns=observed.time_ns,
+            end_ns=observed.end_ns,
             proof=proof,
-            brokers=[seen.broker],
+            brokers=[observed.broker],
             cause=cause,
             certain=certain,
             since_ns=since_ns,
@@ -294,17 +300,17 @@ def _fences(session: Session, former: Session) -> bool:
 
 
 def _rivals(
-    state: TransactionalId, seen: Seen, epoch: int | None
+    state: TransactionalId, observed: ObservedExchange, epoch: int | None
 ) -> tuple[Session | None, Session | None]:
     """Return the session of a refused producer, and the later one that fenced it, if captured."""
     own = culprit = None
     for each in state.sessions:
-        is_own = each.client == client_of(seen) if epoch is None else each.epoch <= epoch
+        is_own = each.client == client_of(observed) if epoch is None else each.epoch <= epoch
         if is_own:
             own, culprit = each, None
         elif own is not None or epoch is not None:
             culprit = culprit or each
-    if culprit is not None and culprit.time_ns >= seen.end_ns:
+    if culprit is not None and culprit.time_ns >= observed.end_ns:
         culprit = None
     return own, culprit
 

@@ -44,7 +44,7 @@ to it.
 
 
 @dataclass
-class Seen:
+class WireVersions:
     """What was on the wire."""
 
     requests: dict[By, set[Pair]] = field(default_factory=lambda: {"real": set(), "sweep": set()})
@@ -65,16 +65,16 @@ class Seen:
             self.responses[by].add(pair)
 
 
-def look(captures: Iterable[Path]) -> Seen:
+def look(captures: Iterable[Path]) -> WireVersions:
     """Read captures."""
-    seen = Seen()
+    seen = WireVersions()
     for path in captures:
         for exchange in dissect(path, keylogs=keylogs(path)):
             seen.add(exchange, "-sweep-" in path.name)
     return seen
 
 
-def page(seen: Seen) -> str:
+def page(seen: WireVersions) -> str:
     """Write the page."""
     apis = all_apis()
     existing = {(each.key, version) for each in apis for version in each.request.versions}

@@ -51,6 +51,6 @@ def tool(
         command, input=send, capture_output=True, text=True, timeout=_PATIENCE_S, check=False
     )
     if done.returncode and not may_fail:
-        said = (done.stdout + done.stderr)[-3000:]
-        raise ToolError(f"{Path(main).name} {' '.join(arguments)}: {said}")
+        output = (done.stdout + done.stderr)[-3000:]
+        raise ToolError(f"{Path(main).name} {' '.join(arguments)}: {output}")
     return done.stdout

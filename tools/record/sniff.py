@@ -96,14 +96,14 @@ def _tcpdump(path: Path, expression: str, nanoseconds: bool) -> Iterator[None]:
 
 def _wait_until_listening(process: subprocess.Popen[str]) -> None:
     assert process.stderr is not None
-    said, deadline = "", time.monotonic() + _PATIENCE_S
-    while "listening on" not in said:
+    output, deadline = "", time.monotonic() + _PATIENCE_S
+    while "listening on" not in output:
         ready, _, _ = select.select([process.stderr], [], [], deadline - time.monotonic())
         line = process.stderr.readline() if ready else ""
         if not line:
-            reason = said.strip() or f"no word from it in {_PATIENCE_S:.0f} s"
+            reason = output.strip() or f"no word from it in {_PATIENCE_S:.0f} s"
             raise CaptureRefusedError(f"tcpdump can not capture on lo: {reason}")
-        said += line
+        output += line
 
 
 @contextlib.contextmanager

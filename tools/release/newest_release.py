@@ -41,7 +41,7 @@ def news(known: str = _KNOWN) -> str:
     )
 
 
-def _reason(said: str) -> str:
+def _reason(output: str) -> str:
     """Return the first line of what Maven calls an error."""
-    found = re.search(r"\[ERROR\]\S* (.+)", said)
+    found = re.search(r"\[ERROR\]\S* (.+)", output)
     return found[1][:200] if found else "no reason given"

@@ -42,7 +42,7 @@ class _Stage(Generic[Item, Result]):
         self.stopped = False
         self._items: Iterator[Item] | None = iter(items)
         self._work = work
-        self._turn = Lock()
+        self._lock = Lock()
 
     def run(self) -> None:
         """Make results while there is room."""
@@ -63,7 +63,7 @@ class _Stage(Generic[Item, Result]):
 
     def _take(self) -> tuple[_Place[Result], Item] | None:
         """Take the next item, and a place for its result; None when there are no more."""
-        with self._turn:
+        with self._lock:
             if self._items is None:
                 return None
             place: _Place[Result] = SimpleQueue()

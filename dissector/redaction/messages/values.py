@@ -35,11 +35,11 @@ class ValueRedactor:
     def __init__(self, pseudonyms: Pseudonyms, kept: Collection[Role] = ()) -> None:
         """Replace all but the values of the kept roles."""
         self.pseudonyms = pseudonyms
-        self._kept = frozenset(kept)
+        self._unchanged_roles = frozenset(kept)
 
     def keeps(self, role: Role) -> bool:
         """Return whether values of a role stay."""
-        return role in self._kept
+        return role in self._unchanged_roles
 
     def text(self, role: Role | None, text: str, scope: Scope) -> str:
         """Return what replaces a text."""

@@ -52,8 +52,8 @@ class Permutation:
     def _feistel(self, label: str, value: int, half: int) -> int:
         mask, size = (1 << half) - 1, (half + 7) // 8
         left, right = value >> half, value & mask
-        for turn in range(_ROUNDS):
-            source = bytes((turn,)) + right.to_bytes(size, "big")
+        for round_number in range(_ROUNDS):
+            source = bytes((round_number,)) + right.to_bytes(size, "big")
             mixed = int.from_bytes(self.digest(label, source, size), "big") & mask
             left, right = right, left ^ mixed
         return left << half | right

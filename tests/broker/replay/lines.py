@@ -27,7 +27,7 @@ from tests.broker.replay.recording import Play, fresh, record
 from tests.broker.server_properties import Shape
 from tools.record.manifest import keylogs
 from tools.record.scenario import until
-from tools.record.sweep.client import Speaker
+from tools.record.sweep.client import SweepClient
 from tools.record.sweep.data_sweep import METADATA
 
 _PATIENCE_S = 90.0
@@ -223,7 +223,7 @@ def _are_led(admin: AdminClient, places: list[TopicPartition]) -> bool:
 
 def _are_known(cluster: Cluster, topics: list[str]) -> bool:
     for node in cluster.nodes:
-        with Speaker(node.address.at("PLAINTEXT")) as speaker:
+        with SweepClient(node.address.at("PLAINTEXT")) as speaker:
             metadata = speaker.newest(METADATA, topics=[{"name": each} for each in topics])
         if metadata is None or any(each.error_code for each in metadata.topics):
             return False

@@ -9,7 +9,7 @@ from construct import Container
 
 from tools.record.scenario import Stage
 from tools.record.scenarios.sweep import new
-from tools.record.sweep.client import Speaker, patiently
+from tools.record.sweep.client import SweepClient, patiently
 from tools.record.sweep.transaction_sweep import (
     ADD_PARTITIONS,
     DESCRIBE_TRANSACTIONS,
@@ -19,7 +19,7 @@ from tools.record.sweep.transaction_sweep import (
 )
 
 
-class Patient(Speaker):
+class Patient(SweepClient):
     """
     Goes on when the markers of a transaction are written: else chance decides where they lie.
 
@@ -28,7 +28,7 @@ class Patient(Speaker):
 
     def __init__(self, stage: Stage) -> None:
         super().__init__(stage.cluster.bootstrap())
-        self._aside = Speaker(stage.cluster.nodes[0].address.at("INTERNAL"))
+        self._aside = SweepClient(stage.cluster.nodes[0].address.at("INTERNAL"))
 
     def __exit__(self, *error: Any) -> None:
         """Close the connections."""
@@ -37,9 +37,9 @@ class Patient(Speaker):
         finally:
             super().__exit__(*error)
 
-    def turn(self, key: int, number: int, /, **fields: Any) -> Container | None:
+    def request_next(self, key: int, number: int, /, **fields: Any) -> Container | None:
         """Say what is to be said, and wait where a transaction ends."""
-        answer = super().turn(key, number, **fields)
+        answer = super().request_next(key, number, **fields)
         if key == END_TXN:
             patiently("markers", lambda: self._has_ended(fields["transactional_id"]))
         return answer
@@ -60,7 +60,7 @@ def new_said_by_clients(stage: Stage) -> None:
     _said_by_clients(stage, new)
 
 
-def _said_by_clients(stage: Stage, play: Callable[[Speaker], None]) -> None:
+def _said_by_clients(stage: Stage, play: Callable[[SweepClient], None]) -> None:
     with Patient(stage) as speaker:
         speaker.offered[ADD_PARTITIONS] = range(4)
         del speaker.offered[WRITE_MARKERS]

@@ -24,7 +24,7 @@ from replay.sessions.retry_policy import errors_of
 from tests.broker.conftest import StartCluster
 from tests.broker.server_properties import Shape
 from tests.replay.support.replay_captures import SHIPPED
-from tests.replay.support.step_observer import Seen
+from tests.replay.support.step_observer import StepObserver
 
 pytestmark = [pytest.mark.broker, pytest.mark.xdist_group("broker")]
 
@@ -48,7 +48,7 @@ async def played(plan: Plan, target: str, prefix: str) -> list[Outcome]:
     try:
         names = NameMap(prefix=prefix)
         outcomes: list[Outcome] = []
-        seen = Seen(outcomes.append)
+        seen = StepObserver(outcomes.append)
         run = ReplayRun(plan, cluster, lambda _: IdMap(cluster, names), seen, PlayOptions(Pace(0)))
         async with asyncio.timeout(120):
             await run.play()

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from browse.panels.conversation_panel import ConversationPanel, turns_of
+from browse.panels.conversation_panel import ConversationPanel, messages_of
 from dissector.public import open_capture
 from tests.browse.panels.panel_host import HOSTILE, SHOWN_HOSTILE, lines, opened, play, text
 from tests.corpus import FOLDER
@@ -9,7 +9,7 @@ ROWS = [each.row() for each in open_capture(FOLDER / "demo.pcap", filter="connec
 
 
 def test_messages_come_in_the_order_of_their_packets() -> None:
-    turns = turns_of(ROWS)
+    turns = messages_of(ROWS)
     assert [turn.packet for turn in turns] == sorted(turn.packet for turn in turns)
     assert {turn.number for turn in turns} == set(range(len(ROWS)))
     assert sum(turn.is_request for turn in turns) == len(ROWS)
@@ -28,7 +28,7 @@ def test_requests_and_responses_have_their_sides() -> None:
             assert responses[0].index("◀──") > requests[0].index("──▶")
             await pilot.press("down", "down", "enter")
             await pilot.pause()
-            assert app.results == [turns_of(ROWS)[2].number]
+            assert app.results == [messages_of(ROWS)[2].number]
 
     play(scene)
 

@@ -43,7 +43,7 @@ def offers(
     """Return what ApiVersions shows, with or without requests of the client."""
     found = VersionOffers(open_capture())
     found.offers = ranges or {}
-    found.asking = {("shop", "10.0.0.1")} if asks else set()
+    found.requesters = {("shop", "10.0.0.1")} if asks else set()
     return found
 
 

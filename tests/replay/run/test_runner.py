@@ -29,7 +29,7 @@ from replay.run.runner import ReplayRun
 from tests.default_frames import request, response
 from tests.replay.support.replay_captures import SHIPPED, exchange, left_open, saved
 from tests.replay.support.scripted import HANG_UP, Answer, Answers, alone, offers, scripted
-from tests.replay.support.step_observer import Seen
+from tests.replay.support.step_observer import StepObserver
 from tests.tcp_captures import Wire
 
 Watch = Callable[[ReplayRun, Outcome], None]
@@ -63,7 +63,11 @@ async def play(
             each(run, outcome)
 
         run = ReplayRun(
-            plan, cluster, lambda copy: IdMap(cluster, NameMap(copy=copy)), Seen(take), play_options
+            plan,
+            cluster,
+            lambda copy: IdMap(cluster, NameMap(copy=copy)),
+            StepObserver(take),
+            play_options,
         )
         played = Played(run=run)
         async with asyncio.timeout(60):

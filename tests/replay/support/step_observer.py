@@ -10,7 +10,7 @@ from replay.model.outcome import BatchedOutcome, Difference, Outcome, Verdict
 
 
 @dataclass
-class Seen:
+class StepObserver:
     """Takes all outcomes, and calls none the same, so that each step goes the general way."""
 
     each: Callable[[Outcome], None]

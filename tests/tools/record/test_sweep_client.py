@@ -10,7 +10,7 @@ from dissector.protocol.apis import api
 from dissector.protocol.messages import decode_request
 from tests.default_frames import response
 from tools.record.sweep.bodies import body_of
-from tools.record.sweep.client import DisagreementError, Speaker
+from tools.record.sweep.client import DisagreementError, SweepClient
 
 API_VERSIONS, HEARTBEAT, METADATA = 18, 12, 3
 
@@ -62,7 +62,7 @@ def broker() -> Iterator[Broker]:
 
 
 def test_only_what_is_declared_and_offered_is_said(broker: Broker) -> None:
-    with Speaker(broker.address) as speaker:
+    with SweepClient(broker.address) as speaker:
         assert list(speaker.versions(HEARTBEAT)) == [0, 1, 2, 3, 4]
         assert list(speaker.versions(METADATA)) == [3, 4]
         assert list(speaker.versions(77)) == []
@@ -73,7 +73,7 @@ def test_only_what_is_declared_and_offered_is_said(broker: Broker) -> None:
 def test_a_closed_connection_costs_one_api_only(
     broker: Broker, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with Speaker(broker.address) as speaker:
+    with SweepClient(broker.address) as speaker:
         assert speaker.newest(METADATA) is None
         assert speaker.newest(HEARTBEAT) is not None
         assert speaker.unanswered == {(METADATA, 4): "the broker closed the connection"}
@@ -84,14 +84,17 @@ def test_a_response_that_is_not_as_declared_fails_the_sweep(broker: Broker) -> N
     broker.extra = b"\x00"
     with (
         pytest.raises(DisagreementError, match="1 bytes are left over"),
-        Speaker(broker.address) as speaker,
+        SweepClient(broker.address) as speaker,
     ):
         speaker.newest(HEARTBEAT)
 
 
 def test_a_tagged_field_that_nobody_declared_fails_the_sweep(broker: Broker) -> None:
     broker.cut, broker.extra = 1, b"\x01\x63\x01\xff"  # one field, tag 99, one byte
-    with pytest.raises(DisagreementError, match="not declared"), Speaker(broker.address) as speaker:
+    with (
+        pytest.raises(DisagreementError, match="not declared"),
+        SweepClient(broker.address) as speaker,
+    ):
         speaker.newest(HEARTBEAT)
 
 

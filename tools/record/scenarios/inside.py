@@ -127,11 +127,11 @@ def quorum_39(stage: Stage) -> None:
 
 
 def _lose_the_controller(stage: Stage) -> None:
-    said = tool(
+    output = tool(
         stage, "tools.MetadataQuorumCommand", "--bootstrap-server", stage.bootstrap,
         "describe", "--status",
     )  # fmt: skip
-    leader = next(int(line.split()[1]) for line in said.splitlines() if "LeaderId" in line)
+    leader = next(int(line.split()[1]) for line in output.splitlines() if "LeaderId" in line)
     victim = stage.cluster.nodes[leader - 1]
     stage.cluster.stop_node(victim)
     survivor = stage.cluster.nodes[leader % 3].address.ports["PLAINTEXT"]

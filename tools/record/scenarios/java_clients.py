@@ -119,9 +119,9 @@ def command_line(stage: Stage) -> None:
 def _sweep(stage: Stage, listener: str, keys: tuple[int, int]) -> None:
     tool(stage, "tools.TopicCommand", "--bootstrap-server", stage.bootstrap, "--create",
          "--if-not-exists", "--topic", "sweep")  # fmt: skip
-    said = tool(stage, "tools.TopicCommand", "--bootstrap-server", stage.bootstrap, "--describe",
+    output = tool(stage, "tools.TopicCommand", "--bootstrap-server", stage.bootstrap, "--describe",
                 "--topic", "sweep")  # fmt: skip
-    topic_id = said.split("TopicId:")[1].split()[0]
+    topic_id = output.split("TopicId:")[1].split()[0]
     port = stage.cluster.nodes[0].address.ports[listener]
     arguments = (str(port), "sweep", topic_id, *map(str, keys))
     tool(stage, str(_PROGRAMS / "Sweep.java"), *arguments)

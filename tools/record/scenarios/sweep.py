@@ -14,7 +14,7 @@ from collections.abc import Callable
 from tests.broker.server_properties import PASSWORD, USER, Shape
 from tools.record.scenario import Stage, scenario
 from tools.record.sweep import admin_sweep
-from tools.record.sweep.client import CLIENT_ID, Speaker
+from tools.record.sweep.client import CLIENT_ID, SweepClient
 from tools.record.sweep.data_sweep import KEYS as DATA
 from tools.record.sweep.data_sweep import create_topics, data
 from tools.record.sweep.group_sweep import (
@@ -70,13 +70,13 @@ def _sweep(name: str, shows: str, inside: bool = False, **shapes: Shape) -> Call
 
 @_sweep("data", "Every version of Produce, Fetch, ListOffsets, Metadata and their like")
 def sweep_data(stage: Stage) -> None:
-    with Speaker(stage.cluster.bootstrap()) as speaker:
+    with SweepClient(stage.cluster.bootstrap()) as speaker:
         data(speaker)
 
 
 @_sweep("groups", "Every version of what classic, consumer and streams groups say")
 def sweep_groups(stage: Stage) -> None:
-    with Speaker(stage.cluster.bootstrap()) as speaker:
+    with SweepClient(stage.cluster.bootstrap()) as speaker:
         groups(speaker)
 
 
@@ -86,7 +86,7 @@ def sweep_groups(stage: Stage) -> None:
     kafka4=SWEEP_4,
 )
 def sweep_share(stage: Stage) -> None:
-    with Speaker(stage.cluster.bootstrap()) as speaker:
+    with SweepClient(stage.cluster.bootstrap()) as speaker:
         share(speaker)
         state(speaker)
 
@@ -98,19 +98,19 @@ def sweep_share(stage: Stage) -> None:
 )
 def sweep_early_share(stage: Stage) -> None:
     # Not what brokers say of their state: its version 0 got another field before it was released.
-    with Speaker(stage.cluster.bootstrap()) as speaker:
+    with SweepClient(stage.cluster.bootstrap()) as speaker:
         share(speaker)
 
 
 @_sweep("transactions", "Every version of what transactions need")
 def sweep_transactions(stage: Stage) -> None:
-    with Speaker(stage.cluster.bootstrap()) as speaker:
+    with SweepClient(stage.cluster.bootstrap()) as speaker:
         transactions(speaker)
 
 
 @_sweep("admin", "Every version of what administrators ask of a broker")
 def sweep_of_admin(stage: Stage) -> None:
-    with Speaker(stage.cluster.bootstrap()) as speaker:
+    with SweepClient(stage.cluster.bootstrap()) as speaker:
         admin_sweep.greetings(speaker)
         admin_sweep.topics(speaker)
         admin_sweep.settings(speaker)
@@ -122,26 +122,26 @@ def sweep_of_admin(stage: Stage) -> None:
 @_sweep("sasl", "Every version of the logins that SASL knows, and of delegation tokens")
 def sweep_sasl(stage: Stage) -> None:
     secure = stage.cluster.bootstrap("SASL_PLAINTEXT")
-    with Speaker(secure) as speaker:
+    with SweepClient(secure) as speaker:
         admin_sweep.logins(speaker, USER, PASSWORD)
-    with Speaker(secure, (USER, PASSWORD)) as speaker:
+    with SweepClient(secure, (USER, PASSWORD)) as speaker:
         admin_sweep.tokens(speaker)
 
 
 @_sweep("quorum", "Every version that a controller of KRaft offers", inside=True)
 def sweep_quorum(stage: Stage) -> None:
     topic = "sweep.quorum"
-    with Speaker(stage.cluster.bootstrap()) as speaker:
+    with SweepClient(stage.cluster.bootstrap()) as speaker:
         topic_id = create_topics(speaker, topic)[topic]
     node = stage.cluster.nodes[0]
     snapshot = snapshot_of(node.folder / "data" / "one" / "__cluster_metadata-0")
-    with Speaker(node.address.at("CONTROLLER")) as speaker:
+    with SweepClient(node.address.at("CONTROLLER")) as speaker:
         quorum(speaker, (topic, topic_id), snapshot)
 
 
 @_sweep("too-new", "A client that is newer than the broker asks for its versions (KIP-511)")
 def sweep_too_new(stage: Stage) -> None:
-    with Speaker(stage.cluster.bootstrap()) as speaker:
+    with SweepClient(stage.cluster.bootstrap()) as speaker:
         admin_sweep.too_new(speaker)
 
 
@@ -152,11 +152,11 @@ def sweep_too_new(stage: Stage) -> None:
     kafka44=SWEEP_4,
 )
 def sweep_new(stage: Stage) -> None:
-    with Speaker(stage.cluster.bootstrap()) as speaker:
+    with SweepClient(stage.cluster.bootstrap()) as speaker:
         new(speaker)
 
 
-def new(speaker: Speaker) -> None:
+def new(speaker: SweepClient) -> None:
     """Say what Kafka 4.4 added."""
     topic, group = "sweep.new", "sweep.streams.1"
     topic_id = create_topics(speaker, topic)[topic]

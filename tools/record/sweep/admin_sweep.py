@@ -11,7 +11,7 @@ from tools.record.sweep.client import (
     SASL_AUTHENTICATE,
     SASL_HANDSHAKE,
     SOFTWARE,
-    Speaker,
+    SweepClient,
 )
 from tools.record.sweep.data_sweep import CREATE_TOPICS, create_topics
 
@@ -37,33 +37,35 @@ _CHECKS_CLUSTER = 5
 """The version of ApiVersions that names the cluster which the client wants."""
 
 
-def greetings(speaker: Speaker) -> None:
+def greetings(client: SweepClient) -> None:
     """Ask for versions at every version, then as a stranger; offer SASL where there is none."""
-    for version in speaker.versions(API_VERSIONS):
-        speaker.say(API_VERSIONS, version, **SOFTWARE)
-    meant_for_another(speaker)
-    speaker.every(SASL_HANDSHAKE, mechanism="PLAIN")
+    for version in client.versions(API_VERSIONS):
+        client.request(API_VERSIONS, version, **SOFTWARE)
+    meant_for_another(client)
+    client.every(SASL_HANDSHAKE, mechanism="PLAIN")
 
 
-def meant_for_another(speaker: Speaker) -> None:
+def meant_for_another(client: SweepClient) -> None:
     """Ask for versions of a cluster that this one is not: it says to bootstrap again (KIP-1242)."""
-    if _CHECKS_CLUSTER in speaker.versions(API_VERSIONS):
-        speaker.say(API_VERSIONS, _CHECKS_CLUSTER, **SOFTWARE, cluster_id="not this one", node_id=7)
+    if _CHECKS_CLUSTER in client.versions(API_VERSIONS):
+        client.request(
+            API_VERSIONS, _CHECKS_CLUSTER, **SOFTWARE, cluster_id="not this one", node_id=7
+        )
 
 
-def too_new(speaker: Speaker) -> None:
+def too_new(client: SweepClient) -> None:
     """Ask for versions as a client from the future does, then as the answer says (KIP-511)."""
-    with speaker.together(API_VERSIONS):
-        refused = speaker.say_new(API_VERSIONS, _NEWER_THAN_ALL)
+    with client.together(API_VERSIONS):
+        refused = client.say_new(API_VERSIONS, _NEWER_THAN_ALL)
         assert refused is not None, "nobody answers ApiVersions"
         for each in refused.api_keys:
-            speaker.say(each.api_key, each.max_version, **SOFTWARE)
+            client.request(each.api_key, each.max_version, **SOFTWARE)
 
 
-def topics(speaker: Speaker) -> None:
+def topics(client: SweepClient) -> None:
     """Create topics at every version, change them, delete them."""
-    create_topics(speaker, _TOPIC)
-    for version in speaker.versions(CREATE_TOPICS):
+    create_topics(client, _TOPIC)
+    for version in client.versions(CREATE_TOPICS):
         shape: dict[str, Any] = {"num_partitions": 1, "replication_factor": 1}
         if version % 2:
             assignments = [{"partition_index": 0, "broker_ids": [1]}]
@@ -71,71 +73,73 @@ def topics(speaker: Speaker) -> None:
         configs = [{"name": "retention.ms", "value": "3600000"}]
         made = {"name": f"sweep.admin.{version}", **shape, "configs": configs}
         new_topics = [made, {**made, "name": "sweep a bad name"}]
-        speaker.say(CREATE_TOPICS, version, topics=new_topics, timeout_ms=5000)
-    for version in speaker.versions(CREATE_PARTITIONS):
+        client.request(CREATE_TOPICS, version, topics=new_topics, timeout_ms=5000)
+    for version in client.versions(CREATE_PARTITIONS):
         more = {"name": _TOPIC, "count": version + 2, "assignments": None}
-        speaker.say(CREATE_PARTITIONS, version, topics=[more], timeout_ms=5000)
+        client.request(CREATE_PARTITIONS, version, topics=[more], timeout_ms=5000)
     elected = [{"topic": _TOPIC, "partitions": [0, 77]}]
-    speaker.every(ELECT_LEADERS, topic_partitions=elected, timeout_ms=5000)
+    client.every(ELECT_LEADERS, topic_partitions=elected, timeout_ms=5000)
     moved = [{"partition_index": 0, "replicas": [1]}, {"partition_index": 77, "replicas": [9]}]
-    speaker.every(
+    client.every(
         ALTER_REASSIGNMENTS, topics=[{"name": _TOPIC, "partitions": moved}], timeout_ms=5000
     )
-    speaker.every(LIST_REASSIGNMENTS, topics=[{"name": _TOPIC, "partition_indexes": [0]}])
-    _log_dirs(speaker)
-    for version in speaker.versions(DELETE_TOPICS):
+    client.every(LIST_REASSIGNMENTS, topics=[{"name": _TOPIC, "partition_indexes": [0]}])
+    _log_dirs(client)
+    for version in client.versions(DELETE_TOPICS):
         names = [f"sweep.admin.{version}", "sweep.unknown"]
         new_topics = [{"name": name} for name in names]
-        speaker.say(DELETE_TOPICS, version, topic_names=names, topics=new_topics, timeout_ms=5000)
+        client.request(
+            DELETE_TOPICS, version, topic_names=names, topics=new_topics, timeout_ms=5000
+        )
 
 
-def _log_dirs(speaker: Speaker) -> None:
+def _log_dirs(client: SweepClient) -> None:
     where = [{"topic": _TOPIC, "partitions": [0]}]
     folders: list[str] = []
-    for _, body in speaker.each(DESCRIBE_LOG_DIRS, topics=where):
+    for _, body in client.each(DESCRIBE_LOG_DIRS, topics=where):
         folders = [each.log_dir for each in body.results] if body is not None else folders
-    for number, version in enumerate(speaker.versions(ALTER_REPLICA_LOG_DIRS)):
+    for number, version in enumerate(client.versions(ALTER_REPLICA_LOG_DIRS)):
         moved = [{"name": _TOPIC, "partitions": [0]}]
         folder = folders[number % len(folders)]
-        speaker.say(ALTER_REPLICA_LOG_DIRS, version, dirs=[{"path": folder, "topics": moved}])
+        client.request(ALTER_REPLICA_LOG_DIRS, version, dirs=[{"path": folder, "topics": moved}])
 
 
-def settings(speaker: Speaker) -> None:
+def settings(client: SweepClient) -> None:
     """Describe and alter configurations, ACLs, quotas and SCRAM users."""
     topic = {"resource_type": _TOPIC_RESOURCE, "resource_name": _TOPIC}
     of_topic = {**topic, "configuration_keys": ["cleanup.policy", "retention.ms"]}
     broker = {"resource_type": _BROKER_RESOURCE, "resource_name": "1"}
     of_broker = {**broker, "configuration_keys": ["log.retention.hours", "num.io.threads"]}
     kept = [{"name": "retention.ms", "value": "7200000"}]
-    speaker.every(ALTER_CONFIGS, resources=[{**topic, "configs": kept}])
+    client.every(ALTER_CONFIGS, resources=[{**topic, "configs": kept}])
     appended = [{"name": "cleanup.policy", "config_operation": 2, "value": "compact"}]
     wrong = [{"name": "sweep.no.such", "config_operation": 0, "value": "1"}]
     altered = [
         {**topic, "configs": appended},
         {**topic, "resource_name": "sweep.unknown", "configs": wrong},
     ]
-    speaker.every(INCREMENTAL_ALTER_CONFIGS, resources=altered)
-    speaker.every(
+    client.every(INCREMENTAL_ALTER_CONFIGS, resources=altered)
+    client.every(
         DESCRIBE_CONFIGS,
         resources=[of_topic, of_broker],
         include_synonyms=True,
         include_documentation=True,
     )
-    speaker.every(LIST_CONFIG_RESOURCES, resource_types=[_TOPIC_RESOURCE, _BROKER_RESOURCE])
-    acls(speaker)
+    client.every(LIST_CONFIG_RESOURCES, resource_types=[_TOPIC_RESOURCE, _BROKER_RESOURCE])
+    acls(client)
     entity = [{"entity_type": "user", "entity_name": "sweep"}]
     rate = [{"key": "producer_byte_rate", "value": 1e6, "remove": False}]
-    speaker.every(ALTER_QUOTAS, entries=[{"entity": entity, "ops": rate}])
+    client.every(ALTER_QUOTAS, entries=[{"entity": entity, "ops": rate}])
     exact = [{"entity_type": "user", "match_type": 0, "match": "sweep"}]
-    speaker.every(DESCRIBE_QUOTAS, components=exact, strict=True)
+    client.every(DESCRIBE_QUOTAS, components=exact, strict=True)
     user = {"name": "sweep", "mechanism": _SCRAM_SHA_256}
     secret = {"iterations": 4096, "salt": b"salt of the sweep", "salted_password": b"\x07" * 32}
-    speaker.every(ALTER_SCRAM, upsertions=[{**user, **secret}])
-    speaker.every(DESCRIBE_SCRAM, users=[{"name": "sweep"}, {"name": "sweep.unknown"}])
-    speaker.every(ALTER_SCRAM, deletions=[user])
+    client.every(ALTER_SCRAM, upsertions=[{**user, **secret}])
+    client.every(DESCRIBE_SCRAM, users=[{"name": "sweep"}, {"name": "sweep.unknown"}])
+    client.every(ALTER_SCRAM, deletions=[user])
 
 
-def acls(speaker: Speaker) -> None:
+def acls(client: SweepClient) -> None:
     """Create ACLs, describe and delete them, a version of each after the other."""
     who = {"operation": _READ, "permission_type": _ALLOW}
     made = {"resource_type": _TOPIC_RESOURCE, "resource_name": "sweep.acl", **who}
@@ -148,62 +152,62 @@ def acls(speaker: Speaker) -> None:
         "host_filter": None,
         **who,
     }
-    for number in speaker.rounds(CREATE_ACLS, DESCRIBE_ACLS, DELETE_ACLS):
-        speaker.turn(CREATE_ACLS, number, creations=[made])
-        speaker.turn(DESCRIBE_ACLS, number, **wanted)
-        speaker.turn(DELETE_ACLS, number, filters=[wanted])
+    for number in client.rounds(CREATE_ACLS, DESCRIBE_ACLS, DELETE_ACLS):
+        client.request_next(CREATE_ACLS, number, creations=[made])
+        client.request_next(DESCRIBE_ACLS, number, **wanted)
+        client.request_next(DELETE_ACLS, number, filters=[wanted])
 
 
-def cluster(speaker: Speaker) -> None:
+def cluster(client: SweepClient) -> None:
     """Describe the cluster, request changes that it must refuse, and push telemetry."""
-    speaker.every(DESCRIBE_CLUSTER, include_cluster_authorized_operations=True)
+    client.every(DESCRIBE_CLUSTER, include_cluster_authorized_operations=True)
     metadata_log = [{"topic_name": "__cluster_metadata", "partitions": [{"partition_index": 0}]}]
-    speaker.every(DESCRIBE_QUORUM, topics=metadata_log)
-    response = speaker.say(API_VERSIONS, 3, **SOFTWARE)
+    client.every(DESCRIBE_QUORUM, topics=metadata_log)
+    response = client.request(API_VERSIONS, 3, **SOFTWARE)
     assert response is not None, "nobody answers ApiVersions"
     same = [
         {"feature": each.name, "max_version_level": each.max_version_level, "upgrade_type": 1}
         for each in response.finalized_features
     ]
-    speaker.every(UPDATE_FEATURES, feature_updates=same, validate_only=True)
+    client.every(UPDATE_FEATURES, feature_updates=same, validate_only=True)
     unknown = [{"feature": "sweep.version", "max_version_level": 1, "upgrade_type": 1}]
-    speaker.newest(UPDATE_FEATURES, feature_updates=unknown, validate_only=True)
-    speaker.every(UNREGISTER_BROKER, broker_id=99)
+    client.newest(UPDATE_FEATURES, feature_updates=unknown, validate_only=True)
+    client.every(UNREGISTER_BROKER, broker_id=99)
     stranger = {"cluster_id": "not this one", "voter_id": 99}
     endpoint = [{"name": "CONTROLLER", "host": "127.0.0.1", "port": 9}]
-    speaker.every(ADD_RAFT_VOTER, **stranger, timeout_ms=1000, listeners=endpoint)
-    speaker.every(REMOVE_RAFT_VOTER, **stranger)
+    client.every(ADD_RAFT_VOTER, **stranger, timeout_ms=1000, listeners=endpoint)
+    client.every(REMOVE_RAFT_VOTER, **stranger)
     # Offered only with a plugin for metrics, but a broker without one responds too.
-    subscriptions = speaker.say(GET_TELEMETRY, 0)
+    subscriptions = client.request(GET_TELEMETRY, 0)
     if subscriptions is not None:
         who = {"client_instance_id": subscriptions.client_instance_id}
         subscription = {"subscription_id": subscriptions.subscription_id, "terminating": True}
-        speaker.say(PUSH_TELEMETRY, 0, **who, **subscription)
+        client.request(PUSH_TELEMETRY, 0, **who, **subscription)
 
 
-def logins(speaker: Speaker, name: str, password: str) -> None:
+def logins(client: SweepClient, name: str, password: str) -> None:
     """Log in on a SASL listener at every version, also with raw tokens, also wrongly."""
     token = f"\0{name}\0{password}".encode()
-    for version in speaker.versions(SASL_AUTHENTICATE):
+    for version in client.versions(SASL_AUTHENTICATE):
         for data in (token, f"\0{name}\0wrong".encode()):
-            with speaker.together(SASL_HANDSHAKE, SASL_AUTHENTICATE):
-                speaker.say(SASL_HANDSHAKE, 1, mechanism="PLAIN")
-                speaker.say(SASL_AUTHENTICATE, version, auth_bytes=data)
-    with speaker.together(SASL_HANDSHAKE):
-        speaker.say(SASL_HANDSHAKE, 0, mechanism="PLAIN")
-        speaker.token(SASL_HANDSHAKE, token)
-    with speaker.together(SASL_HANDSHAKE):
-        speaker.say(SASL_HANDSHAKE, 1, mechanism="SWEEP")
+            with client.together(SASL_HANDSHAKE, SASL_AUTHENTICATE):
+                client.request(SASL_HANDSHAKE, 1, mechanism="PLAIN")
+                client.request(SASL_AUTHENTICATE, version, auth_bytes=data)
+    with client.together(SASL_HANDSHAKE):
+        client.request(SASL_HANDSHAKE, 0, mechanism="PLAIN")
+        client.token(SASL_HANDSHAKE, token)
+    with client.together(SASL_HANDSHAKE):
+        client.request(SASL_HANDSHAKE, 1, mechanism="SWEEP")
 
 
-def tokens(speaker: Speaker) -> None:
+def tokens(client: SweepClient) -> None:
     """Create, describe, renew and expire delegation tokens; the speaker must be logged in."""
     renewers = [{"principal_type": "User", "principal_name": "sweep"}]
-    for number in speaker.rounds(*TOKEN_KEYS):
-        made: Container | None = speaker.turn(
+    for number in client.rounds(*TOKEN_KEYS):
+        made: Container | None = client.request_next(
             CREATE_TOKEN, number, renewers=renewers, max_lifetime_ms=3_600_000
         )
-        speaker.turn(DESCRIBE_TOKEN, number, owners=None)
+        client.request_next(DESCRIBE_TOKEN, number, owners=None)
         if made is not None:
-            speaker.turn(RENEW_TOKEN, number, hmac=made.hmac, renew_period_ms=1_800_000)
-            speaker.turn(EXPIRE_TOKEN, number, hmac=made.hmac, expiry_time_period_ms=-1)
+            client.request_next(RENEW_TOKEN, number, hmac=made.hmac, renew_period_ms=1_800_000)
+            client.request_next(EXPIRE_TOKEN, number, hmac=made.hmac, expiry_time_period_ms=-1)

@@ -46,7 +46,7 @@ class DisagreementError(Exception):
     """Kafka's bytes do not match our declarations."""
 
 
-class Speaker:
+class SweepClient:
     """
     A client of one listener, with a connection for each API.
 
@@ -70,7 +70,7 @@ class Speaker:
         self.offered: dict[int, range] = {API_VERSIONS: range(4)}
         self.answered: set[tuple[int, int]] = set()
         self.unanswered: dict[tuple[int, int], str] = {}
-        hello = self.say(API_VERSIONS, 3, **SOFTWARE)
+        hello = self.request(API_VERSIONS, 3, **SOFTWARE)
         assert hello is not None, f"nobody answers at {address}"
         self.offered = {
             each.api_key: range(each.min_version, each.max_version + 1) for each in hello.api_keys
@@ -106,38 +106,38 @@ class Speaker:
         return range(max(offered.start, known.low), min(offered.stop, known.high + 1))
 
     def rounds(self, *keys: int) -> range:
-        """Count from 0 so far that `turn` walks through all versions of each of these APIs."""
+        """Return the numbers with which `request_next` covers all versions of these APIs."""
         return range(max(len(self.versions(key)) for key in keys))
 
-    def turn(self, key: int, number: int, /, **fields: Any) -> Container | None:
-        """Say an API at the version whose turn it is: the newest where there is none left."""
+    def request_next(self, key: int, number: int, /, **fields: Any) -> Container | None:
+        """Send the request of an API at its version of a round; the newest after the last."""
         versions = self.versions(key)
         if not versions:
             return None
-        return self.say(key, versions[min(number, len(versions) - 1)], **fields)
+        return self.request(key, versions[min(number, len(versions) - 1)], **fields)
 
     def each(self, key: int, /, **fields: Any) -> Iterator[tuple[int, Container | None]]:
-        """Say an API at each version; yield versions with answers."""
+        """Send the request of an API at each version; yield versions with responses."""
         for version in self.versions(key):
-            yield version, self.say(key, version, **fields)
+            yield version, self.request(key, version, **fields)
 
     def every(self, key: int, /, **fields: Any) -> None:
-        """Say an API at each version with the same fields."""
+        """Send the request of an API at each version, with the same fields."""
         for _ in self.each(key, **fields):
             pass
 
     def newest(self, key: int, /, **fields: Any) -> Container | None:
-        """Say an API at its newest version."""
-        return self.turn(key, sys.maxsize, **fields)
+        """Send the request of an API at its newest version."""
+        return self.request_next(key, sys.maxsize, **fields)
 
     def rest(self, keys: Iterable[int]) -> None:
         """Send the offered versions of these APIs that were not sent yet, with empty fields."""
         for key in keys:
             for version in self.versions(key):
                 if (key, version) not in self.answered and (key, version) not in self.unanswered:
-                    self.say(key, version)
+                    self.request(key, version)
 
-    def say(self, key: int, version: int, /, **fields: Any) -> Container | None:
+    def request(self, key: int, version: int, /, **fields: Any) -> Container | None:
         """
         Send a request and wait for its response; retry while the broker is not ready.
 

@@ -12,7 +12,7 @@ from dissector.protocol.embedded.membership.consumer_protocol import (
     ConsumerProtocolAssignment,
     ConsumerProtocolSubscription,
 )
-from tools.record.sweep.client import Speaker, patiently
+from tools.record.sweep.client import SweepClient, patiently
 from tools.record.sweep.data_sweep import create_topics
 
 OFFSET_COMMIT, OFFSET_FETCH, FIND_COORDINATOR, JOIN_GROUP, HEARTBEAT = 8, 9, 10, 11, 12
@@ -49,28 +49,30 @@ _LEAVING = -1
 _SOURCE, _PROCESSOR, _SINK = 1, 2, 3
 
 
-def groups(speaker: Speaker) -> None:
+def groups(client: SweepClient) -> None:
     """Say every version of what groups need, in the order in which members do."""
-    topic_id = create_topics(speaker, _TOPIC)[_TOPIC]
-    for number in speaker.rounds(*CLASSIC):
-        _classic(speaker, number, topic_id)
-    for version in speaker.versions(CONSUMER_GROUP_HEARTBEAT):
-        _consumer(speaker, version, topic_id)
-    for version in speaker.versions(STREAMS_GROUP_HEARTBEAT):
-        streams(speaker, version, _TOPIC, f"sweep.group.streams.{version}")
-    speaker.rest(KEYS)
+    topic_id = create_topics(client, _TOPIC)[_TOPIC]
+    for number in client.rounds(*CLASSIC):
+        _classic(client, number, topic_id)
+    for version in client.versions(CONSUMER_GROUP_HEARTBEAT):
+        _consumer(client, version, topic_id)
+    for version in client.versions(STREAMS_GROUP_HEARTBEAT):
+        streams(client, version, _TOPIC, f"sweep.group.streams.{version}")
+    client.rest(KEYS)
 
 
-def find_coordinator(speaker: Speaker, number: int, name: str, key_type: int = 0) -> None:
+def find_coordinator(client: SweepClient, number: int, name: str, key_type: int = 0) -> None:
     """Find a coordinator at the version whose turn it is, when it is there to be found."""
-    speaker.turn(FIND_COORDINATOR, number, key=name, key_type=key_type, coordinator_keys=[name])
+    client.request_next(
+        FIND_COORDINATOR, number, key=name, key_type=key_type, coordinator_keys=[name]
+    )
 
 
-def _classic(speaker: Speaker, number: int, topic_id: UUID) -> None:
+def _classic(client: SweepClient, number: int, topic_id: UUID) -> None:
     group = f"sweep.group.{number}"
     static = f"sweep-{number}" if number % 3 == 2 else None
-    find_coordinator(speaker, number, group)
-    joined = _join(speaker, number, group, static)
+    find_coordinator(client, number, group)
+    joined = _join(client, number, group, static)
     who = {
         "group_id": group,
         "generation_id": joined.generation_id,
@@ -79,7 +81,7 @@ def _classic(speaker: Speaker, number: int, topic_id: UUID) -> None:
     }
     assignment = {"assigned_partitions": [{"topic": _TOPIC, "partitions": [0]}]}
     given = _VERSIONED + ConsumerProtocolAssignment.codec(1).build(assignment)
-    speaker.turn(
+    client.request_next(
         SYNC_GROUP,
         number,
         **who,
@@ -87,27 +89,27 @@ def _classic(speaker: Speaker, number: int, topic_id: UUID) -> None:
         protocol_name="range",
         assignments=[{"member_id": joined.member_id, "assignment": given}],
     )
-    speaker.turn(HEARTBEAT, number, **who)
+    client.request_next(HEARTBEAT, number, **who)
     topic = {"name": _TOPIC, "topic_id": topic_id}
-    _offsets(speaker, number, who, topic)
-    speaker.turn(
+    _offsets(client, number, who, topic)
+    client.request_next(
         DESCRIBE_GROUPS,
         number,
         groups=[group, "sweep.unknown"],
         include_authorized_operations=True,
     )
-    speaker.turn(LIST_GROUPS, number, states_filter=["Stable"], types_filter=["classic"])
+    client.request_next(LIST_GROUPS, number, states_filter=["Stable"], types_filter=["classic"])
     member = {"member_id": joined.member_id, "group_instance_id": static, "reason": "done"}
     leaving = {"group_id": group, "member_id": joined.member_id, "members": [member]}
-    speaker.turn(LEAVE_GROUP, number, **leaving)
+    client.request_next(LEAVE_GROUP, number, **leaving)
     partitions = [{"partition_index": 0}]
     topics = [{"name": _TOPIC, "partitions": partitions}]
     if number == 0:
-        speaker.every(OFFSET_DELETE, group_id=group, topics=topics)
-    speaker.turn(DELETE_GROUPS, number, groups_names=[group, "sweep.unknown"])
+        client.every(OFFSET_DELETE, group_id=group, topics=topics)
+    client.request_next(DELETE_GROUPS, number, groups_names=[group, "sweep.unknown"])
 
 
-def _join(speaker: Speaker, number: int, group: str, static: str | None) -> Container:
+def _join(client: SweepClient, number: int, group: str, static: str | None) -> Container:
     """Join; again with the member id that newer versions demand first (KIP-394)."""
     subscription = _VERSIONED + ConsumerProtocolSubscription.codec(1).build(
         {"topics": [_TOPIC], "owned_partitions": []}
@@ -121,23 +123,23 @@ def _join(speaker: Speaker, number: int, group: str, static: str | None) -> Cont
         "protocols": [{"name": "range", "metadata": subscription}],
         "reason": "the sweep",
     }
-    joined = speaker.turn(JOIN_GROUP, number, **wishes, member_id="")
+    joined = client.request_next(JOIN_GROUP, number, **wishes, member_id="")
     assert joined is not None, "nobody answers JoinGroup"
     if joined.generation_id >= 0:
         return joined
-    again = speaker.turn(JOIN_GROUP, number, **wishes, member_id=joined.member_id)
+    again = client.request_next(JOIN_GROUP, number, **wishes, member_id=joined.member_id)
     assert again is not None, "nobody answers JoinGroup"
     return again
 
 
-def _offsets(speaker: Speaker, number: int, who: dict[str, Any], topic: dict[str, Any]) -> None:
+def _offsets(client: SweepClient, number: int, who: dict[str, Any], topic: dict[str, Any]) -> None:
     committed = {
         "partition_index": 0,
         "committed_offset": number,
         "committed_leader_epoch": 0,
         "committed_metadata": "swept",
     }
-    speaker.turn(
+    client.request_next(
         OFFSET_COMMIT,
         number,
         group_id=who["group_id"],
@@ -153,12 +155,12 @@ def _offsets(speaker: Speaker, number: int, who: dict[str, Any], topic: dict[str
         {"group_id": "sweep.unknown", "topics": None},
     ]
     fields = {"group_id": who["group_id"], "topics": classic, "require_stable": True}
-    speaker.turn(OFFSET_FETCH, number, **fields, groups=groups)
+    client.request_next(OFFSET_FETCH, number, **fields, groups=groups)
 
 
-def _consumer(speaker: Speaker, version: int, topic_id: UUID) -> None:
+def _consumer(client: SweepClient, version: int, topic_id: UUID) -> None:
     group = f"sweep.consumer.{version}"
-    find_coordinator(speaker, 0, group)
+    find_coordinator(client, 0, group)
     first = {
         "group_id": group,
         "member_id": str(uuid.uuid4()) if version else "",
@@ -168,11 +170,11 @@ def _consumer(speaker: Speaker, version: int, topic_id: UUID) -> None:
         "topic_partitions": [],
         "server_assignor": "uniform",
     }
-    joined = speaker.say(CONSUMER_GROUP_HEARTBEAT, version, **first)
+    joined = client.request(CONSUMER_GROUP_HEARTBEAT, version, **first)
     assert joined is not None, "nobody answers ConsumerGroupHeartbeat"
     who = {"group_id": group, "member_id": joined.member_id}
     held = [{"topic_id": topic_id, "partitions": [0]}]
-    speaker.say(
+    client.request(
         CONSUMER_GROUP_HEARTBEAT,
         version,
         **who,
@@ -180,26 +182,28 @@ def _consumer(speaker: Speaker, version: int, topic_id: UUID) -> None:
         topic_partitions=held,
     )
     regex = {"subscribed_topic_regex": "sweep[.]groups.*", "rebalance_timeout_ms": -1}
-    speaker.say(CONSUMER_GROUP_HEARTBEAT, version, **who, member_epoch=joined.member_epoch, **regex)
+    client.request(
+        CONSUMER_GROUP_HEARTBEAT, version, **who, member_epoch=joined.member_epoch, **regex
+    )
     both = [group, "sweep.unknown"]
-    speaker.turn(
+    client.request_next(
         CONSUMER_GROUP_DESCRIBE, version, group_ids=both, include_authorized_operations=True
     )
-    speaker.say(CONSUMER_GROUP_HEARTBEAT, version, **who, member_epoch=_LEAVING)
+    client.request(CONSUMER_GROUP_HEARTBEAT, version, **who, member_epoch=_LEAVING)
 
 
-def streams(speaker: Speaker, version: int, topic: str, group: str) -> None:
+def streams(client: SweepClient, version: int, topic: str, group: str) -> None:
     """
     Start an application of one subtopology with a changelog, wait for its task, describe it.
 
     Args:
-        speaker: With a listener that offers streams groups.
+        client: With a listener that offers streams groups.
         version: Of the heartbeats.
         topic: What the application reads.
         group: Its name; one that nobody else has used, as that would be another topology.
     """
     member = str(uuid.uuid4())
-    find_coordinator(speaker, 0, group)
+    find_coordinator(client, 0, group)
     store = {
         "name": f"{group}-store-changelog",
         "topic_configs": [{"key": "cleanup.policy", "value": "compact"}],
@@ -227,7 +231,7 @@ def streams(speaker: Speaker, version: int, topic: str, group: str) -> None:
     def tasks() -> list[Container] | None:
         nonlocal epoch
         fields = first if epoch == 0 else {**silent, **none, "rebalance_timeout_ms": -1}
-        body = speaker.say(STREAMS_GROUP_HEARTBEAT, version, **who, member_epoch=epoch, **fields)
+        body = client.request(STREAMS_GROUP_HEARTBEAT, version, **who, member_epoch=epoch, **fields)
         assert body is not None, "nobody answers StreamsGroupHeartbeat"
         epoch = body.member_epoch or epoch
         return body.active_tasks or None
@@ -243,19 +247,19 @@ def streams(speaker: Speaker, version: int, topic: str, group: str) -> None:
         "warmup_tasks": [],
     }
     heartbeat = {**who, **left, "active_tasks": doing}
-    speaker.say(STREAMS_GROUP_HEARTBEAT, version, **heartbeat, member_epoch=epoch)
-    _describe_topology(speaker, who, topic)
-    speaker.turn(
+    client.request(STREAMS_GROUP_HEARTBEAT, version, **heartbeat, member_epoch=epoch)
+    _describe_topology(client, who, topic)
+    client.request_next(
         STREAMS_GROUP_DESCRIBE,
         version,
         group_ids=[group, "sweep.unknown"],
         include_authorized_operations=True,
         include_topology_description=True,
     )
-    speaker.say(STREAMS_GROUP_HEARTBEAT, version, **heartbeat, member_epoch=_LEAVING)
+    client.request(STREAMS_GROUP_HEARTBEAT, version, **heartbeat, member_epoch=_LEAVING)
 
 
-def _describe_topology(speaker: Speaker, who: dict[str, str], topic: str) -> None:
+def _describe_topology(client: SweepClient, who: dict[str, str], topic: str) -> None:
     """Send the topology's description, as a member does at the coordinator's request (KIP-1331)."""
 
     def node(name: str, kind: int, *successors: str, **more: Any) -> dict[str, Any]:
@@ -273,6 +277,6 @@ def _describe_topology(speaker: Speaker, who: dict[str, str], topic: str) -> Non
     }
     subtopology = {"subtopology_id": "0", "nodes": nodes}
     description = {"subtopologies": [subtopology], "global_stores": [store]}
-    speaker.newest(
+    client.newest(
         STREAMS_TOPOLOGY_UPDATE, **who, topology_epoch=0, topology_description=description
     )

@@ -17,7 +17,7 @@ from tools.record.sweep.client import (
     API_VERSIONS,
     CLIENT_ID,
     SOFTWARE,
-    Speaker,
+    SweepClient,
     patiently,
 )
 from tools.record.sweep.data_sweep import CREATE_TOPICS, FETCH
@@ -37,26 +37,26 @@ _ENDPOINT = {"name": "CONTROLLER", "host": "127.0.0.1", "port": 9}
 _LISTENER = {"name": "INTERNAL", "host": "127.0.0.1", "port": 9, "security_protocol": 0}
 
 
-def quorum(speaker: Speaker, topic: tuple[str, UUID], snapshot: tuple[int, int]) -> None:
+def quorum(client: SweepClient, topic: tuple[str, UUID], snapshot: tuple[int, int]) -> None:
     """
     Say every version that a controller offers.
 
     A guest registers as a broker, so that the controller accepts requests of brokers.
 
     Args:
-        speaker: With the controller's listener.
+        client: With the controller's listener.
         topic: The name and id of one that exists.
         snapshot: The end offset and epoch of one that the metadata log has.
     """
-    greetings(speaker)
-    log = _described(speaker)
-    _raft(speaker, log)
-    _fetch(speaker, log, snapshot)
-    speaker.every(DESCRIBE_CLUSTER, endpoint_type=_OF_CONTROLLERS)
-    _broker(speaker, *topic)
-    _envelope(speaker)
-    acls(speaker)
-    speaker.rest(speaker.offered)
+    greetings(client)
+    log = _described(client)
+    _raft(client, log)
+    _fetch(client, log, snapshot)
+    client.every(DESCRIBE_CLUSTER, endpoint_type=_OF_CONTROLLERS)
+    _broker(client, *topic)
+    _envelope(client)
+    acls(client)
+    client.rest(client.offered)
 
 
 def snapshot_of(log: Path) -> tuple[int, int]:
@@ -70,16 +70,16 @@ def snapshot_of(log: Path) -> tuple[int, int]:
     return int(end), int(epoch)
 
 
-def _described(speaker: Speaker) -> Container:
+def _described(client: SweepClient) -> Container:
     """Describe the quorum; give the log's epoch and high watermark."""
     topics = [{"topic_name": _LOG, "partitions": [{"partition_index": 0}]}]
-    speaker.every(DESCRIBE_QUORUM, topics=topics)
-    body = speaker.newest(DESCRIBE_QUORUM, topics=topics)
+    client.every(DESCRIBE_QUORUM, topics=topics)
+    body = client.newest(DESCRIBE_QUORUM, topics=topics)
     assert body is not None, "nobody answers DescribeQuorum"
     return body.topics[0].partitions[0]
 
 
-def _raft(speaker: Speaker, log: Container) -> None:
+def _raft(client: SweepClient, log: Container) -> None:
     """Request votes that are refused; announce leaders of the current and of old epochs."""
 
     def of(**fields: Any) -> dict[str, Any]:
@@ -88,26 +88,26 @@ def _raft(speaker: Speaker, log: Container) -> None:
     epoch = log.leader_epoch
     candidate = {"replica_epoch": epoch, "replica_id": _GUEST, "replica_directory_id": _GUEST_DIR}
     candidate |= {"last_offset_epoch": epoch - 1}
-    speaker.every(VOTE, voter_id=_LEADER, **of(**candidate, last_offset=1, pre_vote=True))
+    client.every(VOTE, voter_id=_LEADER, **of(**candidate, last_offset=1, pre_vote=True))
     endpoints = {"leader_endpoints": [_ENDPOINT]}
     known = of(leader_id=_LEADER, leader_epoch=epoch)
-    speaker.every(BEGIN_EPOCH, voter_id=_LEADER, **known, **endpoints)
+    client.every(BEGIN_EPOCH, voter_id=_LEADER, **known, **endpoints)
     gone = of(
         leader_id=_GUEST,
         leader_epoch=0,
         preferred_successors=[_LEADER],
         preferred_candidates=[{"candidate_id": _LEADER, "candidate_directory_id": _GUEST_DIR}],
     )
-    speaker.every(END_EPOCH, **gone, **endpoints)
+    client.every(END_EPOCH, **gone, **endpoints)
     who = {"cluster_id": "not this one", "voter_id": _GUEST, "voter_directory_id": _GUEST_DIR}
-    speaker.every(ADD_RAFT_VOTER, **who, timeout_ms=1000, listeners=[_ENDPOINT])
-    speaker.every(REMOVE_RAFT_VOTER, **who)
+    client.every(ADD_RAFT_VOTER, **who, timeout_ms=1000, listeners=[_ENDPOINT])
+    client.every(REMOVE_RAFT_VOTER, **who)
     feature = {"min_supported_version": 0, "max_supported_version": 1}
     update = {"current_leader_epoch": epoch, "listeners": [_ENDPOINT]}
-    speaker.every(UPDATE_RAFT_VOTER, **who, **update, k_raft_version_feature=feature)
+    client.every(UPDATE_RAFT_VOTER, **who, **update, k_raft_version_feature=feature)
 
 
-def _fetch(speaker: Speaker, log: Container, snapshot: tuple[int, int]) -> None:
+def _fetch(client: SweepClient, log: Container, snapshot: tuple[int, int]) -> None:
     """Fetch the end of the metadata log, and the beginning of a snapshot."""
     epoch = log.leader_epoch
     last = {
@@ -121,7 +121,7 @@ def _fetch(speaker: Speaker, log: Container, snapshot: tuple[int, int]) -> None:
     }
     requested = [{"topic": _LOG, "topic_id": _LOG_ID, "partitions": [last]}]
     observer = {"replica_id": _GUEST, "replica_state": {"replica_id": _GUEST}}
-    speaker.every(FETCH, **observer, max_wait_ms=100, min_bytes=1, topics=requested)
+    client.every(FETCH, **observer, max_wait_ms=100, min_bytes=1, topics=requested)
     wanted = {
         "partition": 0,
         "current_leader_epoch": epoch,
@@ -130,21 +130,21 @@ def _fetch(speaker: Speaker, log: Container, snapshot: tuple[int, int]) -> None:
         "replica_directory_id": _GUEST_DIR,
     }
     topics = [{"name": _LOG, "partitions": [wanted]}]
-    speaker.every(FETCH_SNAPSHOT, replica_id=_GUEST, max_bytes=2000, topics=topics)
+    client.every(FETCH_SNAPSHOT, replica_id=_GUEST, max_bytes=2000, topics=topics)
 
 
-def _broker(speaker: Speaker, topic: str, topic_id: UUID) -> None:
-    described = speaker.newest(DESCRIBE_CLUSTER, endpoint_type=_OF_CONTROLLERS)
+def _broker(client: SweepClient, topic: str, topic_id: UUID) -> None:
+    described = client.newest(DESCRIBE_CLUSTER, endpoint_type=_OF_CONTROLLERS)
     assert described is not None, "nobody answers DescribeCluster"
-    features = _features(speaker)
+    features = _features(client)
     epoch = -1
-    for version in speaker.versions(BROKER_REGISTRATION):
-        epoch = _register(speaker, version, described.cluster_id, features, epoch)
+    for version in client.versions(BROKER_REGISTRATION):
+        epoch = _register(client, version, described.cluster_id, features, epoch)
     who = {"broker_id": _GUEST, "broker_epoch": epoch}
-    speaker.every(BROKER_HEARTBEAT, **who, current_metadata_offset=1, want_fence=True)
-    speaker.every(ALLOCATE_PRODUCER_IDS, **who)
+    client.every(BROKER_HEARTBEAT, **who, current_metadata_offset=1, want_fence=True)
+    client.every(ALLOCATE_PRODUCER_IDS, **who)
     replicas = [{"topic_id": topic_id, "partitions": [{"partition_index": 7}]}]
-    speaker.every(
+    client.every(
         ASSIGN_REPLICAS_TO_DIRS, **who, directories=[{"id": _GUEST_DIR, "topics": replicas}]
     )
     change = {
@@ -155,20 +155,20 @@ def _broker(speaker: Speaker, topic: str, topic_id: UUID) -> None:
         "new_isr_with_epochs": [{"broker_id": _LEADER, "broker_epoch": 1}],
     }
     changed = [{"topic_id": topic_id, "topic_name": topic, "partitions": [change]}]
-    speaker.every(ALTER_PARTITION, **who, topics=changed)
-    speaker.every(
+    client.every(ALTER_PARTITION, **who, topics=changed)
+    client.every(
         CONTROLLER_REGISTRATION,
         controller_id=_GUEST,
         incarnation_id=_GUEST_DIR,
         listeners=[{**_LISTENER, "name": "CONTROLLER"}],
         features=features,
     )
-    speaker.every(UNREGISTER_BROKER, broker_id=_GUEST)
+    client.every(UNREGISTER_BROKER, broker_id=_GUEST)
 
 
-def _features(speaker: Speaker) -> list[dict[str, Any]]:
+def _features(client: SweepClient) -> list[dict[str, Any]]:
     """List the features that this release has."""
-    response = speaker.newest(API_VERSIONS, **SOFTWARE)
+    response = client.newest(API_VERSIONS, **SOFTWARE)
     assert response is not None, "nobody answers ApiVersions"
     return [
         {
@@ -181,10 +181,10 @@ def _features(speaker: Speaker) -> list[dict[str, Any]]:
 
 
 def _register(
-    speaker: Speaker, version: int, cluster_id: str, features: list[dict[str, Any]], epoch: int
+    client: SweepClient, version: int, cluster_id: str, features: list[dict[str, Any]], epoch: int
 ) -> int:
     """Register the guest; give its epoch, which is that before where it is refused."""
-    body = speaker.say(
+    body = client.request(
         BROKER_REGISTRATION,
         version,
         broker_id=_GUEST,
@@ -199,7 +199,7 @@ def _register(
     return epoch if body.error_code else int(body.broker_epoch)
 
 
-def _envelope(speaker: Speaker) -> None:
+def _envelope(client: SweepClient) -> None:
     """Forward a request in another's name, as brokers do (KIP-590)."""
     creating = api(CREATE_TOPICS)
     assert creating is not None
@@ -216,7 +216,7 @@ def _envelope(speaker: Speaker) -> None:
     principal = DefaultPrincipalData.codec(0).build(
         {"type": "User", "name": "ANONYMOUS", "token_authenticated": False}
     )
-    speaker.every(
+    client.every(
         ENVELOPE,
         request_data=inner,
         request_principal=b"\x00\x00" + principal,

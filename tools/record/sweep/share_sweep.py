@@ -9,7 +9,7 @@ from uuid import UUID
 
 from construct import Container
 
-from tools.record.sweep.client import Speaker, patiently
+from tools.record.sweep.client import SweepClient, patiently
 from tools.record.sweep.data_sweep import PRODUCE, create_topics, produce, records
 from tools.record.sweep.group_sweep import find_coordinator
 
@@ -27,44 +27,46 @@ _ACCEPT, _RENEW = 1, 4
 _SHARE_COORDINATOR = 2
 
 
-def share(speaker: Speaker) -> None:
+def share(client: SweepClient) -> None:
     """Send every version of the requests of share groups' members and administrators."""
-    topic_id = create_topics(speaker, _TOPIC)[_TOPIC]
-    for number in speaker.rounds(*_MEMBER_KEYS):
-        produce(speaker, speaker.versions(PRODUCE)[-1], _TOPIC, topic_id, records())
-        _member(speaker, number, topic_id)
+    topic_id = create_topics(client, _TOPIC)[_TOPIC]
+    for number in client.rounds(*_MEMBER_KEYS):
+        produce(client, client.versions(PRODUCE)[-1], _TOPIC, topic_id, records())
+        _member(client, number, topic_id)
 
 
-def state(speaker: Speaker) -> None:
+def state(client: SweepClient) -> None:
     """Send every version of the brokers' requests that persist the state of share groups."""
-    topic_id = create_topics(speaker, _STATE_TOPIC)[_STATE_TOPIC]
-    for number in speaker.rounds(*_STATE_KEYS):
-        _state(speaker, number, topic_id)
-    speaker.rest(KEYS)
+    topic_id = create_topics(client, _STATE_TOPIC)[_STATE_TOPIC]
+    for number in client.rounds(*_STATE_KEYS):
+        _state(client, number, topic_id)
+    client.rest(KEYS)
 
 
-def _member(speaker: Speaker, number: int, topic_id: UUID) -> None:
+def _member(client: SweepClient, number: int, topic_id: UUID) -> None:
     group = f"sweep.share.{number}"
     start = {"name": "share.auto.offset.reset", "config_operation": _SET, "value": "earliest"}
     resource = {"resource_type": _GROUP_RESOURCE, "resource_name": group, "configs": [start]}
-    speaker.newest(INCREMENTAL_ALTER_CONFIGS, resources=[resource])
-    find_coordinator(speaker, 4, group)
-    who = _join(speaker, number, group)
-    session, acquired = _fetch(speaker, number, who, topic_id)
+    client.newest(INCREMENTAL_ALTER_CONFIGS, resources=[resource])
+    find_coordinator(client, 4, group)
+    who = _join(client, number, group)
+    session, acquired = _fetch(client, number, who, topic_id)
     first, last = acquired[0].first_offset, acquired[0].last_offset
-    _settle(speaker, number, who, topic_id, session, (first, last))
+    _settle(client, number, who, topic_id, session, (first, last))
     both = [group, "sweep.unknown"]
-    speaker.turn(SHARE_GROUP_DESCRIBE, number, group_ids=both, include_authorized_operations=True)
+    client.request_next(
+        SHARE_GROUP_DESCRIBE, number, group_ids=both, include_authorized_operations=True
+    )
     topics = [{"topic_name": _TOPIC, "partitions": [0]}]
     groups = [{"group_id": group, "topics": topics}, {"group_id": "sweep.unknown", "topics": None}]
-    speaker.turn(DESCRIBE_OFFSETS, number, groups=groups)
-    speaker.turn(SHARE_GROUP_HEARTBEAT, number, **who, member_epoch=-1)
+    client.request_next(DESCRIBE_OFFSETS, number, groups=groups)
+    client.request_next(SHARE_GROUP_HEARTBEAT, number, **who, member_epoch=-1)
     moved = [{"topic_name": _TOPIC, "partitions": [{"partition_index": 0, "start_offset": 1}]}]
-    speaker.turn(ALTER_OFFSETS, number, group_id=group, topics=moved)
-    speaker.turn(DELETE_OFFSETS, number, group_id=group, topics=[{"topic_name": _TOPIC}])
+    client.request_next(ALTER_OFFSETS, number, group_id=group, topics=moved)
+    client.request_next(DELETE_OFFSETS, number, group_id=group, topics=[{"topic_name": _TOPIC}])
 
 
-def _join(speaker: Speaker, number: int, group: str) -> dict[str, Any]:
+def _join(client: SweepClient, number: int, group: str) -> dict[str, Any]:
     """Send heartbeats until the member has its partition; give its group and member id."""
     who = {"group_id": group, "member_id": _text(uuid.uuid4())}
     epoch = 0
@@ -72,7 +74,7 @@ def _join(speaker: Speaker, number: int, group: str) -> dict[str, Any]:
     def assigned() -> bool:
         nonlocal epoch
         wish = {"subscribed_topic_names": [_TOPIC]} if epoch == 0 else {}
-        body = speaker.turn(SHARE_GROUP_HEARTBEAT, number, **who, member_epoch=epoch, **wish)
+        body = client.request_next(SHARE_GROUP_HEARTBEAT, number, **who, member_epoch=epoch, **wish)
         assert body is not None, "nobody answers ShareGroupHeartbeat"
         epoch = body.member_epoch or epoch
         return body.assignment is not None and bool(body.assignment.topic_partitions)
@@ -82,7 +84,7 @@ def _join(speaker: Speaker, number: int, group: str) -> dict[str, Any]:
 
 
 def _fetch(
-    speaker: Speaker, number: int, who: dict[str, Any], topic_id: UUID
+    client: SweepClient, number: int, who: dict[str, Any], topic_id: UUID
 ) -> tuple[int, list[Container]]:
     """Fetch until there are records; give the next epoch of the session and what was acquired."""
     session = 0
@@ -91,7 +93,7 @@ def _fetch(
 
     def acquired() -> list[Container] | None:
         nonlocal session
-        body = speaker.turn(
+        body = client.request_next(
             SHARE_FETCH,
             number,
             **who,
@@ -113,7 +115,7 @@ def _fetch(
 
 
 def _settle(
-    speaker: Speaker,
+    client: SweepClient,
     number: int,
     who: dict[str, Any],
     topic_id: UUID,
@@ -128,10 +130,10 @@ def _settle(
         partition = {"partition_index": 0, "acknowledgement_batches": [batch]}
         return [{"topic_id": topic_id, "partitions": [partition]}]
 
-    versions = speaker.versions(SHARE_ACKNOWLEDGE)
+    versions = client.versions(SHARE_ACKNOWLEDGE)
     if versions[min(number, len(versions) - 1)] >= 2:
         renewed = batches(first, first, _RENEW)
-        speaker.turn(
+        client.request_next(
             SHARE_ACKNOWLEDGE,
             number,
             **who,
@@ -141,19 +143,21 @@ def _settle(
         )
         session += 1
     accepted = batches(first, last, _ACCEPT)
-    speaker.turn(SHARE_ACKNOWLEDGE, number, **who, share_session_epoch=session, topics=accepted)
+    client.request_next(
+        SHARE_ACKNOWLEDGE, number, **who, share_session_epoch=session, topics=accepted
+    )
 
 
-def _state(speaker: Speaker, number: int, topic_id: UUID) -> None:
+def _state(client: SweepClient, number: int, topic_id: UUID) -> None:
     """Keep, read and delete the state of a group, as the group's coordinator and leaders do."""
     group = f"sweep.state.{number}"
-    find_coordinator(speaker, 6, f"{group}:{_text(topic_id)}:0", _SHARE_COORDINATOR)
+    find_coordinator(client, 6, f"{group}:{_text(topic_id)}:0", _SHARE_COORDINATOR)
 
     def of(**fields: Any) -> dict[str, Any]:
         partition = {"partition": 0, **fields}
         return {"group_id": group, "topics": [{"topic_id": topic_id, "partitions": [partition]}]}
 
-    speaker.turn(INITIALIZE_STATE, number, **of(state_epoch=1, start_offset=0))
+    client.request_next(INITIALIZE_STATE, number, **of(state_epoch=1, start_offset=0))
     batch = {"first_offset": 0, "last_offset": 1, "delivery_state": 2, "delivery_count": 1}
     written = of(
         state_epoch=1,
@@ -162,10 +166,10 @@ def _state(speaker: Speaker, number: int, topic_id: UUID) -> None:
         delivery_complete_count=1,
         state_batches=[batch],
     )
-    speaker.turn(WRITE_STATE, number, **written)
-    speaker.turn(READ_STATE, number, **of(leader_epoch=0))
-    speaker.turn(READ_STATE_SUMMARY, number, **of(leader_epoch=0))
-    speaker.turn(DELETE_STATE, number, **of())
+    client.request_next(WRITE_STATE, number, **written)
+    client.request_next(READ_STATE, number, **of(leader_epoch=0))
+    client.request_next(READ_STATE_SUMMARY, number, **of(leader_epoch=0))
+    client.request_next(DELETE_STATE, number, **of())
 
 
 def _text(number: UUID) -> str:

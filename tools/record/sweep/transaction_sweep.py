@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 from uuid import UUID
 
-from tools.record.sweep.client import Speaker
+from tools.record.sweep.client import SweepClient
 from tools.record.sweep.data_sweep import create_topics, produce, records
 from tools.record.sweep.group_sweep import FIND_COORDINATOR, find_coordinator
 
@@ -28,52 +28,52 @@ _ADDED_BY_CLIENTS = 11
 """The newest version of Produce before the broker itself adds partitions (KIP-890)."""
 
 
-def transactions(speaker: Speaker) -> None:
+def transactions(client: SweepClient) -> None:
     """Say every version of what transactions need, one whole transaction after the other."""
-    topic_id = create_topics(speaker, _TOPIC)[_TOPIC]
-    for number in speaker.rounds(*KEYS, FIND_COORDINATOR):
-        transaction(speaker, number, topic_id)
-    speaker.rest(KEYS)
+    topic_id = create_topics(client, _TOPIC)[_TOPIC]
+    for number in client.rounds(*KEYS, FIND_COORDINATOR):
+        transaction(client, number, topic_id)
+    client.rest(KEYS)
 
 
-def transaction(speaker: Speaker, number: int, topic_id: UUID, topic: str = _TOPIC) -> None:
+def transaction(client: SweepClient, number: int, topic_id: UUID, topic: str = _TOPIC) -> None:
     """Say one transaction with a group's offsets in it, each API at the version of this round."""
     name, group = f"sweep.transaction.{number}", f"sweep.transactions.group.{number}"
-    find_coordinator(speaker, max(number, 1), name, _OF_TRANSACTIONS)
-    find_coordinator(speaker, number, group)
+    find_coordinator(client, max(number, 1), name, _OF_TRANSACTIONS)
+    find_coordinator(client, number, group)
     wish = {"transactional_id": name, "transaction_timeout_ms": 30_000}
-    begun = speaker.turn(INIT_PRODUCER_ID, number, **wish, producer_id=-1, producer_epoch=-1)
+    begun = client.request_next(INIT_PRODUCER_ID, number, **wish, producer_id=-1, producer_epoch=-1)
     assert begun is not None, "nobody answers InitProducerId"
     who: dict[str, Any] = {"producer_id": begun.producer_id, "producer_epoch": begun.producer_epoch}
-    _fill(speaker, number, name, (topic, topic_id), who)
-    speaker.turn(ADD_OFFSETS, number, transactional_id=name, **who, group_id=group)
+    _fill(client, number, name, (topic, topic_id), who)
+    client.request_next(ADD_OFFSETS, number, transactional_id=name, **who, group_id=group)
     committed = {"partition_index": 0, "committed_offset": number, "committed_metadata": None}
     partitions = [{**committed, "committed_leader_epoch": 0}]
     topics = [{"name": topic, "topic_id": topic_id, "partitions": partitions}]
-    speaker.turn(
+    client.request_next(
         TXN_OFFSET_COMMIT, number, transactional_id=name, group_id=group, **who, topics=topics
     )
     here = [{"name": topic, "partition_indexes": [0]}]
-    speaker.turn(DESCRIBE_PRODUCERS, number, topics=here)
-    speaker.turn(DESCRIBE_TRANSACTIONS, number, transactional_ids=[name, "sweep.unknown"])
-    speaker.turn(
+    client.request_next(DESCRIBE_PRODUCERS, number, topics=here)
+    client.request_next(DESCRIBE_TRANSACTIONS, number, transactional_ids=[name, "sweep.unknown"])
+    client.request_next(
         LIST_TRANSACTIONS,
         number,
         state_filters=["Ongoing"],
         producer_id_filters=[begun.producer_id],
         transactional_id_pattern="sweep.*",
     )
-    speaker.turn(END_TXN, number, transactional_id=name, **who, committed=number % 2 == 0)
+    client.request_next(END_TXN, number, transactional_id=name, **who, committed=number % 2 == 0)
     marker = {**who, "transaction_result": False, "topics": here, "coordinator_epoch": 0}
-    speaker.turn(WRITE_MARKERS, number, markers=[marker])
+    client.request_next(WRITE_MARKERS, number, markers=[marker])
 
 
 def _fill(
-    speaker: Speaker, number: int, name: str, topic: tuple[str, UUID], who: dict[str, Any]
+    client: SweepClient, number: int, name: str, topic: tuple[str, UUID], who: dict[str, Any]
 ) -> None:
     """Put the partition into the transaction, and records into the partition."""
     topics = [{"name": topic[0], "partitions": [0]}]
-    speaker.turn(
+    client.request_next(
         ADD_PARTITIONS,
         number,
         v3_and_below_transactional_id=name,
@@ -83,6 +83,6 @@ def _fill(
         transactions=[{"transactional_id": name, **who, "topics": topics}],
     )
     data = records(base_sequence=0, transactional=True, **who)
-    versions = speaker.versions(0)
+    versions = client.versions(0)
     version = min(versions[-1], _ADDED_BY_CLIENTS) if number < 5 else versions[-1]
-    produce(speaker, version, *topic, data, name)
+    produce(client, version, *topic, data, name)

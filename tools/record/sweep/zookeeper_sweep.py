@@ -17,7 +17,7 @@ from uuid import UUID
 from tests.broker.artifacts import Jars
 from tests.broker.kafka_cluster import Node
 from tools.record.scenario import Stage
-from tools.record.sweep.client import Speaker, patiently
+from tools.record.sweep.client import SweepClient, patiently
 from tools.record.sweep.data_sweep import METADATA
 
 LEADER_AND_ISR, STOP_REPLICA, UPDATE_METADATA, CONTROLLED_SHUTDOWN = 4, 5, 6, 7
@@ -87,31 +87,31 @@ def _properties(node: Node, zookeeper_port: int) -> str:
     return "".join(f"{name}={value}\n" for name, value in settings.items())
 
 
-def speaking(address: str) -> Speaker:
+def speaking(address: str) -> SweepClient:
     """Give a speaker, once the broker is there and leads the cluster."""
 
-    def ready() -> Speaker | None:
+    def ready() -> SweepClient | None:
         try:
-            speaker = Speaker(address)
+            client = SweepClient(address)
         except (OSError, AssertionError):
             return None
-        body = speaker.newest(METADATA, topics=[])
+        body = client.newest(METADATA, topics=[])
         if body is not None and body.controller_id >= 0:
-            return speaker
-        speaker.close()
+            return client
+        client.close()
         return None
 
     return patiently("a broker with ZooKeeper", ready)
 
 
-def zookeeper(speaker: Speaker, node: Node) -> None:
+def zookeeper(client: SweepClient, node: Node) -> None:
     """Send every version of a controller's requests to a broker, and of ControlledShutdown."""
     me = node.address.node_id
     controller = {"controller_id": me, "controller_epoch": 1}
-    for version in speaker.versions(LEADER_AND_ISR):
+    for version in client.versions(LEADER_AND_ISR):
         state = _partition(version, me)
         live = {"broker_id": me, "host_name": "127.0.0.1", "port": 9}
-        speaker.say(
+        client.request(
             LEADER_AND_ISR,
             version,
             **controller,
@@ -121,10 +121,10 @@ def zookeeper(speaker: Speaker, node: Node) -> None:
             ],
             live_leaders=[live],
         )
-    _update_metadata(speaker, node, controller)
-    for version in speaker.versions(STOP_REPLICA):
+    _update_metadata(client, node, controller)
+    for version in client.versions(STOP_REPLICA):
         partition = {"partition_index": 0, "leader_epoch": 100, "delete_partition": False}
-        speaker.say(
+        client.request(
             STOP_REPLICA,
             version,
             **controller,
@@ -132,7 +132,7 @@ def zookeeper(speaker: Speaker, node: Node) -> None:
             topics=[{"name": _TOPIC, "partition_indexes": [0]}],
             topic_states=[{"topic_name": _TOPIC, "partition_states": [partition]}],
         )
-    speaker.every(CONTROLLED_SHUTDOWN, broker_id=me, broker_epoch=-1)
+    client.every(CONTROLLED_SHUTDOWN, broker_id=me, broker_epoch=-1)
 
 
 def _partition(version: int, me: int) -> dict[str, Any]:
@@ -147,13 +147,13 @@ def _partition(version: int, me: int) -> dict[str, Any]:
     }
 
 
-def _update_metadata(speaker: Speaker, node: Node, controller: dict[str, Any]) -> None:
+def _update_metadata(client: SweepClient, node: Node, controller: dict[str, Any]) -> None:
     me, port = node.address.node_id, node.address.ports["PLAINTEXT"]
     endpoint = {"host": "127.0.0.1", "port": port, "listener": "PLAINTEXT"}
     broker = {"id": me, "v0_host": "127.0.0.1", "v0_port": port}
-    for version in speaker.versions(UPDATE_METADATA):
+    for version in client.versions(UPDATE_METADATA):
         state = _partition(version, me)
-        speaker.say(
+        client.request(
             UPDATE_METADATA,
             version,
             **controller,
