@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 
 from timeline.groups.classic_group_tracker import ClassicGroups
 from timeline.groups.epoch_group_tracker import EpochGroups
+from timeline.groups.group_deletions import GroupDeletions
 from timeline.trackers.close_tracker import ClosedConnections
 from timeline.trackers.cluster_tracker import ClusterChanges
 from timeline.trackers.connection_tracker import Connections
@@ -15,7 +16,7 @@ from timeline.trackers.tracker import Tracker
 from timeline.trackers.transaction_tracker import Transactions
 
 _TRACKERS: dict[str, tuple[Callable[[], Tracker], ...]] = {
-    "group": (ClassicGroups, EpochGroups),
+    "group": (ClassicGroups, EpochGroups, GroupDeletions),
     "producer": (Producers,),
     "transaction": (Transactions,),
     "consumer": (Consumers,),

@@ -25,6 +25,13 @@ METADATA, CREATE_TOPICS, DELETE_TOPICS, CREATE_PARTITIONS = 3, 19, 20, 37
 ELECT_LEADERS, REASSIGN, ALTER_PARTITION, REGISTER = 43, 45, 56, 62
 UPDATE_METADATA, BEGIN_QUORUM = 6, 53
 
+_TOPIC_EVENTS = {
+    CREATE_TOPICS: ("topic created", "topic not created"),
+    DELETE_TOPICS: ("topic deleted", "topic not deleted"),
+    CREATE_PARTITIONS: ("topic partitions added", "topic partitions not added"),
+}
+"""By API the events of what it did and did not do."""
+
 MAX_PARTITIONS = 100_000
 """Partitions whose leaders are retained."""
 
@@ -173,7 +180,7 @@ class ClusterChanges(Tracker):
 
     def _topics(self, observed: ObservedExchange) -> Iterator[Event]:
         """Take topics that are created or deleted, or that get partitions."""
-        api = {19: "created", 20: "deleted", 37: "partitions added"}[observed.api_key or 0]
+        done, refused = _TOPIC_EVENTS[observed.api_key or 0]
         if observed.api_key != DELETE_TOPICS and observed.request.get("validate_only"):
             return
         results = observed.response.get("topics", observed.response.get("responses"))
@@ -184,11 +191,10 @@ class ClusterChanges(Tracker):
             if topic.error_code:
                 error = error_name(topic.error_code)
                 text = f"{name}: {error}, for {client_of(observed)}"
-                yield self.instant(observed, _at(observed), f"topic not {api}", text, cause=error)
+                yield self.instant(observed, _at(observed), refused, text, cause=error)
             else:
-                yield self.instant(
-                    observed, _at(observed), f"topic {api}", f"{name}, by {client_of(observed)}"
-                )
+                text = f"{name}, by {client_of(observed)}"
+                yield self.instant(observed, _at(observed), done, text)
 
     def _administered(self, observed: ObservedExchange) -> Iterator[Event]:
         """Take reassignments and elections, which an administrator asks for."""

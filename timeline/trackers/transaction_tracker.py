@@ -172,6 +172,8 @@ class Transactions(Tracker):
             request = observed.request
             producer_id = request.get("producer_id", request.get("v3_and_below_producer_id", -1))
             epoch = request.get("producer_epoch", request.get("v3_and_below_producer_epoch", -1))
+            if producer_id < 0 and state.sessions:  # Produce has it in its batches only
+                producer_id, epoch = state.sessions[-1].producer_id, state.sessions[-1].epoch
             transaction = state.transaction = Transaction(
                 observed.time_ns, producer_id, epoch, state.has_idle_producer
             )
@@ -280,7 +282,7 @@ class Transactions(Tracker):
         return self.event(
             state.name,
             event,
-            f"producer id {transaction.producer_id}, epoch {transaction.epoch}: {text}",
+            f"{_producer(transaction)}{text}",
             time_ns=transaction.time_ns,
             end_ns=end_ns,
             proof=transaction.evidence,
@@ -288,6 +290,13 @@ class Transactions(Tracker):
             cause=cause,
             certain=certain and transaction.is_begun,
         )
+
+
+def _producer(transaction: Transaction) -> str:
+    """Return the producer for people; empty if no exchange names it."""
+    if transaction.producer_id < 0:
+        return ""
+    return f"producer id {transaction.producer_id}, epoch {transaction.epoch}: "
 
 
 def _fences(session: Session, former: Session) -> bool:

@@ -231,6 +231,25 @@ def test_a_member_with_another_subscription() -> None:
     assert "consumption paused up to" in event.text
 
 
+def test_a_member_that_joins_again_for_no_reason() -> None:
+    scene, first, second = pair()
+    second.ask_to_join()
+    first.beat(1, REBALANCE_IN_PROGRESS)
+    first.ask_to_join()
+    first.joined(2, "first", "first", "second")
+    second.joined(2, "first")
+    first.sync(2, 0, 1)
+    second.sync(2, 2)
+    assert rebalances(scene)[1:] == [("rebalance", "rejoined", True)]
+
+
+def test_a_member_with_other_metadata() -> None:
+    events = only(corpus_events("kafka4-connect.pcap", "group"), "rebalance")
+    changed = [each for each in events if each.cause == "metadata changed"]
+    assert changed
+    assert all("rejoined, metadata changed" in each.text for each in changed)
+
+
 def test_a_leader_that_rejoins() -> None:
     assert rebalances(_rejoins(0))[1:] == [("rebalance", "leader rejoined", True)]
 

@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
-from tests.timeline.events_of import brief, corpus_events, only
+from typing import Any
+
+import pytest
+
+from tests.conform.scene import Scene, scene_of
+from tests.timeline.events_of import brief, corpus_events, events_of, only
+
+METADATA, UPDATE_METADATA, DELETE_TOPICS, CREATE_PARTITIONS, ELECT_LEADERS = 3, 6, 20, 37, 43
+UNKNOWN_TOPIC, ELECTION_NOT_NEEDED = 3, 84
 
 
 def test_a_broker_that_dies() -> None:
@@ -31,3 +39,92 @@ def test_topics() -> None:
     events = corpus_events("kafka4-errors.pcap", "cluster")
     assert ("topic created", "", True) in brief(events)
     assert ("topic not created", "INVALID_REPLICATION_FACTOR", True) in brief(events)
+
+
+def _metadata(scene: Scene, leader: int, isr: list[int], brokers: list[int]) -> None:
+    """Ask for the metadata of a topic with one partition."""
+    connection = scene.connect()
+    connection.request(METADATA, 9, 1, topics=None)
+    partition = {"leader_id": leader, "leader_epoch": 1, "isr_nodes": isr}
+    connection.response(
+        METADATA,
+        9,
+        1,
+        cluster_id="c",
+        brokers=[{"node_id": each, "host": f"b{each}", "port": 9092} for each in brokers],
+        topics=[{"name": "orders", "partitions": [partition]}],
+    )
+
+
+@pytest.mark.parametrize(
+    ("isr", "event"),
+    [([1], "ISR shrunk"), ([1, 2, 3], "ISR grown"), ([1, 3], "ISR changed")],
+)
+def test_replicas_in_sync(isr: list[int], event: str) -> None:
+    scene = Scene()
+    _metadata(scene, 1, [1, 2], [1, 2])
+    _metadata(scene, 1, isr, [1, 2])
+    (found,) = events_of(scene, "cluster")
+    assert (found.event, found.subject) == (event, "c")
+    assert found.text == f"orders 0: [1, 2] -> {isr}"
+    assert len(found.evidence) == 2
+
+
+def test_brokers_that_come_and_go() -> None:
+    scene = Scene()
+    _metadata(scene, 1, [1, 2], [1, 2])
+    _metadata(scene, 1, [1, 2], [1, 3])
+    found = [(each.event, each.text) for each in events_of(scene, "cluster")]
+    assert found == [
+        ("broker gone", "broker 2 at b2:9092"),
+        ("broker appeared", "broker 3 at b3:9092"),
+    ]
+
+
+def test_brokers_that_register() -> None:
+    events = only(corpus_events("kafka4-quorum.pcap", "cluster"), "broker registered")
+    assert events[0].text.startswith("broker ")
+    assert {each.api for each in events[0].evidence} == {"BrokerRegistration"}
+
+
+@pytest.mark.parametrize(
+    ("key", "version", "request_fields", "results", "event"),
+    [
+        (DELETE_TOPICS, 5, {"topic_names": ["orders"]}, "responses", "topic deleted"),
+        (CREATE_PARTITIONS, 3, {}, "results", "topic partitions added"),
+        (DELETE_TOPICS, 5, {"topic_names": ["orders"]}, "responses", "topic not deleted"),
+        (CREATE_PARTITIONS, 3, {}, "results", "topic partitions not added"),
+    ],
+)
+def test_topics_that_are_changed(
+    key: int, version: int, request_fields: dict[str, Any], results: str, event: str
+) -> None:
+    error = UNKNOWN_TOPIC if " not " in event else 0
+    answer = {results: [{"name": "orders", "error_code": error}]}
+    (found,) = events_of(scene_of((key, version, request_fields, answer)), "cluster")
+    assert (found.event, found.certain) == (event, True)
+    assert found.cause == ("UNKNOWN_TOPIC_OR_PARTITION" if error else "")
+    assert found.text.startswith("orders")
+
+
+def test_an_election() -> None:
+    moved = {"partition_id": 0}
+    unneeded = {"partition_id": 1, "error_code": ELECTION_NOT_NEEDED}
+    answer = {
+        "replica_election_results": [{"topic": "orders", "partition_result": [moved, unneeded]}]
+    }
+    (found,) = events_of(scene_of((ELECT_LEADERS, 2, {}, answer)), "cluster")
+    assert found.event == "election"
+    assert found.text.endswith(": orders 0")
+
+
+def test_a_controller_of_zookeeper_that_changes() -> None:
+    scene = Scene()
+    connection = scene.connect()
+    for number, (controller, epoch) in enumerate([(1, 7), (1, 7), (2, 8)]):
+        head = {"controller_id": controller, "controller_epoch": epoch}
+        connection.request(UPDATE_METADATA, 5, number, **head)
+        connection.response(UPDATE_METADATA, 5, number)
+    (found,) = events_of(scene, "cluster")
+    assert found.event == "controller changed"
+    assert found.text == "broker 2 is the controller, controller epoch 8"

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from tests.conform.fetch_scenes import fetch_request, fetch_response
+from tests.conform.fetch_scenes import SESSION, fetch_request, fetch_response
 from tests.conform.produce_scenes import RECORDS, batch
 from tests.conform.scene import Scene
 from tests.timeline.events_of import corpus_events, events_of, only
+
+OFFSET_OUT_OF_RANGE, FETCH_SESSION_ID_NOT_FOUND = 1, 70
 
 
 def test_an_offset_out_of_range_is_reset() -> None:
@@ -36,6 +38,26 @@ def test_followers_are_no_consumers() -> None:
         for each in corpus_events("kafka4-three-nodes.pcap", "consumer")
         if "fetcher" in each.subject
     ]
+
+
+def test_an_offset_out_of_range_without_a_reset_is_reported_at_the_end() -> None:
+    scene = Scene()
+    connection = scene.connect()
+    fetch_request(connection, 1, {0: 500})
+    fetch_response(connection, 1, {0: {"error_code": OFFSET_OUT_OF_RANGE}})
+    (event,) = only(events_of(scene, "consumer"), "offset out of range")
+    assert event.cause == "OFFSET_OUT_OF_RANGE"
+    assert event.text.startswith("orders 0: offset 500 is out of range, no other offset")
+
+
+def test_a_session_that_the_broker_forgot() -> None:
+    scene = Scene()
+    connection = scene.connect()
+    fetch_request(connection, 1, {}, session=(SESSION, 4))
+    fetch_response(connection, 1, {}, error_code=FETCH_SESSION_ID_NOT_FOUND)
+    (event,) = only(events_of(scene, "consumer"), "fetch session lost")
+    assert event.cause == "FETCH_SESSION_ID_NOT_FOUND"
+    assert event.text.startswith(f"session {SESSION} at 10.0.0.2:9092")
 
 
 @pytest.mark.parametrize("version", [6, 11, 13])

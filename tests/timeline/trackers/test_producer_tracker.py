@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from tests.conform.produce_scenes import RECORDS, batch
 from tests.conform.scene import Scene, SceneConnection
 from tests.timeline.events_of import brief, corpus_events, events_of
@@ -11,6 +13,7 @@ from timeline.events.event import Event
 
 PRODUCE, METADATA, INIT = 0, 3, 22
 NOT_LEADER, INVALID_PRODUCER_EPOCH, OUT_OF_ORDER = 6, 47, 45
+NOT_ENOUGH_REPLICAS, DUPLICATE, UNKNOWN_PRODUCER = 19, 46, 59
 
 
 def produce(connection: SceneConnection, number: int, error: int | None = 0, **fields: Any) -> None:
@@ -84,12 +87,32 @@ def test_a_fenced_producer_and_its_successor() -> None:
     assert (event.event, event.cause, event.certain) == ("fenced", "new producer", True)
 
 
-def test_a_gap_in_the_sequence() -> None:
+def test_a_partition_that_succeeds_at_the_same_broker() -> None:
+    scene = Scene()
+    connection = scene.connect()
+    produce(connection, 1, NOT_ENOUGH_REPLICAS)
+    scene.wait_ms(100)
+    produce(connection, 2, NOT_ENOUGH_REPLICAS)
+    produce(connection, 3)
+    (event,) = incidents(events_of(scene, "producer"))
+    assert (event.event, event.cause, event.certain) == ("retried", "NOT_ENOUGH_REPLICAS", True)
+    assert "2 requests failed; succeeded after 11" in event.text
+
+
+@pytest.mark.parametrize(
+    ("error", "name", "cause"),
+    [
+        (OUT_OF_ORDER, "sequence gap", "OUT_OF_ORDER_SEQUENCE_NUMBER"),
+        (DUPLICATE, "duplicate", "DUPLICATE_SEQUENCE_NUMBER"),
+        (UNKNOWN_PRODUCER, "producer id unknown", "UNKNOWN_PRODUCER_ID"),
+    ],
+)
+def test_sequences_that_are_refused(error: int, name: str, cause: str) -> None:
     scene = Scene()
     ids = {"producer_id": 5, "producer_epoch": 0, "base_sequence": 77}
-    produce(scene.connect(), 1, OUT_OF_ORDER, **ids)
+    produce(scene.connect(), 1, error, **ids)
     (event,) = incidents(events_of(scene, "producer"))
-    assert (event.event, event.cause) == ("sequence gap", "OUT_OF_ORDER_SEQUENCE_NUMBER")
+    assert (event.event, event.cause) == (name, cause)
     assert "at sequence 77" in event.text
 
 

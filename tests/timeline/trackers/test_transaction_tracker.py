@@ -10,7 +10,7 @@ from tests.conform.scene import Scene, SceneConnection
 from tests.corpus import FOLDER
 from tests.timeline.events_of import brief, corpus_events, events_of, only
 
-INIT, ADD, END = 22, 24, 26
+PRODUCE, INIT, ADD, END = 0, 22, 24, 26
 INVALID_PRODUCER_EPOCH = 47
 
 
@@ -75,6 +75,18 @@ def test_left_open() -> None:
     initialize(connection)
     add(connection)
     assert brief(events_of(scene, "transaction"))[1:] == [("left open", "", False)]
+
+
+def test_a_transaction_that_produce_begins_has_the_producer_of_its_session() -> None:
+    scene = Scene()
+    connection = scene.connect()
+    initialize(connection)
+    topics = [{"name": "orders", "partition_data": [{"index": 0, "records": b""}]}]
+    request = {"transactional_id": "tx", "acks": -1, "topic_data": topics}
+    answer = {"responses": [{"name": "orders", "partition_responses": [{"index": 0}]}]}
+    exchange(connection, PRODUCE, 12, request, answer)
+    (event,) = only(events_of(scene, "transaction"), "left open")
+    assert event.text.startswith("producer id 9, epoch 0: not ended when the capture ends: orders")
 
 
 def test_a_newer_producer_aborts_and_fences() -> None:
