@@ -46,11 +46,12 @@ class Finding(NamedTuple):
 
 
 class UnbalancedLog(NamedTuple):
-    """A log that could not be balanced completely, and why."""
+    """A log that could not be balanced completely, and why; `pass_number`: in which pass."""
 
     topic: str
     partition: int
     why: str
+    pass_number: int = 0
 
 
 class Balance(NamedTuple):

@@ -152,6 +152,7 @@ class BatchedOutcome:
         lags_ns: Delay of each request after its planned time.
         latencies_ns: Time from each request to its response.
         changes: Role and rule -> number of substitutions.
+        pass_number: Number of the pass.
     """
 
     api: str
@@ -159,6 +160,7 @@ class BatchedOutcome:
     lags_ns: Int64s
     latencies_ns: Int64s
     changes: Counter[tuple[str, str]]
+    pass_number: int = 0
 
 
 @dataclass(frozen=True, slots=True)

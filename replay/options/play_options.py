@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from replay.client.broker_connection import TIMEOUT_S
 from replay.options.pacing import Pace
+
+STAGGER_S = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,12 +17,14 @@ class PlayOptions:
 
     Attributes:
         pace: The pacing.
-        loop: Number of passes; each after the first has names of its own.
+        loop: Number of passes of each copy; each after the first has names of its own.
         limit: Maximum number of requests in all passes together; None for no limit.
         duration_s: Maximum duration in all; None for no limit.
         timeout_s: Timeout for a response, and for retries until the target reaches the captured
             state.
         honours_throttle: Whether a connection pauses for the throttle time in a response (KIP-219).
+        scale: Number of copies of the capture that are played at the same time.
+        stagger_s: Each copy begins so long after the one before.
     """
 
     pace: Pace = Pace()  # noqa: RUF009 (frozen)
@@ -29,3 +33,15 @@ class PlayOptions:
     duration_s: float | None = None
     timeout_s: float = TIMEOUT_S
     honours_throttle: bool = True
+    scale: int = 1
+    stagger_s: float = STAGGER_S
+
+    @property
+    def passes(self) -> int:
+        """The number of passes of all copies; copy and round of each are `divmod`'s, by `scale`."""
+        return self.loop * self.scale
+
+    @property
+    def copy_pace(self) -> Pace:
+        """The pacing of one copy: all copies together keep to the rate."""
+        return replace(self.pace, rate=self.pace.rate / self.scale)

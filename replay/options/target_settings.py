@@ -61,6 +61,8 @@ class TargetSettings:
             "rate": pace.rate,
             "max-wait": pace.max_wait_s,
             "loop": play.loop if play.loop > 1 else None,
+            "scale": play.scale if play.scale > 1 else None,
+            "stagger": play.stagger_s if play.scale > 1 else None,
             "limit": play.limit,
             "duration": play.duration_s,
             "ignore-throttle": not play.honours_throttle,
@@ -88,7 +90,7 @@ class TargetSettings:
             UsageError: Two topics would have the same name.
         """
         topics: dict[str, int] = {}
-        for names in map(self.names, range(self.play_options.loop)):
+        for names in map(self.names, range(self.play_options.passes)):
             live = {names.topic(topic): count for topic, count in captured.items()}
             if len(live) < len(captured):
                 raise UsageError("two captured topics would have the same name on the target")

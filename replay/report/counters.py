@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dissector.engine.reading.percentiles import Latencies
+from dissector.engine.reading.percentiles import Histogram, Latencies
 from replay.model.outcome import Verdict
 from replay.model.row import Row
 
@@ -48,6 +48,18 @@ class Durations:
         names = (f"{prefix}_{'max' if p == 100 else f'p{p}'}_ms" for p in PERCENTILES)
         return dict(zip(names, map(self.ms, PERCENTILES), strict=True))
 
+    def histogram(self) -> Row | None:
+        """Return the counts of durations as a row for `absorb`; None without durations."""
+        self._flush()
+        found = self._latencies.histogram()
+        return None if found is None else found._asdict()
+
+    def absorb(self, histogram: Row) -> None:
+        """Add the durations that another report has counted."""
+        self._flush()
+        fields = {name: histogram[name] for name in Histogram._fields}
+        self._latencies.add_histogram(Histogram(**fields))
+
     def _flush(self) -> None:
         self._latencies.add(np.array(self._new, np.int64))
         self._new.clear()
@@ -78,10 +90,16 @@ class ReasonCounter(Mapping[str, int]):
     def __init__(self) -> None:
         self._found: dict[str, Counter[str]] = {}
 
-    def add(self, reason: str, api: str) -> None:
+    def add(self, reason: str, api: str, times: int = 1) -> None:
         """Count a reason."""
         is_listed = reason in self._found or len(self._found) < _MAX_REASONS
-        self._found.setdefault(reason if is_listed else OTHER, Counter())[api] += 1
+        self._found.setdefault(reason if is_listed else OTHER, Counter())[api] += times
+
+    def absorb(self, rows: Iterable[Row]) -> None:
+        """Add the counts in `rows` of another report."""
+        for row in rows:
+            for api, count in row["apis"].items():
+                self.add(row["reason"], api, count)
 
     def remove(self, reason: str, api: str) -> None:
         """Subtract a reason that was counted before."""

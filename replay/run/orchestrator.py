@@ -23,6 +23,7 @@ from replay.options.pass_criteria import Criteria
 from replay.options.target_settings import MOCK, TargetSettings
 from replay.plan.plan import Plan
 from replay.report.report import Report
+from replay.report.run_report import RunReport
 from replay.run import event_loop
 from replay.run.runner import ReplayRun
 
@@ -90,7 +91,7 @@ def learn_noise(
 async def _run_until_ended(
     plan: Plan, settings: TargetSettings, addresses: list[str], watch: ProgressCallback | None
 ) -> Report:
-    report = Report(plan, settings)
+    report = RunReport(plan, settings)
     with _interruptible(report) as ending:
         work = asyncio.create_task(
             _connect_and_play(plan, settings, addresses, watch, report, ending)
@@ -132,7 +133,7 @@ async def _connect_and_play(
     settings: TargetSettings,
     addresses: list[str],
     watch: ProgressCallback | None,
-    report: Report,
+    report: RunReport,
     ending: _EarlyEnd,
 ) -> None:
     begin_ns = time.perf_counter_ns()
@@ -177,12 +178,13 @@ class _OutcomeRecorder:
     """Compares the responses of steps with the captured ones, and adds the verdicts to a report."""
 
     def __init__(
-        self, report: Report, settings: TargetSettings, created_topics: frozenset[str]
+        self, report: RunReport, settings: TargetSettings, created_topics: frozenset[str]
     ) -> None:
         self._report = report
         self._setting = settings
         self._created_topics = created_topics
         self.record_batch = report.add_batch
+        self.record_unbalanced = report.add_unbalanced
 
     def record(self, outcome: Outcome, ids: IdMap) -> Verdict:
         verdict, differences = compare_outcome(
@@ -202,7 +204,7 @@ class _OutcomeRecorder:
             self._report.revise(step, copy, difference)
 
 
-async def _play(run: ReplayRun, report: Report, watch: ProgressCallback | None) -> None:
+async def _play(run: ReplayRun, report: RunReport, watch: ProgressCallback | None) -> None:
     watching = asyncio.create_task(_report_progress(run, report, watch)) if watch else None
     try:
         await run.play()
@@ -211,10 +213,9 @@ async def _play(run: ReplayRun, report: Report, watch: ProgressCallback | None) 
             watching.cancel()
             watch(run, report)
     report.left_behind += run.left_behind
-    report.unbalanced_logs += run.unbalanced_logs
 
 
-async def _report_progress(run: ReplayRun, report: Report, watch: ProgressCallback) -> None:
+async def _report_progress(run: ReplayRun, report: RunReport, watch: ProgressCallback) -> None:
     while True:
         await asyncio.sleep(_PROGRESS_INTERVAL_S)
         watch(run, report)

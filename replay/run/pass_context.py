@@ -11,6 +11,7 @@ from functools import partial
 from typing import Protocol
 
 from replay.client.cluster import Cluster
+from replay.compare.log_balance import UnbalancedLog
 from replay.mapping.id_map import IdMap
 from replay.model.outcome import BatchedOutcome, Difference, Outcome, Verdict
 from replay.model.step import Step
@@ -45,7 +46,7 @@ class Progress:
         done: Number of steps with an outcome.
         total: Number of steps in all passes.
         lag_ns: How late the latest step was sent.
-        waits: Steps being retried until the target is ready -> API and reason.
+        waits: Pass and step being retried until the target is ready -> API and reason.
         notices: Messages to show to the user at once, in order.
     """
 
@@ -53,7 +54,7 @@ class Progress:
     done: int = 0
     total: int = 0
     lag_ns: int = 0
-    waits: dict[int, str] = field(default_factory=dict)
+    waits: dict[tuple[int, int], str] = field(default_factory=dict)
     notices: list[str] = field(default_factory=list)
 
 
@@ -68,6 +69,9 @@ class OutcomeSink(Protocol):
 
     def record_late_difference(self, number: int, copy: int, difference: Difference) -> None:
         """Record a difference of a step that was found only at the end of the pass."""
+
+    def record_unbalanced(self, pass_number: int, logs: Iterable[UnbalancedLog]) -> None:
+        """Record the logs of a pass that could not be balanced."""
 
 
 class PassContext:
@@ -121,14 +125,14 @@ class PassContext:
             plan, cluster, ids, self.groups, self.heartbeats
         )
         self.transactions = OpenTransactions()
-        self.batched_reporter = BatchedReporter(outcomes.record_batch)
+        self.batched_reporter = BatchedReporter(outcomes.record_batch, pass_number)
         self.missing_producers = MissingProducers(cluster, ids, self.transactions)
         self._loop = asyncio.get_running_loop()
         self._is_done = bytearray(len(plan))
         self._waiting: dict[int, list[Callable[[], None]]] = {}
         self._due = array("q")
         if options.pace.is_timed:
-            self._due = options.pace.schedule(plan.times_ns(n)[0] for n in range(len(plan)))
+            self._due = options.copy_pace.schedule(plan.times_ns(n)[0] for n in range(len(plan)))
         self.arrays = StepArrays(plan, self._is_done, self._due)
         self._begin_ns = time.perf_counter_ns() + (CONNECT_AHEAD_NS if self._due else 0)
 

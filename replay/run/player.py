@@ -233,7 +233,7 @@ class Player:
                     self._futile_retries.add((key, why))
                 await self._context.missing_resources.record_missing(why, *exchange)
                 break
-            self._context.progress.waits[sent.step.number] = (
+            self._context.progress.waits[outcome.pass_number, outcome.step.number] = (
                 f"{sent.step.captured.api}: {why.value}"
             )
             if why is RetryReason.STABLE_GROUP:
@@ -243,7 +243,7 @@ class Player:
                 await asyncio.sleep(pause_s)
                 pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
             response = await self._retry(sent, why, response)
-        self._context.progress.waits.pop(sent.step.number, None)
+        self._context.progress.waits.pop((outcome.pass_number, outcome.step.number), None)
         outcome.response = response
         outcome.parts, sent.accepted_parts = sent.accepted_parts + outcome.parts, []
         outcome.changes += self._context.groups.rejoin_changes(sent.step)

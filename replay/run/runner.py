@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from bisect import bisect_left
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
+from typing import Any
 
 from replay.client.cluster import Cluster
-from replay.compare.log_balance import UnbalancedLog, balance, not_balanced
+from replay.compare.log_balance import balance, not_balanced
 from replay.fields.field_layout import Role
 from replay.mapping.id_map import IdMap
 from replay.options.pacing import SECOND_NS
@@ -19,13 +20,12 @@ from replay.run.player import Player
 
 class ReplayRun:
     """
-    One replay of a plan.
+    One replay of a plan, by one or more copies at the same time.
 
     Attributes:
-        ids: The id mapping of the current or the last pass; None before the first.
+        ids: The id mapping of the pass that began last; None before the first.
         progress: The progress of the run.
         left_behind: What could not be cleaned up on the target.
-        unbalanced_logs: The logs that could not be balanced.
     """
 
     def __init__(
@@ -51,21 +51,20 @@ class ReplayRun:
         self._make_ids = make_ids
         self._options = options
         self._is_stopped = False
-        self._players: asyncio.Task[None] | None = None
+        self._tasks: set[asyncio.Task[None]] = set()
         self._outcomes = outcomes
         self.ids: IdMap | None = None
         self.progress = Progress()
         self.left_behind: list[str] = []
-        self.unbalanced_logs: list[UnbalancedLog] = []
 
     def stop(self) -> None:
         """End the run soon: nothing more is sent, and `play` returns after the clean-up."""
         self._is_stopped = True
-        if self._players is not None:
-            self._players.cancel()
+        for task in self._tasks:
+            task.cancel()
 
     async def play(self) -> None:
-        """Play all passes, each followed by its clean-up."""
+        """Play all passes of all copies, each followed by its clean-up."""
         loop = asyncio.get_running_loop()
         duration_s = self._options.duration_s
         # The duration counts from the time when the first request is due.
@@ -74,9 +73,7 @@ class ReplayRun:
         try:
             ends = self._pass_ends()
             self.progress.total = sum(ends)
-            for copy, last in enumerate(ends):
-                if not self._is_stopped:
-                    await self._play_pass(copy, last)
+            await self._play_copies(ends)
         finally:
             if end is not None:
                 end.cancel()
@@ -85,13 +82,49 @@ class ReplayRun:
         """Return for each pass the number after its last step."""
         plan, limit = self._plan, self._options.limit
         if limit is None:
-            return [len(plan)] * self._options.loop
+            return [len(plan)] * self._options.passes
         whole = sum(plan.is_sent(number) for number in range(len(plan)))
-        limits = [min(limit - copy * whole, whole) for copy in range(self._options.loop)]
+        limits = [min(limit - copy * whole, whole) for copy in range(self._options.passes)]
         return [plan.end_of(each) for each in limits if each > 0]
 
-    async def _play_pass(self, copy: int, last: int) -> None:
-        ids = self.ids = self._make_ids(copy)
+    async def _play_copies(self, ends: list[int]) -> None:
+        """Play all copies at the same time; the first error ends all of them, and is raised."""
+        copies = [
+            asyncio.create_task(self._play_copy(copy, ends)) for copy in range(self._options.scale)
+        ]
+        try:
+            await asyncio.wait(copies, return_when=asyncio.FIRST_EXCEPTION)
+        finally:
+            if not all(copy.done() for copy in copies):
+                self.stop()
+                await asyncio.wait(copies)
+        for copy in copies:
+            copy.result()
+
+    async def _play_copy(self, copy: int, ends: list[int]) -> None:
+        """Play the passes of one copy, one after the other."""
+        if copy and self._options.stagger_s:
+            await self._until_done(asyncio.sleep(copy * self._options.stagger_s))
+        for number in range(copy, len(ends), self._options.scale):
+            if not self._is_stopped:
+                await self._play_pass(number, ends[number])
+
+    async def _until_done(self, work: Coroutine[Any, Any, None]) -> None:
+        """Run a part of the replay that `stop` ends."""
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        try:
+            await asyncio.wait([task])
+            if not task.cancelled():
+                task.result()
+        finally:
+            if not task.done():
+                self.stop()
+                await asyncio.wait([task])
+            self._tasks.discard(task)
+
+    async def _play_pass(self, number: int, last: int) -> None:
+        ids = self.ids = self._make_ids(number)
         ids.captured_topics.learn(self._plan.topic_ids)
         if self._plan.brokers:
             ids.brokers.set_captured_ids(
@@ -102,25 +135,19 @@ class ReplayRun:
         ids.is_partial = self._plan.is_partial
         ids.producers.holes = self._plan.holes
         arguments = self._options, self.progress, self._outcomes
-        context = PassContext(self._plan, self._cluster, ids, *arguments, copy)
-        self._players = asyncio.create_task(self._play_connections(context, last))
+        context = PassContext(self._plan, self._cluster, ids, *arguments, number)
         try:
-            await asyncio.wait([self._players])
-            if not self._players.cancelled():
-                self._players.result()
+            await self._until_done(self._play_connections(context, last))
         finally:
-            if not self._players.done():
-                self.stop()
-                await asyncio.wait([self._players])
             context.heartbeats.stop()
             context.batched_reporter.flush()
             patience_s = self._options.timeout_s
             self.left_behind += await context.transactions.abort(self._cluster, patience_s)
         stopped = self._is_stopped
         balanced = not_balanced(ids) if stopped else await balance(ids, self._cluster)
-        self.unbalanced_logs += balanced.unbalanced
+        self._outcomes.record_unbalanced(number, balanced.unbalanced)
         for found in balanced.findings:
-            self._outcomes.record_late_difference(found.step, copy, found.difference)
+            self._outcomes.record_late_difference(found.step, number, found.difference)
 
     async def _play_connections(self, context: PassContext, last: int) -> None:
         nodes = sorted(self._cluster.brokers)

@@ -32,10 +32,12 @@ class BatchedReporter:
 
     Args:
         report: Receives each batch.
+        pass_number: Number of the pass.
     """
 
-    def __init__(self, report: Callable[[BatchedOutcome], None]) -> None:
+    def __init__(self, report: Callable[[BatchedOutcome], None], pass_number: int = 0) -> None:
         self._report = report
+        self._pass_number = pass_number
         self._request_rows: list[Int64s] = []
         self._replaced: list[Int64s] = []
         self._count = 0
@@ -72,4 +74,5 @@ class BatchedReporter:
         if rows:
             columns: Int64s = np.concatenate(rows)
             steps, lags_ns, latencies_ns = (columns[:, at] for at in (STEP, LAG, LATENCY))
-            self._report(BatchedOutcome("Produce", steps, lags_ns, latencies_ns, +changes))
+            measured = steps, lags_ns, latencies_ns
+            self._report(BatchedOutcome("Produce", *measured, +changes, self._pass_number))

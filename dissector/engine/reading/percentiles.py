@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from dissector.engine.tables.exchange_table import Ints
@@ -15,6 +17,25 @@ _FINE = 1 << _FINE_BITS
 Durations below this have a bucket each. From there on each doubling has half as many buckets, so
 that no bucket is wider than a thousandth of its start.
 """
+
+
+class Histogram(NamedTuple):
+    """
+    Counts of durations, which add up with those of other processes.
+
+    Attributes:
+        min_ns: The shortest.
+        max_ns: The longest.
+        below: The number of negative ones.
+        buckets: Numbers of the buckets that are not empty.
+        counts: The number of durations in each of these.
+    """
+
+    min_ns: int
+    max_ns: int
+    below: int
+    buckets: list[int]
+    counts: list[int]
 
 
 class Latencies:
@@ -65,13 +86,38 @@ class Latencies:
         bucket = int(np.searchsorted(np.cumsum(self.buckets), rank - self._below))
         return min(max(_middle(bucket), self.min_ns), self.max_ns)
 
+    def histogram(self) -> Histogram | None:
+        """Return all durations as counts per bucket; None without any."""
+        if not self.count:
+            return None
+        counted = Latencies()
+        counted._below = self._below
+        counted.buckets = np.zeros(0, np.int64) if self.buckets is None else self.buckets
+        counted.exact_values = list(self.exact_values)
+        counted._count()
+        used = np.flatnonzero(counted.buckets)
+        counts: list[int] = counted.buckets[used].tolist()
+        return Histogram(self.min_ns, self.max_ns, counted._below, used.tolist(), counts)
+
+    def add_histogram(self, other: Histogram) -> None:
+        """Add the durations of a histogram, each as the middle of its bucket."""
+        counts = np.zeros(max(other.buckets, default=-1) + 1, np.int64)
+        counts[other.buckets] = other.counts
+        self._count()
+        self.count += other.below + int(counts.sum())
+        self.min_ns, self.max_ns = min(self.min_ns, other.min_ns), max(self.max_ns, other.max_ns)
+        self._below += other.below
+        self._add_counts(counts)
+
     def _count(self) -> None:
         """Count the stored values per bucket; negative ones have none."""
-        values = np.concatenate(self.exact_values)
+        values = np.concatenate(self.exact_values) if self.exact_values else np.zeros(0, np.int64)
         self.exact_values = []
         non_negative = values[values >= 0]
         self._below += len(values) - len(non_negative)
-        counts = np.bincount(_buckets_of(non_negative))
+        self._add_counts(np.bincount(_buckets_of(non_negative)))
+
+    def _add_counts(self, counts: Ints) -> None:
         if self.buckets is None:
             self.buckets = np.zeros(0, np.int64)
         longer, shorter = sorted((self.buckets, counts), key=len, reverse=True)

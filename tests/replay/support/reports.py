@@ -14,7 +14,7 @@ from replay.options.pass_criteria import Criteria
 from replay.options.target_settings import TargetSettings
 from replay.plan.completeness import Completeness
 from replay.plan.plan import Plan
-from replay.report.report import Report
+from replay.report.run_report import RunReport
 from tests.replay.support.outcomes import outcome
 
 REMAINS = "the transaction of 't' may still be open: a < b"
@@ -65,7 +65,7 @@ ACCEPTED = (
 STALE = "Fetch.responses[*]"
 
 
-def full() -> Report:
+def full() -> RunReport:
     """A report with something in each of its sections."""
     criteria = Criteria.of(
         ["differs,error", "missing", "latency:max>0.5ms"],
@@ -75,7 +75,9 @@ def full() -> Report:
     lacking = Difference("responses[orders].partition_responses[0].base_offset", 3, 4)
     gapped = outcome("Produce", 7, produced(), produced(), number=11)
     report.add(gapped, Verdict.INCOMPLETE, [lacking])
-    report.unbalanced_logs = [UnbalancedLog("orders", 0, "ListOffsets: TOPIC_AUTHORIZATION_FAILED")]
+    report.add_unbalanced(
+        0, [UnbalancedLog("orders", 0, "ListOffsets: TOPIC_AUTHORIZATION_FAILED")]
+    )
     report.about.learn_target("c-1", {"metadata.version": 27}, 3, False)
     return report
 
@@ -86,30 +88,21 @@ def _left_out(number: int, why: str) -> Outcome:
     return found
 
 
-class _Sized(Plan):
-    """A plan that has so many steps, none of which can be read."""
-
-    size = 0
-
-    def __len__(self) -> int:
-        return self.size
-
-
 def made(
     *of: Outcome,
     noise: Noise | None = None,
     ended: str = "",
     captured: int = 0,
     **setting: Any,
-) -> Report:
+) -> RunReport:
     """A report of these outcomes, by default one of each kind, of a plan of so many steps."""
     noise = noise or Noise()
-    plan = _Sized()
+    plan = Plan()
     plan.connections[3] = Completeness(3, "c:1", "b:1", requests=4, unanswered=1)
-    report = Report(plan, TargetSettings("target:9092", noise=noise, **setting))
+    report = RunReport(plan, TargetSettings("target:9092", noise=noise, **setting))
     for each in of or outcomes():
         report.add(each, *compare_outcome(each, IdMap(), noise))
-    plan.size = captured
+    report.steps, report.captured = captured, captured * report.passes
     report.elapsed_ns = 2_000_000_000
     report.ended = ended
     report.left_behind = [REMAINS]

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
+from replay.compare.log_balance import UnbalancedLog
 from replay.mapping.id_map import IdMap
 from replay.model.outcome import BatchedOutcome, Difference, Outcome, Verdict
 
@@ -24,3 +25,6 @@ class StepObserver:
 
     def record_late_difference(self, number: int, copy: int, difference: Difference) -> None:
         """Nothing: what becomes of each step is all that is wanted."""
+
+    def record_unbalanced(self, pass_number: int, logs: Iterable[UnbalancedLog]) -> None:
+        """Nothing likewise."""
