@@ -11,12 +11,14 @@ import typer
 from dissector.errors import UsageError
 from dissector.protocol.definitions.sources import use_sources
 from dissector.view.text.escape import escaped
-from replay.options import security_options
+from replay.options import pace_options, security_options
+from replay.options.pacing import STAGGER_S
 
 if TYPE_CHECKING:
     from replay.mapping.offset_map import Policy
     from replay.options.target_settings import TargetSettings
     from replay.plan.plan import Plan
+    from replay.report.report import Report
 
 EXIT_FAILED, EXIT_ERROR = 1, 2
 
@@ -30,6 +32,7 @@ def _use_schemas(sources: list[str] | None) -> list[str] | None:
 
 
 def replay(
+    context: typer.Context,
     captures: Annotated[
         list[str],
         typer.Argument(
@@ -51,37 +54,16 @@ def replay(
             "-Y", "--filter", metavar="FILTER", help="Replay only the requests that match."
         ),
     ] = None,
-    speed: Annotated[
-        str,
-        typer.Option(
-            metavar="N|max",
-            help="Speed relative to the capture; max sends as fast as responses arrive.",
-        ),
-    ] = "1",
-    rate: Annotated[
-        float,
-        typer.Option(
-            metavar="N", min=0, show_default=False, help="Maximum number of requests per second."
-        ),
-    ] = 0.0,
-    max_wait: Annotated[
-        float | None,
-        typer.Option(metavar="S", min=0, help="Shorten longer pauses between requests to this."),
-    ] = None,
-    loop: Annotated[
-        int,
-        typer.Option(metavar="N", min=1, help="Number of passes, each with names of its own."),
-    ] = 1,
-    limit: Annotated[
-        int | None, typer.Option(metavar="N", min=1, help="Maximum number of requests.")
-    ] = None,
-    duration: Annotated[
-        float | None, typer.Option(metavar="S", min=0, help="Maximum duration of the replay.")
-    ] = None,
-    timeout: Annotated[
-        float,
-        typer.Option(metavar="S", min=0.001, help="Timeout for each response of the target."),
-    ] = 30.0,
+    speed: pace_options.Speed = "1",
+    rate: pace_options.Rate = 0.0,
+    max_wait: pace_options.MaxWait = None,
+    loop: pace_options.Loop = 1,
+    scale: pace_options.Scale = 1,
+    stagger: pace_options.Stagger = STAGGER_S,
+    merge: pace_options.Merge = False,
+    limit: pace_options.Limit = None,
+    duration: pace_options.Duration = None,
+    timeout: pace_options.Timeout = 30.0,
     ignore_throttle: Annotated[
         bool, typer.Option("--ignore-throttle", help="Ignore the throttle time in responses.")
     ] = False,
@@ -221,14 +203,18 @@ def replay(
     from replay.options.play_options import PlayOptions
     from replay.options.target_settings import TargetSettings
     from replay.plan.plan import Plan
+    from replay.report.merged_report import merge_reports
     from replay.report.report_files import check_report_file, check_writable
 
+    for file in report or ():
+        check_report_file(file)
+    if merge:
+        _refuse_others(context, "captures", "merge", "fail_on", "report")
+        return _finish(merge_reports(captures, fail_on or ()), report or [])
     if to is None and not dry_run:
         raise UsageError("no target: use --to HOST:PORT or --to mock")
     if reference is not None and noise != LEARN:
         raise UsageError("--reference requires --noise learn")
-    for file in report or ():
-        check_report_file(file)
     if write_accepted is not None:
         check_writable(write_accepted)
     setting = TargetSettings(
@@ -253,6 +239,8 @@ def replay(
             duration_s=duration,
             timeout_s=timeout,
             honours_throttle=not ignore_throttle,
+            scale=scale,
+            stagger_s=stagger,
         ),
         noise=Noise(ignore or ()) if noise in (None, LEARN) else Noise.read(noise, ignore or ()),
         show_secrets=show_secrets,
@@ -290,25 +278,42 @@ def _replay(
     """Replay, print the report and write it to files; return the exit status."""
     from replay.cli_progress import ProgressLine
     from replay.options.difference_baseline import accepted_lines
-    from replay.report.report_files import write_lines, write_report
-    from replay.report.text_report import text_lines
+    from replay.report.report_files import write_lines
     from replay.run.orchestrator import END_SIGNALS, run_replay
 
     with ProgressLine() as line:
         report = run_replay(plan, setting, line.show)
     is_interrupted = report.ended in END_SIGNALS
+    status = _finish(report, files, is_interrupted)
+    if accepted_file is not None and report.is_begun:
+        write_lines(accepted_lines(report.acceptable()), accepted_file)
+    return 128 + END_SIGNALS[report.ended] if is_interrupted else status
+
+
+def _refuse_others(context: typer.Context, *names: str) -> None:
+    """Refuse all options but these, as reports are only merged."""
+    for option in context.command.params:
+        source = context.get_parameter_source(option.name or "")
+        if source is not None and source.name == "COMMANDLINE" and option.name not in names:
+            raise UsageError(f"--merge replays nothing: leave out {option.opts[-1]}")
+
+
+def _finish(report: Report, files: list[str], is_interrupted: bool = False) -> int:
+    """Print a report and write it to files; return the exit status."""
+    from replay.report.report_files import write_report
+    from replay.report.text_report import text_lines
+
     if report.is_begun or is_interrupted:
         _print(text_lines(report))
     for file in files:
         write_report(report, file)
-    if accepted_file is not None and report.is_begun:
-        write_lines(accepted_lines(report.acceptable()), accepted_file)
     for row in report.stale_rows():
         _warn(f"--accept: no longer found: {row['stale']}")
-    if is_interrupted:
-        return 128 + END_SIGNALS[report.ended]
-    if report.ended:
+    if report.missing_parts:
+        _warn(f"--merge: no report of part {', '.join(report.missing_parts)}")
+    if report.ended and not is_interrupted:
         _warn(report.ended)
+    if report.ended or report.missing_parts:
         return EXIT_ERROR
     return 0 if report.passed else EXIT_FAILED
 

@@ -12,7 +12,7 @@ from replay.client.broker_connection import TIMEOUT_S
 from replay.compare.ignore_rules import Noise
 from replay.mapping.offset_map import Policy
 from replay.options.difference_baseline import DifferenceBaseline, accepted_lines
-from replay.options.pacing import Pace
+from replay.options.pacing import STAGGER_S, Pace
 from replay.options.pass_criteria import Criteria
 from replay.options.play_options import PlayOptions
 from replay.options.target_settings import MOCK, TargetSettings
@@ -50,6 +50,8 @@ def replay(
     accept: str | Path | None = None,
     write_accepted: str | Path | None = None,
     upgrade: bool = False,
+    scale: int = 1,
+    stagger_s: float = STAGGER_S,
 ) -> Report:
     """
     Replay a plan at a target and return the report; it blocks, also inside an event loop.
@@ -82,6 +84,8 @@ def replay(
         accept: A file of accepted differences, which don't fail the replay.
         write_accepted: Write such a file with the differences of this replay.
         upgrade: Whether the offered APIs and changed defaults of the target are accepted too.
+        scale: Number of copies played at the same time, each with names of its own.
+        stagger_s: Each copy begins so many seconds after the one before.
 
     Raises:
         ReplayError: The embedded broker can't be started.
@@ -98,7 +102,7 @@ def replay(
         prefix,
         offsets,
         create_topics,
-        PlayOptions(pace, loop, limit, duration_s, timeout_s, honours_throttle),
+        PlayOptions(pace, loop, limit, duration_s, timeout_s, honours_throttle, scale, stagger_s),
         noise if isinstance(noise, Noise) else Noise(noise),
         show_secrets,
         Criteria.of(fail_on, DifferenceBaseline.of(accept, upgrade)),

@@ -21,6 +21,8 @@ _HEADING = (
     "# field, or error code: captured -> replayed",
 )
 
+_ARROW = " -> "
+
 BY_UPGRADE, BY_FILE, BY_GAP = "upgrade", "file", "gap"
 
 
@@ -50,7 +52,12 @@ class DifferenceKey(NamedTuple):
     @property
     def errors(self) -> str:
         """Both errors; empty if the field is not an error code."""
-        return f"{self.captured} -> {self.replayed}" if self.captured else ""
+        return f"{self.captured}{_ARROW}{self.replayed}" if self.captured else ""
+
+    @classmethod
+    def shown_as(cls, pattern: str, errors: str) -> Self:
+        """Return the key of a field that reports show so."""
+        return cls(pattern, *errors.split(_ARROW)) if errors else cls(pattern)
 
     @property
     def line(self) -> str:

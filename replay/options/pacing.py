@@ -8,6 +8,9 @@ from dataclasses import dataclass
 
 SECOND_NS = 1_000_000_000
 
+STAGGER_S = 1.0
+"""Each copy of a capture begins so long after the one before, unless another time is given."""
+
 
 @dataclass(frozen=True, slots=True)
 class Pace:

@@ -5,9 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from replay.client.broker_connection import TIMEOUT_S
-from replay.options.pacing import Pace
-
-STAGGER_S = 1.0
+from replay.options.pacing import STAGGER_S, Pace
 
 
 @dataclass(frozen=True, slots=True)

@@ -62,7 +62,7 @@ class TargetSettings:
             "max-wait": pace.max_wait_s,
             "loop": play.loop if play.loop > 1 else None,
             "scale": play.scale if play.scale > 1 else None,
-            "stagger": play.stagger_s if play.scale > 1 else None,
+            "stagger": f"{play.stagger_s:g}" if play.scale > 1 else None,
             "limit": play.limit,
             "duration": play.duration_s,
             "ignore-throttle": not play.honours_throttle,

@@ -54,6 +54,12 @@ class _KeyCounter:
             self.examples.sort(key=lambda each: each[0])
             del self.examples[MAX_EXAMPLES:]
 
+    def absorb(self, row: Row) -> None:
+        """Add the count and the examples of another report."""
+        for example in row["examples"]:
+            self.add((example["pass"], example["step"]), example)
+        self.count += row["count"] - len(row["examples"])
+
 
 class DifferenceTable:
     """
@@ -114,6 +120,15 @@ class DifferenceTable:
         seen = self._counters.setdefault((keyed.key, keyed.accepted_by), _KeyCounter())
         seen.add((row["pass"], row["step"]), row)
         self._rows.add(row)
+
+    def absorb(self, fields: Iterable[Row], rows: Iterable[Row]) -> None:
+        """Add the rows of another report: those by field with counts, and each difference."""
+        for row in fields:
+            key = DifferenceKey.shown_as(row["field"], row["errors"])
+            seen = self._counters.setdefault((key, row["accepted"]), _KeyCounter())
+            seen.absorb(row)
+        for row in rows:
+            self._rows.add(row)
 
     def rows(self, limit: int | None = None) -> Iterator[Row]:
         """Yield the differences in the order in which they were added, at most `limit`."""

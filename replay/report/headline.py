@@ -23,6 +23,8 @@ def verdict_line(report: Results) -> str:
 def _verdict(report: Results) -> str:
     if report.ended:
         return f"ended early: {report.ended}"
+    if report.missing_parts:
+        return f"no report of part {', '.join(report.missing_parts)}"
     summary_row = report.summary()
     if report.failing:
         differ = f"differ{'s' * (report.failing == 1)} from the capture"
@@ -69,6 +71,8 @@ def about_rows(report: Results) -> list[Row]:
         rows.append(("clients", _clients(about["clients"])))
     rows.append(("target", _target(report, about["target"])))
     rows.append(("options", _options(about["options"])))
+    if about["reports"]:
+        rows.append(("reports", ", ".join(about["reports"])))
     rows.append(("by", f"kafkashark {about['kafkashark']}, {about['replayed_at'][:19]}Z"))
     return [{"what": what, "value": escaped(value)} for what, value in rows]
 

@@ -21,6 +21,7 @@ from replay.report.text_report import (
     STALE,
     UPGRADE,
     apis_text,
+    copies,
     difference_heading,
     fields_accepted_by,
     latencies,
@@ -81,6 +82,7 @@ def html_lines(report: Results, shown: int = SHOWN) -> Iterator[str]:
     yield from _lags(report)
     yield from _table("Responses", verdict_columns(report))
     yield from _table("Latency in ms, captured and replayed", latencies(report, _PERCENTILES))
+    yield from _table("Copies", copies(report))
     yield from _table("Latency above the limit", report.limit_rows())
     yield from _table("Left out", _reasons(report.left_out_rows()))
     yield from _table("Sent, response not awaited", _reasons(report.not_judged_rows()))

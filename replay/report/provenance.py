@@ -51,6 +51,7 @@ class Provenance:
         options: The options of the replay, by their command-line names.
         target: Version, cluster id and brokers of the target; empty until `learn_target`.
         began_ns: Time when the replay began.
+        parts: The part of the capture that is played, with its number of requests; or nothing.
     """
 
     source: Source
@@ -60,6 +61,7 @@ class Provenance:
     options: dict[str, Any]
     target: Row = field(default_factory=dict)
     began_ns: int = field(default_factory=time.time_ns)
+    parts: list[Row] = field(default_factory=list)
 
     @classmethod
     def of(cls, plan: Plan, settings: TargetSettings) -> Provenance:
@@ -97,6 +99,8 @@ class Provenance:
             ],
             "options": self.options,
             "target": self.target,
+            "parts": self.parts,
+            "reports": [],
         }
 
 

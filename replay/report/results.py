@@ -49,6 +49,7 @@ class Results:
         passes: The number of passes of all copies.
         captured: The number of captured requests, in all passes.
         ended: Why the replay ended early, or sent nothing; else empty.
+        missing_parts: Parts of the capture whose reports a merged one lacks: `3/4`.
         elapsed_ns: Duration of the replay.
         apis: API -> its verdicts and latencies, in order of first use.
         copies: The copies of the capture, each with its verdicts and latencies.
@@ -83,6 +84,7 @@ class Results:
         self.steps = self.captured = 0
         self.passes = 1
         self.ended = ""
+        self.missing_parts: list[str] = []
         self.elapsed_ns = 0
         self.apis: dict[str, ApiCounters] = {}
         self.copies: list[CopyCounters] = []
@@ -116,7 +118,7 @@ class Results:
         """Whether the replay ran to its end and meets all pass criteria."""
         fails = any(self.verdict_counts[verdict] for verdict in self.criteria.verdicts)
         fails = fails or (self.criteria.wants_balance and bool(self.unbalanced_logs))
-        return not fails and not self.ended and not self.limit_rows()
+        return not (fails or self.ended or self.missing_parts or self.limit_rows())
 
     @property
     def is_begun(self) -> bool:
@@ -159,6 +161,7 @@ class Results:
             "target": self.target,
             "passed": self.passed,
             "ended": self.ended,
+            "missing_parts": self.missing_parts,
             "steps": self.steps,
             "passes": self.passes,
             "copies": len(self.copies),
@@ -198,6 +201,21 @@ class Results:
     def copy_rows(self) -> list[Row]:
         """Return a row for each copy of the capture: verdicts, latencies and lateness."""
         return [each.row(self.criteria) for each in self.copies]
+
+    def latency_rows(self) -> list[Row]:
+        """Return all latencies and lateness as counts by duration, which reports add up."""
+        found = [
+            *(("api", name, "captured", known.captured) for name, known in self.apis.items()),
+            *(("api", name, "replayed", known.replayed) for name, known in self.apis.items()),
+            *(("copy", known.prefix, "replayed", known.replayed) for known in self.copies),
+            *(("copy", known.prefix, "late", known.lags) for known in self.copies),
+            ("all", "", "late", self.lags),
+        ]
+        return [
+            {"of": of, "name": name, "side": side, **histogram}
+            for of, name, side, durations in found
+            if (histogram := durations.histogram()) is not None
+        ]
 
     def left_out_rows(self) -> list[Row]:
         """

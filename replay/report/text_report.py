@@ -8,6 +8,7 @@ from typing import Any
 from dissector.view.tables.row_formats import table_lines
 from dissector.view.text.escape import escaped
 from dissector.view.text.value_text import json_text
+from replay.compare.step_verdict import FAILING_VERDICTS
 from replay.model.outcome import Verdict
 from replay.model.row import Row
 from replay.options.difference_baseline import BY_FILE, BY_GAP, BY_UPGRADE
@@ -26,6 +27,7 @@ _MAX_APIS = 2
 SECTIONS: Mapping[str, Callable[[Results], Iterable[Row]]] = {
     "about": lambda report: [report.about.row()],
     "api": lambda report: report.api_rows(),
+    "copy": lambda report: report.copy_rows(),
     "limit": lambda report: report.limit_rows(),
     "left_out": lambda report: report.left_out_rows(),
     "not_judged": lambda report: report.not_judged_rows(),
@@ -42,6 +44,7 @@ SECTIONS: Mapping[str, Callable[[Results], Iterable[Row]]] = {
     "stale": lambda report: report.stale_rows(),
     "field": lambda report: fields_accepted_by(report),
     "connection": lambda report: report.connection_rows(),
+    "latency": lambda report: report.latency_rows(),
     "equivalent": lambda report: report.equivalents(),
     "difference": lambda report: report.differences(),
 }
@@ -85,6 +88,7 @@ def text_lines(
     tables = (
         ("Responses", _verdicts(report)),
         ("Latency in ms", latencies(report)),
+        ("Copies", copies(report)),
         ("Latency above the limit", report.limit_rows()),
         ("Left out", _reasons(report.left_out_rows())),
         ("Sent, response not awaited", _reasons(report.not_judged_rows())),
@@ -118,6 +122,7 @@ def _summary(report: Results) -> Iterator[str]:
         yield f"{row['what']:<9} {row['value']}"
     yield ""
     passes = f" in {summary['passes']:,} passes" if summary["passes"] > 1 else ""
+    passes += f" of {summary['copies']:,} copies" if summary["copies"] > 1 else ""
     split = f", {summary['split']:,} of them to several brokers" if summary["split"] else ""
     yield (
         f"requests  {summary['captured']:,} captured, {summary['sent']:,} sent{split}, "
@@ -178,6 +183,24 @@ def latencies(report: Results, percentiles: Sequence[str] = ("p50", "p95", "p99"
         }
         for row in report.api_rows()
         if row["replayed_max_ms"] is not None
+    ]
+
+
+def copies(report: Results) -> list[Row]:
+    """Return a row for each copy of the capture; nothing if there is only one."""
+    rows = report.copy_rows()
+    return [
+        {
+            "names": f"{row['copy']}*",
+            "after s": row["starts_after_s"],
+            "sent": row["sent"],
+            "failing": sum(row[verdict.value] for verdict in FAILING_VERDICTS),
+            "not balanced": row["not_balanced"],
+            "passed": row["passed"],
+            **{name: row[f"replayed_{name}_ms"] for name in ("p50", "p95", "p99", "max")},
+            "late max": row["lag_max_ms"],
+        }
+        for row in (rows if len(rows) > 1 else ())
     ]
 
 

@@ -239,10 +239,31 @@ def test_an_upgrade_has_its_own_section_and_fails_nothing(
     assert "Differences by field" not in out
 
 
+def test_reports_of_copies_become_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The status is that of all: 1 where only one of them has a difference."""
+    copies, other, both = (tmp_path / f"{name}.ndjson" for name in ("copies", "other", "both"))
+    quick = ("--to", "mock", "--speed", "max", "--report")
+    assert _run(PRODUCED, *quick, str(copies), "--scale", "2", "--stagger", "0") == 0
+    assert "18 captured, 18 sent" not in capsys.readouterr().out
+    assert _run(ACKS, *quick, str(other), "--prefix", "x-") == 1
+    capsys.readouterr()
+    assert _run("--merge", str(copies), str(other), "--report", str(both)) == 1
+    out = capsys.readouterr().out
+    counts = [_summary(each) for each in (copies, other, both)]
+    for name in ("captured", "sent", "left_out", "same", "differs", "error_changed", "missing"):
+        assert counts[0][name] + counts[1][name] == counts[2][name], name
+    assert f"{counts[2]['captured']:,} captured" in out
+    assert "copy1-*" in out
+    assert "x-*" in out
+    assert _run("--merge", str(both), "--fail-on", "nothing") == 0
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
         ([], "no target"),
+        (["--merge"], "is no report of replay"),
+        (["--merge", "--to", "mock"], "--merge replays nothing: leave out --to"),
         (["--to", "mock", "--speed", "fast"], "--speed takes a number"),
         (["--to", "mock", "--speed", "-1"], "--speed takes a number"),
         (["--to", "mock", "--topic-map", "a"], "--topic-map takes OLD=NEW"),

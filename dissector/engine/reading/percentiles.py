@@ -83,6 +83,8 @@ class Latencies:
             return int(values[rank - 1])
         if rank <= self._below:
             return self.min_ns
+        if rank == self.count:
+            return self.max_ns
         bucket = int(np.searchsorted(np.cumsum(self.buckets), rank - self._below))
         return min(max(_middle(bucket), self.min_ns), self.max_ns)
 

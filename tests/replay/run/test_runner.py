@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -30,6 +31,7 @@ from tests.default_frames import request, response
 from tests.replay.support.replay_captures import SHIPPED, exchange, left_open, saved
 from tests.replay.support.scripted import HANG_UP, Answer, Answers, alone, offers, scripted
 from tests.replay.support.step_observer import StepObserver
+from tests.replay.support.timers import Timers
 from tests.tcp_captures import Wire
 
 Watch = Callable[[ReplayRun, Outcome], None]
@@ -86,7 +88,7 @@ def at_mock(
     name: str, play_options: PlayOptions = FAST, brokers: int = 1, **options: Any
 ) -> Played:
     with Plan.of(SHIPPED / name, **options) as plan:
-        names = [NameMap(copy=copy) for copy in range(play_options.loop)]
+        names = [NameMap(copy=copy) for copy in range(play_options.passes)]
         topics = {each.topic(name): count for each in names for name, count in plan.topics.items()}
         with MockCluster(brokers, topics) as mock:
             return asyncio.run(play(plan, mock.addresses, play_options))
@@ -144,6 +146,52 @@ def test_passes_have_names_of_their_own() -> None:
     assert played.run is not None
     progress = played.run.progress
     assert progress.done == progress.sent == progress.total == len(played.outcomes)
+
+
+def test_copies_are_played_at_the_same_time_and_begin_apart() -> None:
+    """The first copy waits in the middle until the others have begun."""
+    options = PlayOptions(Pace(0), loop=2, scale=3, stagger_s=3600, timeout_s=60)
+    capture = "librdkafka-acks.pcap"
+    begun: list[int] = []
+
+    async def main(plan: Plan, addresses: list[str]) -> Played:
+        timers = Timers()
+
+        def each(run: ReplayRun, outcome: Outcome) -> None:
+            if not begun:
+                assert [due_s for due_s in timers.due_s() if due_s > 1000] == pytest.approx(
+                    [3600, 7200], abs=60
+                )
+                timers.run_after(1000)
+            begun.append(outcome.pass_number)
+
+        return await play(plan, addresses, options, each)
+
+    with Plan.of(SHIPPED / capture, filter="api == Produce and request.acks != 0") as plan:
+        names = [NameMap(copy=number).topic(topic) for topic in plan.topics for number in range(6)]
+        with MockCluster(1, dict.fromkeys(names, 4)) as mock:
+            played = asyncio.run(main(plan, mock.addresses))
+        steps = len(plan)
+    assert Counter(begun) == dict.fromkeys(range(6), steps)
+    assert [each for each in begun if each % 3 == 1] == [1] * steps + [4] * steps
+    topics = {
+        (each.pass_number, topic.name)
+        for each in played.outcomes
+        for topic in each.parts[0].request.topic_data
+    }
+    assert len({name for _, name in topics}) == len(topics) == 6
+    assert not played.failures
+
+
+def test_copies_that_have_not_begun_do_not_outlive_a_stop() -> None:
+    options = PlayOptions(Pace(0), scale=2, stagger_s=3600, timeout_s=60)
+
+    async def main(plan: Plan, addresses: list[str]) -> Played:
+        return await play(plan, addresses, options, lambda run, _: run.stop())
+
+    with Plan.of(SHIPPED / "librdkafka-acks.pcap") as plan, MockCluster(1, plan.topics) as mock:
+        played = asyncio.run(main(plan, mock.addresses))
+    assert {each.pass_number for each in played.outcomes} == {0}
 
 
 def test_a_limit_counts_what_is_sent() -> None:

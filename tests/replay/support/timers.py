@@ -25,6 +25,12 @@ class Timers:
         """Call the function of the newest timer at once."""
         self._set[-1][1]()
 
+    def run_after(self, delay_s: float) -> None:
+        """Call at once the functions of all timers that are due later than this."""
+        late = [call for timer, call in self._set if timer.when() > self._loop.time() + delay_s]
+        for call in late:
+            call()
+
     def _record(self, delay_s: float, call: Callable[..., Any], *args: Any) -> asyncio.TimerHandle:
         timer = self._call_later(delay_s, call, *args)
         self._set.append((timer, lambda: call(*args)))

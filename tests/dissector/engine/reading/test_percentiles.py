@@ -58,3 +58,27 @@ def test_memory_is_bounded() -> None:
     assert found.buckets is not None
     assert found.exact_values == []
     assert len(found.buckets) < 70_000
+
+
+@given(PARTS, PARTS, st.integers(1, 100))
+def test_histograms_add_up(parts: list[list[int]], others: list[list[int]], percent: int) -> None:
+    """Whether the durations are still exact or counted already."""
+    values = sorted(value for part in (*parts, *others) for value in part)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "MAX_EXACT_VALUES", 40)
+        found = Latencies()
+        for each in (filled(parts), filled(others)):
+            before = each.percentile(percent) if each.count else None
+            histogram = each.histogram()
+            if histogram is not None:
+                found.add_histogram(histogram)
+            assert (each.percentile(percent) if each.count else None) == before
+        assert found.count == len(values)
+        if not values:
+            return
+        assert (found.min_ns, found.max_ns) == (values[0], values[-1])
+        exact = nearest_rank(values, percent)
+        if exact >= 0:
+            assert abs(found.percentile(percent) - exact) <= exact / 2000
+        found.add(np.array([1], np.int64))
+        assert found.count == len(values) + 1

@@ -1,0 +1,58 @@
+"""Command-line options for speed, repeats and limits, and for copies of a capture."""
+
+from __future__ import annotations
+
+from typing import Annotated, TypeAlias
+
+import typer
+
+Speed: TypeAlias = Annotated[
+    str,
+    typer.Option(
+        metavar="N|max",
+        help="Speed relative to the capture; max sends as fast as responses arrive.",
+    ),
+]
+Rate: TypeAlias = Annotated[
+    float,
+    typer.Option(
+        metavar="N", min=0, show_default=False, help="Maximum number of requests per second."
+    ),
+]
+MaxWait: TypeAlias = Annotated[
+    float | None,
+    typer.Option(metavar="S", min=0, help="Shorten longer pauses between requests to this."),
+]
+Loop: TypeAlias = Annotated[
+    int,
+    typer.Option(metavar="N", min=1, help="Number of passes, each with names of its own."),
+]
+Scale: TypeAlias = Annotated[
+    int,
+    typer.Option(
+        metavar="N", min=1, help="Play N copies at the same time, each with names of its own."
+    ),
+]
+Stagger: TypeAlias = Annotated[
+    float,
+    typer.Option(metavar="S", min=0, help="Begin each copy of --scale S seconds after the last."),
+]
+Merge: TypeAlias = Annotated[
+    bool,
+    typer.Option(
+        "--merge",
+        help="Make one report of .ndjson reports, given in place of captures, of replays at the "
+        "same target.",
+    ),
+]
+Limit: TypeAlias = Annotated[
+    int | None, typer.Option(metavar="N", min=1, help="Maximum number of requests.")
+]
+Duration: TypeAlias = Annotated[
+    float | None,
+    typer.Option(metavar="S", min=0, help="Maximum duration of the replay."),
+]
+Timeout: TypeAlias = Annotated[
+    float,
+    typer.Option(metavar="S", min=0.001, help="Timeout for each response of the target."),
+]

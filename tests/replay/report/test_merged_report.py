@@ -1,0 +1,200 @@
+"""One report of several, in all forms."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dissector.errors import UsageError
+from replay.compare.log_balance import UnbalancedLog
+from replay.model.outcome import BatchedOutcome, Verdict
+from replay.options.play_options import PlayOptions
+from replay.report.html_report import html_lines
+from replay.report.junit_report import junit_lines
+from replay.report.merged_report import merge_reports
+from replay.report.report import Report
+from replay.report.report_files import write_report
+from replay.report.text_report import ndjson_lines, text_lines
+from tests.replay.support.outcomes import MS, outcome
+from tests.replay.support.reports import every_kind, full, made, produced
+
+Sections = dict[str, list[dict[str, Any]]]
+
+_MEASURED = ("_p50_ms", "_p95_ms", "_p99_ms")
+"""Ends of the columns that a merged report knows to a thousandth."""
+
+
+def sections(report: Report) -> Sections:
+    found: Sections = defaultdict(list)
+    for line in ndjson_lines(report):
+        row = json.loads(line)
+        found[row.pop("section")].append(row)
+    return found
+
+
+def exact(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [{k: v for k, v in row.items() if not k.endswith(_MEASURED)} for row in rows]
+
+
+def saved(folder: Path, name: str, report: Report) -> Path:
+    file = folder / f"{name}.ndjson"
+    write_report(report, file)
+    return file
+
+
+def test_one_report_merged_is_the_same_report(tmp_path: Path) -> None:
+    report = full()
+    merged = sections(merge_reports([saved(tmp_path, "a", report)]))
+    before = sections(report)
+    assert merged.keys() == before.keys()
+    for name in before.keys() - {"about", "latency", "field", "accepted", "upgrade", "incomplete"}:
+        assert exact(merged[name]) == exact(before[name]), name
+    for name in ("field", "accepted", "upgrade", "incomplete"):
+        assert merged[name] == before[name], name
+    for name in ("api", "copy"):
+        for one, other in zip(before[name], merged[name], strict=True):
+            measured = {k: v or 0 for k, v in one.items() if k.endswith(_MEASURED)}
+            assert {k: other[k] or 0 for k in measured} == pytest.approx(measured, rel=1e-3)
+    assert merged["about"][0]["options"] == before["about"][0]["options"]
+
+
+def test_counts_add_up_and_the_verdict_is_that_of_all(tmp_path: Path) -> None:
+    good = made(outcome("Produce", 7, produced(), produced()), captured=3, prefix="a-")
+    bad = made(*every_kind(), captured=20, prefix="b-")
+    bad.add_unbalanced(0, [UnbalancedLog("a-b", 0, "why"), UnbalancedLog("a-b", 0, "why")])
+    files = [saved(tmp_path, "good", good), saved(tmp_path, "bad", bad)]
+    merged = merge_reports(files)
+    assert not merged.passed
+    assert merge_reports(files[:1]).passed
+    for name in (
+        "captured",
+        "sent",
+        "left_out",
+        "never_reached",
+        "same",
+        "missing",
+        "not_balanced",
+    ):
+        both = [report.summary()[name] for report in (good, bad)]
+        assert merged.summary()[name] == sum(both), name
+    rows = merged.copy_rows()
+    assert [(row["copy"], row["passed"]) for row in rows] == [("a-", True), ("b-", False)]
+    assert merged.unbalanced_rows() == [{"count": 2, "logs": ["a-b-0"], "reason": "why"}]
+    assert len(list(merged.differences())) == bad.difference_count
+    assert merged.about.row()["options"]["prefix"] == ["a-", "b-"]
+    assert merge_reports(files, ["nothing"]).passed
+
+
+def test_merged_reports_may_be_merged(tmp_path: Path) -> None:
+    files = [
+        saved(tmp_path, name, made(*every_kind(), captured=20, prefix=f"{name}-"))
+        for name in ("a", "b", "c")
+    ]
+    two = saved(tmp_path, "two", merge_reports(files[:2]))
+    nested, flat = (sections(merge_reports(each)) for each in ([two, files[2]], files))
+    for name in flat.keys() - {"about"}:
+        assert exact(nested[name]) == exact(flat[name]), name
+
+
+def test_latencies_are_those_of_all_requests_to_a_thousandth(tmp_path: Path) -> None:
+    """As if one process had measured them all."""
+    rng = np.random.default_rng(5)
+    parts = [rng.integers(MS, 90 * MS, 70_000), rng.integers(80 * MS, 900 * MS, 100)]
+    whole = _measured("x-", np.concatenate(parts))
+    files = [
+        saved(tmp_path, str(number), _measured(f"{number}-", latencies))
+        for number, latencies in enumerate(parts)
+    ]
+    merged = merge_reports(files, ["latency:p99>80ms"])
+    for name, value in whole.apis["Produce"].replayed.row("replayed").items():
+        assert merged.api_rows()[0][name] == pytest.approx(value, rel=2e-3)
+    (limit,) = merged.limit_rows()
+    assert limit["replayed_ms"] > 80
+    assert not merged.passed
+
+
+def _measured(prefix: str, latencies_ns: Any) -> Report:
+    report = made(outcome("Produce", 7, produced(), produced()), prefix=prefix)
+    nothing = np.zeros(len(latencies_ns), np.int64)
+    report.plan.latencies_ns = lambda numbers: nothing  # type: ignore[method-assign]
+    steps = np.zeros(len(latencies_ns), np.int64)
+    changes: Any = {}
+    report.add_batch(BatchedOutcome("Produce", steps, nothing, latencies_ns, changes))
+    return report
+
+
+def test_all_forms_of_a_merged_report(tmp_path: Path) -> None:
+    merged = merge_reports([saved(tmp_path, name, made(prefix=name)) for name in ("a", "b")])
+    text = "\n".join(text_lines(merged))
+    assert text.startswith("target:9092: ")
+    assert "Copies\nnames" in text
+    assert "a.ndjson" in text
+    assert "<h2>Copies</h2>" in "\n".join(html_lines(merged))
+    assert '<testcase classname="kafkashark.replay" name="Produce">' in "\n".join(
+        junit_lines(merged)
+    )
+
+
+def test_a_report_that_ended_early_ends_the_merged_one(tmp_path: Path) -> None:
+    files = [
+        saved(tmp_path, "a", made(ended="interrupted", prefix="a")),
+        saved(tmp_path, "b", made(prefix="b")),
+    ]
+    assert merge_reports(files, ["nothing"]).ended == "a.ndjson: interrupted"
+
+
+def test_copies_have_their_own_verdicts() -> None:
+    options = PlayOptions(scale=2, loop=2, stagger_s=2)
+    good, bad = produced(), produced(error_code=10)
+    outcomes = [
+        outcome("Produce", 7, good, bad if number == 3 else good, pass_number=number)
+        for number in range(4)
+    ]
+    report = made(*outcomes, play_options=options, prefix="p-")
+    rows = report.copy_rows()
+    assert [(row["copy"], row["starts_after_s"]) for row in rows] == [("p-", 0), ("p-copy1-", 2)]
+    assert [(row["sent"], row["error_changed"], row["passed"]) for row in rows] == [
+        (2, 0, True),
+        (2, 1, False),
+    ]
+    assert report.verdicts[Verdict.SAME] == 3
+
+
+@pytest.mark.parametrize(
+    ("lines", "said"),
+    [
+        (["no json"], "is no report"),
+        (["{}"], "is no report"),
+        (["[]"], "is no report"),
+        (['{"section": "api"}'], "is no report"),
+        (
+            ['{"section": "summary", "target": "a"}', '{"section": "about", "options": {}}'],
+            "by a version",
+        ),
+    ],
+)
+def test_what_is_no_report_is_an_error(tmp_path: Path, lines: list[str], said: str) -> None:
+    file = tmp_path / "a.ndjson"
+    file.write_text("\n".join(lines))
+    with pytest.raises(UsageError, match=said):
+        merge_reports([file])
+
+
+def test_reports_that_do_not_belong_together_are_an_error(tmp_path: Path) -> None:
+    one, other = made(prefix="a-"), made(prefix="b-")
+    one.about.learn_target("c-1", {}, 1, False)
+    other.about.learn_target("c-2", {}, 1, False)
+    files = [saved(tmp_path, "a", one), saved(tmp_path, "b", other)]
+    with pytest.raises(UsageError, match="of different clusters"):
+        merge_reports(files)
+    with pytest.raises(UsageError, match="are the same report"):
+        merge_reports([files[0], files[0]])
+    with pytest.raises(UsageError, match="cannot be read"):
+        merge_reports([tmp_path / "none.ndjson"])
+    with pytest.raises(UsageError, match="needs reports"):
+        merge_reports([])
