@@ -15,7 +15,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextvars import copy_context
 from functools import partial
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
 from threading import Lock, Semaphore, Thread
 from typing import Generic, TypeAlias, TypeVar
 
@@ -24,6 +24,9 @@ Result = TypeVar("Result")
 
 _Place: TypeAlias = "SimpleQueue[tuple[Result] | BaseException]"
 """Where a result, or the error instead of it, will be."""
+
+_SIGNAL_S = 0.5
+"""How long to wait at a time: a signal that comes just before a wait does not interrupt it."""
 
 
 class _Stage(Generic[Item, Result]):
@@ -120,8 +123,8 @@ def map_in_threads(
         run = partial(copy_context().run, stage.run)
         Thread(target=run, name="ahead", daemon=True).start()
     try:
-        while (place := stage.made.get()) is not None:
-            given = place.get()
+        while (place := _wait_for(stage.made)) is not None:
+            given = _wait_for(place)
             if isinstance(given, BaseException):
                 raise given
             stage.room.release()
@@ -131,6 +134,15 @@ def map_in_threads(
         stage.stopped = True
         for _ in range(workers):
             stage.room.release()
+
+
+def _wait_for(queue: SimpleQueue[Item]) -> Item:
+    """Return the next element; meanwhile the main thread handles signals, such as Ctrl-C."""
+    while True:
+        try:
+            return queue.get(timeout=_SIGNAL_S)
+        except Empty:
+            continue
 
 
 def cores() -> int:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import signal
 import threading
 from collections.abc import Iterator
 
@@ -113,3 +114,18 @@ def test_work_that_goes_wrong_is_raised_in_its_turn():
     assert [next(results), next(results)] == [6, 3]
     with pytest.raises(ZeroDivisionError):
         next(results)
+
+
+def test_a_signal_is_handled_while_a_result_is_awaited() -> None:
+    """It reaches another thread, so it does not interrupt the wait of the main thread."""
+    handled = threading.Event()
+
+    def items() -> Iterator[bool]:
+        signal.pthread_kill(threading.get_ident(), signal.SIGUSR1)
+        yield handled.wait(PATIENCE_S)
+
+    previous = signal.signal(signal.SIGUSR1, lambda *_: handled.set())
+    try:
+        assert list(prefetch(items())) == [True]
+    finally:
+        signal.signal(signal.SIGUSR1, previous)
