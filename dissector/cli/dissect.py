@@ -16,7 +16,7 @@ import typer
 
 from dissector.cli import options
 from dissector.cli.live_options import accepts_live
-from dissector.cli.output import check_parquet, write_frames, write_lines, write_rows
+from dissector.cli.output import check_parquet, write_lines, write_row_groups, write_rows
 from dissector.cli.presentation import table_options
 from dissector.cli.presentation.operand_columns import parse_operands
 from dissector.column_catalogue import EXCHANGES, MESSAGES
@@ -131,9 +131,12 @@ def dissect(
 
 def _write_fields(source: options.Source, output: str | None, show_secrets: bool) -> None:
     """Write every field of every message."""
-    from dissector.engine.fields.field_frame import field_schema
+    from dissector.engine.fields.field_arrow_schema import ARROW_SCHEMA
+    from dissector.engine.fields.field_rows import FIELD_TYPES, field_rows
 
-    write_frames(source.field_frames(show_secrets), field_schema(), output)
+    groups = map(field_rows, source.field_tables(show_secrets))
+    metadata = {"ARROW:schema": ARROW_SCHEMA}
+    write_row_groups(groups, FIELD_TYPES, output, metadata, source.capture.options.jobs)
 
 
 def _json_parts(source: options.Source, show_secrets: bool) -> Iterator[TablePart]:

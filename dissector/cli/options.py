@@ -34,8 +34,7 @@ from dissector.query.selection import Selection
 from dissector.view.text.escape import escaped
 
 if TYPE_CHECKING:
-    from polars import DataFrame
-
+    from dissector.engine.fields.field_frame import FieldTable
     from dissector.filter import Filter
 
 Captures = Annotated[
@@ -235,13 +234,13 @@ class Source:
                 window, is_apart, rows, as_objects=self.needs_exchanges
             )
 
-    def field_frames(self, show_secrets: bool) -> Iterator[DataFrame]:
-        """Yield the fields of all messages as tables."""
+    def field_tables(self, show_secrets: bool) -> Iterator[FieldTable]:
+        """Yield the fields of all messages."""
         from dissector.engine.fields.field_reader import FieldReader
 
         fields = FieldReader(self.capture, show_secrets)
         for window in self.each_window(gleaning=self.filter is not None):
-            yield from fields.frames(self.selection.exchange_table(window))
+            yield from fields.tables(self.selection.exchange_table(window))
             del window  # frees its memory before the next window is read
 
     def windows(self) -> Iterator[Iterator[Exchange]]:

@@ -24,6 +24,8 @@ from dissector.view.tables.row_stream import csv_text, ndjson_text, table_text
 if TYPE_CHECKING:
     from polars import DataFrame
 
+    from dissector.engine.parquet.row_groups import RowGroup
+
 Row = Mapping[str, Any]
 Item = TypeVar("Item")
 
@@ -199,6 +201,31 @@ def write_frames(
             if target.error is None:
                 raise
             raise target.error from None
+
+
+def write_row_groups(
+    groups: Iterable[RowGroup],
+    types: Mapping[str, str],
+    output: str | None,
+    metadata: Mapping[str, str],
+    jobs: int,
+) -> None:
+    """
+    Write columns as Parquet.
+
+    Args:
+        groups: The rows.
+        types: The type of each column.
+        output: File, or None for stdout.
+        metadata: Goes into the metadata of the file.
+        jobs: How many parts are encoded at a time.
+    """
+    from dissector.engine.parquet.parquet_file import write_groups
+
+    interrupt.reinstall_handler()
+    groups = prefetch_first(groups)
+    with open_atomic(output) as file:
+        write_groups(groups, types, file, metadata, jobs)
 
 
 class _ErrorKeepingFile(io.RawIOBase):

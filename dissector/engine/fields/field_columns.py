@@ -7,7 +7,7 @@ are written to a third buffer, the arena.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -131,6 +131,31 @@ def tape_columns(
         text,
         np.zeros(count, np.uint32),
     )
+
+
+def merge_columns(one: FieldColumns, other: FieldColumns) -> FieldColumns:
+    """
+    Merge the fields of different messages, in the order of these.
+
+    Args:
+        one: Fields whose texts are anywhere.
+        other: Fields whose texts are all in the arena.
+    """
+    order = np.argsort(np.concatenate([one.message, other.message]), kind="stable")
+    buffers, added = one.text.buffers, other.text.buffers.arena
+    shift = len(buffers.data) + len(buffers.carry_over) + len(buffers.arena)
+    start = np.where(other.text.start == NONE, NONE, other.text.start + shift)
+    text = Slices(
+        np.concatenate([one.text.start, start])[order],
+        np.concatenate([one.text.length, other.text.length])[order],
+        SliceBuffers(buffers.data, buffers.carry_over, np.concatenate([buffers.arena, added])),
+    )
+    columns = {
+        each.name: np.concatenate([getattr(one, each.name), getattr(other, each.name)])[order]
+        for each in fields(FieldColumns)
+        if each.name != "text"
+    }
+    return FieldColumns(**columns, text=text)
 
 
 def set_texts(column: Slices, rows: Ints, texts: list[str | None]) -> None:

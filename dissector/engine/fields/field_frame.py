@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dissector.engine.fields.field_columns import ABSENT, FieldColumns, Int32s
+from dissector.engine.fields.field_columns import ABSENT, FieldColumns
 from dissector.engine.tables.arrow import integers_series, text_series
 from dissector.engine.tables.column_types import Coded
 from dissector.engine.tables.exchange_table import NONE, Ints
@@ -142,14 +142,33 @@ class FieldNames:
         return len(self.problems) - 1
 
 
-def field_frame(
-    messages: MessageColumns, columns: FieldColumns, names: FieldNames
-) -> polars.DataFrame:
-    """Return the fields of a window as a table with the columns of `field_schema`."""
+@dataclass(slots=True)
+class FieldTable:
+    """
+    The fields of some messages, before they become a table of polars or a part of a file.
+
+    Attributes:
+        messages: The messages.
+        columns: Their fields, a row each, ordered by messages.
+        names: The names of these.
+    """
+
+    messages: MessageColumns
+    columns: FieldColumns
+    names: FieldNames
+
+    def counts(self) -> Ints:
+        """Return the number of fields of each message."""
+        return np.bincount(self.columns.message, minlength=len(self.messages))
+
+
+def field_frame(table: FieldTable) -> polars.DataFrame:
+    """Return fields as a table with the columns of `field_schema`."""
     import polars as pl
 
+    messages, columns, names = table.messages, table.columns, table.names
     schema = field_schema()
-    counts = np.bincount(columns.message, minlength=len(messages))
+    counts = table.counts()
     name = pl.Series(values=columns.name.astype(np.uint32))
 
     def coded(column: Coded) -> polars.Series:
@@ -193,21 +212,3 @@ def _categories(values: tuple[str | None, ...]) -> polars.Series:
     import polars as pl
 
     return pl.Series(values=[*map(escape_invalid_utf8, values)], dtype=pl.Categorical())
-
-
-def merge_frames(
-    one: polars.DataFrame, one_messages: Int32s, other: polars.DataFrame, other_messages: Int32s
-) -> polars.DataFrame:
-    """
-    Merge two tables of fields, in the order of messages.
-
-    Args:
-        one: Fields of some messages.
-        one_messages: Message number of each row of `one`.
-        other: Fields of other messages.
-        other_messages: Message number of each row of `other`.
-    """
-    import polars as pl
-
-    order = np.argsort(np.concatenate([one_messages, other_messages]), kind="stable")
-    return pl.concat([one, other])[order]

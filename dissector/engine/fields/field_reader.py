@@ -21,13 +21,13 @@ from dissector.engine.exchanges.exchange_columns import api_names
 from dissector.engine.facts.fact_kernel import KEYS, VERSIONS
 from dissector.engine.facts.fact_tables import distinct_kinds, message_kinds
 from dissector.engine.fields.codec_fallback import FieldRow, fallback_columns, field_rows
-from dissector.engine.fields.field_columns import tape_columns
+from dissector.engine.fields.field_columns import merge_columns, tape_columns
 from dissector.engine.fields.field_display import FieldDisplay, field_type
 from dissector.engine.fields.field_frame import (
     FieldNames,
+    FieldTable,
     MessageColumns,
     field_frame,
-    merge_frames,
 )
 from dissector.engine.tables.column_types import Coded
 from dissector.engine.tables.exchange_table import NONE, Exchanges, Ints
@@ -66,6 +66,10 @@ class FieldReader:
     def frames(
         self, table: Exchanges, max_rows: int = tape.BATCH_ROWS
     ) -> Iterator[polars.DataFrame]:
+        """Yield the same as `tables`, as tables of polars."""
+        return map(field_frame, self.tables(table, max_rows))
+
+    def tables(self, table: Exchanges, max_rows: int = tape.BATCH_ROWS) -> Iterator[FieldTable]:
         """
         Yield the fields of all messages of a window, or of some of its exchanges.
 
@@ -93,11 +97,9 @@ class FieldReader:
         ):
             chunk = messages.select(slice(first, first + len(fields_read.state)))
             first += len(chunk)
-            yield self._frame(table, chunk, fields_read)
+            yield self._table(table, chunk, fields_read)
 
-    def _frame(
-        self, table: Exchanges, messages: MessageColumns, read: tape.Tape
-    ) -> polars.DataFrame:
+    def _table(self, table: Exchanges, messages: MessageColumns, read: tape.Tape) -> FieldTable:
         """Return the fields of consecutive messages."""
         unread = read.state != tape.FITS
         unread[read.message[read.field == UNKNOWN_TAG]] = True
@@ -108,12 +110,9 @@ class FieldReader:
         columns = tape_columns(table, read, messages.start, display)
         names = FieldNames(self._names.copy())
         rows = self._fallback_rows(table, messages, unread)
-        frame = field_frame(messages, columns, names)
         if rows:
-            fallback = fallback_columns(rows, names)
-            fallback_frame = field_frame(messages, fallback, names)
-            frame = merge_frames(frame, columns.message, fallback_frame, fallback.message)
-        return frame
+            columns = merge_columns(columns, fallback_columns(rows, names))
+        return FieldTable(messages, columns, names)
 
     def _messages(self, table: Exchanges) -> MessageColumns:
         """Return the messages of a window in their order."""

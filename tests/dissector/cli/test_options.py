@@ -63,7 +63,7 @@ def test_fields_hold_no_window_while_the_next_one_is_read(shop: Path) -> None:
     few.capture.options.window_bytes = 600
     held: list[bool] = []
     few.capture.windows = watched(few.capture.windows, held)  # type: ignore[method-assign]
-    for table in few.field_frames(False):
+    for table in few.field_tables(False):
         del table
     assert len(held) > 3
     assert not any(held)

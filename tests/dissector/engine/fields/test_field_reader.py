@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import re
 from collections.abc import Iterator
 from itertools import groupby
@@ -21,8 +22,12 @@ from dissector.engine.correlation.exchange_rows import ExchangeRow, to_exchange_
 from dissector.engine.exchanges.exchange import Exchange
 from dissector.engine.facts.topic_table import TopicNames
 from dissector.engine.fields import field_columns
+from dissector.engine.fields.field_arrow_schema import ARROW_SCHEMA
 from dissector.engine.fields.field_frame import MessageColumns, field_schema
 from dissector.engine.fields.field_reader import FieldReader, message_numbers
+from dissector.engine.fields.field_rows import FIELD_TYPES, field_rows
+from dissector.engine.parquet.parquet_file import write_groups
+from dissector.engine.parquet.row_groups import RowGroup
 from dissector.engine.reading.capture import Capture, Options
 from dissector.engine.tables import arrow
 from dissector.engine.tables.column_types import Coded
@@ -293,6 +298,30 @@ def test_orphans_and_tokens() -> None:
         ("response", "SaslToken", None, None, "token", 0, None, MASK),
     ]
     assert values(frame_of([token], show_secrets=True), "text") == [("7879",), ("",)]
+
+
+@each_capture("fields")
+def test_a_file_has_the_rows_of_the_table(path: Path) -> None:
+    capture = open_capture(path)
+    fields = FieldReader(capture, False)
+    groups = (
+        field_rows(table)
+        for window in capture.windows()
+        for table in fields.tables(window.exchanges, 3000)
+    )
+    file = io.BytesIO()
+    write_groups(groups, FIELD_TYPES, file, {"ARROW:schema": ARROW_SCHEMA}, workers=1)
+    same(polars.read_parquet(file.getvalue()), capture.fields())
+
+
+def test_a_file_has_the_schema_of_the_table() -> None:
+    file = io.BytesIO()
+    polars.DataFrame(schema=field_schema()).write_parquet(file)
+    assert polars.read_parquet_metadata(io.BytesIO(file.getvalue()))["ARROW:schema"] == ARROW_SCHEMA
+    groups: list[RowGroup] = []
+    written = io.BytesIO()
+    write_groups(groups, FIELD_TYPES, written, {"ARROW:schema": ARROW_SCHEMA}, workers=1)
+    assert polars.read_parquet(written.getvalue()).schema == field_schema()
 
 
 def test_no_exchanges() -> None:

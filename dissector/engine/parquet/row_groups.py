@@ -1,0 +1,166 @@
+"""Columns to be written, and how parts of them are joined."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dissector.engine.tables.arrow import gather_bytes
+from dissector.engine.tables.column_types import SliceBuffers, Slices
+from dissector.engine.tables.exchange_table import NONE, Ints
+
+Flags: TypeAlias = NDArray[np.bool_]
+
+LEAST_ROWS = 1 << 15
+"""Fewer rows are written together with the next ones."""
+
+
+@dataclass(slots=True)
+class Numbers:
+    """
+    Numbers.
+
+    Attributes:
+        values: Of 16, 32 or 64 bits, or floats.
+        is_set: Which are not null; None for all.
+        repeats: How many rows each one stands for; None for one.
+    """
+
+    values: NDArray[Any]
+    is_set: Flags | None = None
+    repeats: Ints | None = None
+
+
+@dataclass(slots=True)
+class Names:
+    """
+    Texts of which many rows have the same.
+
+    Attributes:
+        codes: Index of the text; NONE for null.
+        texts: The texts; None for null.
+        repeats: See `Numbers`.
+    """
+
+    codes: NDArray[Any]
+    texts: Sequence[str | None]
+    repeats: Ints | None = None
+
+
+@dataclass(slots=True)
+class Texts:
+    """
+    Texts in UTF-8, or bytes.
+
+    Attributes:
+        slices: Where they are.
+    """
+
+    slices: Slices
+    repeats: None = None
+
+
+Column: TypeAlias = Numbers | Names | Texts
+
+
+@dataclass(slots=True)
+class RowGroup:
+    """
+    Rows that are written together.
+
+    Attributes:
+        rows: Their number.
+        columns: Their columns, by name.
+    """
+
+    rows: int
+    columns: Mapping[str, Column]
+
+
+def regrouped(groups: Iterable[RowGroup]) -> Iterator[RowGroup]:
+    """Yield the same rows, small groups joined."""
+    waiting: list[RowGroup] = []
+    rows = 0
+    for group in groups:
+        if group.rows == 0:
+            continue
+        if not waiting and group.rows >= LEAST_ROWS:
+            yield group
+            continue
+        waiting.append(_detached(group))
+        rows += group.rows
+        if rows >= LEAST_ROWS:
+            yield _joined(waiting, rows)
+            waiting, rows = [], 0
+        del group
+    if waiting:
+        yield _joined(waiting, rows)
+
+
+def _detached(group: RowGroup) -> RowGroup:
+    """Return a group whose texts are its own, so that the window is not kept."""
+    columns = {
+        name: Texts(_gathered([each.slices])) if isinstance(each, Texts) else each
+        for name, each in group.columns.items()
+    }
+    return RowGroup(group.rows, columns)
+
+
+def _joined(groups: list[RowGroup], rows: int) -> RowGroup:
+    if len(groups) == 1:
+        return groups[0]
+    names = groups[0].columns
+    return RowGroup(
+        rows, {name: _concatenated([each.columns[name] for each in groups]) for name in names}
+    )
+
+
+def _concatenated(parts: list[Any]) -> Column:
+    """Join columns of one kind."""
+    if isinstance(parts[0], Texts):
+        return Texts(_gathered([each.slices for each in parts]))
+    repeats = None
+    if any(each.repeats is not None for each in parts):
+        repeats = np.concatenate([_repeats(each) for each in parts])
+    if isinstance(parts[0], Names):
+        texts: list[str | None] = []
+        codes = []
+        for each in parts:
+            codes.append(
+                np.where(each.codes == NONE, NONE, each.codes.astype(np.int64) + len(texts))
+            )
+            texts += each.texts
+        return Names(np.concatenate(codes), texts, repeats)
+    is_set = None
+    if any(each.is_set is not None for each in parts):
+        is_set = np.concatenate(
+            [
+                np.ones(len(each.values), np.bool_) if each.is_set is None else each.is_set
+                for each in parts
+            ]
+        )
+    return Numbers(np.concatenate([each.values for each in parts]), is_set, repeats)
+
+
+def _repeats(column: Numbers | Names) -> Ints:
+    values = column.values if isinstance(column, Numbers) else column.codes
+    return np.ones(len(values), np.int64) if column.repeats is None else column.repeats
+
+
+def _gathered(parts: list[Slices]) -> Slices:
+    """Return slices with the bytes of all parts in one buffer."""
+    starts, lengths, pools = [], [], []
+    at = 0
+    for each in parts:
+        offsets, pool = gather_bytes(each)
+        starts.append(np.where(each.start == NONE, NONE, offsets[:-1] + at))
+        lengths.append(np.diff(offsets))
+        pools.append(pool)
+        at += len(pool)
+    no_bytes = np.zeros(0, np.uint8)
+    buffers = SliceBuffers(np.concatenate(pools), no_bytes, no_bytes)
+    return Slices(np.concatenate(starts), np.concatenate(lengths), buffers)
