@@ -202,7 +202,7 @@ class FilterError(DissectorError):
         super().__init__(text, what, position, subject)
 
     def __str__(self) -> str:
-        return f"{self.subject}: {self.what} at column {self.position + 1}"
+        return f"{self.subject}, character {self.position + 1}: {self.what}"
 
     def shown(self) -> str:
         """Return the message, the text around the error, and a caret under its position."""

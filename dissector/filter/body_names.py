@@ -16,6 +16,8 @@ from dissector.protocol.schema import Field
 
 SIDES: tuple[Side, ...] = ("request", "response")
 
+MAX_SUGGESTIONS = 2
+
 
 @dataclass(slots=True)
 class _PathNode:
@@ -65,19 +67,32 @@ def body_fields() -> Iterator[tuple[str, str, str]]:
         yield path, " or ".join(titles), ", ".join(node.apis)
 
 
-def paths_ending_in(segment: str) -> list[str]:
-    """Return the paths that end with a name; those of requests first."""
-    return [path for path, _ in _all_paths() if path.endswith(f".{segment}")]
+def similar_paths(segment: str, side: Side = "request") -> str:
+    """
+    Return the paths that end with a name, as a suggestion; empty if there are none.
+
+    A field of the body itself comes first, then those of a side, then those of APIs with low
+    numbers, which are the frequent ones.
+    """
+    found = [(path, list(node.apis)) for path, node in _all_paths() if path.endswith(f".{segment}")]
+    ranks = {each.name: each.key for each in all_apis()}
+    found.sort(key=lambda each: (not each[0].startswith(side), ranks[each[1][0]]))
+    if own := [path for path, _ in found if path.count(".") == 1]:
+        return own[0]
+    shown = [f"{path} ({apis[0]})" for path, apis in found[:MAX_SUGGESTIONS]]
+    return " or ".join(shown)
 
 
 def _unknown_field_message(side: Side, parent: str, segment: str, node: _PathNode) -> str:
     if not node.children:
         return f"{parent} has no fields"
-    elsewhere = paths_ending_in(segment)
-    same_side = [path for path in elsewhere if path.startswith(side)]
-    hint = suggestion(segment, node.children)
-    if elsewhere:
-        hint = f"; did you mean {min(same_side or elsewhere, key=len)}?"
+    name, bracket, _ = segment.partition("[")
+    if bracket and name in node.children:
+        hint = f"; a path has no index: {parent}.{name} is all items"
+    elif elsewhere := similar_paths(segment, side):
+        hint = f"; did you mean {elsewhere}?"
+    else:
+        hint = suggestion(segment, node.children)
     return f"no API has a field {segment[:60]!r} in {parent}{hint}"
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from dissector.column_catalogue import EXCHANGES, RECORDS, Catalogue
 from dissector.filter import kinds, wireshark_names
-from dissector.filter.body_names import body_fields, body_name, names_matching, paths_ending_in
+from dissector.filter.body_names import body_fields, body_name, names_matching, similar_paths
 from dissector.filter.literals import suggestion
 from dissector.filter.operands import BodyPath, Column, Name, Source, Step, UnknownName
 from dissector.filter.records_in_fields import batch_part, record_part
@@ -91,6 +91,18 @@ _MEANINGS = {
     "frame.time_relative": "seconds from the first packet of the capture to that packet",
     "frame.len": "length of that packet on the wire",
 }
+
+_NAMES_ELSEWHERE = {
+    "packet": "frame.number",
+    "time": "frame.time",
+    "time_ns": "frame.time",
+    "bytes": "request_bytes or response_bytes",
+    "port": "tcp.port",
+    "stream": "tcp.stream",
+}
+"""Columns of other commands and words of other tools, and the names of filters."""
+
+_FEW_NAMES = 10
 
 _ALL_NAMES = (
     *_COLUMNS,
@@ -222,15 +234,38 @@ def _body_name(text: str) -> Name:
             return body_name(text, side, path)
         case "request" | "response":
             raise UnknownName(f"{side} is a body; name a field of it, such as {side}.topics")
-    hint = suggestion(text, _ALL_NAMES)
+    raise UnknownName(f"unknown name {text[:60]!r}{_hint(text)}")
+
+
+def _hint(text: str) -> str:
+    """Return what may be meant by an unknown name, or why there is none such."""
     if text in wireshark_names.WITHOUT_COUNTERPART:
-        hint = f": {wireshark_names.WITHOUT_COUNTERPART[text]}"
-    elif _of_records(text) is not None:
-        hint = "; it is a column of `kafkashark records`"
-    elif similar_paths := paths_ending_in(text):
-        requests = [path for path in similar_paths if path.startswith("request.")]
-        hint = f"; did you mean {min(requests or similar_paths, key=len)}?"
-    raise UnknownName(f"unknown name {text[:60]!r}{hint}")
+        return f": {wireshark_names.WITHOUT_COUNTERPART[text]}"
+    if text in _NAMES_ELSEWHERE:
+        return f"; did you mean {_NAMES_ELSEWHERE[text]}?"
+    protocol, dot, field = text.rpartition(".")
+    meant = similar_paths(field)
+    if dot and protocol == "kafka":
+        for name, patterns in wireshark_names.BODIES.items():
+            if any(pattern.endswith(f".{field}") for pattern in patterns):
+                meant = name
+                break
+    elif dot:
+        meant = ""
+    if _of_records(text):
+        is_own_field = meant.count(".") == 1
+        return (
+            f"; did you mean {meant}, or the column of `kafkashark records`?"
+            if is_own_field
+            else "; it is a column of `kafkashark records`"
+        )
+    if meant:
+        return f"; did you mean {meant}?"
+    known = [name for name in _ALL_NAMES if dot and name.startswith(f"{protocol}.")]
+    hint = suggestion(text, known or _ALL_NAMES)
+    if not hint and 0 < len(known) < _FEW_NAMES:
+        hint = f"; names of {protocol} are {', '.join(known)}"
+    return hint
 
 
 def field_list(*, records: bool = False) -> Iterator[tuple[str, str, str]]:

@@ -26,7 +26,7 @@ TEXTS = [
     (DecodeError("too short", "topics[1].name", 7), "topics[1].name at byte 7: too short"),
     (EncodeError("is missing"), "message: is missing"),
     (EncodeError("5 is not text", "topics[1].name"), "topics[1].name: 5 is not text"),
-    (FilterError("api = 3", "unknown operator", 4), "filter: unknown operator at column 5"),
+    (FilterError("api = 3", "unknown operator", 4), "filter, character 5: unknown operator"),
     (PipelineError("no executors"), "no executors"),
     (
         PipelineError("no executors", "spark.log"),
@@ -84,7 +84,7 @@ def test_more_errors_travel_between_processes(error: DissectorError) -> None:
 def test_a_filter_is_shown_with_a_caret() -> None:
     error = FilterError("api == Fetch and and", "a condition is missing", 17)
     assert error.shown().splitlines() == [
-        "filter: a condition is missing at column 18",
+        "filter, character 18: a condition is missing",
         "  api == Fetch and and",
         "                   ^",
     ]

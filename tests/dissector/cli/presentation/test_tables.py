@@ -72,7 +72,7 @@ def test_columns_of_streams_and_stats(good: Run) -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("pairs", "--columns", "nope"), "column: unknown name 'nope' at column 1\n  nope\n  ^"),
+        (("pairs", "--columns", "nope"), "column, character 1: unknown name 'nope'\n  nope\n  ^"),
         (("streams", "--columns", "api"), "no column 'api'"),
         (("stats", "-e", "frame.len"), "no column 'frame.len'"),
         (("pairs", "--columns", "api,,api"), "a name is empty, or given twice"),
