@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 from typing import Annotated
@@ -50,20 +51,11 @@ SHOWN = (
 """The columns of the table for people; those about TLS follow where there is any."""
 
 PRIORITY = (
-    *(
-        "connection",
-        "a",
-        "b",
-        "speaks",
-        "ended",
-        "bytes_a",
-        "bytes_b",
-        "gap_bytes_a",
-        "gap_bytes_b",
-    ),
-    *("packets_a", "packets_b", "retransmitted_a", "retransmitted_b", "client", "tls_version"),
+    *("connection", "a", "b", "speaks", "tls_version", "tls_not_decrypted", "ended"),
+    *("bytes_a", "bytes_b", "tls_cipher", "tls_client", "gap_bytes_a", "gap_bytes_b"),
+    *("packets_a", "packets_b", "retransmitted_a", "retransmitted_b", "client"),
 )
-"""The columns that a narrow terminal shows first."""
+"""The columns that a narrow terminal shows first; of those about TLS the ones with a value."""
 
 
 @accepts_live
@@ -118,14 +110,15 @@ def streams(
         times=times,
         utc=utc,
         color=color,
-        priority=PRIORITY,
     )
     keys = sort_keys(sort, COLUMNS) if sort is not None else []
     if write is None:
         rows = _rows(source, _passing_connections(source))
     else:
         rows = _write_streams(source, write, show_secrets)
-    has_tls = any(row["tls_version"] for row in rows)
+    tls = {name for name in TLS_COLUMNS if any(row[name] is not None for row in rows)}
+    priority = [name for name in PRIORITY if name in tls or name not in TLS_COLUMNS]
+    view.layout = replace(view.layout, priority=priority)
     parts: Iterable[TablePart] = [sorted_rows(rows, keys) if keys else rows]
     if chosen:
         parts = table_options.select_columns(parts, chosen)
@@ -134,7 +127,7 @@ def streams(
         schema = connection_schema()
         write_parquet(parts, {name: schema[name] for name in chosen or schema}, output)
     else:
-        shown = chosen or (SHOWN + TLS_COLUMNS if has_tls else SHOWN)
+        shown = chosen or (SHOWN + TLS_COLUMNS if tls else SHOWN)
         write_rows(parts, form, output, chosen or COLUMNS, shown, layout=view.layout)
 
 

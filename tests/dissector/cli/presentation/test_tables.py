@@ -203,6 +203,18 @@ def test_a_table_fits_its_terminal(command: str, width: int) -> None:
         assert "--columns chooses columns" in report
 
 
+def test_what_is_known_about_tls_has_room() -> None:
+    capture = DEMO.with_name("kafka4-java-tls13.pcap.gz")
+    keylog = capture.with_name("kafka4-java-tls13.keylog")
+    assert "tls_version" not in on_terminal(80, "streams", DEMO)[0][0].split()
+    lines, report = on_terminal(80, "streams", capture)
+    assert lines[2].split()[-3:] == ["no", "key", "log"]
+    assert "tls_cipher" in report
+    lines, _ = on_terminal(120, "streams", capture, "--keylog", keylog)
+    assert "TLS 1.3" in lines[2]
+    assert lines[2].endswith("CN=orde…Orders")
+
+
 def test_chosen_columns_all_stay(good: Run) -> None:
     lines, report = on_terminal(
         80, "pairs", DEMO, "--columns", "request_packet,client,api,topics", "-c", "5"
