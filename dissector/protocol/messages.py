@@ -94,8 +94,10 @@ class Message:
     @property
     def api(self) -> str | None:
         """The name of the API."""
+        if self.api_key is None:
+            return None
         with using(self.schemas):
-            return None if self.api_key is None else api_name(self.api_key)
+            return api_name(self.api_key)
 
     @property
     def shown_version(self) -> int | None:

@@ -8,7 +8,9 @@ first bad byte stays visible. `Span.value` of the root equals what the codec par
 from __future__ import annotations
 
 import io
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 from construct import Container
@@ -63,19 +65,19 @@ def spans(schema: Schema, version: int, data: bytes, start: int = 0, name: str =
     stream = io.BytesIO(data)
     stream.seek(start)
     root = Span(name, "", None, start)
-    reader = _Reader(stream, version, version in schema.flexible)
-    reader.read_span(root, lambda: reader.read_struct(schema.fields, root))
+    reader = _Reader(stream, _layout_of(schema, version))
+    reader.read_span(root, reader.read_struct, schema.fields, root)
     return root
 
 
-class _Reader:
-    """Decodes a stream by a declaration and adds a span to its parent for each field."""
+class _Layout:
+    """The fields and Constructs of one version of a message."""
 
-    def __init__(self, stream: io.BytesIO, version: int, flexible: bool) -> None:
-        self.stream = stream
+    def __init__(self, schema: Schema, version: int) -> None:
+        self.schema = schema
         self.version = version
-        self.flexible = flexible
-        # By identity: the elements of an array share their declarations, which are slow to hash.
+        self.flexible = version in schema.flexible
+        # By identity, as declarations are slow to hash: they live as long as the schema.
         self._splits: dict[int, tuple[list[Field], list[Field]]] = {}
         self._constructs: dict[int, Any] = {}
 
@@ -94,10 +96,23 @@ class _Reader:
             self._constructs[id(declared)] = found
         return found
 
-    def read_span(self, span: Span, read: Any) -> bool:
-        """Read one span; return False if the bytes did not match."""
+
+@lru_cache(1024)
+def _layout_of(schema: Schema, version: int) -> _Layout:
+    return _Layout(schema, version)
+
+
+class _Reader:
+    """Decodes a stream by a declaration and adds a span to its parent for each field."""
+
+    def __init__(self, stream: io.BytesIO, layout: _Layout) -> None:
+        self.stream = stream
+        self.layout = layout
+
+    def read_span(self, span: Span, read: Callable[..., Any], *args: Any) -> bool:
+        """Read one span by a function; return False if the bytes did not match."""
         try:
-            span.value = read()
+            span.value = read(*args)
         except DecodeError as error:
             span.problem = error.what
             span.end = max(error.position, span.start)
@@ -111,24 +126,24 @@ class _Reader:
         parent.children.append(span)
         return span
 
-    def read_child(self, span: Span, read: Any) -> Any:
-        """Read a child span; a failure is passed on to the parents."""
-        if not self.read_span(span, read):
+    def read_child(self, span: Span, read: Callable[..., Any], *args: Any) -> Any:
+        """Read a child span by a function; a failure is passed on to the parents."""
+        if not self.read_span(span, read, *args):
             raise DecodeError(span.problem, position=span.end)
         return span.value
 
     def read_struct(self, fields: tuple[Field, ...], parent: Span) -> Container:
-        plain, tagged = self.split(fields)
+        plain, tagged = self.layout.split(fields)
         out = Container()
         for each in plain:
             span = self.add_child(parent, each.name, each)
-            out[each.name] = self.read_child(span, lambda e=each, s=span: self.read_value(e, s))
-        if self.flexible:
+            out[each.name] = self.read_child(span, self.read_value, each, span)
+        if self.layout.flexible:
             self.read_tags(tagged, parent, out)
         return out
 
     def read_value(self, declared: Field, span: Span) -> Any:
-        construct = self.construct(declared)
+        construct = self.layout.construct(declared)
         if declared.type == "struct":
             if isinstance(construct, structs.Nullable) and construct.read_is_null(self.stream):
                 return None
@@ -145,24 +160,20 @@ class _Reader:
     def read_item(self, declared: Field, array: wire.CountedArray, parent: Span, index: int) -> Any:
         span = self.add_child(parent, f"[{index}]", None)
         if declared.type == "[]struct":
-            return self.read_child(span, lambda: self.read_struct(declared.fields, span))
-        return self.read_child(span, lambda: array.item._parsereport(self.stream, None, ""))
+            return self.read_child(span, self.read_struct, declared.fields, span)
+        return self.read_child(span, array.item._parsereport, self.stream, None, "")
 
     def read_tags(self, tagged: list[Field], parent: Span, out: Container) -> None:
         known = {f.tag: f for f in tagged}
         for f in tagged:
-            out[f.name] = f.zero(self.version)
+            out[f.name] = f.zero(self.layout.version)
         for tag, size, start in structs.TaggedFields({}).iter_tags(self.stream, None):
             declared = known.get(tag)
             if declared is None:
                 span = self.add_child(parent, f"tag {tag}", None)
-                value = self.read_child(
-                    span, lambda size=size: wire.read_exactly(self.stream, size)
-                )
+                value = self.read_child(span, wire.read_exactly, self.stream, size)
                 out.setdefault(UNKNOWN_TAGS, {})[tag] = value
                 continue
             span = self.add_child(parent, declared.name, declared)
-            out[declared.name] = self.read_child(
-                span, lambda d=declared, s=span: self.read_value(d, s)
-            )
+            out[declared.name] = self.read_child(span, self.read_value, declared, span)
             structs.TaggedFields.check_end(self.stream, start + size, declared.name)

@@ -26,6 +26,9 @@ FILES = (
 )
 COMMANDS = (
     "dissect",
+    "dissect -V",
+    "dissect -x",
+    "dissect -T ndjson",
     "dissect -T parquet",
     "pairs",
     "pairs --bodies -T ndjson",
@@ -36,6 +39,8 @@ COMMANDS = (
     "timeline",
     "groups",
     "export -o {out}",
+    "export --redact -o {out}",
+    "report -o {out}",
 )
 
 
@@ -51,7 +56,6 @@ SHORT = (
     ("slow-orphans.pcap.gz", "dissect -T parquet"),
 )
 LONG = [pair for pair in itertools.product(FILES, COMMANDS) if pair not in SHORT]
-LONG.append(("slow-n.pcap.gz", "export --redact -o {out}"))
 
 
 @pytest.mark.parametrize(("name", "command"), fast_and_long(SHORT, LONG))

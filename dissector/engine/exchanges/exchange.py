@@ -168,8 +168,11 @@ class Exchange:
         """The name of the API."""
         if self.is_token:
             return TOKEN
+        key = self.api_key
+        if key is None:
+            return None
         with using(self._schemas):
-            return None if self.api_key is None else api_name(self.api_key)
+            return api_name(key)
 
     @property
     def api_version(self) -> int | None:

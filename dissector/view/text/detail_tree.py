@@ -97,7 +97,7 @@ def detail_node(
     return tree.root()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _DetailTree:
     """
     One message; `inner` if it is in an Envelope. `base` is added to its positions in the block.
@@ -131,17 +131,24 @@ class _DetailTree:
 
     def parts(self) -> list[TreeNode]:
         """Return header, body and problems."""
-        message = self.message
-        options = NodeOptions(
-            f"{message.api} {message.kind}",
+        # Those of an opened tree were found for its block.
+        is_known = self.is_opened and not self.inner
+        masked = self.block.masked if is_known else self.masked_ranges()
+        return [*self.header_and_body(masked), *self.problems()]
+
+    def options(
+        self, masked: Sequence[tuple[int, int]], filter_path: Callable[[str], str]
+    ) -> NodeOptions:
+        """Return how the header or the body is shown."""
+        return NodeOptions(
+            f"{self.message.api} {self.message.kind}",
             self.topic_name,
             self.block,
             self.base,
-            # Those of an opened tree were found for its block.
-            self.block.masked if self.is_opened and not self.inner else self.masked_ranges(),
+            masked,
             self.nested,
+            filter_path,
         )
-        return [*self.header_and_body(options), *self.problems()]
 
     def problems(self) -> list[TreeNode]:
         """Return the nodes of the message's problems."""
@@ -192,19 +199,16 @@ class _DetailTree:
             has_range=False,
         )
 
-    def header_and_body(self, options: NodeOptions) -> list[TreeNode]:
+    def header_and_body(self, masked: Sequence[tuple[int, int]]) -> list[TreeNode]:
         schema, version = self.message.header
         root = spans(schema, version, self.message.frame)
-        header_options = replace(options, filter_path=self.header_path)
-        header = _heading("header", root, header_options)
-        if root.problem:
-            # Without the start of the body its secrets can't be located, so all of it is masked.
-            masked = [] if self.show_secrets else [(root.end, len(self.message.frame))]
-            return [
-                header,
-                *self.undeclared_bytes("not read", root.end, replace(options, masked=masked)),
-            ]
-        return [header, *self.body(replace(options, filter_path=self.filter_path))]
+        header = _heading("header", root, self.options(masked, self.header_path))
+        if not root.problem:
+            return [header, *self.body(self.options(masked, self.filter_path))]
+        # Without the start of the body its secrets can't be located, so all of it is masked.
+        masked = [] if self.show_secrets else [(root.end, len(self.message.frame))]
+        options = self.options(masked, self.filter_path)
+        return [header, *self.undeclared_bytes("not read", root.end, options)]
 
     def body(self, options: NodeOptions) -> list[TreeNode]:
         message = self.message

@@ -19,7 +19,7 @@ _MAX_ITEMS_ON_LINE = 16
 TopicName = Callable[[UUID], str | None]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(eq=False, slots=True)
 class NodeOptions:
     """
     How spans are shown.

@@ -17,7 +17,7 @@ NOTES = {"no_response": "no response is due", "unanswered": "unanswered", "orpha
 """Remarks by status of an exchange."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(eq=False, slots=True)
 class MessageSummary:
     """
     A message with its packet and endpoints.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Self, overload
+from typing import Any, NamedTuple, Self, overload
 
 
 @dataclass(eq=False, slots=True)
@@ -30,8 +30,7 @@ class Block:
         return Place(self, 0, len(self.data))
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(NamedTuple):
     """Bytes [start, end) of a block."""
 
     block: Block
