@@ -17,7 +17,7 @@ from dissector.engine.parquet.row_groups import LEAST_ROWS, Column, Names, Numbe
 from dissector.engine.tables.column_types import SliceBuffers, Slices
 from dissector.engine.tables.exchange_table import NONE
 from tests.example_counts import examples
-from tests.kernels import both
+from tests.kernel_modes import both
 
 mode = both(page_kernels)
 
