@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.default_frames import request, response
 from tests.dissector.cli.live.sniffing import Sniffer, missing, wait_until
-from tests.frames import request, response
 from tools.record.tls_writer import TlsWriter
 
 pytestmark = pytest.mark.skipif(bool(missing("dumpcap")), reason="needs dumpcap and its rights")
