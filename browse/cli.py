@@ -29,7 +29,7 @@ def browse(
     captures: options.Captures,
     filter_text: options.FilterText = None,
     follow: Annotated[
-        bool, typer.Option("--follow", help="The last file still grows: show what comes.")
+        bool, typer.Option("--follow", help="The last file still grows: follow the capture.")
     ] = False,
     web: Annotated[
         bool, typer.Option("--web", help="Show the screen in a web browser; see --address.")
@@ -39,7 +39,7 @@ def browse(
         typer.Option(
             "--address",
             metavar="HOST:PORT",
-            help="With --web: where browsers connect. Whoever can, sees the capture.",
+            help="With --web: where browsers connect. Anyone who can connect sees the capture.",
         ),
     ] = LOOPBACK,
     ports: options.Ports = None,
@@ -68,7 +68,7 @@ def browse(
         raise UsageError("--follow takes a file; a pipe is followed by itself")
     if web:
         if live is not None or "-" in captures:
-            raise UsageError("--web reads files: each browser reads them anew")
+            raise UsageError("--web reads files: each browser reads them separately")
         from browse.app.web_server import browse_words, serve
 
         given = {
@@ -146,10 +146,10 @@ def _show(access: CaptureAccess, loading: ExchangeLoading, filter_text: str) -> 
 
 def _take_terminal() -> None:
     """
-    Let the screen read keys from the terminal, also where standard input is something else.
+    Read keys from the terminal even if standard input is redirected.
 
     Raises:
-        UsageError: There is no terminal.
+        UsageError: No terminal is available.
     """
     if "TEXTUAL_DRIVER" in os.environ:
         return  # a web browser's, which has no terminal

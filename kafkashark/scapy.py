@@ -14,8 +14,8 @@ Importing it binds port 9092. With scapy's `TCPSession` frames are joined over s
 responses are decoded by the requests of their connection; without it a response keeps its body as
 bytes, unless `api_key` and `api_version` are given. Layers of scapy are slow, and `TCPSession`
 loses its place at a retransmission: `open_capture().feed(packets)` is the way for many packets.
-After a change of a dissected layer `del layer.size`, so that it is computed anew. Bodies hold what
-the packets hold; `show()` and `repr()` mask secrets.
+After a change of a dissected layer, `del layer.size` recomputes the size. Bodies keep the values of
+the packets; `show()` and `repr()` mask secrets.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class _PlainField(Field[Any, Any]):
     """A value that the packet as a whole encodes."""
 
     def i2h(self, pkt: Any, x: Any) -> Any:
-        """Return the value as it is."""
+        """Return the value unchanged."""
         return x
 
     def i2repr(self, pkt: Any, x: Any) -> str:
@@ -106,7 +106,7 @@ class _KafkaMessage(Packet):
 
     @property
     def problems(self) -> list[Problem]:
-        """What is wrong with the bytes of the message."""
+        """Problems of the bytes of the message."""
         return self.message.problems
 
     def self_build(self) -> bytes:
@@ -208,7 +208,7 @@ class KafkaRequest(_KafkaMessage):
     A request: `KafkaRequest(api_key=3, api_version=1, correlation_id=7, body={"topics": []})`.
 
     Attributes:
-        size: The 4-byte size in front; None: that of header and body.
+        size: The 4-byte size in front; None: the size of header and body.
         api_key: Kafka's number of the API.
         api_version: The version of header and body.
         correlation_id: The number that its response repeats.
@@ -257,10 +257,11 @@ class KafkaResponse(_KafkaMessage):
     A response: `KafkaResponse(api_key=3, api_version=1, correlation_id=7, body={...})`.
 
     Attributes:
-        size: The 4-byte size in front; None: that of header and body.
-        api_key: That of the request, which is not in the bytes; None: the body is bytes.
-        api_version: Likewise the version.
-        correlation_id: That of the request.
+        size: The 4-byte size in front; None: the size of header and body.
+        api_key: Kafka's number of the API, which a response does not carry; None: the body is
+            bytes.
+        api_version: The version of header and body, which a response does not carry either.
+        correlation_id: The correlation id of the request.
         body: The fields, missing ones with their defaults; or bytes.
     """
 

@@ -1,12 +1,12 @@
 """
 `python -m pipeline`, and the file for `spark-submit`: the command on its own.
 
-Where workers get the package as an archive nothing is installed, and no command is registered.
+On workers, which get the package as an archive, no command is registered.
 """
 
 import sys
 
-# Run as a file, as by spark-submit, our modules would shadow those of the standard library.
+# Run as a file, by spark-submit, our modules would shadow the standard library.
 sys.path[:] = [folder for folder in sys.path if folder != __file__.rpartition("/")[0]]
 
 from dissector.cli import main  # noqa: E402

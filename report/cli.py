@@ -54,13 +54,12 @@ def report(
     jobs: options.Jobs = None,
     show_secrets: options.ShowSecrets = False,
 ) -> None:
-    """Write a report on a capture: one HTML page that loads nothing.
+    """Write a report on a capture: one self-contained HTML page.
 
-    What the capture is and lacks; throughput, latencies and errors over time by API, client, topic
-    and broker; the slowest and largest exchanges; events of groups, transactions and producers; who
-    uses which topic with which client; conformance; what breaks with a release of Kafka. All
-    exchanges count; events and conformance cover the first ones, unless --events and --conform say
-    more.
+    The capture and its gaps; throughput, latencies and errors over time by API, client, topic and
+    broker; the slowest and largest exchanges; events of groups, transactions and producers; topics
+    with their clients; conformance; incompatibilities with a release of Kafka. All exchanges count;
+    events and conformance cover the first ones, unless --events and --conform say more.
     """
     from report.gather.figures import EVENT_EXCHANGES, JUDGED_EXCHANGES, Figures, Wishes
     from report.page.html_page import check_template_engine, html_page
@@ -105,7 +104,7 @@ def _release(text: str) -> str:
     Return the name of a release.
 
     Raises:
-        UsageError: There is no such release.
+        UsageError: The release is unknown.
     """
     from dissector.summary.upgrade_check import NEWEST, OLDEST
 

@@ -61,8 +61,8 @@ def timeline(
     """Print what happened in a capture, in time order, with causes and their evidence.
 
     Events of groups, producers, transactions, consumers, connections and the cluster. With -Y only
-    those that an exchange which passes the filter proves. An event is uncertain where the capture
-    lacks packets that could show another cause.
+    events with evidence in a matching exchange. An event is uncertain where the capture lacks
+    packets that could show another cause.
     """
     from timeline.output.event_rows import event_schema
     from timeline.output.event_text import event_lines
@@ -139,7 +139,7 @@ def _export_spans(source: options.Source, target: str, show_secrets: bool) -> No
 
 
 def _flat_row(event: Event) -> dict[str, Any]:
-    """Return a row whose evidence is JSON, as CSV has no nested values."""
+    """Return a row with its evidence as JSON, because CSV has no nested values."""
     row = event.row()
     return {**row, "evidence": json_text(row["evidence"])}
 
@@ -149,7 +149,7 @@ def _kinds(given: Iterable[str]) -> tuple[str, ...]:
     Return the kinds of events that are wanted, in their order.
 
     Raises:
-        UsageError: There is no such kind.
+        UsageError: The kind does not exist.
     """
     named = {word for each in given for word in each.split(",")}
     for word in sorted(named - set(KINDS)):

@@ -72,7 +72,7 @@ class Timeline:
         self._attempts = ConnectAttempts(passes=passes is None)
 
     def events(self, windows: Iterable[Window]) -> Iterator[Event]:
-        """Yield the events; `windows` are those of the capture, as they are read."""
+        """Yield the events; `windows` are the windows of the capture, as read."""
         for window in windows:
             yield from self.advance(window)
             del window
@@ -85,7 +85,7 @@ class Timeline:
         yield from self._released(self._order.ready(complete_ns, self._progress.now_ns))
 
     def finish(self) -> Iterator[Event]:
-        """Yield the rest: the capture has ended. What follows begins anew, without any state."""
+        """Yield the rest: the capture has ended. Processing restarts without any state."""
         self._observe_attempts(at_end=True)
         for tracker in self._trackers:
             self._order.add(tracker.finish(self._progress.now_ns))
@@ -173,7 +173,7 @@ class Timeline:
     def _observe_records(
         self, table: Exchanges, summaries: ExchangeSummaries, observed_at: ObservedAt
     ) -> None:
-        """Show trackers how much clients write and read, and whose records they follow."""
+        """Pass counts of produced and fetched data to trackers, and the producers to follow."""
         for tracker in self._trackers:
             with using(self._capture.options.schemas):
                 found = fetched_batches(table, tracker.wanted_producers())
@@ -208,7 +208,7 @@ class Timeline:
     def _of_topics(
         self, summaries: ExchangeSummaries, unusual: NDArray[np.bool_], tracker: Tracker
     ) -> NDArray[np.bool_]:
-        """Return the rows of the topics that a tracker wants, and of those with errors."""
+        """Return the rows of topics that a tracker wants, and the rows with errors."""
         name = self._capture.names.name
         lists = [{name(topic) for topic in topics} for topics in summaries.topic_lists]
         wanted = tracker.wanted_topics()
@@ -218,7 +218,7 @@ class Timeline:
         return np.isin(summaries.topics, codes)
 
     def _complete_ns(self, window: Window) -> int:
-        """Return the time before which no more events can come."""
+        """Return the time before which no further events can begin."""
         reading = self._capture.reading
         assert reading is not None
         self._losses.update(reading)
@@ -227,7 +227,7 @@ class Timeline:
         return min([floor_ns, *(each for each in open_ns if each is not None)])
 
     def _released(self, events: Iterator[Event]) -> Iterator[Event]:
-        """Yield the events that pass, masked, and those with incomplete traffic as uncertain."""
+        """Yield the events that pass, masked; those with incomplete traffic as uncertain."""
         for event in events:
             if event.passes:
                 certain = event.certain and self._losses.covers(event)
@@ -241,7 +241,7 @@ def _passes_all(exchange: Exchange) -> bool:
 
 
 def _selected(table: Exchanges, selection: Selection) -> NDArray[np.bool_]:
-    """Return the rows that a selection names; those that only a codec can read too."""
+    """Return the rows that a selection names; those that need a codec included."""
     mask = np.zeros(len(table), np.bool_)
     rows = np.flatnonzero(table.api_key == selection.api_key)
     if len(rows):

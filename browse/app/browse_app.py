@@ -20,8 +20,7 @@ from dissector.cli.sorting import SortKey
 
 _QUESTIONS = ("filter", "go_to_packet", "mark", "to_mark", "search")
 """
-Actions whose keys are handled before the next key is read, so that what is typed behind them is the
-answer, and not keys of the list.
+Actions whose keys block the next key, so that text typed behind them goes into the prompt.
 """
 
 
@@ -91,9 +90,9 @@ class BrowseApp(PanelKeys):
         self.screen.set_focus(self.rows)
 
     def action_escape(self) -> None:
-        """End a search, or go back from what is followed, or drop the filter."""
+        """End a search, leave the followed exchanges, or drop the filter."""
         if self.session.cancel():
-            self.show_notice("ended: the list has what was found so far")
+            self.show_notice("ended: the list has the rows read so far")
         elif self.session.back():
             self.list_changed()
         elif self.session.text:
@@ -181,7 +180,7 @@ class BrowseApp(PanelKeys):
         self.panes.give_room(steps)
 
     def action_fill(self) -> None:
-        """Let the pane with the focus fill the screen, or show all again."""
+        """Maximise the focused pane, or restore all panes."""
         self.panes.toggle_fill()
 
     @on(FieldChosen)

@@ -1,4 +1,4 @@
-"""What all parts of the application share: its session, widgets, threads, and how errors end it."""
+"""The base of the application's parts: its session, widgets, threads, and how errors end it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from dissector.engine.exchanges.exchange import Exchange
 from dissector.engine.reading.tls_report import unreadable_tls, without_kafka
 
 POLL_S = 0.1
-"""How often the screen takes in what threads have found."""
+"""Interval at which the screen collects the results of threads."""
 _PATIENCE_S = 0.04
 """How long a row is chosen until its details are shown: not while one scrolls."""
 
@@ -53,8 +53,8 @@ class BrowseBase(App[str]):
     The screen without its keys.
 
     Attributes:
-        session: What it shows.
-        settings: What it remembers.
+        session: The state of the list.
+        settings: The remembered settings.
         failure: The error that ended it.
         times: How times are shown.
         bar: The filter bar.
@@ -84,7 +84,7 @@ class BrowseBase(App[str]):
         settings_file: Path | None = None,
     ) -> None:
         """
-        Take a capture, whose first window may have been read, and the panes beside the list.
+        Take a capture, possibly with its first window read, and the panes beside the list.
 
         `settings_file` is where choices are remembered; None: nowhere.
         """
@@ -137,7 +137,7 @@ class BrowseBase(App[str]):
         return [name for name in self.settings.columns.get(mode, ()) if name in known]
 
     def apply_filter(self, text: str) -> None:
-        """Apply a filter that has been checked; it stands in the bar."""
+        """Apply a filter that has been checked; it becomes the text of the bar."""
         self.bar.applied = text
         self.bar.set_text(text)
         self.session.filter_by(text)
@@ -225,7 +225,7 @@ class BrowseBase(App[str]):
         return self._words.suggestions(text, self.session.loading.parts, records=records)
 
     def take_in(self) -> None:
-        """Take in what threads have found."""
+        """Collect the results of threads."""
         session = self.session
         self.times.begin_ns = session.begin_ns
         if session.poll():
@@ -244,7 +244,7 @@ class BrowseBase(App[str]):
             self._explain()
 
     def _explain(self) -> None:
-        """End where the capture has nothing to show."""
+        """End if the capture has no rows to show."""
         loading = self.session.loading
         reading = loading.source.capture.reading
         if len(loading.parts) or loading.is_cancelled:

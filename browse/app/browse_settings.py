@@ -1,4 +1,4 @@
-"""What the screen remembers between runs, in the user's folder of configuration."""
+"""Settings that the screen keeps between runs, in the user's configuration folder."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class BrowseSettings:
 
     @classmethod
     def load(cls, path: Path) -> BrowseSettings:
-        """Return what a file remembers; without it, or where it is no such file, the defaults."""
+        """Read the settings of a file; the defaults if the file is missing or invalid."""
         settings = cls()
         found: Any = None
         with suppress(OSError, ValueError, RecursionError):
@@ -56,7 +56,7 @@ class BrowseSettings:
         return settings
 
     def save(self, path: Path) -> str:
-        """Write to a file, for its user only, as filters may quote data; return what is wrong."""
+        """Write to a file, for its user only: filters may quote data; return the error, if any."""
         self.filters = self.filters[-MAX_FILTERS:]
         try:
             path.parent.mkdir(parents=True, exist_ok=True)

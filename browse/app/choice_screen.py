@@ -1,4 +1,4 @@
-"""A list of choices, one of which is taken."""
+"""A list of choices; the user picks one."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from textual.widgets import Label, OptionList
 
 
 class ChoiceScreen(ModalScreen[int | None]):
-    """Returns the index of what is chosen; None on Escape."""
+    """Returns the index of the chosen entry; None on Escape."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,q", "leave", "Cancel", show=False),
@@ -59,5 +59,5 @@ class ChoiceScreen(ModalScreen[int | None]):
         getattr(self.query_one(OptionList), f"action_{name}")()
 
     def action_leave(self) -> None:
-        """Return nothing."""
+        """Cancel."""
         self.dismiss(None)

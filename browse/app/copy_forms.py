@@ -1,4 +1,4 @@
-"""The forms in which a row can be copied."""
+"""The forms of a row on the clipboard."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from dissector.view.text.hexdump import hexdump
 from dissector.view.text.value_text import json_text
 
 CopyForms = dict[str, Callable[[], str]]
-"""Titles, and what makes the texts."""
+"""Titles, and functions that return the texts."""
 
 
 def copy_forms(
@@ -31,7 +31,7 @@ def copy_forms(
     Args:
         row: The row.
         text: The row as the list shows it.
-        exchange: What it is about; None without one.
+        exchange: The exchange of the row; None without one.
         paths: The files of the capture.
         show_secrets: Whether secrets are shown.
     """

@@ -1,4 +1,4 @@
-"""What the screen shows, without the screen: the lists, their filters, and the passes that run."""
+"""The state of the screen, without widgets: the lists, their filters, and the passes that run."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Crumb:
 
     Attributes:
         title: For people.
-        filter: What it narrows the list to.
+        filter: The filter of the list.
     """
 
     def __init__(self, title: str, filter: str) -> None:
@@ -56,9 +56,9 @@ class ListSession:
     Attributes:
         access: The capture.
         loading: The first pass.
-        mode: What the list shows.
+        mode: The kind of rows in the list.
         text: The filter of the bar.
-        crumbs: What is followed, from the outside in.
+        crumbs: The followed values, outermost first.
         exchanges: The exchanges that pass, in any mode.
         shown: The rows of the list.
         run: The pass of a filter or a mode, while it is needed.
@@ -137,7 +137,7 @@ class ListSession:
         self.loading.cancel()
 
     def poll(self) -> bool:
-        """Take in what threads have found; return whether the list has changed."""
+        """Collect the results of threads; return whether the list has changed."""
         changed = self.exchanges.update()
         if self._filter_run is not None:
             while self._filter_run.found:
@@ -219,7 +219,7 @@ class ListSession:
             self.exchanges.filter_by(column_mask(chosen, self.begin_ns))
         else:
             self.exchanges.begin_given()
-            # What a live capture has brought so far ends with requests that may yet be answered.
+            # The rows so far of a live capture end with requests that may still be answered.
             rows = len(self.loading.parts)
             self._given_rows = rows if self.access.is_live else sys.maxsize
             self.run = self._filter_run = FilterRun(self.access, text)
@@ -250,7 +250,7 @@ class ListSession:
         return []
 
     def _passing(self, name: str, numbers: Ints) -> Mask | None:
-        """Return the mask of rows whose column has one of some numbers."""
+        """Return the mask of rows with one of some numbers in a column."""
         if not self.is_filtered:
             return None
         passes = np.zeros(int(numbers.max(initial=0)) + 2, np.bool_)

@@ -1,4 +1,4 @@
-"""Keys that take something out: copies of a row, and files of what is shown."""
+"""Keys that take something out: copies of a row, and files of the shown rows."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class OutputKeys(SearchKeys):
     _column: FieldColumnPass | None = None
 
     def action_copy(self) -> None:
-        """Offer the forms in which the chosen row can be copied."""
+        """Offer the forms of the chosen row."""
         from browse.app.copy_forms import copy_forms
         from browse.panels.copy_chooser import CopyChooser
 
@@ -47,7 +47,7 @@ class OutputKeys(SearchKeys):
         self.push_screen(CopyChooser(list(forms.items())), copy)
 
     def action_export(self) -> None:
-        """Ask for a format and a file, and write what is shown."""
+        """Ask for a format and a file, and write the shown rows."""
         if self.is_web:
             self.show_notice("not in web browsers: the file would be on the server")
             return
@@ -63,7 +63,7 @@ class OutputKeys(SearchKeys):
         self.push_screen(ExportDialog(len(self.session.shown), name, sources=paths), write)
 
     def export_to(self, form: str, path: Path) -> None:
-        """Write what is shown, in a format of the dialog."""
+        """Write the shown rows in a format of the dialog."""
         from browse.listing.row_export import PacketExport, RowExport
 
         session = self.session
@@ -79,7 +79,7 @@ class OutputKeys(SearchKeys):
         run_in_thread(export.write)
 
     def take_in(self) -> None:
-        """Take in what threads have found; report the end of an export."""
+        """Collect the results of threads; report the end of an export."""
         super().take_in()
         if self._column is not None and self._column.is_done:
             self._column = None

@@ -16,7 +16,7 @@ MIN_WIDTH, MIN_HEIGHT = 40, 10
 
 
 class PaneLayout(Container):
-    """Two panes, whose sizes may be changed, or one of which fills the room."""
+    """Two panes of adjustable size; either may be maximised."""
 
     DEFAULT_CSS = """
     PaneLayout { height: 1fr; layout: vertical; }
@@ -66,6 +66,6 @@ class PaneLayout(Container):
         self.apply_sizes()
 
     def toggle_fill(self) -> None:
-        """Let the pane with the focus fill the room, or show both again."""
+        """Maximise the focused pane, or restore both."""
         self.is_filled = not self.is_filled
         self.apply_sizes()

@@ -56,7 +56,7 @@ class PanelKeys(OutputKeys):
         self.push_screen(HelpPanel(groups))
 
     def action_problems(self) -> None:
-        """Show the problems of the files and of the shown exchanges; Enter goes to one."""
+        """Show the problems of the files and of the shown exchanges; Enter chooses one."""
         from browse.panels.report_panel import problems_panel
 
         session = self.session
@@ -99,7 +99,7 @@ class PanelKeys(OutputKeys):
         run_in_thread(self._groups.read)
 
     def take_in(self) -> None:
-        """Take in what threads have found; show the groups when they are read."""
+        """Collect the results of threads; show the groups when they are read."""
         super().take_in()
         groups = self._groups
         if groups is None or not groups.is_done:
@@ -113,7 +113,7 @@ class PanelKeys(OutputKeys):
             self.push_screen(groups_panel(groups.sections))
 
     def action_conversation(self) -> None:
-        """Show the messages of the connection of the chosen row; Enter goes to one."""
+        """Show the messages of the connection of the chosen row; Enter chooses one."""
         from browse.panels.conversation_panel import ConversationPanel
 
         number = self._chosen_number()
@@ -132,7 +132,7 @@ class PanelKeys(OutputKeys):
         self.push_screen(ConversationPanel(ends, [parts.row(row) for row in rows]), go)
 
     def action_columns(self) -> None:
-        """Ask which columns the list has, and in which order."""
+        """Ask for the columns of the list and their order."""
         from browse.panels.column_chooser import ColumnChooser
         from dissector.cli.presentation.listing import CATALOGUES
 

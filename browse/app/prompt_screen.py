@@ -36,14 +36,14 @@ class PromptScreen(ModalScreen[str | None]):
             yield Input(self._value, id="prompt")
 
     def on_mount(self) -> None:
-        """Go into the line, behind what was typed before there was one."""
+        """Move typed text into the input line once it exists."""
         line = self.query_one(Input)
         line.value += self._early
         self.set_focus(line)
         line.cursor_position = len(line.value)
 
     def on_key(self, event: events.Key) -> None:
-        """Keep what is typed while there is no line yet."""
+        """Buffer typed text until the input line exists."""
         if self.focused is None and event.character and event.is_printable:
             self._early += event.character
 
@@ -53,7 +53,7 @@ class PromptScreen(ModalScreen[str | None]):
         self.dismiss(event.value)
 
     def action_leave(self) -> None:
-        """Return nothing."""
+        """Cancel."""
         self.dismiss(None)
 
 
@@ -74,7 +74,7 @@ class LetterScreen(ModalScreen[str | None]):
         yield Label(self._question, markup=False)
 
     def key_escape(self) -> None:
-        """Return nothing."""
+        """Cancel."""
         self.dismiss(None)
 
     def on_key(self, event: events.Key) -> None:

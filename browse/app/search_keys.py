@@ -1,4 +1,4 @@
-"""Keys that find rows: packets, marks, searches; and those that follow something."""
+"""Keys that find rows: packets, marks, searches; and following."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class SearchKeys(BrowseBase):
             if not number:
                 return
             if not number.isdecimal() or len(number) > 15:
-                self.show_notice(f"{(text or '')[:40]!r} is no number of a packet")
+                self.show_notice(f"{(text or '')[:40]!r} is not a packet number")
                 return
             self.go_to_packet(int(number))
 
@@ -49,7 +49,7 @@ class SearchKeys(BrowseBase):
             self.show_notice(f"packet {packet:,} completes no message of the list: the next one")
 
     def jump_to(self, place: int) -> None:
-        """Choose a row, and remember the one before for `''`."""
+        """Choose a row; remember the previous one for `''`."""
         if (chosen := self.rows.chosen) is not None:
             self.rows.marks.set(LAST, chosen)
         self.rows.is_following = False
@@ -86,7 +86,7 @@ class SearchKeys(BrowseBase):
         )
 
     def action_search(self) -> None:
-        """Ask for what to search."""
+        """Ask for a search text."""
 
         def search(text: str | None) -> None:
             if text:
@@ -126,7 +126,7 @@ class SearchKeys(BrowseBase):
         run_in_thread(self._search_run.search)
 
     def take_in(self) -> None:
-        """Take in what threads have found; go to the first row that a search has found."""
+        """Collect the results of threads; go to the first row that a search has found."""
         super().take_in()
         run = self._search_run
         if run is None:
@@ -140,9 +140,9 @@ class SearchKeys(BrowseBase):
             self.action_next_found(1)
 
     def action_next_found(self, direction: int) -> None:
-        """Go to the next row that the search has found, or to the one before."""
+        """Go to the next or previous match."""
         if self._search is None:
-            self.show_notice("nothing is searched yet: Ctrl-F")
+            self.show_notice("no search yet: Ctrl-F")
             return
         shown = self.session.shown.numbers()
         places = np.flatnonzero(np.isin(shown, self._found))
@@ -157,7 +157,7 @@ class SearchKeys(BrowseBase):
         self.show_notice(f"{at % len(places) + 1:,} of {len(places):,} found")
 
     def action_follow(self) -> None:
-        """Offer what the chosen exchange can be followed by."""
+        """Offer the values of the chosen exchange to follow."""
         exchange = self.chosen_exchange
         if exchange is None:
             self.show_notice("the exchange is not read yet")

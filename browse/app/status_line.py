@@ -1,4 +1,4 @@
-"""The line at the bottom: how much is read and shown, and what is under way."""
+"""The line at the bottom: rows read, rows shown, running work."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class StatusLine(Static):
         self.notice = notice
 
     def show(self, session: ListSession, place: int) -> None:
-        """Show the state of the session; `place` is that of the chosen row."""
+        """Show the state of the session; `place` is the position of the chosen row."""
         text = escaped("  ".join(filter(None, _facts(session, place, self.notice))))
         if text != self._shown:
             self._shown = text
@@ -49,7 +49,7 @@ def _facts(session: ListSession, place: int, notice: str) -> list[str]:
 
 
 def _reading(session: ListSession) -> str:
-    """Return what is under way."""
+    """Return the running work."""
     run = session.run
     if run is not None and not run.is_done:
         return f"{_share('searching', run.share)}, Esc ends it"

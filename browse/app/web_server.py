@@ -21,7 +21,7 @@ def parse_address(text: str) -> tuple[str, int]:
     Return the host and port of an address.
 
     Raises:
-        UsageError: It is none.
+        UsageError: The address is invalid.
     """
     host, colon, port = text.rpartition(":")
     if not (colon and host and port.isdecimal() and 0 < int(port) < 1 << 16):
@@ -47,7 +47,7 @@ def serve(address: str, words: Sequence[str]) -> None:
     Serve until Ctrl-C.
 
     Raises:
-        UsageError: The address is none, or the server is not installed.
+        UsageError: The address is invalid, or the server is not installed.
     """
     host, port = parse_address(address)
     if find_spec("textual_serve") is None:
@@ -62,7 +62,7 @@ def serve(address: str, words: Sequence[str]) -> None:
 
 
 def _write_templates(folder: Path) -> None:
-    """Write the server's own pages without what they load from elsewhere: a font of a web site."""
+    """Write the server's own pages without external resources: a font of a web site."""
     for page in files("textual_serve").joinpath("templates").iterdir():
         text = page.read_text(encoding="utf-8")
         (folder / page.name).write_text(_FOREIGN_LINK.sub("", text), encoding="utf-8")

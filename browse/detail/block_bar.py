@@ -13,7 +13,7 @@ from dissector.view.text.tree_node import Block
 
 
 class BlockBar(Static):
-    """A row of names, of which one is chosen by the mouse, or by keys of the panes."""
+    """A row of names; the mouse, or keys of the panes, choose one."""
 
     DEFAULT_CSS = """
     BlockBar { height: 1; background: $panel; color: $foreground; }

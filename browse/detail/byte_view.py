@@ -24,7 +24,7 @@ class ByteView(ScrollView, can_focus=True):
     """
     A hex dump with a cursor, and a marked range.
 
-    Only the rows on the screen are made, whatever the size.
+    Only visible rows are rendered, whatever the size.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -96,7 +96,7 @@ class ByteView(ScrollView, can_focus=True):
         self.scroll_to(0, 0, animate=False)
 
     def mark(self, place: Place | None, *, moves: bool = True) -> None:
-        """Mark bytes of the block, or none; `moves`: the cursor goes to the first one."""
+        """Mark bytes of the block, or none; `moves`: the cursor moves to the first one."""
         size = len(self._block.data)
         self._marked = range(0) if place is None else range(place.start, min(place.end, size))
         if place is not None and moves:

@@ -1,4 +1,4 @@
-"""What the tree of fields asks of the app."""
+"""Messages from the tree of fields to the application."""
 
 from __future__ import annotations
 

@@ -58,7 +58,7 @@ def loaded(exchange: Exchange, nodes: Sequence[TreeNode]) -> Sequence[TreeNode]:
 
 
 def schemas_of(exchange: Exchange | None) -> Schemas | None:
-    """Return the message definitions by which an exchange is read."""
+    """Return the message definitions in use for an exchange."""
     messages = [] if exchange is None else exchange.messages
     return next((each.schemas for each in messages), None)
 

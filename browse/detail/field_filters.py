@@ -16,7 +16,7 @@ _LONGEST = 200
 
 
 def filter_of(node: TreeNode, exchange: Row) -> str | None:
-    """Return a filter of a field that its exchange passes; None if there is none."""
+    """Return a filter of a field that its exchange passes; None without one."""
     if not node.path:
         return None
     candidates = [f"{node.path}{_test(node)}", node.path, f"not {node.path}"]
@@ -42,7 +42,7 @@ def _passes(text: str, exchange: Row) -> bool:
 
 
 def _test(node: TreeNode) -> str:
-    """Return the test of a value; empty for those that are only there, and for secrets."""
+    """Return the test of a value; empty for values without a test, and for secrets."""
     value: Any = node.value
     if node.is_masked or (isinstance(value, float) and not math.isfinite(value)):
         return ""
@@ -68,7 +68,7 @@ def _test(node: TreeNode) -> str:
 
 
 def _quoted(text: str) -> str:
-    """Return a text as a literal; what terminals obey is written as its code."""
+    """Return a text as a literal; control characters become escapes."""
     return f'"{"".join(map(_character, text))}"'
 
 

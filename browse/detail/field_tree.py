@@ -1,4 +1,4 @@
-"""The tree of fields of an exchange, whose nodes are made when they are opened."""
+"""The tree of fields of an exchange; nodes are created when their parents open."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from dissector.view.text.tree_node import Block, LazyNodes, TreeNode, index_at
 GROUP = 200
 """Elements of a long array that are opened at once."""
 _MOST_LINES = 400
-"""Lines that are opened without being asked for one by one."""
+"""Maximum of lines that open automatically."""
 _INDEX = re.compile(r"\d+")
 _OPEN_AT_FIRST = ("request", "response", "request/body", "response/body")
 _SHORT_ARRAY = 3
@@ -37,7 +37,7 @@ _LONG_BYTES = 1 << 18
 @dataclass(eq=False, slots=True)
 class Item:
     """
-    What a line of the tree stands for.
+    The data of a line of the tree.
 
     Attributes:
         key: The names of its field and of those around it, which are the same in other exchanges.
@@ -57,7 +57,7 @@ class FieldTree(Tree[Item]):
     """
     The fields of an exchange.
 
-    What the user has opened stays open in the next exchange, as far as that has the same fields.
+    Opened fields stay open in the next exchange, if it has them.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -148,7 +148,7 @@ class FieldTree(Tree[Item]):
             self.open_line(self.cursor_node)
 
     def action_close(self) -> None:
-        """Close the line under the cursor; one that is closed: go to the line around it."""
+        """Close the line under the cursor; if it is closed, go to its parent."""
         line = self.cursor_node
         if line is None:
             return
@@ -170,7 +170,7 @@ class FieldTree(Tree[Item]):
             with using(self._schemas):
                 text = filter_of(self.chosen, self._exchange)
         if text is None:
-            self.notify("no filter stands for this line", severity="warning")
+            self.notify("no filter for this line", severity="warning")
         else:
             self.post_message(FieldChosen(text, how))
 
@@ -243,7 +243,7 @@ class FieldTree(Tree[Item]):
             self._owners.setdefault(last.place.block, line)
 
     def _open_as_before(self, line: FieldLine) -> None:
-        """Open what was open in the exchange before, and what is short."""
+        """Open the fields that were open in the previous exchange, and short arrays."""
 
         def is_wanted(each: FieldLine) -> bool:
             if each.data is None or each.data.key in self._closed_keys or _is_long(each.data.node):
@@ -261,7 +261,7 @@ class FieldTree(Tree[Item]):
             self._open_below(child, is_wanted)
 
     def _line_at(self, line: FieldLine, block: Block, position: int) -> FieldLine | None:
-        """Return the line below another one that has a byte; None if none has."""
+        """Return the line below another one that contains a byte; None if none has."""
         if line.data is None or not line.allow_expand:
             return None
         self._open_quietly(line)
@@ -330,7 +330,7 @@ def _part(nodes: Sequence[TreeNode], first: int, end: int) -> Sequence[TreeNode]
 
 
 def _label(node: TreeNode) -> Text:
-    """Return the text of a line, in which nothing is markup."""
+    """Return the text of a line, with markup escaped."""
     if node.is_problem:
         return Text(node.name, "bold red")
     label = Text(node.name, "bold" if node.load is not None else "")

@@ -78,7 +78,7 @@ class DetailPanes(Container):
         yield self._lower
 
     def show(self, exchange: Exchange | None) -> None:
-        """Show another exchange, or nothing; a thread reads long messages first."""
+        """Show another exchange, or none; a thread reads long messages first."""
         self._wanted = exchange
         if exchange is not None and is_slow(exchange):
             self._show_nodes(None, ())
@@ -100,7 +100,7 @@ class DetailPanes(Container):
         return exchange_nodes(exchange, show_secrets=self._show_secrets)
 
     def on_nodes_read(self, event: NodesRead) -> None:
-        """Show what the thread has read, unless something else is wanted by now."""
+        """Show the exchange that the thread has read, unless another one is wanted by now."""
         event.stop()
         if event.exchange is self._wanted:
             self.fields.loading = False

@@ -1,4 +1,4 @@
-"""What is inside of a value: the members of JSON, the lines of a long text."""
+"""The parts of a value: the members of JSON, the lines of a long text."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def inside_of(node: TreeNode) -> Load | None:
 
 
 def value_text(node: TreeNode) -> str:
-    """Return the value of a field alone: a text as it is, bytes in hex."""
+    """Return the value of a field alone: text unchanged, bytes in hex."""
     if node.is_masked or node.value is None or isinstance(node.value, list | dict | tuple):
         return node.text
     if isinstance(node.value, bytes):
@@ -63,7 +63,7 @@ def _open(text: str, place: Place | None, looks_like_json: bool) -> Sequence[Tre
 
 
 def _parts(text: str) -> list[str]:
-    """Return the lines of a text, those that are too long in pieces."""
+    """Return the lines of a text; long ones are split."""
     return [
         line[start : start + _LINE]
         for line in text.split("\n")

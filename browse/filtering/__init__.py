@@ -1,1 +1,1 @@
-"""What narrows the list: the filter bar and its suggestions, body filters, following."""
+"""Narrowing of the list: the filter bar and its suggestions, body filters, following."""

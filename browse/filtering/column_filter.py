@@ -16,7 +16,7 @@ from dissector.filter import Filter
 
 
 def is_column_filter(chosen: Filter) -> bool:
-    """Return whether the columns of the list decide what passes."""
+    """Return whether the columns of the list suffice for a filter."""
     return not chosen.needs_bodies and not chosen.uses_packet_lengths
 
 

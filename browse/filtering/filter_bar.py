@@ -18,7 +18,7 @@ from browse.filtering.filter_history import FilterHistory
 from dissector.view.text.escape import escaped
 
 Suggest = Callable[[str], list[str]]
-"""Returns what a text may become."""
+"""Returns the completions of a text."""
 
 _PROMPT = "/ "
 
@@ -127,7 +127,7 @@ class FilterBar(Vertical):
         """Go into the bar, with another text if one is given."""
         if text is not None:
             self.set_text(text)
-        # Not `focus()`, which comes later: what is typed meanwhile would be keys of the list.
+        # Not `focus()`, which comes later: text typed meanwhile would act as keys of the list.
         self.screen.set_focus(self._input)
         self._input.cursor_position = len(self._input.value)
 

@@ -17,7 +17,7 @@ class Check(NamedTuple):
     Attributes:
         state: `unfinished` where the error is in the last word, which is still typed.
         filter: The filter; None unless it is valid.
-        message: What is wrong; empty where nothing is.
+        message: The error; empty without one.
         position: Index of the error in the text.
     """
 

@@ -31,7 +31,7 @@ class FilterHistory:
         self._at = len(self.texts)
 
     def older(self, shown: str) -> str:
-        """Return the filter before the one that is shown; that itself at the first."""
+        """Return the filter before the shown one; that itself at the first."""
         if self._at == len(self.texts):
             self._typed = shown
         if not self._at:
@@ -40,7 +40,7 @@ class FilterHistory:
         return self.texts[self._at]
 
     def newer(self, shown: str) -> str:
-        """Return the filter behind the one that is shown; at the end what was typed."""
+        """Return the filter after the shown one; at the end, the text typed before."""
         if self._at >= len(self.texts):
             return shown
         self._at += 1

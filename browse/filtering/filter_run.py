@@ -12,7 +12,7 @@ from dissector.engine.tables.exchange_table import Ints
 
 class FilterRun(Pass):
     """
-    A pass that finds the rows of exchanges that pass a filter.
+    A pass that finds the rows of matching exchanges.
 
     Attributes:
         found: Numbers of rows that are not taken yet, window by window.

@@ -15,7 +15,7 @@ _WORDS = {
 
 
 def literal(value: object) -> str:
-    """Return a value as it stands in a filter."""
+    """Return a value as a literal of the filter language."""
     if isinstance(value, int | float) and not isinstance(value, bool):
         return str(value)
     text = str(value)
@@ -32,6 +32,6 @@ def _printable(character: str) -> str:
 
 
 def joined(filters: Iterable[str]) -> str:
-    """Return a filter that passes what all of some filters pass; empty without any."""
+    """Return the conjunction of some filters; empty without any."""
     given = [each for each in filters if each.strip()]
     return given[0] if len(given) == 1 else " and ".join(f"({each})" for each in given)

@@ -49,7 +49,7 @@ class FilterWords:
 
 
 def _values(column: str, parts: RowParts) -> list[str]:
-    """Return the values of a column of texts, as they stand in a filter."""
+    """Return the values of a text column as literals of the filter language."""
     values: set[str] = set()
     for part in parts.parts[:_MAX_PARTS]:
         coded = part.get(column)

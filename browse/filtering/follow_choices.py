@@ -1,4 +1,4 @@
-"""What of an exchange can be followed: its connection, client, group, transaction and so on."""
+"""Ways to follow an exchange: by its connection, client, group, transaction and so on."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _BODY_KINDS = (
         ("kafka.producer_id", "request.producer_id", "response.producer_id"),
     ),
 )
-"""Title, the name that gives the values, and the names that are compared with them."""
+"""Title, column of the values, and the columns to compare with them."""
 _PARTITION = "kafka.partition_id"
 
 
@@ -33,7 +33,7 @@ class FollowChoice(NamedTuple):
 
     Attributes:
         title: For people, safe for a terminal.
-        filter: What passes; the exchange itself does.
+        filter: The filter of all related exchanges; the exchange itself does.
     """
 
     title: str
@@ -41,7 +41,7 @@ class FollowChoice(NamedTuple):
 
 
 def follow_choices(exchange: Exchange) -> list[FollowChoice]:
-    """Return what can be followed from an exchange, the nearest first."""
+    """Return the ways to follow an exchange, the narrowest first."""
     return [choice for choice in _candidates(exchange) if _passes(choice.filter, exchange)]
 
 

@@ -1,4 +1,4 @@
-"""The capture of a screen, which is read once for the list, and again for what only bodies tell."""
+"""The capture of a screen: read once for the list, and reopened for bodies."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ class CaptureAccess:
     Attributes:
         title: Its name, for people.
         first: The source that fills the list; it is read once.
-        reopen: Returns a new source with a filter, or None; also of what a pipe has brought so far.
-            With True the filter may name columns of records.
+        reopen: Returns a new source with a filter, or None; also of the bytes that a pipe has
+            delivered so far. With True the filter may name columns of records.
         total_bytes: Size of the files; 0 where it is not known.
         show_secrets: Whether secrets are shown.
         is_live: Whether more may come at any time.
@@ -38,11 +38,11 @@ class Pass:
     A reading of the capture by a thread, which another one may cancel.
 
     Attributes:
-        source: What is read.
+        source: The source.
         problems: Problems of the files so far: name and problem.
         failure: Why the reading ended early; empty if it did not.
         error: The error behind it, unless it is a bug.
-        is_done: Whether it has ended, in whatever way.
+        is_done: Whether it has ended, successfully or not.
         is_cancelled: Whether it was to end.
     """
 
@@ -78,7 +78,7 @@ class Pass:
             del window
 
     def run(self, work: Callable[[], None]) -> None:
-        """Do the work of the thread; what it raises becomes `failure`."""
+        """Do the work of the thread; an exception becomes `failure`."""
         try:
             work()
         except DissectorError as error:

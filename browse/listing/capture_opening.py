@@ -39,7 +39,7 @@ class GrowingFile(Input):
 
 
 class _GrowingReader(PositionedReader):
-    """Reads what is there; `poll` makes it a live source."""
+    """Reads the available bytes; `poll` makes it a live source."""
 
     def __init__(self, file: io.FileIO) -> None:
         super().__init__(lambda position, count: os.pread(file.fileno(), count, position))
@@ -73,7 +73,7 @@ class CaptureOpening:
         end_writer: Ends the program that writes into the pipe, if it is ours.
         follows: Whether the last file still grows.
         show_secrets: Whether secrets are shown.
-        title: What is captured, if it is no file.
+        title: The name of the captured interface, if this is no file.
     """
 
     names: list[str]
@@ -89,7 +89,7 @@ class CaptureOpening:
         Return the capture for the screen.
 
         Raises:
-            CaptureError: The file to follow is none.
+            CaptureError: The file to follow does not exist.
         """
         if self.follows and not Path(self.names[-1]).is_file():
             raise CaptureError(self.names[-1], "no such file")
@@ -130,6 +130,6 @@ def _title(names: list[str]) -> str:
 
 
 def _total_bytes(names: list[str]) -> int:
-    """Return the size of all files together; 0 if one of them has none."""
+    """Return the size of all files together; 0 if the size of one is unknown."""
     sizes = [Path(name).stat().st_size if Path(name).is_file() else 0 for name in names]
     return sum(sizes) if all(sizes) else 0

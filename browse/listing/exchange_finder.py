@@ -1,4 +1,4 @@
-"""Finds the exchange of a row, whose bytes are read from the file again if they are not kept."""
+"""Finds the exchange of a row; windows that are not cached are read again."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class ExchangeFinder:
         self._size = 0
 
     def keep(self, begin: int, window: Window, reading: Reading, *, evicting: bool = True) -> None:
-        """Keep a window, whose first exchange has a number; `evicting`: in place of older ones."""
+        """Cache a window and the number of its first exchange; `evicting`: older ones make room."""
         table = window.exchanges
         size = len(table.data) + len(table.carry_over)
         if begin in self._windows or not len(table):

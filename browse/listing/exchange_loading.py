@@ -17,7 +17,7 @@ from dissector.protocol.context import using
 
 
 class NamedTopics(Sequence[Any]):
-    """Lists of topics whose ids become names as soon as these are known, also later."""
+    """Lists of topics: ids become names as soon as these are known."""
 
     def __init__(self, lists: Sequence[Sequence[str | UUID]], names: TopicNames) -> None:
         self._lists = lists
@@ -54,7 +54,7 @@ class ExchangeLoading(Pass):
 
     def start(self) -> None:
         """
-        Read the first window, so that what is no capture is known before there is a screen.
+        Read the first window, so that an invalid file is reported before the screen opens.
 
         Raises:
             CaptureError: A file can't be opened, or is not a capture.

@@ -11,7 +11,7 @@ from dissector.summary.groups_reader import GroupsReader
 
 class GroupReport(Pass):
     """
-    A pass that finds the groups of the exchanges that pass a filter.
+    A pass that finds the groups of matching exchanges.
 
     Attributes:
         sections: What `kafkashark groups` prints: rows by section.

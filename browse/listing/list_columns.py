@@ -19,7 +19,7 @@ GAP = 2
 MAX_BYTES = 256
 """Of the key or value of a record that the list keeps."""
 SAMPLE_ROWS = 200
-"""Rows whose cells determine the widths."""
+"""Number of rows that determine the widths."""
 
 
 class Mode(NamedTuple):
@@ -30,7 +30,7 @@ class Mode(NamedTuple):
         name: As shown, and as the option names it.
         columns: All columns.
         shown: Those shown first.
-        key: The column by which rows are in the order of the capture; None: as they are read.
+        key: The column that is sorted in capture order; None: as read.
         packets: The columns with numbers of packets.
         time: The column of the time.
     """
@@ -139,7 +139,7 @@ class TimeForms:
     Attributes:
         style: A key of `STYLES`.
         begin_ns: Time of the first packet.
-        utc: Whether local times are those of UTC.
+        utc: Whether times are shown in UTC.
     """
 
     style: str = "r"
@@ -153,7 +153,7 @@ class TimeForms:
         return STYLES[self.style]
 
     def text(self, time_ns: int, before_ns: int | None) -> str:
-        """Return a time as text; `before_ns` is that of the row above."""
+        """Return a time as text; `before_ns` is the time of the row above."""
         style = TimeStyle(self.style, lambda: self.begin_ns, utc=self.utc)
         if before_ns is not None and self.style == "d":
             style.text(before_ns)

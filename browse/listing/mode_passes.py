@@ -132,7 +132,7 @@ _EVENT_NAMES = tuple(name for name in EVENT_COLUMNS if name != "evidence")
 
 
 def _event_row(event: Event) -> dict[str, Any]:
-    """Return an event with what its first exchange is found by."""
+    """Return an event with the position of its first exchange."""
     row = {name: getattr(event, name) for name in _EVENT_NAMES}
     first = event.evidence[0] if event.evidence else None
     places: tuple[int | None, ...] = (None,) * len(EVIDENCE)

@@ -1,4 +1,4 @@
-"""Keeps what a pipe brings, as bodies are read again."""
+"""Stores the bytes of a pipe, because bodies are read again."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class PipeSpool(io.RawIOBase):
         return True
 
     def readinto(self, buffer: Any) -> int:
-        """Read what is there; 0 at the end."""
+        """Read the available bytes; 0 at the end."""
         read: Callable[[int], bytes | None] = getattr(self._pipe, "read1", self._pipe.read)
         data = read(len(buffer)) or b""
         buffer[: len(data)] = data

@@ -1,4 +1,4 @@
-"""The colours of rows: by the kind of their API, and by what is wrong with them."""
+"""The colours of rows: by API kind and by errors."""
 
 from __future__ import annotations
 

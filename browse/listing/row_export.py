@@ -1,4 +1,4 @@
-"""Writes what the list shows to files: rows, or the packets of exchanges."""
+"""Exports the shown rows: rows, or the packets of exchanges."""
 
 from __future__ import annotations
 

@@ -35,11 +35,11 @@ _GUTTER = 2
 
 class RowList(ScrollView, can_focus=True):
     """
-    Rows, one of which is chosen.
+    The list of rows, with a cursor.
 
     Attributes:
         shown: The rows.
-        mode: What they are.
+        mode: The kind of rows.
         columns: The names of the columns, in order.
         times: How times are shown.
         marks: Marked rows.
@@ -54,7 +54,7 @@ class RowList(ScrollView, can_focus=True):
         Binding("pageup", "page(-1)", "Page up", show=False),
         Binding("pagedown,space", "page(1)", "Page down", show=False),
         Binding("home", "first", "First row", show=False),
-        Binding("end,G", "last", "Last row; follow what comes", show=False),
+        Binding("end,G", "last", "Last row; follow the capture", show=False),
         Binding("left,h", "column(-1)", "Column to the left", show=False),
         Binding("right,l", "column(1)", "Column to the right", show=False),
     ]
@@ -85,7 +85,7 @@ class RowList(ScrollView, can_focus=True):
     """
 
     class Chosen(Message):
-        """Another row is chosen; `number` is that of the row, None where there are no rows."""
+        """Another row is chosen; `number` is the number of the chosen row; None without rows."""
 
         def __init__(self, number: int | None) -> None:
             super().__init__()
@@ -115,12 +115,12 @@ class RowList(ScrollView, can_focus=True):
         self._strips: LRUCache[tuple[int, int], Strip] = LRUCache(1000)
 
     def on_mount(self) -> None:
-        """Paint what is there."""
+        """Render the visible rows."""
         self.rows_changed()
 
     @property
     def chosen(self) -> int | None:
-        """The number of the row under the cursor; None where there are no rows."""
+        """The number of the row under the cursor; None without rows."""
         count = len(self.shown)
         return self.shown.number(min(self.cursor, count - 1)) if count else None
 
@@ -133,7 +133,7 @@ class RowList(ScrollView, can_focus=True):
         self.rows_changed()
 
     def rows_changed(self) -> None:
-        """Paint all anew, as other rows are shown, or in other columns; the chosen row stays."""
+        """Render the list again after a change of rows or columns; the chosen row stays."""
         self._fitted = 0
         self.rows_came()
         self._reveal(center=True)
@@ -158,7 +158,7 @@ class RowList(ScrollView, can_focus=True):
         self.refresh()
 
     def repaint(self) -> None:
-        """Paint the lines anew: a mark or a form has changed."""
+        """Render the lines again: a mark or a form has changed."""
         self._strips.clear()
         self._fit()
         self.refresh()

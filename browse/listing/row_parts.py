@@ -37,7 +37,7 @@ class RowParts:
             self.ends.append(end)
 
     def add_column(self, begin: int, name: str, column: Column) -> None:
-        """Add a column to the part that begins at a row, if that is there."""
+        """Add a column to the part that begins at a row, if it exists."""
         part = bisect_right(self.ends, begin)
         if part < len(self.ends) and self.begin_of(part) == begin:
             self.parts[part] = {**self.parts[part], name: column}
@@ -83,7 +83,7 @@ def _integers(column: Any) -> Ints:
 
 
 def columns_of_rows(rows: Sequence[Row], names: Iterable[str], numbers: Iterable[str]) -> Columns:
-    """Return rows as columns; `numbers` names those of integers."""
+    """Return rows as columns; `numbers` names the integer columns."""
     integral, index = set(numbers), np.arange(len(rows))
     return {
         name: Integers(

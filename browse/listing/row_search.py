@@ -23,13 +23,13 @@ HELP = "search: text, re:PATTERN, hex:0a0b, bytes:TEXT (in messages), field:FILT
 
 class Search(NamedTuple):
     """
-    What is searched.
+    The kind of search.
 
     Attributes:
         text: As typed.
-        in_cells: Whether a text is what is searched; None where cells are not.
+        in_cells: Whether the search is for a text; None where cells are not.
         in_bytes: Finds it in the bytes of a message; None where these are not searched.
-        filter: A filter that passes what is searched; empty for the others.
+        filter: A filter for the searched value; empty for the others.
     """
 
     text: str
@@ -40,10 +40,10 @@ class Search(NamedTuple):
 
 def parse_search(text: str) -> Search:
     """
-    Return what a typed text searches.
+    Parse a search text.
 
     Raises:
-        UsageError: It is no regular expression, or no hex.
+        UsageError: The regular expression or the hex string is invalid.
     """
     kind, colon, rest = text.partition(":")
     match kind if colon else "":
@@ -69,7 +69,7 @@ def parse_search(text: str) -> Search:
 
 
 def rows_with(parts: RowParts, names: tuple[str, ...], holds: Callable[[str], bool]) -> Ints:
-    """Return the numbers of the rows with a cell whose text passes; times are not searched."""
+    """Return the numbers of rows with a matching cell; times are not searched."""
     found = [np.zeros(0, np.int64)]
     for part in range(len(parts.ends)):
         columns = parts.parts[part]
@@ -99,7 +99,7 @@ def _mask(name: str, column: Column, holds: Callable[[str], bool]) -> Mask:
 
 class ByteSearch(Pass):
     """
-    A pass that finds the exchanges whose messages hold some bytes.
+    A pass that finds exchanges whose messages contain some bytes.
 
     Attributes:
         found: Numbers of rows, window by window.

@@ -1,4 +1,4 @@
-"""The rows that a list shows: those that pass a filter, in an order."""
+"""The rows that a list shows: matching ones, in an order."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ class ShownRows:
 
     Attributes:
         parts: All rows.
-        sort: The column of the order; None: that of the capture.
-        key: The column by which rows are in the order of the capture; None: as they came.
+        sort: The column of the order; None: capture order.
+        key: The column that is sorted in capture order; None: as they came.
     """
 
     def __init__(self, parts: RowParts, key: str | None = None) -> None:
@@ -75,7 +75,7 @@ class ShownRows:
                 yield select_rows(self.parts.parts[part], rows)
 
     def numbers_with(self, name: str, most: int) -> list[int]:
-        """Return the numbers of the first shown rows whose list in a column is not empty."""
+        """Return the numbers of the first shown rows with a non-empty list in a column."""
         has_value = [np.zeros(0, np.bool_)]
         for part in range(self._seen):
             column = self.parts.column(part, name)
@@ -93,7 +93,7 @@ class ShownRows:
         self.update()
 
     def begin_given(self) -> None:
-        """Show no row but those that `give` names: the filter is applied elsewhere."""
+        """Restrict the rows to those of `give`: the filter is applied elsewhere."""
         self._mask, self._is_given = None, True
         self._reset()
         self.update()

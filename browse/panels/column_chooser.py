@@ -1,4 +1,4 @@
-"""The question which columns the list has, and in which order."""
+"""The dialog for the columns of the list and their order."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class ColumnChooser(Panel[tuple[str, ...]]):
         yield self._list
 
     def on_line_list_chosen(self, event: LineList.Chosen) -> None:
-        """Return the columns; without any the list would be empty, so it goes on."""
+        """Return the columns; the last column cannot be hidden."""
         event.stop()
         found = tuple(name for name in self._order if name in self._chosen)
         if found:

@@ -69,7 +69,7 @@ class ConversationPanel(Panel[int]):
             title: Both ends: `10.0.0.1:50000 and 10.0.0.2:9092`.
             rows: The exchanges of the connection, rows of `pairs`.
         """
-        super().__init__(f"Conversation: {title}", "Enter goes to the exchange, Esc closes")
+        super().__init__(f"Conversation: {title}", "Enter shows the exchange, Esc closes")
         self._messages = messages_of(rows)
         self._begin_ns = min((message.time_ns for message in self._messages), default=0)
 

@@ -1,4 +1,4 @@
-"""The question as what the chosen row is copied, with a preview."""
+"""The dialog for copying the chosen row, with a preview."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class CopyChooser(Panel[str]):
     """
 
     def __init__(self, forms: Sequence[tuple[str, Callable[[], str]]]) -> None:
-        """Take the forms: what each is called, and what makes its text."""
+        """Take the forms: a title, and a function that returns the text."""
         super().__init__("Copy as", "Enter copies, Esc closes")
         self._forms = forms
         self._texts: dict[int, str] = {}

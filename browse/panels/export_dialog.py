@@ -1,4 +1,4 @@
-"""The question in which format, and to which file, the shown rows are exported."""
+"""The dialog for exporting the shown rows: format and file."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ FORMATS: Mapping[str, str] = {
     "ndjson": "a JSON object for each row",
     "csv": "a table",
 }
-"""Formats, and what they contain."""
+"""Formats and their contents."""
 
 
 @dataclass(frozen=True, slots=True)
 class ExportChoice:
     """
-    What is exported where.
+    The chosen format and file.
 
     Attributes:
         form: A key of the formats.
@@ -60,12 +60,12 @@ class ExportDialog(Panel[ExportChoice]):
         sources: Iterable[str] = (),
     ) -> None:
         """
-        Take what is exported.
+        Take the properties of the export.
 
         Args:
             rows: How many rows.
             name: The suggested file, without its suffix.
-            formats: What can be chosen, each with its contents.
+            formats: The available formats and their contents.
             sources: The files of the capture, which are not replaced.
         """
         super().__init__(f"Export {rows:,} row{'s' * (rows != 1)}", "Enter exports, Esc closes")
@@ -126,7 +126,7 @@ class ExportDialog(Panel[ExportChoice]):
             if path.is_dir():
                 return f"{path} is a folder"
             if not path.parent.is_dir():
-                return f"there is no folder {path.parent}"
+                return f"no such folder: {path.parent}"
             if _resolved(path) in self._sources:
                 return f"{path} is a file of the capture itself"
         except (OSError, ValueError) as error:

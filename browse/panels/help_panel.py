@@ -24,7 +24,7 @@ class KeyGroup:
 
     Attributes:
         title: Where they are valid: `List`.
-        keys: Each key, and what it does.
+        keys: The keys and their actions.
     """
 
     title: str
@@ -43,7 +43,7 @@ def _bindings(given: Iterable[BindingType]) -> Iterable[Binding]:
 
 
 def _keys_of(app: App[object], binding: Binding) -> str:
-    """Return the keys of a binding as a user knows them."""
+    """Return the keys of a binding in readable form."""
     if binding.key_display:
         return binding.key_display
     single = [Binding(key.strip(), "") for key in binding.key.split(",")]

@@ -1,4 +1,4 @@
-"""Lines of text of any number, of which only those on the screen are made."""
+"""A list of text lines of any length; only visible ones are rendered."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class LineList(ScrollView, can_focus=True):
             self.row = row
 
     def __init__(self, count: int = 0, line: Callable[[int], Text] = lambda row: Text()) -> None:
-        """Take how many lines there are, and what makes each."""
+        """Take the number of lines and a function that renders one."""
         super().__init__()
         self._count = count
         self._line = line

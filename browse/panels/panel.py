@@ -34,7 +34,7 @@ class Panel(ModalScreen[Result | None], Generic[Result]):
     """
 
     def __init__(self, title: str, hint: str = "Esc closes") -> None:
-        """Take the title, which may be of a capture, and what the keys are for."""
+        """Take the title, which may come from a capture, and a hint about the keys."""
         super().__init__()
         self._title = escaped(title)
         self._hint = hint
@@ -47,7 +47,7 @@ class Panel(ModalScreen[Result | None], Generic[Result]):
             yield Static(Text(self._hint), classes="panel--hint")
 
     def contents(self) -> Iterable[Widget]:
-        """Return what is in the box."""
+        """Return the contents of the box."""
         return ()
 
     def action_leave(self) -> None:

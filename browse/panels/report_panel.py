@@ -23,10 +23,10 @@ LinesOf = Callable[[int], Sequence[str]]
 
 
 class ReportPanel(Panel[int]):
-    """A report, whose tables are fitted to the width; Enter returns the number of a line."""
+    """A report with tables fitted to the width; Enter returns the number of a line."""
 
     def __init__(self, title: str, lines_of: LinesOf, *, hint: str = "Esc closes") -> None:
-        """Take the title and what makes the lines, which must be safe to print."""
+        """Take the title and a function that returns the lines, safe to print."""
         super().__init__(title, hint)
         self._lines_of = lines_of
         self._list = LineList()
@@ -45,7 +45,7 @@ class ReportPanel(Panel[int]):
 
 
 class ChoosingReport(ReportPanel):
-    """A report of which a line is returned."""
+    """A report whose lines can be chosen."""
 
     def on_line_list_chosen(self, event: LineList.Chosen) -> None:
         """Return the line."""

@@ -6,8 +6,8 @@ Captures as a data source of Spark, for queries without written tables.
     register(spark)
     spark.read.format("kafka-capture").option("table", "exchanges").load("captures/demo.pcap")
 
-Each query reads its captures: the headers once, on the driver, then each range in a task, and what
-crosses ranges once more. For repeated queries write tables with a job.
+Each query reads its captures: the headers once, on the driver, each range in a task, and data
+across ranges once more. For repeated queries write tables with a job.
 """
 
 from __future__ import annotations
@@ -94,10 +94,10 @@ class KafkaCapture(DataSource):
     """
     The format `kafka-capture`.
 
-    Options: `table`, one of those of the pipeline, by default `exchanges`; `fields`, paths of the
-    fields in the table of that name; `ports`, `showSecrets`, as in the commands; `rangeMb`, how
-    much of a file is one task; `keylogs`, TLS key logs that each worker can read, and `schemas`,
-    JARs or folders of message definitions on the driver, both separated by commas.
+    Options: `table`, a table of the pipeline, by default `exchanges`; `fields`, paths of the fields
+    in the table of that name; `ports`, `showSecrets`, as in the commands; `rangeMb`, the size of a
+    task's range; `keylogs`, TLS key logs that each worker can read, and `schemas`, JARs or folders
+    of message definitions on the driver, both separated by commas.
     """
 
     @classmethod
@@ -143,7 +143,7 @@ class KafkaCapture(DataSource):
     def _paths(self) -> list[str]:
         paths = [*json.loads(self.options.get("paths", "[]"))]
         if not paths and "path" not in self.options:
-            raise UsageError("there are no captures: load(PATH)")
+            raise UsageError("no captures found: load(PATH)")
         return paths or [self.options["path"]]
 
 
@@ -170,7 +170,7 @@ def _parse_bool(option: str, text: str) -> bool:
 @dataclass
 class CapturePartition(InputPartition):
     """
-    What one task reads: a range, or the connections of one part from all ranges.
+    The input of one task: a range, or the connections of one part from all ranges.
 
     Attributes:
         ranges: The ranges to read.

@@ -1,7 +1,7 @@
 """
 The job: the order of its stages, and what Spark shuffles between them.
 
-The shuffles carry keys, numbers and locations of shards: few and small, for which RDDs take a tenth
+The shuffles carry keys, numbers and locations of shards: few and small; RDDs of them take a tenth
 of the planning time of DataFrames. The driver collects the scans of ranges, the number of
 connections that begin in each, the names of topics, and the number of rows written.
 """
@@ -58,12 +58,12 @@ PART_BYTES = RANGE_BYTES
 """About how many bytes of connections that cross ranges are dissected together."""
 
 GROUP_BYTES = 1 << 30
-"""Size of the captures, in bytes, whose rows are written by one task."""
+"""Bytes of captures whose rows one task writes."""
 
 ProgressCallback = Callable[[str], None]
 
 IndexResult: TypeAlias = tuple[int, RangeScan | RangeKeys]
-"""A result about a range's headers, with the task that it goes to."""
+"""A result about the headers of a range, and the task that consumes it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,7 @@ class Request:
         captures: Paths, folders, patterns.
         out: The folder of the tables.
         options: Which tables to make, and how captures are read.
-        range_bytes: How much of a file is one task.
+        range_bytes: Size of a task's range.
         parts: In how many parts connections are dissected that cross ranges; 0: as many as fit.
         overwrite: Whether existing tables are replaced.
     """
@@ -103,7 +103,7 @@ def make_tables(
         Number of rows of each table.
 
     Raises:
-        UsageError: There are no captures, or there are tables already.
+        UsageError: No captures exist, or tables exist already.
         CaptureError: A named capture does not exist, or none of the files is a capture.
     """
     on_progress("looking for captures")
@@ -136,16 +136,16 @@ def _exposed_attempts(context: SparkContext) -> Iterator[None]:
 
 def check_request(request: Request) -> None:
     """
-    Check that there are captures and that no tables would be replaced, before anything is removed.
+    Check that captures exist and no tables would be replaced, before anything is removed.
 
     Raises:
-        UsageError: There are no captures; or there is something that must not be replaced.
+        UsageError: No captures exist; or there is something that must not be replaced.
         CaptureError: A named capture does not exist.
     """
     if has_files(request.out) and not request.overwrite:
         raise UsageError(f"{request.out} is not empty; --overwrite replaces its tables")
     if not expand_paths(request.captures):
-        raise UsageError("there are no captures")
+        raise UsageError("no captures found")
 
 
 def clear_tables(out: str) -> None:
@@ -207,7 +207,7 @@ class _Run:
             yield pool.submit(self._collected, task)
 
     def _collected(self, task: RDD[Written]) -> list[Written]:
-        """Run a task in a thread of its own, whose properties are no others'."""
+        """Run a task in its own thread, with its own properties."""
         with _exposed_attempts(self._context):
             return task.collect()
 
@@ -303,7 +303,7 @@ class _Run:
         return max(1, -(-size // (cores * each))) * cores
 
     def _share(self, job: Job) -> Broadcast[Job]:
-        """Broadcast what all tasks share, so that each process reads it once, not each task."""
+        """Broadcast the shared values: each process reads them once, instead of each task."""
         shared = self._context.broadcast(job)
         self._shared.append(shared)
         return shared

@@ -1,7 +1,7 @@
 """
 A Spark session that finds Java, prints nothing to the screen, and cleans up.
 
-Under `spark-submit` Java is running already: then only what the pipeline needs is set.
+Under `spark-submit` Java is running already: then only settings that the pipeline needs are set.
 """
 
 from __future__ import annotations
@@ -93,14 +93,14 @@ def open_session(
     """
     Open a session for a `with`, and stop it at the end.
 
-    Java's output goes to a file; if the work fails the file stays, and the error names it.
+    Java's output is written to a file; if the work fails the file stays, and the error names it.
 
     Args:
         master: Where Spark runs; by default as `spark-submit` sets it, else on all cores here.
         settings: Further settings of Spark; they override ours.
 
     Raises:
-        UsageError: There is no suitable Java, or a setting is invalid.
+        UsageError: No suitable Java exists, or a setting is invalid.
         PipelineError: Spark does not start, or the work fails.
     """
     overrides = dict(settings or {})
@@ -157,7 +157,7 @@ def _is_alive(process: int) -> bool:
 
 
 def has_reader(spark: SparkSession, path: str) -> bool:
-    """Return whether Spark itself can read a path or URI; nothing is accessed to find out."""
+    """Return whether Spark itself can read a path or URI; without access to the file system."""
     if not is_uri(path):
         return True
     jvm: Any = spark._jvm
@@ -188,7 +188,7 @@ def spark_errors(log: Path | None = None) -> Iterator[None]:
 
 
 def _root_cause_text(error: Any) -> str:
-    """Return the text of an error; of a Java error, that of its root cause."""
+    """Return the text of an error; of a Java error, its root cause."""
     text = str(error)
     java = getattr(error, "java_exception", None) or getattr(error, "_origin", None)
     if java is None or TRACEBACK in text:
@@ -202,7 +202,7 @@ def _root_cause_text(error: Any) -> str:
 
 
 def error_summary(text: str) -> str:
-    """Return the one line of a Spark error that says what is wrong."""
+    """Return the most informative line of a Spark error."""
     lines = [line.rstrip() for line in text.splitlines() if line.strip()]
     traces = [at for at, line in enumerate(lines) if TRACEBACK in line]
     if not traces:
@@ -213,7 +213,7 @@ def error_summary(text: str) -> str:
     first_trace = max(
         (at for at in traces if lines[at - 1].startswith(CHAINING_LINES)), default=traces[0]
     )
-    # A line before a traceback only says that another process failed.
+    # A line before a traceback only reports the failure of another process.
     introductions = {*traces, *(at - 1 for at in traces)}
     raised = (
         line

@@ -9,7 +9,7 @@ The stages of a job: functions from a task's input to its results.
     finish       range or part -> its rows with those numbers and with names, as Parquet
 
 Rows of tables and shards are written to files (`task_spill`); results only hold their locations.
-Results to be shuffled come with the number of the task that they go to.
+Shuffled results carry the number of the receiving task.
 """
 
 from __future__ import annotations
@@ -63,10 +63,10 @@ class RangeKeys:
 @dataclass(frozen=True, slots=True)
 class TaskOutput:
     """
-    The output of a task, or the share of it whose connections begin in one range.
+    The output of a task, or of the connections that begin in one range.
 
     Attributes:
-        source: The number of the range, or that of the part, counted on behind all ranges.
+        source: The number of the range or part; parts are counted after all ranges.
         tables: The tables that have rows.
         first_packets: The first packets of its connections.
         numbers: The numbers of its connections, once assigned.
@@ -79,23 +79,25 @@ class TaskOutput:
 
 
 TaskResult: TypeAlias = TaskOutput | pa.RecordBatch
-"""What a task returns for the whole collection: its output, or facts."""
+"""The result of a task for the whole collection: its output, or facts."""
 
 TaskReport: TypeAlias = BlockLocation | TaskResult
-"""What a task returns: also the location of a shard. Facts are batches of `FACTS_SCHEMA`."""
+"""The result of a task: also the location of a shard. Facts are batches of `FACTS_SCHEMA`."""
 
 
 @dataclass(frozen=True)
 class Job:
     """
-    What all tasks of a job share; for many files this is large, so each process reads it once.
+    Values shared by all tasks of a job.
+
+    For many files they are large, so each process reads them once.
 
     Attributes:
         ranges: All, by number.
         options: Which tables to make, and how.
         work: The folder for outputs of tasks.
         out: The folder of the tables.
-        parts: In how many parts connections are dissected that cross ranges; 0: there are none.
+        parts: In how many parts connections are dissected that cross ranges; 0: empty.
         facts: The facts of all parts.
         name: Prefix of the names of the files that are written.
     """
@@ -141,7 +143,7 @@ class Job:
         )
 
     def part_of(self, report: TaskReport) -> int:
-        """Return the part that a report goes to; only locations need a certain one."""
+        """Return the part that receives a report; only locations need a certain one."""
         if isinstance(report, BlockLocation):
             return report.part
         return report.source % self.parts if isinstance(report, TaskOutput) else 0

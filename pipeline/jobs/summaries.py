@@ -1,5 +1,5 @@
 """
-Summaries of exchanges over windows of time, made by Spark; names and figures are those of `stats`.
+Summaries of exchanges over windows of time, made by Spark; the names and figures of `stats`.
 
     OUT/summaries/response_times    latencies and errors per API and window, and the same per
                                     client, topic and broker

@@ -12,8 +12,8 @@ def freeze_garbage() -> None:
     """
     Exclude what earlier tasks have loaded from garbage collection; each task starts with this.
 
-    Spark collects garbage after each task, which takes longer than small tasks do: what survives
-    are modules and kernels. Some are loaded only when needed, so once is not enough.
+    Spark collects garbage after each task, which takes longer than small tasks do: modules and
+    kernels survive. Some are loaded only when needed, so once is not enough.
     """
     if len(gc.get_objects(generation=2)) > FREEZE_THRESHOLD:
         gc.freeze()

@@ -1,10 +1,10 @@
 """
 The units of reading: whole files, and byte ranges of large pcap files.
 
-Nothing in a pcap file marks where a record begins except the record before it. The start of a range
-is found by record sync, a chain of plausible headers, and proven by the end of the range before it:
+In a pcap file only the previous record marks the beginning of a record. The start of a range is
+found by record sync, a chain of plausible headers, and proven by the end of the range before it:
 where the two differ, the range is read again from the proven byte. Behind an unreadable place the
-result of record sync is accepted: a failing disk or network costs only the range in which it fails.
+result of record sync is accepted: a failing disk or network affects only one range.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from pipeline.split.collection import Collection, File
 RANGE_BYTES = 128 << 20
 
 UNKNOWN = -1
-"""The start of a range in which no record was found."""
+"""The beginning of a range without a recognised record."""
 
 BEYOND = 1 << 62
 """The start of a range that is never reached, because its file is damaged before it."""
 
 START_UNKNOWN = "the start of its packets is unknown: the bytes before them could not be read"
-"""The problem of a range in which no chain of headers is found, and whose start nothing proves."""
+"""The problem of a range without a chain of headers and without a proven start."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,11 +37,11 @@ class Range:
     Attributes:
         number: Its position in the collection.
         path: The file.
-        start: The byte at which reading starts; 0: the whole file is read, with its header.
+        start: The first byte to read; 0: the whole file is read, with its header.
         end: Records that begin before this byte belong to the range; None: up to the file's end.
         proven: Whether a record is known to begin at `start`.
         first_packet: The number of its first packet in the collection, once that is known.
-        problem: Why not all of it can be read, and from which byte on; None if it can.
+        problem: The reason for unreadable bytes, and the first of them; None if it can.
         packets: How many packets are read before that; None: all.
         reassembled: The segments of datagrams that its fragments complete, as a serialised shard;
             see `split_fragments`.
@@ -78,10 +78,10 @@ class RangeScan:
     Attributes:
         number: Number of the range.
         start: The byte at which its first record begins; `UNKNOWN` if none was found.
-        end: The byte at which the first record behind it begins, or at which reading failed.
+        end: The byte at which the next range's first record begins, or at which reading failed.
         packets: Number of its packets.
         damaged: Whether the file can't be read further.
-        split_fragments: Its IP fragments of which others lie elsewhere, serialised; see
+        split_fragments: Its IP fragments of datagrams that cross ranges, serialised; see
             `split_fragments`.
         problem: Why reading must stop at `end` from now on, even if more becomes readable; empty:
             no reason.
@@ -135,13 +135,13 @@ def _bounds(file: File, range_bytes: int) -> Iterator[tuple[int, int | None]]:
 
 def misplaced(ranges: Iterable[Range], scans: Mapping[int, RangeScan]) -> list[Range]:
     """
-    Return the ranges that did not begin where the ones before them ended, with their proven starts.
+    Return the ranges that did not begin at the end of their predecessor, with proven starts.
 
     They must be scanned again; then this function is called again, until it returns none.
 
     Args:
         ranges: All ranges of the collection.
-        scans: What the scan of each showed, by number.
+        scans: The scan of each range, by number.
     """
     return [
         each
@@ -164,7 +164,7 @@ def placed_ranges(ranges: Sequence[Range], scans: Mapping[int, RangeScan]) -> li
 
 
 def _chain(ranges: Iterable[Range], scans: Mapping[int, RangeScan]) -> Iterator[Range]:
-    """Yield the ranges, each from where the one before it was found to end."""
+    """Yield the ranges, each from the proven end of its predecessor."""
     for _, of_file in groupby(ranges, lambda each: each.path):
         start: int | None = None
         for each in of_file:
@@ -179,12 +179,12 @@ def _chain(ranges: Iterable[Range], scans: Mapping[int, RangeScan]) -> Iterator[
             elif placed.problem or scan.problem:
                 start = None
             else:
-                # Nothing behind damage is read.
+                # Bytes after damage are not read.
                 start = BEYOND if scan.damaged else scan.end
 
 
 def _without_predecessor(byte_range: Range, scan: RangeScan) -> Range:
-    """Return a range whose predecessor proves nothing: its own scan is accepted."""
+    """Return a range without a start proven by its predecessor: its own scan is accepted."""
     if byte_range.proven:
         return byte_range
     if scan.start == UNKNOWN:

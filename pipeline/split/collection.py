@@ -1,4 +1,4 @@
-"""The files of a collection, in the order in which they form one capture."""
+"""The files of a collection, in capture order."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ class File:
     One file.
 
     Attributes:
-        path: As it was named or found.
+        path: The name as given or as found in a folder.
         size: Its stored size in bytes.
-        first_ns: Capture time of its first packet; None if it has none.
-        divisible: Whether it is an uncompressed pcap file, whose ranges can be read separately.
+        first_ns: Capture time of its first packet; None without one.
+        divisible: Whether it is an uncompressed pcap file with separately readable ranges.
         problem: Why it can't be read at all; empty if it can.
     """
 
@@ -57,7 +57,7 @@ class Collection:
 
     @classmethod
     def of(cls, paths: Iterable[str]) -> Collection:
-        """Return the collection of the files that paths, folders and patterns stand for."""
+        """Return the collection of files for paths, folders and patterns."""
         with ThreadPoolExecutor(_PARALLEL_FILES) as pool:
             return cls.ordered(pool.map(inspect_file, expand_paths(paths)))
 
@@ -69,15 +69,15 @@ class Collection:
 
 def find_captures(paths: Iterable[str]) -> Collection:
     """
-    Return the collection of the files that paths stand for.
+    Return the collection of files for paths.
 
     Raises:
-        UsageError: Paths stand for no file.
+        UsageError: No file matches the paths.
         CaptureError: None of the files is a capture; names the first, as the other commands do.
     """
     collection = Collection.of(paths)
     if not collection.files:
-        raise UsageError("there are no captures")
+        raise UsageError("no captures found")
     if all(file.problem for file in collection.files):
         first = collection.files[0]
         raise CaptureError(first.path, first.problem)
@@ -89,13 +89,13 @@ def _order_key(file: File) -> tuple[bool, int, str]:
 
 
 def inspect_file(path: str, attempts: int = MAX_ATTEMPTS) -> File:
-    """Return what the beginning of a file shows; a failing read is tried this often."""
+    """Return the properties in the beginning of a file; a failing read is tried this often."""
     try:
         size = size_of(path)
         with open_file(path) as opened:
             divisible = is_pcap(opened.read(_MAGIC_BYTES))
             opened.seek(0)
-            # Only the beginning is read: what follows may be unreadable.
+            # Only the beginning is read: later bytes may be unreadable.
             readable = ReadablePrefix(opened, is_last_try=attempts == 1)
             first_ns = _first_ns(readable)
             if first_ns is None and readable.failure:
@@ -121,7 +121,7 @@ def _first_ns(file: ReadablePrefix) -> int | None:
 
 
 def _first_record_ns(file: BinaryIO) -> int | None:
-    """Return the time in the header of a pcap file's first record, whose packet can't be read."""
+    """Return the time of a pcap file's first record header, even if its packet is unreadable."""
     file.seek(0)
     reader = PcapReader(file.read(HEADER_BYTES))
     with suppress(ReadError):

@@ -1,4 +1,4 @@
-"""The index pass: which connections have packets in which ranges, from packet headers alone."""
+"""The index pass: the ranges in which each connection has packets, from packet headers alone."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SCHEMA = pa.schema(
 @dataclass(frozen=True, slots=True)
 class RangeIndex:
     """
-    What the index pass found in a range.
+    The result of the index pass for a range.
 
     Attributes:
         scan: What reading the range showed.
@@ -66,7 +66,7 @@ def _rows(byte_range: Range, counts: ConnectionCounts) -> pa.RecordBatch:
 
 
 def crossing_keys(rows: Iterable[pa.RecordBatch]) -> Int64s:
-    """Return the keys that are in more than one range, in order; each has one row per range."""
+    """Return the keys that are in more than one range, in order; each with one row per range."""
     keys = [np.zeros(0, np.int64), *(np.asarray(each.column("key")) for each in rows)]
     found, ranges = np.unique(np.concatenate(keys), return_counts=True)
     crossing: Int64s = found[ranges > 1]

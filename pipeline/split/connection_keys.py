@@ -1,8 +1,8 @@
 """
 Connection keys: a hash of a segment's two endpoints, the same for both directions.
 
-It does not depend on the network: a connection whose directions are in two networks (`Streams`)
-must not be split. Connections that collide are merely dissected together.
+It does not depend on the network: a connection with directions in two networks (`Streams`) must not
+be split. Connections that collide are merely dissected together.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def _hash_endpoint(high: int, low: int, port: int, by: int) -> int:
     number = (number * by + (low >> 32 & 0xFFFFFFFF)) % _PRIME
     number = (number * by + (high & 0xFFFFFFFF)) % _PRIME
     number = (number * by + (high >> 32 & 0xFFFFFFFF)) % _PRIME
-    # Not linear: otherwise addresses with their ports exchanged would have the same sum.
+    # Not linear: otherwise swapped addresses with their ports would have the same sum.
     return (number * number + by) % _PRIME * number % _PRIME
 
 
@@ -64,7 +64,7 @@ def find_slot(table: I64Table, secret: I64, key: int) -> int:
 
 @device_function
 def part_of(key: int, parts: int) -> int:
-    """Return the part, of this many, in which a connection is dissected."""
+    """Return the part, of this many, that dissects a connection."""
     return key % _PRIME % parts
 
 
@@ -128,13 +128,13 @@ def _assign_parts(
     sums: I64Table,
 ) -> int:
     """
-    Determine the part of each segment whose key is in a table; return how many there are.
+    Determine the part of each segment from a table of keys; return how many there are.
 
     Args:
         segments: The segments.
         table: The keys.
         secret: Key of their hash.
-        into: Output: the part; -1 for segments whose key is not in the table.
+        into: Output: the part; -1 for segments without an entry.
         sums: Output: [parts, 2], the number of segments and bytes of each part.
     """
     found = 0

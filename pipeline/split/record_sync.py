@@ -27,7 +27,7 @@ _NANOSECOND_MAGICS = (b"\x4d\x3c\xb2\xa1", b"\xa1\xb2\x3c\x4d")
 
 def sync_to_record(file: BinaryIO, header: bytes, byte_range: Range, look_bytes: int) -> int:
     """
-    Return the byte at which the first record of a range seems to begin; `UNKNOWN` if none is found.
+    Return the probable first byte of the first record of a range; `UNKNOWN` if none is found.
 
     Args:
         file: The file; its position changes.
@@ -85,7 +85,7 @@ def find_record_chain(
     is_at_end: int,
 ) -> int:
     """
-    Return where the first chain of headers before `count` begins; `count` if there is none.
+    Return where the first chain of headers before `count` begins; `count` without one.
 
     Args:
         data: Bytes of the file.

@@ -107,7 +107,7 @@ def _endpoints_of(pairs: _PairArrays, count: int, segments: _SegmentArrays, i: i
 @Kernel
 def _pack(segments: _SegmentArrays, pairs: _PairArrays, packed: _PackedArrays, state: I64) -> int:
     """
-    Write a row for each segment that has a part, and its payload, behind those of its part.
+    Append a row and the payload of each segment to those of its part.
 
     Args:
         segments: The segments.
@@ -116,7 +116,7 @@ def _pack(segments: _SegmentArrays, pairs: _PairArrays, packed: _PackedArrays, s
         state: The number of pairs, and the segment to begin with.
 
     Returns:
-        The first segment whose endpoint pair finds no room, or the number of segments.
+        The first segment whose endpoint pair does not fit, or the number of segments.
     """
     positions, rows, captured = packed.positions, packed.rows, segments.captured
     count = state[0]
@@ -160,7 +160,7 @@ class EndpointTable:
 
     def pack(self, segments: Segments, into: Int64s, sums: Int64s) -> tuple[Int64s, Bytes]:
         """
-        Return the rows of segments that have a part, ordered by part, and their payload likewise.
+        Return the rows and payloads of segments with a part, ordered by part.
 
         Args:
             segments: The segments.

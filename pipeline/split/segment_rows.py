@@ -21,7 +21,7 @@ def select_rows(segments: Segments, rows: Any) -> Segments:
 
 
 def concatenate(batches: Sequence[Segments]) -> Segments:
-    """Return segments one behind another, and their bytes likewise."""
+    """Concatenate segments and their bytes."""
     if len(batches) == 1:
         return batches[0]
     columns: dict[str, Any] = {

@@ -64,7 +64,7 @@ class RangeSource(FileNames):
         self._layers.finish()
 
     def _with_reassembled(self, segments: Segments, packets: Packets, clock_ns: int) -> Segments:
-        """Return segments with those that fragments from earlier ranges complete."""
+        """Return segments, including those completed by fragments of earlier ranges."""
         if self._reassembled is None:
             return segments
         number = self._reassembled.packet

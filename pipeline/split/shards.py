@@ -1,7 +1,7 @@
 """
-Shards: the segments of connections that cross ranges, packed for the task that dissects them.
+Shards: the segments of connections that cross ranges, packed for the dissecting task.
 
-A shard holds what the packet headers said, about fifty bytes per segment, and the payload: no
+A shard holds the fields of packet headers, about fifty bytes per segment, and the payload: no
 header is read twice, and reassembled datagrams travel whole.
 """
 
@@ -65,7 +65,7 @@ class ShardPacker:
             self._add(part, rows[row_start:row_end], payload[start:end])
 
     def _add(self, part: int, rows: Int64s, payload: Bytes) -> None:
-        """Add the rows of one part; those that fill no shard are copied and buffered."""
+        """Add the rows of one part; smaller ones are copied and buffered."""
         buffered = self._bytes.get(part, 0)
         ends = buffered + np.cumsum(rows[:, packing.LENGTHS] & _LOW_32_BITS)
         cuts = np.flatnonzero(np.diff(ends // self._shard_bytes, prepend=0)) + 1
@@ -208,7 +208,7 @@ def merge_segments(
 
     Args:
         shards: In the order of their packets.
-        more: Few segments, likewise, and the names of their networks by number.
+        more: A few segments with their payload, and the names of their networks by number.
     """
     if more is None:
         yield from shards

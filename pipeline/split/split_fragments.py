@@ -1,5 +1,5 @@
 """
-IP datagrams whose fragments lie in several ranges: they are few, and reassembled all together.
+IP datagrams with fragments in several ranges: they are few, and reassembled all together.
 
 The index pass returns the fragments that were incomplete at the end of a range. The segments of the
 datagrams they complete, in the order of the collection, go to the range of the last fragment.
@@ -48,10 +48,10 @@ class SplitDatagrams:
         self, fragments: bytes | None, first_packet: int, part: int, parts: int
     ) -> tuple[Segments, list[str]] | None:
         """
-        Return the segments of a part that the next file completes; None if there are none.
+        Return the segments of a part that the next file completes; None without any.
 
         Args:
-            fragments: The file's fragments, serialised; None if it has none.
+            fragments: The file's fragments, serialised; None without one.
             first_packet: The number of its first packet.
             part: The part.
             parts: Number of parts.
@@ -83,14 +83,14 @@ class FragmentCollector:
         self._packets: dict[int, _Packet] = {}
 
     def update(self, packets: Packets, incomplete: Sequence[int]) -> None:
-        """Keep a window's incomplete packets; drop those that are complete or abandoned."""
+        """Keep a window's incomplete packets; drop complete and abandoned ones."""
         self._packets = {
             number: self._packets.get(number) or _packet(packets, number - packets.first)
             for number in incomplete
         }
 
     def serialised(self) -> bytes:
-        """Return the packets that are left, serialised; no bytes if there are none."""
+        """Return the packets that are left, serialised; no bytes without any."""
         if not self._packets:
             return b""
         rows = [(number, *packet) for number, packet in self._packets.items()]
@@ -170,7 +170,7 @@ def _window(rows: Sequence[Mapping[str, object]]) -> Packets:
 
 def reassembled_segments(byte_range: Range, networks: Callable[[str], int]) -> Segments | None:
     """
-    Return the segments that a range's fragments complete; None if there are none.
+    Return the segments that a range's fragments complete; None without any.
 
     Args:
         byte_range: The range.

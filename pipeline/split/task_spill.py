@@ -26,8 +26,8 @@ _SHARDS = "shards"
 
 _OPTIONS = ipc.IpcWriteOptions(compression="lz4")
 """
-Rows of tables compress well; shards, whose record batches are often compressed already, do
-not.
+Rows of tables compress well; shards do not, because their record batches are often compressed
+already.
 """
 
 BULK_BYTES = 8 << 20
@@ -44,7 +44,7 @@ class BlockLocation:
 
     Attributes:
         part: The part it belongs to.
-        source: The range it comes from.
+        source: Its source range.
         number: Its position among the range's shards for the part.
         offset: Its first byte in the file of the range.
         length: Its size in bytes.

@@ -1,4 +1,4 @@
-"""Files that are complete or absent, on this machine or wherever Arrow can write."""
+"""Files that are complete or absent, local or on any file system of Arrow."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dissector.errors import PipelineError
 from pipeline.storage.filesystems import describe_error, is_uri, locate
 
 ATOMIC_STORES = ("s3://", "s3a://", "gs://", "gcs://", "abfs://", "abfss://")
-"""Object stores in which a file appears when it is closed, and not before."""
+"""Object stores that show a file only after it is closed."""
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""Files at paths of this machine, and at URIs of the file systems that Arrow knows."""
+"""Files at local paths and at URIs of Arrow's file systems."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _AHEAD_BYTES = 1 << 14
 """Size of the first read behind the end of a section: a packet is seldom longer."""
 
 MIN_READ_BYTES = 1 << 12
-"""Block size of disks: smaller reads gain nothing."""
+"""Block size of disks: smaller reads are not faster."""
 
 _PERMANENT_ERRORS = (FileNotFoundError, PermissionError, IsADirectoryError, ValueError)
 """Failures that a retry does not cure."""
@@ -116,7 +116,7 @@ def size_of(path: str) -> int:
     Return the size of a file in bytes.
 
     Raises:
-        CaptureError: There is no such file.
+        CaptureError: The file does not exist.
         ReadError: The size can't be determined now.
     """
     with _capture_errors(path):
@@ -131,7 +131,7 @@ def size_of(path: str) -> int:
 
 def expand_paths(paths: Iterable[str]) -> list[str]:
     """
-    Return the files that paths, folders and patterns stand for, each once.
+    Return the files for paths, folders and patterns, without duplicates.
 
     Raises:
         CaptureError: A named path does not exist, or a folder can't be listed.
@@ -192,8 +192,8 @@ def locate(path: str) -> tuple[FileSystem, str]:
     """
     Return the Arrow file system of a path or URI, and the path inside it.
 
-    `s3a`, Spark's name for S3, is accepted as `s3`. What follows the name of the store is taken
-    literally, as Spark does: `%20` is no space.
+    `s3a`, Spark's name for S3, is accepted as `s3`. The part after the store's name is taken
+    literally, as in Spark: `%20` is not a space.
     """
     from pyarrow import fs
 
@@ -292,8 +292,8 @@ class FileSection(io.RawIOBase):
             path: The file.
             header: Its header.
             start: The offset.
-            end: Behind this offset, reads start small and grow, because little may be wanted and
-                what is there may be unreadable.
+            end: From this offset on, reads start small and grow: few bytes may be needed, and later
+                ones may be unreadable.
         """
         super().__init__()
         self._header = header
@@ -317,7 +317,7 @@ class FileSection(io.RawIOBase):
         return self._file.readinto(view[: self._max_bytes()])  # type: ignore[attr-defined, no-any-return]
 
     def _max_bytes(self) -> int | None:
-        """Return the size limit of the next read; None if there is none."""
+        """Return the size limit of the next read; None without one."""
         if self._end is None:
             return None
         remaining = self._end - self._file.tell()

@@ -38,8 +38,7 @@ DATE, API = "date", "api"
 
 TIMES = ("request_time_ns", "response_time_ns", "time_ns", "first_time_ns")
 """
-The first of these columns that a table has, and that is not null in a row, gives the row's
-date.
+The first of these columns with a value gives the row's date.
 """
 
 

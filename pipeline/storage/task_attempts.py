@@ -1,8 +1,8 @@
 """
 How often Spark runs a failing task.
 
-What can't be read now may be readable when the task is retried. Only the last attempt reports it as
-a problem, so that a job does not fail because of one file.
+Unreadable bytes may be readable when the task is retried. Only the last attempt reports it as a
+problem, so that a job does not fail because of one file.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ MAX_ATTEMPTS = 4
 """The default of a cluster."""
 
 MAX_ATTEMPTS_SETTING = "spark.kafkashark.tries"
-"""The setting by which tasks know the limit: Spark passes the settings of the session to them."""
+"""The setting with the limit of attempts: Spark passes the settings of the session to them."""
 
 
 def will_be_retried() -> bool:

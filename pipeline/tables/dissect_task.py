@@ -14,14 +14,14 @@ from pipeline.tables.incremental import IncrementalDissection, first_packet_rows
 from pipeline.tables.table_builder import Batch, TableBuilder, TableOptions
 
 SHARDS = "shards"
-"""The table of shards, in addition to those of `SCHEMAS`."""
+"""The table of shards, in addition to `SCHEMAS`."""
 
 
 def dissect_range(
     byte_range: Range, crossing: Int64s, parts: int, options: TableOptions
 ) -> Iterator[Batch]:
     """
-    Dissect the connections that lie in one range; pack those that cross its borders into shards.
+    Dissect the connections of one range; pack connections that cross its borders into shards.
 
     Args:
         byte_range: The range.
@@ -49,7 +49,7 @@ def dissect_shards(
     Dissect the connections of one part.
 
     Args:
-        shards: Those of this part, in the order of ranges and numbers.
+        shards: The values of this part, in the order of ranges and numbers.
         files: The file of each packet of the collection.
         options: Which tables to make, and how.
     """

@@ -98,7 +98,7 @@ class IncrementalEvents:
 
     @property
     def low_watermark(self) -> int:
-        """The first packet of which events may still come."""
+        """The first packet of future events."""
         return self._reading.low_watermark()
 
     def finish(self) -> Iterator[Batch]:

@@ -1,4 +1,4 @@
-"""Completes the rows of one part with what only the whole collection shows: numbers and names."""
+"""Completes the rows of one part with values from the whole collection: numbers and names."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _NOT_KAFKA = {
 """Values of a connection that looked like Kafka but whose server turned out to be no broker."""
 
 _ID = "[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
-"""What may be the id of a topic in the text of an event."""
+"""Candidate topic ids in the text of an event."""
 
 _WITH_TOPICS = ("exchanges", "messages")
 
@@ -42,7 +42,7 @@ class RowFinisher:
         first_packets: The first packets of all connections, in order: a connection's number is its
             index. None: the first packet stays in place of the number.
         facts: The facts of all parts: names of topics by their ids, and the addresses of brokers.
-        show_secrets: Leave credentials in Kafka's own topics as they are.
+        show_secrets: Leave credentials in Kafka's own topics unmasked.
         numbers: The connections' numbers, if they differ from the index.
     """
 
@@ -72,7 +72,7 @@ class RowFinisher:
         return batch
 
     def _without_non_brokers(self, name: str, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Correct the rows of connections whose server is no broker."""
+        """Correct the rows of connections whose server is not a broker."""
         column = batch.column("connection")
         is_affected = np.isin(np.asarray(column.fill_null(-1)), self._non_brokers)
         if not is_affected.any():
@@ -96,7 +96,7 @@ class RowFinisher:
         return batch.set_column(at, "connection", pa.array(numbers, pa.int64(), mask=~has_number))
 
     def unnamed_topic_ids(self, name: str, batch: pa.RecordBatch) -> set[str]:
-        """Return the topic ids in unfinished rows whose names are unknown."""
+        """Return the topic ids without a name in unfinished rows."""
         if name in _WITH_TOPICS:
             ids = {each[len(ID_MARK) :] for each in _marked(batch)}
         elif name == "records":
@@ -140,7 +140,7 @@ class RowFinisher:
 
 
 def _marked(batch: pa.RecordBatch) -> list[str]:
-    """Return the marked topic ids that stand in place of names."""
+    """Return the marked topic ids in place of names."""
     topics: Any = pl.from_arrow(batch.column("topics"))
     each = topics.explode().drop_nulls().unique()
     found: list[str] = each.filter(each.str.starts_with(ID_MARK)).to_list()
@@ -158,7 +158,7 @@ def _replaced(batch: pa.RecordBatch, to: Mapping[str, str]) -> pa.RecordBatch:
 
 
 def ids_in_texts(events: pa.RecordBatch) -> set[str]:
-    """Return what may be ids of topics in the texts of events."""
+    """Return candidate topic ids in the texts of events."""
     texts: Any = pl.from_arrow(events.column("text"))
     return set(texts.str.extract_all(_ID).explode().drop_nulls().to_list())
 

@@ -16,7 +16,7 @@ from pipeline.split.segment_sources import ShardSource
 from pipeline.tables.table_builder import Batch, TableBuilder, TableOptions
 
 FIRST_PACKETS = "begun"
-"""The table of the first packets of connections, in the order in which these begin."""
+"""The table of first packets of connections, in the order of connections."""
 
 FIRST_PACKETS_SCHEMA = pa.schema({"connection": pa.int64()})
 
@@ -56,7 +56,7 @@ class IncrementalDissection:
         """
         Continue where `save` was called; the options must be the same.
 
-        A state is a pickle: as with any checkpoint of Spark, whoever can write it can run code.
+        A state is a pickle: as with any checkpoint of Spark, write access allows running code.
         """
         dissection = cls(files, options)
         dissection.tables.state, dissection._source.state, dissection._reported = pickle.loads(
@@ -105,11 +105,11 @@ class IncrementalDissection:
 
     @property
     def low_watermark(self) -> int:
-        """The first packet of which rows may still come; only files from it on are needed."""
+        """The first packet of future rows; only files from it on are needed."""
         return self.tables.reading.low_watermark()
 
     def finish(self) -> Iterator[Batch]:
-        """Yield the rows that the end of the collection completes, and those of connections."""
+        """Yield the rows that the end of the collection completes, and the rows of connections."""
         for window in self.tables.reading.finish():
             yield from self.tables.rows_of(window)
         yield from self.tables.connections()

@@ -39,7 +39,7 @@ LIMITS = (
 )
 """
 Problems reported when a limit over all connections is hit: of reassembly, of the correlator, of
-datagrams. Each task counts on its own, so rows may differ from those of a single process.
+datagrams. Each task counts separately, so rows may differ from those of a single process.
 """
 
 

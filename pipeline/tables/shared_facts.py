@@ -2,7 +2,8 @@
 Facts that the parts of a collection share: names of topics, and the addresses of brokers.
 
 Facts are pairs of texts: the id of a topic and its name; `broker` with an address; `doubt` with the
-first packet of a connection, and the two addresses of which one is to be a broker (`broker_facts`).
+first packet of a connection, and its two addresses, one of them presumably a broker
+(`broker_facts`).
 """
 
 from __future__ import annotations
@@ -26,9 +27,9 @@ ID_MARK = "\0"
 
 class DeferredNames(TopicNames):
     """
-    Names of topic ids as far as this part knows them; other ids are marked.
+    Names of topic ids that this part knows; other ids are marked.
 
-    Nothing is looked up elsewhere: another part may know what this one lacks.
+    Other parts are not consulted: they may know more.
 
     Attributes:
         published: The names that `new_names` has yielded.
@@ -106,7 +107,7 @@ def lasting_facts(facts: pa.Table) -> pa.Table:
 
 def non_broker_connections(facts: Mapping[str, str]) -> Int64s:
     """
-    Return the first packets of connections whose server was wrongly taken for a broker, in order.
+    Return the first packets of connections whose server was mistaken for a broker, in order.
 
     Args:
         facts: The facts of all parts.

@@ -1,8 +1,8 @@
 """
 Builds the tables of a part of a collection, in batches, as the engine reads it.
 
-Connections are numbered by their first packets, and topic ids whose names are not known in this
-part stay as marked ids: `finalize` replaces both when all parts are known.
+Connections are numbered by their first packets, and topic ids without a known name stay as marked
+ids: `finalize` replaces both when all parts are known.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 __all__ = ["FACTS", "SCHEMAS", "Batch", "TableBuilder", "TableOptions"]
 
 FACTS = "names"
-"""The table of facts for other parts, in addition to those of `SCHEMAS`."""
+"""The table of facts for other parts, in addition to `SCHEMAS`."""
 
 Batch = tuple[str, pa.RecordBatch]
 """The name of a table, and rows of it."""
@@ -55,7 +55,7 @@ class TableOptions:
         ports: As in `Options`.
         max_frame_bytes: As in `Options`.
         window_bytes: As in `Options`.
-        show_secrets: Leave passwords, tokens and salts as they are.
+        show_secrets: Leave passwords, tokens and salts unmasked.
         keylogs: Names of TLS key logs, which each task reads.
         schemas: Message definitions over the built-in declarations; they are pickled with the
             tasks.
@@ -139,9 +139,9 @@ class TableBuilder:
 
     def rows_of(self, window: Window) -> Iterator[Batch]:
         """
-        Yield the tables of a window, whose bytes must still be in memory.
+        Yield the tables of a window; its bytes must still be in memory.
 
-        Facts about brokers come before the rows that depend on them.
+        Facts about brokers precede the rows that depend on them.
         """
         return iterate_under(self._options.schemas, self._of(window))
 

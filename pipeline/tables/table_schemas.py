@@ -1,4 +1,4 @@
-"""The columns of the tables: those of the commands, as Arrow types."""
+"""The columns of the tables: those of the commands, in Arrow types."""
 
 from __future__ import annotations
 
@@ -64,10 +64,11 @@ SCHEMAS: dict[str, pa.Schema] = {
 """
 Name of a table -> its columns.
 
-connections: those of `streams`; messages: of `dissect`, without bodies; exchanges: of `pairs`;
-records: of `records`; fields: of `dissect -T parquet`. problems has a row for each problem: `kind`
-is `file`, `request`, `response` or `limit`; `path` and `position` are the place in the message; of
-files, `position` is the byte; events: of `timeline`. Packets are counted from 1, as in `dissect`.
+connections: the columns of `streams`; messages: of `dissect`, without bodies; exchanges: of
+`pairs`; records: of `records`; fields: of `dissect -T parquet`. problems has a row for each
+problem: `kind` is `file`, `request`, `response` or `limit`; `path` and `position` are the place in
+the message; of files, `position` is the byte; events: of `timeline`. Packets are counted from 1, as
+in `dissect`.
 """
 
 FACTS_SCHEMA = pa.schema({"topic_id": pa.string(), "name": pa.string(), "packet": pa.int64()})

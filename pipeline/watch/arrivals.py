@@ -42,14 +42,13 @@ class Arrivals:
         Add files that arrived together, in the order of their first packets.
 
         Args:
-            found: `path`; `packets`; `first_ns`, negative if there is none; `latest_ns`, that of
-                the latest segment.
+            found: `path`; `packets`; `first_ns`, negative without one; `latest_ns`, the time of the
+                latest segment.
 
         Returns:
             `file`, its number; `path`; `packets`; `first_packet`; `latest_ns`, when the last file
                 before it
-            began; `clock_ns`, the latest time of a segment before it; `problem`, null if there is
-                none.
+            began; `clock_ns`, the latest time of a segment before it; `problem`, null without one.
         """
         return [self._add_file(file) for file in sorted(found, key=_order_key)]
 

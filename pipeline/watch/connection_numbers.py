@@ -1,8 +1,8 @@
 """
 Numbers of connections across batches of files: by first packet, as in one process.
 
-Those of open connections are saved in a file for each batch, beside the tables. A retried batch
-reads the file of the one before, and overwrites its own.
+The numbers of open connections are saved in a file for each batch, beside the tables. A retried
+batch reads the file of its predecessor and overwrites its own.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def assign_numbers(out: str, batch: int, begun: Int64s, ended: Int64s) -> str:
         out: The folder of the tables.
         batch: The number of the batch.
         begun: The first packets of connections that began in it.
-        ended: Those of connections that ended in it.
+        ended: The numbers of connections that ended in it.
     """
     system, folder = locate(join_path(out, FOLDER))
     found = system.get_file_info(fs.FileSelector(folder, allow_not_found=True))
@@ -54,7 +54,7 @@ def assign_numbers(out: str, batch: int, begun: Int64s, ended: Int64s) -> str:
     with atomic_write(path) as file:
         pq.write_table(pa.Table.from_arrays(columns, schema=schema), file)
     for each in earlier:
-        # A retry of this batch reads the one before.
+        # A retry of this batch reads the file of its predecessor.
         if each < max(earlier):
             system.delete_file(files[each])
     return path

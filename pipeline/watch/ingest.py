@@ -1,8 +1,8 @@
 """
 Ingestion of a file of a watched folder: it is split into shards, and all parts are informed.
 
-Tasks return rows of `INGEST_SCHEMA`. Every part gets a row for every file, so that all parts number
-the packets alike.
+Tasks return rows of `INGEST_SCHEMA`. Every part gets a row for every file, so that packet numbers
+agree in all parts.
 """
 
 from __future__ import annotations
@@ -41,13 +41,13 @@ INGEST_SCHEMA = pa.schema(
     }
 )
 """
-A row states that a file has arrived, for every part, with its IP fragments that other files
-complete (`fragments`); with `number`, also the location of one of its shards; or, with `folder`,
-the folder in which a task has written rows.
+For every part, a row reports the arrival of a file, with IP fragments that other files complete
+(`fragments`); with `number`, also the location of one of its shards; or, with `folder`, the folder
+of the rows that a task has written.
 """
 
 _NO_LOCATION = dict.fromkeys(("source", "number", "offset", "length"), -1)
-"""Stands for no location: pandas makes numbers beside a null inexact."""
+"""No location: pandas makes numbers beside a null inexact."""
 
 FILE_PART = -1
 """The part of problems that belong to no connection: files that are late, missing or damaged."""
@@ -91,7 +91,7 @@ def split_file(path: str, work: str, parts: int, options: TableOptions) -> Itera
             elif table == "problems":
                 has_problems = True
                 output.write_rows(table, batch)
-        # The last part gets all connections once more: events depend on all.
+        # The last part gets all connections again: events depend on all.
         for table, batch in dissect_range(byte_range, keys, 1, options) if has_events else ():
             if table == SHARDS:
                 location = asdict(output.write_shard(batch)) | {"part": parts}

@@ -2,8 +2,8 @@
 Rows that were written before the names of their topics were known, and the update of their files.
 
 The files with such rows are listed beside the tables, in a file for each task that wrote some. The
-batch in which a name appears rewrites these files, each under its own name. A retry does the same:
-nothing is lost, and nothing is duplicated.
+batch with the name rewrites these files, each under its own name. A retry does the same: no row is
+lost or duplicated.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ class LateNames:
     """Collects the ids without names in the rows that one task writes."""
 
     def __init__(self, name: str) -> None:
-        """Start; `name` is that of the task's files."""
+        """Start; `name` is the name of the task's files."""
         self._name = name
         self._found: set[tuple[str, str]] = set()
 
     def collect(self, table: str, rows: pa.RecordBatch, ids: Collection[str]) -> None:
-        """Collect these ids from rows of a table, as they are written."""
+        """Collect unresolved ids from rows of a table."""
         if ids:
             for partition, part in split_by_partition(rows):
                 path = partition_path(table, partition, self._name)
@@ -91,7 +91,7 @@ def rewrite_with_names(out: str, path: str, finish: RowFinisher) -> None:
     with system.open_input_file(inside) as source, atomic_write(temporary) as target:
         rows = pq.ParquetFile(source)
         with pq.ParquetWriter(target, rows.schema_arrow, compression="zstd") as writer:
-            # A row group at a time, as it was written, to bound memory.
+            # One row group at a time, to bound memory.
             for group in range(rows.num_row_groups):
                 for batch in rows.iter_batches(GROUP_ROWS, row_groups=[group]):
                     writer.write_batch(finish.fill_in_names(table, batch))

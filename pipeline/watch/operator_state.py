@@ -1,10 +1,10 @@
 """
 The state of one part of a watch between batches of files, and the processing of a batch.
 
-Its size is bounded by what is in progress: some 600 bytes for each connection that is open or was
+Its size is bounded by work in progress: some 600 bytes for each connection that is open or was
 closed a minute ago, the bytes of incomplete frames, requests in flight (`engine.open` has the
-limit), what waits behind holes (256 MB at most), incomplete IP datagrams (64 MB at most) and a
-megabyte that is still to be sorted.
+limit), segments after gaps (256 MB at most), incomplete IP datagrams (64 MB at most) and a megabyte
+of rows to sort.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ CLOSED_NS = 60_000_000_000
 IngestRow = dict[str, Any]
 
 Steps: TypeAlias = IncrementalDissection | IncrementalEvents
-"""What a part does with its connections; the part behind the others finds events in all."""
+"""The processing of a part's connections; the part behind the others finds events in all."""
 
 
 @dataclass(frozen=True, slots=True)
 class WatchSettings:
     """
-    What all parts share.
+    Values shared by all parts.
 
     Attributes:
         work: The folder for outputs of tasks.
@@ -124,7 +124,7 @@ class OperatorState:
         rows: list[IngestRow],
         settings: WatchSettings,
     ) -> Iterator[Batch]:
-        """Yield the rows file by file, so that it does not matter which files arrived together."""
+        """Yield the rows file by file, independent of which files arrived together."""
         fragments = {row["path"]: row["fragments"] for row in rows if row["fragments"]}
         for file in added:
             first = file["first_packet"]

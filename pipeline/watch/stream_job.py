@@ -4,8 +4,8 @@ A watched folder: the files of a capture host are processed as they arrive, each
     files -> shards -> [earlier files, open connections; by parts] -> tables
 
 What is in brackets is Spark's operator state. A file must be moved into the folder when it is
-complete. The rows of a batch of files are written under names that depend on the batch, so a batch
-that is retried after a failure overwrites them, and nothing is duplicated.
+complete. The names of a batch's files depend only on the batch: a retry after a failure overwrites
+them, and no row is duplicated.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ class Watch:
     Processes the files of a folder.
 
     Attributes:
-        folder: The folder in which files arrive.
+        folder: The folder of incoming files.
         out: The folder of the tables, and of the state between batches.
         options: Which tables to make, and how.
         files: How many files are processed together at most.
@@ -112,14 +112,14 @@ class Watch:
             once: Stop when all present files have been processed.
 
         Raises:
-            UsageError: There is no such folder, the earlier watch had another number of parts, or
-                Spark can't read the folder of the files or that of the tables.
+            UsageError: The folder does not exist, the earlier watch had another number of parts, or
+                Spark can't read the folder of the files or of the tables.
         """
         for path in (self.folder, self.out):
             if not has_reader(spark, path):
                 raise UsageError(f"Spark can't read {path}, which --watch needs")
         if not (has_magic(self.folder) or is_folder(self.folder)):
-            raise UsageError(f"--watch {self.folder}: there is no such folder")
+            raise UsageError(f"--watch {self.folder}: no such folder")
         remove_folder(self._settings.work)  # left by a watch that was killed
         watch = replace(self, parts=self._fixed_parts(spark.sparkContext.defaultParallelism))
         for name, value in SETTINGS.items():
@@ -169,7 +169,7 @@ class Watch:
 
     @property
     def _settings(self) -> WatchSettings:
-        # The table of connections is always made: it shows which numbers are no longer needed.
+        # The table of connections is always made: it shows which numbers are obsolete.
         options = replace(self.options, tables=self.options.tables | {"connections"})
         return WatchSettings(join_path(self.out, WORK), options, self.parts, self.idle_ns)
 
@@ -213,7 +213,7 @@ class Watch:
             outputs.unpersist()
 
     def _run(self, spark: SparkSession, rows: list[Any], schema: str, stage: Stage) -> None:
-        """Run tasks, each of which has the rows of a group."""
+        """Run tasks, each with the rows of a group."""
         tasks = spark.createDataFrame(rows, schema).repartitionById(self.parts, F.col("group"))
         tasks.mapInArrow(stage, from_arrow_schema(_DONE)).collect()
 
@@ -259,7 +259,7 @@ class BatchWriter:
                     yield table, batch
 
     def name(self, tasks: Batches) -> Iterator[pa.RecordBatch]:
-        """Fill in names that are new in this batch in files that were written before."""
+        """Fill names that this batch has brought into files that were written before."""
         freeze_garbage()
         finisher = RowFinisher(None, self.facts.new_names, self.options.show_secrets)
         for batch in tasks:

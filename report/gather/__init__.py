@@ -1,1 +1,1 @@
-"""What a report shows of a capture, gathered in one pass in bounded memory."""
+"""The contents of a report, gathered in one pass in bounded memory."""

@@ -17,9 +17,9 @@ class Lack:
     Something that a capture lacks.
 
     Attributes:
-        what: What is missing.
-        count: How often; 0: nothing is missing.
-        meaning: What that means for the report.
+        what: The missing traffic.
+        count: How often; 0: none is missing.
+        meaning: The consequence for the report.
     """
 
     what: str
@@ -29,7 +29,7 @@ class Lack:
 
 def lacks(reading: Reading, kafka: Mapping[int, ConnectionState], problems: int) -> list[Lack]:
     """
-    Return what the capture lacks, and what it does not.
+    Return the gaps of the capture, and the absence of others.
 
     Args:
         reading: The whole pass.

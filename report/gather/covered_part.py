@@ -29,7 +29,7 @@ class Part:
 
     def take(self, window: Window, *, whole: bool) -> Window | None:
         """
-        Return what of the next window belongs to the part; None for nothing.
+        Return the exchanges of the next window that belong to the part; None without any.
 
         Args:
             window: The window.

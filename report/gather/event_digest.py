@@ -1,4 +1,4 @@
-"""The events of a timeline, counted, of which some are retained."""
+"""The events of a timeline: counts of all, details of some."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ class ExtremeExchanges:
 
         Args:
             most: How many exchanges.
-            value_of: Returns the value of each exchange; negative for those that do not count.
+            value_of: Returns the value of each exchange; negative for excluded ones.
         """
         self._most = most
         self._value_of = value_of

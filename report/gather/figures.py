@@ -54,12 +54,12 @@ _SECTIONS: Mapping[str, Grouping] = {
 @dataclass(frozen=True, slots=True)
 class Wishes:
     """
-    What a report is to have.
+    The requested contents of a report.
 
     Attributes:
         release: The release of Kafka that clients and brokers are checked for.
         event_exchanges: Exchanges that are followed for events; None: all; 0: no events.
-        judged_exchanges: Exchanges that are checked for conformance, likewise.
+        judged_exchanges: Exchanges that are checked for conformance.
         show_secrets: Whether credentials are shown.
     """
 
@@ -72,11 +72,11 @@ class Wishes:
 @dataclass
 class Figures:
     """
-    What a report shows of a capture.
+    The contents of a report.
 
     Attributes:
         source: The captures of the command.
-        wishes: What was asked for.
+        wishes: The requested contents.
         bins: Totals over time.
         slowest: The exchanges with the longest latencies.
         largest: The exchanges with most bytes.
@@ -139,7 +139,7 @@ class Figures:
 
     @cached_property
     def uses(self) -> list[dict[str, Any]]:
-        """Which clients use which versions of APIs at which brokers."""
+        """API versions by client and broker."""
         return self._all_rows("uses")
 
     def _all_rows(self, section: str) -> list[dict[str, Any]]:
@@ -147,12 +147,12 @@ class Figures:
 
     @cached_property
     def verdict(self) -> Verdict | None:
-        """The verdict on the part that was checked; None if nothing was."""
+        """The verdict on the part that was checked; None if none was checked."""
         if not self.judged.count:
             return None
         verdict = self._judge.finish()
         if self.judged.is_cut:
-            # What follows the part could show that a connection is in order.
+            # Later exchanges could show that a connection is in order.
             at_end = [key for key, kind in verdict.kinds.items() if kind.first.rule.on == "close"]
             for key in at_end:
                 del verdict.kinds[key]
@@ -172,12 +172,12 @@ class Figures:
         source, secrets = self.source, self.wishes.show_secrets
         timeline = Timeline(self.capture, passes=source.passes, show_secrets=secrets)
         for event in timeline.events(self._followed_windows()):
-            # What is open when the part ends may have been completed in the rest.
+            # Requests open at the end of the part may have been completed later.
             if not (self.followed.is_cut and event.event == "left open"):
                 self.events.add(event)
 
     def _followed_windows(self) -> Iterator[Window]:
-        """Read all windows; yield those that are followed for events."""
+        """Read all windows; yield those that trackers need."""
         for window in self.source.each_window(gleaning=True):
             self._add_columns(window)
             judged = self.judged.take(window, whole=False)

@@ -40,7 +40,7 @@ _WIDTHS_NS = tuple(
         *(1_800_000, 3_600_000, 21_600_000, 86_400_000),
     )
 )
-"""Widths of bins; each is a multiple of the one before."""
+"""Widths of bins; each is a multiple of its predecessor."""
 
 MAX_BINS = 600
 _USUAL_BINS = 300
@@ -191,7 +191,7 @@ def _unknown_software(connection: int) -> Software:
 
 
 def _measured(columns: Columns) -> dict[str, Ints]:
-    """Return for each exchange its time, its bucket and what is added up."""
+    """Return for each exchange its time, its bucket and its summands."""
     request, response = columns["request_time_ns"], columns["response_time_ns"]
     latency = columns["latency_ms"]
     assert isinstance(request, Integers)

@@ -1,1 +1,1 @@
-"""The page: figures as tables, plots and lanes, safe from what a capture holds."""
+"""The page: figures as tables, plots and lanes; all text of the capture is escaped."""

@@ -18,7 +18,7 @@ class Cell(NamedTuple):
 
     Attributes:
         text: The value, safe to print.
-        number: What it sorts by; None for a text.
+        number: The sort key; None for a text.
     """
 
     text: str
@@ -54,7 +54,7 @@ class Table:
         columns: Headings, each with whether the column has numbers.
         rows: The rows.
         more: How many further rows there are.
-        note: What a reader must know; may be empty.
+        note: A note for the reader; may be empty.
         is_open: Whether it is unfolded at first.
     """
 
@@ -109,8 +109,8 @@ class TableMaker:
             title: Its caption.
             columns: Names of values; a row may lack them.
             rows: The rows.
-            change: Returns a row as it is shown; `css_class` is how it is marked.
-            note: What a reader must know.
+            change: Formats a row; `css_class` is how it is marked.
+            note: A note for the reader.
             is_open: Whether it is unfolded at first.
         """
         every = list(rows)

@@ -1,4 +1,4 @@
-"""Tables of what happened and what is wrong: events, findings of conformance, the upgrade check."""
+"""Tables of events and findings: events, findings of conformance, the upgrade check."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def finding_table(verdict: Verdict, maker: TableMaker) -> Table:
 
 
 def upgrade_tables(figures: Figures, maker: TableMaker) -> Iterator[tuple[str, Table]]:
-    """Yield a sentence and a table for the upgrade of the brokers, and that of the clients."""
+    """Yield a sentence and a table for an upgrade of the brokers, and for one of the clients."""
     release = figures.wishes.release
     for subject, breaking, report, columns in (
         ("clients", "break with brokers", figures.check_clients(), upgrade_check.CLIENT_COLUMNS),
@@ -122,5 +122,5 @@ def _upgrade_table(
         {**row, "css_class": "bad" if row["verdict"] == upgrade_check.BREAKS else ""}
         for row in rows
     ]
-    title = f"Versions of {subject} that are not spoken"
+    title = f"Versions of {subject} without support"
     return maker.table(f"upgrade-{subject}", title, columns, marked)

@@ -1,5 +1,5 @@
 """
-The page: one HTML file that loads nothing.
+The page: one self-contained HTML file.
 
 Everything from a capture passes `SafeText`, then Jinja's escaping or JSON; the script sets texts
 only. A content security policy allows exactly the page's own script and style, by their hashes.
@@ -81,7 +81,7 @@ def html_page(figures: Figures) -> str:
         "base-uri 'none'; form-action 'none'"
     )
     return environment.get_template("report.html.j2").render(
-        # Our own files: nothing of a capture is in them.
+        # Our own files: they contain no text of a capture.
         script=Markup(script),
         style=Markup(style),
         policy=policy,
@@ -147,7 +147,7 @@ def _content(figures: Figures) -> dict[str, Any]:
 
 
 def _facts(figures: Figures, kafka: int) -> Iterator[tuple[str, str]]:
-    """Yield what the capture is."""
+    """Yield the description of the capture."""
     names = figures.capture.paths
     rows = figures.apis
     yield ("capture" if len(names) == 1 else "captures"), first_words(names, 5)

@@ -10,7 +10,7 @@ from report.page.safe_text import SafeText
 from timeline.events.event import Event
 
 MAX_LANES = 30
-"""Subjects of a kind with a lane: those with most events."""
+"""Subjects of a kind with a lane: those with the most events."""
 
 _BAD = frozenset(
     {
@@ -31,7 +31,7 @@ class Mark:
         begin_s: When it began, in seconds since the begin of the plots.
         end_s: When it ended.
         css_class: How it is drawn.
-        title: What it is.
+        title: Its description.
     """
 
     begin_s: float
@@ -55,7 +55,7 @@ class Lane:
 
 
 def lanes(events: Sequence[Event], begin_ns: int, safe: SafeText) -> tuple[list[Lane], int]:
-    """Return the lanes of events of one kind, and how many subjects have none."""
+    """Return the lanes of events of one kind, and the number of subjects without a lane."""
     counts = Counter(each.subject for each in events)
     subjects = [subject for subject, _ in counts.most_common(MAX_LANES)]
     found = {subject: Lane(safe.text(subject)) for subject in subjects}

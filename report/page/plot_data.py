@@ -9,7 +9,7 @@ from report.gather.time_bins import DIMENSIONS, Series, TimeBins
 from report.page.safe_text import SafeText
 
 MAX_SERIES = 24
-"""Values of a dimension that can be chosen: those with most exchanges."""
+"""Values of a dimension that can be chosen: those with the most exchanges."""
 
 MAX_COMPARED = 8
 """Values of a dimension that are compared in one plot."""
@@ -23,7 +23,7 @@ def plot_data(bins: TimeBins, begin_ns: int, safe: SafeText) -> dict[str, Any]:
     Return the data of the plots.
 
     A series has counts and latencies (in microseconds) of the bins in `at`; in the others it has no
-    exchanges. Between bins that are apart, `x` has two empty ones, so that lines go down to zero.
+    exchanges. Between bins with a gap, `x` has two empty ones, so that lines drop to zero.
 
     Args:
         bins: Totals over time.

@@ -21,7 +21,7 @@ class SafeText:
     """
 
     def __init__(self, *, show_secrets: bool = False) -> None:
-        """Start; `show_secrets` leaves texts that hold a credential as they are."""
+        """Start; `show_secrets` leaves credentials in texts unmasked."""
         self._show_secrets = show_secrets
 
     def text(self, value: Any) -> str:

@@ -52,7 +52,7 @@ def totals_tables(figures: Figures, maker: TableMaker) -> Iterator[Table]:
 
 
 def error_table(figures: Figures, maker: TableMaker) -> Table:
-    """Return how often each API answered with which error."""
+    """Return the number of errors by API and error code."""
 
     def counted(row: Row) -> Row:
         return {**row, "exchanges": row["count"]}
@@ -89,13 +89,13 @@ def _marked(row: Row) -> dict[str, Any]:
 
 
 def user_table(figures: Figures, maker: TableMaker) -> Table:
-    """Return which clients use which topics, by which APIs and versions."""
+    """Return the clients of each topic, by API and version."""
 
     def named(row: Row) -> Row:
         return {**row, "software": _software(row)[0]}
 
     rows, total = figures.first_rows("users", maker.most)
-    table = maker.table("users", "Who uses which topic", _USERS, rows, named, is_open=True)
+    table = maker.table("users", "Topics and their clients", _USERS, rows, named, is_open=True)
     return replace(table, more=total - len(rows))
 
 

@@ -1,1 +1,1 @@
-"""Events, what they rest on, and their order."""
+"""Events, their evidence, and their order."""

@@ -1,4 +1,4 @@
-"""How far a capture is read: the newest time, and the time before which nothing more can come."""
+"""How far a capture is read: the newest time, and the time before which no exchange can follow."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Closed connections of Kafka: who closed first, and the last exchange before that."""
+"""Closed connections of Kafka: the side that closed first, and the last exchange before."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from timeline.events.states import Fresh, States
 from timeline.events.words import client_name
 
 MAX_CONNECTIONS = 100_000
-"""Connections whose last exchange is retained."""
+"""Connections with a retained last exchange."""
 
 SIDES = ("client", "broker")
 
@@ -50,7 +50,7 @@ class Close(NamedTuple):
         connection: Its number.
         time_ns: When both sides had closed, or one had reset.
         how: `fin` or `rst`.
-        closer: `client` or `broker`: who closed or reset first.
+        closer: `client` or `broker`: the side that closed or reset first.
         last: Its last exchange.
     """
 
@@ -72,7 +72,7 @@ class Close(NamedTuple):
 
     @property
     def idle_ns(self) -> int:
-        """How long nothing was requested or answered before."""
+        """The time without requests and responses before the close."""
         return self.time_ns - self.last.end_ns
 
 
@@ -92,7 +92,7 @@ class Closes:
             self._ended.put(numbering.of(position), (END_REASONS[how], side))
 
     def ending(self, number: int, client_side: int) -> tuple[str, str]:
-        """Return how a connection has ended, and who closed it first; empty: not known."""
+        """Return how a connection ended, and which side closed it first; empty: not known."""
         how, side = self._ended.get(number, ("", -1))
         return how, "" if side < 0 else SIDES[side != client_side]
 

@@ -74,7 +74,7 @@ class ConnectAttempts:
         *,
         at_end: bool = False,
     ) -> Iterator[Attempt]:
-        """Yield what has failed so far; `at_end`: the capture ends, and no answer comes."""
+        """Yield the failed attempts so far; `at_end`: the capture ends, and no answer comes."""
         connections = reading.streams.connections
         numbers = np.concatenate((self._open, np.arange(self._known, len(connections))))
         self._known = len(connections)

@@ -11,7 +11,7 @@ class ConnectionNumbering:
     """
     Numbers the connections of a capture by their begin.
 
-    A reading counts only those that it still follows: the retained ones, then new ones.
+    A reading counts only the connections that it still follows: the retained ones, then new ones.
     """
 
     def __init__(self) -> None:

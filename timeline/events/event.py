@@ -58,8 +58,8 @@ class Needs(NamedTuple):
     What must be captured without a loss for an event to be certain.
 
     Attributes:
-        brokers: Addresses of the brokers whose traffic it depends on.
-        since_ns: From when on; the end is that of the event.
+        brokers: Addresses of the brokers that it depends on.
+        since_ns: From when on; the end is the event's.
     """
 
     brokers: frozenset[str]
@@ -77,8 +77,8 @@ class Event:
         kind: One of `KINDS`.
         subject: Its group, producer, transactional id, client, connection or cluster.
         event: What happened.
-        cause: Why, in a word or two; empty where nothing needs a cause, `unknown` where the
-            capture does not show it.
+        cause: Why, in a word or two; empty if none is needed, `unknown` if the capture does not
+            show it.
         text: The event for people, in a sentence.
         evidence: The exchanges that prove it, in packet order.
         certain: Whether the capture proves the event and its cause.

@@ -1,4 +1,4 @@
-"""Fetches of a window by connection and hour: how many, how many brought nothing, the lag."""
+"""Fetches of a window by connection and hour: the fetches, the empty ones, the lag."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from dissector.engine.tables.exchange_table import ANSWERED, NONE, Exchanges, In
 FETCH, HOUR_NS = 1, 3600 * 10**9
 
 _LAST_OFFSET_DELTA_AT = 23
-"""Where it lies in a batch of magic 2, an int32."""
+"""Its offset in a batch of magic 2, an int32."""
 
 
 class Lag(NamedTuple):
@@ -29,7 +29,7 @@ class Lag(NamedTuple):
         partition: Its number.
         last: After the last fetch.
         most: The highest.
-        most_row: After which fetch that was.
+        most_row: The number of the last fetch.
     """
 
     topic: str | UUID

@@ -15,7 +15,7 @@ from timeline.events.event import Evidence
 
 class Mark(NamedTuple):
     """
-    What states retain of an exchange: no bytes of its window.
+    The part of an exchange that states retain: no bytes of its window.
 
     Attributes:
         time_ns: As in `ObservedExchange`.
@@ -42,7 +42,7 @@ class ObservedExchange:
         time_ns: When the request was complete; of an orphan, the response.
         end_ns: When the response was complete; without one, the request.
         ended: How its connection ended before the response that is due: `fin`, `rst` or `reused`.
-        closer: Who closed it first then, `client` or `broker`; empty: not known.
+        closer: The side that closed it first then, `client` or `broker`; empty: not known.
         connection: Number of its connection in the capture, from 0.
     """
 
@@ -70,7 +70,7 @@ class ObservedExchange:
 
     @property
     def client_id(self) -> str:
-        """The client id of the request; empty if there is none."""
+        """The client id of the request; empty without one."""
         return self.exchange.client_id or ""
 
     @cached_property
@@ -108,7 +108,7 @@ class ObservedExchange:
 
     @property
     def mark(self) -> Mark:
-        """What states may retain of it."""
+        """The part that states may retain."""
         return Mark(self.time_ns, self.end_ns, self.broker, self.evidence)
 
     def topic(self, body: Any, field: str = "name") -> str:

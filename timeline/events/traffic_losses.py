@@ -1,10 +1,10 @@
 """
 Where a capture lacks traffic, by broker.
 
-An event rests on what was seen, and on what was not: no earlier request caused the rebalance. A
-loss on any connection of the broker makes that uncertain, as long as the connection lived. Where
-the begin of a connection is not captured, all before its first packet is unknown, and so is what
-an orphan response answered.
+An event rests on observed and on absent exchanges: no earlier request caused the rebalance. A loss
+on any connection of the broker makes that uncertain, as long as the connection lived. If the begin
+of a connection is not captured, all before its first packet is unknown, and so are the requests of
+orphan responses.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _BYTES, _LOSSES = 1, [4, 5, 6]
 
 
 class TrafficLosses:
-    """Knows of each broker in which time its traffic may be incomplete."""
+    """Records, for each broker, the time ranges in which its traffic may be incomplete."""
 
     def __init__(self) -> None:
         self._lost: dict[str, tuple[int, int]] = {}

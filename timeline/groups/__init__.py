@@ -1,1 +1,1 @@
-"""Trackers of groups: classic ones, and those with member epochs."""
+"""Trackers of groups: classic groups, and groups with member epochs."""

@@ -38,7 +38,7 @@ FENCED = {"FENCED_INSTANCE_ID", "UNKNOWN_MEMBER_ID", "ILLEGAL_GENERATION"}
 EXPECTED = {"", "MEMBER_ID_REQUIRED", "REBALANCE_IN_PROGRESS"}
 
 MAX_CLIENTS = 1_000
-"""Clients of a group whose new members are counted."""
+"""Clients of a group with a count of new members."""
 
 MAX_CLOSED = 100_000
 """Closed connections that are remembered."""
@@ -104,7 +104,7 @@ class ClassicGroups(Tracker):
         return any(join is None or join.evidence.connection not in self._closed for join in joins)
 
     def open_since_ns(self) -> int | None:
-        """Return the begin of the oldest rebalance under way, or of one that may be."""
+        """Return the begin of the oldest ongoing or possible rebalance."""
         begins = [group.since_ns for group in self._groups.values()]
         return min((each for each in begins if each is not None), default=None)
 
@@ -153,7 +153,7 @@ class ClassicGroups(Tracker):
     def _joined(
         self, group: ClassicGroup, join: Member, observed: ObservedExchange
     ) -> Iterator[Event]:
-        """Report a new member, and a client whose members come and go."""
+        """Report a new member, and a client with frequent joins."""
         client = f"{observed.client_id} at {observed.client_host}"
         static = f" (static member {join.instance_id})" if join.instance_id else ""
         reason = f": {join.reason}" if join.reason else ""
@@ -244,7 +244,7 @@ class ClassicGroups(Tracker):
             )
 
     def _touch(self, group: ClassicGroup, observed: ObservedExchange, error: str) -> None:
-        """Note the life of a member, and whether it was asked to rejoin."""
+        """Record a sign of life of a member, and whether the coordinator asked it to rejoin."""
         request = observed.request
         number = request.get("generation_id", request.get("generation_id_or_member_epoch"))
         if number is None or number < 0 or not request.get("member_id"):
@@ -288,7 +288,7 @@ class ClassicGroups(Tracker):
     def _moved_away(
         self, group: ClassicGroup, observed: ObservedExchange, error: str
     ) -> Iterator[Event]:
-        """Note that a broker is no longer the coordinator of a group."""
+        """Record that a broker is no longer the coordinator of a group."""
         is_first = group.moved_ns is None and group.newest is not None
         if is_first and error == "NOT_COORDINATOR":
             group.moved_ns = observed.end_ns
@@ -350,7 +350,7 @@ def _member_of(observed: ObservedExchange) -> Member:
 
 
 def _joining_member(observed: ObservedExchange) -> Member:
-    """Return a member whose JoinGroup is not in the capture."""
+    """Return a member whose JoinGroup was not captured."""
     request = observed.request
     return Member(
         request.member_id,

@@ -15,7 +15,7 @@ Assignment: TypeAlias = Mapping[str, tuple[int, ...]]
 
 @dataclass(slots=True)
 class Sync:
-    """A successful SyncGroup: when it was asked and answered, and the exchange."""
+    """A successful SyncGroup: times of request and response, and the exchange."""
 
     request_ns: int
     response_ns: int
@@ -30,16 +30,18 @@ class Member:
     Attributes:
         member_id: Its id, from the response.
         instance_id: Of a static member.
-        request_ns: When it asked to join.
+        request_ns: Time of its JoinGroup request.
         response_ns: When the coordinator answered, with all members.
         evidence: The exchange.
         session_timeout_ms: Its session timeout; 0 if its JoinGroup is not in the capture.
-        rebalance_timeout_ms: Its rebalance timeout; JoinGroup v0 has none, and uses the session's.
+        rebalance_timeout_ms: Its rebalance timeout; JoinGroup v0 has none, and the session timeout
+            applies.
         protocols: The metadata by the name of the protocol.
         reason: Why it joined, by its own words (v8+).
         active_ns: Its last accepted request, which restarts its session timeout.
         active_evidence: That exchange.
-        signal_ns: When it was first asked to rejoin: an answer with REBALANCE_IN_PROGRESS.
+        signal_ns: When the coordinator first asked it to rejoin: an answer with
+            REBALANCE_IN_PROGRESS.
         signal_evidence: That exchange.
     """
 
@@ -107,7 +109,7 @@ class Generation:
     leaves: list[Leave] = field(default_factory=list)
 
     def replace(self, former: str, member_id: str) -> None:
-        """Give what a member has to the one that replaces it."""
+        """Transfer the state of a member to its replacement."""
         self.joins.pop(former, None)
         if former in self.syncs:
             self.syncs[member_id] = self.syncs.pop(former)
@@ -146,7 +148,7 @@ class Generation:
 
     @property
     def disturbed_ns(self) -> int | None:
-        """When it began to end: a member left, or was asked to rejoin; None if it is stable."""
+        """When it began to end: a member left, or was told to rejoin; None if it is stable."""
         times = [each.time_ns for each in self.leaves]
         times += [each.signal_ns for each in self.joins.values() if each.signal_ns is not None]
         return min(times, default=None)
@@ -171,9 +173,9 @@ class ClassicGroup:
     Attributes:
         name: Its id.
         coordinator: `address:port` of the broker.
-        current: The last generation with an event, or one that the capture begins in.
+        current: The last generation with an event, or the one at the begin of the capture.
         pending: The generation that is formed: its members join, and wait for their assignment.
-        joined_ns: Times of new members by client, to find those that flap.
+        joined_ns: Times of new members by client, to detect flapping.
         moved_ns: When it answered that it is no longer the coordinator.
     """
 

@@ -1,9 +1,9 @@
 """
-Groups whose members have epochs: consumer, share and streams groups.
+Groups with member epochs: consumer, share and streams groups.
 
-The coordinator computes assignments and raises the epoch; each member comes to it with a
-heartbeat of its own, after it has given up what it must. So a rebalance is the way of all members
-to a new epoch. The group epoch itself is not on the wire, only the epochs of members.
+The coordinator computes assignments and raises the epoch; each member reaches it with its own
+heartbeat, after it has revoked partitions. So a rebalance is the way of all members to a new epoch.
+The group epoch itself is not on the wire, only the epochs of members.
 
 Source: KIP-848 (consumer groups), KIP-932 (share groups), KIP-1071 (streams groups).
 """
@@ -42,7 +42,7 @@ MAX_MEMBERS = 10_000
 MAX_TRIGGERS = 100
 
 MISSED_HEARTBEATS = 3
-"""Intervals without a heartbeat after which a member seems gone."""
+"""Missed heartbeat intervals after which a member counts as gone."""
 
 
 class EpochGroups(Tracker):
@@ -72,7 +72,7 @@ class EpochGroups(Tracker):
             yield from self._report(group)
 
     def open_since_ns(self) -> int | None:
-        """Return the begin of the oldest rebalance under way, or of one that may be."""
+        """Return the begin of the oldest ongoing or possible rebalance."""
         begins = [
             *(each.rebalance.time_ns for each in self._groups.values() if each.rebalance),
             *(each.triggers[0].time_ns for each in self._groups.values() if each.triggers),
@@ -223,10 +223,10 @@ class EpochGroups(Tracker):
 
 def _triggers_of(group: EpochGroup) -> tuple[list[Trigger], bool]:
     """
-    Take what may have raised the epoch; return whether it was answered in the order it was sent.
+    Record a possible trigger of a new epoch; return whether responses came in request order.
 
     The coordinator raises the epoch when it gets a request, and may answer a later one first. Then
-    the one that was sent first belongs to the epoch before, which had the other one's trigger.
+    the first one sent belongs to the previous epoch, with the other one's trigger.
     """
     triggers, group.triggers = sorted(group.triggers, key=lambda each: each.time_ns), []
     last = group.last_trigger

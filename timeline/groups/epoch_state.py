@@ -1,4 +1,4 @@
-"""The state of a group whose members have epochs: consumer, share and streams groups."""
+"""The state of a group with member epochs: consumer, share and streams groups."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ class EpochMember:
         instance_id: Of a static member.
         client_id: Of its client.
         epoch: Its epoch, from the last answer.
-        subscription: What it subscribed to, as it said last; None if that is not in the capture.
-        assignment: What it was assigned last, by topic or subtopology.
+        subscription: Its last subscription. None if that is not in the capture.
+        assignment: Its last assignment, by topic or subtopology.
         active_ns: Its last accepted heartbeat.
         interval_ms: How often it should send one.
         evidence: Its last exchange.
@@ -74,10 +74,10 @@ class Rebalance:
         time_ns: When it began.
         end_ns: When the last member so far came to it.
         before: The assignments before, by the name of the member.
-        evidence: The exchanges in which members came to it.
-        triggers: What may have caused it, in time order.
+        evidence: The exchanges with which members reached it.
+        triggers: Possible causes, in time order.
         reached_ns: When each member came to it, by name.
-        is_order_known: Whether requests were answered in the order in which they were sent.
+        is_order_known: Whether responses came in the order of requests.
     """
 
     epoch: int
@@ -101,8 +101,8 @@ class EpochGroup:
         coordinator: `address:port` of the broker.
         members: The captured members by id.
         epoch: The newest epoch of a member; None before the first.
-        triggers: What may raise the epoch next.
-        last_trigger: The last one that raised it.
+        triggers: Possible triggers of the next epoch.
+        last_trigger: The trigger of the current epoch.
         rebalance: The one under way.
         since_ns: When the last epoch was reached.
     """
@@ -122,7 +122,7 @@ class EpochGroup:
 
 
 def subscription_of(observed: ObservedExchange) -> str | None:
-    """Return what a member subscribes to in a heartbeat; None if it says nothing new."""
+    """Return the subscription in a heartbeat; None if unchanged."""
     request = observed.request
     topics = request.get("subscribed_topic_names")
     pattern = request.get("subscribed_topic_regex")
@@ -137,7 +137,7 @@ def subscription_of(observed: ObservedExchange) -> str | None:
 
 
 def assignment_of(observed: ObservedExchange) -> dict[str, tuple[int, ...]] | None:
-    """Return what an answer assigns; None if it changes nothing."""
+    """Return the assignment in a response; None if unchanged."""
     response = observed.response
     if "active_tasks" in response:
         kinds = {kind: response.get(f"{kind}_tasks") for kind in ("active", "standby", "warmup")}

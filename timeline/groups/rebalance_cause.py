@@ -1,5 +1,5 @@
 """
-Why a classic group rebalanced: the earliest of what can make its coordinator start one.
+Why a classic group rebalanced: the earliest possible trigger at its coordinator.
 
 Source: Kafka, GroupCoordinator.scala (until 3.x) and GroupMetadataManager.java (4.x), which log it
 as "Preparing to rebalance group ... (reason: ...)".
@@ -38,7 +38,7 @@ class Cause(NamedTuple):
 
 
 def find_cause(before: Generation | None, generation: Generation) -> Cause:
-    """Return why a generation began after the one before it."""
+    """Return why a generation began."""
     first = min(generation.joins.values(), key=lambda join: join.request_ns)
     if before is None:
         if generation.number == 1:
@@ -85,7 +85,7 @@ def _candidates(before: Generation, generation: Generation) -> Iterator[Cause]:
 
 
 def _join_causes(before: Generation, join: Member) -> Iterator[Cause]:
-    """Yield what the JoinGroup of a member may have started."""
+    """Yield the rebalances that a member's JoinGroup may have started."""
     word, text = _join_word(before, join)
     if word:
         yield Cause(join.request_ns, word, f"{text}{_reason(join.reason)}", (join.evidence,))
@@ -103,7 +103,7 @@ def _join_word(before: Generation, join: Member) -> tuple[str, str]:
         return "", ""
     changed = _changed(known, join)
     if join.member_id == before.leader:
-        # The coordinator rebalances for each JoinGroup of the leader, whatever it says.
+        # The coordinator rebalances for each JoinGroup of the leader, whatever its contents.
         return "leader rejoined", f"leader {join.name} rejoined{changed and f', {changed}'}"
     if changed:
         return changed, f"{join.name} rejoined, {changed}"
@@ -127,7 +127,7 @@ def _expiry_ns(start_ns: int, timeout_ms: int) -> int:
 
 
 def _changed(before: Member, join: Member) -> str:
-    """Return what of a member's metadata changed; empty: nothing, or unknown."""
+    """Return the changes of a member's metadata; empty: none, or unknown."""
     if before.protocols == join.protocols or not before.has_joined:
         return ""
     topics = [_subscribed_topics(each) for each in (before, join)]

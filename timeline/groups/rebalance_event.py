@@ -11,7 +11,7 @@ SHORT_WAIT_NS = 20_000_000
 
 
 def rebalance_text(before: Generation | None, generation: Generation, cause: Cause) -> str:
-    """Return for people how a generation came after the one before it."""
+    """Describe the transition from the previous generation."""
     number = f"generation {generation.number}"
     if before is not None:
         number = f"generation {before.number} to {generation.number}"
@@ -32,7 +32,7 @@ def rebalance_text(before: Generation | None, generation: Generation, cause: Cau
 
 
 def _waits(before: Generation | None, generation: Generation, cause: Cause) -> list[str]:
-    """Return who waited for whom."""
+    """Return which members delayed the rebalance, and which waited."""
     joins = sorted(generation.joins.values(), key=lambda join: join.request_ns)
     waits = []
     waited_ns = joins[-1].request_ns - joins[0].request_ns

@@ -3,7 +3,7 @@ Produce and Fetch as spans of OpenTelemetry, below the spans of the applications
 
 A record with a `traceparent` header belongs to a trace: the span that covers it gets the trace's
 id, and the header's span as its parent. Records of an exchange with the same header share a span.
-Other records get a trace of their own, whose id follows from the exchange: it is always the same.
+Other records get their own trace, with an id derived from the exchange: it is always the same.
 
 Source: W3C Trace Context; OpenTelemetry semantic conventions for messaging and Kafka, 1.37.
 """
@@ -106,7 +106,7 @@ def messaging_spans(exchange: Exchange, mask: Callable[[str], str]) -> Iterator[
 
 
 def _facts(row: dict[str, Any]) -> dict[str, Any]:
-    """Return what a span needs of a record, without its bytes."""
+    """Return the fields of a record that a span needs, without its bytes."""
     return {name: row[name] for name in ("partition", "offset")}
 
 

@@ -1,7 +1,8 @@
 """
 Spans in the protocol of OpenTelemetry: as lines of JSON in a file, or by HTTP to a collector.
 
-A line, as a request, is an `ExportTraceServiceRequest`: what the collector's file receiver reads.
+A line, as a request, is an `ExportTraceServiceRequest`: the format of the collector's file
+receiver.
 
 Source: https://opentelemetry.io/docs/specs/otlp/ and /docs/specs/otel/protocol/file-exporter/
 """
@@ -26,7 +27,7 @@ BATCH = 1_000
 TIMEOUT_S = 30
 
 TRACES = "/v1/traces"
-"""The path of a collector's endpoint; the one of a URL without a path."""
+"""The path of a collector's endpoint; the default path of a URL without one."""
 
 SCHEMA_URL = "https://opentelemetry.io/schemas/1.37.0"
 SCOPE = "kafkashark"
@@ -165,7 +166,7 @@ def _attributes(values: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _text(text: str) -> str:
-    """Return a text without the surrogates that stand for invalid UTF-8."""
+    """Return a text without surrogates of invalid UTF-8."""
     return text.encode("utf-8", "replace").decode()
 
 

@@ -1,4 +1,4 @@
-"""The current hour of each client: when it began, how much it has, what proves it."""
+"""The current hour of each client: its begin, its counts, its evidence."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from timeline.trackers.transaction_state import client_of
 
 @dataclass(slots=True)
 class Hour:
-    """What a client did within an hour."""
+    """The activity of a client within an hour."""
 
     hour: int = -1
     time_ns: int = 0
@@ -46,7 +46,7 @@ class ClientHours(ABC, Generic[HourT]):
     def _enter(
         self, hour: int, first: ObservedExchange, last: ObservedExchange
     ) -> Generator[Event, None, HourT]:
-        """Yield the hour of the client that is over; return the one of these exchanges."""
+        """Yield the hour of the client that is over; return the current one."""
         client = client_of(first)
         state = self._hours.use(client)
         if state.count and state.hour < hour:

@@ -1,5 +1,5 @@
 """
-Connections that fail to open, and those that are closed after a silence.
+Connections that fail to open, and connections closed after a silence.
 
 Source: `connections.max.idle.ms` of brokers (10 minutes) and of Java's clients (9 minutes).
 """
@@ -96,7 +96,7 @@ class ClosedConnections(Tracker):
     def _failed(self, key: tuple[str, str, str], run: Run) -> Event:
         host, broker, cause = key
         what = (
-            "refused by a reset, as where nothing listens"
+            "refused by a reset, as on a closed port"
             if cause == "refused"
             else "no answer in the capture, as where the broker is down or packets are dropped"
         )

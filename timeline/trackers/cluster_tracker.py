@@ -1,5 +1,5 @@
 """
-The cluster: leaders that move, brokers that come and go, the controller, topics, ISR.
+The cluster: leaders, brokers, the controller, topics, ISR.
 
 Clients see it in Metadata; brokers and administrators change it. The controller that Metadata names
 is any broker in KRaft, so only the controllers themselves prove a change.
@@ -30,10 +30,10 @@ _TOPIC_EVENTS = {
     DELETE_TOPICS: ("topic deleted", "topic not deleted"),
     CREATE_PARTITIONS: ("topic partitions added", "topic partitions not added"),
 }
-"""By API the events of what it did and did not do."""
+"""API -> the events of success and of failure."""
 
 MAX_PARTITIONS = 100_000
-"""Partitions whose leaders are retained."""
+"""Partitions with a retained leader."""
 
 
 @dataclass(slots=True)
@@ -49,7 +49,7 @@ class Leader:
 
 @dataclass(slots=True)
 class Cluster:
-    """What answers said of a cluster last."""
+    """The last state of a cluster according to responses."""
 
     brokers: dict[int, str] = field(default_factory=dict)
     time_ns: int = 0
@@ -57,7 +57,7 @@ class Cluster:
 
 
 class ClusterChanges(Tracker):
-    """Follows clusters, by their id; Metadata before v2 has none."""
+    """Follows clusters, by their id; None in Metadata before v2."""
 
     kind: ClassVar[str] = "cluster"
     apis: ClassVar[frozenset[int]] = frozenset(
@@ -133,7 +133,7 @@ class ClusterChanges(Tracker):
     def _leader(
         self, subject: str, topic: str, partition: Any, observed: ObservedExchange
     ) -> Iterator[Event]:
-        """Compare the leader of a partition with the one that was known."""
+        """Compare the leader of a partition with the previous one."""
         epoch = partition.get("leader_epoch", -1)
         isr = tuple(sorted(partition.isr_nodes or ()))
         found = Leader(partition.leader_id, epoch, isr, observed.end_ns, observed.evidence)
@@ -179,7 +179,7 @@ class ClusterChanges(Tracker):
         )
 
     def _topics(self, observed: ObservedExchange) -> Iterator[Event]:
-        """Take topics that are created or deleted, or that get partitions."""
+        """Report created and deleted topics, and added partitions."""
         done, refused = _TOPIC_EVENTS[observed.api_key or 0]
         if observed.api_key != DELETE_TOPICS and observed.request.get("validate_only"):
             return
@@ -197,7 +197,7 @@ class ClusterChanges(Tracker):
                 yield self.instant(observed, _at(observed), done, text)
 
     def _administered(self, observed: ObservedExchange) -> Iterator[Event]:
-        """Take reassignments and elections, which an administrator asks for."""
+        """Report reassignments and elections that an administrator requests."""
         if observed.error:
             return
         if observed.api_key == REASSIGN:
@@ -223,7 +223,7 @@ class ClusterChanges(Tracker):
             yield self.instant(observed, _at(observed), event, text)
 
     def _isr(self, observed: ObservedExchange) -> Iterator[Event]:
-        """Take the changes of ISR that a leader asks the controller for."""
+        """Report ISR changes that a leader requests from the controller."""
         if observed.error:
             return
         for topic in observed.response.topics or ():
@@ -243,7 +243,7 @@ class ClusterChanges(Tracker):
             )
 
     def _updated(self, observed: ObservedExchange) -> Iterator[Event]:
-        """Take what a controller of a cluster with ZooKeeper announces to its brokers."""
+        """Report announcements of a controller with ZooKeeper to its brokers."""
         request = observed.request
         controller, epoch = request.controller_id, request.controller_epoch
         if observed.error or controller < 0 or epoch <= self._controller_epoch:
@@ -254,7 +254,7 @@ class ClusterChanges(Tracker):
         self._controller_epoch = epoch
 
     def _quorum(self, observed: ObservedExchange) -> Iterator[Event]:
-        """Take the message with which a new leader of the quorum begins its epoch."""
+        """Report the epoch of a new quorum leader."""
         if observed.error:
             return
         for topic in observed.request.topics or ():

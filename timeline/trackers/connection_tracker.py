@@ -208,7 +208,7 @@ class Connections(Tracker):
 
 
 def _ending(observed: ObservedExchange) -> str:
-    """Return who ended the connection of an unanswered request, as far as the capture shows."""
+    """Return which side ended the connection of an unanswered request, if captured."""
     if not observed.closer:
         return ""
     how = "closed" if observed.ended == "fin" else "closed or reset"

@@ -77,7 +77,7 @@ class Consumers(Tracker):
             yield from self._hours.add(counts, observed_at)
 
     def finish(self, now_ns: int) -> Iterator[Event]:
-        """Report what the capture ends in."""
+        """Report the state at the end of the capture."""
         yield from self._hours.finish(now_ns)
         yield from self._outages.finish()
         yield from self._throttling.finish()
@@ -174,7 +174,7 @@ def _is_follower(request: Any) -> bool:
 
 
 def _offsets(observed: ObservedExchange) -> dict[tuple[str, int], int]:
-    """Return the offsets from which a request fetches; in a session only the changed ones."""
+    """Return the fetch offsets of a request; in a session only the changed ones."""
     return {
         (observed.topic(topic, "topic"), each.partition): each.fetch_offset
         for topic in observed.request.topics or ()

@@ -1,4 +1,4 @@
-"""What clients fetch, hour by hour: empty fetches, long polls, lag."""
+"""Fetched data of clients, hour by hour: empty fetches, long polls, lag."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from timeline.trackers.client_hours import ClientHours, Hour
 from timeline.trackers.tracker import ObservedAt, Tracker
 
 MAX_PARTITIONS = 10_000
-"""Partitions of a client whose lag is retained."""
+"""Partitions of a client with a retained lag."""
 
 
 @dataclass(slots=True)
@@ -57,7 +57,7 @@ class FetchHours(ClientHours[FetchHour]):
             state.proof["most"] = most.evidence
 
     def _event(self, client: str, state: FetchHour, time_ns: int, *, certain: bool) -> Event:
-        """Return the event of an hour; its time is the end, as nothing is known before."""
+        """Return the event of an hour; its time is the end, because nothing earlier is known."""
         took = duration(state.end_ns - state.time_ns)
         fetches = counted(state.count, "fetch", "fetches")
         text = f"{fetches} in {took}, {state.empty} without records"

@@ -1,7 +1,7 @@
 """
 Partitions that a client can't use for a while: from the first error to the next success.
 
-A broker that is no longer the leader refuses; the client refreshes its metadata and goes to the
+A broker that is no longer the leader refuses; the client refreshes its metadata and turns to the
 new leader. The time between is lost.
 """
 
@@ -55,10 +55,10 @@ class Outage:
         error: The first error.
         time_ns: When the first refused request was sent.
         last_ns: When the last one was refused.
-        broker: Who refused it.
+        broker: The broker that refused it.
         count: How many requests failed.
         exchanges: How many exchanges were looked at since.
-        refreshes: How often the client asked for metadata.
+        refreshes: Metadata requests of the client.
         proof: The exchanges.
         brokers: All brokers that refused.
     """

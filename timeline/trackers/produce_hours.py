@@ -1,4 +1,4 @@
-"""What clients produce, hour by hour: requests, those with acks=0, how many are in flight."""
+"""Produced data of clients, hour by hour: requests, those with acks=0, the number in flight."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from timeline.trackers.client_hours import ClientHours, Hour
 from timeline.trackers.tracker import ObservedAt, Tracker
 
 MAX_IN_FLIGHT = 1_000
-"""Requests of a connection whose times are retained, to count those in flight."""
+"""Requests of a connection with a retained time, to count those in flight."""
 
 
 @dataclass(slots=True)
@@ -65,7 +65,7 @@ class ProduceHours(ClientHours[ProduceHour]):
         return in_flight
 
     def _event(self, client: str, state: ProduceHour, time_ns: int, *, certain: bool) -> Event:
-        """Return the event of an hour; its time is the end, as nothing is known before."""
+        """Return the event of an hour; its time is the end, because nothing earlier is known."""
         text = f"{counted(state.count, 'request')} in {duration(state.end_ns - state.time_ns)}"
         if state.unacknowledged:
             text += f", {state.unacknowledged} with acks=0"

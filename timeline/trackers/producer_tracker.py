@@ -42,7 +42,7 @@ HANG_UP_NS = 10**9
 
 
 class Batch(NamedTuple):
-    """The first batch for a partition, by which a repeated request is known."""
+    """The first batch of a partition, which identifies a repeated request."""
 
     topic: str
     partition: int
@@ -117,7 +117,7 @@ class Producers(Tracker):
         )
 
     def finish(self, now_ns: int) -> Iterator[Event]:
-        """Report what the capture ends in."""
+        """Report the state at the end of the capture."""
         yield from self._hours.finish(now_ns)
         yield from self._outages.finish()
         yield from self._throttling.finish()
@@ -193,7 +193,7 @@ class Producers(Tracker):
     def _fenced(
         self, observed: ObservedExchange, place: str, error: str, batch: Batch | None
     ) -> Event:
-        """Report a producer whose epoch is over, and who got the next one."""
+        """Report a fenced producer, and the one with the next epoch."""
         client, proof = client_of(observed), [observed.evidence]
         text, cause = f"{place}: {error}", error
         owners = [] if batch is None else self._epochs.get(batch.producer_id, [])

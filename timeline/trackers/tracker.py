@@ -1,4 +1,4 @@
-"""What all trackers have in common."""
+"""The base of all trackers."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ def is_positive(value: object) -> bool:
 
 class Tracker:
     """
-    A state machine, fed by exchanges in the order in which they end.
+    A state machine, fed by exchanges in the order of their ends.
 
     Attributes:
         kind: The kind of its events.
-        apis: The keys of the APIs of which it sees all exchanges.
-        data_apis: The keys of the APIs of which it sees only unusual exchanges: with an error, or
+        apis: The keys of APIs whose exchanges it sees all.
+        data_apis: The keys of APIs whose exchanges it sees only if unusual: with an error, or
             without the response that is due.
         sees_unanswered: Whether it sees all requests without the response that is due.
         counts_fetches: Whether it sees how much clients fetch.
@@ -60,7 +60,7 @@ class Tracker:
     selections: ClassVar[tuple[Selection, ...]] = ()
 
     def wanted_topics(self) -> set[str]:
-        """Return the topics of which it sees all exchanges of its `data_apis` for now."""
+        """Return the topics for which it currently needs all exchanges of its `data_apis`."""
         return set()
 
     def observe(self, observed: ObservedExchange) -> Iterator[Event]:
@@ -68,7 +68,7 @@ class Tracker:
         raise NotImplementedError
 
     def wanted_producers(self) -> set[int]:
-        """Return the ids of producers of which it sees who fetches their transactional records."""
+        """Return the ids of producers whose transactional records it looks for in fetches."""
         return set()
 
     def observe_fetched(

@@ -20,7 +20,7 @@ class Transaction:
         epoch: The producer's epoch.
         is_begun: Whether the begin is captured: the producer is known to have had none before.
         partitions: By topic.
-        groups: Whose offsets it commits.
+        groups: The groups whose offsets it commits.
         evidence: Its exchanges.
         brokers: The brokers that answered.
     """
@@ -35,7 +35,7 @@ class Transaction:
     brokers: set[str] = field(default_factory=set)
 
     def text(self) -> str:
-        """Return for people what it wrote to."""
+        """Return the topics and groups of the transaction for people."""
         parts = [partitions_text(self.partitions)] if self.partitions else []
         if self.groups:
             parts.append(f"offsets of {counted(len(self.groups), 'group')}: {self._groups()}")
@@ -72,7 +72,7 @@ class Session:
 @dataclass(slots=True)
 class TransactionalId:
     """
-    What is known of a transactional id.
+    The state of a transactional id.
 
     Attributes:
         name: The id.

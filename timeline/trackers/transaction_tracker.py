@@ -187,7 +187,7 @@ class Transactions(Tracker):
             transaction.partitions.setdefault(topic.name, set()).update(topic.partitions or ())
 
     def _add_by_brokers(self, observed: ObservedExchange) -> Iterator[Event]:
-        """Take an AddPartitionsToTxn v4+, by which brokers add or verify for their producers."""
+        """Record AddPartitionsToTxn v4+: brokers add or verify partitions for producers."""
         results = {
             result.transactional_id: first_error(result)
             for result in observed.response.get("results_by_transaction") or ()

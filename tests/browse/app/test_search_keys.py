@@ -29,7 +29,7 @@ def test_go_to_a_packet() -> None:
             each.app.go_to_packet(10**9)
             assert each.app.rows.cursor == 280
             await answer(each, "g", "enter", text="x1")
-            assert "no number" in each.app.status.notice
+            assert "not a packet number" in each.app.status.notice
             assert each.app.rows.cursor == 280
 
     play(scene)

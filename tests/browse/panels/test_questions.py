@@ -59,7 +59,7 @@ def test_wrong_files_are_refused(tmp_path: Path) -> None:
     cases = {
         "": "name a file",
         str(tmp_path): "is a folder",
-        str(tmp_path / "none" / "a"): "there is no folder",
+        str(tmp_path / "none" / "a"): "no such folder",
         str(source): "is a file of the capture itself",
         "a\0b": "embedded null",
     }

@@ -53,5 +53,5 @@ def test_a_collection_has_one_capture_at_least(tmp_path: Path) -> None:
         find_captures([str(tmp_path)])
     empty = write(tmp_path / "c.pcap", [])
     assert [file.path for file in find_captures([str(tmp_path)]).files][-1] == empty
-    with pytest.raises(UsageError, match="there are no captures"):
+    with pytest.raises(UsageError, match="no captures found"):
         find_captures([])

@@ -1,4 +1,4 @@
-"""Exchanges as slices, a track for each of those that a client has in flight at a broker."""
+"""Exchanges as slices, with a track for each slot in flight between a client and a broker."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ class ExchangeSlices:
         return self._tracks.child(client, f"to {self._tracks.name(broker)} #{slot + 1}")
 
     def _texts(self, exchanges: WindowExchanges) -> Sequence[Coded]:
-        """Return status, errors and topics; a status only where there is no answer."""
+        """Return status, errors and topics; a status only without a response."""
         summaries, rows = exchanges.summaries, exchanges.row
         errors = [", ".join(each) for each in summaries.error_lists]
         topics = [self._mask(escaped(listed(map(str, each)))) for each in summaries.topic_lists]

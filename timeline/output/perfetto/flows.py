@@ -1,8 +1,8 @@
 """
 Flows from a Produce to the Fetch exchanges that read its batches.
 
-A broker gives a batch its base offset and stores it as it is, so that topic, partition and base
-offset name it in both.
+A broker stores a batch unchanged except for its base offset, so topic, partition and base offset
+identify it in both.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ MAX_PRODUCED = 200_000
 
 class Flows(NamedTuple):
     """
-    The flows of the exchanges of a window: ids, and the exchanges that have one.
+    The flows of the exchanges of a window: ids, and the exchanges with an id.
 
     Attributes:
         begun: Those at the begin of an exchange, a Produce.

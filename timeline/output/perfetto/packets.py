@@ -29,16 +29,16 @@ _ANNOTATION_NAME, _TEXT_VALUE = 10, 6
 _EVENT_NAMES, _ANNOTATION_NAMES, _STRINGS = 2, 3, 29
 
 _PLAIN, _INTERNING = integer(_SEQUENCE, 1), integer(_SEQUENCE, 2)
-"""The sequence of packets that stand for themselves, and that of packets with interned texts."""
+"""The sequences of self-contained packets, and of packets with interned texts."""
 
 _STATE_CLEARED, _NEEDS_STATE = integer(_FLAGS, 1), integer(_FLAGS, 2)
 
 _REALTIME, _BOOTTIME = 1, 6
-"""Clocks: the one of the capture, and the one of a trace."""
+"""Clocks: the capture's clock, and the trace's clock."""
 
 
 def packet(fields: bytes) -> bytes:
-    """Return a packet that stands for itself."""
+    """Return a self-contained packet."""
     return content(_PACKET, _PLAIN + fields)
 
 
@@ -76,7 +76,7 @@ def counter_packets(track: Ints, time_ns: Ints, value: Ints) -> bytes:
 
 
 def track_events(kind: int, track: Ints) -> MessageColumns:
-    """Return TrackEvents, to which fields can be added."""
+    """Return TrackEvents; fields can be added to them."""
     events = MessageColumns(len(track))
     events.add(integer(_TYPE, kind))
     events.add_integers(_TRACK, track, width=5)
@@ -84,7 +84,7 @@ def track_events(kind: int, track: Ints) -> MessageColumns:
 
 
 def event_packets(time_ns: Ints, events: MessageColumns) -> bytes:
-    """Return the packets of TrackEvents, whose texts are those of the last `texts_packet`."""
+    """Return the packets of TrackEvents, with texts interned by the last `texts_packet`."""
     return _packets(_INTERNING + _NEEDS_STATE, time_ns, events)
 
 

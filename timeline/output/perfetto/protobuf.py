@@ -1,7 +1,7 @@
 """
 Protobuf messages: one from Python values, or many from columns.
 
-In columns a varint has a fixed width: bytes with a continuation bit and no value are legal, and all
+In columns a varint has a fixed width: bytes with a continuation bit and no value are legal, so all
 rows of a field have one size.
 
 Source: https://protobuf.dev/programming-guides/encoding/
@@ -48,7 +48,7 @@ def content(field: int, value: bytes | str) -> bytes:
 
 
 class MessageColumns:
-    """A message per row; each field is added to all rows, or to those of a mask."""
+    """A message per row; each field is added to all rows, or to the rows of a mask."""
 
     def __init__(self, rows: int) -> None:
         """Start with empty messages."""

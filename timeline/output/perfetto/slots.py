@@ -55,7 +55,7 @@ class Slots:
 def assign_slots(
     group: I64, begin: I64, end: I64, slot: I64, ends: I64Table, slots: int, first: int
 ) -> int:
-    """Assign slots from a row on; return the row whose group has no slot left, or their count."""
+    """Assign slots from a row on; return the first row without a free slot, or the row count."""
     row = first
     while row < len(group):
         best = -1

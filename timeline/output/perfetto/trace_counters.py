@@ -74,7 +74,7 @@ class Counters:
         self._write(counter_packets(track[shown], exchanges.end_ns[row][shown], lag[shown]))
 
     def finish(self) -> None:
-        """Write what waits, at the end of the capture."""
+        """Write the pending values at the end of the capture."""
         self._sums.write_before(2**62)
         self._end_throttling(list(self._throttled_until))
 

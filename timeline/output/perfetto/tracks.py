@@ -57,7 +57,7 @@ class Tracks:
         return self._names[process]
 
     def child(self, parent: int, name: str) -> int:
-        """Return the track of a name below another one; 0 is none."""
+        """Return the track of a name below another one; 0 means no id."""
         return self._child(parent, name, b"")
 
     def counter(self, parent: int, name: str, unit: str) -> int:
@@ -65,7 +65,7 @@ class Tracks:
         return self._child(parent, name, content(_COUNTER, content(_UNIT_NAME, unit)))
 
     def has_room(self, parent: int, name: str) -> bool:
-        """Return whether a track has one of this name below it, or may get one."""
+        """Return whether a track has, or may get, a child with this name."""
         return (parent, name) in self._known or self._children.get(parent, 0) < MAX_CHILDREN
 
     def _child(self, parent: int, name: str, described: bytes) -> int:

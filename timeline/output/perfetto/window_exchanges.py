@@ -1,4 +1,4 @@
-"""The exchanges of a window, with the processes and times at which a trace shows them."""
+"""The exchanges of a window, with the processes and times of the trace."""
 
 from __future__ import annotations
 
