@@ -115,6 +115,8 @@ def column_values(value: object, source: Column, exists: bool) -> Iterable[objec
         return [each[source.part] for each in value if source.header in (None, each["key"])]
     if isinstance(value, list | tuple):
         return value or ([source.empty] if source.empty and not exists else [])
+    if exists and source.empty is not None and value == source.empty:
+        return []
     return [_port(value) if source.port else value]
 
 

@@ -205,7 +205,7 @@ def _of_records(text: str) -> Name | None:
     if text in ("headers", "headers.key", "kafka.header_key"):
         return _record_name(text, "headers", part="key")
     if column in _OWN_RECORD_COLUMNS:
-        return _record_name(text, column)
+        return _record_name(text, column, **({"empty": "NONE"} if column == "error" else {}))
     return None
 
 

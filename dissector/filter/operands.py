@@ -21,8 +21,8 @@ class Column:
     Attributes:
         name: The column.
         port: Whether only the port of its address is tested.
-        empty: Value that an empty list stands for in a comparison: an exchange without errors has
-            NONE.
+        empty: Value that counts only in a comparison, where it stands for an empty list too: an
+            exchange without errors has NONE.
         is_record_column: Whether it is a column of `records`.
         part: For headers, the part of each that is tested: `key` or `value`.
         header: Key of the only headers that are tested; None for all.

@@ -45,6 +45,23 @@ def test_rows_are_the_records_that_pass(
     assert len(expected) < len(every)
 
 
+@pytest.mark.parametrize("least", [1, 10**9])
+def test_only_a_refused_record_has_an_error(
+    good: Run, monkeypatch: pytest.MonkeyPatch, least: int
+) -> None:
+    monkeypatch.setattr(exchange_facts, "MIN_BULK_EXCHANGES", least)
+    capture = DEMO.with_name("kafka4-errors.pcap")
+
+    def errors(text: str) -> list[str]:
+        rows = good("records", capture, "-T", "ndjson", "-Y", text).rows
+        return [row["error"] for row in rows]
+
+    assert errors("error") == ["MESSAGE_TOO_LARGE"]
+    assert errors("error == NONE") == ["NONE"] * 6
+    assert "MESSAGE_TOO_LARGE" not in errors("not error")
+    assert len(errors("not error")) == 11
+
+
 def test_a_test_of_a_body_leaves_the_columns(good: Run) -> None:
     text = "request.acks == -1 and partition == 1"
     rows = good("records", DEMO, "-T", "ndjson", "-Y", text).rows
