@@ -13,6 +13,7 @@ import typer
 from dissector.cli import options
 from dissector.cli.live_options import accepts_live
 from dissector.cli.output import write_lines
+from dissector.cli.presentation.completion import complete_words
 from dissector.errors import UsageError
 from dissector.view.text.escape import escaped
 from replay.options import security_options
@@ -27,6 +28,13 @@ FORMATS = ("text", "ndjson", "junit", "sarif", "html")
 EXIT_VIOLATION, EXIT_TOO_FEW_JUDGED = 1, 2
 
 
+def complete_rules(incomplete: str) -> list[str]:
+    """Complete the last id of a list of rules."""
+    from conform.rules import REGISTRY
+
+    return complete_words(lambda: REGISTRY)(incomplete)
+
+
 @accepts_live
 def conform(
     captures: Annotated[
@@ -37,21 +45,32 @@ def conform(
             show_default=False,
         ),
     ] = None,
-    form: Annotated[
-        str, typer.Option("-T", "--format", metavar="FORMAT", help="|".join(FORMATS))
-    ] = "text",
+    form: Annotated[str, options.format_option(FORMATS)] = "text",
     output: options.Output = None,
     select: Annotated[
         list[str] | None,
-        typer.Option(metavar="RULES", help="Only these rules or families: F,B01. Repeatable."),
+        typer.Option(
+            metavar="RULES",
+            autocompletion=complete_rules,
+            help="Only these rules or families: F,B01. Repeatable.",
+        ),
     ] = None,
     ignore: Annotated[
         list[str] | None,
-        typer.Option(metavar="RULES", help="Omit these rules or families. Repeatable."),
+        typer.Option(
+            metavar="RULES",
+            autocompletion=complete_rules,
+            help="Omit these rules or families. Repeatable.",
+        ),
     ] = None,
     list_rules: Annotated[bool, typer.Option("--list", help="Print the rules.")] = False,
     explain: Annotated[
-        str | None, typer.Option(metavar="RULE", help="Print the documentation of a rule.")
+        str | None,
+        typer.Option(
+            metavar="RULE",
+            autocompletion=complete_rules,
+            help="Print the documentation of a rule.",
+        ),
     ] = None,
     baseline: Annotated[
         Path | None,
@@ -66,7 +85,9 @@ def conform(
     fail_on: Annotated[
         str,
         typer.Option(
-            metavar="SEVERITY", help="Mildest severity with exit status 1: error|warning|note."
+            metavar="SEVERITY",
+            autocompletion=complete_words(lambda: ("error", "warning", "note")),
+            help="Mildest severity with exit status 1: error|warning|note.",
         ),
     ] = "error",
     require_judged: Annotated[

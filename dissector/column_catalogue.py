@@ -176,5 +176,62 @@ STATISTICS: Catalogue = (
     ),
     ColumnInfo("request_bytes", "int", "bytes of the requests"),
     ColumnInfo("response_bytes", "int", "bytes of the responses"),
+    ColumnInfo("minute", "str", "minute of the exchanges in UTC (--by minute)"),
+    ColumnInfo("second", "str", "second of the exchanges in UTC (--by second)"),
+    ColumnInfo("api_version", "int", "version of the requests (--by version, --topics)"),
+    ColumnInfo("error", "str", "an error of the responses (--by error)"),
+    ColumnInfo("software_name", "str", "the client's library, of its ApiVersions request"),
+    ColumnInfo("software_version", "str", "version of the library"),
+    ColumnInfo("errors_by_name", "strs", "errors of the responses with their numbers (--by)"),
+    ColumnInfo("connections", "int", "TCP connections (--clients, --talkers)"),
+    ColumnInfo("bytes", "int", "bytes of requests and responses (--talkers)"),
+    *(
+        ColumnInfo(f"{side}_{name}_bytes", "int", f"{meaning} of the sizes of {side}s (--sizes)")
+        for side in ("request", "response")
+        for name, meaning in (("p50", "median"), ("p99", "99th percentile"), ("max", "greatest"))
+    ),
 )
-"""The columns of `stats`."""
+"""The columns of `stats`, and of its tables by options."""
+
+GROUPS: Catalogue = (
+    ColumnInfo("group", "str", "name of the group"),
+    ColumnInfo("type", "str", "classic, consumer, share or streams"),
+    ColumnInfo("protocol", "str", "type of the protocol, as consumer or connect"),
+    ColumnInfo("state", "str", "last state"),
+    ColumnInfo("generation", "int", "last generation; with KIP-848 the epoch of the group"),
+    ColumnInfo("rebalances", "int", "how often the generation rose in the capture"),
+    ColumnInfo("assignor", "str", "the chosen assignor"),
+    ColumnInfo("coordinator", "str", "address and port of the coordinator"),
+    ColumnInfo("members", "int", "members at the end of the capture"),
+    ColumnInfo("lag", "int", "high watermark less committed offset; of a group, the sum"),
+    ColumnInfo("member_id", "str", "id of the member; of a partition, of its owner"),
+    ColumnInfo("instance_id", "str", "group.instance.id of a static member"),
+    ColumnInfo("client_id", "str", "client id of the member"),
+    ColumnInfo("client", "str", "address of the member"),
+    ColumnInfo("topics", "strs", "topics that the member subscribes to"),
+    ColumnInfo("assignment", "strs", "topics with the assigned partitions: orders(0,1)"),
+    ColumnInfo("leader", "bool", "whether the member is the leader of a classic group"),
+    ColumnInfo("left", "bool", "whether it left, or is not in the last generation"),
+    ColumnInfo("topic", "str", "name of the topic"),
+    ColumnInfo("partition", "int", "number of the partition"),
+    ColumnInfo("committed", "int", "last committed offset"),
+    ColumnInfo("high_watermark", "int", "last high watermark in a Fetch response"),
+)
+"""The columns of `groups`, of its three tables."""
+
+UPGRADES: Catalogue = (
+    _CLIENT_ID,
+    ColumnInfo("client", "str", "address of the client"),
+    ColumnInfo("software", "str", "the client's library, or the broker's release; may be a guess"),
+    _API,
+    ColumnInfo("api_version", "int", "version of the requests"),
+    ColumnInfo("count", "int", "requests"),
+    ColumnInfo("spoken", "str", "versions that the release speaks"),
+    ColumnInfo("removed_in", "str", "release that removed the version"),
+    ColumnInfo("kips", "strs", "KIPs that describe the removal"),
+    ColumnInfo("verdict", "str", "breaks or negotiates; of a broker, breaks, unused or unknown"),
+    ColumnInfo("broker", "str", "address and port of the broker (--clients)"),
+    ColumnInfo("offered", "str", "versions that the broker offers (--clients)"),
+    ColumnInfo("needed", "str", "versions that clients of the release speak (--clients)"),
+)
+"""The columns of `upgrade`, of clients and of brokers."""

@@ -19,6 +19,7 @@ from dissector.cli.output import (
     write_parquet,
     write_rows,
 )
+from dissector.cli.presentation.completion import complete_words
 from dissector.errors import UsageError
 from dissector.view.text.value_text import json_text
 from timeline.events.event import COLUMNS, KINDS, Event
@@ -30,15 +31,14 @@ FORMATS = ("text", "ndjson", "csv", "parquet", "mermaid", "perfetto")
 def timeline(
     captures: options.Captures,
     filter_text: options.FilterText = None,
-    form: Annotated[
-        str, typer.Option("-T", "--format", metavar="FORMAT", help="|".join(FORMATS))
-    ] = "text",
+    form: Annotated[str, options.format_option(FORMATS)] = "text",
     output: options.Output = None,
     kinds: Annotated[
         list[str] | None,
         typer.Option(
             "--kind",
             metavar="KIND",
+            autocompletion=complete_words(lambda: KINDS),
             help=f"Only events of these kinds: {', '.join(KINDS)}. Repeatable, or with commas.",
         ),
     ] = None,

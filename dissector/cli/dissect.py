@@ -48,9 +48,7 @@ REQUEST = 0
 def dissect(
     captures: options.Captures,
     filter_text: options.FilterText = None,
-    form: Annotated[
-        str, typer.Option("-T", "--format", metavar="FORMAT", help="|".join(FORMATS))
-    ] = "text",
+    form: Annotated[str, options.format_option(FORMATS)] = "text",
     fields: Annotated[
         list[str] | None,
         typer.Option(

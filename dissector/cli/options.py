@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -16,7 +16,7 @@ from dissector.capture.columns import NEVER
 from dissector.cli import interrupt
 from dissector.cli.live_options import LiveInput, is_pipe
 from dissector.cli.output import is_same_file
-from dissector.cli.presentation.completion import complete_filter
+from dissector.cli.presentation.completion import complete_filter, complete_words
 from dissector.cli.presentation.table_options import RowFormat as RowFormat
 from dissector.cli.presentation.table_options import Sort as Sort
 from dissector.cli.progress import Progress
@@ -78,6 +78,17 @@ MaxFrame = Annotated[
         help="Larger messages are skipped and reported as a problem.",
     ),
 ]
+
+
+def format_option(formats: Sequence[str]) -> Any:
+    """Return the option -T with some formats."""
+    return typer.Option(
+        "-T",
+        "--format",
+        metavar="FORMAT",
+        autocompletion=complete_words(lambda: formats),
+        help="|".join(formats),
+    )
 
 
 def _keep_private(show_secrets: bool) -> bool:

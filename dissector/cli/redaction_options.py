@@ -11,6 +11,7 @@ from typing import Annotated
 import typer
 
 from dissector.cli.output import is_same_file
+from dissector.cli.presentation.completion import complete_words
 from dissector.errors import UsageError
 from dissector.redaction.messages.field_role import KEPT, Role
 
@@ -29,6 +30,7 @@ Keep = Annotated[
     typer.Option(
         "--keep",
         metavar="KIND,...",
+        autocompletion=complete_words(lambda: KEPT),
         help=f"With --redact: leave names of these kinds as they are. Kinds: {', '.join(KEPT)}.",
     ),
 ]

@@ -36,9 +36,7 @@ def schema(
         int | None,
         typer.Argument(metavar="[VERSION]", help="By default the newest.", show_default=False),
     ] = None,
-    form: Annotated[
-        str, typer.Option("-T", "--format", metavar="FORMAT", help="|".join(FORMATS))
-    ] = "text",
+    form: Annotated[str, options.format_option(FORMATS)] = "text",
     output: options.Output = None,
     schemas: options.Schemas = None,
 ) -> None:

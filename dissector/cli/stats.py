@@ -11,6 +11,7 @@ from dissector.cli import options
 from dissector.cli.live_options import accepts_live
 from dissector.cli.output import terminal_width
 from dissector.cli.presentation import table_options
+from dissector.cli.presentation.completion import complete_words
 from dissector.cli.presentation.section_view import SectionOptions, SectionView, Tables
 from dissector.cli.refreshed_output import RefreshedOutput
 from dissector.engine.reading.group_keys import KEYS
@@ -40,9 +41,7 @@ PRIORITY = (
 def stats(
     captures: options.Captures,
     filter_text: options.FilterText = None,
-    form: Annotated[
-        str, typer.Option("-T", "--format", metavar="FORMAT", help="|".join(FORMATS))
-    ] = "table",
+    form: Annotated[str, options.format_option(FORMATS)] = "table",
     output: options.Output = None,
     columns: table_options.ColumnList = None,
     fields: table_options.ColumnNames = None,
@@ -64,6 +63,7 @@ def stats(
         typer.Option(
             "--by",
             metavar="KEY[,KEY]",
+            autocompletion=complete_words(lambda: KEYS),
             help=f"A table by any keys, with errors by name: {'|'.join(KEYS)}. May be given more "
             "than once. Exchanges without a topic or error are not in tables by these.",
         ),

@@ -36,9 +36,7 @@ def groups(
         typer.Option("--group", metavar="NAME", help="Only this group; may be repeated."),
     ] = None,
     filter_text: options.FilterText = None,
-    form: Annotated[
-        str, typer.Option("-T", "--format", metavar="FORMAT", help="|".join(FORMATS))
-    ] = "table",
+    form: Annotated[str, options.format_option(FORMATS)] = "table",
     output: options.Output = None,
     columns: table_options.ColumnList = None,
     fields: table_options.ColumnNames = None,
@@ -50,6 +48,8 @@ def groups(
         ),
     ] = None,
     color: table_options.Color = "auto",
+    list_columns: table_options.ListColumns = False,
+    list_fields: table_options.ListFields = False,
     ports: options.Ports = None,
     max_frame_bytes: options.MaxFrame = options.MAX_FRAME,
     keylogs: options.KeyLogs = None,

@@ -10,9 +10,11 @@ import typer
 from dissector.cli import options
 from dissector.cli.output import write_rows
 from dissector.cli.presentation import table_options
+from dissector.cli.presentation.completion import complete_words
 from dissector.cli.presentation.section_view import SectionOptions, SectionView
 from dissector.engine.reading.statistics import Statistics
 from dissector.errors import UsageError
+from dissector.protocol.releases.kafka_release_table import RELEASES
 from dissector.protocol.releases.removals import check_release
 from dissector.summary import upgrade_check
 from dissector.summary.version_offers import VersionOffers
@@ -29,7 +31,13 @@ PRIORITY = (
 def upgrade(
     captures: options.Captures,
     to: Annotated[
-        str, typer.Option("--to", metavar="RELEASE", help="The release of Kafka, as 4.4.")
+        str,
+        typer.Option(
+            "--to",
+            metavar="RELEASE",
+            autocompletion=complete_words(lambda: RELEASES),
+            help="The release of Kafka, as 4.4.",
+        ),
     ],
     clients: Annotated[
         bool,
@@ -38,15 +46,15 @@ def upgrade(
         ),
     ] = False,
     filter_text: options.FilterText = None,
-    form: Annotated[
-        str, typer.Option("-T", "--format", metavar="FORMAT", help="|".join(FORMATS))
-    ] = "table",
+    form: Annotated[str, options.format_option(FORMATS)] = "table",
     output: options.Output = None,
     columns: table_options.ColumnList = None,
     fields: table_options.ColumnNames = None,
     sort: options.Sort = None,
     limit: table_options.Limit = None,
     color: table_options.Color = "auto",
+    list_columns: table_options.ListColumns = False,
+    list_fields: table_options.ListFields = False,
     ports: options.Ports = None,
     max_frame_bytes: options.MaxFrame = options.MAX_FRAME,
     keylogs: options.KeyLogs = None,

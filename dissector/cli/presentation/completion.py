@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 import typer
 
@@ -26,6 +26,16 @@ def typed_words(environment: Mapping[str, str]) -> list[str]:
 def is_completing() -> bool:
     """Return whether a shell asks for completions."""
     return VARIABLE in os.environ
+
+
+def complete_words(words: Callable[[], Iterable[str]]) -> Callable[[str], list[str]]:
+    """Return what completes one of some words, or the last one of a list with commas."""
+
+    def complete(incomplete: str) -> list[str]:
+        before, comma, word = incomplete.rpartition(",")
+        return [f"{before}{comma}{each}" for each in words() if each.startswith(word)]
+
+    return complete
 
 
 def complete_filter(context: typer.Context, incomplete: str) -> list[str]:

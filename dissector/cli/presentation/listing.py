@@ -9,9 +9,11 @@ import typer
 from dissector.column_catalogue import (
     CONNECTIONS,
     EXCHANGES,
+    GROUPS,
     MESSAGES,
     RECORDS,
     STATISTICS,
+    UPGRADES,
     Catalogue,
 )
 
@@ -21,6 +23,8 @@ CATALOGUES: Mapping[str, Catalogue] = {
     "records": RECORDS,
     "streams": CONNECTIONS,
     "stats": STATISTICS,
+    "groups": GROUPS,
+    "upgrade": UPGRADES,
 }
 """The columns of commands."""
 

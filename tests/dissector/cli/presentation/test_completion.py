@@ -30,6 +30,13 @@ DEMO = Path(__file__).parents[4] / "captures" / "demo.pcap"
         ("kafkashark schema Prod", {"Produce"}),
         ("kafkashark streams -T par", {"parquet"}),
         ("kafkashark dissect --color al", {"always"}),
+        ("kafkashark dissect -T f", {"fields"}),
+        ("kafkashark stats --by minute,cl", {"minute,client"}),
+        ("kafkashark upgrade --to 4.", {"4.0", "4.4"}),
+        ("kafkashark groups --columns high", {"high_watermark"}),
+        ("kafkashark timeline --kind gr", {"group"}),
+        ("kafkashark conform --select F,B0", {"F,B01"}),
+        ("kafkashark export --keep top", {"topic"}),
     ],
 )
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

@@ -16,6 +16,14 @@ from pathlib import Path
 import polars
 import pytest
 
+from dissector.cli.presentation.listing import CATALOGUES
+from dissector.column_catalogue import names
+from dissector.engine.reading.group_keys import KEYS
+from dissector.engine.reading.group_totals import MEASURES
+from dissector.engine.reading.statistics import GROUPS, Grouping
+from dissector.summary import upgrade_check
+from dissector.summary.groups_reader import SECTIONS
+from dissector.summary.sections import NAMED
 from tests.dissector.cli.conftest import Run
 
 DEMO = Path(__file__).parents[4] / "captures" / "demo.pcap"
@@ -238,7 +246,9 @@ def test_null_and_empty_differ(good: Run, shop: Path) -> None:
     assert {"  ", '""'} <= shown
 
 
-@pytest.mark.parametrize("command", ["dissect", "pairs", "records", "streams", "stats"])
+@pytest.mark.parametrize(
+    "command", ["dissect", "pairs", "records", "streams", "stats", "groups", "upgrade"]
+)
 def test_columns_and_names_are_listed(good: Run, command: str) -> None:
     names = [line.split()[0] for line in good(command, "--list-columns").lines]
     assert len(set(names)) == len(names) > 10
@@ -247,3 +257,14 @@ def test_columns_and_names_are_listed(good: Run, command: str) -> None:
     fields = {line.split()[0] for line in good(command, "--list-fields").lines}
     assert {"api", "frame.len", "kafka.consumer_group", "request.acks"} <= fields
     assert ("header.NAME" in fields) == (command == "records")
+
+
+def test_the_listed_columns_are_those_of_all_sections() -> None:
+    groupings = (Grouping(tuple(KEYS), tuple(MEASURES)), *GROUPS.values())
+    of_stats = {name for grouping in groupings for name in grouping.columns}
+    of_stats |= {name for _, grouping in NAMED.values() for name in grouping.columns}
+    assert set(names(CATALOGUES["stats"])) == of_stats
+    of_groups = {name for _, columns in SECTIONS.values() for name in columns}
+    assert set(names(CATALOGUES["groups"])) == of_groups
+    of_upgrade = {*upgrade_check.CLIENT_COLUMNS, *upgrade_check.BROKER_COLUMNS}
+    assert set(names(CATALOGUES["upgrade"])) == of_upgrade
