@@ -131,9 +131,9 @@ def conform(
     """Report which rules of Kafka's protocol a capture breaks, which side breaks them, and where.
 
     A rule is not judged if the capture lacks the evidence for it. With --target, requests to a
-    running broker check what no capture can show, and its versions are compared with the releases
-    of Kafka. The exit status is 1 if an error was found (--fail-on), and 2 if no rule could be
-    judged (--require-judged).
+    running broker check rules that no capture can show, and its versions are compared with the
+    releases of Kafka. The exit status is 1 if an error was found (--fail-on), and 2 if no rule
+    could be judged (--require-judged).
 
     Live, at the end: kafkashark conform -i eth0 -a duration:60 -w kept.pcapng
     """

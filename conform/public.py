@@ -43,11 +43,12 @@ def conform(
     Memory does not grow with the capture: of equal findings the first three are retained in full.
 
     Args:
-        captures: Parts of one capture in time order, as `open_capture` takes them (names of files,
-            file objects, bytes, lists), or one `Capture` of it, which may have message definitions
-            (`schemas`) or packets that were fed, but no filter.
+        captures: Parts of one capture in time order, as for `open_capture` (names of files, file
+            objects, bytes, lists), or one `Capture` of it, possibly with message definitions
+            (`schemas`) or fed packets, but without a filter.
         select: Ids of rules (`B01`) or letters of families (`F`), also with commas; empty: all.
-        ignore: Likewise, the rules to omit; the id of a rule takes precedence over its family.
+        ignore: The rules to omit, in the same form; the id of a rule takes precedence over its
+            family.
         ports: Treat connections on these ports as Kafka, and ignore all others.
         keylogs: Files with the secrets of TLS connections (NSS key log, RFC 9850).
         baseline: A file of known findings, which do not fail; `--write-baseline` writes one.
@@ -59,8 +60,7 @@ def conform(
 
     Raises:
         CaptureError: A file can't be opened, or is not a capture.
-        UsageError: There is no such rule, severity or baseline, no capture is given, or it has a
-            filter.
+        UsageError: An unknown rule, severity or baseline, no capture, or a capture with a filter.
     """
     rules = select_rules_by_name(select, ignore)
     baseline_lines = None if baseline is None else read_baseline(Path(baseline))
@@ -79,7 +79,7 @@ def select_rules_by_name(select: str | Iterable[str], ignore: str | Iterable[str
     Return the rules that are selected and not ignored, in their order, including probes.
 
     Raises:
-        UsageError: There is no such rule.
+        UsageError: The rule is unknown.
     """
     names = ([each] if isinstance(each, str) else each for each in (select, ignore))
     return select_rules(REGISTRY.values(), *names)
@@ -94,7 +94,7 @@ def judge_windows(
     Args:
         rules: The rules.
         capture: The capture.
-        windows: All its windows, as they are read.
+        windows: All its windows, as read.
         timed: Whether to measure the time of each rule.
     """
     judge = Judge((rule for rule in rules if rule.on != "live"), timed=timed)

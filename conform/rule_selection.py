@@ -21,10 +21,10 @@ def select_rules(rules: Iterable[Rule], select: Iterable[str], ignore: Iterable[
     Args:
         rules: The available rules.
         select: Rule ids, or letters of families, possibly separated by commas; empty: all.
-        ignore: Likewise, the rules to omit; a rule id takes precedence over its family.
+        ignore: The rules to omit, in the same form; a rule id takes precedence over its family.
 
     Raises:
-        UsageError: There is no such rule.
+        UsageError: The rule is unknown.
     """
     selected, ignored_names = _parse_names(select), _parse_names(ignore)
     return [
@@ -40,7 +40,7 @@ def rule_by_id(name: str) -> Rule:
     Return the rule with an id.
 
     Raises:
-        UsageError: There is no such rule.
+        UsageError: The rule is unknown.
     """
     rule = REGISTRY.get(name.upper())
     if rule is None:

@@ -88,7 +88,7 @@ def replay(
         str,
         typer.Option(
             metavar="kept|earliest|latest",
-            help="What to send for an offset without a mapping.",
+            help="Offset to send in place of one without a mapping.",
         ),
     ] = "kept",
     allow: Annotated[
@@ -125,7 +125,7 @@ def replay(
         list[str] | None,
         typer.Option(
             metavar="differs|error|missing|unbalanced|latency:p99>2x|nothing",
-            help="What sets the exit status to 1, separated by commas or repeated; by default "
+            help="Criteria for exit status 1, separated by commas or repeated; by default "
             "differs,error,missing. latency:Produce:p99>2x limits one API, latency:max>500ms is "
             "absolute.",
         ),

@@ -73,7 +73,7 @@ def replay(
         security: Encryption and authentication of connections.
         topic_map: Captured topic -> topic on the target.
         prefix: Put before the names of topics, groups and transactional ids.
-        offsets: What to send for an offset without a mapping.
+        offsets: Offset to send in place of one without a mapping.
         create_topics: Whether to create topics that the target lacks.
         noise: Ignore rules, or their patterns.
         report_file: A file for the report, in the format of its suffix.

@@ -1,8 +1,8 @@
 """
 Summaries of the record batches of a window: the fast path, without record objects.
 
-The engine's kernels check all batches of a window at once, and compute in columns what rules need
-to know of the records (whether the offsets are in order, the newest timestamp). The slow path
+The engine's kernels check all batches of a window at once, and compute the properties of records
+that rules need in columns (whether the offsets are in order, the newest timestamp). The slow path
 decodes the records of a batch only if it has problems, or if a rule accesses them.
 """
 
@@ -37,7 +37,7 @@ _LAST, _NEWEST, _DENSE, _ASCENDING = range(4)
 
 class SummarizedBatch(RecordBatch):
     """
-    A valid batch, whose records are decoded at first access.
+    A valid batch; records are decoded at first access.
 
     Attributes:
         dense: Whether its offset deltas are 0, 1, 2 and so on.

@@ -14,7 +14,7 @@ MAX_ITEMS = 100_000
 
 
 class BoundedDict(OrderedDict[Key, Value], Generic[Key, Value]):
-    """A dict of bounded size that evicts the keys that were set least recently."""
+    """A dict of bounded size that evicts the least recently set keys."""
 
     def __init__(self, limit: int = MAX_ITEMS) -> None:
         super().__init__()

@@ -33,7 +33,7 @@ class FormFault(NamedTuple):
         path: The field.
         start: Offset of its first byte in the frame.
         end: Offset after its last byte.
-        found: What was found.
+        found: The deviation.
     """
 
     rule: str
@@ -49,7 +49,7 @@ class FormFaults(NamedTuple):
 
     Attributes:
         found: The deviations, in the order of the bytes.
-        end: Offset at which decoding ended; None if it had to stop within the message.
+        end: Offset of the end of decoding; None if it had to stop within the message.
     """
 
     found: list[FormFault]
@@ -81,7 +81,7 @@ def _is_canonical_header(message: Message) -> bool:
 
 
 def find_form_faults(message: Message) -> FormFaults:
-    """Find the deviations of a complete message whose API and version are known."""
+    """Find the deviations of a complete message of a known API and version."""
     assert message.schema is not None
     reader = _FieldReader(message.frame)
     try:

@@ -1,5 +1,5 @@
 """
-Finds messages that do not match their schema, and the rule that they break.
+Finds messages that do not match their schema, and the broken rule.
 
 To explain a mismatch, the bytes are decoded in alternative ways: with the other header version, in
 another body version, with a compact client id. An alternative that consumes every byte is the
@@ -29,7 +29,7 @@ class DecodeMismatch(NamedTuple):
 
     Attributes:
         rule: The broken rule.
-        found: What was found.
+        found: The mismatch.
         path: The field of the body; empty for the header.
         is_tolerated: Whether Kafka accepts the message nevertheless.
     """
@@ -61,7 +61,7 @@ def decode_mismatch_of(message: Message) -> DecodeMismatch | None:
 
 
 def _failed_path(message: Message) -> str:
-    """Return the field at which decoding stopped."""
+    """Return the field that could not be decoded."""
     path = message.problems[0].path if message.problems else ""
     return path.removeprefix(message.kind).removeprefix(".")
 

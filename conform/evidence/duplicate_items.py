@@ -1,9 +1,9 @@
 """
 Duplicate items in the lists of a body.
 
-An item is identified by its key fields: those that the schema declares (`key=True`, Kafka's
-mapKey), else fields that usually identify an item. Messages often contain a topic several times,
-each time with other partitions, so in such lists only the partitions are compared.
+An item is identified by its key fields: those declared by the schema (`key=True`, Kafka's mapKey),
+else fields that usually identify an item. Messages often contain a topic several times, each time
+with other partitions, so in such lists only the partitions are compared.
 
 Source: mapKey in Kafka's message definitions; FetchResponse.java (toMessage) for split topics.
 """
@@ -157,7 +157,7 @@ def _array_finder(each: Field, version: int) -> _Finder | None:
 
 
 def _each_element_finder(find_in_struct: _Finder) -> _Finder:
-    """Return the finder for a list whose structs have no key: it searches each struct."""
+    """Return the finder for a list of structs without a key: it searches each struct."""
 
     def find(
         values: Any, path: str, scope: tuple[Any, ...], seen: set[tuple[Any, ...]]
@@ -174,7 +174,7 @@ def _key_reader(fields: tuple[Field, ...], version: int) -> Callable[[Any], tupl
     topic_keys = [name for name in _TOPIC_KEYS if any(each.name == name for each in declared)]
     keys = [each.name for each in declared if each.key and each.name not in topic_keys]
     if not any(each.key for each in declared):
-        # A struct of such a name, as `source` of a topology, is no key.
+        # A struct with such a name, as `source` of a topology, is not a key.
         keys = [each.name for each in declared if each.name in _KEY_FIELDS and not each.fields]
     if not keys and not topic_keys:
         return None

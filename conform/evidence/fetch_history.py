@@ -73,8 +73,8 @@ class FetchRequest:
     Attributes:
         is_full: Whether the request lists all its partitions.
         offsets: The requested offsets of the listed partitions.
-        session: The session that the request continues, in its state before the request; None if
-            there is none, or if its beginning was not captured.
+        session: The session that the request continues, in its state before the request; None
+            without one, or if its beginning was not captured.
         session_id: Session id of the request.
         session_epoch: Session epoch of the request.
     """
@@ -103,8 +103,8 @@ class _SessionChange:
         opened_id: Id of the new session; 0 for none.
         continued: The session that continues.
         fetch_offsets: Requested offsets to add to the session.
-        response_offsets: Response for each partition; None for an error, after which the broker
-            sends the partition again.
+        response_offsets: Response for each partition; None for an error: the broker sends the
+            partition again.
         forgotten: The partitions that the session drops.
     """
 

@@ -94,7 +94,7 @@ class LogExtents(BoundedDict[PartitionKey, LogExtent]):
         self._response_time_and_connection: tuple[int, int] = (0, 0)
 
     def claims_of(self, observation: Observation) -> list[LogClaim]:
-        """Apply the claims of the previous exchange; return those of this one."""
+        """Apply the claims of the previous exchange; return the claims of this one."""
         if self._current() is not observation:
             for claim in self._claims:
                 self._apply(claim)

@@ -91,7 +91,7 @@ class ConnectionState(RuleStates):
         ended: `fin`, `rst`, `reused`, or empty if the capture ended first.
         last_answered: The last sent of the requests with a response: its offset in the stream, and
             its correlation id; -1 before the first.
-        unanswered: The first exchanges without a response, in the order in which they ended.
+        unanswered: The first exchanges without a response, in the order of their ends.
         orphans: The first responses without requests.
         truncated: The first exchanges with an incomplete frame.
         may_have_raw_tokens: Whether the connection may contain raw SASL tokens, which only their
@@ -206,7 +206,7 @@ class Observation(ConnectionObservation):
 
     @_cached
     def response(self) -> Message | None:
-        """The response; None if there is none."""
+        """The response; None without one."""
         return self.exchange.response
 
     @_cached
@@ -260,12 +260,12 @@ class Observation(ConnectionObservation):
 
     @property
     def truncated_message(self) -> Message | None:
-        """The first message whose end was not captured; None if both are complete."""
+        """The first message without a captured end; None if both are complete."""
         messages = self.exchange.messages
         return next((each for each in messages if each.size > len(each.frame)), None)
 
     def detach(self) -> Observation:
-        """Return a copy that owns its bytes, so that it can outlive its window."""
+        """Return a copy with its own bytes, which may outlive the window."""
         return Observation(self.exchange.kept(), self.connection, self.capture_state)
 
     @_cached

@@ -29,7 +29,7 @@ class OfferedVersions:
 
     @cached_property
     def release(self) -> str:
-        """The Kafka release whose brokers offer exactly these versions; empty if there is none."""
+        """The Kafka release with exactly these versions; empty without one."""
         return release_of(self.ranges)
 
 

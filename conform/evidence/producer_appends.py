@@ -1,9 +1,9 @@
 """
 Appends of idempotent producers, as far as a capture proves them.
 
-A producer may write to a partition on several connections, not all of which are captured. Offsets
-show whether anything was appended in between: two batches without a gap in their offsets follow
-each other directly. So sequences are compared only within a *run* of such batches.
+A producer may write to a partition on several connections, some of them not captured. Offsets show
+whether anything was appended in between: two batches without a gap in their offsets follow each
+other directly. So sequences are compared only within a *run* of such batches.
 
 Source: ProducerAppendInfo.java, ProducerStateEntry.java (NUM_BATCHES_TO_RETAIN).
 """

@@ -70,12 +70,12 @@ class Reporter:
 
         Args:
             side: The side that broke it.
-            found: What was found, in one line. Findings are grouped by this text without its
-                numbers and quoted words, so quote whatever varies.
-            message: The message with the violation; by default the one that the side sent.
+            found: The finding, in one line. Findings are grouped by this text without its numbers
+                and quoted words, so quote whatever varies.
+            message: The message with the violation; by default the last one of the side.
             path: The field in its body.
-            span: The byte range in its frame; by default that of the field.
-            severity: The severity, if it differs from that of the rule.
+            span: The byte range in its frame; by default the bytes of the field.
+            severity: The severity, if different from the rule's.
             retained: The exchange with the violation, if the rule examines the end of a
                 connection.
         """

@@ -21,7 +21,7 @@ ItemKey: TypeAlias = tuple[Any, ...]
 
 class ExpectedCoverage(NamedTuple):
     """
-    Which items of a response correspond to which items of its request.
+    Pairs items of a response with items of its request.
 
     Attributes:
         request_items: Path in the request; a null list requests all items.
@@ -152,7 +152,7 @@ def item_keys(
 
     Args:
         body: The body of a request or a response.
-        paths: Paths joined by `+`; those with a list that the version lacks are skipped.
+        paths: Paths joined by `+`; keys with a list that the version lacks are skipped.
         preferred: Keys to prefer for an item that has several, such as name and id.
     """
     found: set[ItemKey] = set()
@@ -179,7 +179,7 @@ def _collect_keys(
 
 
 def _item_key(item: Any, index: int, fields: str | None, preferred: frozenset[Any]) -> ItemKey:
-    """Return the key of an item by the brackets of its list; empty if there are none."""
+    """Return the key of an item by the brackets of its list; empty without any."""
     if fields is None:
         return ()
     if fields == "":

@@ -54,7 +54,7 @@ class Transaction:
 
 
 class TransactionHistory:
-    """The transactions on a connection to a coordinator whose beginning was captured."""
+    """The transactions on a coordinator connection captured from its beginning."""
 
     def __init__(self) -> None:
         self._current: Callable[[], Observation | None] = lambda: None
@@ -69,7 +69,7 @@ class TransactionHistory:
         return self._transaction
 
     def _apply(self, observation: Observation) -> Transaction | None:
-        """Apply an exchange; return the transaction that it ends, as it was before."""
+        """Apply an exchange; return the state of the ended transaction."""
         request, response = observation.request_body, observation.response_body
         if observation.connection.gap_reason or request is None or response is None:
             self._open.clear()
@@ -92,7 +92,7 @@ class TransactionHistory:
 
 
 class AddedPartitions(BoundedDict[tuple[ProducerSession, TopicPartition | None], None]):
-    """The partitions that a producer added in its epoch; None stands for any addition."""
+    """The partitions that a producer added in its epoch; None means any addition."""
 
     def record(self, observation: Observation) -> None:
         """Record the partitions that an exchange added, on any connection."""
@@ -106,7 +106,7 @@ class AddedPartitions(BoundedDict[tuple[ProducerSession, TopicPartition | None],
 
 
 def _adding_session(observation: Observation) -> ProducerSession | None:
-    """Return the producer whose transaction a request adds to; None if it adds nothing."""
+    """Return the producer of the transaction that a request adds to; None if it adds nothing."""
     request = observation.request_body
     if request is None or observation.exchange.api not in ("AddOffsetsToTxn", "AddPartitionsToTxn"):
         return None
@@ -119,7 +119,7 @@ def _adding_session(observation: Observation) -> ProducerSession | None:
 
 
 def is_rejected(observation: Observation) -> bool:
-    """Return whether a request added nothing: an error of one partition rejects all."""
+    """Return whether a request was refused entirely: an error of one partition rejects all."""
     response = observation.response_body
     if response is None:
         return False  # it may have been added
@@ -158,7 +158,7 @@ class ProducedPartitions(BoundedDict[ProducerSession, "BoundedDict[TopicPartitio
 
 
 def ending_session(observation: Observation) -> ProducerSession:
-    """Return the producer whose transaction an EndTxn request ends."""
+    """Return the producer of an EndTxn request's transaction."""
     assert observation.request_body is not None
     return _producer_session(
         observation, observation.request_body.transactional_id, observation.request_body

@@ -77,7 +77,7 @@ _UNBOUNDED_FIELDS = frozenset(
         "leader",
     ]
 )
-"""Fields that other rules check, or that may contain any number."""
+"""Fields that other rules check, or with any valid number."""
 
 _INTEGER_TYPES = ("int8", "int16", "int32", "int64")
 _MAX_PORT = 65535

@@ -20,7 +20,7 @@ ABSENT_ERRORS = frozenset(
     error_code(name)
     for name in ("NONE", "UNKNOWN_TOPIC_OR_PARTITION", "GROUP_ID_NOT_FOUND", "UNKNOWN_TOPIC_ID")
 )
-"""Error codes of a deletion after which the object does not exist."""
+"""Error codes of a deletion that prove the object's absence."""
 
 _NOT_LED_ERRORS = frozenset(
     error_code(name) for name in ("UNKNOWN_TOPIC_OR_PARTITION", "NOT_LEADER_OR_FOLLOWER")
@@ -56,7 +56,7 @@ class Fixtures:
         topics: Names of topics that may have been created.
         groups: Ids of groups that may have been created.
         transactional_ids: Transactional ids in use; only the broker removes them, by expiry.
-        filled_topics: Names of topics that already hold the records that probes expect there.
+        filled_topics: Names of topics that already hold the expected records.
     """
 
     def __init__(self, target: Target) -> None:
@@ -154,7 +154,7 @@ class Fixtures:
         raise NotJudged(f"the created topic got no leader in {self._target.timeout_s:g} s")
 
     async def _leader_serves(self, topic: Topic) -> bool:
-        """Return whether the leader itself knows the topic, which may take a moment longer."""
+        """Return whether the leader itself knows the topic, possibly a moment later."""
         versions = self._target.versions("ListOffsets", since=1)
         if not versions:
             return True
@@ -169,7 +169,7 @@ class Fixtures:
         return [f"{leftover}: {reason}" for leftover in names]
 
     async def remove(self) -> list[str]:
-        """Remove all objects; return those that are left behind, with the reasons."""
+        """Remove all objects; return the remaining ones with reasons."""
         leftovers: list[str] = []
         for group in self.groups:
             await self._try_removal(leftovers, f"group {group}", self._remove_group(group))

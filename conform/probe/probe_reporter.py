@@ -56,8 +56,8 @@ class ProbeReporter:
             exchange: The exchange that shows it.
             path: The field of the response.
             severity: Where it differs from the rule's.
-            request: The bytes sent, where there is no exchange.
-            cause: A possible cause of other findings too; by default that there is no response.
+            request: The bytes sent, without an exchange.
+            cause: A possible cause of other findings too; by default the missing response.
         """
         self._tally.broken += 1
         api = exchange.api if exchange else ""
@@ -86,14 +86,14 @@ class ProbeReporter:
         )
 
     def report_broker_lost(self, reason: str, request: bytes, description: str) -> None:
-        """Record that the broker went away, and after which request."""
+        """Record a lost broker, and the last request before."""
         self.count_judged()
         found = f"the broker went away when it was sent {description}: {reason}"
         cause = f"the broker goes away when it is sent {description}"
         self.report_violation(found, severity=Severity.ERROR, request=request, cause=cause)
 
     def report_no_response(self, exchange: RawExchange) -> None:
-        """Record that a request got no response, on which the rest of the rule depends."""
+        """Record a missing response, which the rest of the rule needs."""
         self.count_judged()
         self.report_violation(f"{exchange}: {exchange.failure}", exchange, severity=Severity.ERROR)
 
@@ -117,7 +117,7 @@ class ProbeReporter:
         return is_right
 
     def check_readable(self, exchange: RawExchange) -> bool:
-        """Return whether there is a readable response; if there is none, record a violation."""
+        """Return whether there is a readable response; a missing response is a violation."""
         if exchange.body is not None:
             return True
         self.count_judged()

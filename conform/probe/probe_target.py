@@ -65,7 +65,7 @@ class NotJudged(Exception):
 
 class NoResponse(NotJudged):
     """
-    There was no response to a request on which the rest of a probe depends.
+    A request got no response, and the rest of the probe depends on it.
 
     Attributes:
         exchange: The request.
@@ -78,7 +78,7 @@ class NoResponse(NotJudged):
 
 def require_response(exchange: RawExchange) -> RawExchange:
     """
-    Return an exchange on which the rest of a probe depends.
+    Return an exchange that the rest of a probe needs.
 
     Raises:
         NoResponse: There was no response.
@@ -202,7 +202,7 @@ class Target:
         Return the newest version of an API, within bounds, that is both offered and declared.
 
         Raises:
-            NotJudged: There is none.
+            NotJudged: No coordinator answered.
         """
         versions = self.versions(name, since, until)
         if not versions:

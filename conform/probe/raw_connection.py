@@ -1,4 +1,4 @@
-"""A connection for sending arbitrary bytes, which exposes the received frames as they are."""
+"""A connection for arbitrary bytes, with access to the received frames."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ class RawConnection:
         self.end_reason = self.end_reason or "we closed the connection"
 
     def write(self, data: bytes) -> None:
-        """Send bytes as they are."""
+        """Send raw bytes."""
         is_frame = int.from_bytes(data[:4], "big") == len(data) - 4
         self.on_sent(data[4:] if is_frame else data)
         self._transport.send_bytes(data)
@@ -120,7 +120,7 @@ class RawConnection:
     async def receive_response(
         self, exchange: RawExchange, timeout_s: float | None = None
     ) -> RawExchange:
-        """Use the next frame as the response to a request; record why where there is none."""
+        """Use the next frame as the response to a request; record the reason of a missing one."""
         try:
             frame = await self.receive_frame(timeout_s)
         except TimeoutError:

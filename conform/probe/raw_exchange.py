@@ -32,8 +32,8 @@ class RawExchange:
         version: Version of the request.
         correlation_id: Correlation id of the request.
         request: Its frame, without the size.
-        response: The response; None before it is received, and where there is none.
-        failure: Why there is no response; empty where there is one.
+        response: The response; None before its receipt, and without one.
+        failure: The reason of a missing response; empty with a response.
     """
 
     api_key: int
@@ -53,7 +53,7 @@ class RawExchange:
 
     @property
     def body(self) -> Container | None:
-        """The body of the response; None where there is none that can be decoded."""
+        """The body of the response; None without a decodable one."""
         return None if self.response is None else self.response.body
 
     @property

@@ -16,7 +16,7 @@ def encode_body(schema: Schema, version: int, fields: Mapping[str, Any]) -> byte
     Args:
         schema: The schema.
         version: Version of the body.
-        fields: Fields of all versions: those that this version lacks are omitted, missing ones are
+        fields: Fields of all versions: fields that this version lacks are omitted, missing ones are
             zero.
     """
     return schema.codec(version).build(_all_fields(schema.fields, version, fields))

@@ -51,7 +51,7 @@ INTER_BROKER_APIS = frozenset(
         "DeleteShareGroupState",
     }
 )
-"""APIs that brokers and controllers use among themselves, and that add or remove them."""
+"""APIs between brokers and controllers, which also add or remove them."""
 
 
 def at_every_version(fields: Fields) -> FieldsByVersion:
@@ -60,7 +60,7 @@ def at_every_version(fields: Fields) -> FieldsByVersion:
 
 
 def read_requests(name: str) -> dict[str, Fields]:
-    """Return the requests of APIs that only read, about a name that does not exist."""
+    """Return read-only requests, about a name that does not exist."""
     partition = {"partition_index": 0, "partition": 0, "current_leader_epoch": -1, "timestamp": -1}
     by_name = {"topic": name, "name": name, "topic_id": UUID(int=9)}
     acl = {"resource_type_filter": _TOPIC_RESOURCE, "resource_name_filter": name}
@@ -119,7 +119,7 @@ def write_requests(fixtures: Fixtures, topic: Topic) -> dict[str, FieldsByVersio
     Return the requests of the other APIs, by version.
 
     Args:
-        fixtures: Creates names, and records those of objects that may be created.
+        fixtures: Creates names, and records those of objects to clean up.
         topic: A topic of the probes.
     """
     by_name = {"name": topic.name, "topic": topic.name, "topic_id": topic.topic_id}

@@ -37,8 +37,8 @@ _ERROR_CODE_RULES = frozenset(
     )
 )
 """
-Rules of severity error whose violation is only another error code, or a missing rejection, which a
-correct client never meets.
+Rules of severity error about a different error code or a missing rejection, which a correct client
+never meets.
 """
 
 
@@ -52,8 +52,8 @@ class Severity(StrEnum):
     """
     Severity of a violation.
 
-    What Kafka rejects, or what corrupts a peer, is an error; what Kafka tolerates is a warning;
-    advice is a note.
+    A request that Kafka rejects, or a value that corrupts a peer, is an error; what Kafka tolerates
+    is a warning; advice is a note.
     """
 
     ERROR = "error"

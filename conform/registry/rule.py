@@ -45,7 +45,7 @@ class Rule:
         on: The observations that it examines. `exchange`: each exchange at its end; `batch`: each
             produced or fetched record batch or message set; `close`: each connection at its end;
             `live`: a running broker.
-        apis: Names of the APIs whose exchanges or batches it examines; empty for all.
+        apis: Names of the examined APIs; empty for all.
         call: The function.
         fast_check: A fast check; it returns the number of judged cases if none breaks the rule, or
             None if `call` must run. Rules with the same fast check share its result.

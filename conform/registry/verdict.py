@@ -21,7 +21,7 @@ MAX_KINDS = 10_000
 _MAX_VERSIONS = 100
 
 VARIABLE_PARTS = re.compile(r"'[^']*'|\"[^\"]*\"|[0-9a-f]{8}-[0-9a-f-]{27}|-?\d+")
-"""The parts in which equal findings differ: quoted words, ids, numbers."""
+"""The parts that distinguish equal findings: quoted words, ids, numbers."""
 
 RULE_FAILED = "the rule failed because of a bug in kafkashark"
 
@@ -36,20 +36,20 @@ class Finding:
 
     Attributes:
         rule: The rule.
-        severity: The severity, which may differ from that of the rule.
+        severity: The severity, possibly different from the rule's.
         side: The side that broke it.
         software: Name and version of that side, from ApiVersions; empty if unknown.
         connection: Number of the connection in the capture; None for a live broker.
         client: `address:port`.
         broker: `address:port`.
-        packet: Number of the packet that completed the message, from 1; None if there is none.
+        packet: Number of the packet that completed the message, from 1; None without one.
         correlation_id: Correlation id of the exchange.
         api: Name of the API; empty if unknown.
         version: Version of the request.
         path: The field of the message's body, with indices; empty: the message as a whole.
         span: Its byte range in the frame, without the frame's size field.
         message: `request`, `response`, or empty.
-        found: What was found.
+        found: The finding.
         capture: The file; empty for a live broker.
         cause: A likely common cause of findings of many rules, such as a broker that closes every
             connection; empty for an independent finding.
@@ -109,7 +109,7 @@ class Kind:
         findings: The first of them.
         count: Their total number.
         known: Whether a baseline contains them.
-        versions: The API versions in which they were found.
+        versions: The API versions of the findings.
     """
 
     key: str
@@ -269,7 +269,8 @@ class Verdict:
         return f"<Verdict {'passed' if self.passed else 'failed'}: {self}>"
 
     def _repr_html_(self) -> str:
-        # By their names: what writes reports is above this room, and only notebooks need it here.
+        # By their names: the writers of reports are above this room, and only notebooks need them
+        # here.
         html = import_module("conform.report.verdict_html")
         notebook = import_module("dissector.view.text.notebook")
         page: str = notebook.page_html("Verdict", html.html_lines(self, ", ".join(self.captures)))

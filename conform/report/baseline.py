@@ -31,7 +31,7 @@ def baseline_line(kind: Kind, version: int | None = None) -> str:
 
 
 def baseline_lines_of(kind: Kind) -> set[str]:
-    """Return the lines of a kind of findings, one for each version in which it was found."""
+    """Return the lines of a kind of findings, one for each version."""
     return {baseline_line(kind, version) for version in kind.versions}
 
 

@@ -19,7 +19,7 @@ _SIZE_BYTES = 4
 
 def regions_of(verdict: Verdict) -> dict[Finding, Region]:
     """
-    Return the location in the files of the bytes of findings, as far as it is known.
+    Return the file positions of the bytes of findings, if known.
 
     It is known for messages within one packet of an uncompressed file. The captures are read a
     second time, up to the last packet with a finding.

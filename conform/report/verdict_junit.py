@@ -28,9 +28,9 @@ class _TestCase:
     Attributes:
         rule: The rule.
         tally: The counts of the rule.
-        failing: The findings that make it fail, each with the id of the rule that reports their
-            common cause, if another one does; else empty.
-        not_failing: The milder findings, likewise.
+        failing: The findings that fail it, each with the id of the rule that reports their common
+            cause, if any; else empty.
+        not_failing: The milder findings, in the same form.
         faults: Bugs in kafkashark.
     """
 

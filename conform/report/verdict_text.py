@@ -19,7 +19,7 @@ def text_lines(verdict: Verdict, subject: str) -> Iterator[str]:
 
     Args:
         verdict: The verdict.
-        subject: What was checked: files, or the address of a broker.
+        subject: The checked rules and exchanges: files, or the address of a broker.
     """
     for cause in verdict.causes():
         if not cause.kind.known:

@@ -72,7 +72,7 @@ class Security:
         environment: Mapping[str, str] = os.environ,
     ) -> Security:
         """
-        Build the settings from command-line options; secrets come from a file or the environment.
+        Build the settings from options; secrets come only from a file or the environment.
 
         Args:
             mechanism: One of `MECHANISMS`; empty for none.
@@ -133,7 +133,7 @@ def bearer_dialogue(token: str) -> Dialogue:
 
 def scram_dialogue(digest: str, username: str, password: str, nonce: str = "") -> Dialogue:
     """
-    Return the dialogue of SCRAM, in which the broker proves that it knows the password too.
+    Return the dialogue of SCRAM; the broker also proves that it knows the password.
 
     Args:
         digest: `sha256` or `sha512`.

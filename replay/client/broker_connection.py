@@ -25,7 +25,7 @@ _REQUEST_START = struct.Struct(">hhi")
 """The start of each request: API key, version, correlation id."""
 
 _REAUTHENTICATE_AT = 0.85
-"""Fraction of a session's lifetime after which we authenticate again, as Java clients do."""
+"""Fraction of a session's lifetime before we authenticate again, as Java clients do."""
 
 
 class BrokerConnection:
@@ -89,7 +89,7 @@ class BrokerConnection:
             liveness: Updated when responses arrive.
 
         Raises:
-            ReplayError: The broker can't be reached, refuses us, or is no Kafka broker.
+            ReplayError: The broker can't be reached, refuses us, or does not speak Kafka.
         """
         connection = cls(host, port, security, timeout_s, client_id, liveness or Liveness())
         try:
@@ -137,7 +137,7 @@ class BrokerConnection:
             expects_response: Whether a response is expected; false for Produce with acks = 0.
             patience_s: Time added to the timeout because the request lets the broker wait. The
                 clock starts when all earlier responses have arrived.
-            client_id: The request's client id; by default that of the connection.
+            client_id: The request's client id; by default the connection's.
 
         Raises:
             ReplayError: The connection is lost.

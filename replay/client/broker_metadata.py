@@ -10,7 +10,7 @@ from uuid import UUID
 from construct import Container
 
 NO_ID = UUID(int=0)
-"""The zero UUID, which stands for no topic id."""
+"""The zero UUID, which means no topic id."""
 
 
 class Broker(NamedTuple):
@@ -71,7 +71,7 @@ class Topology:
         return min(self.brokers)
 
     def leader(self, topic: str, partition: int) -> Leader | None:
-        """Return the leader of a partition; None if it is unknown, or if there is none."""
+        """Return the leader of a partition; None if unknown or absent."""
         known_topic = self.topics.get(topic)
         leader = known_topic.leaders.get(partition) if known_topic else None
         return leader if leader is not None and leader.node in self.brokers else None

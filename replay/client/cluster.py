@@ -47,7 +47,7 @@ class Cluster(Topology):
     """
     The target cluster, created by `Cluster.connect`.
 
-    It connects to the given addresses and to those that the target itself advertises, and to no
+    It connects to the given addresses and to addresses that the target itself advertises, and to no
     others.
 
     Attributes:
@@ -55,8 +55,8 @@ class Cluster(Topology):
         features: The features of this broker, with their newest versions.
         addresses: The addresses as given.
         timeout_s: Timeout for connections and responses.
-        silence: The failure that shows that the whole target is silent: a new connection timed
-            out, and nothing else was received meanwhile. None while the target responds.
+        silence: A failure that shows a silent target: a new connection timed out, and no other data
+            arrived meanwhile. None while the target responds.
         on_silent: Called once with `silence`.
         connections: Node id -> the cluster's own connection to that broker.
         notify: Called with a message for the user if the target has no coordinators of a kind.
@@ -142,7 +142,7 @@ class Cluster(Topology):
             client_id: The client id of its requests; the cluster's own by default.
 
         Raises:
-            ReplayError: There is no such broker, or it can't be reached.
+            ReplayError: The broker does not exist, or can't be reached.
         """
         broker = self.brokers.get(node)
         if broker is None:
@@ -208,7 +208,7 @@ class Cluster(Topology):
             The node id; None if the target refuses to name one: any broker will do then.
 
         Raises:
-            ReplayError: There is no coordinator in time, or the target does not respond.
+            ReplayError: No coordinator in time, or the target does not respond.
         """
         node = self._coordinators.get((kind, key))
         if node in self.brokers:

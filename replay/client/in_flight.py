@@ -53,11 +53,11 @@ class InFlightRequests:
 
     @property
     def first(self) -> PendingRequest | None:
-        """The request whose response is the next one; None without requests."""
+        """The request of the next response; None without requests."""
         return self._queue[0] if self._queue else None
 
     def add(self, request: PendingRequest, count: int = 1) -> None:
-        """Queue a request until its response; `count` times if it stands for that many requests."""
+        """Queue a request until its response; `count` times for a batch of that many requests."""
         if not self._queue:
             self._waiting_since_ns = time.perf_counter_ns()
             self._set_timer(request)

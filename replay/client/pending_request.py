@@ -116,7 +116,7 @@ class PendingRequest:
 
     def receive_many(self, data: bytes | bytearray, start: int, now_ns: int) -> tuple[int, int]:
         """
-        Take responses in bulk; this class stands for a single request and takes none.
+        Take responses in bulk; this class holds a single request and takes none.
 
         Args:
             data: The bytes received.
@@ -140,7 +140,7 @@ class PendingRequest:
             self.frame.exception()  # mark as retrieved: there may be no waiter
 
     def split_one(self) -> PendingRequest:
-        """Return an awaitable copy for one request, if this one stands for several."""
+        """Return an awaitable copy for one request of a batch."""
         single = PendingRequest(self._peer, self.api_key, self.version, self.patience_s)
         single.correlation_id = self.correlation_id
         single.sent_ns, single.response_ns = self.sent_ns, self.response_ns

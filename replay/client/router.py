@@ -105,8 +105,8 @@ async def route(
         version: The API version.
         body: The body, in names and ids of the target.
         cluster: The target.
-        home: The node that stands for the captured broker. It gets what any broker can answer, and
-            what the target has no broker for, so that the target returns the error.
+        home: The node for the captured broker. It gets requests that any broker can answer, and
+            requests without a matching broker, so that the target returns the error.
 
     Returns:
         Node and body of each part, in the order of first use; the original body if one broker gets
@@ -167,8 +167,8 @@ class _TopicLayout(NamedTuple):
 
     Attributes:
         array: The name of the array.
-        name: The field with the topic name in an element; empty if the version has none.
-        topic_id: The field with the topic id in an element; likewise.
+        name: The field with the topic name in an element; empty if the version lacks it.
+        topic_id: The field with the topic id in an element; empty if the version lacks it.
         partitions: The field with the partitions in an element.
         partition: The field with the number in an element of the partitions; empty if these are
             numbers.
@@ -196,7 +196,7 @@ def _topic_layouts(api_key: int, version: int) -> tuple[_TopicLayout, ...]:
 
 
 def _partition_field(member: ValueField | StructField) -> str | None:
-    """Return the field with the partition in an array's elements; None if they have none."""
+    """Return the field with the partition in an array's elements; None without any."""
     if not member.is_list:
         return None
     if isinstance(member, ValueField):

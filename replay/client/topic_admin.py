@@ -156,7 +156,7 @@ async def fetch_records(cluster: Cluster, topic: str, partition: int, offset: in
     Fetch records from an offset on, including those of open transactions; maybe none.
 
     Raises:
-        ReplayError: There is no leader, it does not respond, or it returns an error.
+        ReplayError: There is no leader, no response, or an error.
     """
     leader = cluster.leader(topic, partition)
     if leader is None:

@@ -54,13 +54,13 @@ class FrameProtocol(asyncio.Protocol):
         self._is_sent = self._loop.create_future()
 
     def send(self, frame: bytes) -> None:
-        """Write a frame, in the order of the calls; does nothing if the connection is lost."""
+        """Write a frame, in the order of the calls; no effect on a lost connection."""
         if not self._unsent:
             self._loop.call_soon(self._flush)
         self._unsent += (len(frame).to_bytes(4, "big"), frame)
 
     def send_bytes(self, data: bytes) -> None:
-        """Write bytes as they are, in the order of the calls, as `send` does."""
+        """Write raw bytes, in the order of the calls, as `send` does."""
         if not self._unsent:
             self._loop.call_soon(self._flush)
         self._unsent.append(data)
@@ -203,7 +203,8 @@ async def connect(
     Connect to a server.
 
     Raises:
-        ReplayError: It can't be reached, does not speak TLS as required, or is not trusted.
+        ReplayError: The address can't be reached, does not speak TLS as required, or is not
+            trusted.
     """
     try:
         async with asyncio.timeout(timeout_s):
@@ -215,7 +216,7 @@ async def connect(
 
 
 def _connect_failure(error: Exception, timeout_s: float) -> tuple[str, str]:
-    """Return why there is no connection, and advice."""
+    """Return the reason of a failed connection, and advice."""
     match error:
         case TimeoutError():
             return f"did not accept the connection in {timeout_s:g} s", "allow more time"

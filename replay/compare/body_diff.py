@@ -333,7 +333,7 @@ class BodyDiff:
     def _in_order(
         self, layouts: _Layouts, before: _Elements, after: _Elements, path: str, scope: Scope
     ) -> None:
-        """Compare arrays whose elements have no keys, by their positions."""
+        """Compare arrays without element keys, by position."""
         for at, (old, new) in enumerate(zip(before, after, strict=False)):
             self._struct(layouts, old, new, f"{path}[{at}]", scope)
         for at, old in enumerate(before[len(after) :], len(after)):
@@ -350,7 +350,7 @@ class BodyDiff:
     def _by_keys(
         self, layouts: _Layouts, before: _Elements, after: _Elements, path: str, scope: Scope
     ) -> None:
-        """Compare arrays whose elements have keys."""
+        """Compare arrays with element keys."""
         layout, other = layouts
         old = index_by_key(self._ids, layout, before, scope, is_live=False)
         new = index_by_key(self._ids, other, after, scope, is_live=True)

@@ -1,8 +1,8 @@
 """
 Differences that follow from an incomplete capture, which begins midway or has gaps.
 
-The target can't return records whose Produce is not in the capture, nor know offsets among them.
-Records on both sides, and offsets among those, are compared as usual.
+The target can't return records without a captured Produce, nor know offsets among them. Records on
+both sides, and offsets among those, are compared as usual.
 """
 
 from __future__ import annotations
@@ -52,8 +52,8 @@ def _is_out_of_range(difference: Difference, response: Message, ids: IdMap) -> b
     """
     Return whether a difference is only OFFSET_OUT_OF_RANGE in a fetch session.
 
-    The fetch offset was set by an earlier request of the session (KIP-227), at the end of a log
-    whose records the capture lacks.
+    An earlier request of the session (KIP-227) set the fetch offset, at the end of a log whose
+    records the capture lacks.
     """
     live = difference.replayed
     if difference.captured is None and isinstance(live, Mapping):
@@ -89,7 +89,7 @@ def _concerns_markers(difference: Difference) -> bool:
 
 
 def _has_uncaptured_members(captured: CapturedExchange, ids: IdMap) -> bool:
-    """Return whether a request is of a group with members whose join was not captured."""
+    """Return whether a request is of a group with uncaptured joins."""
     body = captured.request_message().body
     group = body.get("group_id") if body is not None else None
     return any(group == each for each, _ in ids.uncaptured_members)
@@ -118,7 +118,7 @@ _MEMBER_FIELDS = ("assignment", "members", "leader")
 def _incomplete_partitions(
     captured: CapturedExchange, response: Message, ids: IdMap
 ) -> Iterator[tuple[str, int]]:
-    """Yield the captured partitions of an exchange whose records the capture lacks in part."""
+    """Yield the captured partitions of an exchange with records missing from the capture."""
     request = captured.request_message()
     for message, wanted in ((request, _REQUEST_ROLES), (response, _RESPONSE_ROLES)):
         if message.body is None or message.schema is None:

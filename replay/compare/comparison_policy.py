@@ -1,8 +1,8 @@
 """
 Comparison policy as data: how fields of responses are compared, by role, and exceptions by name.
 
-Source: which values a broker assigns, and which depend on its clock: Kafka's message definitions
-(clients/src/main/resources/common/message) and KIP-219, KIP-227, KIP-320.
+Source: values that a broker assigns, and values that depend on its clock: Kafka's message
+definitions (clients/src/main/resources/common/message) and KIP-219, KIP-227, KIP-320.
 """
 
 from __future__ import annotations
@@ -58,14 +58,14 @@ LAYOUT_ROLES = frozenset({Role.BROKER_ID, Role.DIRECTORY})
 
 COUNT_ONLY_ROLES = frozenset({Role.ASSIGNED})
 """
-Arrays compared by length. In a share group, which member gets which partition depends on topic ids,
+Arrays compared by length. In a share group, the assignment of partitions depends on topic ids,
 which every broker generates: SimpleAssignor.java.
 """
 
 TASK_ARRAYS = frozenset({"active_tasks", "standby_tasks", "warmup_tasks"})
 """
-Arrays compared by the number of partitions in all elements: which member of a streams group gets
-which task depends on the ids of members and processes (KIP-1071).
+Arrays compared by the number of partitions in all elements: the assignment of a streams group's
+tasks depends on the ids of members and processes (KIP-1071).
 """
 
 STATUS = "status"
@@ -138,7 +138,8 @@ LIST_ALL_ARRAYS = {
 }
 """
 API -> field of the request that requests all elements if it is null or empty (empty if the API
-always returns all), and the array of the response, which may then have more elements on the target.
+always returns all), and the array of the response, which may then have additional elements on the
+target.
 """
 
 INCREMENTAL_ARRAYS = frozenset({"responses", "partitions"})
@@ -151,4 +152,4 @@ broker generates: Kafka collects them in a hash map.
 """
 
 FOLDED_ARRAYS = {"FindCoordinator": "coordinators", "OffsetFetch": "groups"}
-"""Arrays of responses whose only element was part of the body itself in older versions."""
+"""Arrays of responses with one element that older versions have in the body itself."""

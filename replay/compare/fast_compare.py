@@ -44,7 +44,7 @@ _SCOPED_ROLES = frozenset(
         Role.COORDINATOR_KEY,
     }
 )
-"""Roles whose values can be mapped only with their scope."""
+"""Roles with values that can be mapped only with their scope."""
 
 _MAPPED = frozenset(role for role in Role if hasattr(CapturedMapping, role)) | HANDED_BACK
 _UNPAIRED_KEY_ROLES = frozenset({Role.TOPIC_ID, *LAYOUT_ROLES})

@@ -79,7 +79,7 @@ def field_pattern(api: str, path: str, by_setting: bool = False) -> str:
     """
     Return the pattern of all differences in the same field: any element of each array.
 
-    For a missing response there is no field, and the result is not a pattern.
+    A missing response has no field, and the result is not a pattern.
 
     Args:
         api: The name of the API.

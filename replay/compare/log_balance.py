@@ -2,7 +2,7 @@
 The balance at the end of a pass: records written and read in the capture against the replay.
 
 The acknowledged records of each partition are compared with the log of the target, and the records
-given to each reader with those in the capture. Doubtful ranges are fetched from the target.
+of each reader with those in the capture. Doubtful ranges are fetched from the target.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ async def balance(ids: IdMap, cluster: Cluster) -> Balance:
 
     Args:
         ids: The id mapping of the finished pass.
-        cluster: The target; logs for which it does not respond are left open.
+        cluster: The target; logs without a response are left open.
     """
     return await _LogBalancer(ids, cluster).run()
 

@@ -13,7 +13,7 @@ _OF_RECORD = re.compile(r"(?:unaligned_)?records\[[^\]]*\]\.(\w+)")
 _PLAIN = frozenset(
     {"control", "offset", "sequence", "timestamp", "timestamp_ms", "timestamp_type", "attributes"}
 )
-"""Fields of a record that reveal nothing about its payload; all others are hidden."""
+"""Fields of a record without information about its payload; all others are hidden."""
 
 
 def hidden(path: str, captured: Any, replayed: Any) -> tuple[Any, Any]:

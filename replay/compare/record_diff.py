@@ -2,8 +2,8 @@
 Record diff: compares the records of two responses by their captured offsets.
 
 Batches with identical payloads are compared by their headers alone; only the records of others are
-materialised. More or fewer records at either end are no difference here, as a poll returns as soon
-as it has data: `log_balance` compares them at the end.
+materialised. More or fewer records at either end are not a difference, as a poll returns as soon as
+it has data: `log_balance` compares them at the end.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class RecordDiff:
         differences: Differing, missing and duplicate records.
         same_extent: Whether both have the same offsets.
         captured: The offsets of the captured records, without control records.
-        live: The offsets of the target's records likewise, as captured offsets.
+        live: The offsets of the target's records, as captured offsets.
         starts: The untranslated first offsets of both sides; None if one has no records.
     """
 
@@ -119,7 +119,7 @@ def data_offsets(
 
 
 class _Batch(NamedTuple):
-    """A batch whose records have consecutive offsets."""
+    """A batch of records with consecutive offsets."""
 
     header: BatchHeader
     data: bytes

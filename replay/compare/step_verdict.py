@@ -47,7 +47,7 @@ _FROM_REQUEST = frozenset(
 """Roles in a response that can be mapped only with its request."""
 
 _SCOPED_BY_REQUEST = LIST_ALL_ARRAYS.keys() | {"OffsetFetch"}
-"""APIs whose responses are compared in the scope of their requests, such as the group."""
+"""APIs with responses compared in the scope of their requests, such as the group."""
 
 _ASSIGNMENT = "assignment"
 """The field of heartbeat responses with the partitions of a member."""
@@ -129,7 +129,7 @@ def _is_of_duplicate(difference: Difference) -> bool:
     """
     Return whether a Produce response differs as that to a duplicate does: it has a time.
 
-    Source: UnifiedLog.append, which sets the time of appending to that of the batch in the log.
+    Source: UnifiedLog.append, which stores the append time in the batch.
     """
     return difference.path.endswith(_APPEND_TIME) and difference.captured == -1
 

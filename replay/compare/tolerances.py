@@ -18,10 +18,10 @@ _MOCK_TIME = 1234
 
 def have_same_error(layout: StructLayout, captured: _Body, live: _Body) -> bool:
     """
-    Return whether both report the same error, so that their log start offsets mean nothing.
+    Return whether both report the same error, which makes their log start offsets meaningless.
 
     Source: ReplicaManager.appendToLocalLog, which sets log_start_offset or -1 depending on the step
-    in which an append was refused.
+    that refused an append.
     """
     errors = [
         (captured.get(leaf.name), live.get(leaf.name))
@@ -55,7 +55,7 @@ def is_assigned(role: Role, value: Any) -> bool:
 
 
 def is_unordered(layout: StructLayout) -> bool:
-    """Return whether elements are topics or partitions of a Produce, whose order is random."""
+    """Return whether elements are topics or partitions of a Produce, which come in random order."""
     return any(member.name in UNORDERED_FIELDS for member in layout.members)
 
 

@@ -64,7 +64,7 @@ def _reaches(live: Ranges, captured: Ranges) -> bool:
 
 
 def _readable_end(given: ReturnedRecords, partition: Container, ids: IdMap) -> int:
-    """Return the captured offset up to which any client may read a partition."""
+    """Return the captured offset below which any client may read a partition."""
     stable = partition.get("last_stable_offset", -1)
     bounds = [partition.high_watermark] + ([stable] if stable >= 0 else [])
     log = ids.offsets.log(given.topic, given.partition)
@@ -72,7 +72,7 @@ def _readable_end(given: ReturnedRecords, partition: Container, ids: IdMap) -> i
 
 
 def _room(captured: CapturedExchange, live: Container) -> float:
-    """Return how many more bytes the response could have had; unlimited in old versions."""
+    """Return the unused bytes of the response; unlimited in old versions."""
     request = captured.request_message().body
     max_bytes = None if request is None else request.get("max_bytes")
     used = sum(len(e.records or b"") for topic in live.responses for e in topic.partitions)

@@ -123,7 +123,7 @@ def with_producer(batch: bytes, new: Producer) -> bytes:
 
 
 def count_records(data: bytes | None) -> int:
-    """Return the number of records in a Produce request, each of which takes an offset."""
+    """Return the number of records in a Produce request, and so of offsets."""
     if not data:
         return 0
     found = list(batch_headers(data))

@@ -150,12 +150,12 @@ KEY_ROLES = (
     ("offset",),
 )
 """
-Roles that identify the elements of an array whose declaration has no key fields: the first entry of
-which the element has a field.
+Roles that identify the elements of an array without declared key fields: the first entry with a
+field of the element.
 """
 
 KEY_NAMES = ("subtopology_id", "user", "mechanism", "batch_index", "key", "entity_type", "log_dir")
 """Fields that identify elements where neither declaration nor role does."""
 
 COMPANION_FIELDS = ("leader", "sink_topic")
-"""Fields with the same role as another field beside them, which is the one that sets the scope."""
+"""Fields with the same role as another field beside them; the other one sets the scope."""

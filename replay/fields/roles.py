@@ -82,7 +82,7 @@ def path_prefix(schema: Schema) -> str:
 
 @cache
 def layout_of(schema: Schema, version: int, wanted: frozenset[Role] | None = None) -> StructLayout:
-    """Return the layout of a message version: all fields, or those that lead to wanted roles."""
+    """Return the layout of a message version: all fields, or only paths to wanted roles."""
     return _struct_layout(path_prefix(schema), schema.fields, version, wanted)
 
 

@@ -22,7 +22,7 @@ Key = tuple[Any, ...]
 
 _TOPICS = frozenset({Role.TOPIC, Role.TOPIC_ID})
 _IN_SCOPE = frozenset({Role.RESOURCE, Role.COORDINATOR_KEY, Role.OFFSET})
-"""Key roles whose values can only be mapped with the help of sibling fields."""
+"""Key roles with values that can only be mapped with sibling fields."""
 
 
 _Condition = Callable[[ValueField], str]
@@ -146,7 +146,7 @@ def _branches(
 def _align_equal(
     captured: Sequence[Mapping[str, Any]], live: Sequence[Mapping[str, Any]], keys: tuple[str, ...]
 ) -> list[tuple[int, int]] | None:
-    """Pair two arrays whose raw keys are equal in order; return None if they are not."""
+    """Pair two arrays with equal raw keys in order; return None if they are not."""
     if len(captured) != len(live):
         return None
     for captured_element, live_element in zip(captured, live, strict=True):
@@ -165,7 +165,7 @@ def align(
     ids: IdMap,
 ) -> list[tuple[int | None, int | None]]:
     """
-    Pair the elements of two arrays of structs by their keys, or by index if they have none.
+    Pair the elements of two arrays of structs by their keys, or by index without keys.
 
     Keys assigned by brokers identify nothing here: their mapping is to be learned from the pairs.
 

@@ -44,7 +44,7 @@ class Stretch(NamedTuple):
 
 class Fault(NamedTuple):
     """
-    A contradiction to a log that keeps what it acknowledges.
+    A contradiction to a log that retains acknowledged records.
 
     Attributes:
         step: The step where it shows.
@@ -66,7 +66,7 @@ class ExcessRange(NamedTuple):
     Transaction markers may be among them, as the time of their writing varies.
 
     Attributes:
-        stretch: The stretch by which the excess is reported: the one after it, or the newest.
+        stretch: The reported stretch of the excess: the one after it, or the newest.
         live: The offsets on the target.
         expected: The number of offsets in the captured log there.
     """
@@ -140,7 +140,7 @@ class AppendedRecords:
 
     @property
     def unconfirmed(self) -> UnconfirmedRecords:
-        """The records that were perhaps appended, and below which offsets of the target."""
+        """Possibly appended records, and the target offset after them."""
         anywhere = sum(self._unconfirmed.values())
         return UnconfirmedRecords([*sorted(self._unconfirmed_below), (MAX_OFFSET, anywhere)])
 

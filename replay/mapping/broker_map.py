@@ -1,4 +1,4 @@
-"""Mapping between captured broker ids and those of the target."""
+"""Mapping between captured and live broker ids."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ class BrokerMap:
     Broker ids, mapped in both directions.
 
     A captured id that the target has too is mapped to itself; any other to an id not yet used by
-    another, as long as there are any. An id without a broker in the capture has none on the target.
+    another, as long as there are any. An id without a broker in the capture stays without one on
+    the target.
     """
 
     def __init__(self, target: Topology | None) -> None:

@@ -42,7 +42,7 @@ class IdMap(IdState):
     The id mapping of one pass.
 
     Attributes:
-        roles: The roles of fields whose values may change.
+        roles: The roles of fields with mapped values.
     """
 
     def __init__(
@@ -68,7 +68,7 @@ class IdMap(IdState):
             scope: The scope of the value in the capture.
 
         Raises:
-            RewriteError: No live value can stand for it.
+            RewriteError: No live value exists for it.
         """
         find = self._live.get(role)
         return (value, "") if find is None or value is None else find(value, scope)
@@ -101,7 +101,7 @@ class IdMap(IdState):
 
 
 def _methods(mapping: LiveMapping | CapturedMapping) -> dict[Role, Callable[[Any, Scope], Any]]:
-    """Return the method of each role that has one; `OPAQUE_ROLES` share one."""
+    """Return the method of each role, if any; `OPAQUE_ROLES` share one."""
     found = {role: method for role in Role if (method := getattr(mapping, role, None)) is not None}
     shared = {role: partial(_opaque, mapping, role) for role in OPAQUE_ROLES}
     return found | shared

@@ -40,7 +40,7 @@ class IdState:
         ended_transactions: The number of ended transactions.
         opaque_live: Captured -> live values of the roles in `OPAQUE_ROLES`.
         opaque_captured: The reverse.
-        uncaptured_members: Group and member, as captured, of members whose join was not captured.
+        uncaptured_members: Group and member, as captured, of members without a captured join.
         synthesised_commits: The number of transactions that were committed without a captured end.
         is_partial: Whether the capture lacks packets.
         committed_offsets: Group, topic and partition, as captured -> the captured and the live

@@ -77,7 +77,7 @@ def learn(
 
 
 def _learn_next_generation(step: Step, live: Container, ids: IdMap) -> None:
-    """Learn a member's generation from a join whose captured response is missing."""
+    """Learn a member's generation from a join without a captured response."""
     request = step.captured.request_message().body
     if request is not None:
         ids.members.learn_next_generation(request.group_id, request.member_id, live.generation_id)
@@ -204,8 +204,8 @@ class _ResponsePair:
         """
         Return whether the live offset of a position is known, better than by this response.
 
-        It may be of another moment if the request overlapped a change. What the replay committed
-        itself is known, whatever the target returns.
+        It may be of another moment if the request overlapped a change. The replay's own commits are
+        known, whatever the target returns.
         """
         commit = self.ids.committed_offsets.get((captured.scope.group or "", topic, partition))
         if captured.field.name == "committed_offset" and commit and commit[0] == captured.value:

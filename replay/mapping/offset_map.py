@@ -40,7 +40,7 @@ class _Direction:
         if self.starts:
             last_start, (mapped, length) = self.starts[-1], self.stretches[-1]
             if last_start <= start <= last_start + length and other - mapped == start - last_start:
-                # Usually it continues the last stretch, or lies in it.
+                # Usually it continues or lies in the last stretch.
                 if start - last_start + count > length:
                     self.stretches[-1] = mapped, start - last_start + count
                 return
@@ -60,7 +60,7 @@ class _Direction:
             del self.starts[: MAX_STRETCHES // 2], self.stretches[: MAX_STRETCHES // 2]
 
     def _merge_following(self, at: int) -> None:
-        """Merge a stretch with those that continue it, and drop positions that it disproves."""
+        """Merge a stretch with its continuations, and drop disproved positions."""
         while at + 1 < len(self.starts):
             begin, (mapped, length) = self.starts[at], self.stretches[at]
             start, (other, count) = self.starts[at + 1], self.stretches[at + 1]
@@ -154,7 +154,7 @@ class OffsetMap:
     The offset mapping of all partitions, by captured topic names.
 
     Args:
-        policy: What to send for an unknown offset: the first or the next offset of the target, or
+        policy: The substitute of an unknown offset: the first or the next offset of the target, or
             the captured one.
     """
 

@@ -12,7 +12,7 @@ from replay.plan.sequence_gaps import SEQUENCES, ProducerPartition, SequenceGaps
 
 @dataclass(slots=True)
 class _Direction:
-    """One direction: id -> its epochs, and (id, epoch) -> those of the other side."""
+    """One direction: id -> its epochs, and (id, epoch) -> id and epoch of the other side."""
 
     epochs: dict[int, list[int]] = field(default_factory=dict)
     others: dict[tuple[int, int], tuple[int, int]] = field(default_factory=dict)

@@ -1,8 +1,8 @@
 """
 Accounts of the records returned to each reader of each log, in the capture and in the replay.
 
-A long poll ends as soon as there is data, so responses are not compared poll by poll: records that
-one lacks may come with the next. Only ranges of offsets are stored.
+A long poll ends as soon as there is data, so responses are not compared poll by poll: records
+missing from one may come with the next. Only ranges of offsets are stored.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ class ReaderAccount:
                 if len(self.missing) < MAX_RANGES:
                     self._add_missing(gap, step)
         if len(captured):
-            # Offsets between captured records hold no records, so they are no gaps.
+            # Offsets between captured records hold no records, so they are not gaps.
             for hole in captured.missing(captured.start, captured.end):
                 if any(self.returned.within(hole.start - 1, hole.start)):
                     self.returned.add(*hole)

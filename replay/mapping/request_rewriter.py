@@ -31,8 +31,8 @@ class Rewritten:
         body: The body in the requested version; unusable if the request is refused.
         changes: The substitutions.
         refusal: Why it can't be sent; empty if it can.
-        unknown: What the target has not assigned yet, as role and captured value; the value of a
-            producer is its id and epoch.
+        unknown: The value that the target has not assigned yet, as role and captured value; the
+            value of a producer is its id and epoch.
     """
 
     body: Container
@@ -43,7 +43,7 @@ class Rewritten:
 
 def rewrite(message: Message, version: int, ids: IdMap) -> Rewritten:
     """
-    Return a captured request as it is to be sent.
+    Return the live form of a captured request.
 
     Args:
         message: The captured request; its body is modified.
@@ -128,7 +128,7 @@ def _embedded(field_value: FieldValue, ids: IdMap, out: Rewritten) -> bytes:
 
 
 def _rebuilt(found: Embedded, path: str, ids: IdMap, scope: Scope, changes: list[Change]) -> bytes:
-    """Return rewritten embedded bytes; the original object if nothing changes."""
+    """Return rewritten embedded bytes; the original object if unchanged."""
     if found.value is None or found.schema is None or found.version is None:
         return found.data
     is_same = True

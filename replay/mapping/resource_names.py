@@ -24,8 +24,7 @@ class NameMap:
 
     Args:
         topic_map: Captured topic -> live topic.
-        prefix: Put before all names of topics, groups and transactional ids except those in the
-            map.
+        prefix: Prefix of all names of topics, groups and transactional ids except those in the map.
         copy: Number of the pass; each from 1 on has names of its own.
     """
 
@@ -71,7 +70,7 @@ class NameMap:
         return f"{anchor}{re.escape(self.prefix)}(?:{pattern[len(anchor) :]})"
 
     def captured_pattern(self, pattern: str) -> str:
-        """Return the regular expression from which `pattern` made this one."""
+        """Return the original regular expression of `pattern`."""
         anchor = "^" * pattern.startswith("^")
         start = f"{anchor}{re.escape(self.prefix)}(?:"
         if not self.prefix or not pattern.startswith(start) or not pattern.endswith(")"):

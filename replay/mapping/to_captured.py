@@ -20,7 +20,7 @@ from replay.model.kafka_enums import (
 
 
 class CapturedMapping:
-    """Maps live values to captured ones; a value without a mapping stays as it is."""
+    """Maps live values to captured ones; a value without a mapping stays unchanged."""
 
     def __init__(self, ids: IdState) -> None:
         self._ids = ids

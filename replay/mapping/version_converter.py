@@ -36,7 +36,7 @@ def choose_version(found: Api, captured: int, offered: Mapping[int, tuple[int, i
     """
     Return the version for a target; None if it offers none that we know.
 
-    ApiVersions keeps its captured version, as it is the API that reports the versions.
+    ApiVersions keeps its captured version, because it reports the versions.
 
     Args:
         found: The API.
@@ -53,7 +53,7 @@ def choose_version(found: Api, captured: int, offered: Mapping[int, tuple[int, i
 
 def nearest_version(schema: Schema, captured: int, low: int, high: int) -> int | None:
     """
-    Return the version nearest to the captured one that both sides support; None if there is none.
+    Return the version nearest to the captured one among those of both sides; None without one.
 
     Args:
         schema: The declaration.
@@ -246,11 +246,11 @@ class _Conversion:
                 self._drop(field, body.get(field.name, ...), path)
 
     def _drop(self, field: Field, value: Any, path: str) -> None:
-        """Drop a value, if nothing depends on it."""
+        """Drop a value without consequences."""
         below = f"{path}.{field.name}" if path else field.name
         if value is ... or value == field.zero(self._old):
             return
-        has_meaning = field.type != "string" or value  # an empty pattern has none
+        has_meaning = field.type != "string" or value  # an empty pattern matches none
         if has_meaning and not field.ignorable and f"{self._api}.{below}" not in NO_LOSS:
             raise self._lost(f"{below} = {value!r} would be lost")
         role = role_of(f"{self._title}.{below}", field)

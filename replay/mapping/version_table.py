@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 class Fold(NamedTuple):
     """
-    Fields of the body that became the only element of an array, which can hold more of them.
+    Fields of the body that became the only element of an array with room for more.
 
     Attributes:
         array: The array; its elements are structs, or scalars if there is only one field.
@@ -48,7 +48,7 @@ BATCHES_FROM = {"Produce": 3}
 """The first version that requires record batches of magic 2 (KIP-98)."""
 
 EMPTY_MEANS_ALL = {"Metadata": ("topics", 0)}
-"""A field whose empty array means in this version what null means in later ones."""
+"""A field with an empty array in this version for null in later ones."""
 
 NO_LOSS = frozenset(
     {
@@ -61,5 +61,5 @@ NO_LOSS = frozenset(
 """
 Fields that may be dropped with their value, although Kafka's definitions do not declare them
 ignorable. The first three only add to the response. The last: clients drop it themselves for
-brokers before 2.5, and accept the offsets as they are (KIP-447).
+brokers before 2.5, and accept the offsets unchanged (KIP-447).
 """

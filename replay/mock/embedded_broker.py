@@ -1,7 +1,7 @@
 """
 The embedded broker: librdkafka's mock cluster behind a proxy that adapts it to Kafka.
 
-The mock advertises the addresses of the proxy as those of its brokers. Messages that need no
+The mock advertises the addresses of the proxy as its brokers' addresses. Messages that need no
 compatibility shim pass unchanged; the mock keeps the order of the responses.
 """
 

@@ -109,7 +109,7 @@ class KafkaCompat:
 
     def adapt_sync(self, request: Container, response: Container) -> Container:
         """
-        Return the assignment also to a member that asks in a stable group; an empty one for none.
+        Return the assignment also to a member of a stable group; an empty one for none.
 
         Source: ClassicGroup and GroupMetadataManager, classicGroupSync.
         """
@@ -150,7 +150,7 @@ class KafkaCompat:
         return response
 
     def adapt_offset_fetch(self, request: Container, response: Container) -> Container:
-        """Fill in the committed offsets; those of all partitions if the request has no topics."""
+        """Fill in the committed offsets; of all partitions if the request has no topics."""
         if request.topics is None:
             places = [place for place in self._committed if place[0] == request.group_id]
             parts = [Container(partition_index=each, error_code=0) for _, _, each in places]

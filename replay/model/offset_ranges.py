@@ -88,7 +88,7 @@ class Ranges:
         self._ends[first:last] = [each.end for each in remaining]
 
     def within(self, start: int, end: int) -> Iterator[Range]:
-        """Yield the parts of a range in the set; nothing if `end` is before `start`."""
+        """Yield the parts of a range in the set; empty if `end` is before `start`."""
         if start >= end:
             return
         for at in range(bisect_right(self._ends, start), bisect_left(self._starts, end)):

@@ -17,9 +17,9 @@ class Verdict(StrEnum):
     """
     The verdict on a response, compared with the captured one.
 
-    `same`: nothing differs but what was substituted. `equivalent`: the same meaning in another
-    version or order; `Reason` says why. `accepted`: it differs only as `--accept` or `--upgrade`
-    allow. `differs`: fields differ. `error_changed`: an error code differs. `missing`: no response,
+    `same`: equal apart from substituted values. `equivalent`: the same meaning in another version
+    or order; `Reason` explains why. `accepted`: it differs only as `--accept` or `--upgrade` allow.
+    `differs`: fields differ. `error_changed`: an error code differs. `missing`: no response,
     although one was captured. `incomplete`: it differs and depends on something that the capture
     lacks, because it begins midway or has gaps. `extra`: a response although none was captured.
     `not_judged`: it was sent, but the replay ended or gave up before the response. `left_out`: it
@@ -97,7 +97,7 @@ class RequestPart:
         node: Id of the broker of the target.
         version: The API version.
         request: The body of the request.
-        response: The body of the response; None if there is none.
+        response: The body of the response; None without one.
     """
 
     node: int
@@ -116,11 +116,11 @@ class Outcome:
         pass_number: Number of the pass, if the capture is replayed more than once.
         parts: The requests sent.
         version: The API version used with the target.
-        response: The merged body of all parts' responses, in that version; None if there is none.
+        response: The merged body of all parts' responses, in that version; None without one.
         changes: The substitutions in the request.
-        latency_ns: Time from the request to the last response; None if there is none.
+        latency_ns: Time from the request to the last response; None without one.
         lag_ns: Delay of the request after its planned time.
-        failure: Why it was not sent or has no response; empty if it has one.
+        failure: Why it was not sent or has no response; empty with one.
         is_refused: Whether the failure is our decision not to send the request, or not to wait for
             its response, rather than a failure of the target.
         is_repeated: Whether it was sent again after a temporary error.
@@ -144,7 +144,7 @@ class Outcome:
 @dataclass(slots=True)
 class BatchedOutcome:
     """
-    The outcome of steps of one API whose responses matched the captured ones on the fast path.
+    The outcome of steps of one API with responses that matched the captured ones on the fast path.
 
     Attributes:
         api: The name of the API.
@@ -174,8 +174,8 @@ class Difference:
         captured: The captured value, or None if it is absent.
         replayed: The live value, mapped back to captured terms, or None if it is absent.
         is_error: Whether the field is an error code.
-        is_default: Whether it concerns a setting that has its default on both sides, or that only
-            one side knows.
+        is_default: Whether it concerns a setting with its default on both sides, or unknown to one
+            side.
     """
 
     path: str

@@ -1,4 +1,4 @@
-"""Where a plan comes from: captures, filter, allowed APIs, ports."""
+"""The source of a plan: captures, filter, allowed APIs, ports."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ class CapturedExchange:
         return api_name(self.api_key)
 
     def request_message(self) -> Message:
-        """Decode the request, anew each time, as callers may modify its body."""
+        """Decode the request, each time again, because callers may modify its body."""
         return decode_request(self.request)
 
     def response_message(self) -> Message | None:
@@ -68,15 +68,15 @@ class Step:
     A captured request at its place in a plan.
 
     Attributes:
-        number: From 0, in the order in which requests were served: see `plan.service_order`.
+        number: From 0, in the order in which brokers served the requests: see `plan.service_order`.
         captured: The request and its response.
         after: Numbers of the steps that must have responses before this one is sent.
         left_out: Why it is not sent; empty if it is.
         is_before_rebalance: Whether its response reports no error, and the member's next one a
             rebalance of the group.
         is_before_assignment: Whether the member gets partitions only in a later response.
-        missing_prerequisites: Changes that its response depends on and that were left out, as
-            `exclusion_policy.changes` names them.
+        missing_prerequisites: Omitted changes that its response depends on, by the names of
+            `exclusion_policy.changes`.
         overlaps: Resources that changed during the request, as in `concurrent_changes.Overlaps`.
     """
 

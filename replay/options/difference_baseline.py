@@ -1,8 +1,8 @@
 """
-Accepted differences: those listed in a file, one a line, and those of a broker upgrade.
+Accepted differences: differences listed in a file, one per line, and those of a broker upgrade.
 
-A line stands for all equal differences: the pattern of the field, and for an error code both
-errors. It has no names, offsets or times, so it is the same in every run.
+A line covers all equal differences: the pattern of the field, and for an error code both errors. It
+has no names, offsets or times, so it is the same in every run.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class DifferenceKey(NamedTuple):
     Attributes:
         pattern: The pattern of their paths, prefixed with the API.
         captured: Name of the captured error if the field is an error code; else empty.
-        replayed: Name of the live error, likewise.
+        replayed: Name of the live error, in the same form.
     """
 
     pattern: str
@@ -106,7 +106,7 @@ class DifferenceBaseline:
         return cls([line for line in found if line and not line.startswith("#")], upgrade)
 
     def accepted_by(self, api: str, place: DifferenceKey, difference: Difference) -> str:
-        """Return what accepts a difference: `BY_FILE`, `BY_UPGRADE`, or an empty string."""
+        """Return why a difference is accepted: `BY_FILE`, `BY_UPGRADE`, or an empty string."""
         if place.line in self._line_set:
             self._matched.add(place.line)
             return BY_FILE

@@ -86,7 +86,7 @@ class Criteria:
     Attributes:
         verdicts: Verdicts; a single one fails the replay.
         limits: Limits of latency.
-        accepted: Differences that fail nothing.
+        accepted: Differences without effect on the exit status.
         wants_balance: Whether a log that could not be balanced fails the replay.
     """
 

@@ -15,7 +15,7 @@ from replay.options.pass_criteria import Criteria
 from replay.options.play_options import PlayOptions
 
 MOCK = "mock"
-"""The address that stands for the embedded broker."""
+"""The address of the embedded broker."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class TargetSettings:
         security: Encryption and authentication of connections.
         topic_map: Captured topic -> topic on the target.
         prefix: Put before the names of topics, groups and transactional ids.
-        offsets: What to send for an offset without a mapping.
+        offsets: Offset to send in place of one without a mapping.
         create_topics: Whether to create topics that the target lacks.
         play_options: Pacing, repeats and limits.
         noise: The ignore rules.
@@ -87,7 +87,7 @@ class TargetSettings:
         Return the partition counts of topics by their live names, for all passes.
 
         Raises:
-            UsageError: Two topics would have the same name.
+            UsageError: Two topics would get the same name.
         """
         topics: dict[str, int] = {}
         for names in map(self.names, range(self.play_options.passes)):

@@ -119,7 +119,7 @@ class PlanBuilder:
             self._plan.orphans += 1
             self._counts[connection, "orphan"] += 1
             return
-        exchange.facts  # noqa: B018 (names of topic ids, also of those that are filtered)
+        exchange.facts  # noqa: B018 (names of topic ids, filtered ones included)
         self._plan.topic_ids.update(
             (topic_id, name) for facts in exchange.facts for topic_id, name in facts.names.items()
         )
@@ -192,13 +192,13 @@ class PlanBuilder:
             self._refused_as_new[number] = why, partitions
 
     def _record_assignment(self, number: int, request: Message) -> None:
-        """Record the SyncGroup request in which a leader assigns partitions."""
+        """Record the SyncGroup request with the leader's assignment."""
         body = request.body
         if body is not None and request.api == "SyncGroup" and body.assignments:
             self._assignments[body.group_id, body.generation_id] = number
 
     def _record_group_topics(self, sets: ReadWriteSets) -> None:
-        """Record the topics whose offsets each group commits or fetches."""
+        """Record the topics with offsets that each group commits or fetches."""
         named = [resource[:2] for resource in sets.reads | sets.writes if len(resource) > 1]
         topics = {name for kind, name in named if kind == "topic" and isinstance(name, str)}
         for group in (name for kind, name in named if kind == "group"):
@@ -326,7 +326,7 @@ def _captured(exchange: Exchange, request: Message) -> CapturedExchange:
 
 
 def _software(request: Message) -> str:
-    """Return a client's software name and version, from ApiVersions v3 on (KIP-511), or nothing."""
+    """Return a client's software name and version, in ApiVersions v3 or later (KIP-511)."""
     body = request.body if request.api == "ApiVersions" else None
     if body is None or not body.get("client_software_name"):
         return ""

@@ -19,14 +19,14 @@ class Completeness:
         client: `address:port` of the client.
         broker: `address:port` of the broker.
         requests: Number of captured requests.
-        unanswered: Number of requests whose response was due but not captured.
+        unanswered: Number of requests without a captured response that was due.
         orphans: Number of responses without requests.
         is_midway: Whether the connection was already open when the capture began.
         last_ns: Capture time of its last packet.
         bytes: Captured payload bytes of both sides.
         gap_bytes: Payload bytes of lost packets.
         cut_bytes: Payload bytes cut off by the snapshot length.
-        skipped_bytes: Payload bytes in which no messages were recognised.
+        skipped_bytes: Payload bytes without recognised messages.
     """
 
     connection: int

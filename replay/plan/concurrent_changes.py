@@ -1,5 +1,5 @@
 """
-Responses that overlapped a change of what they report, and may show the state before or after it.
+Responses that overlapped a change of their subject, and may show the state before or after it.
 
 A response that overlaps an append may report the end of the partition of before or after it; the
 same holds for a group's committed offsets. A transaction's end is complete only after the EndTxn
@@ -34,7 +34,7 @@ def overlaps(
     Return the exchanges that read positions, with the resources that changed during each read.
 
     Args:
-        dependencies: The dependencies: what each exchange read and wrote.
+        dependencies: The dependencies: the resources read and written by each exchange.
         times: The times of exchanges.
         name: Returns the name of a topic id.
     """

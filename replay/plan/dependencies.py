@@ -1,9 +1,9 @@
 """
 Dependencies: which steps must have their responses before another may be sent.
 
-A step depends on steps whose responses were captured before its request: on its own connection on
-the newest of these, which keeps the depth of pipelining; on others if both access the same resource
-and one of them writes it. Records keep the order of their captured offsets, members of groups that
+A step depends on steps with responses captured before its request: on its own connection on the
+newest of these, which keeps the depth of pipelining; on others if both access the same resource and
+one of them writes it. Records keep the order of their captured offsets, members of groups the order
 of their generations, and a topic is created by the request that created it, also if requests
 overlapped. All dependencies are earlier steps, so there are no cycles.
 """
@@ -54,14 +54,14 @@ class _Accesses:
     commutes: bool = False
 
     def add_dependencies(self, found: set[int], connection: int, writes: bool) -> None:
-        """Add the steps of other connections on which a step of this connection depends."""
+        """Add the dependencies of a step on steps of other connections."""
         for side in self._sides(writes):
             for other, (step, _) in side.items():
                 if other != connection:
                     found.add(step)
 
     def record(self, connection: int, step: int, begun_ns: int, done_ns: int, writes: bool) -> None:
-        """Add an answered step; a write replaces the steps on which it depends itself."""
+        """Add an answered step; a write replaces its own dependencies."""
         if not writes:
             self.readers[connection] = step, done_ns
             return
@@ -72,7 +72,7 @@ class _Accesses:
         self.writers[connection] = step, done_ns
 
     def _sides(self, writes: bool) -> tuple[_RespondedSteps, ...]:
-        """Return the steps whose order relative to a read or a write matters."""
+        """Return the steps with a relevant order relative to a read or a write."""
         if not writes:
             return (self.writers,)
         return (self.readers,) if self.commutes else (self.readers, self.writers)
@@ -84,8 +84,8 @@ class ShapeReadWriteSets(NamedTuple):
 
     Attributes:
         accesses: Numbers of resources, doubled, plus one for a write.
-        logs: Numbers of the logs to which they append.
-        partitions: Those of `accesses` that take effect at the end of a transaction.
+        logs: Numbers of the logs that they append to.
+        partitions: The part of `accesses` that takes effect at the end of a transaction.
     """
 
     accesses: array[int]
@@ -102,7 +102,7 @@ class Dependencies:
         resources: Accessed resource -> its number.
         logs: Appended and fetched offsets.
         group_order: Group events and their order.
-        auto_created: Topics that did not exist at first, and that a request may have created.
+        auto_created: Topics that did not exist at first, and may have been auto-created.
         transaction_ends: Producer -> exchanges that ended its transactions.
         fetched_transaction_ends: Exchange and producer, for each fetched end of a transaction.
         progress_queries: Exchanges that query progress, and the resources, as in
@@ -276,7 +276,7 @@ class Dependencies:
                 yield np.array([*creators, number], np.int64)
 
     def group_history(self, order: Sequence[int]) -> GroupHistory:
-        """Return what the steps show of groups."""
+        """Return the evidence of the steps about groups."""
         return self.group_order.history(self._step_of(np.asarray(order, np.int64)))
 
     def _step_of(self, order: NDArray[np.int64]) -> NDArray[np.int32]:
@@ -309,7 +309,7 @@ class Dependencies:
 def _add_newest(
     found: dict[int, list[int]], step_of: NDArray[np.int32], number: int, before: Iterable[int]
 ) -> None:
-    """Add a dependency on the newest of some exchanges that come before this one."""
+    """Add a dependency on the newest of some earlier exchanges."""
     step = int(step_of[number])
     earlier = [int(step_of[each]) for each in before if 0 <= step_of[each] < step]
     if earlier:

@@ -23,7 +23,7 @@ class Exclusion(StrEnum):
     Why an API is not sent by default.
 
     `between_brokers`: only brokers and controllers send it, to each other. `telemetry`: client
-    metrics. `authentication`: it authenticates the captured client, whose credentials are not ours.
+    metrics. `authentication`: it authenticates the captured client, with credentials that we lack.
     `changing`: it destroys something, or reconfigures the target.
     """
 
@@ -81,7 +81,7 @@ _NOT_READY_ERRORS = frozenset(
 UNKNOWN_PARTITION_ERRORS = frozenset(
     error_code(name) for name in ("UNKNOWN_TOPIC_OR_PARTITION", "UNKNOWN_TOPIC_ID")
 )
-"""Errors for a new partition that its leader does not know yet, or for one that does not exist."""
+"""Errors for a new partition unknown to its leader, or for a missing one."""
 
 _NEW_PARTITION_ERRORS = UNKNOWN_PARTITION_ERRORS | {error_code("NOT_ENOUGH_REPLICAS")}
 """The same, and the error for a new partition that its other replicas do not know yet."""
@@ -116,10 +116,10 @@ def exclusion_of(api: str) -> Exclusion | None:
 
 def allowed_apis(names: Collection[str]) -> frozenset[str]:
     """
-    Return API names in their usual spelling, whatever the case of the given ones.
+    Return API names in their usual spelling, in any case.
 
     Raises:
-        UsageError: There is no such API, or it is always sent or never.
+        UsageError: The API does not exist, or is always or never sent.
     """
     for name in names:
         if name.lower() not in _ALLOWABLE:
@@ -177,7 +177,7 @@ def provided_prerequisites(message: Message, response: Message | None) -> frozen
     Return the prerequisites missing without a request that destroys or reconfigures.
 
     Returns:
-        The name of its API, with each setting that it changes; nothing if it changed nothing.
+        The name of its API, with each setting that it changes; empty without a change.
     """
     api, body = message.api or "", message.body
     if exclusion_of(api) is not Exclusion.CHANGING or (
@@ -211,8 +211,8 @@ def why_not_ready(api: str, response: Message | None) -> str:
     """
     Return why a request is left out because of its response; empty if it is sent.
 
-    A request refused only for the moment changed nothing, and the client retried it. A target that
-    is ready would execute it at once, and the retry once more.
+    A request refused only temporarily changed nothing, and the client retried it. A target that is
+    ready would execute it at once, and the retry again.
 
     Args:
         api: The API of the request.

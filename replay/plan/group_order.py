@@ -27,11 +27,11 @@ _REBALANCES = "REBALANCE_IN_PROGRESS"
 REBALANCES = error_code(_REBALANCES)
 
 _BEFORE_ANY_GENERATION = -1
-"""The generation of events that show that no change had begun."""
+"""The generation of events before any change."""
 
 
 class GroupAction(IntEnum):
-    """What a request does: a member joins, leaves, or stays."""
+    """Effect of a request: a member joins, leaves, or stays."""
 
     JOINS = 0
     LEAVES = 1
@@ -40,20 +40,20 @@ class GroupAction(IntEnum):
 
 class GroupEvent(NamedTuple):
     """
-    What an exchange shows of a group and of a member.
+    The evidence of an exchange about a group and a member.
 
     Attributes:
         group: The group id.
         member: The member id; empty if irrelevant.
-        action: What the request does.
+        action: The effect of the request.
         generation: The generation or epoch in the response; 0 without one.
         is_stable: Whether the response shows that the group had not changed.
         excludes_rebalance: Whether a stable response shows that no rebalance is in progress;
             commits succeed even during one.
         reports_rebalance: Whether the response makes the member join again.
         has_assignment: Whether the response assigns partitions; None for APIs that never do.
-        members: All members, if the response lists them; or the members that leave, or that a
-            leader assigns partitions to.
+        members: All members, if the response lists them; or the leaving members, or the members
+            with an assignment by the leader.
     """
 
     group: str
@@ -162,15 +162,15 @@ class GroupHistory(NamedTuple):
     The group events of a capture, by step.
 
     Attributes:
-        before_rebalance: Steps whose response confirms a membership, followed by a rebalance or a
-            new join of the member.
-        generation_sizes: Group and generation -> number of its members whose join was captured.
+        before_rebalance: Steps with a response that confirms a membership, followed by a rebalance
+            or a new join of the member.
+        generation_sizes: Group and generation -> number of its members with a captured join.
         last_steps: Group and member -> the last step in which it joins, stays or leaves.
         before_assignment: Steps of a member from its join until it is assigned partitions.
-        sync_steps: Group, member and generation -> the step in which it fetches its assignment.
-        uncaptured_members: Group -> members without a captured join, whose requests precede the
+        sync_steps: Group, member and generation -> the step that fetches its assignment.
+        uncaptured_members: Group -> members without a captured join, with requests before the
             assignments of the joined ones -> the first step of each.
-        first_joins: Group -> the first step in which a member joins.
+        first_joins: Group -> the first step with a join.
     """
 
     before_rebalance: frozenset[int] = frozenset()

@@ -2,11 +2,10 @@
 Log dependencies: which steps must follow the append of records, by captured partition offsets.
 
 Appends to a log keep their order by offset, even where requests overlapped, and records are
-appended before they are fetched. An append without a captured offset, as of a Produce with
-acks = 0, takes its place by the time of its request. A read of, or a request for, offsets after a
-transaction's records comes after the end of that transaction: the last stable offset stops before
-an open transaction, and its marker takes an offset even if no captured response contains it
-(KIP-98).
+appended before they are fetched. An append without a captured offset, as of a Produce with acks =
+0, takes its place by the time of its request. A read of, or a request for, offsets after a
+transaction's records follows the end of that transaction: the last stable offset stops before an
+open transaction, and its marker takes an offset even if no captured response contains it (KIP-98).
 """
 
 from __future__ import annotations
@@ -75,7 +74,7 @@ class LogOrder:
         self._transaction_ends.add(log, offset, exchange)
 
     def writers(self, log: Log) -> list[int]:
-        """Return the exchanges whose responses show that they appended to a partition."""
+        """Return the exchanges with responses that prove an append to a partition."""
         rows = np.frombuffer(self._appends.logs, np.int32) == self.numbers.get(log, -1)
         rows &= np.frombuffer(self._appends.offsets, np.int64) != UNKNOWN_OFFSET
         return list(map(int, np.frombuffer(self._appends.exchanges, np.int32)[rows]))

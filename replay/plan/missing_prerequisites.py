@@ -15,7 +15,7 @@ from replay.plan.dependencies import Dependencies, same_resources
 from replay.plan.read_write_sets import CLUSTER, COMMUTING, TOPICS
 
 _LISTED = COMMUTING | {TOPICS}
-"""Resources that stand for whole lists: only steps that read the list depend on its changes."""
+"""Resources that represent whole lists: only steps that read the list depend on its changes."""
 
 
 class MissingPrerequisites:
@@ -50,7 +50,7 @@ def find_missing_prerequisites(
         order: The exchanges in captured order.
         provided: Exchange -> the prerequisites that are missing without it.
         left_out: Exchanges that are left out.
-        dependencies: The dependencies: what each exchange read and wrote.
+        dependencies: The dependencies: the resources read and written by each exchange.
         name: Returns the name of a topic id.
     """
     missed = {number: provided[number] for number in provided if number in left_out}

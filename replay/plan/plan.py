@@ -1,4 +1,4 @@
-"""The replay plan: which exchanges are replayed, in which order, with which dependencies."""
+"""The replay plan: the replayed exchanges, their order, their dependencies."""
 
 from __future__ import annotations
 
@@ -66,8 +66,8 @@ class Plan(PlannedSteps):
             captures: Parts of one capture in time order, as `open_capture` takes them, or one
                 capture of `open_capture`, with its filter, ports and key logs.
             filter: A display filter: only the exchanges that match it.
-            allow: Names of APIs that are otherwise left out: those that destroy or reconfigure,
-                and telemetry.
+            allow: Names of APIs that are otherwise left out: deletions, reconfigurations, and
+                telemetry.
             ports: Treat connections on these ports as Kafka, and no others.
             max_frame_bytes: Larger messages are skipped.
             stdin: What `-` reads instead of the process's standard input.
@@ -76,7 +76,8 @@ class Plan(PlannedSteps):
         Raises:
             CaptureError: A file is not a capture.
             FilterError: The filter is invalid.
-            UsageError: A name in `allow` is no API that can be allowed, or something is no capture.
+            UsageError: A name in `allow` is not an API that can be allowed, or an input is not a
+                capture.
         """
         given = captures[0] if len(captures) == 1 else None
         if isinstance(given, Capture):

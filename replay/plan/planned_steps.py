@@ -40,17 +40,17 @@ class PlannedSteps:
         connections: The completeness of each captured connection with steps.
         topics: Topic -> number of partitions seen in the capture, at least 1.
         topic_ids: Captured topic ids and their names.
-        assignments: Group and generation -> the step in which the leader sends its assignment.
+        assignments: Group and generation -> the step with the leader's assignment.
         created: Topics created automatically, because a request named them.
         groups: Group events seen in the capture.
-        overlaps: Steps whose responses overlapped a change, with the resources that changed.
+        overlaps: Steps with responses that overlapped a change, and the changed resources.
         missing_prerequisites: The missing prerequisites of steps.
         brokers: `address:port` of captured brokers -> node id, from Metadata responses.
         connected: The same from the node ids in clients' requests (ApiVersions v5).
         cluster_id: The captured cluster's id, if Metadata or clients name it.
         problems: Problems in the files.
-        unreadable: Why there is nothing to replay, if the captures have TLS only; else empty.
-        group_topics: Group -> topics whose offsets it commits or fetches.
+        unreadable: The reason for an empty plan, if the captures have TLS only; else empty.
+        group_topics: Group -> topics with offsets that it commits or fetches.
         holes: Gaps in the sequences of producers.
         source: The files, and the choices made for them.
         clients: Connection -> software of its client, if the client names it (KIP-511).
@@ -94,7 +94,7 @@ class PlannedSteps:
         return map(self.step, range(len(self)))
 
     def step(self, number: int) -> Step:
-        """Return a step, read anew each time."""
+        """Return a step, read again each time."""
         return Step(
             number,
             self._spill.get(number),
@@ -125,7 +125,7 @@ class PlannedSteps:
 
     @property
     def begin_ns(self) -> int:
-        """The time of the first captured request; 0 if there is none."""
+        """The time of the first captured request; 0 without one."""
         return self.times_ns(0)[0] if len(self) else 0
 
     def end_of(self, limit: int | None) -> int:
@@ -137,7 +137,7 @@ class PlannedSteps:
 
     @property
     def shape_of(self) -> array[int]:
-        """For each step the number of its shape; -1 if it has none."""
+        """For each step the number of its shape; -1 without one."""
         return self._spill.columns["shape"]
 
     @property
@@ -159,7 +159,7 @@ class PlannedSteps:
 
     @cached_property
     def awaited_without_response(self) -> frozenset[int]:
-        """The steps without a response on which others depend: Produce with acks = 0."""
+        """The steps without a response that others depend on: Produce with acks = 0."""
         (is_due,) = self.columns("is_due")
         causes = np.frombuffer(self.causes, np.int32)
         return frozenset(map(int, causes[is_due[causes] == 0]))

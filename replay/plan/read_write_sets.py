@@ -1,4 +1,4 @@
-"""Read and write sets of exchanges, which show whose order must be kept."""
+"""Read and write sets of exchanges; they determine the order to keep."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Log = tuple[str | UUID, int]
 """A partition of a topic."""
 
 UNKNOWN_OFFSET = -1
-"""The offset of an append whose response was not captured, or is never sent (acks = 0)."""
+"""The offset of an append without a captured response, or without any (acks = 0)."""
 
 TOPICS: Resource = ("topics",)
 """The set of topics."""
@@ -56,7 +56,9 @@ _PARTITION_API_NAMES = (
     "Produce Fetch ListOffsets DeleteRecords OffsetForLeaderEpoch DescribeProducers "
     "ShareFetch ShareAcknowledge"
 )
-"""APIs whose responses depend on the contents of partitions; for others only the topic counts."""
+"""
+APIs with responses that depend on the contents of partitions; for others only the topic counts.
+"""
 
 _WRITES = {
     Role.PARTITION: "Produce DeleteRecords",
@@ -134,21 +136,21 @@ class ReadWriteSets:
     The read and write sets of one exchange.
 
     Attributes:
-        reads: Resources on which its response depends.
+        reads: Resources that its response depends on.
         writes: Resources that it changes.
         appended_offsets: Partition -> offset of the first record that it appended;
             `UNKNOWN_OFFSET` if no response shows it.
         read_offsets: Partition -> last offset that must be in the log: fetched, or before the
             position of a reader.
-        ended_producers: Ids of producers whose transaction ends it fetched.
+        ended_producers: Ids of producers with transaction ends among its fetched records.
         auto_created: Topics that did not exist, and that it may have auto-created.
         existing_topics: Requested topics that existed.
         created_topics: Topics that it created.
-        already_created_topics: Topics that it was to create, and that existed.
-        ended_transaction: Id of the producer whose transaction it ended.
+        already_created_topics: Topics that it should create, but that existed.
+        ended_transaction: Id of the producer of the ended transaction.
         group_event: Its group event.
         partitions: Topic -> the least number of partitions that it shows.
-        progress_queries: Those of `reads` whose progress it queries.
+        progress_queries: The part of `reads` with queried progress.
         commits_in_transaction: Whether it commits offsets that take effect at the end of its
             transaction.
     """
@@ -292,7 +294,7 @@ def _partitions(topics: list[Container], name: str) -> Iterator[tuple[str | UUID
 
 def _positions(api: str, body: Container) -> Iterator[tuple[Log, int]]:
     """
-    Yield the last offset before each position of a reader, whose record it has read.
+    Yield the last offset before each position of a reader: the last record that it has read.
 
     If that is in the log, a fetch offset is in range, and the offset to commit is known.
     """

@@ -202,7 +202,7 @@ def response_shape_of(response: Message) -> ResponseShape | None:
         return None
     fields = [each for each in leaves if _VARIABLE_FIELDS.get(each.name) and not _is_unset(each)]
     literals = _literals_around(frame, 4, [(each.start, each.end) for each in fields])
-    # Between adjacent offsets there is no literal.
+    # Adjacent offsets have no literal between them.
     layout, nonempty, offset_count = ">4x", [], 0
     for literal, field in zip(literals, [*fields, None], strict=True):
         if literal or field is None:

@@ -1,9 +1,9 @@
 """
 Gaps in the sequences of producers: batches that a broker accepted but the capture lacks.
 
-A broker accepts a batch only if it continues the previous one. An accepted batch whose predecessor
-is not in the capture therefore proves a gap, which the target must not see. Source: KIP-98;
-Kafka, ProducerAppendInfo.java.
+A broker accepts a batch only if it continues the previous one. An accepted batch without its
+predecessor in the capture therefore proves a gap, which must be hidden from the target. Source:
+KIP-98; Kafka, ProducerAppendInfo.java.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ class SequenceGapFinder:
         Return the gaps by producer and partition, and the steps that follow a gap.
 
         Args:
-            steps: For each exchange its step, in the order in which requests were captured.
+            steps: For each exchange its step, in the order of captured requests.
             name: Returns the name of a topic id.
         """
         by_writer: dict[int, SequenceGaps] = {}
@@ -122,7 +122,7 @@ class SequenceGapFinder:
 
 
 def produced_batches(request: Message, response: Message | None) -> Iterator[_Batch]:
-    """Yield the batches of a Produce request; refused batches have None as their log."""
+    """Yield the batches of a Produce request; refused batches have no log."""
     if request.api != "Produce" or request.body is None:
         return
     refused = (

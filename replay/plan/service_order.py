@@ -1,9 +1,9 @@
 """
-Service order: the order of steps, by request times and by what responses show of overlapping ones.
+Service order: the order of steps, by request times and by evidence in responses.
 
-A broker may serve a request after one that came later, on another connection. The offsets of
-appended records show that, and so does a CreateTopics that found its topic. Each step depends only
-on earlier ones, so such a request gets the later number.
+A broker may serve a request after a later one on another connection. The offsets of appended
+records show that, and so does a CreateTopics for an existing topic. Each step depends only on
+earlier ones, so such a request gets the later number.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def service_order(
 
 
 def _ascending(keys: Int64s) -> Int64s:
-    """Return keys that grow, by raising those that do not."""
+    """Return growing keys, by raising smaller ones."""
     count = np.arange(len(keys))
     grown: Int64s = np.maximum.accumulate(keys - count) + count
     return grown

@@ -37,5 +37,5 @@ class CapturedSessions:
                 self._used[number] = session
 
     def started_before_capture(self) -> Iterator[int]:
-        """Yield the numbers of requests in sessions whose beginning was not captured."""
+        """Yield the numbers of requests in sessions without a captured beginning."""
         return (number for number, session in self._used.items() if session not in self._started)

@@ -133,7 +133,7 @@ class ExampleCounter:
     examples: list[Row] = field(default_factory=list)
 
     def add(self, example: Callable[[], Row]) -> None:
-        """Count an event; `example` makes its row if it is one of the first."""
+        """Count an event; `example` creates its row for the first ones."""
         self.count += 1
         if len(self.examples) < MAX_EXAMPLES:
             self.examples.append(example())

@@ -31,7 +31,7 @@ class KeyedDifference:
     Attributes:
         difference: The difference.
         key: The key shared with equal differences.
-        accepted_by: What accepts it, such as `BY_FILE`; empty if not accepted.
+        accepted_by: The accepting criterion, such as `BY_FILE`; empty if not accepted.
     """
 
     difference: Difference
@@ -131,7 +131,7 @@ class DifferenceTable:
             self._rows.add(row)
 
     def rows(self, limit: int | None = None) -> Iterator[Row]:
-        """Yield the differences in the order in which they were added, at most `limit`."""
+        """Yield the differences in the order of their addition, at most `limit`."""
         return self._rows.rows(limit)
 
     def field_rows(self) -> list[Row]:

@@ -58,6 +58,6 @@ class EquivalentResponses:
             self._rows.add(row)
 
     def rows(self, limit: int | None = None) -> Iterator[Row]:
-        """Yield the rows in the order in which they were added, at most `limit`."""
+        """Yield the rows in the order of their addition, at most `limit`."""
         rows = self._rows.rows()
         return islice((r for r in rows if (r["pass"], r["step"]) not in self._revised), limit)

@@ -59,7 +59,7 @@ svg text { font: 10px system-ui, sans-serif; fill: currentColor }
 
 _PERCENTILES = ("p50", "p95", "p99", "max")
 _ELSEWHERE = frozenset({"target", "passed", "ended", "steps"})
-"""Summary fields that the headline has, or that other numbers include."""
+"""Summary fields of the headline, or included in other numbers."""
 
 _WIDTH, _HEIGHT, _LEFT, _BELOW = 300, 150, 58, 22
 _MARKS = {50: "middle", 90: "end", 99: "middle"}

@@ -105,7 +105,7 @@ class Provenance:
 
 
 def release_of(features: Mapping[str, int]) -> str:
-    """Return the Kafka release whose brokers support these features; empty if unknown."""
+    """Return the Kafka release of brokers with these features; empty if unknown."""
     level = features.get("metadata.version", 0)
     at = bisect_right(list(_RELEASES), level)
     return f"Kafka {list(_RELEASES.values())[at - 1]}" if at else ""

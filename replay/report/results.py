@@ -48,7 +48,7 @@ class Results:
         steps: The number of captured requests of one pass.
         passes: The number of passes of all copies.
         captured: The number of captured requests, in all passes.
-        ended: Why the replay ended early, or sent nothing; else empty.
+        ended: The reason for an early end, or for an empty replay; else empty.
         missing_parts: Parts of the capture whose reports a merged one lacks: `3/4`.
         elapsed_ns: Duration of the replay.
         apis: API -> its verdicts and latencies, in order of first use.
@@ -146,7 +146,7 @@ class Results:
         return self.difference_table.accepted_count
 
     def differences(self, most: int | None = None) -> Iterator[Row]:
-        """Yield the differences in the order in which they were found, at most `most`."""
+        """Yield the differences in the order of their discovery, at most `most`."""
         return self.difference_table.rows(most)
 
     def equivalents(self, most: int | None = None) -> Iterator[Row]:
@@ -222,7 +222,7 @@ class Results:
         Return why requests were not sent, the most frequent reason first.
 
         They were left out by the plan, or by the replay: a request could not be rewritten, or the
-        target does not offer its API. The counts add up to that of the verdict `left_out`.
+        target does not offer its API. The counts add up to the verdict `left_out`.
         """
         return [
             {"by": by, **row} for by, reasons in self.left_out.items() for row in reasons.rows()
@@ -254,8 +254,8 @@ class Results:
         """
         Return the differing fields with examples; error codes also by both errors.
 
-        They are in the order of the first request whose response differs there, so that causes
-        precede their consequences.
+        They are in the order of the first request with a difference there, so that causes precede
+        their consequences.
         """
         return self.difference_table.field_rows()
 

@@ -16,7 +16,7 @@ from replay.report.headline import about_rows, verdict_line
 from replay.report.results import Results
 
 MAX_SHOWN = 20
-"""Number of fields whose differences the text report lists one by one; ndjson has all."""
+"""Number of fields with differences in the text report's list; ndjson has all."""
 
 _MAX_TEXT = 120
 
@@ -81,8 +81,8 @@ def text_lines(
 
     Args:
         report: The report.
-        shown: Number of fields whose differences are listed one by one.
-        terminal_width: Width at which lines are cut; None if the output is no terminal.
+        shown: Number of fields with listed differences.
+        terminal_width: Maximum width of lines; None if the output is not a terminal.
     """
     yield from _summary(report)
     tables = (

@@ -85,7 +85,7 @@ class Dispatcher:
             connection.close()
 
     def use_client_id_of(self, step: Step) -> None:
-        """Use the client id of the first step that has one."""
+        """Use the client id of the first step with one."""
         self._client_id = self._client_id or step.captured.client_id
 
     async def send(self, sent: StepInFlight) -> None:

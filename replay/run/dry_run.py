@@ -1,4 +1,4 @@
-"""Dry run: lists what would be sent, to which broker, and what would be substituted."""
+"""Dry run: lists the requests, their brokers, and the substitutions."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def _joining_members(plan: Plan) -> Iterator[str]:
 
 def target_lines(plan: Plan, settings: TargetSettings) -> Iterator[str]:
     """
-    Yield the brokers of the target, and the version in which each request would be sent.
+    Yield the brokers of the target, and the version of each request.
 
     Raises:
         ReplayError: The target can't be reached.

@@ -53,7 +53,7 @@ def run(coroutine: Coroutine[Any, Any, Result]) -> Result:
 
 async def run_in_thread(function: Callable[[], Result]) -> Result:
     """
-    Run a function that calls `run`, in a thread, so that the event loop here goes on.
+    Run a function that calls `run`, in a thread, so that this event loop continues.
 
     If this is cancelled, the coroutine of the function is cancelled, and its end awaited.
     """

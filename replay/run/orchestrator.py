@@ -38,7 +38,7 @@ _PROGRESS_INTERVAL_S = 0.2
 _MAX_BROKERS = 16
 
 _FLUSH_S = 2
-"""How long the end of a replay waits for the target to take what is written."""
+"""Timeout for unsent bytes at the end of a replay."""
 
 
 def run_replay(
@@ -166,7 +166,7 @@ async def _connect_and_play(
 
 
 def _why_nothing_sent(plan: Plan) -> str:
-    """Return why nothing was sent, as an empty report would look like success."""
+    """Return the reason for an empty replay, because an empty report would look like success."""
     if plan.unreadable:
         return f"nothing was sent: {plan.unreadable}"
     if not len(plan):
@@ -223,7 +223,7 @@ async def _report_progress(run: ReplayRun, report: RunReport, watch: ProgressCal
 
 @contextlib.contextmanager
 def _interruptible(report: Report) -> Iterator[_EarlyEnd]:
-    """Let the first Ctrl-C or SIGTERM end the replay; a second one ends the process."""
+    """Make the first Ctrl-C or SIGTERM end the replay; a second one ends the process."""
     loop = asyncio.get_running_loop()
     ending = _EarlyEnd(report)
 

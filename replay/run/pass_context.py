@@ -65,7 +65,7 @@ class OutcomeSink(Protocol):
         """Compare the response of a step with the captured one, after its ids were learned."""
 
     def record_batch(self, batch: BatchedOutcome) -> None:
-        """Record steps whose responses equal the captured ones."""
+        """Record steps with responses equal to the captured ones."""
 
     def record_late_difference(self, number: int, copy: int, difference: Difference) -> None:
         """Record a difference of a step that was found only at the end of the pass."""
@@ -76,7 +76,7 @@ class OutcomeSink(Protocol):
 
 class PassContext:
     """
-    The shared state of one pass, and the events by which its players wait for each other.
+    The shared state of one pass, and the events between its players.
 
     Attributes:
         plan: The plan.
@@ -91,7 +91,7 @@ class PassContext:
         groups: Group sessions.
         heartbeats: Sends heartbeats for group members.
         missing_resources: Resources that the target lacks permanently.
-        uncaptured_members: Group members whose join was not captured.
+        uncaptured_members: Group members without a captured join.
         transactions: Transactions that may be open.
         arrays: The steps as arrays for kernels.
         batched_reporter: Matched responses that are not reported yet.
@@ -137,13 +137,13 @@ class PassContext:
         self._begin_ns = time.perf_counter_ns() + (CONNECT_AHEAD_NS if self._due else 0)
 
     def mark_done(self, number: int) -> None:
-        """Mark a step as done, and call those that wait for it."""
+        """Mark a step as done, and call its waiters."""
         self._is_done[number] = 1
         for go_on in self._waiting.pop(number, ()) if self._waiting else ():
             go_on()
 
     def notify_done(self, numbers: Iterable[int]) -> None:
-        """Call those that wait for steps that are already marked as done."""
+        """Call the waiters of steps that are already marked as done."""
         if self._waiting:
             for number in numbers:
                 if number in self._waiting:

@@ -101,7 +101,7 @@ class Player:
         return self._context.outcomes.record(sent.outcome, self._context.ids)
 
     async def _send(self, at: int) -> int:
-        """Send the next step, and those that can be sent with it; return their number."""
+        """Send the next step, and others that can be sent with it; return their number."""
         context, number = self._context, self._numbers[at]
         if context.plan.is_sent(number):
             await self._wait_until_ready(number)
@@ -136,7 +136,7 @@ class Player:
             _mark_failed(sent.outcome, error)
 
     def _enqueue(self, sent: StepInFlight) -> None:
-        """Queue a step whose response is to be received."""
+        """Queue a step until its response arrives."""
         self._in_flight.begin(sent.step.number, sent)
         self._queue.put_nowait(sent)
 
@@ -185,7 +185,7 @@ class Player:
             await self._dispatcher.connect(self._dispatcher.default_node)
 
     async def _wait_out_throttle(self) -> None:
-        """Pause for the throttle time that the target asked for."""
+        """Pause for the throttle time of the target."""
         while (wait_s := self._dispatcher.throttled_until - self._loop.time()) > 0:
             await asyncio.sleep(wait_s)
         self._dispatcher.throttled_until = 0.0
@@ -269,7 +269,7 @@ class Player:
         await self._dispatcher.retry(sent, why, response)
         sent.outcome.is_repeated = True
         if sent.step.captured.api_key == PRODUCE:
-            # An error may come after the records are written.
+            # An error may come after the append.
             self._learn_unconfirmed(sent, sent.outcome.parts)
         if rejoined is not None:
             sent.outcome.changes.append(rejoined)
@@ -363,7 +363,7 @@ def _has_offsets(sent: StepInFlight) -> bool:
 
 
 def _mark_stopped(sent: StepInFlight) -> None:
-    """Record that the replay stopped waiting for a response that was still due."""
+    """Record that the replay stopped waiting for a response that was due."""
     outcome, is_due = sent.outcome, sent.step.captured.expects_response
     if sent.requests and is_due and outcome.response is None and not outcome.failure:
         outcome.failure, outcome.is_refused = STOPPED, True

@@ -1,7 +1,7 @@
 """
 Fast path of a player: sends steps by request templates, once a step of their shape was replayed.
 
-A step costs a tenth of what it costs on the slow path (`Player`). Steps without a template, and
+A step costs a tenth of its cost on the slow path (`Player`). Steps without a template, and
 responses that differ from the captured ones, are left to the slow path.
 """
 
@@ -30,12 +30,12 @@ from replay.templates.template import RequestTemplate, replaced_roles, template_
 
 class TemplateBatch(PendingRequest):
     """
-    A batch of requests sent together by one template, whose responses arrive one after the other.
+    A batch of requests of one template, sent together; responses arrive one by one.
 
     Attributes:
         template: The template.
-        request_rows: A row for each request; `ON_SLOW_PATH` replaces the latency of those that were
-            left to the slow path.
+        request_rows: A row for each request; `ON_SLOW_PATH` replaces the latency of steps left to
+            the slow path.
         fast_count: Number of requests not left to the slow path.
     """
 
@@ -84,7 +84,7 @@ class TemplateBatch(PendingRequest):
         return request
 
     def _advance(self, count: int) -> None:
-        """Expect the next response for the next request, if there is one."""
+        """Assign the next response to the next request, if any."""
         self._at += count
         self.correlation_id = next_id(self.correlation_id, count)
         if self._at == len(self.request_rows):
@@ -255,7 +255,7 @@ class TemplatePlayer:
         self._hand_over(StepInFlight(step, outcome, requests=[request]))
 
     def complete(self, batch: TemplateBatch) -> None:
-        """Report a batch all of whose requests have responses or are left to the slow path."""
+        """Report a batch when all requests have responses or are left to the slow path."""
         self.in_flight.end(id(batch))
         self._context.progress.done += batch.fast_count
         self._context.batched_reporter.add(batch.request_rows, batch.fast_count, batch.template)

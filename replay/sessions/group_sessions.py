@@ -38,7 +38,7 @@ _GroupGeneration = tuple[str, int]
 """Captured group and generation."""
 
 _REPORTS_REBALANCE = frozenset({"SyncGroup", "Heartbeat", "OffsetCommit"})
-"""APIs whose responses report a rebalance to a member."""
+"""APIs with responses that report a rebalance to a member."""
 
 _NO_STEP = -1
 
@@ -54,7 +54,7 @@ class _Member:
         join_step: The step of its JoinGroup; -1 if not captured.
         repeat: Repeats a step for it.
         sync_step: The step of its last SyncGroup since; -1 for none.
-        last_confirmed: The last step whose response confirmed its membership.
+        last_confirmed: The last step with a response that confirmed its membership.
         is_before_rebalance: Whether the next captured response reports a rebalance to it.
         has_rejoined: Whether it rejoined between its captured requests.
         rejoin_task: The task of its rejoin.
@@ -120,7 +120,7 @@ class GroupSessions:
                 self._pending_assignments.pop(group, None)
 
     def add_uncaptured_member(self, group: str, member: str, repeat: Repeat) -> None:
-        """Add a member whose join was not captured; `repeat` makes it rejoin."""
+        """Add a member without a captured join; `repeat` makes it rejoin."""
         self._members[group, member] = _Member(_NO_STEP, repeat)
 
     def _join(self, key: _GroupMember, member: _Member) -> None:
@@ -247,7 +247,7 @@ class GroupSessions:
         Make the leader on the target send the assignments of the captured leader.
 
         Args:
-            message: A captured SyncGroup, whose body may be changed.
+            message: A captured SyncGroup with a body that may change.
         """
         body = message.body
         assert body is not None
@@ -273,7 +273,7 @@ class GroupSessions:
         """
         Send the SyncGroup of the leader on the target, which is not the captured leader.
 
-        Its own step may come only after that of the captured leader, whose response depends on it.
+        Its own step may follow only the captured leader's step, on which its response depends.
         """
         key = group, self._leaders[group]
         number = self._plan.groups.sync_steps.get((*key, self._pending_assignments.get(group, 0)))

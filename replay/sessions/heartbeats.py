@@ -1,7 +1,7 @@
 """
 Heartbeats for group members, sent where the replay pauses for longer than the capture did.
 
-Source: KIP-62 (classic groups), KIP-848, KIP-932 (groups whose broker assigns partitions).
+Source: KIP-62 (classic groups), KIP-848, KIP-932 (groups with broker-assigned partitions).
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from replay.plan.group_order import REBALANCES, has_partitions
 
 _BY_EPOCH = frozenset({"ConsumerGroupHeartbeat", "ShareGroupHeartbeat"})
 _KEEPS_ALIVE = _BY_EPOCH | {"JoinGroup", "SyncGroup", "Heartbeat"}
-"""APIs whose requests keep a member's session alive."""
+"""APIs with requests that keep a member's session alive."""
 
 _STILL_MEMBER = MISROUTED | {0, REBALANCES}
-"""Error codes after which the member still belongs to its group."""
+"""Error codes that leave the member in its group."""
 
 _HEARTBEATS_PER_SESSION = 3
 """Heartbeats per session of a classic member: the minimum that clients are advised to send."""
@@ -84,7 +84,7 @@ class Heartbeats:
     """
     Sends heartbeats for the members of a pass, as long as the capture shows that they exist.
 
-    A member whose captured silence exceeds its session timeout is left to expire.
+    A member with a captured silence beyond its session timeout is left to expire.
 
     Args:
         cluster: The target.
@@ -115,7 +115,7 @@ class Heartbeats:
         self._reached_ns = max(self._reached_ns, request_ns)
 
     def record_request(self, name: str, body: Container) -> None:
-        """Record a request as it is sent; heartbeats pause while it is in flight."""
+        """Record a sent request; heartbeats pause while it is in flight."""
         if name == "LeaveGroup":
             for each in body.get("members") or [body]:
                 self._forget((body.group_id, each.member_id))
@@ -188,7 +188,7 @@ class Heartbeats:
 
     @contextmanager
     def while_joining(self, group: str) -> Iterator[None]:
-        """Send frequent heartbeats for a group's members, who may have to join again too."""
+        """Send frequent heartbeats for a group's members: they may have to join again too."""
         self._joining[group] += 1
         self._hasten(group)
         try:
@@ -204,7 +204,7 @@ class Heartbeats:
                 self._send_or_expire(member)
 
     def _hasten(self, group: str) -> None:
-        """Bring forward the heartbeats of a group's members, who may have to join again too."""
+        """Bring forward the heartbeats of a group's members: they may have to join again too."""
         for member in self._members.values():
             if member.body["group_id"] == group and member.timer is not None:
                 member.timer.cancel()
@@ -280,7 +280,7 @@ class Heartbeats:
 def _deliver_assignment(
     previous: _Member | None, step: Step, before: Message | None, response: Container
 ) -> Container | None:
-    """Add the pending assignment to a response if the capture has it there; return what remains."""
+    """Add the pending assignment to a response, as in the capture; return the remainder."""
     if step.is_before_assignment and has_partitions(response):
         return response.assignment  # the capture shows it later
     if previous is None or previous.pending_assignment is None or response.assignment is not None:

@@ -4,7 +4,7 @@ Live fetch sessions: the target's counterparts of captured fetch sessions (KIP-2
 A session belongs to one broker. If all partitions of a captured session have the same leader on the
 target too, it is replayed as one session; if they have several leaders, each fetch is sent in full
 and without a session. The contents of each captured session are tracked, so that it can be begun
-anew when the target has lost it.
+again after the target has lost it.
 
 Source: Kafka, FetchMetadata.java, FetchSession.scala, FetchSessionHandler.java.
 """
@@ -105,7 +105,7 @@ class FetchSessions:
             message: Its request, with captured names and ids.
 
         Returns:
-            How it uses a session; None if it is no fetch.
+            How it uses a session; None if it is not a fetch.
         """
         body = message.body
         if message.api != "Fetch" or body is None or "session_id" not in body:
@@ -140,7 +140,7 @@ class FetchSessions:
         return SessionUse(session, is_new=True)
 
     def restart(self, session: FetchSession, body: Container) -> None:
-        """Turn an incremental fetch into a full one, which begins the session anew."""
+        """Turn an incremental fetch into a full one, which begins the session again."""
         session.node = -1
         body.topics = session.full_topics()
         if "forgotten_topics_data" in body:

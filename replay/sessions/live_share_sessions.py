@@ -70,7 +70,7 @@ def make_repeatable(message: Message) -> None:
 
 
 def _forget_acknowledgements(body: Container) -> None:
-    """Remove the acknowledgements, which a request that begins a session must not have."""
+    """Remove the acknowledgements: a request that begins a session must not have any."""
     for topic in body.topics:
         for partition in topic.partitions:
             partition.acknowledgement_batches = []

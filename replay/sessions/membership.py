@@ -1,4 +1,4 @@
-"""Group members in captured requests: which member, in which generation or epoch."""
+"""Group members in captured requests: the member, and its generation or epoch."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from replay.model.step import CapturedExchange
 from replay.plan.group_order import REBALANCES
 
 BY_EPOCH = frozenset({"ConsumerGroupHeartbeat", "ShareGroupHeartbeat"})
-"""APIs of groups whose broker assigns partitions."""
+"""APIs of groups with broker-assigned partitions."""
 
 MEMBER_APIS = BY_EPOCH | {
     "Heartbeat",
@@ -20,7 +20,7 @@ MEMBER_APIS = BY_EPOCH | {
     "SyncGroup",
     "TxnOffsetCommit",
 }
-"""APIs whose requests name a member that has joined before."""
+"""APIs with requests of joined members."""
 
 
 def members_in(message: Message) -> Iterator[tuple[str, str, int]]:

@@ -1,9 +1,9 @@
 """
-Uncaptured members: group members whose join was not captured (capture midway, or with gaps).
+Uncaptured members: group members without a captured join (capture midway, or with gaps).
 
 They join on the target before the first request of their group is sent. All earlier members of a
 classic group join together, with the group's captured subscription, or else with the topics that it
-commits to; members of groups whose broker assigns partitions join with epoch 0. Members of a
+commits to; members of groups with broker-assigned partitions join with epoch 0. Members of a
 Streams group can't join, because their topology is unknown.
 
 Source: KIP-62, KIP-394 (classic groups); KIP-848, KIP-932, KIP-1071.
@@ -71,9 +71,9 @@ class _UncapturedMember:
     Attributes:
         group: The captured group id.
         member_id: The captured member id.
-        generation: The first captured generation in which it appears.
+        generation: The first captured generation with the member.
         body: The body of its JoinGroup request.
-        captured: The captured request that shows that it is a member.
+        captured: The captured request that proves the membership.
         connection: Its connection while it joins.
         response: The last response to a JoinGroup; None while one is in flight.
     """
@@ -95,7 +95,7 @@ class UncapturedMembers:
         plan: The plan.
         cluster: The target.
         ids: The id mapping.
-        groups: The group sessions, to which joined members are added.
+        groups: The group sessions that receive joined members.
         heartbeats: Sends heartbeats for them.
     """
 
@@ -119,7 +119,7 @@ class UncapturedMembers:
 
     async def join_missing(self, captured: CapturedExchange, message: Message) -> list[Change]:
         """
-        Join the members that a request names and that have not joined yet.
+        Join the members of a request that have not joined yet.
 
         Args:
             captured: The request.

@@ -1,8 +1,8 @@
 """
 Resources that the target lacks permanently: topics, partitions, coordinators, rights and records.
 
-Requests are retried until the target has what the capture shows (see `retry_policy`), but only once
-for each resource. A resource that is still missing then is remembered and reported once; a response
+Requests are retried until the target has the captured state (see `retry_policy`), but only once for
+each resource. A resource that is still missing then is remembered and reported once; a response
 that contains it removes the entry.
 """
 
@@ -67,7 +67,7 @@ class MissingResources:
 
         Args:
             why: The reason for the retry.
-            request: The body of the request, as it was sent.
+            request: The body of the sent request.
             captured: The captured response.
             response: The response body of the target.
             version: The version of the live request.
@@ -89,7 +89,7 @@ class MissingResources:
         response: Container,
         version: int,
     ) -> None:
-        """Remember and report what is missing after all retries; arguments as in `is_futile`."""
+        """Remember and report a resource missing after all retries; arguments as in `is_futile`."""
         if why not in REMEMBERED_REASONS or captured is None:
             return
         if why is RetryReason.NO_RECORDS:

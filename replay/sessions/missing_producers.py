@@ -1,9 +1,9 @@
 """
 Synthesised requests for captures that begin midway or have gaps: producers and transactions.
 
-A producer whose InitProducerId was not captured gets an id, under the transactional id in its
-requests. A transaction whose end is missing, although its producer has begun the next one, is
-committed; the end of a transaction whose beginning is missing is left out.
+A producer without a captured InitProducerId gets an id, under the transactional id in its requests.
+A transaction without a captured end, although its producer has begun the next one, is committed;
+the end of a transaction without a captured beginning is left out.
 
 Source: KIP-98; KIP-360, KIP-890 (epochs).
 """
@@ -52,7 +52,7 @@ _TRANSACTION_APIS = frozenset(
 )
 
 _RAISES_EPOCH_FROM = {"Produce": 12, "TxnOffsetCommit": 5, "EndTxn": 5}
-"""API -> first client version for which each end of a transaction raises the epoch."""
+"""API -> first client version with a new epoch after each end of a transaction."""
 
 _NEVER = 1 << 15
 
@@ -106,7 +106,7 @@ class MissingProducers:
             connect: Returns the connection to a node.
 
         Raises:
-            RewriteError: The capture lacks the beginning of what the request continues.
+            RewriteError: The capture lacks the beginning of the transaction.
             ReplayError: The target does not respond, or is not ready in time.
         """
         producer = producer_of(message)
@@ -127,7 +127,7 @@ class MissingProducers:
             return [change] if change else []
 
     def _is_added(self, transactional_id: str, message: Message) -> bool:
-        """Return whether a request adds again what its transaction has already."""
+        """Return whether a request repeats an addition to its transaction."""
         assert message.body is not None
         names = self._ids.names
         readded = {
@@ -187,10 +187,10 @@ class MissingProducers:
         connect: Callable[[int], Awaitable[BrokerConnection]],
     ) -> Change | None:
         """
-        Get an id for a producer whose InitProducerId was not captured.
+        Get an id for a producer without a captured InitProducerId.
 
         Args:
-            captured: The request. If the captured broker refused it, nothing shows that it knew the
+            captured: The request. If the captured broker refused it, it may not have known the
                 transactional id; the new id has none, so that the target doesn't know one either.
             message: The same, decoded.
             value: Captured id and epoch; the epoch is None if the field has only the id.
@@ -230,7 +230,7 @@ class MissingProducers:
 
 
 def producer_of(message: Message) -> CapturedProducer | None:
-    """Return the producer of a request; None if it has none."""
+    """Return the producer of a request; None without one."""
     body = message.body
     if body is None or message.api not in _TRANSACTION_APIS:
         return None

@@ -40,7 +40,7 @@ class OpenTransactions:
         self.added: defaultdict[str, set[Hashable]] = defaultdict(set)
 
     def record_request(self, api: str, body: Container) -> None:
-        """Record a request as it is sent."""
+        """Record a sent request."""
         title = transactional_id_of(body)
         if api in _BEGINNING_APIS and title:
             self.open[title] = None
@@ -118,6 +118,6 @@ async def _error(cluster: Cluster, node: int | None, body: dict[str, Any]) -> in
 
 
 def transactional_id_of(body: Container) -> str | None:
-    """Return the transactional id in a request; None or empty if it has none."""
+    """Return the transactional id in a request; None or empty without one."""
     title: str | None = body.get("transactional_id") or body.get("v3_and_below_transactional_id")
     return title

@@ -44,7 +44,7 @@ def drop_accepted(body: Container, refused: set[_Partition], ids: IdMap) -> None
 
 
 def accepted_part(part: RequestPart) -> RequestPart | None:
-    """Return the accepted partitions of a Produce part; None if the broker accepted nothing."""
+    """Return the accepted partitions of a Produce part; None if the broker accepted none."""
     if part.response is None:
         return None
     accepted = {

@@ -66,14 +66,14 @@ class RetryReason(StrEnum):
 
     `misrouted`: the broker is not, or no longer, the leader or coordinator. `not_ready`: the target
     reports a retriable error. `session`: the target does not know the fetch session. `no_records`:
-    partitions with records in the captured response have none in the live one yet.
-    `some_records`: only some of these partitions have. `rebalance`: the captured response reports
-    a rebalance. `member_id`: JoinGroup must carry the id just assigned. `members`: in the capture,
+    partitions with records in the captured response are still empty in the live one.
+    `some_records`: only some of these partitions have. `rebalance`: the captured response reports a
+    rebalance. `member_id`: JoinGroup must carry the id just assigned. `members`: in the capture,
     more members joined together. `rejoin`: the group rebalances, unlike the captured one.
     `assignment`: the captured response has an assignment. `rest`: the captured group is stable, and
     heartbeats bring the live one there. `settings`: the captured response has more settings, which
-    reach brokers from their controller. `absent`: it has a topic or partition, which reach brokers
-    likewise. `offsets`: it has start offsets of a share group.
+    reach brokers from their controller. `absent`: a topic or partition exists, which reaches
+    brokers in the same way. `offsets`: it has start offsets of a share group.
     """
 
     MISROUTED = "misrouted"
@@ -96,7 +96,7 @@ _OFFSET_RESET_SETTINGS = frozenset(
     setting_prerequisite(api, "share.auto.offset.reset")
     for api in ("AlterConfigs", "IncrementalAlterConfigs")
 )
-"""What sets the start of a share group (KIP-932), which is by default the end of the log."""
+"""The setting of the start of a share group (KIP-932), by default the end of the log."""
 
 _PROVIDERS = {
     RetryReason.SETTINGS: frozenset(
@@ -107,8 +107,8 @@ _PROVIDERS = {
     RetryReason.NO_RECORDS: _OFFSET_RESET_SETTINGS,
 }
 """
-Reason for a retry -> the requests that bring about what is missing. A topic that was not deleted
-is not created anew either, maybe with more partitions.
+Reason for a retry -> the requests that resolve it. A topic that was not deleted is not created
+again either, maybe with more partitions.
 """
 
 
@@ -220,7 +220,7 @@ def rebalances(schema: Schema, version: int, body: Container) -> bool:
 def _records_reason(
     schema: Schema, captured: Message, live: Container, version: int, ids: IdMap
 ) -> RetryReason | None:
-    """Return whether all or some of the partitions with captured records have none yet."""
+    """Return whether all or some of the partitions with captured records are still empty."""
     assert captured.body is not None
     assert captured.api_version is not None
     expected = _with_records(schema, captured.api_version, captured.body, ids.topic_of)

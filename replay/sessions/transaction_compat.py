@@ -1,9 +1,9 @@
 """
 AddPartitions shim: adds partitions and groups to transactions for targets that do not.
 
-With transactions of version 2, the broker adds the partitions that a client writes to, and the
-group whose offsets it commits. In older request versions, the client must send AddPartitionsToTxn
-or AddOffsetsToTxn first.
+With transactions of version 2, the broker adds the written partitions, and the group of committed
+offsets. In older request versions, the client must send AddPartitionsToTxn or AddOffsetsToTxn
+first.
 
 Source: KIP-890; Kafka, ProduceRequest.json (v12), TxnOffsetCommitRequest.json (v5).
 """
@@ -30,7 +30,7 @@ ADDED = "added"
 """The rule of changes for partitions and groups added in place of the broker."""
 
 _ADDS_ITSELF = {"Produce": 12, "TxnOffsetCommit": 5}
-"""API -> first version in which the broker adds the partitions or the group itself."""
+"""API -> first version with addition of partitions or groups by the broker."""
 
 
 class Addition(NamedTuple):
@@ -103,8 +103,8 @@ def addition_for(
     Args:
         name: The name of the API.
         captured: The captured version.
-        version: The version in which the request is sent.
-        body: The body in that version, as it is sent.
+        version: The version of the sent request.
+        body: The sent body in that version.
         is_partial: Whether the capture may lack the AddPartitionsToTxn or AddOffsetsToTxn of the
             client.
     """
@@ -116,7 +116,7 @@ def addition_for(
 
 
 def added_elements(api: str, body: Container) -> frozenset[Hashable]:
-    """Return what a client's request adds to its transaction, as in `Addition.what`."""
+    """Return the additions of a client's request to its transaction, as in `Addition.what`."""
     if api == "AddPartitionsToTxn":
         topics = body.get("v3_and_below_topics") or ()
         return frozenset((topic.name, index) for topic in topics for index in topic.partitions)

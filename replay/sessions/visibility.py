@@ -28,7 +28,7 @@ async def wait_until_visible(
 
     Args:
         api: The name of the API.
-        request: The request body, as it was sent.
+        request: The sent request body.
         response: The response body.
         cluster: The target.
     """

@@ -50,7 +50,7 @@ class BatchedReporter:
         Args:
             request_rows: A row for each request, as the request writer returns it.
             count: How many of them are not given up.
-            template: By which they were sent.
+            template: The template of the requests.
         """
         if count < len(request_rows):
             request_rows = request_rows[request_rows[:, LATENCY] != ON_SLOW_PATH]

@@ -49,7 +49,7 @@ MAX_REQUESTS = 64
 _CRC = Struct(">I")
 
 _NO_PRODUCER = (-1,) * (PARTITION_COLUMNS - CAPTURED)
-"""The producer columns of a partition to which no producer has written yet."""
+"""The producer columns of a partition without any producer yet."""
 
 
 class WrittenRequests(NamedTuple):
@@ -112,7 +112,7 @@ class RequestWriter:
         producers: ProducerMap,
     ) -> WrittenRequests | None:
         """
-        Write the requests of steps that are ready and have the shape; None if there are none.
+        Write the requests of steps that are ready and have the shape; None without any.
 
         Args:
             arrays: The arrays of all steps.
@@ -155,7 +155,7 @@ class RequestWriter:
         return WrittenRequests(request_rows, arrays.buffer[:size].tobytes())
 
     def _learn_producer(self, producers: ProducerMap) -> bool:
-        """Look up the live counterpart of an unknown producer; return whether there is one."""
+        """Look up the live counterpart of an unknown producer; return whether one exists."""
         producer_id, epoch, sequence, hole = self._state[UNKNOWN_PRODUCER:].tolist()
         found = producers.live(producer_id, epoch)
         if found is None or found[1] is None or not 0 <= found[1] < 1 << 15:

@@ -1,7 +1,7 @@
 """
 The response matcher: takes many responses at a time that differ only in offsets and times.
 
-Everything else in a response must equal the response from which the request template was made.
+Everything else in a response must equal the response of the template's first request.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ def match_responses(
     found: MatchArrays,
 ) -> int:
     """
-    Match responses for as long as they are as expected; return their number.
+    Match responses while they are as expected; return their number.
 
     Args:
         data: The received bytes.
@@ -193,7 +193,7 @@ class ResponseMatcher:
         latency_ns: int,
     ) -> tuple[int, int]:
         """
-        Match responses for as long as they are as expected.
+        Match responses while they are as expected.
 
         Args:
             arrays: The arrays of all steps; answered steps are marked.

@@ -1,4 +1,4 @@
-"""Request templates, made of exchanges whose responses from the target equal the captured ones."""
+"""Request templates, made of exchanges with live responses equal to the captured ones."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def template_of(
     Args:
         number: The number of the shape.
         shape: The shape of the captured exchange.
-        outcome: The outcome of the step, whose response equalled the captured one.
+        outcome: The outcome of the step with a response equal to the captured one.
         header: The header of the sent request after the correlation id.
         response: The frame of the target's response.
         cluster_revision: Revision of the cluster metadata.

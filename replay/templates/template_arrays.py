@@ -69,7 +69,7 @@ class ResponseArrays(NamedTuple):
 
 class MatchArrays(NamedTuple):
     """
-    Receives what is learned from responses.
+    Receives mappings from responses.
 
     Attributes:
         request_rows: A row for each request, as the request writer returns it.

@@ -275,7 +275,7 @@ def test_reports_of_copies_become_one(tmp_path: Path, capsys: pytest.CaptureFixt
         (["--to", "mock", "--noise", "nowhere"], "cannot be read"),
         (["--to", "mock", "--reference", "mock"], "--noise learn"),
         (["--to", "mock", "--allow", "Nothing"], "can not be allowed"),
-        (["--to", "mock", "-Y", "api =="], "filter:"),
+        (["--to", "mock", "-Y", "api =="], "filter, character 7"),
         (["--to", "mock", "--fail-on", "all"], "--fail-on takes differs, error, missing"),
         (["--to", "mock", "--fail-on", "latency:fast"], "is not a limit"),
         (["--to", "mock", "--accept", "nowhere"], "cannot be read"),

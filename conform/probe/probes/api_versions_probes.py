@@ -137,7 +137,7 @@ async def probe_invalid_software_name(context: ProbeContext, reporter: ProbeRepo
 
 
 def _request_body(exchange: RawExchange) -> bytes:
-    """Return the body of an ApiVersions request, whatever its header."""
+    """Return the body of an ApiVersions request for any header version."""
     without_body = encode_request(
         "ApiVersions", exchange.version, {}, exchange.correlation_id, body=b""
     )

@@ -34,7 +34,7 @@ async def _topic_with_records(context: ProbeContext) -> Topic:
             values = [f"{number}-{n}".encode() for n in range(_PER_BATCH)]
             exchange = require_response(await produce(context.target, topic, encode_batch(*values)))
             if exchange.field(f"{PRODUCE_PARTITION}.error_code", -1) != 0:
-                raise NotJudged("nothing can be produced")
+                raise NotJudged("produce failed")
         context.fixtures.filled_topics.add(topic.name)
     return topic
 

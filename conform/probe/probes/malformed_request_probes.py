@@ -124,7 +124,7 @@ async def _check_all_closed(
             tasks.add(task)
             # Sequential while the broker is fast: then it is known which case stops the broker.
             await asyncio.wait({task}, timeout=_CLOSE_GRACE_S)
-            async with lock:  # send nothing to a broker that must come back first
+            async with lock:  # send nothing until the broker is back
                 pass
             if task.done():
                 await _wait_for_first(tasks)

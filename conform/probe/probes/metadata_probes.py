@@ -27,7 +27,7 @@ async def probe_all_or_no_topics(context: ProbeContext, reporter: ProbeReporter)
                 "topics",
             )
     if not context.target.allow_writes:
-        reporter.count_unjudged("a request for all topics: there is no known topic to look for")
+        reporter.count_unjudged("a request for all topics: no known topic to look for")
         return
     topic = await context.fixtures.topic("quiet")
     for version in context.target.versions("Metadata"):
@@ -52,7 +52,7 @@ async def probe_all_or_no_topics(context: ProbeContext, reporter: ProbeReporter)
     example="a broker has port 0, or is listed twice",
 )
 async def probe_broker_addresses(context: ProbeContext, reporter: ProbeReporter) -> None:
-    """Compare the brokers in Metadata with those in DescribeCluster."""
+    """Compare the brokers in Metadata and in DescribeCluster."""
     exchange = await context.target.request("Metadata", {"topics": []})
     if not reporter.check_readable(exchange):
         return

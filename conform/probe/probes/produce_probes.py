@@ -71,7 +71,7 @@ async def probe_acks_zero(context: ProbeContext, reporter: ProbeReporter) -> Non
     "P19",
     "Error of Produce with acks = 0 does not close the connection",
     source="KafkaApis.handleProduceRequest: closing connection due to error",
-    asks="The connection is closed: nothing else can show the error to the client. A broker that "
+    asks="The connection is closed: the client has no other way to see the error. A broker that "
     "creates the topic has no error to report (P10 judges that).",
     example="a record for an unknown topic is silently dropped",
     writes=True,
@@ -93,7 +93,7 @@ async def probe_acks_zero_error(context: ProbeContext, reporter: ProbeReporter) 
         connection.close()
     is_closed = received.response is None and not received.is_timeout
     if not is_closed and await _topic_exists(context.target, unknown_topic.name):
-        raise NotJudged("the broker creates an unknown topic on Produce: there is no error (P10)")
+        raise NotJudged("the broker creates an unknown topic on Produce: no error (P10)")
     still_open = f"the connection is still open after {context.target.close_timeout_s:g} s"
     found = "it is answered" if received.response is not None else still_open
     reporter.check(is_closed, f"{exchange} with acks = 0 to an unknown topic: {found}", exchange)

@@ -42,7 +42,7 @@ async def probe_tags_ignored(context: ProbeContext, reporter: ProbeReporter) -> 
 
 
 def _requests(name: str) -> tuple[tuple[str, Mapping[str, Any]], ...]:
-    """Return requests that any broker accepts, and that change nothing."""
+    """Return requests without side effects that any broker accepts."""
     topics = {"topics": [{"name": name}], "allow_auto_topic_creation": False}
     return (
         ("ApiVersions", CLIENT_SOFTWARE),

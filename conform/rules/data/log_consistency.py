@@ -37,7 +37,7 @@ def _is_incomplete(observation: Observation, reporter: Reporter) -> bool:
     apis=("Produce", *_TOPIC_CHANGES),
 )
 def check_unique_offsets(observation: Observation, reporter: Reporter) -> None:
-    """Compare the offsets of each append with those of earlier appends."""
+    """Compare the offsets of each append with earlier appends."""
     logs = observation.capture_state.state(LogExtents)
     claims = logs.claims_of(observation)
     if observation.exchange.api != "Produce" or _is_incomplete(observation, reporter):
@@ -219,7 +219,7 @@ def _appended_otherwise(batches: list[RecordBatch], ranges: list[AppendedRange])
     apis=("ListOffsets",),
 )
 def check_timestamp_matches(observation: Observation, reporter: Reporter) -> None:
-    """Compare the timestamps of the response with those of the request."""
+    """Compare the timestamps of request and response."""
     request, response = observation.request_body, observation.response_body
     if request is None or response is None:
         reporter.count_unjudged(observation.unreadable_reason())

@@ -161,7 +161,7 @@ class _LeaderEpochs(BoundedDict[tuple[UUID, int], int]):
     apis=("Metadata",),
 )
 def check_epochs(observation: Observation, reporter: Reporter) -> None:
-    """Compare leader epochs with those in earlier responses on the connection."""
+    """Compare leader epochs with earlier responses on the connection."""
     response = observation.response_body
     if response is None:
         reporter.count_unjudged(observation.unreadable_reason(request=False))

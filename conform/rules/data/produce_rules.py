@@ -234,7 +234,7 @@ def check_control_records_readable(observation: BatchObservation, reporter: Repo
 
 
 def _control_record_fault(key: bytes, value: bytes) -> str:
-    """Return what is wrong with a control record; empty: nothing."""
+    """Return the defect of a control record; empty: empty without one."""
     if len(key) < 4:
         return f"the key of a control record has {len(key)} bytes"
     version = int.from_bytes(key[:2], "big", signed=True)
@@ -267,7 +267,7 @@ class _TopicNames(BoundedDict[str, bool]):
     apis=("Produce", "CreateTopics", "Metadata"),
 )
 def check_valid_topic_names(observation: Observation, reporter: Reporter) -> None:
-    """Check the topic names of a request, and those of existing topics in Metadata."""
+    """Check the topic names of a request, and of existing topics in Metadata."""
     names = observation.capture_state.state(_TopicNames)
     message = observation.request
     if message is not None and message.body is not None and message.schema is not None:

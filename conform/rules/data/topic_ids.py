@@ -78,7 +78,7 @@ class _TopicIds(BoundedDict[str, UUID]):
     apis=("Metadata", "DescribeTopicPartitions", "Produce", "Fetch", *_TOPIC_CHANGES),
 )
 def check_stable_topic_ids(observation: Observation, reporter: Reporter) -> None:
-    """Compare topic ids with those in earlier responses."""
+    """Compare topic ids with earlier responses."""
     response = observation.response_body
     if response is None:
         reporter.count_unjudged(observation.unreadable_reason(request=False))

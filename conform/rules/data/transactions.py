@@ -38,7 +38,7 @@ class _AssignedEpochs(BoundedDict[tuple[str, int], int]):
     apis=("InitProducerId", "EndTxn"),
 )
 def check_epochs(observation: Observation, reporter: Reporter) -> None:
-    """Compare the epoch of a response with that of the request and with the previous one."""
+    """Compare the epoch of a response with the request and with the previous epoch."""
     if reason := observation.unreadable_reason():
         reporter.count_unjudged(reason)
         return

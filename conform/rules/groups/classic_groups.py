@@ -197,7 +197,7 @@ def check_generation(observation: Observation, reporter: Reporter) -> None:
 
 
 def _success_path(response: object) -> str | None:
-    """Return the path of the first error code 0 in a response; None if there is none."""
+    """Return the path of the first error code 0 in a response; None without one."""
     error_code = getattr(response, "error_code", None)
     if error_code is not None:
         return None if error_code else "error_code"

@@ -72,7 +72,7 @@ def judge_heartbeat(
     invalid_field: Callable[[Container, int], tuple[str, str]],
 ) -> None:
     """
-    Check the heartbeat of a member whose epoch the broker assigns, and its response.
+    Check the heartbeat of a member with a broker-assigned epoch, and its response.
 
     Args:
         observation: The exchange.

@@ -1,4 +1,4 @@
-"""Rules H: share groups, whose members acquire and acknowledge single records (KIP-932)."""
+"""Rules H: share groups: members acquire and acknowledge single records (KIP-932)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from conform.rules.groups.consumer_groups import judge_heartbeat
 from dissector.protocol.records import RecordBatch
 
 _INITIAL_EPOCH, _FINAL_EPOCH = 0, -1
-"""Epochs with which members join and leave, and with which share sessions begin and end."""
+"""Epochs of joining and leaving members, and of beginning and ending share sessions."""
 
 _LAST_EPOCH = 2**31 - 1
 _LAST_TYPE_WITH_RENEW, _LAST_TYPE = 4, 3
@@ -188,7 +188,7 @@ def check_valid_acknowledgements(observation: Observation, reporter: Reporter) -
 
 
 def _order_fault(ranges: Any) -> str:
-    """Return what is wrong with the order of offset ranges; empty: nothing."""
+    """Return the first error in the order of offset ranges; empty: empty without one."""
     for each in ranges:
         if each.last_offset < each.first_offset:
             return f"a range from {each.first_offset} to {each.last_offset}"

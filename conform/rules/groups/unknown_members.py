@@ -155,7 +155,7 @@ class _Protocols(BoundedDict[tuple[GroupKey, int], "tuple[str | None, str | None
     apis=("JoinGroup", "SyncGroup"),
 )
 def check_protocol(observation: Observation, reporter: Reporter) -> None:
-    """Compare the protocol of SyncGroup with that of JoinGroup."""
+    """Compare the protocols of SyncGroup and JoinGroup."""
     request, response = observation.request_body, observation.response_body
     if request is None or response is None:
         reporter.count_unjudged(observation.unreadable_reason())

@@ -19,7 +19,7 @@ _JUDGED_BY_OTHER_RULES = {
     "Metadata": re.compile(r"topics\[\d+\]"),
     "ApiVersions": re.compile(r"api_keys\[\d+\]"),
 }
-"""Lists whose duplicates other rules report (M01, V02)."""
+"""Lists with duplicates that other rules report (M01, V02)."""
 
 _MAX_FINDINGS = 3
 """Limit of the findings of one rule in one message."""
@@ -82,7 +82,7 @@ def _is_preview(observation: Observation) -> bool:
     apis=tuple(EXPECTED_COVERAGE),
 )
 def check_requested_items(observation: Observation, reporter: Reporter) -> None:
-    """Compare the items of a request with those of its response."""
+    """Compare the items of a request and its response."""
     request, response = observation.request_body, observation.response_body
     if request is None or response is None:
         reporter.count_unjudged(observation.unreadable_reason())

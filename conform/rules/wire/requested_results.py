@@ -1,4 +1,4 @@
-"""C, second part: results that a response must contain, and values that it must not contain."""
+"""C, second part: missing results of a response, and forbidden values."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ _RESULTS: Mapping[str, tuple[tuple[str, ...], Mapping[str, _Predicate]]] = {
     apis=tuple(_RESULTS),
 )
 def check_has_result(observation: Observation, reporter: Reporter) -> None:
-    """Report results that are missing although there is no error."""
+    """Report results that are missing without an error."""
     response = observation.response_body
     if response is None:
         reporter.count_unjudged(observation.unreadable_reason(request=False))

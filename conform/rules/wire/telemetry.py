@@ -94,7 +94,7 @@ def check_push_follows_subscription(observation: Observation, reporter: Reporter
 
 
 def _subscription_mismatch(request: Any, subscription: Any) -> tuple[str, str]:
-    """Return the invalid field of a push and what is wrong; both empty if it is valid."""
+    """Return the invalid field of a push and the defect; both empty if it is valid."""
     if request.client_instance_id != subscription.client_instance_id:
         return "client_instance_id", "the instance id is not that of the subscription"
     if request.subscription_id != subscription.subscription_id:
