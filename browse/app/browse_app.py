@@ -171,6 +171,19 @@ class BrowseApp(PanelKeys):
         self.rows.column = to
         self.use_columns(names)
 
+    def action_focus_next(self) -> None:
+        """Go to the next pane; in a dialog to its next part."""
+        self.screen.focus_next(self._tab_stops)
+
+    def action_focus_previous(self) -> None:
+        """Go to the pane before, likewise."""
+        self.screen.focus_previous(self._tab_stops)
+
+    @property
+    def _tab_stops(self) -> str:
+        """What Tab goes to: not the filter bar, where it completes and would not lead out."""
+        return "PaneLayout *" if len(self.screen_stack) == 1 else "*"
+
     def action_layout(self) -> None:
         """Arrange the panes in another way."""
         self.panes.next_layout()

@@ -134,6 +134,7 @@ _EVENT_NAMES = tuple(name for name in EVENT_COLUMNS if name != "evidence")
 def _event_row(event: Event) -> dict[str, Any]:
     """Return an event with the position of its first exchange."""
     row = {name: getattr(event, name) for name in _EVENT_NAMES}
+    row["cause"] = event.cause or None  # none is an empty cell, and no empty text
     first = event.evidence[0] if event.evidence else None
     places: tuple[int | None, ...] = (None,) * len(EVIDENCE)
     if first is not None:

@@ -237,6 +237,25 @@ def test_keys_make_filters_columns_and_copies() -> None:
             assert app.chosen == [(acks, "replace"), (acks, "and"), (acks, "or"), (acks, "not")]
             assert app.columns == ["request.acks"]
             assert app.clipboard.startswith("acks: -1 (all in-sync replicas) [")
+            await pilot.press("Y")
+            assert app.clipboard == "-1"
+
+    play(scene)
+
+
+def test_long_fields_scroll_sideways() -> None:
+    async def scene() -> None:
+        async with hosted(produced(batch(2), client_id="x" * 200)) as (app, pilot):
+            app.panes.fields.action_open_all()
+            await pilot.press("down", "asterisk")
+            at_first = lines(app)[1]
+            await pilot.press("ctrl+right")
+            await pilot.wait_for_scheduled_animations()
+            assert lines(app)[1] == at_first[app.panes.fields.scroll_offset.x :]
+            assert app.panes.fields.scroll_offset.x > 0
+            await pilot.press("ctrl+left")
+            await pilot.wait_for_scheduled_animations()
+            assert lines(app)[1] == at_first
 
     play(scene)
 

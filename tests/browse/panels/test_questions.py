@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from textual.widgets import Input
 
 from browse.panels.column_chooser import ColumnChooser
@@ -12,13 +13,14 @@ from tests.browse.panels.panel_host import HOSTILE, SHOWN_HOSTILE, opened, play,
 COLUMNS = [("api", "name of the API"), ("client_id", "the client id"), ("errors", "errors")]
 
 
-def test_export_returns_format_and_file(tmp_path: Path) -> None:
+@pytest.mark.parametrize("key", ["enter", "ctrl+s"])
+def test_export_returns_format_and_file(key: str, tmp_path: Path) -> None:
     async def scene() -> None:
         dialog = ExportDialog(1234, str(tmp_path / "some"))
         async with opened(dialog) as (app, pilot):
             assert "Export 1,234 rows" in text(app)
             assert "pcapng: the packets, for Wireshark" in text(app)
-            await pilot.press("enter")
+            await pilot.press(key)
             await pilot.pause()
             assert app.results == [ExportChoice("pcapng", tmp_path / "some.pcapng")]
 
@@ -86,6 +88,20 @@ def test_columns_are_chosen_and_moved() -> None:
             await pilot.press("space", "down", "down", "space", "shift+up", "enter")
             await pilot.pause()
             assert app.results == [("client_id", "api")]
+
+    play(scene)
+
+
+@pytest.mark.parametrize(
+    ("down", "up"),
+    [("shift+down", "shift+up"), ("J", "K"), ("greater_than_sign", "less_than_sign")],
+)
+def test_columns_are_moved_by_several_keys(down: str, up: str) -> None:
+    async def scene() -> None:
+        async with opened(ColumnChooser(["api", "client_id", "errors"], COLUMNS)) as (app, pilot):
+            await pilot.press(down, down, up, "enter")
+            await pilot.pause()
+            assert app.results == [("client_id", "api", "errors")]
 
     play(scene)
 
