@@ -60,6 +60,7 @@ def replay(
     loop: pace_options.Loop = 1,
     scale: pace_options.Scale = 1,
     stagger: pace_options.Stagger = STAGGER_S,
+    part: pace_options.PartOf = None,
     merge: pace_options.Merge = False,
     limit: pace_options.Limit = None,
     duration: pace_options.Duration = None,
@@ -253,6 +254,7 @@ def replay(
         allow=allow or (),
         ports=ports or (),
         keylogs=keylogs or (),
+        part=part or "",
     ) as plan:
         for problem in plan.problems:
             _warn(problem)
@@ -303,7 +305,7 @@ def _finish(report: Report, files: list[str], is_interrupted: bool = False) -> i
     from replay.report.report_files import write_report
     from replay.report.text_report import text_lines
 
-    if report.is_begun or is_interrupted:
+    if report.is_begun or is_interrupted or not report.ended:
         _print(text_lines(report))
     for file in files:
         write_report(report, file)

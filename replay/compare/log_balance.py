@@ -7,7 +7,7 @@ of each reader with those in the capture. Doubtful ranges are fetched from the t
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Iterable, Iterator
+from collections.abc import Awaitable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from itertools import islice
 from typing import NamedTuple, TypeVar
@@ -15,8 +15,9 @@ from typing import NamedTuple, TypeVar
 from dissector.errors import ReplayError
 from replay.client.cluster import Cluster
 from replay.client.topic_admin import end_offsets, fetch_records
+from replay.compare.other_parts import is_shared_log
 from replay.compare.record_diff import data_offsets
-from replay.mapping.appended_ranges import ExcessRange
+from replay.mapping.appended_ranges import ExcessRange, Stretch
 from replay.mapping.id_map import IdMap
 from replay.mapping.offset_map import PartitionOffsets
 from replay.mapping.reader_accounts import ReaderAccount
@@ -46,12 +47,30 @@ class Finding(NamedTuple):
 
 
 class UnbalancedLog(NamedTuple):
-    """A log that could not be balanced completely, and why; `pass_number`: in which pass."""
+    """A log that could not be balanced completely, and why."""
 
     topic: str
     partition: int
     why: str
-    pass_number: int = 0
+
+
+class SharedLog(NamedTuple):
+    """
+    A log that other parts of the capture write to: only all parts together can balance it.
+
+    Attributes:
+        topic: The captured topic.
+        partition: The partition.
+        end: Its end on the target, after this part was played.
+        unconfirmed: The number of records that this part may have appended without a response.
+        stretches: The records that the target acknowledged to this part.
+    """
+
+    topic: str
+    partition: int
+    end: int
+    unconfirmed: int
+    stretches: list[Stretch]
 
 
 class Balance(NamedTuple):
@@ -59,6 +78,7 @@ class Balance(NamedTuple):
 
     findings: list[Finding]
     unbalanced: list[UnbalancedLog]
+    shared: Sequence[SharedLog] = ()
 
 
 async def balance(ids: IdMap, cluster: Cluster) -> Balance:
@@ -87,6 +107,7 @@ class _LogBalancer:
         self._cluster = cluster
         self._found: list[Finding] = []
         self._open: dict[_TopicPartition, str] = {}
+        self._shared: list[SharedLog] = []
 
     async def run(self) -> Balance:
         appended_logs = {
@@ -105,7 +126,8 @@ class _LogBalancer:
                 )
             for account in with_missing:
                 await self._run_check(account.log, self._check_reader(account))
-        return Balance(self._found, [UnbalancedLog(*each, why) for each, why in self._open.items()])
+        unbalanced = [UnbalancedLog(*each, why) for each, why in self._open.items()]
+        return Balance(self._found, unbalanced, tuple(self._shared))
 
     async def _refresh(self, topic_partitions: Iterable[_TopicPartition]) -> None:
         names = {self._ids.names.topic(topic) for topic, _ in topic_partitions}
@@ -171,6 +193,10 @@ class _LogBalancer:
             self._add(
                 newest.step, f"{request_path}.records[{missing}]", _count(missing), description
             )
+        if is_shared_log(*topic_partition, self._ids):
+            unconfirmed, stretches = log.appended.unconfirmed, list(log.appended)
+            self._shared.append(SharedLog(*topic_partition, end, unconfirmed.total, stretches))
+            return
         unconfirmed = log.appended.unconfirmed
         for extra in self._limit_checks(topic_partition, _extra(log, end)):
             present = await self._data(topic_partition, extra.live)
@@ -187,7 +213,7 @@ class _LogBalancer:
 
     async def _check_reader(self, account: ReaderAccount) -> None:
         """Compare the records given to a reader with the capture."""
-        log, missing = self._ids.offsets.log(*account.log), Ranges()
+        log, missing, withheld = self._ids.offsets.log(*account.log), Ranges(), Ranges()
         try:
             for gap in self._limit_checks(account.log, self._missing_offsets(account, log)):
                 if log.appended.is_unwritten(*gap):
@@ -199,7 +225,8 @@ class _LogBalancer:
                     start = log.captured_offset(each.start)
                     end = log.captured_offset(each.end - 1) + 1
                     missing.add(max(start, gap.start), min(end, gap.end))
-            withheld = (await self._withheld(account, log)).without(missing)
+            if not is_shared_log(*account.log, self._ids):
+                withheld = (await self._withheld(account, log)).without(missing)
         finally:
             self._report_missing(account, missing, "not returned, and not in the target's log")
         self._report_missing(
@@ -233,9 +260,13 @@ class _LogBalancer:
             self._add(account.step_of(first.start), path, captured, reason)
 
     def _missing_offsets(self, account: ReaderAccount, log: PartitionOffsets) -> Iterator[Range]:
-        """Yield the missing offsets of a reader; of a partial capture, only those seen written."""
+        """
+        Yield the missing offsets of a reader.
+
+        Of a partial capture, and of a log that other parts write to, only those seen written.
+        """
         for missing in account.missing:
-            if self._ids.is_partial:
+            if self._ids.is_partial or is_shared_log(*account.log, self._ids):
                 yield from log.live.record_ranges(*missing)
             else:
                 yield missing

@@ -20,6 +20,7 @@ from replay.compare.comparison_policy import (
 )
 from replay.compare.fast_compare import are_equal
 from replay.compare.ignore_rules import Noise
+from replay.compare.other_parts import follow_from_other_parts
 from replay.compare.withheld_records import with_readable_ends
 from replay.fields.field_layout import Role, Scope, StructField, StructLayout
 from replay.fields.roles import layout_of
@@ -111,7 +112,10 @@ def compare_outcome(
         if len(remaining) < len(differences):
             reasons.add(Reason.IGNORED)
         differences = remaining
-    if differences and follow_from_gap(captured, response, differences, ids):
+    if differences and (
+        follow_from_gap(captured, response, differences, ids)
+        or follow_from_other_parts(captured, response, differences, ids)
+    ):
         return Verdict.INCOMPLETE, differences
     if any(each.is_error for each in differences):
         return Verdict.ERROR_CHANGED, differences

@@ -90,6 +90,11 @@ class UnconfirmedRecords:
     def __bool__(self) -> bool:
         return any(count for _, count in self._below)
 
+    @property
+    def total(self) -> int:
+        """How many records these may be."""
+        return sum(count for _, count in self._below)
+
     def take(self, live: Range, count: int) -> int:
         """Use the allowance for extra records in a range; return how many it does not explain."""
         for at, (limit, allowed) in enumerate(self._below):

@@ -43,6 +43,7 @@ class IdState:
         uncaptured_members: Group and member, as captured, of members without a captured join.
         synthesised_commits: The number of transactions that were committed without a captured end.
         is_partial: Whether the capture lacks packets.
+        foreign: Resources that other parts of the capture change, which other processes play.
         committed_offsets: Group, topic and partition, as captured -> the captured and the live
             offset of the newest commit.
     """
@@ -70,6 +71,7 @@ class IdState:
         self.uncaptured_members: set[tuple[str, str]] = set()
         self.synthesised_commits = 0
         self.is_partial = False
+        self.foreign: frozenset[tuple[Any, ...]] = frozenset()
         self.committed_offsets: dict[GroupPartition, tuple[int, int]] = {}
 
     def topic_of(self, scope: Scope) -> str | None:

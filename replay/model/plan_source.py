@@ -18,12 +18,14 @@ class Source:
         filter: The display filter; empty without one.
         allow: The APIs of `--allow`.
         ports: The Kafka ports; if empty, connections are recognised by content.
+        part: The part of the captures, `I/N`; empty for all.
     """
 
     files: tuple[tuple[str, int | None], ...] = ()
     filter: str = ""
     allow: tuple[str, ...] = ()
     ports: tuple[int, ...] = ()
+    part: str = ""
 
     @classmethod
     def of(
@@ -32,10 +34,11 @@ class Source:
         filter_text: str,
         allow: Iterable[str],
         ports: Iterable[int],
+        part: str = "",
     ) -> Source:
         """Return the source for these options, with the sizes of the files."""
         files = tuple((str(capture), _size(Path(capture))) for capture in captures)
-        return cls(files, filter_text, tuple(sorted(allow)), tuple(sorted(ports)))
+        return cls(files, filter_text, tuple(sorted(allow)), tuple(sorted(ports)), part)
 
     @property
     def options(self) -> dict[str, Any]:
@@ -44,6 +47,7 @@ class Source:
             "filter": self.filter,
             "allow": list(self.allow),
             "port": list(self.ports),
+            "part": self.part,
         }
         return {name: value for name, value in values.items() if value}
 

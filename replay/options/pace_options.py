@@ -1,4 +1,4 @@
-"""Command-line options for speed, repeats and limits, and for copies of a capture."""
+"""Command-line options for speed, repeats and limits, and for copies and parts."""
 
 from __future__ import annotations
 
@@ -37,12 +37,20 @@ Stagger: TypeAlias = Annotated[
     float,
     typer.Option(metavar="S", min=0, help="Begin each copy of --scale S seconds after the last."),
 ]
+PartOf: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--part",
+        metavar="I/N",
+        help="Play part I of N of the connections: others play the rest at the same time.",
+    ),
+]
 Merge: TypeAlias = Annotated[
     bool,
     typer.Option(
         "--merge",
-        help="Make one report of .ndjson reports, given in place of captures, of replays at the "
-        "same target.",
+        help="Make one report of .ndjson reports, given in place of captures: of parts, or of "
+        "replays at the same target.",
     ),
 ]
 Limit: TypeAlias = Annotated[

@@ -22,6 +22,7 @@ from dissector.protocol.headers import PRODUCE
 from dissector.protocol.messages import Message
 from replay.model.kafka_enums import INTERNAL_TOPICS
 from replay.model.step import CapturedExchange
+from replay.plan.capture_part import CapturePart
 from replay.plan.completeness import completeness
 from replay.plan.concurrent_changes import overlaps
 from replay.plan.dependencies import Dependencies, ShapeReadWriteSets
@@ -35,6 +36,7 @@ from replay.plan.exclusion_policy import (
     why_partition_was_new,
 )
 from replay.plan.missing_prerequisites import find_missing_prerequisites
+from replay.plan.part_split import Accesses, dependent_connections, split_connections
 from replay.plan.planned_steps import PlannedSteps
 from replay.plan.read_write_sets import Log, ReadWriteSets, read_write_sets_of
 from replay.plan.request_shapes import ShapeIndex, producer_at
@@ -61,8 +63,10 @@ class PlanBuilder:
         capture: Capture,
         display_filter: Filter | None,
         allow: frozenset[str],
+        part: CapturePart | None = None,
     ) -> None:
         self._plan = plan
+        self._part = part
         self._capture = capture
         self._filter = display_filter
         self._allow = allow
@@ -89,6 +93,8 @@ class PlanBuilder:
         plan.shapes = self._shapes.shapes
         self._exclude_by_capture()
         steps = self._order_steps()
+        if self._part is not None:
+            self._choose_part(self._part, steps)
         self._record_completeness()
         if plan.is_partial:
             self._record_sequence_gaps(steps)
@@ -281,6 +287,31 @@ class PlanBuilder:
             spool.columns["shape"][step] = NONE
         return steps
 
+    def _choose_part(self, part: CapturePart, steps: Int64s) -> None:
+        """
+        Leave the connections of other parts to other processes.
+
+        Args:
+            part: The part.
+            steps: For each exchange its step.
+        """
+        plan = self._plan
+        (connections,) = plan.columns("connection")
+        is_sent = np.ones(len(connections), bool)
+        is_sent[list(plan._exclusions)] = False
+        arguments = connections[steps], is_sent[steps], self._topic_name
+        accesses = Accesses(self._dependencies, *arguments)
+        sizes = {each: len(numbers) for each, numbers in plan._by_connection.items()}
+        dependent = dependent_connections(connections, plan.causes, plan.cause_ends)
+        part_of = split_connections(sizes, accesses.united(), dependent, part.parts)
+        others = [each for each, number in part_of.items() if number != part.number - 1]
+        plan.choose_part(part, part_of, accesses.written_by(np.array(others, np.int64)))
+
+    @property
+    def _is_first_part(self) -> bool:
+        """Whether connections without requests belong to the part."""
+        return self._part is None or self._part.number == 1
+
     def _record_sequence_gaps(self, steps: Int64s) -> None:
         """Record the gaps in producers' sequences; steps after a gap take the slow path."""
         plan = self._plan
@@ -294,7 +325,10 @@ class PlanBuilder:
         self._plan.unreadable = unreadable_tls(self._capture.reading)
         for each in completeness(self._capture.reading):
             at = each.connection
-            if at in self._plan._by_connection or self._counts[at, "orphan"]:
+            has_steps, is_first = bool(self._counts[at, "request"]), self._is_first_part
+            if at in self._plan._by_connection or (
+                self._counts[at, "orphan"] and is_first and not has_steps
+            ):
                 self._plan.connections[at] = replace(
                     each,
                     requests=self._counts[at, "request"],

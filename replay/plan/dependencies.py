@@ -224,6 +224,11 @@ class Dependencies:
         for log, offset in zip(sets.logs, offsets, strict=True):
             self._record_append(log, offset, number, producer_ids)
 
+    def access_columns(self) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+        """Return for each exchange the number of its accesses, and the accesses of all."""
+        ends = np.frombuffer(self._ends, np.int64)
+        return ends[1:] - ends[:-1], np.frombuffer(self._accesses, np.int32)
+
     def accesses(self, number: int) -> array[int]:
         """Return the resources that an exchange accessed, as in `ShapeReadWriteSets.accesses`."""
         return self._accesses[self._ends[number] : self._ends[number + 1]]

@@ -14,6 +14,7 @@ from dissector.query.capture_sources import Sources, named_inputs
 from dissector.query.filtered_capture import Capture
 from replay.model.plan_source import Source
 from replay.plan.builder import PlanBuilder
+from replay.plan.capture_part import CapturePart
 from replay.plan.exclusion_policy import allowed_apis
 from replay.plan.planned_steps import PlannedSteps
 
@@ -58,6 +59,7 @@ class Plan(PlannedSteps):
         max_frame_bytes: int = MAX_FRAME_BYTES,
         stdin: BinaryIO | None = None,
         keylogs: Iterable[str | Path] = (),
+        part: str = "",
     ) -> Self:
         """
         Read captures, spool their exchanges, and plan the replay.
@@ -72,13 +74,16 @@ class Plan(PlannedSteps):
             max_frame_bytes: Larger messages are skipped.
             stdin: What `-` reads instead of the process's standard input.
             keylogs: Names of TLS key logs.
+            part: `I/N`: only the connections of part I of N, for several processes that replay
+                one capture together.
 
         Raises:
             CaptureError: A file is not a capture.
             FilterError: The filter is invalid.
-            UsageError: A name in `allow` is not an API that can be allowed, or an input is not a
-                capture.
+            UsageError: A name in `allow` is not an API that can be allowed, an input is not a
+                capture, or there is no such part.
         """
+        chosen_part = CapturePart.parse(part) if part else None
         given = captures[0] if len(captures) == 1 else None
         if isinstance(given, Capture):
             names, options = given.paths, replace(given.options, window_bytes=_WINDOW_BYTES)
@@ -97,6 +102,7 @@ class Plan(PlannedSteps):
         chosen = parse(filter) if isinstance(filter, str) and filter else filter or None
         options.packet_lengths = chosen is not None and chosen.uses_packet_lengths
         plan, may_send = cls(), allowed_apis(allow)
-        plan.source = Source.of(names, chosen.text if chosen else "", may_send, options.ports)
-        PlanBuilder(plan, capture, chosen, may_send).build()
+        filter_text = chosen.text if chosen else ""
+        plan.source = Source.of(names, filter_text, may_send, options.ports, part)
+        PlanBuilder(plan, capture, chosen, may_send, chosen_part).build()
         return plan

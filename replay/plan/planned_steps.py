@@ -5,7 +5,7 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cached_property
 from itertools import islice
 from mmap import mmap
@@ -18,9 +18,11 @@ from numpy.typing import NDArray
 from dissector.capture.columns import Int64s
 from replay.model.plan_source import Source
 from replay.model.step import Step
+from replay.plan.capture_part import CapturePart
 from replay.plan.completeness import Completeness
 from replay.plan.group_order import GroupHistory
 from replay.plan.missing_prerequisites import MissingPrerequisites
+from replay.plan.part_order import order_within
 from replay.plan.read_write_sets import Resource
 from replay.plan.request_shapes import Shape
 from replay.plan.sequence_gaps import ProducerPartition, SequenceGaps
@@ -33,11 +35,15 @@ class PlannedSteps:
     """
     The steps of a replay: a sequence of `Step`, each read on access.
 
+    A plan for a part of a capture has the steps of that part, with their numbers in the whole.
+
     Attributes:
-        left_out: Reason -> number of requests left out.
+        part: The part; None for the whole capture.
+        foreign: Resources that other parts change.
+        left_out: Reason -> number of requests of the part that are left out.
         orphans: Number of responses without requests.
         filtered: Number of exchanges that the filter rejected.
-        connections: The completeness of each captured connection with steps.
+        connections: The completeness of each captured connection of the part.
         topics: Topic -> number of partitions seen in the capture, at least 1.
         topic_ids: Captured topic ids and their names.
         assignments: Group and generation -> the step with the leader's assignment.
@@ -60,6 +66,8 @@ class PlannedSteps:
     """
 
     def __init__(self) -> None:
+        self.part: CapturePart | None = None
+        self.foreign: frozenset[Resource] = frozenset()
         self.left_out: Counter[str] = Counter()
         self.orphans = 0
         self.filtered = 0
@@ -86,12 +94,62 @@ class PlannedSteps:
         self.causes = array("i")
         self.cause_ends = array("q", [0])
         self._by_connection: dict[int, array[int]] = {}
+        self._is_elsewhere = bytearray()
 
     def __len__(self) -> int:
-        return len(self._spill)
+        return self.size - self._is_elsewhere.count(1)
 
     def __iter__(self) -> Iterator[Step]:
-        return map(self.step, range(len(self)))
+        return map(self.step, self.numbers())
+
+    @property
+    def size(self) -> int:
+        """The number of steps of all parts."""
+        return len(self._spill)
+
+    def numbers(self) -> Iterator[int]:
+        """Yield the numbers of the steps."""
+        if self.part is None:
+            return iter(range(self.size))
+        return (number for number in range(self.size) if not self._is_elsewhere[number])
+
+    @property
+    def is_empty_part(self) -> bool:
+        """Whether this part has nothing to send, but others have."""
+        own = any(map(self.is_sent, self.numbers()))
+        return not own and len(self._exclusions) < self.size
+
+    def count_before(self, end: int) -> int:
+        """Return how many steps have lower numbers."""
+        return end - self._is_elsewhere.count(1, 0, end)
+
+    def elsewhere(self) -> bytearray:
+        """Return for each step of all parts whether another process plays it."""
+        return bytearray(self._is_elsewhere) if self.part is not None else bytearray(self.size)
+
+    def choose_part(
+        self, part: CapturePart, part_of: Mapping[int, int], foreign: frozenset[Resource]
+    ) -> None:
+        """
+        Leave the connections of other parts to other processes.
+
+        Args:
+            part: The part.
+            part_of: Connection -> its part, from 0.
+            foreign: Resources that other parts change.
+        """
+        self.part, self.foreign = part, foreign
+        connections = np.frombuffer(self._spill.columns["connection"], np.int32)
+        own = [each for each in self._by_connection if part_of[each] == part.number - 1]
+        self._is_elsewhere = bytearray(~np.isin(connections, own))
+        order = self.causes, self.cause_ends
+        self.causes, self.cause_ends = order_within(
+            connections.tolist(), self._is_elsewhere, *order
+        )
+        self._by_connection = {each: self._by_connection[each] for each in own}
+        self.left_out = Counter(
+            why for step, why in self._exclusions.items() if not self._is_elsewhere[step]
+        )
 
     def step(self, number: int) -> Step:
         """Return a step, read again each time."""
@@ -120,20 +178,20 @@ class PlannedSteps:
 
     @property
     def connection_numbers(self) -> list[int]:
-        """The captured connections with steps."""
+        """The captured connections with steps of the part."""
         return list(self._by_connection)
 
     @property
     def begin_ns(self) -> int:
         """The time of the first captured request; 0 without one."""
-        return self.times_ns(0)[0] if len(self) else 0
+        return self.times_ns(0)[0] if self.size else 0
 
     def end_of(self, limit: int | None) -> int:
         """Return the number after the last step if at most `limit` steps are sent."""
         if limit is None:
-            return len(self)
-        sent = (number for number in range(len(self)) if number not in self._exclusions)
-        return next(islice(sent, limit, None), len(self))
+            return self.size
+        sent = (number for number in self.numbers() if number not in self._exclusions)
+        return next(islice(sent, limit, None), self.size)
 
     @property
     def shape_of(self) -> array[int]:

@@ -75,7 +75,8 @@ _WRITES = {
 }
 """Role -> APIs that write the resource it names; all others only read."""
 
-_PARTITION_APIS = frozenset(_PARTITION_API_NAMES.split())
+PARTITION_APIS = frozenset(_PARTITION_API_NAMES.split())
+"""The same as a set."""
 
 _OBSERVERS = {
     "ListOffsets": "partition",
@@ -194,7 +195,7 @@ def _read_request(request: Message, sets: ReadWriteSets) -> None:
     api = request.api or ""
     if exclusion_of(api) is Exclusion.CHANGING or api == "CreateTopics":
         sets.writes.add(CLUSTER)
-    elif api.startswith(("Describe", "List")) and api not in _PARTITION_APIS:
+    elif api.startswith(("Describe", "List")) and api not in PARTITION_APIS:
         sets.reads.add(CLUSTER)
     if api in _SETTING_OF:
         is_set = exclusion_of(api) is Exclusion.CHANGING
@@ -228,7 +229,7 @@ def _record_access(api: str, role: Role, value: Any, scope: Scope, sets: ReadWri
         sets.record_partitions(value, 0)
     elif role is Role.PARTITION and topic and topic != NO_ID and value >= 0:
         sets.record_partitions(topic, value + 1)
-        if api in _PARTITION_APIS and api != "Fetch":
+        if api in PARTITION_APIS and api != "Fetch":
             (sets.writes if changed else sets.reads).add(("partition", topic, value))
         if api == "DeleteRecords":
             sets.writes.add(("start", topic, value))

@@ -37,7 +37,9 @@ def _verdict(report: Results) -> str:
     else:
         found = "answers as captured"
     if summary_row["incomplete"]:
-        found += f"; {summary_row['incomplete']:,} more as the capture lacks packets"
+        has_parts = report.about.row()["parts"]
+        why = "depend on other parts" if has_parts else "as the capture lacks packets"
+        found += f"; {summary_row['incomplete']:,} more {why}"
     if summary_row["not_balanced"]:
         logs = f"{summary_row['not_balanced']:,} log{'s' * (summary_row['not_balanced'] != 1)}"
         found += f"; {logs} could not be balanced"

@@ -18,6 +18,7 @@ from replay.report.text_report import (
     ACCEPTED,
     INCOMPLETE,
     NOT_BALANCED,
+    SHARED_LOGS,
     STALE,
     UPGRADE,
     apis_text,
@@ -26,6 +27,7 @@ from replay.report.text_report import (
     fields_accepted_by,
     latencies,
     not_balanced,
+    shared_with_parts,
     verdict_columns,
 )
 
@@ -89,6 +91,7 @@ def html_lines(report: Results, shown: int = SHOWN) -> Iterator[str]:
     yield from _table("No response", _reasons(report.failure_rows()))
     yield from _table("Left behind on the target", report.left_behind_rows())
     yield from _table(NOT_BALANCED, not_balanced(report))
+    yield from _table(SHARED_LOGS, shared_with_parts(report))
     first = "Differences by field, the first at the top"
     yield from _table(first, [_field_row(row) for row in fields_accepted_by(report)])
     yield from _differences(report, shown)

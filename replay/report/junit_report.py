@@ -34,7 +34,8 @@ def junit_lines(report: Results) -> Iterator[str]:
     rows = [row for row in report.api_rows() if _is_sent(row)]
     failing = [row for row in rows if _failing(report, row)]
     skipped, limits = list(_skipped(report)), report.limit_rows()
-    early = bool(report.ended)
+    error = report.ended or ", ".join(f"no report of part {each}" for each in report.missing_parts)
+    early = bool(error)
     unbalanced = [_unbalanced(row) for row in not_balanced(report)]
     failed = unbalanced if report.criteria.wants_balance else []
     skipped += [] if failed else [(_BALANCE, why) for why in unbalanced]
@@ -67,7 +68,7 @@ def junit_lines(report: Results) -> Iterator[str]:
         yield "</testcase>"
     if early:
         yield '<testcase classname="kafkashark.replay" name="the whole replay">'
-        yield f"<error message={_attribute(report.ended)}/>"
+        yield f"<error message={_attribute(error)}/>"
         yield "</testcase>"
     yield f"<system-out>{_text(verdict_line(report))}</system-out>"
     if report.left_behind:

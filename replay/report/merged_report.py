@@ -13,6 +13,7 @@ import numpy as np
 from dissector.errors import UsageError
 from replay.compare.ignore_rules import Noise
 from replay.compare.log_balance import UnbalancedLog
+from replay.mapping.appended_ranges import Fault
 from replay.model.outcome import Verdict
 from replay.model.row import Row
 from replay.options.difference_baseline import DifferenceBaseline
@@ -22,12 +23,16 @@ from replay.report.counters import ApiCounters, ExampleCounter
 from replay.report.merged_origin import MergedOrigin
 from replay.report.provenance import MOCK_BROKER
 from replay.report.report import Report
+from replay.report.shared_records import PRODUCE, SharedRecords, shared_logs
 
 _LISTS = frozenset({"difference", "equivalent"})
 """Sections that grow with the capture: they are read again where they are needed."""
 
 _FIELDS = ("field", "accepted", "incomplete", "upgrade")
 """The sections of differing fields, by what accepts them."""
+
+
+_SEVERAL_TARGETS = "its parts were played at several targets"
 
 
 class _Rows:
@@ -96,11 +101,14 @@ class MergedReport(Report):
             self._add_durations(each["latency"])
             self._add_substitutions(each)
             self._add_logs(each["not_balanced"])
+            self.shared_logs += each["shared_log"]
             fields = (row for section in _FIELDS for row in each[section])
             self.difference_table.absorb(fields, each["difference"])
             self.equivalent_responses.absorb(each["reason"], each["equivalent"])
             for row in each["connection"]:
                 self._connections.setdefault((row["connection"], row["client"]), row)
+        if not self.missing_parts:
+            self._balance_shared_logs(len(_clusters(reports)) <= 1)
         self.copies = list(self._copies.values())
 
     def _add_summary(self, each: _Rows) -> None:
@@ -166,6 +174,29 @@ class MergedReport(Report):
                 UnbalancedLog(topic, int(partition), row["reason"]) for topic, _, partition in logs
             ]
 
+    def _balance_shared_logs(self, is_one_target: bool) -> None:
+        """Balance the logs that several parts wrote to, now that all of them are known."""
+        for log in shared_logs(self.shared_logs):
+            copy = self._copies.get(log.names)
+            for fault in log.faults() if is_one_target else ():
+                self._add_fault(log, fault, copy)
+            why = log.why_unbalanced() if is_one_target else _SEVERAL_TARGETS
+            if why:
+                self.unbalanced_logs.append(UnbalancedLog(log.topic, log.partition, why))
+                if copy is not None:
+                    copy.not_balanced += 1
+        self.shared_logs = []
+
+    def _add_fault(self, log: SharedRecords, fault: Fault, copy: CopyCounters | None) -> None:
+        """Add a contradiction between the parts as a difference of a Produce request."""
+        verdicts = [self.verdict_counts, self.apis[PRODUCE].verdicts]
+        for counts in verdicts + ([copy.verdicts] if copy is not None else []):
+            passed = max((Verdict.SAME, Verdict.EQUIVALENT), key=counts.__getitem__)
+            counts[passed] -= 1
+            counts[Verdict.DIFFERS] += 1
+        row = log.difference_row(fault)
+        self.difference_table.absorb([log.field_row(row)], [row])
+
     def connection_rows(self) -> list[Row]:
         """Return a row for each captured connection: its completeness."""
         return list(self._connections.values())
@@ -213,17 +244,23 @@ def _check(reports: Sequence[_Rows]) -> None:
         UsageError: Two are the same, or they are of different targets.
     """
     seen: dict[str, _Rows] = {}
-    clusters: dict[str, _Rows] = {}
     for each in reports:
         same = seen.setdefault(json.dumps([each.about, each.summary], sort_keys=True), each)
         if same is not each:
             raise UsageError(f"--merge: {same.file} and {each.file} are the same report")
-        target = each.about["target"]
-        if target.get("cluster_id") and target["version"] != MOCK_BROKER:
-            clusters.setdefault(target["cluster_id"], each)
-    if len(clusters) > 1:
-        one, other, *_ = clusters.values()
+    targets = list(_clusters(reports).values())
+    if len(targets) > 1 and targets[0].about["target"]["version"] != MOCK_BROKER:
+        one, other = targets[:2]
         raise UsageError(f"--merge: {one.file} and {other.file} are of different clusters")
+
+
+def _clusters(reports: Sequence[_Rows]) -> dict[str, _Rows]:
+    """Return the cluster ids of the targets, each with the first report that has it."""
+    found: dict[str, _Rows] = {}
+    for each in reports:
+        if cluster := each.about["target"].get("cluster_id"):
+            found.setdefault(cluster, each)
+    return found
 
 
 def _elapsed_ns(reports: Sequence[_Rows]) -> int:

@@ -70,7 +70,10 @@ class Provenance:
         first_ns, last_ns = (times_ns[0], times_ns[-1]) if len(times_ns) else (None, None)
         clients = Counter(plan.clients.get(each, "unknown") for each in plan.connection_numbers)
         options = {**settings.options(), **plan.source.options}
-        return cls(plan.source, first_ns, last_ns, clients, options)
+        about = cls(plan.source, first_ns, last_ns, clients, options)
+        if plan.part is not None:
+            about.parts = [{"part": str(plan.part), "steps": len(plan), "of_steps": plan.size}]
+        return about
 
     def learn_target(
         self, cluster_id: str | None, features: Mapping[str, int], brokers: int, is_mock: bool

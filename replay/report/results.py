@@ -63,6 +63,7 @@ class Results:
         split: Number of requests sent to more than one broker.
         left_behind: What could not be cleaned up on the target, and why.
         unbalanced_logs: The logs that could not be balanced, and why; in all passes.
+        shared_logs: The logs that other parts write to, with what this one wrote, as rows.
         sent: Number of requests sent; each part of a split request counts.
         missing_prerequisites: Number of failing responses that may follow from omitted requests.
         verdict_counts: Verdict -> the number of steps.
@@ -97,6 +98,7 @@ class Results:
         self.versions: Counter[tuple[str, int, int]] = Counter()
         self.left_behind: list[str] = []
         self.unbalanced_logs: list[UnbalancedLog] = []
+        self.shared_logs: list[Row] = []
         self.split = 0
         self.sent = 0
         self.missing_prerequisites = 0
@@ -173,6 +175,7 @@ class Results:
             "accepted_differences": self.accepted_count,
             "missing_prerequisites": self.missing_prerequisites,
             "not_balanced": len(self.unbalanced_logs),
+            "shared_logs": len(self.shared_logs),
             "limits_exceeded": len(self.limit_rows()),
             "first_difference": first and _first_text(first),
             "requests_sent": self.sent,

@@ -9,7 +9,7 @@ import numpy as np
 
 from dissector.protocol.embedded.sasl_tokens import MASK
 from dissector.view.text.value_text import jsonable
-from replay.compare.log_balance import UnbalancedLog
+from replay.compare.log_balance import SharedLog, UnbalancedLog
 from replay.compare.step_verdict import FAILING_VERDICTS
 from replay.fields.field_layout import Role
 from replay.model.outcome import BatchedOutcome, Change, Difference, Outcome, Verdict
@@ -55,8 +55,9 @@ class RunReport(Report):
             CopyCounters(settings.names(copy).prefix, copy * options.stagger_s)
             for copy in range(options.scale)
         ]
+        self._names = settings.names
         self.equivalent_responses = EquivalentResponses(options.scale)
-        self._verdicts_of = [bytearray(len(plan)) for _ in self.copies]
+        self._verdicts_of = [bytearray(plan.size) for _ in self.copies]
         self._shows_secrets = settings.show_secrets
 
     def add(self, outcome: Outcome, verdict: Verdict, differences: Iterable[Difference]) -> None:
@@ -125,11 +126,14 @@ class RunReport(Report):
         is_failing = verdict in FAILING_VERDICTS
         self.missing_prerequisites += is_failing and bool(step.missing_prerequisites)
 
-    def add_unbalanced(self, pass_number: int, logs: Iterable[UnbalancedLog]) -> None:
-        """Add the logs of a pass that could not be balanced."""
-        found = [each._replace(pass_number=pass_number) for each in logs]
-        self.unbalanced_logs += found
-        self._copy(pass_number).not_balanced += len(found)
+    def add_logs(
+        self, number: int, unbalanced: Iterable[UnbalancedLog], shared: Iterable[SharedLog] = ()
+    ) -> None:
+        """Add the logs of a pass that it could not balance, or not without other parts."""
+        logs, prefix = list(unbalanced), self._names(number).prefix
+        self.unbalanced_logs += logs
+        self._copy(number).not_balanced += len(logs)
+        self.shared_logs += [{"names": prefix, "pass": number, **each._asdict()} for each in shared]
 
     def _copy(self, pass_number: int) -> CopyCounters:
         return self.copies[pass_number % len(self.copies)]

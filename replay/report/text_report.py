@@ -45,6 +45,7 @@ SECTIONS: Mapping[str, Callable[[Results], Iterable[Row]]] = {
     "field": lambda report: fields_accepted_by(report),
     "connection": lambda report: report.connection_rows(),
     "latency": lambda report: report.latency_rows(),
+    "shared_log": lambda report: report.shared_logs,
     "equivalent": lambda report: report.equivalents(),
     "difference": lambda report: report.differences(),
 }
@@ -54,10 +55,11 @@ _RARE_VERDICTS = (Verdict.ACCEPTED, Verdict.INCOMPLETE, Verdict.NOT_JUDGED)
 """Verdicts that are omitted if no response has them."""
 
 UPGRADE = "Changed by the upgrade: fails nothing"
-INCOMPLETE = "Differences caused by gaps in the capture: fail nothing"
+INCOMPLETE = "Differences caused by gaps in the capture, or by other parts of it: fail nothing"
 ACCEPTED = "Accepted differences: fail nothing"
 STALE = "Accepted, but no longer found"
 NOT_BALANCED = "Records not balanced: losses there are not found"
+SHARED_LOGS = "Logs that other parts write to: balanced by --merge"
 
 
 def ndjson_lines(report: Results) -> Iterator[str]:
@@ -95,6 +97,7 @@ def text_lines(
         ("No response", _reasons(report.failure_rows())),
         ("Left behind on the target", report.left_behind_rows()),
         (NOT_BALANCED, not_balanced(report)),
+        (SHARED_LOGS, shared_with_parts(report)),
         ("Equivalent responses", _reasons(report.reason_rows())),
         ("Sent in another version", report.version_rows()),
         ("Substituted", _changes(report)),
@@ -247,6 +250,12 @@ def not_balanced(report: Results) -> list[Row]:
     return [{**row, "logs": _first_names(row["logs"])} for row in report.unbalanced_rows()]
 
 
+def shared_with_parts(report: Results) -> list[Row]:
+    """Return the number of logs that other parts write to, and the first of them."""
+    logs = sorted({f"{row['topic']}-{row['partition']}" for row in report.shared_logs})
+    return [{"count": len(logs), "logs": _first_names(logs)}] if logs else []
+
+
 def _field_rows(rows: list[Row]) -> list[Row]:
     return [
         {
@@ -278,6 +287,10 @@ def _differences(report: Results, shown: int) -> Iterator[str]:
 
 def difference_heading(row: Row) -> str:
     """Return a heading that identifies the request of a difference."""
+    if row["client"] is None:
+        return f"step {row['step']}: {row['api']}, pass {row['pass']}, beside another part"
+    if row["client"] is None:
+        return f"step {row['step']}: {row['api']}, pass {row['pass']}, beside another part"
     sent = row["version_sent"]
     version = f"v{row['api_version']}" + (f" sent as v{sent}" if sent != row["api_version"] else "")
     who = escaped(row["client_id"] or row["client"])

@@ -156,7 +156,7 @@ async def _connect_and_play(
         cluster.on_silent = lambda error: ending.end(str(error))
         await _play(run, report, watch)
         if not report.sent and not report.ended:
-            report.ended = _why_nothing_sent(plan)
+            report.ended = "" if plan.is_empty_part else _why_nothing_sent(plan)
     except ReplayError as error:
         report.ended = str(error)
     finally:
@@ -184,7 +184,7 @@ class _OutcomeRecorder:
         self._setting = settings
         self._created_topics = created_topics
         self.record_batch = report.add_batch
-        self.record_unbalanced = report.add_unbalanced
+        self.record_logs = report.add_logs
 
     def record(self, outcome: Outcome, ids: IdMap) -> Verdict:
         verdict, differences = compare_outcome(

@@ -11,7 +11,7 @@ from functools import partial
 from typing import Protocol
 
 from replay.client.cluster import Cluster
-from replay.compare.log_balance import UnbalancedLog
+from replay.compare.log_balance import SharedLog, UnbalancedLog
 from replay.mapping.id_map import IdMap
 from replay.model.outcome import BatchedOutcome, Difference, Outcome, Verdict
 from replay.model.step import Step
@@ -70,8 +70,10 @@ class OutcomeSink(Protocol):
     def record_late_difference(self, number: int, copy: int, difference: Difference) -> None:
         """Record a difference of a step that was found only at the end of the pass."""
 
-    def record_unbalanced(self, pass_number: int, logs: Iterable[UnbalancedLog]) -> None:
-        """Record the logs of a pass that could not be balanced."""
+    def record_logs(
+        self, number: int, unbalanced: Iterable[UnbalancedLog], shared: Iterable[SharedLog]
+    ) -> None:
+        """Record the logs of a pass that it could not balance, or not without other parts."""
 
 
 class PassContext:
@@ -128,11 +130,11 @@ class PassContext:
         self.batched_reporter = BatchedReporter(outcomes.record_batch, pass_number)
         self.missing_producers = MissingProducers(cluster, ids, self.transactions)
         self._loop = asyncio.get_running_loop()
-        self._is_done = bytearray(len(plan))
+        self._is_done = plan.elsewhere()
         self._waiting: dict[int, list[Callable[[], None]]] = {}
         self._due = array("q")
         if options.pace.is_timed:
-            self._due = options.copy_pace.schedule(plan.times_ns(n)[0] for n in range(len(plan)))
+            self._due = options.copy_pace.schedule(plan.times_ns(n)[0] for n in range(plan.size))
         self.arrays = StepArrays(plan, self._is_done, self._due)
         self._begin_ns = time.perf_counter_ns() + (CONNECT_AHEAD_NS if self._due else 0)
 
@@ -187,7 +189,7 @@ class PassContext:
         They have if all their requests captured before that response have their responses.
         """
         answered_ns = step.captured.response_time_ns
-        end = len(self.plan) if answered_ns is None else self.plan.first_after(answered_ns)
+        end = self.plan.size if answered_ns is None else self.plan.first_after(answered_ns)
         at = self._is_done.find(0, step.number + 1, end)
         while at >= 0:
             if self.plan.request_at(at)[0] != step.captured.connection:

@@ -72,7 +72,7 @@ class ReplayRun:
         end = None if duration_s is None else loop.call_later(ahead_s + duration_s, self.stop)
         try:
             ends = self._pass_ends()
-            self.progress.total = sum(ends)
+            self.progress.total = sum(map(self._plan.count_before, ends))
             await self._play_copies(ends)
         finally:
             if end is not None:
@@ -82,8 +82,8 @@ class ReplayRun:
         """Return for each pass the number after its last step."""
         plan, limit = self._plan, self._options.limit
         if limit is None:
-            return [len(plan)] * self._options.passes
-        whole = sum(plan.is_sent(number) for number in range(len(plan)))
+            return [plan.size] * self._options.passes
+        whole = sum(map(plan.is_sent, plan.numbers()))
         limits = [min(limit - copy * whole, whole) for copy in range(self._options.passes)]
         return [plan.end_of(each) for each in limits if each > 0]
 
@@ -133,6 +133,7 @@ class ReplayRun:
         if self._plan.cluster_id and self._cluster.cluster_id:
             ids.learn_opaque(Role.CLUSTER_ID, self._plan.cluster_id, self._cluster.cluster_id)
         ids.is_partial = self._plan.is_partial
+        ids.foreign = self._plan.foreign
         ids.producers.holes = self._plan.holes
         arguments = self._options, self.progress, self._outcomes
         context = PassContext(self._plan, self._cluster, ids, *arguments, number)
@@ -145,7 +146,7 @@ class ReplayRun:
             self.left_behind += await context.transactions.abort(self._cluster, patience_s)
         stopped = self._is_stopped
         balanced = not_balanced(ids) if stopped else await balance(ids, self._cluster)
-        self._outcomes.record_unbalanced(number, balanced.unbalanced)
+        self._outcomes.record_logs(number, balanced.unbalanced, balanced.shared)
         for found in balanced.findings:
             self._outcomes.record_late_difference(found.step, number, found.difference)
 

@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 from dissector.errors import UsageError
-from replay.compare.log_balance import UnbalancedLog
+from replay.compare.log_balance import SharedLog, UnbalancedLog
+from replay.mapping.appended_ranges import Stretch
 from replay.model.outcome import BatchedOutcome, Verdict
 from replay.options.play_options import PlayOptions
 from replay.report.html_report import html_lines
@@ -66,7 +67,7 @@ def test_one_report_merged_is_the_same_report(tmp_path: Path) -> None:
 def test_counts_add_up_and_the_verdict_is_that_of_all(tmp_path: Path) -> None:
     good = made(outcome("Produce", 7, produced(), produced()), captured=3, prefix="a-")
     bad = made(*every_kind(), captured=20, prefix="b-")
-    bad.add_unbalanced(0, [UnbalancedLog("a-b", 0, "why"), UnbalancedLog("a-b", 0, "why")])
+    bad.add_logs(0, [UnbalancedLog("a-b", 0, "why"), UnbalancedLog("a-b", 0, "why")])
     files = [saved(tmp_path, "good", good), saved(tmp_path, "bad", bad)]
     merged = merge_reports(files)
     assert not merged.passed
@@ -146,6 +147,61 @@ def test_a_report_that_ended_early_ends_the_merged_one(tmp_path: Path) -> None:
         saved(tmp_path, "b", made(prefix="b")),
     ]
     assert merge_reports(files, ["nothing"]).ended == "a.ndjson: interrupted"
+
+
+def _of_parts(folder: Path, *logs: SharedLog) -> Report:
+    """Merge the reports of parts that wrote to one log, each so many stretches."""
+    files = []
+    for number, log in enumerate(logs, 1):
+        report = made(outcome("Produce", 7, produced(), produced()), captured=1)
+        report.about.parts = [{"part": f"{number}/{len(logs)}", "steps": 1, "of_steps": len(logs)}]
+        report.add_logs(0, [], [log])
+        files.append(saved(folder, str(number), report))
+    return merge_reports(files)
+
+
+def test_parts_that_fill_a_log_are_balanced(tmp_path: Path) -> None:
+    one = SharedLog("orders", 0, 9, 0, [Stretch(100, 0, 3, 1), Stretch(106, 6, 3, 3)])
+    other = SharedLog("orders", 0, 6, 0, [Stretch(103, 3, 3, 2)])
+    merged = _of_parts(tmp_path, one, other)
+    assert merged.passed
+    assert not merged.unbalanced_rows()
+    assert merged.steps == 2
+
+
+def test_offsets_given_to_two_parts_are_a_difference(tmp_path: Path) -> None:
+    one = SharedLog("orders", 0, 6, 0, [Stretch(100, 0, 4, 1)])
+    other = SharedLog("orders", 0, 6, 0, [Stretch(104, 2, 4, 2)])
+    merged = _of_parts(tmp_path, one, other)
+    assert not merged.passed
+    assert merged.verdicts[Verdict.DIFFERS] == 1
+    assert sum(merged.verdicts.values()) == 2
+    (field,) = merged.field_rows()
+    assert field["field"] == "Produce.topic_data[*].partition_data[*].records"
+    (row,) = merged.differences()
+    assert (row["step"], row["path"]) == (2, "topic_data[orders].partition_data[0].records")
+    for lines in (text_lines(merged), html_lines(merged), junit_lines(merged)):
+        assert "step 2: Produce" in "\n".join(lines)
+
+
+def test_offsets_that_no_part_wrote_leave_a_log_without_a_balance(tmp_path: Path) -> None:
+    one = SharedLog("orders", 0, 7, 0, [Stretch(100, 0, 3, 1)])
+    other = SharedLog("orders", 0, 8, 1, [Stretch(103, 4, 3, 2)])
+    merged = _of_parts(tmp_path, one, other)
+    assert merged.passed
+    (row,) = merged.unbalanced_rows()
+    assert row["logs"] == ["orders-0"]
+    assert "2 offsets" in row["reason"]
+    confirmed = other._replace(unconfirmed=2)
+    assert not _of_parts(tmp_path, one, confirmed).unbalanced_rows()
+
+
+def test_a_missing_part_is_an_error_case(tmp_path: Path) -> None:
+    report = made(captured=1)
+    report.about.parts = [{"part": "1/2", "steps": 1, "of_steps": 2}]
+    merged = merge_reports([saved(tmp_path, "a", report)], ["nothing"])
+    assert not merged.passed
+    assert '<error message="no report of part 2/2"/>' in "\n".join(junit_lines(merged))
 
 
 def test_copies_have_their_own_verdicts() -> None:

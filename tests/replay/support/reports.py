@@ -75,9 +75,7 @@ def full() -> RunReport:
     lacking = Difference("responses[orders].partition_responses[0].base_offset", 3, 4)
     gapped = outcome("Produce", 7, produced(), produced(), number=11)
     report.add(gapped, Verdict.INCOMPLETE, [lacking])
-    report.add_unbalanced(
-        0, [UnbalancedLog("orders", 0, "ListOffsets: TOPIC_AUTHORIZATION_FAILED")]
-    )
+    report.add_logs(0, [UnbalancedLog("orders", 0, "ListOffsets: TOPIC_AUTHORIZATION_FAILED")])
     report.about.learn_target("c-1", {"metadata.version": 27}, 3, False)
     return report
 

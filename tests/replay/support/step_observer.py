@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from replay.compare.log_balance import UnbalancedLog
+from replay.compare.log_balance import SharedLog, UnbalancedLog
 from replay.mapping.id_map import IdMap
 from replay.model.outcome import BatchedOutcome, Difference, Outcome, Verdict
 
@@ -26,5 +26,7 @@ class StepObserver:
     def record_late_difference(self, number: int, copy: int, difference: Difference) -> None:
         """Nothing: what becomes of each step is all that is wanted."""
 
-    def record_unbalanced(self, pass_number: int, logs: Iterable[UnbalancedLog]) -> None:
+    def record_logs(
+        self, number: int, unbalanced: Iterable[UnbalancedLog], shared: Iterable[SharedLog]
+    ) -> None:
         """Nothing likewise."""

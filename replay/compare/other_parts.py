@@ -1,0 +1,114 @@
+"""
+Differences that follow from requests of other parts of the capture, which other processes play.
+
+No process knows when the requests of the others are answered, nor which offsets their records get.
+So a response that depends on what they change may show any state of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from uuid import UUID
+
+from dissector.protocol.error_codes import error_code
+from dissector.protocol.messages import Message
+from replay.mapping.id_map import IdMap
+from replay.model.outcome import Difference
+from replay.model.step import CapturedExchange
+from replay.plan.read_write_sets import (
+    COMMUTING,
+    PARTITION_APIS,
+    TOPICS,
+    Resource,
+    read_write_sets_of,
+)
+
+_LISTED = COMMUTING | {TOPICS}
+"""Resources that stand for whole lists: a response depends on them only if it lists them."""
+
+_RECORD_KINDS = frozenset({"partition", "start"})
+
+_TOPIC_ERRORS = frozenset(
+    error_code(name)
+    for name in (
+        "UNKNOWN_TOPIC_OR_PARTITION",
+        "UNKNOWN_TOPIC_ID",
+        "INCONSISTENT_TOPIC_ID",
+        "TOPIC_ALREADY_EXISTS",
+        "NOT_LEADER_OR_FOLLOWER",
+        "LEADER_NOT_AVAILABLE",
+    )
+)
+"""Errors for a topic that another process creates or deletes sooner or later."""
+
+_PRODUCED_OFFSET = ".base_offset"
+
+
+def follow_from_other_parts(
+    captured: CapturedExchange, response: Message, differences: Sequence[Difference], ids: IdMap
+) -> bool:
+    """
+    Return whether all differences follow from what other parts of the capture change.
+
+    Args:
+        captured: The captured request.
+        response: The captured response.
+        differences: The differences of the target's response.
+        ids: The id mapping.
+    """
+    if not ids.foreign:
+        return False
+    shared = set(_shared_resources(captured, response, ids))
+    topics = {resource[1] for resource in shared if resource[0] == "topic"}
+    partitions = {resource[1:] for resource in shared if resource[0] in _RECORD_KINDS}
+    if any(resource[0] not in _RECORD_KINDS | {"topic"} for resource in shared):
+        return True
+    return all(
+        _is_of_partition(each, partitions, captured.api) or _is_of_topic(each, topics, captured.api)
+        for each in differences
+    )
+
+
+def is_shared_log(topic: str, partition: int, ids: IdMap) -> bool:
+    """Return whether other parts of the capture write to a partition, by its captured name."""
+    return ("partition", topic, partition) in ids.foreign
+
+
+def _shared_resources(
+    captured: CapturedExchange, response: Message, ids: IdMap
+) -> Iterator[Resource]:
+    """Yield what a response depends on and other parts change; partitions also if only read."""
+    sets = read_write_sets_of(captured.request_message(), response)
+    for resource in (*sets.reads, *(sets.writes - _LISTED)):
+        named = _by_name(resource, ids)
+        if named in ids.foreign or ("partition", *named[1:]) in ids.foreign:
+            yield named
+
+
+def _by_name(resource: Resource, ids: IdMap) -> Resource:
+    if len(resource) < 2 or not isinstance(resource[1], UUID):
+        return resource
+    name = ids.captured_topics.topic_name(resource[1])
+    return resource if name is None else (resource[0], name, *resource[2:])
+
+
+def _is_of_partition(
+    difference: Difference, partitions: Collection[tuple[object, ...]], api: str
+) -> bool:
+    """Return whether a difference is in the records or offsets of one of these partitions."""
+    path = difference.path
+    if api == "Produce" and not path.endswith(_PRODUCED_OFFSET):
+        return False
+    return any(
+        f"[{topic}]" in path and (f"[{partition}]" in path or path.endswith(f"[{topic}]"))
+        for topic, partition in partitions
+    )
+
+
+def _is_of_topic(difference: Difference, topics: Collection[object], api: str) -> bool:
+    """Return whether a difference is what one of these topics is, or whether it exists."""
+    if not any(f"[{topic}]" in difference.path for topic in topics):
+        return False
+    if difference.is_error:
+        return {difference.captured, difference.replayed} - {0} <= _TOPIC_ERRORS
+    return api not in PARTITION_APIS
