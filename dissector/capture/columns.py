@@ -33,7 +33,7 @@ NEVER = 2**63 - 1
 """A packet number that never comes: the barrier of a side on which nothing waits."""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class Packets:
     """
     The packets of one window, a row each, in the order of the capture.
@@ -75,7 +75,7 @@ class Packets:
         return len(self.start)
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class Segments:
     """
     The TCP segments of one window, a row each, in packet order.
@@ -120,7 +120,7 @@ class Segments:
         return len(self.packet)
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class Chunks:
     """
     Stream bytes in order, gaps and ends, a row each, in the order in which they were released.

@@ -10,7 +10,7 @@ Source: M. Dietzfelbinger, "Universal hashing and k-wise independent random vari
 
 from __future__ import annotations
 
-import secrets
+import os
 
 import numpy as np
 
@@ -24,7 +24,7 @@ _LOW = 0xFFFFFFFF
 
 
 def _new_secret() -> Int64s:
-    return np.array([secrets.randbits(63) | 1 for _ in range(_WORDS)], np.int64)
+    return np.frombuffer(os.urandom(8 * _WORDS), np.int64) & _MASK | 1
 
 
 SECRET: Int64s = _new_secret()

@@ -7,7 +7,8 @@ from contextlib import suppress
 from typing import Any
 
 # What the modules of a command make stays; to look for garbage among it takes longer than to run.
-gc.set_threshold(50_000)
+# `dissector.cli.app` sets what is in force when they are loaded.
+gc.set_threshold(500_000)
 
 # Before numpy is loaded: its threads for algebra, which we do none of, would spin a tenth of a
 # second beside us.
@@ -26,7 +27,11 @@ def main(arguments: list[str] | None = None, plugins: Any = None) -> int:
 
         return run(arguments, plugins)
     finally:
-        if arguments is not None:
+        if arguments is None:
+            # The interpreter would look for garbage among all that is still there, a tenth of the
+            # time of a small capture.
+            gc.freeze()
+        else:
             with suppress(ValueError):
                 signal.signal(signal.SIGINT, before)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import io
 import os
 import signal
@@ -40,6 +41,9 @@ COMMANDS = (
 
 _ROOMS = {"groups": "answers.", "upgrade": "answers."}
 """The rooms of commands whose modules are in one, inside this one."""
+
+GARBAGE_THRESHOLD = 50_000
+"""New objects until the interpreter looks for garbage among them."""
 
 EXIT_BUG = 70
 """Exit status for a bug of the program itself; 1 means that a check found something."""
@@ -171,6 +175,8 @@ def _run(words: Sequence[str], plugins: Plugins | None) -> int:
     try:
         _use_utf8()
         run = application(words, plugins)
+        gc.freeze()
+        gc.set_threshold(GARBAGE_THRESHOLD)
         if _command_name(words) not in COMMANDS:
             interrupt.use_default_handler()
         status = run(args=words, prog_name="kafkashark", standalone_mode=False)

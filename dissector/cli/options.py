@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -149,7 +150,7 @@ KeyLogs = Annotated[
 MAX_FRAME = MAX_FRAME_BYTES
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class Source:
     """
     The captures of a command, filtered.
@@ -299,6 +300,10 @@ class Source:
         print("kafkashark:", escaped(f"{name}: {problem.what}{place}"), file=sys.stderr)
 
 
+_SMALL_BYTES = 1 << 18
+"""Captures that are smaller are read by one thread."""
+
+
 def source(
     captures: list[str],
     filter_text: str | None = None,
@@ -324,7 +329,7 @@ def source(
     options = Options(
         ports=frozenset(ports or ()),
         max_frame_bytes=max_frame_bytes,
-        jobs=jobs or cores(),
+        jobs=jobs or (1 if live is None and _are_small(captures) else cores()),
         stop=interrupt.new_stop_signal() if live is None else live.stop,
         stdin=None if live is None else live.packets,
         keylogs=tuple(keylogs or ()),
@@ -332,6 +337,14 @@ def source(
     capture = Capture(captures, options)
     chosen = Selection.of(capture, filter_text, records=records)
     return Source(capture, chosen.filter, record_filter=chosen.record_filter)
+
+
+def _are_small(captures: list[str]) -> bool:
+    """Return whether threads would cost more than they bring."""
+    try:
+        return sum(Path(name).stat().st_size or _SMALL_BYTES for name in captures) < _SMALL_BYTES
+    except OSError:  # also `-`, and what can't be read, which is reported elsewhere
+        return False
 
 
 def check_choice(value: str, allowed: tuple[str, ...], option: str) -> str:

@@ -16,7 +16,6 @@ from dissector.cli.output import (
     write_rows,
 )
 from dissector.cli.presentation import table_options
-from dissector.cli.sorting import sort_keys, sorted_part
 from dissector.engine.exchanges.exchange import COLUMNS, Exchange
 from dissector.engine.reading.live_requests import LiveRequests
 from dissector.engine.tables.polars_tables import TablePart
@@ -118,7 +117,7 @@ def pairs(
     known = COLUMNS + BODIES if bodies else COLUMNS
     if bodies and chosen:
         raise UsageError("--bodies and --columns exclude each other; --columns takes body fields")
-    keys = sort_keys(sort, tuple(dict.fromkeys(known + chosen))) if sort is not None else []
+    sorted_parts = _sorting(sort, tuple(dict.fromkeys(known + chosen)))
     parts: Iterable[TablePart] = source.parts()
     if bodies:
         parts = _parts_with_bodies(source, form != "ndjson", show_secrets)
@@ -129,15 +128,14 @@ def pairs(
         parts = parts_with_operands(source, operands, show_secrets, form == "parquet")
     if pending:
         parts = _pending_parts(source, passes)
-    if keys:
-        parts = [sorted_part(parts, keys)]
+    parts = sorted_parts(parts)
     if chosen:
         parts = table_options.select_columns(parts, chosen)
     parts = view.apply(parts, form)
     if form == "parquet":
         write_parquet(parts, _schema(bodies, chosen), output)
     else:
-        jobs = 1 if bodies or keys or chosen or limit else source.parallel_parts
+        jobs = 1 if bodies or sort or chosen or limit else source.parallel_parts
         write_rows(
             parts,
             form,
@@ -172,6 +170,18 @@ def _pending_parts(
             if not live_requests.has_shown(exchange.connection, exchange.request_offset)
         ]
         yield [exchange.row() for exchange in live_requests.to_show(source.in_flight())]
+
+
+def _sorting(
+    text: str | None, columns: Sequence[str]
+) -> Callable[[Iterable[TablePart]], Iterable[TablePart]]:
+    """Return what sorts rows, if anything does; see `sorting.sort_keys`."""
+    if text is None:
+        return lambda parts: parts
+    from dissector.cli.sorting import sort_keys, sorted_part
+
+    keys = sort_keys(text, columns)
+    return lambda parts: [sorted_part(parts, keys)]
 
 
 def _parts_with_bodies(

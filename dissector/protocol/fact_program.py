@@ -29,7 +29,7 @@ class FactProgramTable(ProgramTable):
         return _FactWriter(self, key, kind, version, flexible)
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class _FactWriter(ProgramWriter):
     _siblings: Sequence[Field] = ()
 

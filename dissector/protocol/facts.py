@@ -25,7 +25,7 @@ Source: KIP-595; Kafka, Uuid.java (METADATA_TOPIC_ID).
 """
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class Facts:
     """
     The facts of one or more bodies.

@@ -54,7 +54,7 @@ class FieldRef:
     declared: Field
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class ProgramTable:
     """
     The programs of all messages that were requested so far, in one table.
@@ -120,7 +120,7 @@ class ProgramTable:
         return self._numbers[identity]
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class ProgramWriter:
     """
     Writes the instructions of one message at one version.

@@ -43,7 +43,7 @@ def may_be_cut(key: int, kind: str) -> bool | None:
     return kind == "response" if (key, kind) in _RECORDS_PATHS else None
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class RecordsField:
     """
     The content of one `records` field.

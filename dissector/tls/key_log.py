@@ -7,7 +7,6 @@ the Java agent extract-tls-secrets for `RSA Session-ID:... Master-Key:...`.
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -247,4 +246,8 @@ def _is_length_of(label: str, length: int) -> bool:
 
 def _session_key(session: bytes) -> bytes:
     """Return a session id as it is, a ticket as its hash."""
-    return session if len(session) <= 32 else hashlib.sha256(session).digest() + b"ticket"
+    if len(session) <= 32:
+        return session
+    import hashlib  # takes two milliseconds, more than all else here
+
+    return hashlib.sha256(session).digest() + b"ticket"

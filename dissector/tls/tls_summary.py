@@ -44,7 +44,7 @@ class Plaintext(NamedTuple):
     packet: int
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class TlsSummary:
     """
     A TLS connection at a glance.

@@ -47,7 +47,7 @@ _LINK, _NUMERATOR, _DENOMINATOR, _OFFSET, _MAX_TICKS = range(5)
 _CLOCK_COLUMNS = 5
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class Interface:
     """A capturing interface; a tick of its clock is `numerator / denominator` ns."""
 

@@ -13,7 +13,7 @@ class PacketSkipped(Exception):
 NOT_TCP, MALFORMED, INCOMPLETE_FRAGMENT = "not TCP", "malformed", "fragment"
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class Cursor:
     """
     A position in a packet, and values of the headers before it.

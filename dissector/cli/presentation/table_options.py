@@ -123,7 +123,7 @@ ListFields = Annotated[
 ]
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class TableView:
     """
     How the rows of a command are shown.

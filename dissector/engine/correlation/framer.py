@@ -62,7 +62,7 @@ class PacketEnd(NamedTuple):
     time_ns: int
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class DamagedFrame:
     """A frame that can't be complete, while the framer skips the rest of it."""
 

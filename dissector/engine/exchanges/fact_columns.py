@@ -9,7 +9,7 @@ from dissector.engine.tables.exchange_table import Ints
 from dissector.errors import Problem
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class ExchangeSummaries:
     """
     The summary fields of a window's exchanges: a row each, as indices into lists.

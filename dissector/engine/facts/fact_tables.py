@@ -37,7 +37,7 @@ Ints: TypeAlias = NDArray[np.int64]
 ERROR_CODES = 1 << 16
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class WindowFacts:
     """
     The facts that the kernel extracted from a window.

@@ -42,7 +42,7 @@ class InternIndex(NamedTuple):
     used: I64
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class InternTable:
     """
     The state of one table.

@@ -13,7 +13,7 @@ from dissector.capture.tcp.connections import END_REASONS
 FIN, RST = END_REASONS.index("fin"), END_REASONS.index("rst")
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class ConnectionEnds:
     """
     Ended connections, a row each.

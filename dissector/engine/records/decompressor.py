@@ -42,7 +42,7 @@ UNIT_BYTES = 64 * MIB
 """Decompressed bytes of one unit; larger fields are left to the Python reader."""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class Payloads:
     """
     The payloads of some consecutive batches.

@@ -52,7 +52,7 @@ BLOCK_BYTES = 1 << 19
 """Bytes that are checked and then read, while they are in the CPU cache."""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class Records:
     """
     Records in columns, and their headers, in order.

@@ -81,7 +81,7 @@ def _slice(column: Slices, part: slice) -> Slices:
     return Slices(column.start[part], column.length[part], column.buffers)
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class ArrowArray:
     """
     An array, as the interface describes it.

@@ -20,7 +20,7 @@ from dissector.engine.tables.exchange_table import NONE, Ints
 Bytes: TypeAlias = NDArray[np.uint8]
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class Coded:
     """
     Dictionary-encoded values.
@@ -42,7 +42,7 @@ class Coded:
         return None if code == NONE else self.values[code]
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class Integers:
     """
     Integers.
@@ -62,7 +62,7 @@ class Integers:
         return None if value == NONE else value
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class Milliseconds:
     """
     Durations in nanoseconds, shown in milliseconds.
@@ -82,7 +82,7 @@ class Milliseconds:
         return None if value == NONE else value / 1e6
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class SliceBuffers:
     """
     The buffers that slices refer to.
@@ -104,7 +104,7 @@ class SliceBuffers:
         return self.arena[start : start + length].tobytes()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class Slices:
     """
     Bytes of messages, not copied.
@@ -128,12 +128,12 @@ class Slices:
         return None if start == NONE else self.buffers.bytes_at(start, int(self.length[row]))
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class JsonTexts(Slices):
     """Bytes of JSON values, in UTF-8."""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class Headers:
     """
     The headers of records, in order.

@@ -45,7 +45,7 @@ class ColumnConcatenator:
         return {name: joined.column(buffers) for name, joined in self._joined.items()}
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class _Codes:
     """Dictionary-encoded columns: a value that windows share gets one code."""
 
@@ -71,7 +71,7 @@ class _Codes:
         return Coded(np.concatenate(self.parts), self.values)
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class _Numbers:
     """Columns of integers or of milliseconds."""
 
@@ -86,7 +86,7 @@ class _Numbers:
         return self.kind(np.concatenate(self.parts))
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class _Bytes:
     """Columns of bytes, copied to one pool."""
 
@@ -105,7 +105,7 @@ class _Bytes:
         return self.kind(np.concatenate(self.starts), np.concatenate(self.lengths), buffers)
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class _HeaderLists:
     """Columns of headers."""
 

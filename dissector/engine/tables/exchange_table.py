@@ -27,7 +27,7 @@ NONE = -(2**63)
 Ints: TypeAlias = NDArray[np.int64]
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class Frames:
     """
     Frames in columns; NONE in every column where an exchange has no such frame.
@@ -50,7 +50,7 @@ class Frames:
     offset: Ints
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class Exchanges:
     """
     The exchanges of one window, a row each.

@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dissector.column_catalogue import CONNECTIONS, EXCHANGES, MESSAGES, RECORDS, Catalogue
-from dissector.engine.tables.arrow import bytes_series, headers_series, text_series
 from dissector.engine.tables.column_types import (
     Coded,
     Column,
@@ -33,7 +32,7 @@ if TYPE_CHECKING:
 Row: TypeAlias = Mapping[str, Any]
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class MixedRows:
     """
     Rows in columns, with single rows inserted.
@@ -175,6 +174,8 @@ def frame(columns: Columns, schema: Mapping[str, Any]) -> polars.DataFrame:
 
 def _series(column: Column, kind: Any) -> polars.Series:
     import polars as pl
+
+    from dissector.engine.tables.arrow import bytes_series, headers_series, text_series
 
     match column:
         case Coded():

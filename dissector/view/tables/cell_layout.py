@@ -32,7 +32,7 @@ Render: TypeAlias = Callable[[Any], str]
 Bools: TypeAlias = NDArray[np.bool_]
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class RowItem:
     """
     One item of every row.
@@ -52,7 +52,7 @@ class RowItem:
     width: int = 0
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class ItemCells:
     """
     The cells of an item, or of adjacent `Coded` items, for the kernel.
