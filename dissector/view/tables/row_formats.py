@@ -55,7 +55,7 @@ def table_lines(
     layout: Layout | None = None,
 ) -> Iterator[str]:
     """
-    Yield the lines of a table: a header, then a line for each row.
+    Yield the lines of a table: a header of one or two lines, then a line for each row.
 
     Args:
         rows: Each has all the columns.
@@ -66,7 +66,7 @@ def table_lines(
     rows = iter(rows)
     first = list(islice(rows, SAMPLE_ROWS))
     table = Table(columns, first, terminal_width, layout=layout)
-    yield table.header()
+    yield from table.header_lines()
     yield from map(table.line, chain(first, rows))
 
 
@@ -140,6 +140,10 @@ class Table:
         self._cuts = True
 
     def header(self) -> str:
+        """Return the lines of names as one text."""
+        return "\n".join(self.header_lines())
+
+    def header_lines(self) -> list[str]:
         """Return the line of names; two lines where a column is narrower than its name."""
         pairs = [
             heading_lines(name) if self._cuts and len(name) > width else (name, "")
@@ -147,7 +151,7 @@ class Table:
         ]
         lines = [self._line(each) for each in zip(*pairs, strict=True)] if pairs else [""]
         lines = [line for line in lines if line] or [""]
-        return "\n".join(f"{BOLD}{line}{PLAIN}" if self._has_color else line for line in lines)
+        return [f"{BOLD}{line}{PLAIN}" if self._has_color else line for line in lines]
 
     def line(self, row: Row) -> str:
         """Return the line of a row."""
