@@ -174,7 +174,7 @@ def test_records_are_filtered_by_their_own_columns() -> None:
 
 
 def test_a_filter_is_checked_at_once() -> None:
-    with pytest.raises(FilterError, match="column"):
+    with pytest.raises(FilterError, match="character"):
         open_capture(DEMO, filter="api ==")
     assert len(list(dissect(content(), filter="api == Produce"))) == 53
 
