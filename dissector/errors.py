@@ -1,12 +1,11 @@
 """
 Errors, which are raised, and problems, which are reported with the data.
 
-An *error* is raised where the caller asked for something impossible (a file that is no capture, an
-invalid filter) or gave a codec bytes that do not fit. A `Problem` is not raised: it describes what
-is wrong with captured bytes that are shown nevertheless, and is attached to the message, stream or
-capture it belongs to.
+An *error* is raised if the caller requested something impossible (a file that is not a capture, an
+invalid filter) or gave a codec invalid bytes. A `Problem` is not raised: it describes an error in
+captured bytes that are shown nevertheless, and is attached to their message, stream or capture.
 
-Whatever the input bytes, this library raises no exception other than a `DissectorError`.
+No input bytes make this library raise an exception other than a `DissectorError`.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ SHOWN_FILTER_CHARS = 160
 
 
 def bug_location(error: BaseException) -> str:
-    """Return the file and line that raised an unexpected exception, which is a bug of ours."""
+    """Return the file and line of an unexpected exception, a bug of ours."""
     place = traceback.extract_tb(error.__traceback__)[-1]
     return f"{Path(place.filename).name} line {place.lineno}"
 
@@ -36,8 +35,8 @@ class CaptureError(DissectorError):
 
     Attributes:
         file: The name of the file as the user gave it (`-` for standard input).
-        what: What is wrong, without file and position.
-        position: Offset of the bad byte in the (decompressed) file; None if there is none.
+        what: The error, without file and position.
+        position: Offset of the bad byte in the (decompressed) file; None without one.
     """
 
     def __init__(self, file: str, what: str, position: int | None = None) -> None:
@@ -64,7 +63,7 @@ class DecodeError(DissectorError):
     Bytes do not match the declaration of their message.
 
     Attributes:
-        what: What is wrong, without path and position.
+        what: The error, without path and position.
         path: The field at fault, with indices: `topic_data[2].name`; empty if unknown.
         position: Offset of the first bad byte in the bytes that were given.
     """
@@ -89,7 +88,7 @@ class DefinitionError(DissectorError):
     A message definition is invalid.
 
     Attributes:
-        what: What is wrong.
+        what: The error.
         place: The field, `TopicData.Index`, or the line; empty if it is the whole file.
     """
 
@@ -103,7 +102,7 @@ class DefinitionError(DissectorError):
 
 
 class UnknownCodec(DecodeError):
-    """There is no such API, version or kind of message."""
+    """The API, version or kind of message does not exist."""
 
     def __str__(self) -> str:
         return self.what
@@ -114,7 +113,7 @@ class EncodeError(DissectorError):
     A value does not match the declaration, such as a missing field or a number out of range.
 
     Attributes:
-        what: What is wrong, without the path.
+        what: The error, without the path.
         path: The field, with indices.
     """
 
@@ -152,7 +151,7 @@ class ReplayError(DissectorError):
     Attributes:
         address: The broker, `host:port`.
         what: What happened.
-        advice: What may help; empty if nothing is known to.
+        advice: A remedy; empty if none is known.
     """
 
     def __init__(self, address: str, what: str, advice: str = "") -> None:
@@ -171,7 +170,7 @@ class PipelineError(DissectorError):
 
     Attributes:
         what: What happened.
-        log: Spark's log file with the details; empty if there is none.
+        log: Spark's log file with the details; empty without one.
     """
 
     def __init__(self, what: str, log: str = "") -> None:
@@ -189,9 +188,9 @@ class FilterError(DissectorError):
 
     Attributes:
         text: The whole filter, or the column.
-        what: What is wrong, without the position.
+        what: The error, without the position.
         position: Index of the error in `text`.
-        subject: What the text is: `filter` or `column`.
+        subject: The kind of text: `filter` or `column`.
     """
 
     def __init__(self, text: str, what: str, position: int, subject: str = "filter") -> None:
@@ -229,11 +228,11 @@ class Problem:
         position: Offset of the byte inside the frame (after its 4-byte size), the batch or the file
             that the problem belongs to; None if no single byte is at fault.
         kind: `assumed` if the bytes were decoded by a declaration that may not be theirs; `foreign`
-            if nothing is wrong with the bytes, but they were decoded by a message definition that
-            is not built in; `limit` if a limit of the dissector was reached and the rest is not
-            read; `length` if the length of a message's key or value does not fit the message;
-            `trailing` if bytes are left after the last record; `control_key` if the key of a
-            control record is too short; `unexpected_response` if the request expects no response.
+            for valid bytes that were decoded by a message definition that is not built in; `limit`
+            if a limit of the dissector was reached and the rest is not read; `length` if the length
+            of a message's key or value does not fit the message; `trailing` if bytes are left after
+            the last record; `control_key` if the key of a control record is too short;
+            `unexpected_response` if the request expects no response.
     """
 
     what: str

@@ -63,7 +63,7 @@ def codec(api_key: int, version: int, kind: Kind) -> Codec:
         kind: `request` or `response`.
 
     Raises:
-        DecodeError: There is no such API, version or kind.
+        DecodeError: The API, version or kind does not exist.
     """
     if not isinstance(api_key, int):
         keys = {each.name: each.key for each in all_apis()}
@@ -107,8 +107,8 @@ def open_capture(
             (`-` is standard input), file objects open for reading bytes, contents of files as
             bytes. Without any, packets are given to `Capture.feed`. A file object is read from its
             position, stays open, and can be read once only if it is not seekable.
-        filter: A display filter: only what passes is given. `records` filters by columns of
-            records too.
+        filter: A display filter: only matching exchanges are returned. `records` filters by columns
+            of records too.
         ports: Treat connections on these ports as Kafka and ignore all others; by default Kafka is
             recognised by its content on any port.
         max_frame_bytes: Larger frames are skipped and reported as a problem.
@@ -120,8 +120,8 @@ def open_capture(
 
     Raises:
         FilterError: The filter does not parse.
-        UsageError: Something is no capture, `ports` or `keylogs` is not a collection, or `schemas`
-            holds no definitions.
+        UsageError: An input is not a capture, `ports` or `keylogs` is not a collection, or
+            `schemas` holds no definitions.
     """
     names, inputs = named_inputs(captures)
     if isinstance(ports, str | int):
@@ -166,7 +166,7 @@ def dissect(
     keylogs: Iterable[str | Path] = (),
 ) -> Iterator[Exchange]:
     """
-    Yield the exchanges of a capture in the order in which they end; see `open_capture`.
+    Yield the exchanges of a capture in the order of their ends; see `open_capture`.
 
     Raises:
         CaptureError: A file can't be opened, or is not a capture.

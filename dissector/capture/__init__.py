@@ -1,1 +1,1 @@
-"""A file of packets becomes the ordered bytes of each TCP direction; knows nothing of Kafka."""
+"""A file of packets becomes the ordered bytes of each TCP direction; independent of Kafka."""

@@ -30,7 +30,7 @@ IN_WINDOW = 0
 IN_CARRY_OVER = 1
 
 NEVER = 2**63 - 1
-"""A packet number that never comes: the barrier of a side on which nothing waits."""
+"""A packet number that never comes: the barrier of a side without waiting data."""
 
 
 @dataclass(slots=True, eq=False, repr=False)
@@ -46,14 +46,14 @@ class Packets:
         captured: Number of bytes that were captured.
         original: Length on the wire, bytes.
         link: The LINKTYPE_ value. Source: https://www.tcpdump.org/linktypes.html
-        file: Index of the path that the packet comes from.
-        problems: Damage found in the files while this window was read: the file's name, and what is
-            wrong, with the position in the (decompressed) file.
+        file: Index of the packet's path.
+        problems: Damage found in the files while this window was read: the file's name, and the
+            error with its position in the (decompressed) file.
         path_index: Index of the path of the window, which may have no packets.
         base: Offset of `data` in the (decompressed) file.
-        is_live: Whether the packets come from a pipe that may deliver more at any time.
+        is_live: Whether the packets come from a pipe, which may deliver more at any time.
         file_bytes: Bytes read so far of all files, as stored (compressed or not).
-        tls_secrets: TLS key logs in the files, whose secrets no output shows.
+        tls_secrets: TLS key logs in the files; no output shows their secrets.
     """
 
     data: Bytes
@@ -86,7 +86,7 @@ class Segments:
         time_ns: Capture time of that packet.
         network: Index into `Layers.networks`.
         source: Address as [high, low] 64 bits of an IPv6 address; IPv4 as `::ffff:a.b.c.d`.
-        target: Likewise.
+        target: In the same form.
         source_port: 0 to 65535.
         target_port: 0 to 65535.
         seq: The sequence number as sent, 32 bits.
@@ -123,13 +123,12 @@ class Segments:
 @dataclass(slots=True, eq=False, repr=False)
 class Chunks:
     """
-    Stream bytes in order, gaps and ends, a row each, in the order in which they were released.
+    Stream bytes in order, gaps and ends, one row each, in the order of their release.
 
-    The rows of one stream are its bytes in order, without overlap: each DATA or GAP row starts
-    where the one before it ended. The rows never depend on where the windows of the capture are
-    cut.
+    The rows of one stream are its bytes in order, without overlap: each DATA or GAP row starts at
+    the end of the previous one. The rows never depend on where the windows of the capture are cut.
 
-    A stream with a hole waits while the other stream of its connection goes on. The correlator of
+    A stream with a hole waits while the other stream of its connection continues. The correlator of
     the two needs them in the order of the capture, so each row has reordering barriers: bytes of
     side `s` that were completed by packets `< barrier[1 - s]` of the connection's newest row can't
     be preceded by anything still to come. A DATA row of length 0 only raises a barrier.
@@ -144,11 +143,11 @@ class Chunks:
         origin: The array that holds the bytes: IN_WINDOW or IN_CARRY_OVER.
         start: Their offset there; 0 for GAP and END.
         length: Number of bytes; of GAP, the number of missing bytes; 0 for END.
-        packet: The packet that carried the bytes, or revealed that others are missing.
+        packet: The packet that carried the bytes, or revealed a gap.
         time_ns: Capture time of that packet.
-        release: The packet at whose arrival this row was released; never decreases.
-        barrier: [n, 2] for side 0 and 1: after this row, the lowest number of the packets of that
-            side whose bytes still wait behind a hole; NEVER if none do.
+        release: The packet whose arrival released this row; never decreases.
+        barrier: [n, 2] for side 0 and 1: after this row, the lowest number of packets of that side
+            with bytes waiting after a hole; NEVER if none do.
     """
 
     data: Bytes

@@ -1,9 +1,9 @@
 """
-Keyed hashes for hash tables whose keys come from a capture.
+Keyed hashes for hash tables with keys from a capture.
 
-The key is a secret of the process: the author of a capture can't choose addresses that collide,
-which would make each lookup as long as the table. No result may depend on a hash, and a table of
-another process is rehashed before use.
+The key is a secret of the process: the author of a capture can't choose colliding addresses, which
+would make each lookup as long as the table. No result may depend on a hash, and a table of another
+process is rehashed before use.
 
 Source: M. Dietzfelbinger, "Universal hashing and k-wise independent random variables" (1996).
 """

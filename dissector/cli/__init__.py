@@ -6,8 +6,8 @@ import signal
 from contextlib import suppress
 from typing import Any
 
-# What the modules of a command make stays; to look for garbage among it takes longer than to run.
-# `dissector.cli.app` sets what is in force when they are loaded.
+# The objects of a command's modules stay alive: collecting garbage takes longer than the command.
+# `dissector.cli.app` sets the threshold after they are loaded.
 gc.set_threshold(500_000)
 
 # Before numpy is loaded: its threads for algebra, which we do none of, would spin a tenth of a
@@ -20,7 +20,7 @@ def main(arguments: list[str] | None = None, plugins: Any = None) -> int:
     before = signal.getsignal(signal.SIGINT)
     with suppress(ValueError):  # not the main thread
         if before is not signal.SIG_IGN:
-            # What is loaded first takes half a second; a traceback of that helps nobody.
+            # Imports take half a second at first; a traceback of that is useless.
             signal.signal(signal.SIGINT, signal.SIG_DFL)
     try:
         from dissector.cli.app import main as run

@@ -40,7 +40,7 @@ COMMANDS = (
 """Built-in commands; each is a function in the module of the same name."""
 
 _ROOMS = {"groups": "answers.", "upgrade": "answers."}
-"""The rooms of commands whose modules are in one, inside this one."""
+"""The rooms of commands in subrooms."""
 
 GARBAGE_THRESHOLD = 50_000
 """New objects until the interpreter looks for garbage among them."""
@@ -91,7 +91,7 @@ def _command_name(arguments: Sequence[str]) -> str | None:
 
 
 def _plugin_commands(named: str | None) -> Plugins:
-    """Return the installed command of that name, or all installed commands if there is none."""
+    """Return the installed command of that name, or all installed commands if none matches."""
     from importlib.metadata import entry_points
 
     found = entry_points(group=ENTRY_POINT_GROUP)
@@ -185,7 +185,7 @@ def _run(words: Sequence[str], plugins: Plugins | None) -> int:
     except FilterError as error:
         return _print_error(*error.shown().split("\n"))
     except DissectorError as error:
-        # After Ctrl-C a pipe without a complete capture is no error.
+        # After Ctrl-C a pipe without a complete capture is not an error.
         return interrupt.exit_status(0) if interrupt.is_interrupted() else _print_error(str(error))
     except _USAGE_ERROR as error:
         return _report_usage_error(error)
@@ -204,7 +204,7 @@ def _run(words: Sequence[str], plugins: Plugins | None) -> int:
 def _use_utf8() -> None:
     """Write UTF-8 in every locale: JSON requires it, and no text may make the output fail."""
     if isinstance(getattr(sys.stdout, "buffer", None), io.RawIOBase):
-        # With PYTHONUNBUFFERED a write may write a part of the bytes, and nobody writes the rest.
+        # With PYTHONUNBUFFERED a write may be partial, and the rest would be lost.
         whole = io.BufferedWriter(io.FileIO(sys.stdout.fileno(), "wb", closefd=False))
         sys.stdout = io.TextIOWrapper(whole)
     for name in ("stdout", "stderr"):
@@ -222,7 +222,7 @@ def _discard_stdout() -> None:
 
 
 def _report_usage_error(error: Any) -> int:
-    """Report invalid arguments; print the help if there are none."""
+    """Report invalid arguments; print the help without any."""
     context = getattr(error, "ctx", None)
     if context is not None and type(error).__name__ == "NoArgsIsHelpError":
         return _print_stderr(context.get_help())

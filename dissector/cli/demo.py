@@ -1,4 +1,4 @@
-"""`kafkashark demo`: the main commands on a capture that comes with kafkashark."""
+"""`kafkashark demo`: the main commands on the included capture."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def demo(
         typer.Option("--save", metavar="FILE", help="Only write the demo's capture to a file."),
     ] = None,
 ) -> int:
-    """Show the main commands on a capture that comes with kafkashark."""
+    """Show the main commands on the included capture."""
     if save is not None:
         _save(save)
         return 0

@@ -1,4 +1,4 @@
-"""`kafkashark export`: the packets of what matches, as a smaller capture with the same rows."""
+"""`kafkashark export`: the packets of matching traffic, as a smaller capture with the same rows."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 _NUMBERED = re.compile(
     r"\b(connection|capture|packet|\w+_packet|tcp\.stream|frame\.(number|time_relative))\b"
 )
-"""Names in a filter whose values are others in a part of the capture."""
+"""Names in a filter with other values in a part of the capture."""
 
 MAX_CHECKS = 4
 """Selections that are tried: the messages, more connections, all of those, everything."""
@@ -48,7 +48,7 @@ def export(
     output: options.Output = None,
     connections: Annotated[
         bool,
-        typer.Option("--connections", help="Write whole connections, not only what matches."),
+        typer.Option("--connections", help="Write whole connections instead of single exchanges."),
     ] = False,
     ports: options.Ports = None,
     max_frame_bytes: options.MaxFrame = options.MAX_FRAME,
@@ -63,7 +63,7 @@ def export(
 ) -> None:
     """Write the packets of the exchanges that pass a filter to a pcapng file.
 
-    Of each exchange its segments and what repeats or acknowledges them, of its connection the
+    Of each exchange its segments, their repetitions and acknowledgements, of its connection the
     handshake and the end. The same filter finds the same exchanges in the new file. With --redact
     it has no names and contents of the capture: to pass on.
     """
@@ -95,7 +95,7 @@ def export(
         check = _check(source(), selection, flows)
         if not check.differing.any() or check.is_stopped:
             break
-        # What is missing may be needed to find the messages; at last all there is.
+        # Missing packets may be needed to find the messages; at last all there is.
         more = next((each for each in (check.differing, chosen) if (each & ~whole).any()), ~whole)
         whole = whole | more
     if check.is_stopped:
@@ -126,7 +126,7 @@ def export(
 def _redaction(
     source: options.Source, key: bytes, kept: frozenset[Role], *, decrypts: bool
 ) -> Redaction:
-    """Read and replace all messages of the capture, whatever the filter."""
+    """Read and replace all messages of the capture, regardless of the filter."""
     source.reports_unreadable = True
     redaction = Redaction(key, kept, source.capture.names, decrypts=decrypts)
     for window in source.each_window():
@@ -151,7 +151,7 @@ def _report_redaction(redaction: Redaction, map_file: str | None) -> None:
 @dataclass
 class _Selection:
     """
-    What passes the filter.
+    The matching exchanges.
 
     Attributes:
         reading: The reading that found it.
@@ -178,7 +178,7 @@ class _Selection:
         return self.reading.options.stop.is_requested
 
     def connections(self) -> Bools:
-        """Return which connections have something that passes."""
+        """Return the connections with a matching exchange."""
         chosen = np.zeros(len(self.table), np.bool_)
         chosen[self.ranges.columns()[0]] = True
         return chosen
@@ -193,10 +193,10 @@ class _Selection:
 
 class _Check(NamedTuple):
     """
-    The exchanges of the chosen packets, compared with those of the capture.
+    The exchanges of the chosen packets, compared with the capture's.
 
     Attributes:
-        differing: Connections of the capture, between whose endpoints are other exchanges.
+        differing: Connections of the capture with other exchanges between their endpoints.
         has_fragments: Whether packets are IP fragments.
         stop: Set by Ctrl-C.
     """

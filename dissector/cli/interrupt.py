@@ -37,7 +37,7 @@ def restored_handler() -> Iterator[None]:
 
 
 def use_default_handler() -> None:
-    """Let Ctrl-C raise `KeyboardInterrupt`, for commands that handle it themselves."""
+    """Make Ctrl-C raise `KeyboardInterrupt`, for commands that handle it themselves."""
     _set_handler(signal.default_int_handler)
 
 
@@ -56,7 +56,7 @@ def is_interrupted() -> bool:
 
 def exit_status(status: int) -> int:
     """
-    Return the exit status of a command whose own one is given.
+    Return the exit status of a command after an interrupt.
 
     Ctrl-C is the usual end of a live capture, and interrupts any other reading.
     """

@@ -87,7 +87,7 @@ class LiveOptions(NamedTuple):
 
     def plan(self) -> CapturePlan:
         """
-        Return what is captured.
+        Return the captured interface and options.
 
         Raises:
             UsageError: An option has an invalid value, or requires another one.
@@ -124,7 +124,7 @@ _PARAMETERS: dict[str, tuple[Any, Any]] = {
 
 
 class LiveInput(list[str]):
-    """The captures of a command that captures by itself: `-`, its packets, and what ends them."""
+    """The captures of a command that captures: `-`, its packets, and their end conditions."""
 
     def __init__(self, packets: io.FileIO, stop: StopSignal) -> None:
         super().__init__(["-"])
@@ -142,7 +142,7 @@ def is_pipe(capture: str) -> bool:
 
 
 def accepts_live(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options of a live capture to a command whose captures are a list of names."""
+    """Add the options of a live capture to a command with a list of captures."""
 
     def run(**values: Any) -> Any:
         options = LiveOptions(*(values.pop(name) for name in _PARAMETERS))
@@ -151,7 +151,7 @@ def accepts_live(command: Callable[..., Any]) -> Callable[..., Any]:
             if any(options[1:]):
                 raise UsageError("-f, -a, -w and --ring require -i IFACE")
             if not captures and not is_optional:
-                raise UsageError("nothing to read: CAPTURE... or -i IFACE is missing")
+                raise UsageError("no input: CAPTURE... or -i IFACE is missing")
             return command(captures, **values)
         if captures:
             raise UsageError("-i captures by itself, and can't be combined with captures")
@@ -188,7 +188,7 @@ def _run_live(command: Callable[[LiveInput], Any], plan: CapturePlan) -> Any:
     from dissector.capture.live.live_capture import LiveCapture
 
     capture = LiveCapture(plan)
-    # Before the line that shows that the capture runs: from then on Ctrl-C is its usual end.
+    # Before the first line of a running capture: from then on Ctrl-C is its usual end.
     stop = interrupt.new_stop_signal(capture.stop)
     place = f"{', '.join(plan.interfaces)} with {capture.program}"
     print("kafkashark:", escaped(f"capturing on {place}"), file=sys.stderr, flush=True)
@@ -204,7 +204,7 @@ def _run_live(command: Callable[[LiveInput], Any], plan: CapturePlan) -> Any:
 
 
 def _losses(capture: LiveCapture) -> Iterator[str]:
-    """Yield what was not captured, or not read."""
+    """Yield lost and unread packets."""
     for place, count in capture.dropped().items():
         packets = "1 packet was" if count == 1 else f"{count:,} packets were"
         yield f"{packets} dropped by the kernel on {place}: the capture has gaps"

@@ -120,7 +120,7 @@ Jobs = Annotated[
 
 
 def _use_schemas(sources: list[str] | None) -> list[str] | None:
-    """Decode by message definitions; report those that can't be used."""
+    """Decode by message definitions; report unusable ones."""
     for problem in use_sources(sources):
         print("kafkashark:", escaped(problem), file=sys.stderr)
     return sources
@@ -159,7 +159,7 @@ class Source:
         capture: The capture.
         filter: Selects the exchanges.
         problems: Number of problems of the files that were reported.
-        low_watermark: The first packet whose messages may still come in later windows.
+        low_watermark: The first packet of messages that may still come in later windows.
         record_filter: Selects records of these exchanges.
         explains_no_kafka: Whether to report on stderr that the capture has no Kafka, for commands
             that would print nothing else.
@@ -189,7 +189,7 @@ class Source:
 
     @property
     def parallel_parts(self) -> int:
-        """How many parts may be formatted in parallel; 1 for pipes, whose output can't wait."""
+        """Number of parts formatted in parallel; 1 for pipes, so that output is not delayed."""
         return 1 if self.is_live or "-" in self.capture.paths else self.capture.options.jobs
 
     @property

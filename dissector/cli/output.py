@@ -33,7 +33,7 @@ ROW_FORMATS = ("table", "ndjson", "csv", "parquet")
 
 
 class OutputClosed(Exception):
-    """The reader of our output is gone, as with `| head`; this is no error, but output stops."""
+    """The reader of our output is gone, as with `| head`; not an error, but output stops."""
 
 
 @contextmanager
@@ -64,7 +64,7 @@ def write_lines(lines: Iterable[str], output: str | None, end: str = "\n") -> No
 
 
 def is_terminal(output: str | None) -> bool:
-    """Return whether output goes to a terminal."""
+    """Return whether output is a terminal."""
     return output in (None, "-") and sys.stdout.isatty()
 
 
@@ -217,7 +217,7 @@ def write_row_groups(
         groups: The rows.
         types: The type of each column.
         output: File, or None for stdout.
-        metadata: Goes into the metadata of the file.
+        metadata: Written to the metadata of the file.
         jobs: How many parts are encoded at a time.
     """
     from dissector.engine.parquet.parquet_file import write_groups

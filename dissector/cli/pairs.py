@@ -66,7 +66,7 @@ def pairs(
         bool,
         typer.Option(
             "--pending",
-            help="Only requests without a response: live those that wait, else the unanswered.",
+            help="Only requests without a response: live the waiting, else the unanswered ones.",
         ),
     ] = False,
     columns: table_options.ColumnList = None,
@@ -160,7 +160,7 @@ def _filter(filter_text: str | None) -> Callable[[Exchange], bool]:
 def _pending_parts(
     source: options.Source, passes: Callable[[Exchange], bool]
 ) -> Iterator[TablePart]:
-    """Yield the requests that wait, each once, and those that stay unanswered."""
+    """Yield waiting requests, each once, and finally unanswered ones."""
     source.capture.options.live = True
     live_requests = LiveRequests(passes)
     for window in source.passing():

@@ -161,7 +161,7 @@ def _schema(chosen: Sequence[str]) -> Mapping[str, Any]:
 
 
 def decoded_rows(records: Iterable[dict[str, Any]], show_secrets: bool) -> Iterator[Row]:
-    """Yield records, those of Kafka's own topics decoded."""
+    """Yield records; records of Kafka's own topics are decoded."""
     for row in records:
         decoded = decoded_record(row["topic"], row["key"], row["value"], show_secrets)
         if decoded is not None:
@@ -188,6 +188,6 @@ def _shown(
 
 
 def _with_bytes(row: Row) -> Row:
-    """Return a row whose value is bytes, like its column; a masked value is text."""
+    """Return a row with its value as bytes, like its column; a masked value is text."""
     value = row["value"]
     return {**row, "value": value.encode()} if isinstance(value, str) else row

@@ -1,4 +1,4 @@
-"""The options of `export --redact`: what is kept, by which key, and the list of pseudonyms."""
+"""The options of `export --redact`: kept roles, key, and the list of pseudonyms."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ Keep = Annotated[
         "--keep",
         metavar="KIND,...",
         autocompletion=complete_words(lambda: KEPT),
-        help=f"With --redact: leave names of these kinds as they are. Kinds: {', '.join(KEPT)}.",
+        help=f"With --redact: leave names of these kinds unchanged. Kinds: {', '.join(KEPT)}.",
     ),
 ]
 Key = Annotated[
@@ -77,7 +77,7 @@ def check_files(
     captures: Iterable[str], output: str, key: str | None, map_file: str | None
 ) -> None:
     """
-    Check that the files that are written are none that is read, nor each other.
+    Check that output files differ from the inputs and from each other.
 
     Raises:
         UsageError: One of them is.
@@ -98,7 +98,7 @@ def parse_kept(text: str | None) -> frozenset[Role]:
     Return the kinds of names that stay.
 
     Raises:
-        UsageError: There is no such kind.
+        UsageError: The kind does not exist.
     """
     words = [word.strip() for word in (text or "").split(",") if word.strip()]
     for word in words:
@@ -126,7 +126,7 @@ def read_key(name: str | None) -> bytes:
 
 
 def write_map(name: str, replaced: Iterable[tuple[str, str]]) -> None:
-    """Write pseudonyms and what they stand for, tab-separated, readable by the user only."""
+    """Write pseudonyms and their originals, tab-separated, readable by the user only."""
     path = Path(name)
     flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
     with open(os.open(path, flags, _OWNER_ONLY), "w", encoding="utf-8") as file:  # noqa: PTH123

@@ -13,7 +13,7 @@ _HOME, _ERASE_LINE, _ERASE_BELOW, _ERASE_ALL = "\x1b[H", "\x1b[K", "\x1b[J", "\x
 
 
 class RefreshedOutput:
-    """Lines that replace the ones before on a terminal and in a file, and follow them in a pipe."""
+    """Lines that replace earlier ones on a terminal and in a file, and follow them in a pipe."""
 
     def __init__(self, output: str | None, interval_s: float | None) -> None:
         """Start; without an interval only the last lines are written."""

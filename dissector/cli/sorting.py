@@ -30,7 +30,7 @@ from dissector.errors import UsageError
 from dissector.view.text.value_text import json_text
 
 Keys: TypeAlias = tuple[NDArray[Any], NDArray[np.bool_]]
-"""For each row, a number by which it is sorted, and whether it has a value."""
+"""For each row, its sort number, and whether it has a value."""
 
 
 class SortKey(NamedTuple):
@@ -49,7 +49,7 @@ def sort_keys(text: str, columns: Sequence[str]) -> list[SortKey]:
         columns: All columns.
 
     Raises:
-        UsageError: There is no such column.
+        UsageError: The column does not exist.
     """
     keys = [SortKey(each.removeprefix("-"), each.startswith("-")) for each in text.split(",")]
     for name, _ in keys:
@@ -69,7 +69,7 @@ def sorted_rows(rows: Iterable[Row], keys: Sequence[SortKey]) -> list[Row]:
 def sorted_part(parts: Iterable[TablePart], keys: Sequence[SortKey]) -> TablePart:
     """Return the rows of all parts sorted by columns."""
     all_columns, all_rows = ColumnConcatenator(), list[Row]()
-    # The original numbers of the rows: of those in columns, and of the single ones between them.
+    # The original numbers of the rows: keys of rows in columns, and of single rows between them.
     column_numbers, row_numbers = [_NO_INDICES], [_NO_INDICES]
     total = 0
     for part in parts:
@@ -125,7 +125,7 @@ def _sort_mixed(
 
 
 def _sort_keys(column: Column, others: list[Any]) -> Keys:
-    """Return the sort keys of a column, followed by those of other values."""
+    """Return the sort keys of numbers in a column, followed by keys of other values."""
     keys: NDArray[Any]
     match column:
         case Coded(codes, values):

@@ -118,7 +118,7 @@ def stats(
 
     screen = RefreshedOutput(output, interval)
     if interval is not None:
-        source.capture.options.jobs = 1  # the report must not see a reading that goes on
+        source.capture.options.jobs = 1  # the report must not read the capture meanwhile
 
     def lines() -> list[str]:
         sections = view.arranged(report.sections())
@@ -138,7 +138,7 @@ def stats(
 
 
 def _new_report(source: options.Source, groups: Mapping[str, Grouping]) -> Statistics:
-    """Return an empty report, which knows the software of clients if it is asked for it."""
+    """Return an empty report, with the software of clients if requested."""
     if not any("software" in grouping.keys for grouping in groups.values()):
         return Statistics(groups)
     offers = VersionOffers(source.capture)

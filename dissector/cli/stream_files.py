@@ -89,7 +89,7 @@ class StreamFiles:
                 self._secret_ranges.setdefault(key, []).append((begin + start, begin + end))
 
     def close(self, keep: set[int]) -> None:
-        """Close the files, remove those of other connections, and blank the secrets."""
+        """Close the files, remove those of excluded connections, and blank the secrets."""
         for file in self._open_files.values():
             file.close()
         self._open_files.clear()

@@ -55,7 +55,7 @@ PRIORITY = (
     *("bytes_a", "bytes_b", "tls_cipher", "tls_client", "gap_bytes_a", "gap_bytes_b"),
     *("packets_a", "packets_b", "retransmitted_a", "retransmitted_b", "client"),
 )
-"""The columns that a narrow terminal shows first; of those about TLS the ones with a value."""
+"""The columns that a narrow terminal shows first; of the TLS columns the ones with a value."""
 
 
 @accepts_live

@@ -3,9 +3,9 @@ Display filters: `api == Produce and latency_ms > 50 and response.responses.name
 
 Names are columns of `pairs`, Wireshark's names for them (`kafka.api_key`, `ip.addr`, `tcp.port`),
 and the path of any field of any body (`request.acks`); functions and slices of them too. A path
-through arrays, or a list column, stands for every element: a test is true if it is true for any of
-them, `!=` and `===` if for all of them, as in Wireshark 4; `any` and `all` before a name say which.
-A bare name is true where it has a value that is not null. A comparison with a field that is null or
+through arrays, or a list column, means every element: a test is true if it is true for any of them,
+`!=` and `===` if for all of them, as in Wireshark 4; `any` and `all` before a name say which. A
+bare name is true where it has a value that is not null. A comparison with a field that is null or
 absent is false, except with `== null`. `matches` takes a regular expression of Python's `re`, found
 anywhere, without regard to case unless it begins with `(?-i)`. `!` binds tighter than `and`, and
 `and` tighter than `or`.

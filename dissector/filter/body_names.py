@@ -48,7 +48,7 @@ def body_name(text: str, side: Side, path: list[str]) -> Name:
 
 
 def names_matching(text: str, patterns: tuple[str, ...]) -> Name:
-    """Return a name for all paths that match one of some patterns, in which `*` may span dots."""
+    """Return a name for all paths that match one of some patterns; a `*` may span dots."""
     sources: dict[BodyPath, None] = {}
     found: dict[kinds.Kind, None] = {}
     for path, node in _all_paths():
@@ -69,9 +69,9 @@ def body_fields() -> Iterator[tuple[str, str, str]]:
 
 def similar_paths(segment: str, side: Side = "request") -> str:
     """
-    Return the paths that end with a name, as a suggestion; empty if there are none.
+    Return the paths that end with a name, as a suggestion; empty without any.
 
-    A field of the body itself comes first, then those of a side, then those of APIs with low
+    A field of the body itself comes first, then fields of a side, then those of APIs with low
     numbers, which are the frequent ones.
     """
     found = [(path, list(node.apis)) for path, node in _all_paths() if path.endswith(f".{segment}")]
@@ -136,7 +136,7 @@ _KINDS = {
 
 
 def _kind(declared: Field) -> kinds.Kind:
-    """Return the kind of a field; of an array, that of its elements."""
+    """Return the kind of a field; of an array, its elements'."""
     if declared.name.endswith("error_code"):
         return kinds.error
     if declared.name == "api_key":

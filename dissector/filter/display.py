@@ -32,12 +32,12 @@ class Filter:
 
     @property
     def uses_record_columns(self) -> bool:
-        """Whether it tests columns in which records of one exchange can differ."""
+        """Whether it tests columns that differ between records of one exchange."""
         return tests_record_columns(self.node)
 
     @property
     def tests_only_record_columns(self) -> bool:
-        """Whether it needs nothing but the columns of `records`."""
+        """Whether it needs only columns of `records`."""
         tested = {each.name for each in self._columns()}
         return not self.paths and tested <= {each.name for each in RECORDS}
 
@@ -74,7 +74,7 @@ def parse(text: str, *, records: bool = False) -> Filter:
 
     Args:
         text: The filter.
-        records: Whether rows are records; columns of `records` then take precedence over those of
+        records: Whether rows are records; columns of `records` then take precedence over columns of
             `pairs`.
 
     Raises:

@@ -79,7 +79,7 @@ def predicate(node: Node) -> Predicate:
 
 
 def cheap_first(parts: Iterable[Node]) -> list[Node]:
-    """Return parts in the order of evaluation: those that need bodies come last."""
+    """Return parts in the order of evaluation: tests of bodies come last."""
     return sorted(parts, key=lambda part: bool(body_paths(part)))
 
 
@@ -98,7 +98,7 @@ def _leaf_predicate(leaf: Leaf) -> Predicate:
 
 
 def reads_only_present(leaf: Leaf) -> bool:
-    """Return whether a leaf has no use for the value that an empty list stands for."""
+    """Return whether a leaf ignores the value of an empty list."""
     return isinstance(leaf.test, Exists) or bool(leaf.name.steps)
 
 
@@ -121,7 +121,7 @@ def column_values(value: object, source: Column, exists: bool) -> Iterable[objec
 
 
 def values_of(row: Row, name: Name) -> list[object]:
-    """Return the values of a name in a row; through arrays, those of all elements."""
+    """Return the values of a name in a row; through arrays, the values of all elements."""
     values = (value for source in name.sources for value in _values(row, source, True))
     found = [result for value in values for result in apply_steps(name.steps, value)]
     return [sum(each is not None for each in found)] if name.is_count else found
@@ -134,7 +134,7 @@ def _port(endpoint: object) -> int | None:
 
 def values_at(value: Any, path: Sequence[str]) -> Iterable[object]:
     """
-    Yield the values at a path of a decoded body; of arrays, those of all elements.
+    Yield the values at a path of a decoded body; of arrays, the values of all elements.
 
     A null field yields None; an absent field, or one inside a null, yields nothing.
     """

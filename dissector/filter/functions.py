@@ -64,7 +64,7 @@ def with_slice(name: Name, written: str) -> Name:
     """
     found = _SLICE.fullmatch(written)
     if found is None or not written:
-        raise ValueError(f"[{written}] is no slice; write [offset:length] or [first-last]")
+        raise ValueError(f"[{written}] is not a slice; write [offset:length] or [first-last]")
     _check_text(name, "a slice")
     first = int(found["first"] or 0)
     if found["last"] is not None:
@@ -98,7 +98,7 @@ def _check_text(name: Name, what: str) -> None:
 
 
 def _values_of(name: Name) -> Callable[[object], list[str | bytes]]:
-    """Return a function of a value: its text or bytes; nothing for null or another kind."""
+    """Return a function of a value: its text or bytes; empty for null or another kind."""
     searchable = [kind for kind in name.kinds if kind.searchable]
 
     def values(raw: object) -> list[str | bytes]:

@@ -83,7 +83,7 @@ class _Token:
 
 
 def _unescape(inner: str) -> str:
-    r"""Resolve escapes; unknown ones stay as they are, so that `"\d+"` can be written."""
+    r"""Resolve escapes; unknown ones stay unchanged, so that `"\d+"` can be written."""
     return _ESCAPE.sub(
         lambda m: (
             chr(int(m[1] or m[2], 16)) if m[1] or m[2] else _ESCAPED_CHARACTERS.get(m[3], m[3])

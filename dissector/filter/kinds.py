@@ -216,7 +216,7 @@ class _Uuid(Kind):
 
 
 class _Bytes(Kind):
-    """Bytes; a literal stands for its UTF-8 or for the bytes that it spells in hex."""
+    """Bytes; a literal means its UTF-8 or the bytes of its hex digits."""
 
     title = "bytes"
     ordered = False
@@ -238,7 +238,7 @@ class _Bytes(Kind):
 
 
 class _Records(_Bytes):
-    """A `records` field: its bytes, and those of its decompressed records."""
+    """A `records` field: its bytes, and its decompressed records."""
 
     title = "records"
 

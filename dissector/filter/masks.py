@@ -74,7 +74,7 @@ class Table(Protocol):
             path: The side and the path of the field.
             rows: The rows.
             test: Predicate of a value.
-            matches: Predicate of a row as an object, for rows whose values are not in columns.
+            matches: Predicate of a row as an object, for rows without values in columns.
         """
         ...
 
@@ -114,7 +114,7 @@ _MaskFunction: TypeAlias = Callable[[Rows], Mask]
 
 
 def _short_circuit(decisive: bool, functions: Iterable[_MaskFunction], rows: Rows) -> Mask:
-    """Apply functions in turn, each to the rows for which no earlier result was decisive."""
+    """Apply functions in turn, each to the rows without a decisive earlier result."""
     result = np.full(len(rows), not decisive)
     undecided = np.arange(len(rows))
     for function in functions:

@@ -75,7 +75,7 @@ _FRAMES = {
 """An exchange passes if one of the packets that completed its messages does."""
 
 _MEANINGS = {
-    "error": "an error in the response; NONE where there is none",
+    "error": "an error in the response; NONE without one",
     "topic": "a topic of request or response",
     "problem": "a problem of request or response",
     "ip.addr": "address of client or broker; a network too (10.0.0.0/8)",
@@ -159,7 +159,7 @@ def resolve(text: str, *, records: bool = False) -> Name:
             precedence over all others.
 
     Raises:
-        UnknownName: There is no such name.
+        UnknownName: The name does not exist.
     """
     found = _of_records(text) if records else None
     if found is not None:
@@ -238,7 +238,7 @@ def _body_name(text: str) -> Name:
 
 
 def _hint(text: str) -> str:
-    """Return what may be meant by an unknown name, or why there is none such."""
+    """Return suggestions for an unknown name, or the reason for having none."""
     if text in wireshark_names.WITHOUT_COUNTERPART:
         return f": {wireshark_names.WITHOUT_COUNTERPART[text]}"
     if text in _NAMES_ELSEWHERE:

@@ -107,7 +107,7 @@ class Leaf:
     Attributes:
         name: The name.
         test: The test.
-        every: Whether it must be true for every value of the name, of which there must be one.
+        every: Whether it must be true for every value of the name, and for at least one.
     """
 
     name: Name
@@ -168,7 +168,7 @@ def leaves(node: Node) -> Iterator[Leaf]:
 
 
 def as_any_tests(leaf: Leaf) -> Node:
-    """Return an equivalent of the leaf whose leaves are true if any value passes."""
+    """Return an equivalent of the leaf with leaves that are true if any value passes."""
     wanted: Test
     unwanted: Test
     match leaf.test:

@@ -24,7 +24,7 @@ def tests_record_columns(node: Node) -> bool:
 
 
 def exchange_node(node: Node) -> Node:
-    """Return a filter that is true for every exchange with a record that passes."""
+    """Return a filter that is true for every exchange with a passing record."""
     match node:
         case Leaf() if _is_record_test(node):
             return _topic_test(node)

@@ -1,4 +1,4 @@
-"""What a filter reads of a row: columns, body fields, and functions of their values."""
+"""The operands of a filter in a row: columns, body fields, and functions of their values."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dissector.filter import kinds
 from dissector.protocol.api import Kind as Side
 
 Step: TypeAlias = Callable[[Any], Iterable[object]]
-"""Returns the values that a value stands for: a function of it, or parts of it."""
+"""Returns the values represented by a value: a function of it, or parts of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ class Name:
         kinds: The possible kinds of its values; several where APIs differ.
         steps: Applied to each value, in order.
         is_count: Whether it is the number of the values.
-        is_flag: Whether the bare name asks for true; other names ask for a value.
+        is_flag: Whether the bare name tests for true; other names ask for a value.
     """
 
     text: str
@@ -84,7 +84,7 @@ class UnknownName(Exception):
 
 
 def apply_steps(steps: tuple[Step, ...], value: object) -> Iterable[object]:
-    """Return what a value becomes by the steps."""
+    """Return the result of the steps for a value."""
     values: list[object] = [value]
     for step in steps:
         values = [result for each in values for result in step(each)]

@@ -1,7 +1,7 @@
 """
 Wireshark's `kafka.*` names, with our columns, body fields and record parts for each.
 
-Source: `tshark -G fields` of Wireshark 4.0; the meanings were compared with what it shows.
+Source: `tshark -G fields` of Wireshark 4.0; the meanings were compared with its output.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """
 Types of the arrays in kernels: contiguous, of one item type and number of dimensions.
 
-In kernels that run as Python they are memoryviews, whose items are Python integers.
+In kernels that run as Python they are memoryviews with Python integers as items.
 """
 
 from __future__ import annotations

@@ -7,8 +7,8 @@ its package; without that module the same function runs as Python.
 
 Arrays that belong together are the fields of a NamedTuple, so that a kernel has few parameters.
 
-As Python a kernel gets its arrays as memoryviews, whose items are Python integers. So it may index
-arrays and take their `len`, and may use nothing else of numpy. It may use integer constants and
+As Python a kernel gets its arrays as memoryviews with Python integers as items. So it may index
+arrays and take their `len`, and may use no other part of numpy. It may use integer constants and
 functions marked with `device_function`; it must not raise, and must not create anything but
 numbers.
 
@@ -53,7 +53,7 @@ class Kernel:
         Run the kernel with arrays and integers.
 
         Raises:
-            TypeError: An argument has another type than its annotation says.
+            TypeError: An argument has another type than its annotation.
             OverflowError: An integer has more than 64 bits.
         """
         return (self.compiled or self.uncompiled)(*arguments)
@@ -76,7 +76,7 @@ class Kernel:
 
 
 def _package(module: str) -> str:
-    """Return the package whose extension has the kernels of a module."""
+    """Return the package with the extension of a module's kernels."""
     parts = module.split(".")
     return ".".join(parts[: 2 if parts[0] == "dissector" else 1])
 

@@ -1,5 +1,5 @@
 """
-CRC-32C inside kernels, with the processor's instruction where it has one.
+CRC-32C inside kernels, with the processor's instruction if available.
 
 The table-driven form takes three times as long or more.
 
@@ -39,7 +39,7 @@ def update_crc_by_table(crc: int, source: U8, at: int, table: I64) -> int:
 
 @device_function
 def has_crc_instruction() -> bool:
-    """Return whether the processor computes CRC-32C; as Python, nothing can call it."""
+    """Return whether the processor computes CRC-32C; as Python, it can't be called."""
     return False
 
 

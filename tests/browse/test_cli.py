@@ -26,7 +26,7 @@ def run(*words: str) -> int:
         (("-", "--web"), "--web reads files"),
         (("-", str(DEMO)), "- alone"),
         (("-", "--follow"), "--follow takes a file"),
-        ((), "nothing to read"),
+        ((), "no input"),
     ],
 )
 def test_what_goes_wrong_is_one_line(

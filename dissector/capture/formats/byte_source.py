@@ -23,7 +23,7 @@ _PIPE_WAIT_S = 0.2
 """How long data that a pipe has delivered may wait for more."""
 
 _IDLE_S = 1.0
-"""How long to wait for a pipe at a time: meanwhile what is shown may have to be refreshed."""
+"""How long to wait for a pipe at a time: meanwhile the display may need a refresh."""
 
 _GRACE_S = 1.0
 """How long a pipe is still read after a stop request: its writer may be ending too."""
@@ -74,7 +74,7 @@ class ByteSource:
         position: Number of decompressed bytes delivered so far.
         ended: Whether the last byte has been delivered.
         problem: Why the bytes ended before the file's own end; None if they did not.
-        is_live: Whether this is a pipe, whose bytes come in their own time.
+        is_live: Whether this is a pipe, which delivers bytes at any time.
         file_bytes: Bytes read so far of the file itself, compressed or not.
         stopped: Whether reading was stopped before the end, on request.
 
@@ -124,8 +124,8 @@ class ByteSource:
             has_data: Whether earlier calls have delivered bytes that shall not wait long for more.
 
         Returns:
-            Number of bytes; fewer than fit at the end of the file, and where a pipe pauses or
-                delivers little for a while, so that a live capture shows what it has.
+            Number of bytes; fewer than fit at the end of the file, and after a pause of a pipe, so
+                that a live capture shows the data so far.
         """
         if not has_data and self._is_idle():
             return 0
@@ -143,7 +143,7 @@ class ByteSource:
         return filled
 
     def _is_idle(self) -> bool:
-        """Wait for a pipe; return whether nothing came."""
+        """Wait for a pipe; return whether it was empty."""
         if self._poll is None or self._pending or self._stop.is_requested:
             return False
         if self._decompressed is not None:
@@ -213,7 +213,7 @@ class ByteSource:
             yield chunk
 
     def _next_block(self) -> bool:
-        """Get the next decompressed bytes; return False if there are none."""
+        """Get the next decompressed bytes; return False without any."""
         if self._decompressed is None:
             return False
         try:

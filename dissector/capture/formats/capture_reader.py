@@ -26,8 +26,8 @@ from dissector.errors import CaptureError, Problem
 
 WINDOW_BYTES = 14 << 20
 """
-How much of a file is in memory at a time: enough that the cost per window does not matter, little
-enough that the processor's caches still hold what the previous stage has touched.
+How much of a file is in memory at a time: enough to make the cost per window negligible, and few
+enough to fit the processor's caches.
 """
 
 _READ_BYTES = 1 << 20
@@ -63,7 +63,7 @@ def read_packets(
     """
     Read capture files, one after another, as one capture.
 
-    pcap and pcapng, compressed or not, are recognised by their content, whatever their names.
+    pcap and pcapng, compressed or not, are recognised by content, whatever their names.
 
     Args:
         paths: `-` is standard input.
@@ -72,7 +72,7 @@ def read_packets(
         stdin: What `-` reads instead of the process's own standard input.
         stop: When requested, the capture ends at the current position.
         every_block: Whether to yield windows of pcapng that have no packets, only other blocks.
-        inputs: What is read under some names instead of files.
+        inputs: Streams to read in place of files of some names.
 
     Yields:
         Windows; an empty one only for a problem or TLS secrets, or while a pipe is idle. Damage
@@ -80,8 +80,8 @@ def read_packets(
         `problems`.
 
     Raises:
-        CaptureError: A file can't be opened or is no capture. Files on disk are checked before the
-            first packet of the first one is yielded.
+        CaptureError: A file can't be opened or is not a capture. Files on disk are checked before
+            the first packet of the first one is yielded.
     """
     names = [str(path) for path in paths]
     if len(names) > 1:
@@ -109,10 +109,10 @@ def read_packets(
 
 def read_tls_secrets(paths: Sequence[str | Path], inputs: Inputs | None = None) -> Iterator[bytes]:
     """
-    Yield the TLS key logs in pcapng files, wherever they stand.
+    Yield the TLS key logs in pcapng files, at any position.
 
-    A pass of its own over the files, for connections that come before their secrets; standard input
-    and pipes, which can be read once only, are left out.
+    A separate pass over the files, for connections before their secrets; standard input and pipes,
+    which can be read once only, are left out.
     """
     for path in map(str, paths):
         if is_rereadable(path, inputs) and _is_pcapng(path, inputs):
@@ -149,7 +149,7 @@ def _check_is_capture(name: str, inputs: Inputs | None) -> None:
 
 
 def read_file_head(name: str) -> bytes:
-    """Return the first bytes of a capture, decompressed: those of its format."""
+    """Return the first bytes of a capture, decompressed: by default the format's."""
     source = ByteSource(name)
     try:
         return _read_head(source)
@@ -166,7 +166,7 @@ def _read_head(source: ByteSource) -> bytes:
 
 
 def _detect_format(source: ByteSource, head: bytes) -> tuple[FormatReader, int]:
-    """Return the reader of a file that starts with `head`, and how much of that it consumes."""
+    """Return the reader of a file that starts with `head`, and the number of consumed bytes."""
     if head.startswith(MAGIC):
         return PcapngReader(), 0
     if is_pcap(head):
@@ -233,7 +233,7 @@ def _allocate_window(carry: bytes, need: int, window_bytes: int, buffers: Buffer
     """
     Return memory for a window that starts with the bytes left over.
 
-    A length that the file claims is believed only a little beyond the bytes that have come.
+    A claimed length is trusted only a little beyond the received bytes.
     """
     trusted = min(need, 2 * len(carry) + _GROWTH_BYTES)
     window: Bytes = buffers.acquire("u1", max(window_bytes, trusted, len(carry)))
@@ -250,7 +250,7 @@ def _fill(
     rows: PacketRows,
 ) -> tuple[int, int]:
     """
-    Read into the window behind what it holds, and scan each block that was read.
+    Read into the window behind its contents, and scan each block.
 
     Returns:
         End of the filled part, and end of its complete records.

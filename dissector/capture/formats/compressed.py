@@ -1,8 +1,8 @@
 """
 Compressed captures: gzip, zstd and lz4 frames, recognised by content, read as a stream.
 
-Several members or frames one after another are one file, as with the tools that write them.
-Whatever the input claims, one step yields at most some megabytes.
+Concatenated members or frames are one file, as with the tools that write them. Whatever the input
+claims, one step yields at most some megabytes.
 """
 
 from __future__ import annotations
@@ -170,5 +170,5 @@ def _check_padding(compression: str, data: bytes) -> None:
     """Raise CompressedDataError unless the data is zeros, as tapes and block devices pad."""
     if data.strip(b"\0"):
         raise CompressedDataError(
-            f"bytes after the end of the {compression} data are no {compression} data"
+            f"bytes after the end of the {compression} data are not {compression} data"
         )

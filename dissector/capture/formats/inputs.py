@@ -1,4 +1,4 @@
-"""Inputs of a capture that are no files on disk: bytes, and file objects of the caller."""
+"""Inputs of a capture other than files on disk: bytes, and file objects of the caller."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, BinaryIO, Protocol, TypeAlias
 
 class Input(Protocol):
     """
-    What a capture reads under a name instead of a file.
+    A stream to read under a name in place of a file.
 
     Attributes:
         is_rereadable: Whether it can be opened more than once.
@@ -46,7 +46,7 @@ class PositionedReader(io.RawIOBase):
         return True
 
     def readinto(self, buffer: Any) -> int:
-        """Read what is there; 0 at the end."""
+        """Read the available bytes; 0 at the end."""
         try:
             data = self._read_at(self.position, len(buffer)) or b""
         except ValueError as error:  # the caller has closed the file
@@ -85,7 +85,7 @@ class FileInput:
         self._begin = file.tell() if self.is_rereadable else 0
 
     def open(self) -> BinaryIO | io.RawIOBase:
-        """Return a file at the first byte; a file that is not seekable goes on where it is."""
+        """Return a file at the first byte; one that can't seek continues at its position."""
         if self.is_rereadable:
             return PositionedReader(self._read_at, self._begin)
         if isinstance(self._file, io.FileIO):  # a pipe, which can be polled

@@ -1,7 +1,7 @@
 """
 Writes chosen packets of captures as one pcapng file, each capture as a section of its own.
 
-Blocks of pcapng are copied as they are, with times, interfaces, comments and secrets.
+Blocks of pcapng are copied unchanged, with times, interfaces, comments and secrets.
 
 Source: https://www.ietf.org/archive/id/draft-ietf-opsawg-pcapng-02.html
 """
@@ -44,11 +44,11 @@ from dissector.capture.formats.pcapng import (
 
 _STATISTICS, _CUSTOM_NOT_COPIED = 5, 0x40000BAD
 _LEFT_OUT = (_STATISTICS, _CUSTOM_NOT_COPIED)
-"""Blocks that would be wrong for a part of the packets, or that may not be copied."""
+"""Blocks that would be wrong for a part of the packets, or must not be copied."""
 
 _ANY_LENGTH = b"\xff" * 8
 _TIME_RESOLUTION_NS = struct.pack("<HHB3xI", 9, 1, 9, 0)
-"""The options of an interface whose ticks are ns, and their end."""
+"""The options of an interface with ticks of 1 ns, and their end."""
 
 
 class PacketCopier:
@@ -112,7 +112,7 @@ class PacketCopier:
             state[AT] += length
 
     def _copy_other_block(self, data: memoryview, table: PacketTable, state: Int64s) -> int:
-        """Copy a block that is no enhanced packet; return its length, 0 at the end."""
+        """Copy a block other than an enhanced packet; return its length, 0 at the end."""
         at, packet = int(state[AT]), int(state[PACKET])
         if at + BLOCK_MIN_BYTES > len(data):
             return 0
@@ -143,7 +143,7 @@ class PacketCopier:
         return int(end - at)
 
     def _timed(self, data: memoryview, table: PacketTable, packet: int) -> bytes:
-        """Return a simple packet, whose time is that of the packet before, with its own time."""
+        """Return a simple packet, which has the time of the previous packet, with its own time."""
         start, captured = int(table.start[packet]), int(table.captured[packet])
         ticks = self._interfaces[0].ticks(int(table.time_ns[packet]))
         head = (0, ticks >> 32, ticks & 0xFFFFFFFF, captured, int(table.original[packet]))

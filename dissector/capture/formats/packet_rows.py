@@ -1,4 +1,4 @@
-"""What the readers of pcap and pcapng share: rows of packets, and problems reported once."""
+"""Common parts of the readers of pcap and pcapng: rows of packets, and problems reported once."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ COLUMNS = 4
 TIME_MIN, TIME_MAX = -(2**62), 2**62 - 1
 """
 Range of packet times in ns, 1823 to 2116; times outside become the nearest of these. So the
-difference of any two fits 64 bits, and none is a number that stands for no time.
+difference of any two fits 64 bits, and none equals the number for no time.
 """
 
 _BYTES_A_ROW = 64
@@ -70,7 +70,7 @@ class PacketRows:
         self.tls_secrets = []
 
     def columns(self) -> PacketColumns:
-        """Return the columns as they are now."""
+        """Return the current columns."""
         return PacketColumns._make((self.numbers, self.links))
 
     def grow(self) -> None:

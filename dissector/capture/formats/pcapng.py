@@ -144,7 +144,7 @@ class PcapngReader:
     def _read_block(
         self, kind: int, block: memoryview, at: int, base: int, rows: PacketRows
     ) -> None:
-        """Read a block whose body is `block[at:]`; block types without packets are skipped."""
+        """Read a block with its body at `block[at:]`; block types without packets are skipped."""
         room = len(block) - at
         if kind == INTERFACE and room >= 8:
             self._add_interface(
@@ -203,7 +203,7 @@ class PcapngReader:
         rows: PacketRows,
     ) -> None:
         """
-        Add a packet; one without a time (simple packet block) gets that of the packet before.
+        Add a packet; without a time (simple packet block), the time of the previous packet.
 
         A time outside the supported range becomes the nearest supported one.
         """
@@ -224,7 +224,7 @@ class PcapngReader:
 def read_interface(
     order: str, block: memoryview, at: int, report: Callable[[str, int], None]
 ) -> Interface:
-    """Return what an interface description says; its body is `block[at:]`."""
+    """Return the properties in an interface description; its body is `block[at:]`."""
     link, _, snap_bytes = struct.unpack_from(f"{order}HHI", block, at)
     interface = Interface(link, snap_bytes)
     at += 8

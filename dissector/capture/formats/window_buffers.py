@@ -21,7 +21,7 @@ _MAX_FREE = 3
 
 class BufferPool:
     """
-    Arrays whose memory returns to the pool once neither they nor views of them are referenced.
+    Arrays from a pool: memory returns to it when neither they nor views of them are referenced.
 
     Fresh memory costs a page fault every few kilobytes, more than reading a file into it. Sizes are
     rounded up to powers of two; untouched pages take no memory.
@@ -60,11 +60,12 @@ def _release(free: list[Bytes], memory: Bytes) -> None:
 
 def single_use(size: int) -> Bytes:
     """
-    Return memory with arbitrary content that the system gets back once nothing refers to it.
+    Return memory with arbitrary content; the system gets it back after the last reference.
 
-    For bytes whose amount changes from window to window: a pool would hold the largest of each.
+    For an amount of bytes that changes from window to window: a pool would hold the largest of
+        each.
     """
     if size < _MIN_BYTES:
         return np.empty(size, np.uint8)
-    # Not from the C library, which retains memory below a limit that grows up to 32 MB.
+    # Not from the C library, which retains memory below a limit of up to 32 MB.
     return np.frombuffer(mmap.mmap(-1, size), np.uint8)

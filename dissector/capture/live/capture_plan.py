@@ -1,4 +1,4 @@
-"""What a live capture captures, and the command lines of the programs that do it."""
+"""The contents of a live capture, and the command lines of capturing programs."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _INSTALL_ADVICE = (
 @dataclass(frozen=True)
 class CapturePlan:
     """
-    What is captured, until when, and what is kept.
+    The captured packets, the end, and the files to keep.
 
     Attributes:
         interfaces: Names of the interfaces.
@@ -106,7 +106,7 @@ def tcpdump_words(plan: CapturePlan, file: Path | None) -> list[str]:
         # Its unit is a million bytes.
         words += ["-C", str(max(1, -(-plan.ring_kb * _BYTES_PER_KB // 1_000_000)))]
     if file is not None and os.geteuid() == 0:
-        # As root it would become another user, who can't open the files.
+        # As root it would change to another user, who can't open the files.
         words += ["-Z", pwd.getpwuid(0).pw_name]
     return [*words, "--", capture_filter] if capture_filter else words
 
@@ -124,7 +124,7 @@ def _interface_numbers(names: Sequence[str]) -> list[int]:
         try:
             numbers.append(int(Path("/sys/class/net", name, "ifindex").read_text("ascii")))
         except (OSError, ValueError):
-            known = "there is no such interface" if Path("/sys/class/net").exists() else ""
+            known = "no such interface" if Path("/sys/class/net").exists() else ""
             reason = known or "to capture on several interfaces, install dumpcap"
             raise UsageError(f"-i {name}: {reason}") from None
     return numbers

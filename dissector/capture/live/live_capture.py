@@ -87,7 +87,7 @@ class LiveCapture:
             raise
 
     def stop(self) -> None:
-        """Let the child end; what it has captured is still delivered."""
+        """Stop the child; packets already captured are still delivered."""
         self._was_stopped = True
         with suppress(OSError):
             self._child.send_signal(signal.SIGINT)
@@ -139,7 +139,7 @@ class LiveCapture:
         else:
             words = tcpdump_words(self._plan, self._first_file)
         try:
-            # Ctrl-C must not end it before us, so that it is asked once.
+            # Ctrl-C must not end it before us, so it has its own process group.
             return subprocess.Popen(
                 [self._path, *words],
                 stdin=subprocess.DEVNULL,
@@ -152,7 +152,7 @@ class LiveCapture:
             raise UsageError(f"{self._path} can't be started: {error.strerror}") from None
 
     def _open_packets(self) -> io.FileIO:
-        """Return the pipe to read: the child's, or that of a pump."""
+        """Return the pipe to read: the child's error, or a pump's."""
         stdout = self._child.stdout
         assert stdout is not None
         has_own_limit = self._plan.file_kb is not None and (
@@ -183,7 +183,7 @@ class LiveCapture:
             self._timer.start()
 
     def _read_messages(self) -> None:
-        """Read what the child reports: the files it opens, errors, and what was dropped."""
+        """Read the reports of the child: files, errors, and drops."""
         stderr = self._child.stderr
         assert stderr is not None
         for raw in stderr:
@@ -200,7 +200,7 @@ class LiveCapture:
         self._files.end()
 
     def _discover(self) -> None:
-        """Add the files that tcpdump has begun, and delete those that leave the ring."""
+        """Add new files of tcpdump, and delete those beyond the ring."""
         first, kept = self._first_file, self._plan.ring_files
         if first is None or (kept is None and self._discovered):
             return
@@ -213,7 +213,7 @@ class LiveCapture:
                 return
 
     def _explanation(self) -> str:
-        """Return why the child does not capture, and what helps."""
+        """Return why the child does not capture, and a remedy."""
         what = " ".join(self._lines[0].split()) if self._lines else "it ended without a message"
         what = what.removeprefix(f"{self.program}: ").rstrip(".")
         if self._lines and _NO_RIGHTS.search(" ".join(self._lines)):

@@ -1,4 +1,4 @@
-"""Copies packets from what a capturing program writes into a pipe, in a thread."""
+"""Copies packets from the pipe of a capturing program, in a thread."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class GrowingFiles:
                 self._files.pop().close()
 
     def _next(self) -> IO[bytes] | None:
-        """Wait for the next file; return None if there is none."""
+        """Wait for the next file; return None without one."""
         while True:
             has_ended = self._ended.is_set()
             self._discover()

@@ -29,7 +29,7 @@ class Cursor:
         source: The innermost IP source address, high and low.
         target: The innermost IP destination address.
         is_reassembled: Whether `data` is a reassembled datagram.
-        is_bounded: Whether `sent_end` comes from a header; the frame's own length may be wrong.
+        is_bounded: Whether a header determines `sent_end`; the frame's own length may be wrong.
     """
 
     data: memoryview
@@ -61,7 +61,7 @@ class Cursor:
         self.network = f"{self.network} {name}".strip()
 
     def limit(self, sent_end: int) -> None:
-        """End the layer here, unless an outer header ends it earlier; what follows is padding."""
+        """End the layer here, unless an outer header ends it earlier; later bytes are padding."""
         self.sent_end = min(sent_end, self.sent_end) if self.is_bounded else sent_end
         self.is_bounded = True
         self.end = min(self.end, sent_end)

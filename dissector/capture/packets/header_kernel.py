@@ -38,8 +38,8 @@ WIDE = 7
 NETWORK, SOURCE_PORT, TARGET_PORT, FLAGS = range(4)
 NARROW = 4
 
-# Columns of the list of deferred packets: the packet, the row reserved for it, the offset and the
-# ethertype of what follows its VLAN tags, and the tags.
+# Columns of the list of deferred packets: the packet, its reserved row, the offset and the
+# ethertype after its VLAN tags, and the tags.
 DEFERRED_PACKET, DEFERRED_ROW, DEFERRED_AT, DEFERRED_KIND, DEFERRED_TAGS = range(5)
 DEFERRED_COLUMNS = 5
 
@@ -222,7 +222,7 @@ def read_headers(
 
 @Kernel
 def compact_rows(wide: I64Table, narrow: I32Table, addresses: I64Cube, row: int, rows: int) -> int:
-    """Remove the rows from `row` on whose packet is -1; return the number of rows left."""
+    """Remove the rows from `row` on with packet -1; return the number of rows left."""
     for source in range(row, rows):
         if wide[PACKET, source] >= 0:
             for column in range(WIDE):

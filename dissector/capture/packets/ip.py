@@ -29,8 +29,8 @@ def read_ipv4_header(data: U8, at: int, end: int, sent_end: int) -> tuple[int, i
     """
     Step over an IPv4 header; return the protocol behind it, its offset, and both ends.
 
-    The ends become those of the IP packet. A total length of 0 is what hosts capture of packets
-    that the network card will segment (offload): such a packet ends where the frame does.
+    Both ends become the IP packet's. Hosts capture a total length of 0 in packets that the network
+    card will segment (offload): such a packet ends where the frame does.
 
     Source: RFC 791.
     """
@@ -55,7 +55,7 @@ def read_ipv6_header(data: U8, at: int, end: int, sent_end: int) -> tuple[int, i
     """
     Step over an IPv6 header and its extension headers; return the same as for IPv4.
 
-    A payload length of 0 means a jumbo payload, whose length is in its option; without one it ends
+    A payload length of 0 means a jumbo payload, with its length in an option; without one it ends
     with the frame. Senders put the option first.
 
     Source: RFC 8200.

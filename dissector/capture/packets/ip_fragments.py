@@ -27,7 +27,7 @@ class Datagram:
     The payload of a reassembled IP packet.
 
     Attributes:
-        data: Its bytes as far as they were captured.
+        data: Its captured bytes.
         length: Its length on the wire.
     """
 
@@ -94,7 +94,7 @@ class FragmentReassembler:
         Add one fragment.
 
         Args:
-            key: What all fragments of a datagram have in common.
+            key: The common properties of all fragments of a datagram.
             time_ns: Capture time.
             offset: Offset in the datagram, bytes.
             length: Length on the wire, bytes.

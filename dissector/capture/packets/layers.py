@@ -25,7 +25,7 @@ class Layers:
     Finds the TCP segments in packets, through link layers, VLANs, tunnels and IP.
 
     A kernel reads the common headers of a window's packets; the others are read packet by packet
-    (`Tunnels`). Lengths come from the IP headers, whatever the frame's length is. Checksums are
+    (`Tunnels`). Lengths come from the IP headers, independent of the frame's length. Checksums are
     never verified: a host that offloads them to its network card captures wrong ones.
 
     If only one direction of a connection is tagged with a VLAN, its directions are in two networks,
@@ -112,7 +112,7 @@ class Layers:
         Read the deferred packets one by one, in order, because fragments span packets.
 
         Returns:
-            The bytes of reassembled datagrams, to be appended to those of the window.
+            The bytes of reassembled datagrams, to append to the window's.
         """
         data = packets.data.data
         reassembled = bytearray()
@@ -170,7 +170,7 @@ class _SegmentTable:
         Fill a row from the TCP header at the cursor.
 
         Raises:
-            PacketSkipped: There is no valid TCP header.
+            PacketSkipped: The TCP header is invalid.
         """
         bounds = cursor.at, cursor.end, cursor.sent_end
         if not read_tcp_header(cursor.data, *bounds, self.wide.data, self.narrow.data, row):

@@ -73,8 +73,8 @@ def read_vlan_tags(data: U8, kind: int, at: int, end: int) -> tuple[int, int, in
     """
     Step over VLAN tags; return their end, the ethertype behind them, and their ids.
 
-    The ids are digits of base 4096, outermost first; 0 if there are none. Id 0 is a priority tag
-    and no VLAN. Source: IEEE 802.1Q.
+    The ids are digits of base 4096, outermost first; 0 without any. Id 0 is a priority tag and no
+    VLAN. Source: IEEE 802.1Q.
     """
     tags = 0
     count = 0

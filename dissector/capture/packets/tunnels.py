@@ -1,7 +1,7 @@
 """
 The less common encapsulations of TCP, one packet at a time: tunnels, labels, fragments.
 
-Each method of `Tunnels` steps over one header and returns the method for what follows it.
+Each method of `Tunnels` skips one header and returns the method for the next one.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ class Tunnels:
         Move the cursor to the TCP header.
 
         Raises:
-            PacketSkipped: There is none.
+            PacketSkipped: The header is missing.
         """
         layer: _Layer | None = self._layer_of_type(ethertype)
         for _ in range(_MAX_LAYERS):

@@ -42,7 +42,7 @@ class ReorderState:
 
     Attributes:
         connection: Number of the connection.
-        buffers: Of side 0 and 1, the segments behind a hole; None if there are none.
+        buffers: Of side 0 and 1, the segments behind a hole; None without any.
         emitted: Of side 0 and 1, the barrier in the newest row.
     """
 
@@ -51,7 +51,7 @@ class ReorderState:
     emitted: tuple[int, int] = (NEVER, NEVER)
 
     def barriers(self) -> tuple[int, int]:
-        """Return for each side the lowest packet whose bytes wait."""
+        """Return for each side the lowest packet with waiting bytes."""
         return _oldest_packet(self.buffers[0]), _oldest_packet(self.buffers[1])
 
 
@@ -67,8 +67,8 @@ class ChunkBuilder:
     Attributes:
         packet: The packet that is being processed.
         wide: 64-bit columns of `Chunks`; there is room for more rows.
-        narrow: 8-bit columns, likewise.
-        barrier: The column of that name, likewise.
+        narrow: 8-bit columns, in the same form.
+        barrier: The column with that name, in the same form.
         carry_over: The carry-over buffer; there is room for more bytes.
     """
 
@@ -103,7 +103,7 @@ class ChunkBuilder:
         self.barrier: Int64s = self._buffers.acquire(np.int64, room, 2)
 
     def reserve(self, room: int, more: int = 0) -> None:
-        """Make room for this many more rows; if there is none, for some beyond these too."""
+        """Make room for this many more rows; at a new capacity, for some beyond these too."""
         old, count = (self.wide, self.narrow, self.barrier), self.count
         if count + room <= len(self.barrier):
             return
@@ -154,7 +154,7 @@ class ChunkBuilder:
         self._add(reorder, side, END, IN_WINDOW, 0, 0, self.packet, time_ns)
 
     def emit_barriers(self, reorder: ReorderState, time_ns: int) -> None:
-        """Emit an empty row for each side whose barrier has risen since the newest row."""
+        """Emit an empty row for each side with a barrier above the newest row's."""
         barriers = reorder.barriers()
         for side in (0, 1):
             if barriers[side] > reorder.emitted[side]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 A_HIGH, A_LOW, B_HIGH, B_LOW, PORTS, FIRST_PACKET, FIRST_NS, LAST_NS, STATE, WAITS = range(10)
 """
 Columns of a connection. Addresses are signed here; `PORTS` is `a`'s * 2^16 + `b`'s; `WAITS` is the
-row of what waits behind its holes, 0 if nothing does.
+row of the data waiting behind its holes, 0 without any.
 """
 
 SIDES, SIDE = 10, 8
@@ -40,8 +40,8 @@ ANCHORED, HAS_ACKED, HAS_ISN, FINISHED = 1, 2, 4, 8
 """
 Flags in `SIDE_FLAGS`: `next`, `acked` and `isn` are not None; the FIN has been passed.
 
-The other attributes follow: a stream with `isn` begins right behind it, and a FIN that was passed
-lies before `next`.
+The other attributes follow: a stream with `isn` begins right after it, and a FIN before `next` was
+passed.
 """
 
 COUNTERS_AT = 8
@@ -54,8 +54,8 @@ RETRANSMITTED_SEGMENTS, RETRANSMITTED_BYTES, GAP_COUNT, GAP_BYTES, CUT_BYTES, LA
     range(7)
 )
 """
-Columns of loss counters: those of `Side`, and the row of the gaps that the stream remembers; 0:
-none yet.
+Columns of loss counters: the fields of `Side`, and the row of the gaps that the stream remembers;
+0: none yet.
 """
 
 COUNTS = 7

@@ -118,7 +118,7 @@ def is_in_order(connections: I64Table, number: int, side: int, control: int, seq
 def acknowledge(
     connections: I64Table, number: int, side: int, ack: int, packet: int, time_ns: int
 ) -> None:
-    """Record an acknowledgement of what a side sent."""
+    """Record an acknowledgement of a side's data."""
     own = SIDES + SIDE * side
     flags = connections[number, own + SIDE_FLAGS]
     if flags & HAS_ACKED:
@@ -143,7 +143,7 @@ def acknowledge(
 def accepts_reset(
     connections: I64Table, number: int, side: int, control: int, seq: int, ack: int
 ) -> bool:
-    """Return whether the receiver would accept a RST, with nothing missing before it."""
+    """Return whether the receiver would accept a RST, without a hole before it."""
     for column in (SIDES, SIDES + SIDE):
         flags = connections[number, column + SIDE_FLAGS]
         missing = connections[number, column + ACKED] - connections[number, column + NEXT]

@@ -45,7 +45,7 @@ class Segment:
 
     @property
     def is_opening_syn(self) -> bool:
-        """Whether this is a SYN without ACK, with which an endpoint opens a connection."""
+        """Whether this is a SYN without ACK: the request to open a connection."""
         return self.flags & (SYN | ACK) == SYN
 
 
@@ -56,8 +56,8 @@ class LiveConnection:
 
     Attributes:
         number: Its number.
-        keys: The keys of what its sides send. If it was joined to a direction of another network,
-            that direction has another key.
+        keys: The flow keys of its sides. If it was joined to a direction of another network, that
+            direction has another key.
         reorder: The out-of-order segments of its sides.
         streams: What side 0 and side 1 sent.
         last_ns: Capture time of its last packet.
@@ -92,7 +92,7 @@ class LiveConnection:
 
     @property
     def is_closing(self) -> bool:
-        """Whether both sides have closed it and some of what they sent is not yet released."""
+        """Whether both sides have closed it and some data is not yet released."""
         first, second = self.streams
         return self.is_pending and first.fin is not None and second.fin is not None
 
@@ -107,7 +107,7 @@ class LiveConnection:
         return all(each.next is not None and each.waiting <= MAX_STEPS for each in waiting)
 
     def swap_sides(self) -> None:
-        """Exchange the sides; nothing may have been released or wait."""
+        """Exchange the sides; before anything was released or waits."""
         self.keys = self.keys[1], self.keys[0]
         self.streams = self.streams[1], self.streams[0]
         for stream in self.streams:
@@ -137,7 +137,7 @@ class LiveConnection:
         return stream.has_data or self.is_closed
 
     def process_syn(self, side: int, segment: Segment) -> None:
-        """Process a SYN: it sets the start of its stream, and with ACK that of the other."""
+        """Process a SYN: it sets the start of its stream, and with ACK the start of the other."""
         stream, peer = self.streams[side], self.streams[1 - side]
         self.syn_seen = True
         isn = stream.unwrap(segment.seq)
@@ -163,8 +163,8 @@ class LiveConnection:
         """
         Return whether a segment of another network was sent by the silent `side`.
 
-        It must acknowledge what the other side sent, and if that side has acknowledged something,
-        its sequence number must be near that. 32 or 64 bits do not agree by chance.
+        It must acknowledge data of the other side; after an acknowledgement by that side, its
+        sequence number must be near it. 32 or 64 bits do not agree by chance.
         """
         stream, peer = self.streams[side], self.streams[1 - side]
         if not segment.flags & ACK or segment.flags & RST or self.is_closed or stream.side.packets:

@@ -68,7 +68,7 @@ class ConnectionTable(Sequence[Connection]):
         live: The materialised connections, by number; their rows are out of date.
         counts: Counters that kernels and objects share, see `waiting_columns`.
         counters: Loss counters of the few streams that have any.
-        waiting: What waits on connections that are not materialised.
+        waiting: Waiting data of connections that are not materialised.
     """
 
     def __init__(self) -> None:
@@ -89,7 +89,7 @@ class ConnectionTable(Sequence[Connection]):
 
     @property
     def arrays(self) -> StateArrays:
-        """The arrays of the kernel, as they are now."""
+        """The current arrays of the kernel."""
         losses, waiting = self.counters, self.waiting
         tables = self.rows, losses.counts, losses.gaps, waiting.waits, waiting.waiting
         return StateArrays._make((*tables, waiting.carried, self.counts))
@@ -152,11 +152,11 @@ class ConnectionTable(Sequence[Connection]):
         return firsts
 
     def first_sequences(self, numbers: Int64s) -> Int64s:
-        """Return the sequence numbers at which the two streams of these connections begin."""
+        """Return the initial sequence numbers of both streams of these connections."""
         return self._sides(numbers)[:, :, FIRST] & _SEQ_MASK
 
     def fin_sequences(self, numbers: Int64s) -> Int64s:
-        """Return the sequence numbers of the FINs of both sides; -1 for one that has not closed."""
+        """Return the sequence numbers of the FINs of both sides; -1 while it is open."""
         sides = self._sides(numbers)
         has_fin = sides[:, :, SIDE_FLAGS] & FINISHED != 0
         return np.where(has_fin, sides[:, :, NEXT] - 1 & _SEQ_MASK, -1)
@@ -169,7 +169,7 @@ class ConnectionTable(Sequence[Connection]):
         return sides
 
     def begin(self, key: FlowKey, first_packet: int, first_ns: int) -> LiveConnection:
-        """Add a connection whose side 0 sends with `key`; return it as an object."""
+        """Add a connection with `key` for the data of side 0; return it as an object."""
         if self.size == len(self.rows):
             rows = np.empty((2 * self.size, COLUMNS), dtype=np.int64)
             rows[: self.size] = self.rows
@@ -242,7 +242,7 @@ class ConnectionTable(Sequence[Connection]):
         return first.isn is not None and second.isn is not None
 
     def swap_sides(self, live: LiveConnection) -> None:
-        """Exchange the sides; nothing may have been released or wait."""
+        """Exchange the sides; before anything was released or waits."""
         live.swap_sides()
         row = self.rows[live.number]
         row[A_HIGH : B_LOW + 1] = np.roll(row[A_HIGH : B_LOW + 1], 2)
@@ -347,7 +347,7 @@ _NO_STREAMS = (0,) * (2 * SIDE)
 
 
 def _keys(row: tuple[int, ...]) -> tuple[FlowKey, FlowKey]:
-    """Return the keys of what the two sides send."""
+    """Return the flow keys of the two sides."""
     a_high, a_low, b_high, b_low, ports = row[A_HIGH : PORTS + 1]
     network = row[STATE] >> NETWORK_AT
     a, b = ports >> 16, ports & 0xFFFF

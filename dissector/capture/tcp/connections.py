@@ -21,12 +21,12 @@ END_REASONS = ("", "fin", "rst", "reused")
 @dataclass(slots=True, eq=False, repr=False)
 class Side:
     """
-    What one side of a connection sent.
+    The data of one side of a connection.
 
     Attributes:
         packets: Number of its segments, including those without payload.
         bytes: Payload delivered, each byte once.
-        retransmitted_segments: Segments with bytes that had come before.
+        retransmitted_segments: Segments with repeated bytes.
         retransmitted_bytes: Number of such bytes.
         gaps: Number of places where bytes were sent that are not in the capture.
         gap_bytes: Number of such bytes.
@@ -92,13 +92,13 @@ class ConnectionColumns:
         number: `Connection.id`.
         network: Index into `Layers.networks`.
         address: [n, 2, 2] for `a` and `b`: high and low 64 bits.
-        port: [n, 2] likewise.
+        port: [n, 2] for `a` and `b`.
         first_ns: Capture time of the first packet.
         last_ns: Capture time of the last packet.
         syn_seen: Whether the opening SYN or SYN/ACK is in the capture.
-        both_syns: Whether the SYNs of both sides are known, so that nothing was sent before.
+        both_syns: Whether the SYNs of both sides are known: no earlier data exists.
         ended: Index into `END_REASONS`.
-        sides: [n, 2, 8] for `a` and `b` what they sent, in the order of the fields of `Side`.
+        sides: [n, 2, 8] the statistics of `a` and `b`, in the order of the fields of `Side`.
     """
 
     number: Int64s

@@ -1,4 +1,4 @@
-"""A hash table in arrays: the connection to which the segments between two endpoints belong."""
+"""A hash table in arrays: the connection of the segments between two endpoints."""
 
 from __future__ import annotations
 
@@ -18,15 +18,14 @@ OWNER, NETWORK = 0, 1
 
 ANY_NETWORK = -1
 """
-Network of flows that name the connection which is silent in a direction, whatever its
-network is.
+Network of flows of a connection's silent direction, whatever its network is.
 """
 
 _FIRST_SLOTS = 1 << 10
 
 
 def any_network_key(key: FlowKey) -> FlowKey:
-    """Return the key under which the connection that is silent in a direction is found."""
+    """Return the key for lookups by the silent direction of a connection."""
     _, high, low, port, to_high, to_low, to_port = key
     return ANY_NETWORK, high, low, port, to_high, to_low, to_port
 
@@ -42,7 +41,7 @@ def find_flow(
     target_port: I32,
     i: int,
 ) -> int:
-    """Return the flow of segment `i`; if there is none, `-1 -` the slot where it belongs."""
+    """Return the flow of segment `i`; without one, `-1 -` the free slot."""
     high, low, port = source[i, 0], source[i, 1], source_port[i]
     to_high, to_low, to_port = target[i, 0], target[i, 1], target_port[i]
     last = len(flows.slots) - 1
@@ -115,15 +114,14 @@ class FlowTable:
     """
     The connection and side of the segments from one endpoint to another, by network.
 
-    A flow's endpoints are those of its connection, so they are stored once. Flows are only removed
-    with their connection: when endpoints are used again, their flows get another owner. There are
-    three for each connection: its two directions, and in `ANY_NETWORK` the one that was silent when
-    it began.
+    The endpoints of a flow equal those of its connection, so they are stored once. Flows are only
+    removed with their connection: when endpoints are used again, their flows get another owner.
+    There are three for each connection: its two directions, and in `ANY_NETWORK` the direction that
+    was silent at its begin.
 
     Attributes:
         count: Number of flows.
-        rows: Owner and network of each, in the order in which they appeared; there is room for
-            more.
+        rows: Owner and network of each, in the order of their appearance; there is room for more.
         slots: A row's number plus one at the slot of its hash or the next free one; 0 if free.
     """
 
@@ -154,7 +152,7 @@ class FlowTable:
         self._views = FlowArrays(self.rows.data, self.slots.data, SECRET.data)
 
     def find(self, key: FlowKey) -> int:
-        """Return a flow; negative if there is none."""
+        """Return a flow; negative without one."""
         self._endpoints[:] = key[1:]
         return find_flow(
             self._connections.rows.data,
@@ -168,7 +166,7 @@ class FlowTable:
         )
 
     def owner(self, key: FlowKey) -> int:
-        """Return the owner of a flow; negative if it has none."""
+        """Return the owner of a flow; negative without one."""
         flow = self.find(key)
         return -1 if flow < 0 else int(self.rows[flow, OWNER])
 
@@ -187,7 +185,7 @@ class FlowTable:
         Drop the flows of connections that were dropped.
 
         Args:
-            new_numbers: The new number of each connection, whose rows have moved; -1: dropped.
+            new_numbers: The new number of each connection after rows have moved; -1: dropped.
         """
         rows = self.rows[: self.count]
         owner = rows[:, OWNER].astype(np.int64)

@@ -1,4 +1,4 @@
-"""The end of connections: a kernel that releases all that waits."""
+"""The end of connections: a kernel that releases all waiting data."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def flush_connections(
         release: The packet that releases.
 
     Returns:
-        The index of the first that is live or for which there is no room, or their number.
+        The index of the first live connection or the first without room, or their number.
     """
     connections = state.connections
     while at < len(numbers):
@@ -59,7 +59,7 @@ def flush_connections(
 
 @device_function
 def flush(state: StateArrays, out: ChunkArrays, number: int, side: int, release: int) -> None:
-    """Release all that waits of a side, and report what else is known to be missing."""
+    """Release all waiting data of a side, and report other known gaps."""
     connections, own, wait = (
         state.connections,
         SIDES + SIDE * side,

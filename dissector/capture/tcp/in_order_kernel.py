@@ -51,9 +51,9 @@ def process_segments(
     """
     Process segments from `at` on; return the first that needs the slow path, or their number.
 
-    The result is exactly that of the slow path. Left to the slow path are segments of live
-    connections, those that open or close one on which something waits, data of sides whose
-    beginning is unknown, and segments from `until` on. It also stops where the tables have no room:
+    The result equals that of the slow path exactly. Left to the slow path are segments of live
+    connections, segments that open or close a connection with waiting data, data of sides with an
+    unknown beginning, and segments from `until` on. It also stops where the tables have no room:
     then `NEEDED_ROWS` is not 0.
     """
     connections, counts = state.connections, state.counts
@@ -168,7 +168,7 @@ def open_connection(
 def emit_in_order(
     segments: SegmentArrays, state: StateArrays, out: ChunkArrays, number: int, side: int, i: int
 ) -> None:
-    """Emit the bytes of a segment that is next, of a connection on which nothing waits."""
+    """Emit the bytes of an expected segment, of a connection without waiting data."""
     length = segments.length[i]
     if length == 0:
         return

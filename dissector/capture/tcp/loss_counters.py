@@ -40,7 +40,7 @@ class LossCounters:
         self._remember(start, end)
 
     def count_retransmitted(self, number: int) -> None:
-        """Count a segment's bytes that had come before; 0 counts nothing."""
+        """Count the repeated bytes of a segment; 0 has no effect."""
         if number > 0:
             self.side.retransmitted_segments += 1
             self.side.retransmitted_bytes += number
@@ -64,13 +64,13 @@ class LossCounters:
 
 class LossCounterTable:
     """
-    The loss counters of streams whose connections are not materialised.
+    The loss counters of streams of connections that are not materialised.
 
     Attributes:
-        counts: A row for each stream with any, see `connection_columns`; row 0 is that of all
+        counts: A row for each stream with any, see `connection_columns`; row 0 belongs to all
             others: zeros.
-        gaps: The gaps that some of them remember, likewise; there is room for more in both. How
-            many rows of both are in use is counted by `used`, see `waiting_columns`.
+        gaps: The gaps that some of them remember; there is room for more in both. How many rows of
+            both are in use is counted by `used`, see `waiting_columns`.
     """
 
     def __init__(self, used: Int64s) -> None:
@@ -121,7 +121,7 @@ class LossCounterTable:
         return losses
 
     def retain(self, rows: Int64s) -> Int64s:
-        """Drop all rows but these, of which some may be 0; return their new numbers."""
+        """Drop all rows but these; some may be 0; return their new numbers."""
         kept = np.unique(np.append(rows, 0))
         counts = self.counts[kept]
         rings, ring_numbers = np.unique(np.append(counts[:, GAPS], 0), return_inverse=True)

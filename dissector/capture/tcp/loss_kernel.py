@@ -1,4 +1,4 @@
-"""Device functions that count what a stream lacks or has twice, as `LossCounters`."""
+"""Device functions that count the gaps and repetitions of a stream, as `LossCounters`."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from dissector.kernel import device_function
 
 @device_function
 def loss_row(state: StateArrays, number: int, side: int) -> int:
-    """Return the row of a side's loss counters, a new one if it has none."""
+    """Return the row of a side's loss counters, a new one if needed."""
     flags_at = SIDES + SIDE * side + SIDE_FLAGS
     row = state.connections[number, flags_at] >> COUNTERS_AT
     if row == 0:

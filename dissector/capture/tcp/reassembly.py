@@ -53,19 +53,19 @@ class Streams:
     """
     Puts the bytes of all connections in order.
 
-    A fold over the segments in capture order: what a packet releases depends only on the packets
-    before it, so windows may be cut anywhere. In-order segments are released at once, those behind
-    a hole wait by the rules of `Stream`: both by compiled code, as long as the state of their
-    connection fits its row.
+    A fold over the segments in capture order: the released data depends only on earlier packets, so
+    windows may be cut anywhere. In-order segments are released at once, those behind a hole wait by
+    the rules of `Stream`: both by compiled code, as long as the state of their connection fits its
+    row.
 
     A connection is two endpoints in a network. A new one begins where they are used again: at a SYN
     with another sequence number, once the old one has carried data or was closed; and at data too
-    far from what is expected (its SYN was not captured). If a connection is silent in one direction
-    and another network has that direction, with acknowledgements that fit, it joins the connection:
-    some captures tag only one direction, or number the two differently.
+    far from the expected position (its SYN was not captured). If a connection is silent in one
+    direction and another network has that direction, with matching acknowledgements, it joins the
+    connection: some captures tag only one direction, or number the two differently.
 
-    Memory: what waits, up to `MAX_BUFFERED_BYTES`; 270 bytes for each connection, and two KiB more
-    while it is materialised.
+    Memory: waiting data, up to `MAX_BUFFERED_BYTES`; 270 bytes for each connection, and two KiB
+    more while it is materialised.
 
     Attributes:
         connections: All so far, by number.
@@ -93,7 +93,7 @@ class Streams:
         return int(self._counts[FORCED_GAPS])
 
     def feed(self, segments: Segments) -> Chunks:
-        """Process the segments of the next window; return what is released."""
+        """Process the segments of the next window; return the released data."""
         columns = _columns(segments)
         views = _views(columns, segments.clock_ns)
         self._clock_ns = segments.clock_ns
@@ -175,7 +175,7 @@ class Streams:
         return connections.arrays, ChunkArrays._make(chunks)
 
     def _process_live(self, views: _Views, at: int) -> int:
-        """Process segments of connections on which something waits, up to the first of another."""
+        """Process segments of connections with waiting data, up to the first of another."""
         if self._live_by_key:
             for key, segment in _rows(views, at):
                 found = self._live_by_key.get(key)
@@ -187,7 +187,7 @@ class Streams:
         return at
 
     def _next_deadline(self) -> int:
-        """Return the first segment at which the wait of a closed connection is over."""
+        """Return the first segment after the timeout of a closed connection."""
         if not self._uses_fast_path:
             return 0
         if not self._closing:
@@ -195,7 +195,7 @@ class Streams:
         return int(np.searchsorted(self._clock_ns, self._closing[0][0]))
 
     def _process(self, key: FlowKey, owner: int, segment: Segment) -> None:
-        """Process any segment; the owner of its flow is negative if it has none."""
+        """Process any segment; the owner of its flow is negative without one."""
         self._out.packet = segment.packet
         if self._closing:
             self._advance_closing(segment.clock_ns)
@@ -215,7 +215,7 @@ class Streams:
             live.waiting_keys.append(key)
 
     def _materialise(self, number: int) -> LiveConnection:
-        """Return a connection as an object; what waits of it will survive its window."""
+        """Return a connection as an object; its waiting data outlives the window."""
         is_live = number in self.connections.live
         live = self.connections.materialise(number)
         for stream in () if is_live else live.streams:
@@ -225,7 +225,7 @@ class Streams:
         return live
 
     def _receive(self, live: LiveConnection, side: int, segment: Segment) -> None:
-        """Process a segment whose connection is known."""
+        """Process a segment of a known connection."""
         stream, peer = live.streams[side], live.streams[1 - side]
         stream.side.packets += 1
         live.last_ns = max(live.last_ns, segment.time_ns)
@@ -271,7 +271,7 @@ class Streams:
         """
         Advance closed connections with holes, which may get no more packets.
 
-        The result depends on the clock, not on whose segment has advanced it.
+        The result depends on the clock, not on the connection of the segment that advanced it.
         """
         while self._closing and clock_ns >= self._closing[0][0]:
             now_ns, number, side = self._closing.popleft()
@@ -283,7 +283,7 @@ class Streams:
                 self._demote(live)
 
     def _find_or_open(self, key: FlowKey, segment: Segment) -> tuple[LiveConnection, int]:
-        """Open a connection with its first segment, or find one whose silent side sent it."""
+        """Open a connection with its first segment, or find the one with this silent side."""
         connections, flows = self.connections, self._flows
         network, high, low, port, to_high, to_low, to_port = key
         silent = flows.owner(any_network_key(key))
@@ -296,7 +296,7 @@ class Streams:
         side = 1 if segment.flags & (SYN | ACK) == SYN | ACK else 0
         live = connections.begin(back if side else key, segment.packet, segment.time_ns)
         live.oriented = segment.flags & SYN != 0
-        # Side 0 last: an endpoint that is connected to itself has only that side.
+        # Side 0 last: an endpoint connected to itself has only that side.
         for each in (1, 0):
             flows.put(live.keys[each], 2 * live.number + each)
             self._live_by_key.pop(live.keys[each], None)
@@ -375,7 +375,7 @@ def _columns(segments: Segments) -> SegmentArrays:
 
 
 def _views(columns: SegmentArrays, clock_ns: Int64s) -> _Views:
-    """Return the columns for Python code: those of a key, and those of a `Segment`."""
+    """Return the columns for Python code: the fields of a key, and those of a `Segment`."""
     arrays: Iterable[Any] = columns
     network, source, source_port, target, target_port, *rest = arrays
     keys = network, *source.T, source_port, *target.T, target_port

@@ -21,7 +21,7 @@ class SegmentBytes:
         captured: How many of them were captured; the rest was cut off by the snapshot length.
         packet: The packet that carried them.
         time_ns: Its capture time.
-        start: Their offset in the window, as long as `copied` is None.
+        start: Their offset in the window, while `copied` is None.
         copied: The captured bytes, once their window is over.
         released: Whether they have been released.
     """
@@ -50,7 +50,7 @@ class ReorderBuffer:
     Bytes of segments without overlap, and the contiguous runs they form.
 
     A segment costs time logarithmic in the number of waiting segments: the first bytes captured
-    win, so a segment only adds what lies between runs, and joins these.
+    win, so a segment only fills space between runs, and joins these.
 
     Attributes:
         bytes: Number of bytes that wait.

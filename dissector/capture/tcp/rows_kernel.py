@@ -55,7 +55,7 @@ def emit_row(
 
 @device_function
 def oldest_packet(state: StateArrays, wait: int, side: int) -> int:
-    """Return the lowest packet whose bytes wait on a side."""
+    """Return the lowest packet with waiting bytes of a side."""
     oldest = state.waits[wait, WAIT_SIDE * side + OLDEST]
     return NEVER if oldest < 0 else int(state.waiting[oldest, PACKET])
 

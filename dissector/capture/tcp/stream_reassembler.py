@@ -15,7 +15,7 @@ UNACKED_WAIT_NS = 10_000_000_000
 """How long a hole may stay open where no captured acknowledgement could confirm it."""
 
 START_WAIT_BYTES = 64 << 10
-"""How much may wait at the start of a stream whose SYN was not captured."""
+"""Limit of waiting data at the start of a stream without a captured SYN."""
 
 MAX_WAITING_BYTES = 16 << 20
 MAX_WAITING_SEGMENTS = 16 << 10
@@ -34,27 +34,27 @@ def is_near(number: int, reference: int) -> bool:
 
 class Stream:
     """
-    What one side of a connection sent.
+    The data of one side of a connection.
 
     Sequence numbers are unwrapped beyond 2^32, so they compare as ints do. `next` is the position
-    of the next byte to release. A stream whose SYN was not captured has none until it is
-    *anchored*: its early segments wait, since the first one captured need not be the lowest.
+    of the next byte to release. A stream without a captured SYN has none until it is *anchored*:
+    its early segments wait, since the first one captured need not be the lowest.
 
-    The first bytes captured win. A hole becomes a gap when the other side has acknowledged what
-    lies behind it and `WAIT_NS` have passed, or when too much waits, or when the connection ends.
+    The first bytes captured win. A hole becomes a gap when the other side has acknowledged data
+    after it and `WAIT_NS` have passed, or when too much waits, or when the connection ends.
 
     Attributes:
         losses: Counts missing, retransmitted and late bytes.
         side: Its counters for the `streams` command.
         next: Sequence number of the next byte to release; None while not anchored.
-        first: The sequence number at which it was anchored.
+        first: The sequence number of the anchor.
         isn: The sequence number of its SYN, if known.
         acked: The other side's last acknowledgement number; None if none was captured.
         acked_ns: The time of that acknowledgement.
         acked_packet: The packet of that acknowledgement.
         fin: The sequence number of its FIN, if that was captured.
         finished: Whether all bytes before the FIN were released.
-        buffer: The out-of-order segments; None if there are none.
+        buffer: The out-of-order segments; None without any.
     """
 
     __slots__ = (
@@ -119,7 +119,7 @@ class Stream:
         self.buffer = self._reorder.buffers[self._number] = buffer
 
     def swap_side(self) -> None:
-        """Become the other side's stream; nothing may have been released or wait."""
+        """Become the other side's stream; before anything was released or waits."""
         self._number = 1 - self._number
 
     def unwrap(self, raw: int) -> int:
@@ -191,7 +191,7 @@ class Stream:
 
     def advance(self, now_ns: int, is_full: bool, out: ChunkBuilder) -> int:
         """
-        Release what can be released now.
+        Release all data that is ready.
 
         Args:
             now_ns: The time of the packet that is being processed.
@@ -237,9 +237,9 @@ class Stream:
         """
         Anchor the stream at the first segment if the other side has acknowledged something near it.
 
-        What lies between the acknowledgement and the segment was sent and is missing. A segment
-        before the acknowledgement is a retransmission, and as good a start, unless it is a
-        keep-alive with a dummy byte.
+        Data between the acknowledgement and the segment was sent and is missing. A segment before
+        the acknowledgement is a retransmission, and as good a start, unless it is a keep-alive with
+        a dummy byte.
         """
         if self.acked is not None and is_near(segment.seq, self.acked):
             is_keep_alive = segment.end <= self.acked and segment.end - segment.seq == 1

@@ -39,11 +39,11 @@ class StateArrays(NamedTuple):
 
     Attributes:
         connections: See `connection_columns`.
-        losses: Loss counters, likewise.
-        gaps: The gaps that streams remember, likewise.
-        waits: What waits of each connection, see `waiting_columns`.
-        waiting: The segments that wait, likewise.
-        carried: Bytes of those that came in earlier windows.
+        losses: Loss counters, one per stream.
+        gaps: The gaps that streams remember.
+        waits: Waiting data of each connection, see `waiting_columns`.
+        waiting: The waiting segments, see `waiting_columns`.
+        carried: Bytes of segments of earlier windows.
         counts: Counters, see `waiting_columns`.
     """
 

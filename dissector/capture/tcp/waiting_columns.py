@@ -1,14 +1,14 @@
-"""Columns of the segments that wait behind holes, and of the connections on which any wait."""
+"""Columns of segments waiting behind holes, and of their connections."""
 
 from __future__ import annotations
 
 FIRST, LAST, OLDEST, NEWEST, WAITING_BYTES, WAITING_SEGMENTS, UNACKED, BARRIER = range(8)
 """
-Columns of a side on which segments may wait.
+Columns of a side with possibly waiting segments.
 
 Its segments form a list by sequence number, from `FIRST` to `LAST`, and one by arrival, from
-`OLDEST` to `NEWEST`; -1 if there are none. `UNACKED` is the first by sequence number that begins
-behind the newest acknowledgement. `BARRIER` is the barrier in the newest row of `Chunks`.
+`OLDEST` to `NEWEST`; -1 without any. `UNACKED` is the first by sequence number that begins behind
+the newest acknowledgement. `BARRIER` is the barrier in the newest row of `Chunks`.
 """
 
 WAIT_SIDE = 8
@@ -30,7 +30,7 @@ RELEASED = 0
 """The row of the segment that is released; it waits no more."""
 
 CARRY_OVER_BASE = 1 << 40
-"""A `START` from here on lies in the carry-over buffer, else in the window."""
+"""A `START` of at least this is in the carry-over buffer, else in the window."""
 
 (
     ROWS,
@@ -55,8 +55,8 @@ CARRY_OVER_BASE = 1 << 40
 Counters and limits that kernels and objects share.
 
 `ROWS` of `Chunks` are written, and `CARRIED_BYTES` of its carry-over buffer, which has room for all
-the `WAITING_CARRIED_BYTES` besides. `OWNER` is the owner of the flow of the segment at which the
-kernel stopped; it stopped for lack of room if `NEEDED_ROWS` is not 0. `TOTAL_BYTES` wait on all
+the `WAITING_CARRIED_BYTES` besides. `OWNER` is the owner of the flow of the segment that stopped
+the kernel; it stopped for lack of room if `NEEDED_ROWS` is not 0. `TOTAL_BYTES` wait on all
 connections together. The first rows of waits and of loss counters are never used, so that 0 means
 none.
 """

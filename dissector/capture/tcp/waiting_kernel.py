@@ -1,7 +1,7 @@
 """
 Device functions for segments out of order: they wait behind a hole, as in `Stream`.
 
-The rows are those of `Stream` and `ReorderBuffer`, which also have the reasons.
+The rows match `Stream` and `ReorderBuffer`, which also explain the reasons.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ PROCESSED, NEEDS_OBJECT, NEEDS_ROOM = range(3)
 """What became of a segment."""
 
 MAX_PARTS = 80
-"""More than the parts that may be new of one segment, between those that wait."""
+"""An upper bound of the new parts of one segment, between waiting ones."""
 
 _HALF = 1 << 31
 
@@ -89,7 +89,7 @@ _HALF = 1 << 31
 def process_out_of_order(
     segments: SegmentArrays, state: StateArrays, out: ChunkArrays, number: int, side: int, i: int
 ) -> int:
-    """Process a segment without SYN, FIN or RST of a connection on which something may wait."""
+    """Process a segment without SYN, FIN or RST of a connection with possibly waiting data."""
     connections, waits = state.connections, state.waits
     flags = connections[number, SIDES + SIDE * side + SIDE_FLAGS]
     position = connections[number, SIDES + SIDE * side + NEXT]
@@ -126,7 +126,7 @@ def process_out_of_order(
 
 @device_function
 def has_room(state: StateArrays, out: ChunkArrays, wait: int) -> bool:
-    """Return whether there is room for all that a segment may add; else note what is needed."""
+    """Return whether there is room for all that a segment may add; else record what is needed."""
     counts, rows = state.counts, 3 * MAX_PARTS
     if wait != 0:
         for column in (WAITING_SEGMENTS, WAIT_SIDE + WAITING_SEGMENTS):
@@ -155,7 +155,7 @@ def add(
     seq: int,
     before: int,
 ) -> None:
-    """Release the bytes of a segment if they are next, else let what is new of them wait."""
+    """Release the bytes of an expected segment, else queue its new bytes."""
     connections, own = state.connections, SIDES + SIDE * side
     end, position, old = seq + segments.length[i], connections[number, own + NEXT], 0
     if seq < position:
@@ -191,17 +191,17 @@ def add_parts(
     old: int,
 ) -> int:
     """
-    Add the parts of a segment between those that wait; return how many bytes these are.
+    Add the parts of a segment between waiting ones; return how many bytes these are.
 
     Args:
         segments: Of the window.
         state: Of all connections.
         number: The connection.
-        side: Who sent the segment.
+        side: The side that sent the segment.
         i: The segment.
-        before: The last waiting segment that begins at or before it; -1 if there is none.
+        before: The last waiting segment that begins at or before it; -1 without one.
         seq: The sequence number of its first new byte.
-        old: How many bytes come before that one.
+        old: The number of bytes before that one.
     """
     waiting, added, at, wait = state.waiting, 0, seq, state.connections[number, WAITS]
     end = seq + segments.length[i] - old
@@ -237,7 +237,7 @@ def set_segment(segments: SegmentArrays, state: StateArrays, at: int, i: int, sk
 def advance(
     state: StateArrays, out: ChunkArrays, number: int, side: int, packet: int, now_ns: int
 ) -> None:
-    """Release what can be released now of a side, as `Stream.advance`."""
+    """Release all ready data of a side, as `Stream.advance`."""
     wait = state.connections[number, WAITS]
     own = WAIT_SIDE * side
     waits, waiting, counts = state.waits, state.waiting, state.counts
@@ -259,7 +259,7 @@ def advance(
 
 @device_function
 def is_gap(state: StateArrays, number: int, side: int, front: int, now_ns: int) -> bool:
-    """Return whether what is missing before `front` will not come any more."""
+    """Return whether the data missing before `front` is lost."""
     connections, waits = state.connections, state.waits
     wait, own = connections[number, WAITS], WAIT_SIDE * side
     if (
@@ -352,6 +352,6 @@ def emit_gap(
 def emit_gap_before(
     state: StateArrays, out: ChunkArrays, number: int, side: int, first: int, release: int
 ) -> None:
-    """Emit as missing what lies before a waiting segment."""
+    """Emit a gap before a waiting segment."""
     packet, time_ns = state.waiting[first, PACKET], state.waiting[first, TIME_NS]
     emit_gap(state, out, number, side, state.waiting[first, SEQ], packet, time_ns, release)

@@ -51,7 +51,7 @@ TOO_FAR = -2
 
 @device_function
 def new_wait(state: StateArrays, number: int) -> int:
-    """Give a connection a row for what waits; return it."""
+    """Allocate a connection's row for waiting data; return it."""
     waits, counts = state.waits, state.counts
     wait = counts[FREE_WAIT]
     if wait != 0:
@@ -71,7 +71,7 @@ def new_wait(state: StateArrays, number: int) -> int:
 
 @device_function
 def free_wait(state: StateArrays, number: int) -> None:
-    """Take a connection's row for what waits away: nothing does."""
+    """Free a connection's row for waiting data: none is left."""
     wait = state.connections[number, WAITS]
     state.waits[wait, NEXT_FREE] = state.counts[FREE_WAIT]
     state.counts[FREE_WAIT] = wait
@@ -80,7 +80,7 @@ def free_wait(state: StateArrays, number: int) -> None:
 
 @device_function
 def predecessor(state: StateArrays, wait: int, side: int, seq: int) -> int:
-    """Return the last waiting segment that begins at or before `seq`; -1 if there is none."""
+    """Return the last waiting segment that begins at or before `seq`; -1 without one."""
     segment = state.waits[wait, WAIT_SIDE * side + LAST]
     for _ in range(MAX_STEPS):
         if segment < 0 or state.waiting[segment, SEQ] <= seq:
@@ -129,7 +129,7 @@ def add_segment(state: StateArrays, number: int, side: int, before: int, seq: in
 
 @device_function
 def set_covered(state: StateArrays, number: int, side: int, segment: int) -> None:
-    """Note whether what lies before a new segment is acknowledged."""
+    """Record whether data before a new segment is acknowledged."""
     connections, waits, waiting = state.connections, state.waits, state.waiting
     at, unacked_at = SIDES + SIDE * side, WAIT_SIDE * side + UNACKED
     wait, seq = connections[number, WAITS], waiting[segment, SEQ]

@@ -57,8 +57,8 @@ def move_segments(waiting: I64Table, order: I64, data: U8, carried: U8, target: 
 
     Args:
         waiting: All segments.
-        order: Those to copy. `target` may be `carried` if they are in the order of their places,
-            and none lies before `at`.
+        order: Those to copy. `target` may be `carried` if they are ordered by position, and none is
+            before `at`.
         data: The bytes of the window.
         carried: Bytes of earlier windows.
         target: Gets the bytes.
@@ -77,11 +77,11 @@ def move_segments(waiting: I64Table, order: I64, data: U8, carried: U8, target: 
 
 class WaitingTable:
     """
-    What waits on connections that are not materialised.
+    Waiting data of connections that are not materialised.
 
     Attributes:
-        waits: A row for each connection on which segments wait, see `waiting_columns`.
-        waiting: A row for each segment, likewise; there is room for more in both.
+        waits: A row for each connection with waiting segments, see `waiting_columns`.
+        waiting: A row for each waiting segment; there is room for more in both.
         carried: Bytes of segments of earlier windows.
     """
 
@@ -133,7 +133,7 @@ class WaitingTable:
         )
 
     def load(self, wait: int, reorder: ReorderState, streams: tuple[Stream, Stream]) -> None:
-        """Give streams what waits, as objects; the rows stay as they are."""
+        """Convert waiting data to objects of streams; the rows stay unchanged."""
         for side, stream in enumerate(streams):
             row = self.waits[wait, WAIT_SIDE * side : WAIT_SIDE * (side + 1)].tolist()
             if row[FIRST] < 0:
@@ -151,7 +151,7 @@ class WaitingTable:
     def store(
         self, state: StateArrays, number: int, reorder: ReorderState, streams: tuple[Stream, Stream]
     ) -> None:
-        """Take what waits from streams; the total of bytes stays as it is."""
+        """Convert waiting data of streams to rows; the total of bytes stays unchanged."""
         total = state.counts[TOTAL_BYTES]
         wait = new_wait(state, number)
         for side, stream in enumerate(streams):
@@ -170,7 +170,7 @@ class WaitingTable:
         state.counts[TOTAL_BYTES] = total
 
     def remove(self, state: StateArrays, number: int, wait: int) -> None:
-        """Forget what waits of a connection; the total of bytes stays as it is."""
+        """Drop waiting data of a connection; the total of bytes stays unchanged."""
         total = state.counts[TOTAL_BYTES]
         for side in (0, 1):
             while state.waits[wait, WAIT_SIDE * side + FIRST] >= 0:
@@ -188,7 +188,7 @@ class WaitingTable:
         )
 
     def _start(self, segment: SegmentBytes) -> int:
-        """Return where the bytes of a segment are; those of earlier windows are carried anew."""
+        """Return where the bytes of a segment are; bytes of earlier windows are copied again."""
         if segment.copied is None:
             return segment.start
         at = int(self._counts[WAITING_CARRIED_BYTES])

@@ -62,8 +62,8 @@ def groups(
     Offsets and members from before the capture are missing unless a message repeats them. Lag is
     the last high watermark in a Fetch response less the committed offset; empty where the capture
     lacks one of them. -Y selects messages of groups; high watermarks come from all Fetch responses.
-    A name is one group, whichever broker coordinates it. One of them: kafkashark groups a.pcap
-    --group billing
+    Groups with one name are one group, whichever broker coordinates them. One of them: kafkashark
+    groups a.pcap --group billing
     """
     options.check_choice(form, FORMATS, "-T")
     view = SectionView.of(

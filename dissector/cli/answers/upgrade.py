@@ -64,7 +64,7 @@ def upgrade(
     """
     Print the API versions in use that a release of Kafka removed or does not know.
 
-    The verdict on each is `breaks`, or `negotiates` where the client asks for the broker's versions
+    The verdict on each is `breaks`, or `negotiates` if the client requests the broker's versions
     and may choose another one. With --clients it is `breaks`, `unused` where no client of the
     capture sends such requests, or `unknown` without the broker's versions.
 

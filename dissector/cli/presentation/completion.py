@@ -24,7 +24,7 @@ def typed_words(environment: Mapping[str, str]) -> list[str]:
 
 
 def is_completing() -> bool:
-    """Return whether a shell asks for completions."""
+    """Return whether a shell requests completions."""
     return VARIABLE in os.environ
 
 
@@ -48,7 +48,7 @@ def complete_filter(context: typer.Context, incomplete: str) -> list[str]:
 
 
 def filter_words(incomplete: str, names: Iterable[str]) -> tuple[str, list[str]]:
-    """Return what stands before the last word of a filter, and the names it may become."""
+    """Return the text before the last word of a filter, and its completions."""
     found = _LAST_WORD.search(incomplete)
     word = found[0] if found else ""
     before = incomplete[: len(incomplete) - len(word)]

@@ -49,7 +49,7 @@ def print_columns(command: str) -> None:
 
 
 def print_fields(command: str) -> None:
-    """Print the names that the filter of a command knows."""
+    """Print the names for a command's filter."""
     from dissector.filter import field_list
 
     _print(field_list(records=command == "records"))

@@ -19,7 +19,7 @@ from dissector.view.text.value_text import json_text
 
 def parse_operands(source: Source, texts: Iterable[str]) -> list[Name]:
     """
-    Return the names that texts stand for, and have the source keep what they need.
+    Resolve names in texts, and make the source keep their values.
 
     Raises:
         FilterError: One is unknown.
@@ -44,7 +44,7 @@ def _parse(text: str) -> Name:
 
 
 class MaskedExchange:
-    """An exchange as the operands of a column; bodies as they are printed."""
+    """An exchange as the operands of a column; printed bodies."""
 
     def __init__(self, exchange: Exchange, show_secrets: bool) -> None:
         self._exchange = exchange

@@ -35,7 +35,7 @@ class SectionView:
     How the sections of a report are shown.
 
     Attributes:
-        tables: The sections, with the chosen columns beside those that name a row.
+        tables: The sections, with the chosen columns and the ones that name a row.
         keys: The columns to sort by.
         limit: Maximum number of rows of a section.
         is_chosen: Whether columns were chosen.
@@ -86,7 +86,7 @@ class SectionView:
         return cls(shown, keys, options.limit, bool(chosen), layout, left_out)
 
     def arranged(self, sections: Sections) -> Sections:
-        """Return the first rows of each section, sorted by those of the columns that it has."""
+        """Return the first rows of each section, sorted by its columns among these."""
         return {name: self._arranged(rows) for name, rows in sections.items()}
 
     def rows(self, sections: Sections) -> list[Row]:
@@ -105,7 +105,7 @@ class SectionView:
         return [{name: row[name] for name in shown} for row in rows]
 
     def report_left_out(self) -> None:
-        """Report columns for which the terminal had no room."""
+        """Report columns that the terminal is too narrow for."""
         if self._left_out:
             table_options.report_left_out(self._left_out)
 

@@ -129,7 +129,7 @@ class TableView:
     How the rows of a command are shown.
 
     Attributes:
-        columns: The chosen columns and fields; empty: those of the command.
+        columns: The chosen columns and fields; empty: the command's own.
         limit: Maximum number of rows.
         times: Formats times; None: as the format does.
         layout: Layout of tables.
@@ -212,7 +212,7 @@ def check_columns(names: Sequence[str], known: Catalogue, command: str) -> None:
     Check names against the columns of a command.
 
     Raises:
-        UsageError: There is no such column.
+        UsageError: The column does not exist.
     """
     for name in names:
         if name not in {each.name for each in known}:
@@ -240,7 +240,7 @@ def limited(parts: Iterable[TablePart], limit: int) -> Iterator[TablePart]:
 
 
 def report_left_out(names: Iterable[str]) -> None:
-    """Report columns for which the terminal has no room."""
+    """Report columns that the terminal is too narrow for."""
     text = f"left out: {', '.join(names)} (--columns chooses columns, -T ndjson prints all)"
     print(f"kafkashark: {text}", file=sys.stderr)
 

@@ -1,19 +1,19 @@
 """
 Correlates one connection: recognises Kafka and its client, frames, matches responses to requests.
 
-Rule 1: the two streams are read in the order of the capture. A stream that waits behind a gap holds
-back the later frames of the other one (`Chunks.barrier`), so that a response never meets its
+Rule 1: the two streams are read in the order of the capture. A stream that waits behind a gap
+delays the later frames of the other one (`Chunks.barrier`), so that a response never meets its
 request too early or too late.
 
 Rule 2: a request is matched with the response of its correlation id; of several in flight with the
 same id, the oldest. Raw SASL tokens have no id and are matched in order.
 
 Rule 3: a response that was captured before its request, as in a merge of two taps, waits for it:
-for `MAX_EARLY_RESPONSE_NS`, and only if its id is above those of all requests so far, as all known
+for `MAX_EARLY_RESPONSE_NS`, and only with an id above all requests so far, because all known
 clients count upwards.
 
-Rule 4: nothing is invented. A stream is synchronised only at frames that pass the checks of
-`resync`; all other bytes are counted as skipped.
+Rule 4: no id is invented. A stream is synchronised only at frames that pass the checks of `resync`;
+all other bytes are counted as skipped.
 
 Source: https://kafka.apache.org/protocol#protocol_network (order); KIP-43, KIP-152 (SASL tokens).
 """
@@ -220,7 +220,7 @@ class ConnectionCorrelator:
             self._conclude()
 
     def resolve_doubt(self, is_broker: bool) -> None:
-        """Decide whether a doubtful connection that has ended is one to a broker."""
+        """Decide whether an ended, doubtful connection leads to a broker."""
         assert self.doubtful_side is not None
         stream = self.streams[self.doubtful_side]
         self.doubtful_side, self.speaks = None, ""

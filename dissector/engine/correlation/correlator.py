@@ -93,11 +93,11 @@ class Correlator:
     Correlates requests and responses on all connections.
 
     Attributes:
-        is_shard: Whether this is one of several shards of a capture. It does not know the brokers
-            of the others, so all that may be brokers are taken for brokers.
+        is_shard: Whether the capture is split into several shards. It does not know the brokers of
+            the others, so all that may be brokers are taken for brokers.
         brokers: At the end: the brokers with exchanges, by network and endpoint.
-        doubtful_sides: At the end: connections and sides with few responses and nothing else, which
-            are Kafka only if the endpoint is a known broker.
+        doubtful_sides: At the end: connections and sides with only a few responses, which are Kafka
+            only with a known broker as endpoint.
         tables: The state of the kernels.
         slow_path: The connections that objects lead, and their state.
     """
@@ -139,7 +139,7 @@ class Correlator:
         return self._feed(chunks)
 
     def _feed(self, chunks: Chunks, ended: Collection[int] | None = None) -> Exchanges:
-        """Process chunks; those of `ended` connections are their last ones."""
+        """Process chunks; the last ones of `ended` connections."""
         tables = self.tables
         tables.start_window(chunks.data, len(chunks) + 16)
         tables.counters[[NEXT_CHUNK, FRAMED_BYTES]] = 0
@@ -271,7 +271,7 @@ class Correlator:
         )
 
     def skipping(self) -> list[int]:
-        """Return the connections of Kafka some of whose bytes are not Kafka frames."""
+        """Return the Kafka connections with bytes outside of Kafka frames."""
         connections = self.tables.connections
         skipped = connections[:, [SIDES + SKIPPED, SIDES + SIDE_WIDTH + SKIPPED]].any(axis=1)
         found: list[int] = np.flatnonzero((connections[:, MODE] == KAFKA) & skipped).tolist()
@@ -282,12 +282,12 @@ class Correlator:
         ]
 
     def __iter__(self) -> Iterator[ConnectionState]:
-        """Yield the state of each connection, in the order in which they started."""
+        """Yield the state of each connection, in the order of their start."""
         states = map(self.state_of, self._started[: self._started_count].tolist())
         return (state for state in states if state is not None)
 
     def _start_connections(self, chunks: Chunks) -> None:
-        """Start the connections whose first chunks are in this window."""
+        """Start the connections with first chunks in this window."""
         tables, connections = self.tables, self._connections
         tables.connections = with_capacity(tables.connections, len(connections))
         self._started = with_capacity(self._started, len(connections))

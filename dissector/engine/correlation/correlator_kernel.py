@@ -50,7 +50,7 @@ from dissector.kernel.arrays import I64, I64Table
 
 DONE, NEEDS_SLOW_PATH, TABLE_FULL, NEEDS_API = range(4)
 """
-What the kernel returns: all chunks are processed; the next chunk needs the slow path; a table may
+The results of the kernel: all chunks are processed; the next chunk needs the slow path; a table may
 be too short for it; or the versions of API `MISSING_API` have to be loaded.
 """
 

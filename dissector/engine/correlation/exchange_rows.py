@@ -65,7 +65,7 @@ def to_exchange_table(rows: Sequence[ExchangeRow]) -> Exchanges:
 
 
 def broken_off(row: ExchangeRow) -> int:
-    """Return flags for the messages in which the connection ended."""
+    """Return flags for the messages interrupted by the connection's end."""
     request = BROKEN_REQUEST if row.request is not None and row.request.broken_off else 0
     response = BROKEN_RESPONSE if row.response is not None and row.response.broken_off else 0
     return request | response

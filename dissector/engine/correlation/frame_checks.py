@@ -45,7 +45,7 @@ MAX_SIZE = 2**31 - 1
 
 def plausible_request_size(data: bytes | bytearray, at: int, limit: int = MAX_SIZE) -> int | None:
     """
-    Return the size of the plausible request that begins here; None where there is none.
+    Return the size of the plausible request that begins here; None without one.
 
     Args:
         data: Bytes of a stream; at least `HEADER_BYTES` from `at` on.

@@ -28,7 +28,7 @@ from dissector.protocol.schema import split_tagged
 
 FAST_PATH, SLOW_PATH, API_NOT_LOADED = range(3)
 """
-The result of a check: the fast path, the slow path, or an API whose versions must be loaded first.
+The result of a check: the fast path, the slow path, or an API with versions to load first.
 """
 
 MIN_REQUEST_BYTES, MIN_RESPONSE_BYTES = 10, 4
@@ -47,7 +47,7 @@ UNKNOWN, NOT_LOADED = -1, -2
 """Instead of the newest version of an API: it does not exist, or is not loaded yet."""
 
 TEXT, SHORT_TEXT, TAGS = 1, 2, 4
-"""What precedes the acks of a Produce request: a string, a compact one; tags in the header."""
+"""The fields before the acks of a Produce request: a string, a compact one; tags in the header."""
 
 _VERSIONS = 32
 _TLS_FROM = 0x14
@@ -57,7 +57,7 @@ def new_api_limits() -> Ints:
     """
     Return the table of API limits, [MAX_KEYS, 2], which `load_api` fills as APIs are met.
 
-    By API key the newest plausible version; by Produce version what precedes the acks.
+    By API key the newest plausible version; by Produce version the fields before the acks.
     """
     api_limits = np.full((MAX_KEYS, 2), UNKNOWN, np.int64)
     api_limits[[key for key in api_keys().values() if key < MAX_KEYS], 0] = NOT_LOADED
@@ -107,7 +107,7 @@ def check_frame(
     api_limits: I64Table,
 ) -> int:
     """
-    Check a frame whose size is known, as far as its bytes are there.
+    Check a frame of known size, as far as its bytes are available.
 
     Args:
         data: Where it is.
@@ -135,7 +135,7 @@ def check_frame(
 
 @device_function
 def check_request_header(data: U8, at: int, size: int, counters: I64, api_limits: I64Table) -> int:
-    """Check that a request, whose header is there, is one of a known API and version."""
+    """Check that a request with a complete header is of a known API and version."""
     key = u16(data, at + 4)
     version = u16(data, at + 6)
     client_id = signed16(data, at + 12)
@@ -244,7 +244,7 @@ def find_response(
     data: U8, start: int, stop: int, max_size: int, lowest_id: int, highest_id: int
 ) -> int:
     """
-    Return the offset of the first frame whose size and correlation id a response may have.
+    Return the offset of the first frame with a plausible size and correlation id of a response.
 
     Args:
         data: The bytes to search; a frame's size and id are within it.
@@ -255,7 +255,7 @@ def find_response(
         highest_id: The highest one.
 
     Returns:
-        The offset; -1 if there is none.
+        The offset; -1 without one.
     """
     for at in range(start, min(stop, len(data) - 7)):
         if lowest_id <= signed32(data, at + 4) <= highest_id and (

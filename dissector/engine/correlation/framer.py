@@ -1,10 +1,10 @@
 """
 Frames one direction of a connection.
 
-A `Framer` takes ordered bytes and gaps and returns frames. It is *in sync* while it knows where the
-next frame begins. A gap inside a frame does not lose sync: the frame's size says where the next one
-begins, so only that frame is damaged. When sync is lost, the bytes are retained until the caller
-finds the next plausible frame (`ConnectionCorrelator`); skipped bytes are counted, never
+A `Framer` takes ordered bytes and gaps and returns frames. It is *in sync* while it knows the
+beginning of the next frame. A gap inside a frame does not lose sync: the frame's size determines
+the next one, so only that frame is damaged. When sync is lost, the bytes are retained until the
+caller finds the next plausible frame (`ConnectionCorrelator`); skipped bytes are counted, never
 interpreted.
 """
 
@@ -30,7 +30,7 @@ class Frame(NamedTuple):
     A frame of one stream.
 
     Attributes:
-        side: Who sent it: 0 or 1 as in `Chunks`.
+        side: The sender: 0 or 1 as in `Chunks`.
         data: Its bytes without the size; fewer than `size` where some were not captured.
         size: Its declared size.
         packet: The packet that completed it.
@@ -39,8 +39,8 @@ class Frame(NamedTuple):
         token: Whether it is a raw SASL token instead of a request; set by the connection's
             correlator.
         broken_off: Whether the stream ended before the rest of it came.
-        entry: Its entry in the state tables, which is retained until the frame is emitted; -1 if it
-            has none.
+        entry: Its entry in the state tables, which is retained until the frame is emitted; -1
+            without one.
     """
 
     side: int
@@ -219,7 +219,7 @@ class Framer:
         return frame
 
     def damaged_frame(self) -> Frame:
-        """Return what was captured of the damaged frame whose rest is skipped."""
+        """Return the captured bytes of the damaged frame before the skipped rest."""
         assert self.damaged is not None
         return self._as_frame(self.damaged, self._packet_ends[-1])
 
@@ -242,7 +242,7 @@ class Framer:
             self.entered = self.base
 
     def skip(self, count: int) -> None:
-        """Skip the first bytes of the buffer, in which no plausible frame begins."""
+        """Skip the first bytes of the buffer, which contain no plausible frame."""
         self.skipped += count
         self._drop(count)
         self.scanned = max(self.scanned, self.base)
@@ -258,7 +258,7 @@ class Framer:
         return number < len(self._packet_ends) and self._packet_ends[number].end == end
 
     def packet_starts(self) -> Iterator[int]:
-        """Yield the offsets in the buffer at which packets begin."""
+        """Yield the offsets of packets in the buffer."""
         if self.at_packet_start:
             yield 0
         for number in range(self._first_end, len(self._packet_ends) - 1):
@@ -269,7 +269,7 @@ class Framer:
         return self._packet_end_at(self.base + at).packet
 
     def offset_before_packet(self, packet: int, at: int) -> int:
-        """Return the offset, from `at` on, up to which all bytes are of earlier packets."""
+        """Return the offset, from `at` on, of the first byte of a later packet."""
         for number in range(self._packet_index(self.base + at + 1), len(self._packet_ends)):
             if self._packet_ends[number].packet >= packet:
                 return max(at, self._packet_ends[number - 1].end - self.base if number else at)

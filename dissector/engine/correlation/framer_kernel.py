@@ -131,7 +131,7 @@ def check_state(
     packet: int,
     time_ns: int,
 ) -> int:
-    """Return FAST_PATH if the kernel knows what a chunk begins with."""
+    """Return FAST_PATH if the kernel handles the beginning of a chunk."""
     if state.connections[connection, MODE] == UNRECOGNISED:
         if side == 0 and state.connections[connection, CONNECTION_FLAGS] & START_CAPTURED:
             return check_first_request(source, start, length, state.counters, state.api_limits)

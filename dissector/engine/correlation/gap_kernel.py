@@ -120,7 +120,7 @@ def damaged_due(state: CorrelatorArrays, connection: int, side: int, buffered: i
 def begin_damaged(
     state: CorrelatorArrays, connection: int, side: int, buffered: int, due: int
 ) -> None:
-    """Make the unfinished frame of a side a damaged one, whose rest is skipped."""
+    """Turn the unfinished frame of a side into a damaged one with a skipped rest."""
     at, connections = SIDES + side * SIDE_WIDTH, state.connections
     head = state.frame_head
     read_head(state, connections[connection, at + FIRST_FRAGMENT], HEADER_BYTES)

@@ -218,7 +218,7 @@ def demote(tables: StateTables, number: int, correlator: ConnectionCorrelator) -
 
 
 def _frame_entry(tables: StateTables, frame: Frame, is_request: bool) -> int:
-    """Return the entry of a frame, a new one if it has none."""
+    """Return the entry of a frame, a new one if needed."""
     if frame.entry >= 0:
         return frame.entry
     data = frame.data

@@ -79,7 +79,7 @@ def enqueue(state: CorrelatorArrays, connection: int, entry: int, due: int) -> N
 
 @device_function
 def suppress(state: CorrelatorArrays, connection: int, correlation_id: int) -> None:
-    """Remember a correlation id whose response is suppressed, in the ring of the connection."""
+    """Remember the correlation id of a suppressed response, in the ring of the connection."""
     ring = state.connections[connection, SUPPRESSED_RING]
     if ring < 0:
         ring = new_ring(state)
@@ -165,7 +165,7 @@ def end_connection(state: CorrelatorArrays, connection: int) -> None:
 
 @device_function
 def emit_lost(state: CorrelatorArrays, connection: int, answered: int) -> None:
-    """Emit the requests before the answered one whose responses are in a gap, as unanswered."""
+    """Emit requests before the answered one as unanswered, because a gap hides their responses."""
     lost_before = state.connections[connection, LOST_BEFORE]
     oldest = state.connections[connection, OLDEST_REQUEST]
     while oldest != answered and state.entries[oldest, PACKET] < lost_before:

@@ -87,7 +87,7 @@ class OpenRequests:
         self._by_age: OrderedDict[int, OpenRequest] = OrderedDict()
         self._bytes = 0
         self._next_number = 0
-        # Most connections have none, and an empty deque takes as much as twelve empty lists.
+        # Most connections have none, and an empty deque is as large as twelve empty lists.
         self._tokens: deque[OpenRequest] | None = None
         self.suppressed = SuppressedIds()
         self.tokens_seen = False
@@ -101,12 +101,12 @@ class OpenRequests:
 
     @property
     def has_tokens(self) -> bool:
-        """Whether raw tokens are in flight, whose responses have no ids."""
+        """Whether raw tokens are in flight; their responses have no ids."""
         return bool(self._tokens)
 
     @property
     def first_packet(self) -> int:
-        """The packet of the oldest request in flight; `NEVER` where there is none."""
+        """The packet of the oldest request in flight; `NEVER` without one."""
         first = next(iter(self._by_age.values()), None)
         return NEVER if first is None else first.frame.packet
 
@@ -172,7 +172,7 @@ class OpenRequests:
         """
         Remove and return the request of a response.
 
-        A raw token has no id: its response is the next one after those of all earlier requests.
+        A raw token has no id: its response follows those of all earlier requests.
         """
         oldest = next(iter(self._by_age.values()), None)
         if oldest is not None and oldest.frame.token:
@@ -185,7 +185,7 @@ class OpenRequests:
 
     def pop_lost(self, answered: OpenRequest, lost_before: int) -> Iterator[OpenRequest]:
         """
-        Remove and yield the requests before an answered one that were sent before a gap.
+        Remove and yield the requests before an answered one that precede a gap.
 
         Responses have the order of their requests, so theirs were in the gap.
         Source: https://kafka.apache.org/protocol#protocol_network

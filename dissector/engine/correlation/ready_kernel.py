@@ -123,7 +123,7 @@ def match_ready(state: CorrelatorArrays, connection: int, now_ns: int) -> int:
 
 @device_function
 def next_side(state: CorrelatorArrays, connection: int) -> int:
-    """Return the side whose first ready frame was captured first."""
+    """Return the side with the earlier first ready frame."""
     first = state.connections[connection, SIDES + FIRST_READY]
     second = state.connections[connection, SIDES + SIDE_WIDTH + FIRST_READY]
     if second < 0:

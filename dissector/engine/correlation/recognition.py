@@ -8,7 +8,7 @@ from dissector.engine.correlation import frame_checks, resync
 from dissector.engine.correlation.framer import Framer
 
 MAX_FIRST_REQUEST_OFFSET = 1 << 16
-"""Offset up to which the first request is searched in a connection captured from its beginning."""
+"""Offset limit for the first request of a connection captured from its beginning."""
 
 MIN_RETAINED_BYTES = 1 << 20
 """Bytes of a stream without a plausible frame that are retained at least, for a second search."""
@@ -20,7 +20,7 @@ DOUBTFUL = "doubtful"
 
 class Unrecognised(Protocol):
     """
-    A connection whose protocol is to be recognised; see `ConnectionCorrelator`.
+    A connection with an unrecognised protocol; see `ConnectionCorrelator`.
 
     Attributes:
         speaks: The protocol; empty while that is open.

@@ -2,11 +2,10 @@
 Resynchronises a stream that is out of sync: finds the next plausible frame.
 
 Used at the beginning of a connection, in the middle of one where the capture began, and after a
-gap. A candidate is accepted when its declaration consumes it to the last byte, or when its header
-is readable and its size leads exactly to the end of a packet or to the next plausible header;
-without a client id both are required, or the beginning of a packet. An incomplete candidate is
-awaited if it is plausible enough; one whose end never comes is accepted if all its available bytes
-fit.
+gap. A candidate is accepted if its declaration consumes it to the last byte, or if its header is
+readable and its size leads exactly to the end of a packet or to the next plausible header; without
+a client id both are required, or the beginning of a packet. An incomplete candidate is awaited if
+it is plausible enough; one without a captured end is accepted if all its available bytes fit.
 
 Hostile bytes can make many overlapping candidates. The decoding of candidates is therefore limited
 to so many tries for each byte on average (`_may_try`), and searched bytes are not searched again.
@@ -35,10 +34,10 @@ from dissector.engine.correlation.open_requests import OpenRequests
 from dissector.protocol.messages import decode_request, decode_response
 
 MIN_RESPONSE_RUN = 3
-"""Responses with ascending correlation ids that identify a broker whose client was not captured."""
+"""Responses with ascending correlation ids that identify a broker without a captured client."""
 
 MAX_AWAITED_BYTES = 1 << 20
-"""The size up to which a response is awaited that does not begin a packet."""
+"""The maximum size of an awaited response inside a packet."""
 
 MAX_TRIES_PER_BYTE = 16
 """How often a byte may be tried as part of a candidate, on average."""
@@ -49,7 +48,7 @@ ALWAYS_TRIED_BYTES = 8 << 20
 MAX_VARINT_BYTES = 5
 """The longest encoding of a length: an unsigned varint."""
 MAX_PADDED_BYTES = 1 << 20
-"""The size up to which an incomplete request is padded with zeros to be tried."""
+"""The maximum size of an incomplete request that is padded with zeros for a trial."""
 
 _U8 = np.dtype(np.uint8)
 
@@ -59,7 +58,7 @@ class StreamBreak(NamedTuple):
     A place in a stream behind which no bytes follow at once.
 
     Attributes:
-        side: Of which stream.
+        side: Its stream.
         may_be_partial: Whether an incomplete frame is plausible here: the capture truncated the
             packet, or ended in a stream that is complete from its beginning.
         missing: How many bytes are missing there.
@@ -74,7 +73,7 @@ def sync_at_request(
     stream: Framer, validate: FrameValidator, stream_break: StreamBreak | None
 ) -> bool:
     """
-    Synchronise a stream at the first plausible request; return whether there is one.
+    Synchronise a stream at the first plausible request; return whether one exists.
 
     Args:
         stream: Out of sync.
@@ -268,7 +267,7 @@ def _is_response_at(
 
 
 def _first_frame_leading_to(stream: Framer, target: int) -> int:
-    """Return the first packet start from which frame sizes lead exactly to a target."""
+    """Return the first packet start with frame sizes that lead exactly to a target."""
     seen = set[int]()
     for start in stream.packet_starts():
         if start >= target:
@@ -289,7 +288,7 @@ def sync_without_requests(
     stream: Framer, validate: FrameValidator, minimum: int = MIN_RESPONSE_RUN
 ) -> bool:
     """
-    Synchronise a stream at responses whose requests are missing, by their ascending ids.
+    Synchronise a stream at responses without requests, by their ascending ids.
 
     Args:
         stream: Out of sync.
@@ -304,7 +303,7 @@ def sync_without_requests(
 
 
 def find_response_run(stream: Framer, minimum: int = MIN_RESPONSE_RUN) -> int | None:
-    """Return the offset of a run of responses with ascending ids; None where there is none."""
+    """Return the offset of a run of responses with ascending ids; None without one."""
     buffer = stream.buffer
     for start in stream.packet_starts():
         at, ids = start, list[int]()

@@ -69,7 +69,8 @@ class SlowPath:
         Start a capture.
 
         Args:
-            tables: Where connections come from, and go when they no longer need the slow path.
+            tables: The source of connections, and their destination when they no longer need the
+                slow path.
             connections: Of the capture.
             max_frame_bytes: Larger frames are skipped as a problem.
             keep_objects: Whether connections stay here when they no longer need the slow path.
@@ -86,7 +87,7 @@ class SlowPath:
         self.at_end = False
 
     def start(self, number: int) -> ConnectionCorrelator:
-        """Start a connection; its row says whether its beginning was captured."""
+        """Start a connection; its row has the flag of a captured beginning."""
         start_captured = bool(self._tables.connections[number, CONNECTION_FLAGS] & START_CAPTURED)
         correlator = ConnectionCorrelator(
             number, start_captured, self._append_row, self._max_frame_bytes
@@ -144,7 +145,7 @@ class SlowPath:
         return doubtful_sides
 
     def retain(self, new_numbers: Int64s) -> None:
-        """Forget the connections whose new number is negative; renumber the others."""
+        """Forget the connections with a negative new number; renumber the others."""
         renumbered = {
             int(new_numbers[number]): correlator for number, correlator in self.correlators.items()
         }
@@ -229,7 +230,7 @@ class SlowPath:
                 self.resolve_doubts(self.brokers())
 
     def _update_brokers(self) -> None:
-        """Add the brokers whose first exchanges the kernel has emitted since the last time."""
+        """Add the new brokers of exchanges emitted by the kernel."""
         tables = self._tables
         numbers = tables.emitters[: tables.counter(EMITTER_COUNT)]
         columns = self._connections.columns(numbers)
@@ -260,7 +261,7 @@ class SlowPath:
         self._tables.append_row((*columns, *header(row), *frames))
 
     def _broken_off(self, row: ExchangeRow) -> int:
-        """Return the messages in which the connection ended, and how it did."""
+        """Return the messages interrupted by the connection's end, and its kind."""
         broken = broken_off(row)
         # At the end of a capture it is unknown whether the connection ends too.
         if not broken or self.at_end:

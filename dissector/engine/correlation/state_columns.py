@@ -18,14 +18,13 @@ CARRY_OVER_BASE = 1 << 40
 # led by an object on the slow path; TLS or another protocol, which is not framed at all.
 NOT_STARTED, UNRECOGNISED, KAFKA, ON_SLOW_PATH, TLS, OTHER = range(6)
 
-# The columns of a connection. MODE is one of the above; CLIENT is the side that sends requests, or
-# -1; HIGHEST_ID the highest correlation id of a request so far; NEWEST_TIME the time of the newest
+# The columns of a connection. MODE is one of these; CLIENT is the side that sends requests, or -1;
+# HIGHEST_ID the highest correlation id of a request so far; NEWEST_TIME the time of the newest
 # chunk. OLDEST_REQUEST and NEWEST_REQUEST are the ends of the list of requests in flight,
 # OPEN_COUNT and OPEN_BYTES their number and size. SUPPRESSED_COUNT requests expected no response
 # (acks = 0); their newest ids are in row SUPPRESSED_RING of a table, which is used as a ring; -1:
-# none.
-# READY_COUNT is the number of ready frames of both sides. Responses to requests of packets before
-# LOST_BEFORE may be missing, as the packet revealed a gap.
+# none. READY_COUNT is the number of ready frames of both sides. Responses to requests of packets
+# before LOST_BEFORE may be missing, as the packet revealed a gap.
 (
     MODE,
     CLIENT,
@@ -55,9 +54,9 @@ emitted; raw SASL tokens were sent.
 # how many bytes of it have come, FIRST_FRAGMENT and LAST_FRAGMENT the ends of the list of its
 # fragments, FRAGMENT_COUNT their number. PENDING depends on SIDE_FLAGS: the size of the unfinished
 # frame once it is known; the bytes left of a damaged frame that is skipped; out of sync the offset
-# in the stream up to which frames were searched. FIRST_READY and LAST_READY are the ends of the
-# list of ready frames, DAMAGED is the entry of the damaged frame that is not emitted yet (-1:
-# none). BARRIER is the newest one, as in `Chunks`. The others are as in `Framer`.
+# in the stream of the search for frames. FIRST_READY and LAST_READY are the ends of the list of
+# ready frames, DAMAGED is the entry of the damaged frame that is not emitted yet (-1: none).
+# BARRIER is the newest one, as in `Chunks`. The others are as in `Framer`.
 (
     BASE,
     SIDE_FLAGS,
@@ -85,16 +84,16 @@ is skipped.
 """
 
 # The columns of an entry: a request in flight, a ready or damaged frame, or a fragment of an
-# incomplete frame. A request uses all of them: from START on those of `Frames`, then its header,
-# then whether a response is due.
+# incomplete frame. A request uses all of them: from START on the columns of `Frames`, then its
+# header, then whether a response is due.
 NEXT, START, LENGTH, SIZE, PACKET, TIME, OFFSET, API_KEY, API_VERSION, CORRELATION_ID, DUE = range(
     11
 )
 ENTRY_WIDTH = 11
 FRAGMENT_PACKET, FRAGMENT_TIME = API_KEY, API_VERSION
 
-# The lowest bit of ROW_FLAGS is `Exchanges.answers_acks_0`, the others are `broken_off`.
-# The columns of an exchange; each of its frames has those of `Frames`.
+# The lowest bit of ROW_FLAGS is `Exchanges.answers_acks_0`, the others are `broken_off`. The
+# columns of an exchange; each of its frames has the columns of `Frames`.
 (
     ROW_CONNECTION,
     ROW_STATUS,
@@ -113,11 +112,11 @@ ROW_WIDTH = ROW_RESPONSE + FRAME_WIDTH
 # Counters and limits of the kernel. NEXT_CHUNK is the chunk it is at, FRAMED_BYTES how many bytes
 # of that chunk are framed already. ROW_COUNT exchanges were emitted in this window; CARRIED_BYTES
 # are in the carry-over buffer, with COPY_COUNT copies into it to be made. EMITTER_COUNT connections
-# emitted their first exchange. MISSING_API is the API whose versions have to be loaded. FREE_ENTRY
-# is the head of the list of free entries, ENTRIES_USED how many were ever used, ENTRIES_LIVE how
-# many are in use. BARRIER_COUNT sides have a barrier. FREE_RING is the first free row of suppressed
-# ids, whose first item is the next one; RINGS_USED how many were ever used. WINDOW_LENGTH is the
-# size of the window in bytes; the rest are limits.
+# emitted their first exchange. MISSING_API is the API with versions to load. FREE_ENTRY is the head
+# of the list of free entries, ENTRIES_USED how many were ever used, ENTRIES_LIVE how many are in
+# use. BARRIER_COUNT sides have a barrier. FREE_RING is the first free row of suppressed ids; its
+# first item is the next one; RINGS_USED how many were ever used. WINDOW_LENGTH is the size of the
+# window in bytes; the rest are limits.
 (
     NEXT_CHUNK,
     FRAMED_BYTES,

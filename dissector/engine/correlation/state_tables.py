@@ -71,7 +71,7 @@ _UNUSED[START], _UNUSED[PACKET] = CARRY_OVER_BASE, NEVER
 
 class StateTables:
     """
-    The tables whose columns `state_columns` describes.
+    The tables with the columns of `state_columns`.
 
     Attributes:
         counters: Counters and limits of the kernel.
@@ -138,18 +138,18 @@ class StateTables:
             response=response,
         )
         self._carry_window()
-        # Nothing here prolongs the life of the window.
+        # The window is not kept alive by these tables.
         self.data, self.rows = _NO_BYTES, _NO_ROWS
         return exchanges
 
     def arrays(self, api_limits: Ints) -> CorrelatorArrays:
-        """Return the arrays of the kernel, as they are now."""
+        """Return the current arrays of the kernel."""
         carried = self.carry_over, self.counters, self.connections, self.entries, self.rows
         rest = self.copies, self.emitters, api_limits, self.frame_head, self.suppressed
         return CorrelatorArrays._make((self.data, *carried, *rest))
 
     def lowest_barrier(self) -> int:
-        """Return the lowest packet whose bytes wait in front of the kernel's connections."""
+        """Return the lowest packet with bytes waiting in front of the kernel's connections."""
         if not self.counters[BARRIER_COUNT]:
             return NEVER
         rows = self.connections[np.isin(self.connections[:, MODE], (UNRECOGNISED, KAFKA))]
@@ -278,8 +278,8 @@ class StateTables:
         """
         Carry over the bytes of the window that are still needed, as the window goes.
 
-        The carry-over buffer is never overwritten, as emitted exchanges refer to it: where most of
-        it is no longer needed, the rest moves to a new one.
+        The carry-over buffer is never overwritten, as emitted exchanges refer to it: if most of it
+        is obsolete, the rest moves to a new one.
         """
         self._grown += self.counter(CARRIED_BYTES)
         nodes = self.entries[: self.counter(ENTRIES_USED)]
@@ -304,7 +304,7 @@ class StateTables:
         return self._grown + self._grown // 4
 
     def _grow_carry_over(self, count: int, used: int | None = None) -> None:
-        """Make room for so many carried bytes; keep those in use."""
+        """Make room for so many carried bytes; keep the used ones."""
         if count > len(self.carry_over):
             wider = single_use(max(count, 2 * len(self.carry_over)))
             used = min(len(self.carry_over), self.counter(CARRIED_BYTES)) if used is None else used

@@ -47,7 +47,7 @@ class Exchange:
     A request and its response, or the reason why one of them is missing.
 
     Attributes:
-        capture: The file in which the request was completed (of an orphan: the response).
+        capture: The file with the end of the request (of an orphan: the response).
         connection: Number of the TCP connection in the capture, from 0.
         client: `address:port` of the side that sends requests.
         broker: `address:port` of the other side.
@@ -124,7 +124,7 @@ class Exchange:
 
     @cached_property
     def response(self) -> Message | None:
-        """The decoded response; None where there is none. An orphan has only a decoded header."""
+        """The decoded response; None without one. An orphan has only a decoded header."""
         frame = self._table.frame(self._table.response, self._row)
         if frame is None:
             return None
@@ -265,7 +265,7 @@ class Exchange:
 
     @cached_property
     def problems(self) -> list[Problem]:
-        """The problems of both messages, including those of their records."""
+        """The problems of both messages, including their records'."""
         if self._summaries is not None:
             return list(self._summaries.problem_lists[int(self._summaries.problems[self._row])])
         return [problem for message in self.messages for problem in self.problems_of(message)]

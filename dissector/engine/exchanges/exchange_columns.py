@@ -21,7 +21,7 @@ from dissector.engine.tables.exchange_table import NONE, STATUS, Exchanges, Ints
 from dissector.protocol.apis import api_name
 
 _NO_API, _TOKEN = -(2**16), -(2**16) - 1
-"""Stand for missing API keys and for tokens; keys have 16 bits."""
+"""Values for missing API keys and for tokens; keys have 16 bits."""
 
 
 def exchange_columns(

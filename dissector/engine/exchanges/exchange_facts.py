@@ -2,8 +2,8 @@
 Summarises the exchanges of a whole window: client ids, errors, topics, problems.
 
 Most exchanges are complete, valid and of known APIs. A kernel (`read_facts`) extracts their fields
-without decoding their bodies. The others are decoded one by one, as `Exchange`, whose codecs find
-the problems.
+without decoding their bodies. The others are decoded one by one, as `Exchange`; the codecs find the
+problems.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from dissector.protocol.headers import API_VERSIONS
 from dissector.protocol.messages import foreign_problem
 
 MIN_BULK_EXCHANGES = 100
-"""Exchanges in a window from which compiling and running programs for all of them pays."""
+"""Minimum of exchanges in a window for compiling and running programs."""
 
 
 class WindowSummary(NamedTuple):
@@ -81,8 +81,8 @@ def resolve_topics(summary: WindowSummary, names: TopicNames) -> ExchangeSummari
 
     Args:
         summary: Of the window; in the order of windows.
-        names: Learns the window's names of topic ids. Where it can't read ahead, ids are replaced
-            by names here, as far as they are defined up to each row.
+        names: Learns the window's names of topic ids. Without reading ahead, ids are replaced by
+            names here, if defined before each row.
     """
     summaries, topic_names = summary
     if not names.can_read_ahead:
@@ -216,7 +216,7 @@ _Value = TypeVar("_Value", bound=Hashable)
 
 
 class _ValueIndex(Generic[_Value]):
-    """Indices of the values of a list, to which new values are appended."""
+    """Indices of the values of a growing list."""
 
     def __init__(self, values: list[_Value]) -> None:
         self._values = values

@@ -24,8 +24,8 @@ def record_rows(exchange: Exchange) -> Iterator[dict[str, Any]]:
     """
     Yield a row for each record in the messages of an exchange, in wire order.
 
-    The columns are those of the `records` command; keys, values and header values are bytes.
-    Produced records have the offsets and the error of the response, or null where there is none.
+    The columns of the `records` command; keys, values and header values are bytes. Produced records
+    have the offsets and the error of the response, or null without one.
     """
     results = _produce_results(exchange)
     for message in exchange.messages:

@@ -15,15 +15,16 @@ class ExchangeSummaries:
     The summary fields of a window's exchanges: a row each, as indices into lists.
 
     Attributes:
-        client_id: Index into `client_ids`; 0 is None.
+        client_id: Index into `client_ids`; 0 means None.
         errors: Index into `error_lists`: the errors of the response, each once; 0 is the empty
             list.
-        topics: Index into `topic_lists`: the topics of request and response, each once; likewise.
-        problems: Index into `problem_lists`; likewise.
+        topics: Index into `topic_lists`: the topics of request and response, each once; 0 means
+            None.
+        problems: Index into `problem_lists`; 0 means None.
         client_ids: Distinct client ids.
         error_lists: Names of errors, in wire order.
         topic_lists: Names of topics, and ids without a name, in wire order.
-        problem_lists: Problems of request and response, including those of records.
+        problem_lists: Problems of request and response, including their records'.
     """
 
     client_id: Ints

@@ -28,11 +28,11 @@ class PacketLengths:
         self._windows: deque[tuple[int, Ints]] = deque()
 
     def add(self, first: int, lengths: Ints) -> None:
-        """Add the next packets, of which `first` is the first."""
+        """Add the next packets, from number `first` on."""
         self._windows.append((first, lengths))
 
     def drop_before(self, packet: int) -> None:
-        """Forget packets whose numbers are lower, as far as whole windows of them."""
+        """Forget packets with lower numbers, in whole windows."""
         while self._windows and sum(_extent(self._windows[0])) <= packet:
             self._windows.popleft()
 
@@ -63,7 +63,7 @@ class PacketColumns:
         self.lengths = lengths
 
     def integers(self, table: Exchanges, name: str) -> Ints | None:
-        """Return a column, NONE for null; times in nanoseconds. None if there is no such column."""
+        """Return a column, NONE for null; times in nanoseconds. None for an unknown column."""
         if name in RELATIVE:
             time_ns = _frames(table, RELATIVE[name]).time_ns
             return np.where(time_ns == NONE, NONE, time_ns - self.begin_ns)

@@ -54,7 +54,7 @@ class LateNames:
         self._rows = 0
 
     def add(self, part: Columns) -> Iterator[Columns]:
-        """Add the next part; yield those whose names are known, in order."""
+        """Add the next part; yield those with known names, in order."""
         names, waiting = self._names, self._waiting
         unnamed = _unnamed_ids(part, names)
         if not waiting and not unnamed:
@@ -104,7 +104,7 @@ def pack_columns(part: Columns) -> Columns:
 
 
 def unpack_columns(part: Columns) -> Columns:
-    """Return packed columns as they were."""
+    """Return packed columns in their original form."""
     return _renumbered(part, _wide)
 
 

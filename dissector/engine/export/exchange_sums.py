@@ -52,7 +52,7 @@ def endpoint_hashes(table: ConnectionTable) -> Hashes:
 def differing(
     expected: tuple[Hashes, Hashes], found: tuple[Hashes, Hashes], table: ConnectionTable
 ) -> Bools:
-    """Return the connections of a table whose endpoints have different sums."""
+    """Return the connections of a table with different sums for their endpoints."""
     keys = np.union1d(expected[0], found[0])
     totals = np.zeros((2, len(keys)), np.uint64)
     for row, (some_keys, sums) in zip(totals, (expected, found), strict=True):

@@ -23,7 +23,7 @@ _FLOW_AT = 34
 """Bit position of the flow in a key, above any end of a range."""
 
 _FACTORS = np.array([secrets.randbits(64) | 1 for _ in range(6)], np.uint64)
-"""Secret, so that a capture can't be made in which many flows have one hash."""
+"""Secret, so that nobody can build a capture with many flows of one hash."""
 
 _HALF = np.uint64(32)
 
@@ -34,8 +34,8 @@ def flow_hashes(source: Hashes, target: Hashes, ports: Ints) -> Hashes:
 
     Args:
         source: Addresses as [high, low], [n, 2].
-        target: Likewise.
-        ports: Both ports, that of the source in the upper 16 bits.
+        target: In the same form.
+        ports: Both ports, the source's in the upper 16 bits.
     """
     mixed = source[:, 0] * _FACTORS[0] + source[:, 1] * _FACTORS[1]
     mixed += target[:, 0] * _FACTORS[2] + target[:, 1] * _FACTORS[3]
@@ -66,8 +66,8 @@ class FlowFilter:
     Attributes:
         hashes: Their hashes, sorted.
         reverse: The index of the flow in the other direction.
-        starts: Flow and sequence number at which each range begins; sorted.
-        ends: Sequence numbers at which they end, at most `_SEQ_END`.
+        starts: Flow and sequence number of each range's beginning; sorted.
+        ends: Sequence numbers of their ends, at most `_SEQ_END`.
     """
 
     hashes: Hashes
@@ -81,7 +81,7 @@ class FlowFilter:
         Return the filter for ranges of streams.
 
         Args:
-            ranges: What is exported.
+            ranges: The exported exchanges.
             table: The connections.
             whole: Of each connection, whether all of it is exported.
         """
@@ -106,8 +106,8 @@ class FlowFilter:
         """
         Return which segments are exported.
 
-        Those with bytes of a range, also sent again; acknowledgements of them; and the handshakes
-        and ends of their connections.
+        The packets with bytes of a range, retransmissions included; acknowledgements of them; and
+        the handshakes and ends of their connections.
         """
         if not len(self.hashes):
             return np.zeros(len(segments), np.bool_)
@@ -145,7 +145,7 @@ class FlowFilter:
 
 
 def _control_ranges(flow: Ints, first: Ints, fin: Ints) -> tuple[Ints, Ints, Ints]:
-    """Return the SYN and FIN of each flow, whose sequence numbers are acknowledged like bytes."""
+    """Return the SYN and FIN of each flow; their sequence numbers are acknowledged like bytes."""
     has_fin = fin != -1
     flows = np.append(flow.ravel(), flow[has_fin])
     begin = np.append(first.ravel() - 1, fin[has_fin])

@@ -8,7 +8,7 @@ from dissector.engine.tables.exchange_table import NONE, Exchanges, Frames, Ints
 
 _SIZE_BYTES = 4
 _MERGED_FROM = 1 << 16
-"""Ranges from which on those that touch are merged: usually they do."""
+"""Number of ranges before adjacent ones are merged: usually they do."""
 
 _CONNECTION, _SIDE, _START, _END = range(4)
 

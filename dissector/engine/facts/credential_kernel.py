@@ -20,7 +20,7 @@ def may_hold_credential(source: U8, start: int, length: int) -> bool:
         byte = 0 | source[i]
         if byte <= 32 or byte == 61 or byte == 64:
             return True
-        # A `:` behind a quote, or up to two characters behind a letter that is no hexadecimal
+        # A `:` after a quote, or up to two characters after a letter that is not a hexadecimal
         # digit.
         if byte == 58 and (
             previous == 34 or previous == 39 or previous | 32 > 102 or second_previous | 32 > 102

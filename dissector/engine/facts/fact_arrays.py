@@ -32,7 +32,7 @@ SHORT_OF_ROWS, SHORT_OF_TEXTS, SHORT_OF_LISTS, SHORT_OF_NAMES, SHORT_OF_FIELDS =
 
 class ExchangeArrays(NamedTuple):
     """
-    The exchanges of a window: columns of `Exchanges`, with those of its requests and responses.
+    The exchanges of a window: columns of `Exchanges`, of its requests and of its responses.
 
     Attributes:
         first_steps: The first instructions of each kind of message: request, response, refusal.
@@ -53,17 +53,17 @@ class ExchangeArrays(NamedTuple):
 
 class FactArrays(NamedTuple):
     """
-    What the kernel finds: see `WindowFacts`, and below.
+    The results of the kernel: see `WindowFacts`, and below.
 
     Attributes:
         text_pool: The pool of the table of texts.
-        list_pool: That of the table of lists.
+        list_pool: The pool of the table of lists.
         topic_names: As in `WindowFacts`, and so are the next.
-        fields: Likewise.
-        state: Likewise.
-        clients: Likewise.
-        errors: Likewise.
-        topics: Likewise.
+        fields: As in `WindowFacts`.
+        state: As in `WindowFacts`.
+        clients: As in `WindowFacts`.
+        errors: As in `WindowFacts`.
+        topics: As in `WindowFacts`.
         seen: The last exchange with each error code.
         current_errors: The errors of the current exchange.
         current_topics: Its topics.

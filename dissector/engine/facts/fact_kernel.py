@@ -2,7 +2,7 @@
 The kernel that reads the facts of exchanges: client id, errors, topics, and names of topic ids.
 
 It runs the programs of `dissector.protocol.fact_program` over request and response. A message that
-does not match its program to the last byte is left to the codecs, which know what is wrong.
+does not match its program to the last byte is left to the codecs, which find the error.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def _intern_list(content: I64, count: int, kind: int, lists: InternIndex, pool: 
 
 @device_function
 def _is_unsupported_version(data: U8, carry_over: U8, start: int, size: int) -> bool:
-    """Return whether an ApiVersions response says UNSUPPORTED_VERSION: it is in v0 (KIP-511)."""
+    """Return whether an ApiVersions response reports UNSUPPORTED_VERSION: it is in v0 (KIP-511)."""
     if size < 6:
         return False
     if start < len(data):
@@ -178,7 +178,7 @@ def read_facts(
     Read exchanges from `counters[EXCHANGE]` on.
 
     Returns:
-        How many remain when an array is full: `counters[SHORT_OF]` says which.
+        How many remain when an array is full: `counters[SHORT_OF]` has the reason.
     """
     counters, state = found.counters, found.state
     exchange = counters[EXCHANGE]

@@ -64,7 +64,7 @@ class WindowFacts:
 
 
 def extract_facts(table: Exchanges, *, records: bool = True) -> WindowFacts:
-    """Run the kernel over a window; `records` says whether locations of records are wanted."""
+    """Run the kernel over a window; `records` requests locations of records."""
     count = len(table)
     clients, errors, topics = (np.zeros(count, np.int64) for _ in range(3))
     facts = WindowFacts(np.zeros(count, np.uint8), clients, errors, topics)

@@ -2,8 +2,8 @@
 Interning: numbers for repeated texts and lists of integers, in the order of appearance.
 
 A hash table with open addressing leads from content to *entry*; the contents lie one behind another
-in a pool. Kernels fill both. They allocate nothing: a kernel stops where there is no space left,
-the caller grows the table (`grow`) and runs it again.
+in a pool. Kernels fill both. They allocate no memory: a kernel stops when the space is used up, the
+caller grows the table (`grow`) and runs it again.
 """
 
 from __future__ import annotations
@@ -147,7 +147,7 @@ def intern(
     index: InternIndex,
     pool: AnyColumn,
 ) -> int:
-    """Return the entry of a content with its hash; a new one if it has none."""
+    """Return the entry of a content with its hash; a new one if needed."""
     slots, entries, used = index.slots, index.entries, index.used
     mask = len(slots) - 1
     slot = key & mask

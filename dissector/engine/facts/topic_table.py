@@ -56,7 +56,7 @@ class TopicNames:
 
     @property
     def can_read_ahead(self) -> bool:
-        """Whether names may still come from a part of the capture that was not read yet."""
+        """Whether names may still come from an unread part of the capture."""
         return self._read_all is not None
 
     def learn(self, names: dict[UUID, str]) -> None:
@@ -65,7 +65,7 @@ class TopicNames:
             self.by_id.setdefault(topic_id, name)
 
     def find_name(self, topic_id: UUID) -> str | None:
-        """Return the name of a topic id; None where the capture has none."""
+        """Return the name of a topic id; None if the capture has no name."""
         if topic_id not in self.by_id:
             self.read_ahead()
         return self.by_id.get(topic_id)
@@ -77,7 +77,7 @@ class TopicNames:
             self.learn(read_all())
 
     def mark_complete(self) -> None:
-        """Record that all names of the capture are learned, so that it need not be read ahead."""
+        """Record that all names of the capture are known, so that reading ahead is unnecessary."""
         self._read_all = None
 
     def name(self, topic: str | UUID) -> str:
@@ -107,10 +107,10 @@ def resolve_in_order(
     column: Ints, lists: list[Topics], definitions: Sequence[TopicIdName], names: TopicNames
 ) -> None:
     """
-    Replace topic ids by names, as far as they are defined up to each row.
+    Replace topic ids by names defined before each row.
 
     Args:
-        column: Of each row of a window, the index of its topics; changed where a list stands for
+        column: Of each row of a window, the index of its topics; changed where a list means
             different names in different rows.
         lists: The topics; ids without a name become text.
         definitions: The names that the window defines, by row; the first of an id counts.

@@ -1,8 +1,7 @@
 """
 The fields of messages that the tape can't read to their end, read by the codecs' spans.
 
-The rows equal those of the tape as far as the bytes fit, and are followed by a row for each
-problem.
+The rows equal the tape's as far as the bytes fit, and are followed by a row for each problem.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ from dissector.protocol.spans import Span, spans
 
 class FieldRow(NamedTuple):
     """
-    One field: the columns of `fields`, without those of the message.
+    One field: the columns of `fields`, without the message's.
 
     Attributes:
         path: Names of the field and of the structs around it, joined by dots.

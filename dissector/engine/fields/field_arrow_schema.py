@@ -1,4 +1,4 @@
-"""The columns of fields as an Arrow schema, by which readers make categories of the names again."""
+"""The columns of fields as an Arrow schema, with names as categories for readers."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ ARROW_SCHEMA = (
     "AAAAAGAAgABAD8////BAAEAAcAAABjYXB0dXJlAA=="
 )
 """
-What polars writes as `ARROW:schema` in the metadata of a Parquet file with the columns of
+The value of polars for `ARROW:schema` in the metadata of a Parquet file with the columns of
 `field_schema`; a test compares it with that.
 
 Source: arrow.apache.org/docs/format/Columnar.html, "Serialization and Interprocess Communication".

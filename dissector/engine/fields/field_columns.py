@@ -56,8 +56,8 @@ class FieldColumns:
         length: Bytes of the content; ABSENT for null and for arrays.
         value: The number, where `has_value`.
         has_value: Whether the field has a number.
-        text: The text; null where the field has none.
-        problem: Number of the problem; 0 is none.
+        text: The text; null without one.
+        problem: Number of the problem; 0 means none.
     """
 
     message: Int32s
@@ -89,7 +89,7 @@ def tape_columns(
     has_value = np.empty(count, np.uint8)
     text_start, text_length = np.empty(count, np.int64), np.empty(count, np.int64)
     hex_rows, python_rows = np.empty(count, np.int64), np.empty(count, np.int64)
-    # Where secrets are shown, nothing is masked, so no credentials are searched.
+    # With shown secrets nothing is masked, so no search for credentials is needed.
     suspects = np.empty(0 if display.show_secrets else count, np.int64)
     counts = np.zeros(4, np.int64)
     arena_at = len(table.data) + len(table.carry_over)
@@ -138,8 +138,8 @@ def merge_columns(one: FieldColumns, other: FieldColumns) -> FieldColumns:
     Merge the fields of different messages, in the order of these.
 
     Args:
-        one: Fields whose texts are anywhere.
-        other: Fields whose texts are all in the arena.
+        one: Fields with texts anywhere.
+        other: Fields with all texts in the arena.
     """
     order = np.argsort(np.concatenate([one.message, other.message]), kind="stable")
     buffers, added = one.text.buffers, other.text.buffers.arena
@@ -209,13 +209,13 @@ class _ColumnArrays(NamedTuple):
 
     Attributes:
         offset: As there, and so are the next.
-        length: Likewise.
-        has_value: Likewise.
+        length: As there.
+        has_value: As there.
         text_start: Address of the text.
         text_length: Its bytes.
         hex_rows: Receives the rows to render as hex or uuid.
         python_rows: Receives those to render in Python.
-        suspects: Receives those that may hold a credential.
+        suspects: Receives the fields with possible credentials.
         counts: Receives their numbers; see above.
     """
 
@@ -232,7 +232,7 @@ class _ColumnArrays(NamedTuple):
 
 @Kernel
 def _fill_columns(data: U8, carry_over: U8, rows: _RowArrays, found: _ColumnArrays) -> None:
-    """Fill the columns, and list the rows whose texts are rendered later."""
+    """Fill the columns, and list the rows with texts to render later."""
     hex_rows, python_rows, suspects = found.hex_rows, found.python_rows, found.suspects
     data_end = len(data)
     arena_at = data_end + len(carry_over)

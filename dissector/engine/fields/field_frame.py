@@ -24,7 +24,7 @@ def field_schema() -> dict[str, Any]:
     Return the columns of fields and their polars types.
 
     capture, connection, packet (from 1, as `dissect` counts), time_ns, kind, api, api_version and
-    correlation_id are those of the message. `message` is a number that is unique in the capture and
+    correlation_id belong to the message. `message` is a number that is unique in the capture and
     grows with the packets.
 
     `path` has Kafka's names in snake_case, without indexes: `topic_data.partition_data.index`;
@@ -34,8 +34,8 @@ def field_schema() -> dict[str, Any]:
     is the number of the item that contains `item`. So fields with the same message and item belong
     together, and `around` leads from a partition to its topic. `offset` and `length` locate the
     content in the frame. `value` is the number: 0 or 1 for booleans, the count for arrays. `text`
-    is the text: hex for bytes, the canonical form for uuids, nothing for the content of `records`.
-    Null has neither value nor text. A row with a `problem` names what does not fit, and its offset.
+    is the text: hex for bytes, the canonical form for uuids, empty for the content of `records`.
+    Null has neither value nor text. A row with a `problem` names the error and its offset.
     """
     import polars as pl
 
@@ -79,8 +79,8 @@ class MessageColumns:
         file: The capture file.
         connection: Number of the connection.
         api: Name of the API.
-        api_version: The version that the body is read in; NONE where there is none.
-        correlation_id: NONE where there is none.
+        api_version: The version that the body is read in; NONE without one.
+        correlation_id: NONE without one.
     """
 
     number: Ints
@@ -114,11 +114,11 @@ def _select(column: Any, rows: slice) -> Any:
 @dataclass(slots=True)
 class FieldNames:
     """
-    Paths and types of fields, by number; those that no declaration has are added on demand.
+    Paths and types of fields, by number; undeclared ones are added on demand.
 
     Attributes:
         paths_and_types: Pairs of path and type.
-        problems: Texts of problems, by number; 0 is none.
+        problems: Texts of problems, by number; 0 means none.
     """
 
     paths_and_types: list[tuple[str, str]]

@@ -1,7 +1,7 @@
 """
 Finds secret values of configuration entries and texts with credentials among the rows of the tape.
 
-The rules are those of `dissector.protocol.embedded.masking`.
+The rules of `dissector.protocol.embedded.masking`.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def secret_value_rows(table: Exchanges, tape: Tape, roles: NDArray[np.uint8]) ->
 
 
 def credential_rows(table: Exchanges, tape: Tape, rows: Ints) -> Ints:
-    """Return those of the given rows (texts or bytes) that hold a credential."""
+    """Return the given rows (texts or bytes) that hold a credential."""
     is_credential = [holds_credential(_content(table, tape, row)) for row in rows.tolist()]
     out: Ints = rows[np.array(is_credential, np.bool_)]
     return out

@@ -1,9 +1,8 @@
 """
 Tests the values of a body field in many exchanges at once, read from the tape.
 
-The values equal those in decoded bodies. Where the tape lacks them (bytes that do not fit, tagged
-fields, which have a default where they are absent, structs), the result is unknown, and the
-exchange has to be decoded.
+The values equal those in decoded bodies. Where the tape lacks them (invalid bytes, tagged fields,
+with a default if absent, structs), the result is unknown, and the exchange has to be decoded.
 """
 
 from __future__ import annotations
@@ -43,8 +42,8 @@ class PredicateResult:
     Result of a test on the values at a path.
 
     Attributes:
-        passes: Rows in which any value passes.
-        unknown: Rows whose values are not on the tape.
+        passes: Rows with a passing value.
+        unknown: Rows with values outside the tape.
     """
 
     passes: Mask
@@ -137,7 +136,7 @@ def _is_field_at(ref: FieldRef | None, side: Kind, path: tuple[str, ...]) -> boo
 def _passing_rows(
     table: Exchanges, fields: tape.Tape, field_refs: list[FieldRef | None], test: Test
 ) -> NDArray[np.int64]:
-    """Return the rows of a tape whose values pass."""
+    """Return the rows of a tape with passing values."""
     out = np.zeros(len(fields), np.bool_)
     for number in np.flatnonzero(np.bincount(fields.field)).tolist():
         ref = field_refs[number]
@@ -174,7 +173,7 @@ def _test_rows(table: Exchanges, fields: tape.Tape, rows: Ints, type_name: str, 
 def _test_number(type_name: str, value: int, test: Test) -> bool:
     """Test a number, or an array by its count."""
     if type_name.startswith("[]"):
-        # Scalar elements have rows of their own; a struct stands for all structs of its array.
+        # Scalar elements have rows of their own; a struct represents all structs of its array.
         if value < 0:
             return test(None)
         return type_name == "[]struct" and value > 0 and test({})

@@ -3,9 +3,9 @@ Every field of every message as a row, in wire order, read from the tape.
 
 Messages are ordered by the end of their exchanges, requests first. The tape reads messages that are
 complete and match their declaration. All others (truncated, malformed, of an unknown API or
-version, with unknown tagged fields, and Envelopes, whose secrecy depends on their content) are read
-by the codecs' spans: the same rows as far as the bytes fit, then a row for each problem. The
-content of `records` fields is not read.
+version, with unknown tagged fields, and Envelopes, which may hold secrets) are read by the codecs'
+spans: the same rows as far as the bytes fit, then a row for each problem. The content of `records`
+fields is not read.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ class FieldReader:
         """Return the fields of consecutive messages."""
         unread = read.state != tape.FITS
         unread[read.message[read.field == UNKNOWN_TAG]] = True
-        # Messages that failed have no rows on the tape; those with unknown tags do.
+        # Messages that failed have no rows on the tape; messages with unknown tags do.
         if unread[read.message].any():
             read = _drop_messages(read, unread)
         display = self._display.update(programs().field_refs)
@@ -216,7 +216,7 @@ def _drop_messages(fields_read: tape.Tape, dropped: Bools) -> tape.Tape:
 
 
 def _display_path(ref: FieldRef | None) -> str:
-    """Return the path of a field as it is shown."""
+    """Return the displayed path of a field."""
     if ref is None:
         return ""
     path = ref.path.removesuffix(".[]") + "[]" * ref.path.endswith(".[]")

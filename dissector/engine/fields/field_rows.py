@@ -37,7 +37,7 @@ FIELD_TYPES: Mapping[str, str] = {
 
 
 def field_rows(table: FieldTable) -> RowGroup:
-    """Return fields as columns, in which what a message has is repeated for its fields."""
+    """Return fields as columns; values of a message are repeated for its fields."""
     messages, columns, names = table.messages, table.columns, table.names
     counts = table.counts()
 

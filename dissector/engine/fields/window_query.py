@@ -36,7 +36,7 @@ class FieldPath(Protocol):
 
 
 class WindowQuery(ColumnQuery):
-    """The exchanges of a window as a `filter.Table`; `columns` are those of `pairs`."""
+    """The exchanges of a window as a `filter.Table`; `columns` are columns of `pairs`."""
 
     def __init__(self, capture: Capture, window: Window) -> None:
         """Read the columns of a window; the capture is being read."""

@@ -44,10 +44,10 @@ _DATA_PAGE, _DICTIONARY_PAGE = 0, 2
 _ZSTD = 6
 
 _MAX_DISTINCT = 1 << 14
-"""Values of a dictionary, of columns without repeats: what a processor's cache has room for."""
+"""Values of a dictionary, of columns without repeats: the size of a processor's cache."""
 
 _MAX_BOUND_BYTES = 64
-"""Longer texts are no bounds: readers would gain nothing from them."""
+"""Longer texts are not used as bounds: readers would not benefit."""
 
 _LEVEL = 1
 """Of zstd: a sixth less work than its usual level, for files that are a twentieth larger."""
@@ -300,7 +300,7 @@ def _chunk(
     bounds: tuple[bytes, bytes] | None,
     dictionary: tuple[bytes, int] | None = None,
 ) -> Chunk:
-    """Return the pages of a column: levels and values, behind the dictionary if there is one."""
+    """Return the pages of a column: levels and values, after the dictionary if any."""
     encoding = _PLAIN if dictionary is None else _RLE_DICTIONARY
     content = struct.pack("<I", len(levels)) + levels + values
     page = _page(_DATA_PAGE, content, {5: {1: rows, 2: encoding, 3: _RLE, 4: _RLE}})

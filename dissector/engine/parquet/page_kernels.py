@@ -36,7 +36,7 @@ class Dictionary(NamedTuple):
         slots: A hash table of places in `values` plus one, 0 for free; its size is a power of two.
         values: The values, or the rows of texts.
         indices: Receives the place of each value that is present.
-        counts: Receives the numbers of distinct values and of those that are present.
+        counts: Receives the numbers of distinct and of present values.
     """
 
     slots: I32
@@ -47,7 +47,7 @@ class Dictionary(NamedTuple):
 
 @Kernel
 def index_int64s(values: I64, is_set: U8, found: Dictionary) -> None:
-    """Find the distinct numbers; an empty `is_set` stands for no nulls."""
+    """Find the distinct numbers; an empty `is_set` means no nulls."""
     index_numbers(values, is_set, found)
 
 
@@ -188,7 +188,7 @@ def pack_indices(indices: I32, width: int, out: U8) -> int:
 @Kernel
 def pack_runs(indices: I32, repeats: I64, width: int, waiting: I32, out: U8) -> int:
     """
-    Write indices, each of which stands for some rows, as runs where they are long enough.
+    Write indices, each for a number of rows, as runs where long enough.
 
     Args:
         indices: An index for each run.

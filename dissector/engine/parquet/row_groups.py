@@ -27,7 +27,7 @@ class Numbers:
     Attributes:
         values: Of 16, 32 or 64 bits, or floats.
         is_set: Which are not null; None for all.
-        repeats: How many rows each one stands for; None for one.
+        repeats: Number of rows of each; None for one.
     """
 
     values: NDArray[Any]
@@ -38,7 +38,7 @@ class Numbers:
 @dataclass(slots=True)
 class Names:
     """
-    Texts of which many rows have the same.
+    Texts shared by many rows.
 
     Attributes:
         codes: Index of the text; NONE for null.
@@ -102,7 +102,7 @@ def regrouped(groups: Iterable[RowGroup]) -> Iterator[RowGroup]:
 
 
 def _detached(group: RowGroup) -> RowGroup:
-    """Return a group whose texts are its own, so that the window is not kept."""
+    """Return a group with its own texts, so that the window is not kept alive."""
     columns = {
         name: Texts(_gathered([each.slices])) if isinstance(each, Texts) else each
         for name, each in group.columns.items()

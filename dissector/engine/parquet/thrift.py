@@ -23,7 +23,7 @@ class Int:
 
 
 Value: TypeAlias = "bool | int | Int | bytes | str | Sequence[Value] | Mapping[int, Value | None]"
-"""Integers have 32 bits; a mapping is a struct: its fields by id, without those that are None."""
+"""Integers have 32 bits; a mapping is a struct: its fields by id, without None."""
 
 _WIDE = {8: _I8, 16: _I16, 64: _I64}
 

@@ -1,8 +1,8 @@
 """
 A capture: its files read as objects, as columns, as tables.
 
-A `Reading` is one pass over the files; a `Capture` can be read more than once, unless it comes from
-standard input.
+A `Reading` is one pass over the files; a `Capture` can be read more than once, except from standard
+input.
 """
 
 from __future__ import annotations
@@ -41,13 +41,13 @@ __all__ = ["Capture", "Options", "Reading", "Window"]
 
 class Capture:
     """
-    One or several files that are one capture.
+    One or several files of one capture.
 
     Attributes:
         paths: The files in order; `-` is standard input.
         names: Known names of topic ids.
         make_source: Makes the source of segments of each pass, instead of the files themselves.
-        tap: Receives all stream bytes as they are read.
+        tap: Receives all stream bytes during the pass.
         reading: The current pass, or the last one; None before the first.
     """
 
@@ -81,7 +81,7 @@ class Capture:
             lengths.drop_before(low_watermark)
 
     def __iter__(self) -> Iterator[Exchange]:
-        """Read the capture, exchange by exchange, in the order in which they end."""
+        """Read the capture, exchange by exchange, in the order of their ends."""
         for window in self.windows():
             yield from self.exchanges_of(window)
 
@@ -102,7 +102,7 @@ class Capture:
             return resolve_topics(window.summary or summarise(window.exchanges), self.names)
 
     def columns_of(self, window: Window) -> Columns | None:
-        """Return the columns of `pairs`; None where there are no rows."""
+        """Return the columns of `pairs`; None without rows."""
         return (
             with_names(self.unresolved_columns(window), self.names)
             if len(window.exchanges)

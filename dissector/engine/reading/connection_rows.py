@@ -21,10 +21,10 @@ def connection_rows(
     """
     Yield a row for each TCP connection of a capture that has been read, or for some of them.
 
-    `a` is the side that opened the connection, or sent first; `client` says which of the two sends
-    requests. `speaks` is `kafka`, `tls`, `other`, or null where nothing was sent. `entered` is the
-    offset in the stream of the first plausible Kafka frame, `skipped` counts bytes without one; of
-    decrypted connections both are about the plaintext.
+    `a` is the side that opened the connection, or sent first; `client` is the endpoint that sends
+    requests. `speaks` is `kafka`, `tls`, `other`, or null without bytes. `entered` is the offset in
+    the stream of the first plausible Kafka frame, `skipped` counts bytes without one; of decrypted
+    connections both are about the plaintext.
     """
     connections = reading.streams.connections
     for connection in connections if numbers is None else map(connections.__getitem__, numbers):

@@ -1,4 +1,4 @@
-"""The keys by which exchanges are grouped: minute, second, client, API, topic, error and others."""
+"""The keys of groups of exchanges: minute, second, client, API, topic, error and others."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def group_rows(columns: Columns, keys: Sequence[str], software_of: SoftwareOf) -
 
 
 _LISTS = {"topic": "topics", "error": "errors"}
-"""Keys of which a row may have several, and their columns."""
+"""Keys with several values per row, and their columns."""
 
 
 _MIN_PAIRS, _PAIRS_PER_ITEM = 100, 4
@@ -134,7 +134,7 @@ def _unified(codes: Ints, labels: Sequence[Label]) -> tuple[Ints, Sequence[Label
 
 
 def _time_labels(columns: Columns, length_ns: int, unit: str) -> tuple[Ints, Sequence[Label]]:
-    """Return the minutes or seconds in which exchanges began; of orphans those of the response."""
+    """Return the minutes or seconds in which exchanges began; of orphans, of the response."""
     request, response = columns["request_time_ns"], columns["response_time_ns"]
     assert isinstance(request, Integers)
     assert isinstance(response, Integers)
@@ -166,7 +166,7 @@ def _explode(column: Coded, rows: Ints) -> tuple[Ints, Ints, Sequence[Label]]:
 
 
 def _most_items(times: Ints, sizes: Ints) -> Ints:
-    """Return how many items count for a row that is there several times, so that few pairs do."""
+    """Return the weights of items that occur several times in a row, so that few pairs do."""
     pairs = _MIN_PAIRS + _PAIRS_PER_ITEM * (times + sizes)
     most: Ints = np.where(times > 1, np.maximum(pairs // times, 1), sizes)
     return most

@@ -34,7 +34,7 @@ class GroupTotals:
     """
     The totals of one group; a row of a report.
 
-    There may be as many groups as exchanges: what a group does not measure is None.
+    There may be as many groups as exchanges: None for measures that a group lacks.
     """
 
     sums: list[int] = field(default_factory=lambda: [0] * 5)
@@ -119,7 +119,7 @@ class MeasuredRows:
             totals: The groups.
             codes: Of each row, the index of its group.
             rows: The rows.
-            measures: What to add.
+            measures: The exchanges to add.
         """
         if not len(codes):
             return

@@ -8,7 +8,7 @@ from dissector.engine.exchanges.exchange import Exchange
 
 
 class LiveRequests:
-    """Remembers which requests in flight were shown, so that none is shown twice."""
+    """Remembers the shown requests in flight, so that none is shown twice."""
 
     def __init__(self, passes: Callable[[Exchange], bool]) -> None:
         """Start; `passes` filters requests."""

@@ -46,7 +46,7 @@ class PacketOrder:
 
     def add(self, exchange: Exchange, *, request_shown: bool = False) -> Iterator[OrderedMessage]:
         """
-        Add the messages of an exchange; yield those that exceed the limit.
+        Add the messages of an exchange; yield those beyond the limit.
 
         Args:
             exchange: The exchange.

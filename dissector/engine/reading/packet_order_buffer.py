@@ -30,7 +30,7 @@ class OrderedBatch(Generic[Window]):
     Messages in packet order.
 
     Attributes:
-        windows: Their windows, in the order in which they came.
+        windows: Their windows, in order.
         window: Of each message, the index of its window.
         row: The row of its exchange in the window.
         side: 0 for the request, 1 for the response.
@@ -54,12 +54,12 @@ class PacketOrderBuffer(Generic[Window]):
 
     def add(self, window: Window, packets: Ints) -> Iterator[OrderedBatch[Window]]:
         """
-        Add the messages of a window; yield those that exceed the limit.
+        Add the messages of a window; yield those beyond the limit.
 
         Args:
             window: The window.
             packets: For each exchange, which packet completed the request and the response; NONE
-                where there is none.
+                without one.
         """
         row, side = np.nonzero(packets != NONE)
         number = np.full(len(row), self._number)

@@ -21,7 +21,7 @@ that no bucket is wider than a thousandth of its start.
 
 class Histogram(NamedTuple):
     """
-    Counts of durations, which add up with those of other processes.
+    Counts of durations; they can be added to those of other processes.
 
     Attributes:
         min_ns: The shortest.
@@ -45,7 +45,7 @@ class Latencies:
     Attributes:
         count: How many.
         min_ns: The shortest; undefined without any.
-        max_ns: The longest, likewise.
+        max_ns: The longest one.
         exact_values: Durations that are not in buckets yet.
         buckets: Numbers of durations in ranges; None while all are exact.
     """

@@ -1,11 +1,11 @@
 """
 Runs the stages of reading in threads.
 
-Reading a capture is a chain of stages: each takes the windows of the one before it. `prefetch`
-gives a stage a thread of its own, so that it works on the next window while the caller uses this
-one; `map_in_threads` gives several to a stage whose windows are independent. The kernels and
-libraries that do the work run without the interpreter's lock. Windows keep their order, so the
-result does not depend on the number of threads.
+Reading a capture is a chain of stages: each takes the windows of its predecessor. `prefetch` gives
+a stage a thread of its own, so that it works on the next window while the caller uses this one;
+`map_in_threads` gives several to a stage for independent windows. The kernels and libraries that do
+the work run without the interpreter's lock. Windows keep their order, so the result does not depend
+on the number of threads.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class _Stage(Generic[Item, Result]):
             del item
 
     def _take(self) -> tuple[_Place[Result], Item] | None:
-        """Take the next item, and a place for its result; None when there are no more."""
+        """Take the next item, and a place for its result; None at the end."""
         with self._lock:
             if self._items is None:
                 return None

@@ -46,7 +46,7 @@ Tap = Callable[[int, int, bytes | None, int], None]
 """
 Receives connection, side, the next bytes of that stream (None for a gap), and how many.
 
-A gap of `PLAINTEXT_BEGINS` bytes: what came before was encrypted, what follows is decrypted.
+A gap of `PLAINTEXT_BEGINS` bytes: earlier chunks were encrypted, later ones are decrypted.
 """
 
 PLAINTEXT_BEGINS = -1
@@ -70,13 +70,13 @@ class Options:
         max_frame_bytes: Larger frames are skipped as a problem.
         window_bytes: About how much of a file is in memory at a time.
         stdin: Read in place of standard input for `-`.
-        inputs: What is read under some names in place of files.
+        inputs: Streams to read in place of files of some names.
         stop: Ends the captures where they are when requested.
         live: Whether windows of a pipe contain the requests in flight.
         jobs: How many windows may be processed in parallel, as far as that helps: each stage of
             reading has a thread or two, if more than one. The result is the same.
         schemas: Message definitions over the built-in declarations: `Schemas.of("trunk.jar")`; by
-            default those in use where the options are made.
+            default those in use at the creation of the options.
         keylogs: Names of TLS key logs.
         packet_lengths: Whether the lengths of packets are kept for filters.
     """
@@ -101,7 +101,7 @@ class Window:
 
     Attributes:
         exchanges: Those that ended in it.
-        low_watermark: The first packet whose messages may still come in later windows.
+        low_watermark: The first packet of messages that may still come in later windows.
         problems: Problems of the files: file name and problem.
         summary: The summary of the exchanges, if requested for all windows.
         in_flight: Requests in flight, if requested; their status is WAITING.
@@ -123,10 +123,10 @@ class Reading:
     Attributes:
         source: The source of the segments.
         streams: All TCP connections.
-        decryption: Decrypts those that are TLS.
+        decryption: Decrypts TLS connections.
         correlator: Frames and correlates their bytes.
         lengths: The lengths of packets, if requested; the reader of windows drops old ones.
-        keys: The TLS secrets of the key logs, and of the files as far as they were read.
+        keys: The TLS secrets of the key logs, and of the files as far as read.
     """
 
     def __init__(
@@ -250,7 +250,7 @@ class Reading:
         self.correlator.retain(numbers)
 
     def low_watermark(self) -> int:
-        """Return the first packet whose messages may still come."""
+        """Return the first packet of messages that may still come."""
         return min(self.correlator.low_watermark(), self.decryption.low_watermark())
 
     def _secrets_of_files(self) -> TlsSecrets:

@@ -49,7 +49,7 @@ class SegmentSource(Protocol):
 
     @property
     def paths(self) -> Sequence[str]:
-        """Names of the files, as far as they are known."""
+        """Names of the files known so far."""
 
     def windows(self) -> Iterator[tuple[Segments, FileProblems]]:
         """Yield the segments, and the problems of the files."""
@@ -78,7 +78,7 @@ class FileNames:
 
     @property
     def paths(self) -> Sequence[str]:
-        """Names of the files, as far as they are known."""
+        """Names of the files known so far."""
         return self.names
 
     def add(self, first: int, name: str) -> None:

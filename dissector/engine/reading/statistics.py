@@ -99,7 +99,7 @@ class Statistics:
         groups: Mapping[str, Grouping] = GROUPS,
         software_of: SoftwareOf = _unknown_software,
     ) -> None:
-        """Begin a report; `software_of` is asked for connections whose exchanges are added."""
+        """Begin a report; `software_of` is called for connections of added exchanges."""
         self.problems = 0
         self._groupings = groups
         self._software_of = software_of
@@ -144,7 +144,7 @@ class Statistics:
 
 
 def columns_of(part: RowBatch) -> Columns:
-    """Return the columns of `pairs` that reports need: as they are, or made of rows."""
+    """Return the columns of `pairs` that reports need: unchanged, or made of rows."""
     if isinstance(part, Mapping):
         return part
     rows = list(part)
@@ -181,7 +181,7 @@ def _integers(values: Iterable[int | None]) -> Ints:
 
 
 def health(reading: Any, problems: int) -> dict[str, int]:
-    """Return how complete the capture is: what is missing, and what was left out."""
+    """Return how complete the capture is: gaps and omissions."""
     connections = reading.streams.connections
     states = list(reading.correlator)
     sides = [side for connection in connections for side in connection.sides]

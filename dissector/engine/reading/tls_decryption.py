@@ -1,8 +1,8 @@
 """
 The stage that decrypts TLS, between TCP and framing: chunks in, chunks out.
 
-The rows of a connection with a key become rows of its plaintext, those of all others pass as they
-are. A window without TLS costs one look-up in each row.
+The rows of a connection with a key become rows of its plaintext; all others pass unchanged. A
+window without TLS costs one look-up in each row.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ _COLUMNS = [each.name for each in fields(Chunks) if each.name not in ("data", "c
 
 _MADE_COLUMNS = ("kind", "origin", "start", "length", "side", "packet", "time_ns")
 """
-Columns of rows of plaintext, which the two barriers follow; the others are those of the row that
-released it.
+Columns of rows of plaintext, which the two barriers follow; the others equal those of the releasing
+row.
 """
 
 
@@ -48,12 +48,12 @@ class TlsDecryption:
     """
     Decrypts the TLS connections of a capture.
 
-    What a row releases depends only on the rows before it, so windows may be cut anywhere. Until
-    the first plaintext of a connection its rows pass encrypted, and the correlator recognises TLS.
+    The released data depends only on earlier rows, so windows may be cut anywhere. Until the first
+    plaintext of a connection its rows pass encrypted, and the correlator recognises TLS.
 
     Attributes:
-        begun: Connections whose first plaintext the last call returned: what came of them before
-            was encrypted.
+        begun: Connections with their first plaintext in the last call: what came of them before was
+            encrypted.
     """
 
     def __init__(
@@ -102,16 +102,16 @@ class TlsDecryption:
         return len(self._decrypted)
 
     def summary_of(self, number: int) -> TlsSummary | None:
-        """Return what is known about a connection; None if it is not TLS."""
+        """Return the known facts about a connection; None if it is not TLS."""
         connection = self._connections.get(number)
         return None if connection is None else connection.summary()
 
     def summaries(self) -> Iterator[TlsSummary]:
-        """Yield what is known about each TLS connection."""
+        """Yield the known facts about each TLS connection."""
         return (connection.summary() for connection in self._connections.values())
 
     def low_watermark(self) -> int:
-        """Return the first packet whose bytes wait for keys or for the other side."""
+        """Return the first packet with bytes that wait for keys or for the other side."""
         return min((min(each) for each in self._barriers.values()), default=NEVER)
 
     def feed(self, chunks: Chunks) -> Chunks:
@@ -147,7 +147,7 @@ class TlsDecryption:
         self._decrypted = {new_numbers[each] for each in self._decrypted if each in new_numbers}
 
     def _start(self, number: int, chunks: Chunks, row: int) -> None:
-        """Start a TLS connection whose first row is this one."""
+        """Start a TLS connection with this first row."""
         # Cryptography takes longer to load than a small capture to read.
         from dissector.tls.tls_connection import TlsConnection
 
@@ -166,7 +166,7 @@ class TlsDecryption:
 
         Args:
             chunks: The rows of all connections.
-            rows: Those of TLS connections.
+            rows: The rows of TLS connections.
             is_artificial: Whether no row is of the capture, so that none is kept.
         """
         content, made = bytearray(), list[tuple[int, ...]]()
@@ -213,7 +213,7 @@ class TlsDecryption:
         return _joined(chunks, rows[~np.isin(rows, kept)], counts, made, content)
 
     def _fed(self, chunks: Chunks, rows: Ints) -> Iterator[list[Plaintext]]:
-        """Pass rows to their connections, one by one; yield what they release."""
+        """Pass rows to their connections, one by one; yield the released rows."""
         names = ("connection", "side", "kind", "origin", "start", "length", "packet", "time_ns")
         columns = (getattr(chunks, name)[rows].tolist() for name in names)
         arrays, heads = (chunks.data.data, chunks.carry_over.data), self._recognition.heads
@@ -245,7 +245,7 @@ class TlsDecryption:
 def _joined(
     chunks: Chunks, replaced: Ints, counts: Ints, made: list[tuple[int, ...]], content: bytearray
 ) -> Chunks:
-    """Return chunks, of which some rows are replaced by so many made ones, and their content."""
+    """Return chunks with some rows replaced by the given ones, and their content."""
     width = len(_MADE_COLUMNS) + 2
     table = np.fromiter(chain.from_iterable(made), np.int64, width * len(made)).reshape(-1, width)
     source = np.repeat(np.arange(len(chunks)), counts)
@@ -283,5 +283,5 @@ def _empty_rows(numbers: list[int], kind: int) -> Chunks:
 
 
 def _renumbered(table: dict[int, T], new_numbers: dict[int, int]) -> dict[int, T]:
-    """Return a table with the new numbers of its connections, without those that have none."""
+    """Return a table with new connection numbers, without connections that have none."""
     return {new_numbers[number]: each for number, each in table.items() if number in new_numbers}

@@ -19,7 +19,7 @@ from dissector.engine.tables.column_types import with_capacity
 from dissector.engine.tables.exchange_table import NONE, Ints
 
 UNDECIDED, PASSES, TLS = range(3)
-"""States of a connection; PASSES: not TLS, or TLS that nothing will decrypt."""
+"""States of a connection; PASSES: not TLS, or TLS without keys."""
 
 HEADER_BYTES = 5
 MAX_HEAD_BYTES = 1 << 16
@@ -36,8 +36,8 @@ class TlsRecognition:
     The state of each connection; a fold over the rows of chunks.
 
     Attributes:
-        heads: What came of connections whose beginning was not captured, while that is open; of new
-            TLS connections, before the row that decided.
+        heads: State of connections without a captured beginning, while undecided; of new TLS
+            connections, before the row that decided.
     """
 
     def __init__(self, table: ConnectionTable, ports: frozenset[int]) -> None:
@@ -81,7 +81,7 @@ class TlsRecognition:
         return later
 
     def let_pass(self, number: int) -> None:
-        """Let the rows of a connection pass from the next window on."""
+        """Pass the rows of a connection unchanged from the next window on."""
         self._states[number] = PASSES
 
     def retain(self, numbers: Ints) -> None:
@@ -116,7 +116,7 @@ class TlsRecognition:
         self._states[list(self._found)] = TLS
 
     def _search(self, chunks: Chunks, rows: Ints) -> None:
-        """Look for chains of records in connections whose beginning was not captured."""
+        """Look for chains of records in connections without a captured beginning."""
         for row in rows[np.isin(chunks.connection[rows], list(self.heads))].tolist():
             number = int(chunks.connection[row])
             head = self.heads.get(number)

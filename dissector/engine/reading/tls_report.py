@@ -1,4 +1,4 @@
-"""What is reported about TLS connections, and about captures in which no Kafka was found."""
+"""Reports about TLS connections, and about captures without Kafka."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def unreadable_tls(reading: Reading) -> str:
 
 
 def without_kafka(reading: Reading) -> str:
-    """Return what a capture without Kafka has instead; empty if it has some, or no packet."""
+    """Return the other contents of a capture without Kafka; empty if it has some, or no packet."""
     protocols = [connection.speaks for connection in reading.correlator]
     if not reading.packets or "kafka" in protocols:
         return ""

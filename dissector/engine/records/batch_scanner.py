@@ -77,7 +77,7 @@ MAX_WRAPPED_MESSAGES = 3_000_000
 """Upper bound of the messages that a field's wrappers can hold in `decompressor.UNIT_BYTES`."""
 
 LIBRARY_MIN_BYTES = 2048
-"""Payload size from which a library call is faster than our kernel, including the call itself."""
+"""Payload size from which a library call is faster than our kernel, call overhead included."""
 
 _SIZE_0, _SIZE_1 = MESSAGE_0.size, MESSAGE_1.size
 _LAST_CODEC = max(CODECS)

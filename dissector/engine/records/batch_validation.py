@@ -3,7 +3,7 @@ Whether the `records` fields of a window hold anything invalid.
 
 The batches are found, their CRCs checked, compressed payloads decompressed by the libraries, and
 the records read by a kernel, without a Python object for a record. Payloads that the kernel does
-not handle (no known producer writes them) go through `parse_records`, which defines what is valid.
+not handle (no known producer writes them) go through `parse_records`, which defines validity.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def invalid_fields(
     data: Bytes, carry_over: Bytes, start: Ints, length: Ints, may_be_cut: Bools
 ) -> Bools:
     """
-    Return in which `records` fields the Python reader would find a problem.
+    Return the `records` fields in which the Python reader would find a problem.
 
     Args:
         data: The bytes of a window.

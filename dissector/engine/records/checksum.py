@@ -32,7 +32,7 @@ def crc32c_function(total_bytes: int) -> Callable[[memoryview], int]:
 
 
 _LIBRARY_MIN_BYTES = 32_768
-"""Bytes whose checksum takes as long in Python as the import of the library."""
+"""Number of bytes whose checksum in Python takes as long as the import of the library."""
 
 
 def _python_crc32c(data: memoryview) -> int:
@@ -50,13 +50,13 @@ def _library_crc32c() -> Callable[[memoryview], int]:
 
 @cache
 def crc32c_table() -> Ints:
-    """Return the table with which `crc_by_table` computes CRC-32C."""
+    """Return the table of `crc_by_table` for CRC-32C."""
     return _lookup_tables(_CRC32C_POLYNOMIAL)
 
 
 @cache
 def crc32_table() -> Ints:
-    """Return the table with which `crc_by_table` computes CRC-32, as in zip files."""
+    """Return the table of `crc_by_table` for CRC-32, as in zip files."""
     return _lookup_tables(_CRC32_POLYNOMIAL)
 
 

@@ -1,8 +1,8 @@
 """
 The payloads of batches, decompressed if necessary, some tens of megabytes at a time.
 
-Decompressed bytes are in an *arena*, whose addresses continue those of the window's other
-bytes. Payloads that are not compressed stay where they are.
+Decompressed bytes are in an *arena*; its addresses continue those of the window's other bytes.
+Payloads that are not compressed stay where they are.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ Bytes: TypeAlias = NDArray[np.uint8]
 Bools: TypeAlias = NDArray[np.bool_]
 
 ARENA_BYTES = 4 * MIB
-"""Size from which an arena is read: its bytes are then still in the CPU cache."""
+"""Size of an arena to read: its bytes are then still in the CPU cache."""
 
 MIN_MESSAGE_BYTES = LENGTH_END + MIN_MESSAGE_SIZE
 """Bytes of a message of magic 0 without key and value."""
@@ -68,9 +68,9 @@ def iter_payloads(
     data: Bytes, carry_over: Bytes, batches: Batches, unit: Ints, portion_records: int | None = None
 ) -> Iterator[Payloads]:
     """
-    Yield the payloads of all batches of VALID fields; fields that prove otherwise lose that state.
+    Yield the payloads of all batches of VALID fields; an error here ends that state.
 
-    CRCs of compressed payloads are checked; those of large uncompressed payloads are not.
+    CRCs of compressed payloads are checked; large uncompressed payloads do not.
 
     Args:
         data: The bytes of a window.
@@ -186,7 +186,7 @@ class _Decompressor:
 
 
 def _max_wrapped_bytes(found: Batches) -> Ints:
-    """Return for each field the bytes of messages up to which they can't be too many."""
+    """Return for each field the message size below which its records can't be too many."""
     batches = np.bincount(found.field, minlength=len(found.state))
     limit: Ints = (max_records(found.field_bytes) - batches) * MIN_MESSAGE_BYTES
     return limit

@@ -38,9 +38,9 @@ class ProduceResults:
     Result of the produced records in each `records` field.
 
     Attributes:
-        base_offset: Offset of the first record; NONE where nothing was written, or it is unknown.
-        error_code: The error code; NONE where there is no response.
-        undecoded: Rows of the exchanges whose response only the codecs can read.
+        base_offset: Offset of the first record; NONE if nothing was written, or if unknown.
+        error_code: The error code; NONE without a response.
+        undecoded: Rows of exchanges with a response that only the codecs can read.
     """
 
     base_offset: Ints
@@ -114,7 +114,7 @@ def produce_results(
 
 
 def last_marked(marks: NDArray[np.bool_]) -> Ints:
-    """Return for each row the last marked row up to it; 0 if there is none."""
+    """Return for each row the last marked row up to it; 0 without one."""
     found: Ints = np.maximum.accumulate(np.where(marks, np.arange(len(marks)), 0))
     return found
 

@@ -12,7 +12,7 @@ CAPACITY, WRAPPED_LIMIT, MIN_MAGIC = range(3)
 
 class FieldArrays(NamedTuple):
     """
-    The `records` fields in which batches are searched.
+    The `records` fields to search for batches.
 
     Attributes:
         start: Address of each field's content.
@@ -34,7 +34,7 @@ class FieldArrays(NamedTuple):
 
 class PayloadArrays(NamedTuple):
     """
-    Batches whose payloads are read.
+    Batches with payloads to read.
 
     Attributes:
         table: The columns of all batches of the window; see `batch_table`.

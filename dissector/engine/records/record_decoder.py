@@ -92,7 +92,7 @@ def read_records(data: Bytes, carry_over: Bytes, batches: Batches, payloads: Pay
         payloads: Addresses of the payloads.
 
     Returns:
-        The records of all these batches; those of fields that are not VALID are undefined.
+        The records of all these batches; the numbers of fields that are not VALID are undefined.
     """
     run = _KernelRun(data, carry_over, batches, payloads)
     total = int(run.counts.sum())
@@ -168,7 +168,7 @@ class _KernelRun:
         return out
 
     def _verify_blocks(self) -> Iterator[int]:
-        """Check the CRCs of large uncompressed payloads; yield the batch up to which it is done."""
+        """Check the CRCs of large uncompressed payloads; yield the last completed batch."""
         payloads = self._payloads
         size = payloads.end - payloads.start
         is_large = (size >= SMALL_BYTES) & (

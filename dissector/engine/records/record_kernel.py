@@ -42,7 +42,7 @@ _INT64_MAX = 0x7FFFFFFFFFFFFFFF
 @device_function
 def _read_long_varint(source: U8, at: int, end: int, value: int, last: int) -> tuple[int, int]:
     """
-    Read the rest of a varint whose first byte has the continuation bit; without zigzag decoding.
+    Read the rest of a varint after a first byte with the continuation bit; without zigzag decoding.
 
     Args:
         source: The bytes.
@@ -162,8 +162,8 @@ def _read_batch(
     base_offset = table[BASE_OFFSET, batch]
     time = table[MAX_TIMESTAMP, batch] if has_append_time else table[BASE_TIMESTAMP, batch]
     total = payloads.end[number] - base
-    # A record begins after the length of the one before, not where reading that one ended; so the
-    # CPU can begin before the earlier record is read.
+    # A record begins after the length of its predecessor, not at the end of reading it; so the CPU
+    # can begin before the earlier record is read.
     end = payloads.start[number] - base
     for i in range(row, row + table[COUNT, batch]):
         at, size = _read_length(source, end, total)

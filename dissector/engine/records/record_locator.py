@@ -134,7 +134,7 @@ def locate_records(table: Exchanges) -> RecordFields:
 
 
 def _high_watermarks(fields: tape.Tape, category: Ints, records: Ints) -> Ints:
-    """Return the high watermark of each `records` field; NONE where its message has none."""
+    """Return the high watermark of each `records` field; NONE if its message has none."""
     rows = last_marked(category == _HIGH_WATERMARK)[records]
     is_own = (category[rows] == _HIGH_WATERMARK) & (fields.message[rows] == fields.message[records])
     values: Ints = np.where(is_own, fields.value[rows], NONE)
@@ -156,7 +156,7 @@ def _carrier_messages(table: Exchanges) -> list[Ints]:
 
 
 def _first_steps(table: Exchanges, row: Ints, kind: Ints) -> Ints:
-    """Return the first step of each message's program; -1 where there is none."""
+    """Return the first step of each message's program; -1 without one."""
     distinct_kinds, kind_numbers = np.unique(
         np.stack((kind, table.api_version[row])), axis=1, return_inverse=True
     )
@@ -187,7 +187,7 @@ def _category(ref: FieldRef | None) -> int:
 def number_topics(
     table: Exchanges, fields: tape.Tape, rows_on_tape: Ints, is_id: Bools
 ) -> tuple[Ints, list[str | UUID]]:
-    """Number the topics whose names or ids are in the given tape rows."""
+    """Number the topics with names or ids in the given tape rows."""
     numbers: dict[tuple[bool, bytes], int] = {}
     distinct_rows, row_numbers = np.unique(rows_on_tape, return_inverse=True)
     ids = np.zeros(len(distinct_rows), np.bool_)

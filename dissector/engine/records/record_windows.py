@@ -65,11 +65,11 @@ _CODECS = [codec_name(number) for number in range(CODEC_MASK + 1)]
 @dataclass(slots=True)
 class RecordPart:
     """
-    Records in columns, and rows of exchanges whose records have to be decoded as objects.
+    Records in columns, and rows of exchanges with records to decode as objects.
 
     Attributes:
-        columns: Empty where there are no records.
-        insert_at: Index of the record before which each object exchange stands.
+        columns: Empty without records.
+        insert_at: Index of the record that follows each object exchange.
         object_rows: Rows of the object exchanges, in order.
     """
 
@@ -154,7 +154,7 @@ def _object_rows(
     needs_objects: Callable[[str], bool],
     naming_rows: Ints,
 ) -> Ints:
-    """Return, in order, the rows whose records certainly have to be decoded as objects."""
+    """Return, in order, the rows with records that must be decoded as objects."""
     topic_needs_objects = np.zeros(len(fields.topics), np.bool_)
     for number, topic in enumerate(fields.topics):
         name = topic if isinstance(topic, str) else names.find_name(topic)
@@ -184,7 +184,7 @@ class _WindowRecords:
         self.client_id = client_ids(self.table, self.fields.row)
 
     def topics(self) -> tuple[list[str | None], list[str | None]]:
-        """Return the names and the ids of topics, as far as they are known by now."""
+        """Return the known names and ids of topics."""
         topics: list[str | None] = []
         ids: list[str | None] = []
         for topic in self.fields.topics:
@@ -278,13 +278,13 @@ class _RecordColumns:
 
 
 def _nullable_coded(codes: Ints, values: list[str | None]) -> Coded:
-    """Return a column whose values may be null."""
+    """Return a nullable column."""
     is_null = np.array([value is None for value in values], np.bool_)
     return Coded(np.where(is_null[codes], NONE, codes) if is_null.any() else codes, values)
 
 
 def _errors(codes: Ints) -> Coded:
-    """Return the names of errors; null where there is no response."""
+    """Return the names of errors; null without a response."""
     indexes, values = distinct(codes)
     is_present = values != NONE
     numbers = np.where(is_present, np.cumsum(is_present) - 1, NONE)

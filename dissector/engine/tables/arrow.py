@@ -184,7 +184,7 @@ _numbers = count(1)
 
 
 def exported_count() -> int:
-    """Return the number of exported arrays whose memory is still in use."""
+    """Return the number of exported arrays with memory still in use."""
     return len(_exported)
 
 
@@ -206,7 +206,7 @@ def _pointers(kind: Any, structs: list[Any]) -> Any:
 
 
 def _schema_of(array: ArrowArray, alive: list[Any]) -> _Schema:
-    """Return the struct with an array's type; what it points to is appended to `alive`."""
+    """Return the struct with an array's type; referenced memory is appended to `alive`."""
     children = _pointers(_Schema, [_schema_of(child, alive) for child in array.children])
     out = _Schema(
         format=array.format,

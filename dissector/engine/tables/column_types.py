@@ -112,7 +112,7 @@ class Slices:
     Attributes:
         start: Where they begin in the buffers; NONE for null.
         length: How many.
-        buffers: What they refer to.
+        buffers: The bytes that they refer to.
     """
 
     start: Ints

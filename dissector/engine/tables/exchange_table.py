@@ -1,9 +1,9 @@
 """
 Exchanges in columns: the correlator's result for one window of a capture.
 
-Columns are numpy arrays, a row per exchange, in the order in which exchanges end. The bytes of a
-frame stay where they are in the window, or lie in the carry-over buffer if they had to be joined; a
-body is decoded on demand (`Exchange`).
+Columns are numpy arrays, a row per exchange, in the order of ends. The bytes of a frame stay where
+they are in the window, or lie in the carry-over buffer if they had to be joined; a body is decoded
+on demand (`Exchange`).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ STATUS = ("answered", "unanswered", "no_response", "orphan", "waiting")
 """`waiting` are requests in flight in a live capture, until their exchanges end."""
 
 BROKEN_REQUEST, BROKEN_RESPONSE, ENDING_AT = 1, 2, 2
-"""Flags of `Exchanges.broken_off`, and the bit at which its index into `END_REASONS` begins."""
+"""Flags of `Exchanges.broken_off`, and the first bit of its index into `END_REASONS`."""
 
 NONE = -(2**63)
 """The null of integer columns."""
@@ -63,13 +63,14 @@ class Exchanges:
         client: The side that sends requests.
         token: Whether these are raw SASL tokens.
         answers_acks_0: Whether this is a response to a request that expects none (acks = 0).
-        broken_off: The messages in which the connection ended, BROKEN_REQUEST and BROKEN_RESPONSE,
-            and from bit ENDING_AT on how, an index into `END_REASONS`; 0 if it did not.
+        broken_off: The messages interrupted by the end of the connection, BROKEN_REQUEST and
+            BROKEN_RESPONSE, and from bit ENDING_AT on the kind of end, an index into `END_REASONS`;
+            0 if it did not.
         api_key: Of the request; NONE for orphans, tokens, and where fewer than 8 bytes were
             captured.
-        api_version: Likewise.
-        correlation_id: Of the request, likewise; of an orphan that of the response, NONE where
-            fewer than 4 bytes were captured.
+        api_version: NONE as for `api_key`.
+        correlation_id: Of the request, likewise; of an orphan the response's, NONE if fewer than 4
+            bytes were captured.
         request: Columns of the request's frame.
         response: Columns of the response's frame.
     """
@@ -114,7 +115,7 @@ class Exchanges:
         return replace(table, data=np.zeros(0, np.uint8), carry_over=own_bytes)
 
     def frame(self, frames: Frames, row: int) -> bytes | None:
-        """Return the bytes of one frame, or None where the exchange has none."""
+        """Return the bytes of one frame, or None without one."""
         start = int(frames.start[row])
         return None if start == NONE else self.bytes_at(start, int(frames.captured_bytes[row]))
 

@@ -39,7 +39,7 @@ class MixedRows:
 
     Attributes:
         columns: Most rows.
-        positions: Before which row of the columns each list of `inserted` stands; in order.
+        positions: The row of the columns before each list of `inserted`; in order.
         inserted: The other rows.
     """
 
@@ -91,7 +91,7 @@ def connection_schema() -> Mapping[str, Any]:
 def frames(
     rows: Iterable[Mapping[str, Any]], schema: Mapping[str, Any]
 ) -> Iterator[polars.DataFrame]:
-    """Yield tables of some ten thousand rows each; one empty table where there are no rows."""
+    """Yield tables of some ten thousand rows each; one empty table without rows."""
     import polars
 
     rows = iter(rows)
@@ -107,7 +107,7 @@ def frames(
 def part_frames(
     parts: Iterable[TablePart], schema: Mapping[str, Any]
 ) -> Iterator[polars.DataFrame]:
-    """Yield tables of parts that are columns or rows; one empty table where there are no rows."""
+    """Yield tables of parts that are columns or rows; one empty table without rows."""
     import polars
 
     empty = True

@@ -40,7 +40,7 @@ def int32_at(data: U8, at: int) -> int:
 
 @device_function
 def number_at(data: U8, at: int, size: int, signed: int) -> int:
-    """Read a big-endian integer, whose bytes must be there."""
+    """Read a big-endian integer; its bytes must be available."""
     value = -1 if signed and data[at] >= 128 else 0
     for i in range(at, at + size):
         value = value << 8 | data[i]

@@ -2,10 +2,10 @@
 The tape: every field of many messages in columns.
 
 A kernel runs the programs of `dissector.protocol.program` over the bytes of all messages and writes
-a row for each wanted field: its message, its number, the array item that holds it, where its
-content lies, and its value. It checks each count and length against the remaining bytes, as the
-codecs do, and agrees with them on every message that it reads to the end. The codecs read the
-others: a message that does not fit stops at its place, without affecting the rest.
+a row for each wanted field: its message, its number, its array item, the position of its content,
+and its value. It checks each count and length against the remaining bytes, as the codecs do, and
+agrees with them on every message that it reads to the end. The codecs read the others: a message
+that does not fit stops at its place, without affecting the rest.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class Tape:
         item: The array item that holds it: items are numbered through a message from 1, in wire
             order; 0 is the message.
         around: The item that holds this one; NO_ITEM where that is the message.
-        start: Where its content lies, in data or carry-over buffer: of texts and bytes behind the
+        start: Position of its content, in data or carry-over buffer: of texts and bytes behind the
             length.
         value: The number; of texts, bytes and uuids the length of the content; of arrays the count;
             NULL where it is null.
@@ -117,7 +117,7 @@ def read_in_batches(
         carry_over: of more messages, at offsets from the end of `data` on.
         starts: Where each begins, its header first.
         ends: Where each ends.
-        steps: The first instruction of each one's program; negative where there is none.
+        steps: The first instruction of each one's program; negative without one.
         programs: The programs.
         wanted: For each field number whether it is wanted; fields beyond are not.
         max_rows: How many rows a tape may have; a tape of a single message has as many as it needs.

@@ -43,7 +43,7 @@ class MessageArrays(NamedTuple):
     Attributes:
         start: Where each begins.
         end: Where it ends.
-        step: The first instruction of its program; negative where there is none.
+        step: The first instruction of its program; negative without one.
         state: Receives its state.
         stopped: Receives where reading stopped.
     """

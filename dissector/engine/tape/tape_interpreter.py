@@ -40,7 +40,7 @@ NO_ITEM = -1
 def _write(
     rows: TapeRows, row: int, field: int, item: int, around: int, at: int, value: int
 ) -> int:
-    """Write a row; return the next one, -1 if there is no room."""
+    """Write a row; return the next one, -1 without room."""
     if row >= len(rows.field):
         return -1
     rows.field[row] = field

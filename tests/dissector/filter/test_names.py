@@ -75,7 +75,7 @@ def test_a_filter_that_holds(text: str) -> None:
     [
         ("len(api_version) > 1", "len() takes text or bytes; api_version is a number"),
         ("size(api) > 1", "no function is called 'size'"),
-        ("client_id[x] == 1", "[x] is no slice; write [offset:length] or [first-last]"),
+        ("client_id[x] == 1", "[x] is not a slice; write [offset:length] or [first-last]"),
         ("latency_ms[0:2] == 1", "a slice takes text or bytes"),
         ("all topic", "a comparison is missing after 'all' and a name"),
         ("len(topic == 1", "')' is missing"),

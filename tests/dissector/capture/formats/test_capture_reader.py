@@ -335,7 +335,7 @@ def test_zeros_behind_gzip_are_padding_and_other_bytes_a_problem() -> None:
     data = gzip.compress(pcap(PACKETS))
     assert problems(read(data + bytes(512))) == []
     (said,) = problems(read(data + b"more"))
-    assert said.endswith("bytes after the end of the gzip data are no gzip data")
+    assert said.endswith("bytes after the end of the gzip data are not gzip data")
 
 
 @pytest.mark.parametrize(

@@ -40,7 +40,7 @@ def test_tcpdump_captures_several_interfaces_by_their_numbers() -> None:
     number = Path("/sys/class/net/lo/ifindex").read_text().strip()
     words = tcpdump_words(CapturePlan(("lo", "lo"), "port 9092"), None)
     assert words[-1] == f"(ifindex {number} or ifindex {number}) and (port 9092)"
-    with pytest.raises(UsageError, match="-i nowhere0: there is no such interface"):
+    with pytest.raises(UsageError, match="-i nowhere0: no such interface"):
         tcpdump_words(CapturePlan(("lo", "nowhere0")), None)
 
 

@@ -350,7 +350,7 @@ def test_without_rights_on_loopback(program: str, tmp_path: Path) -> None:
     ("words", "message"),
     [
         ("-f tcp x.pcap", "-f, -a, -w and --ring require -i IFACE"),
-        ("", "nothing to read: CAPTURE... or -i IFACE is missing"),
+        ("", "no input: CAPTURE... or -i IFACE is missing"),
         ("-i lo x.pcap", "-i captures by itself, and can't be combined with captures"),
         ("-i lo -a seconds:3", "-a takes duration:N, packets:N, filesize:N with a positive N"),
         ("-i lo -a packets:1.5", "-a takes"),
