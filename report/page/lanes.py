@@ -20,6 +20,8 @@ _BAD = frozenset(
     }
 )
 _GOOD = frozenset({"committed"})
+_HOURLY = frozenset({"produces"})
+"""Sums of an hour, which are known at its end: no marks of what happened then."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +58,7 @@ class Lane:
 
 def lanes(events: Sequence[Event], begin_ns: int, safe: SafeText) -> tuple[list[Lane], int]:
     """Return the lanes of events of one kind, and the number of subjects without a lane."""
+    events = [each for each in events if each.event not in _HOURLY]
     counts = Counter(each.subject for each in events)
     subjects = [subject for subject, _ in counts.most_common(MAX_LANES)]
     found = {subject: Lane(safe.text(subject)) for subject in subjects}

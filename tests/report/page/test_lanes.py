@@ -30,3 +30,10 @@ def test_subjects_with_most_events_have_lanes() -> None:
     found, more = lanes([*events, event("g34", 2, 2, "left")], 0, SafeText())
     assert (len(found), more) == (MAX_LANES, 5)
     assert found[0].subject == "g34"
+
+
+def test_sums_of_an_hour_are_no_marks() -> None:
+    events = [event("shop", 9, 9, "produces"), event("shop", 3, 3, "retried")]
+    (lane,), more = lanes([*events, event("quiet", 9, 9, "produces")], 0, SafeText())
+    assert (lane.subject, more) == ("shop", 0)
+    assert [mark.title for mark in lane.marks] == ["retried (why): text"]
