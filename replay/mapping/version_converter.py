@@ -85,6 +85,8 @@ def convert(
     new: int,
     topics: TopicDirectory,
     changes: list[Change],
+    *,
+    may_lose: bool = False,
 ) -> Container:
     """
     Convert a body to another version.
@@ -96,11 +98,14 @@ def convert(
         new: The new version.
         topics: The directory for topic ids and names.
         changes: Gets the values that are dropped because the new version has no field for them.
+        may_lose: Whether values that matter may be lost, as in responses to older clients.
 
     Raises:
         RewriteError: A value that matters would be lost, or a topic's id or name is unknown.
     """
-    return _Conversion(path_prefix(schema), old, new, topics, changes).body(schema, body)
+    conversion = _Conversion(path_prefix(schema), old, new, topics, changes)
+    conversion.may_lose = may_lose
+    return conversion.body(schema, body)
 
 
 class _Conversion:
@@ -115,10 +120,11 @@ class _Conversion:
         self._new = new
         self._topics = topics
         self._changes = changes
+        self.may_lose = False
 
     def body(self, schema: Schema, body: Mapping[str, Any]) -> Container:
         """Convert the whole body."""
-        fold = FOLDS.get(self._api)
+        fold = FOLDS.get(self._title)
         body = dict(body)
         if fold is not None:
             before, after = (self._has(schema, fold.array, v) for v in (self._old, self._new))
@@ -138,7 +144,10 @@ class _Conversion:
             raise self._lost(f"{fold.array} has {len(elements)} elements, and only one fits")
         (element,) = elements
         for name, inside in fold.fields.items():
-            body[name] = element[inside] if inside else element
+            if not inside:
+                body[name] = element
+            elif inside in element:
+                body[name] = element[inside]
         array = next(field for field in schema.fields if field.name == fold.array)
         for field in array.fields:
             if field.name not in fold.fields.values():
@@ -173,9 +182,11 @@ class _Conversion:
         if self._api in EMPTY_MEANS_ALL:
             value = self._all(value, path)
         if value is None:
-            if self._new not in field.null:
+            if self._new in field.null:
+                return None
+            if not self.may_lose:
                 raise self._lost(f"{path} must not be null")
-            return None
+            return Field(field.name, field.type, fields=field.fields).zero(self._new)
         if field.type == "records":
             return self._records(value, path)
         if field.type == "struct":
@@ -251,7 +262,8 @@ class _Conversion:
         if value is ... or value == field.zero(self._old):
             return
         has_meaning = field.type != "string" or value  # an empty pattern matches none
-        if has_meaning and not field.ignorable and f"{self._api}.{below}" not in NO_LOSS:
+        is_needed = not field.ignorable and f"{self._api}.{below}" not in NO_LOSS
+        if has_meaning and is_needed and not self.may_lose:
             raise self._lost(f"{below} = {value!r} would be lost")
         role = role_of(f"{self._title}.{below}", field)
         self._changes.append(Change(below, role, value, None, DROPPED))

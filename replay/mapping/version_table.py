@@ -23,10 +23,18 @@ class Fold(NamedTuple):
 
 
 FOLDS = {
-    "OffsetFetch": Fold("groups", {"group_id": "group_id", "topics": "topics"}),
-    "FindCoordinator": Fold("coordinator_keys", {"key": ""}),
-    "LeaveGroup": Fold("members", {"member_id": "member_id"}),
-    "AddPartitionsToTxn": Fold(
+    "OffsetFetch.request": Fold("groups", {"group_id": "group_id", "topics": "topics"}),
+    "OffsetFetch.response": Fold("groups", {"topics": "topics", "error_code": "error_code"}),
+    "FindCoordinator.request": Fold("coordinator_keys", {"key": ""}),
+    "FindCoordinator.response": Fold(
+        "coordinators",
+        {name: name for name in ("node_id", "host", "port", "error_code", "error_message")},
+    ),
+    "LeaveGroup.request": Fold("members", {"member_id": "member_id"}),
+    "AddPartitionsToTxn.response": Fold(
+        "results_by_transaction", {"results_by_topic_v3_and_below": "topic_results"}
+    ),
+    "AddPartitionsToTxn.request": Fold(
         "transactions",
         {
             "v3_and_below_transactional_id": "transactional_id",

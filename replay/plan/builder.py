@@ -141,7 +141,7 @@ class PlanBuilder:
         self._counts[connection, exchange.status] += 1
         shape = self._shapes.add(connection, request, exchange.response)
         places = list(produced_batches(request, exchange.response))
-        number = self._plan._spill.add(_captured(exchange, request), shape)
+        number = self._plan._spill.add(captured_exchange(exchange, request), shape)
         self._sequence_gaps.record(number, places)
         reason = why_left_out(request, self._allow)
         reason = reason or why_not_ready(request.api or "", exchange.response)
@@ -340,7 +340,8 @@ class PlanBuilder:
         return self._plan.topic_ids.get(topic_id) if topic_id != NO_ID else None
 
 
-def _captured(exchange: Exchange, request: Message) -> CapturedExchange:
+def captured_exchange(exchange: Exchange, request: Message) -> CapturedExchange:
+    """Return an exchange with its own bytes."""
     response = exchange.response
     assert exchange.request_time_ns is not None
     return CapturedExchange(
