@@ -18,6 +18,7 @@ from tools import api_table
 ROOT = Path(__file__).parents[1]
 PACKAGES = (
     *("kafkashark", "dissector", "conform", "replay", "pipeline", "timeline", "report", "browse"),
+    "serve",
 )
 ALL = (*PACKAGES, "tests", "tools", "benchmarks")
 

@@ -1,0 +1,200 @@
+"""Finds the answer to a request: from the capture, or composed, or from elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Protocol
+
+from construct import Container
+
+from dissector.protocol.error_codes import error_code
+from dissector.protocol.messages import Message
+from replay.model.refusal import RewriteError
+from serve.answers.client_request import ClientRequest, Unmatched
+from serve.answers.cluster_answers import ClusterAnswers, rewrite_addresses
+from serve.answers.committed_offsets import CommittedOffsets
+from serve.answers.epoch_groups import EpochGroups
+from serve.answers.foreign_topics import merge_topics, split_topics
+from serve.answers.generation_groups import ClassicGroups
+from serve.answers.log_answers import LogAnswers
+from serve.answers.mirrored_errors import error_answer
+from serve.answers.served_state import ServedState
+from serve.answers.transaction_answers import TransactionAnswers
+from serve.forms.canonical_body import canonical_body, response_frame
+from serve.matching.exchange_keys import EPOCH_GROUPS, keys_of
+from serve.matching.meaning import meaning_of, title
+from serve.matching.nearest_exchange import nearest
+from serve.report.serve_report import Miss, SeenRequest, ServeReport
+
+_Handler = Callable[[ClientRequest], Awaitable[Container | None]]
+
+UNKNOWN_ERROR = error_code("UNKNOWN_SERVER_ERROR") or -1
+UNSUPPORTED_VERSION = error_code("UNSUPPORTED_VERSION") or 35
+
+
+class Fallback(Protocol):
+    """
+    What answers in place of the capture.
+
+    Attributes:
+        name: For the report.
+    """
+
+    name: str
+
+    async def answer(self, request: ClientRequest) -> Container:
+        """Return the canonical response to a request; raises ReplayError."""
+        ...
+
+
+class Answerer:
+    """
+    Answers the requests of all clients.
+
+    Args:
+        state: The served capture.
+        report: Counts requests and misses.
+        fallback: Answers what the capture lacks; without one, clients get an error.
+        more_versions: Versions of APIs that the server answers by itself.
+        follows_producers: Whether captured records wait until clients have produced as many.
+    """
+
+    def __init__(
+        self,
+        state: ServedState,
+        report: ServeReport,
+        fallback: Fallback | None = None,
+        more_versions: Mapping[int, tuple[int, int]] | None = None,
+        *,
+        follows_producers: bool = False,
+    ) -> None:
+        self.state = state
+        self.report = report
+        self.cluster = ClusterAnswers(state, more_versions)
+        self._recording = state.recording
+        self._fallback = fallback
+        logs = LogAnswers(state, self._add_miss, follows_producers=follows_producers)
+        groups = ClassicGroups(state)
+        offsets = CommittedOffsets(state, groups)
+        transactions = TransactionAnswers(state, logs, offsets)
+        epoch_groups = EpochGroups(state)
+        self._handlers: dict[str, _Handler] = {
+            "ApiVersions": self.cluster.api_versions,
+            "Metadata": self.cluster.metadata,
+            "FindCoordinator": self.cluster.find_coordinator,
+            "Produce": logs.produce,
+            "Fetch": logs.fetch,
+            "ListOffsets": logs.list_offsets,
+            "OffsetForLeaderEpoch": logs.offset_for_leader_epoch,
+            "JoinGroup": groups.join,
+            "SyncGroup": groups.sync,
+            "Heartbeat": groups.heartbeat,
+            "LeaveGroup": groups.leave,
+            "OffsetCommit": offsets.commit,
+            "TxnOffsetCommit": offsets.commit_in_transaction,
+            "OffsetFetch": offsets.fetch,
+            "InitProducerId": transactions.init_producer_id,
+            "AddPartitionsToTxn": transactions.add_partitions,
+            "AddOffsetsToTxn": transactions.add_offsets,
+            "EndTxn": transactions.end,
+            **dict.fromkeys(EPOCH_GROUPS, epoch_groups.heartbeat),
+        }
+
+    def read(self, message: Message, connection: int, local_host: str = "") -> ClientRequest:
+        """
+        Return a decoded request as it is compared.
+
+        Raises:
+            RewriteError: It can't be expressed in the canonical version.
+        """
+        body = canonical_body(message, self._recording.topics)
+        request = ClientRequest(message, body, connection, local_host)
+        self.report.add_request(
+            SeenRequest(request.api, request.version, request.client_id, connection, body)
+        )
+        return request
+
+    async def answer(self, request: ClientRequest) -> Container | None:
+        """Return the canonical response to a request; None if the client expects none."""
+        known, foreign = split_topics(request, self._recording.knows_topic)
+        if foreign is None:
+            return await self._answer_known(request)
+        instead = await self._instead(foreign, "its topics")
+        if known is None:
+            return instead if _is_answered(request) else None
+        answer = await self._answer_known(known)
+        return None if answer is None else merge_topics(request.api, answer, instead)
+
+    def frame(self, request: ClientRequest, answer: Container) -> bytes:
+        """
+        Encode a canonical response for its client.
+
+        Raises:
+            RewriteError: The version of the client can't express it.
+        """
+        return response_frame(request.message, answer, self._recording.topics)
+
+    async def _answer_known(self, request: ClientRequest) -> Container | None:
+        handler = self._handlers.get(request.api, self._recorded)
+        self.state.latency_s = 0.0
+        try:
+            answer = await handler(request)
+        except Unmatched as miss:
+            return await self._instead(request, miss.what)
+        request.latency_s = self.state.latency_s or self._recording.mean_latency_s(request.api)
+        if answer is not None:
+            addresses = self.state.addresses_at(request.local_host)
+            rewrite_addresses(request.api_key, answer, addresses)
+        return answer
+
+    async def _recorded(self, request: ClientRequest) -> Container:
+        """Answer what was answered then to a request that means the same."""
+        keys = keys_of(request.api_key, request.client_id, request.body)
+        try:
+            found = self.state.take_response(keys)
+        except RewriteError as error:
+            raise Unmatched(f"a readable answer: {error}") from None
+        if found is None:
+            raise Unmatched("such a request")
+        return found
+
+    async def _instead(self, request: ClientRequest, what: str) -> Container:
+        """Answer a request that the capture has no answer to."""
+        if self._fallback is None:
+            self._add_miss(request, what)
+            error = UNKNOWN_ERROR if request.api not in _WITH_TOPICS else _UNKNOWN_TOPIC
+            return error_answer(request.api_key, request.body, error)
+        self._add_miss(request, what, self._fallback.name)
+        answer = await self._fallback.answer(request)
+        addresses = self.state.addresses_at(request.local_host)
+        rewrite_addresses(request.api_key, answer, addresses)
+        return answer
+
+    def _add_miss(self, request: ClientRequest, what: str, answered_by: str = "") -> None:
+        meaning = meaning_of(request.api_key, request.body)
+        some = self._recording.by_api.get(request.api_key, ())
+        found = nearest(
+            meaning,
+            (
+                (number, meaning_of(request.api_key, self._recording.request(number)))
+                for number in some
+            ),
+        )
+        near = ("", "", None, None)
+        if found is not None:
+            captured = self._recording.exchange(found.number)
+            text = title(
+                request.api_key, meaning_of(captured.api_key, self._recording.request(found.number))
+            )
+            near = (f"{text} of {captured.client}", found.field, found.sent, found.captured)
+        self.report.add_miss(
+            Miss(request.api, request.version, request.client_id, what, *near, answered_by)
+        )
+
+
+def _is_answered(request: ClientRequest) -> bool:
+    return request.api != "Produce" or bool(request.body.acks)
+
+
+_UNKNOWN_TOPIC = error_code("UNKNOWN_TOPIC_OR_PARTITION") or 3
+_WITH_TOPICS = frozenset({"Metadata", "Produce", "Fetch", "ListOffsets", "OffsetForLeaderEpoch"})

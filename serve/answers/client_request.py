@@ -1,0 +1,65 @@
+"""A request of a client, and what keeps it from an answer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from construct import Container
+
+from dissector.protocol.messages import Message
+from serve.matching.meaning import Meaning
+
+
+@dataclass(slots=True)
+class ClientRequest:
+    """
+    A request of a client.
+
+    Attributes:
+        message: As decoded.
+        body: In the canonical version.
+        connection: Number of the client's connection.
+        local_host: The address by which the client has reached us.
+        latency_s: How long the captured broker took.
+    """
+
+    message: Message
+    body: Container
+    connection: int = 0
+    local_host: str = ""
+    latency_s: float = 0.0
+
+    @property
+    def api(self) -> str:
+        """The name of the API."""
+        return self.message.api or ""
+
+    @property
+    def api_key(self) -> int:
+        """The key of the API."""
+        return self.message.api_key or 0
+
+    @property
+    def version(self) -> int:
+        """The version that the client uses."""
+        return self.message.api_version or 0
+
+    @property
+    def client_id(self) -> str | None:
+        """The client id."""
+        return self.message.client_id
+
+
+class Unmatched(Exception):
+    """
+    The capture has no answer to a request.
+
+    Args:
+        what: What it lacks.
+        meaning: What the request means; the nearest exchange is found by it.
+    """
+
+    def __init__(self, what: str, meaning: Meaning | None = None) -> None:
+        super().__init__(what)
+        self.what = what
+        self.meaning = meaning

@@ -1,0 +1,61 @@
+"""Parts of a request: topics that the capture knows, and others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import NamedTuple
+
+from construct import Container
+
+from serve.answers.client_request import ClientRequest
+
+
+class TopicArrays(NamedTuple):
+    """
+    Where an API has its topics.
+
+    Attributes:
+        asked: The array in the request.
+        name: The name of the topic in its elements.
+        answered: The array in the response.
+    """
+
+    asked: str
+    name: str
+    answered: str
+
+
+TOPIC_ARRAYS = {
+    "Metadata": TopicArrays("topics", "name", "topics"),
+    "Produce": TopicArrays("topic_data", "name", "responses"),
+    "Fetch": TopicArrays("topics", "topic", "responses"),
+    "ListOffsets": TopicArrays("topics", "name", "topics"),
+    "OffsetForLeaderEpoch": TopicArrays("topics", "topic", "topics"),
+}
+"""APIs whose topics are answered one by one."""
+
+
+def split_topics(
+    request: ClientRequest, is_known: Callable[[str], bool]
+) -> tuple[ClientRequest | None, ClientRequest | None]:
+    """Return the parts of a request with known topics and with others; None for an empty part."""
+    arrays = TOPIC_ARRAYS.get(request.api)
+    elements = request.body.get(arrays.asked) if arrays is not None else None
+    if arrays is None or not elements:
+        return request, None
+    known = [each for each in elements if not each[arrays.name] or is_known(each[arrays.name])]
+    if len(known) == len(elements):
+        return request, None
+    others = [each for each in elements if each not in known]
+    parts = [
+        replace(request, body=Container(request.body, **{arrays.asked: part})) if part else None
+        for part in (known, others)
+    ]
+    return parts[0], parts[1]
+
+
+def merge_topics(api: str, answer: Container, more: Container) -> Container:
+    """Return an answer with the topics of another one."""
+    name = TOPIC_ARRAYS[api].answered
+    return Container(answer, **{name: [*answer[name], *more[name]]})

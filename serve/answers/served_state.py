@@ -1,0 +1,70 @@
+"""What the answers to all clients share: the recording, and how far clients have come in it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Hashable, Sequence
+
+from construct import Container
+
+from serve.recording.recording import Recording
+
+Address = tuple[str, int]
+
+_WILDCARDS = ("", "0.0.0.0", "::")
+"""Hosts of listeners at all addresses of the machine."""
+
+
+class ServedState:
+    """
+    The state of a served capture.
+
+    Attributes:
+        recording: The capture.
+        addresses: Node id -> address of its listener.
+        reached_ns: The time of the newest captured request that a client has sent again.
+        latency_s: Captured latency of the exchange that was taken last.
+    """
+
+    def __init__(self, recording: Recording) -> None:
+        self.recording = recording
+        self.addresses: dict[int, Address] = {}
+        self.reached_ns = 0
+        self.latency_s = 0.0
+        self._appended = asyncio.Event()
+
+    def addresses_at(self, local_host: str) -> dict[int, Address]:
+        """Return the addresses for a client that has reached us by one of ours."""
+        return {
+            node: (local_host or host if host in _WILDCARDS else host, port)
+            for node, (host, port) in self.addresses.items()
+        }
+
+    def take(self, keys: Sequence[Hashable]) -> int | None:
+        """Take an exchange by its keys, and note how far clients have come."""
+        number = self.recording.index.take(keys)
+        if number is not None:
+            self.reach(number)
+        return number
+
+    def reach(self, number: int) -> None:
+        """Note that an exchange was answered again."""
+        self.reached_ns = max(self.reached_ns, self.recording.time_ns(number))
+        self.latency_s = self.recording.latency_s(number)
+
+    def take_response(self, keys: Sequence[Hashable]) -> Container | None:
+        """Take an exchange, and return its response in canonical form; None without any."""
+        number = self.take(keys)
+        return None if number is None else self.recording.response(number)
+
+    def announce_append(self) -> None:
+        """Wake the fetches that wait for records."""
+        self._appended.set()
+        self._appended = asyncio.Event()
+
+    async def wait_for_append(self, timeout_s: float) -> None:
+        """Wait until a client appends records, but not longer than a time."""
+        try:
+            await asyncio.wait_for(self._appended.wait(), timeout_s)
+        except TimeoutError:
+            return

@@ -1,0 +1,132 @@
+"""Answers to transactional producers: captured ids and errors, and success in between."""
+
+from __future__ import annotations
+
+from construct import Container
+
+from dissector.protocol.error_codes import error_code
+from replay.fields.field_layout import Role
+from replay.fields.roles import walk
+from serve.answers.client_request import ClientRequest, Unmatched
+from serve.answers.committed_offsets import CommittedOffsets
+from serve.answers.log_answers import LogAnswers
+from serve.answers.mirrored_errors import error_answer
+from serve.answers.served_state import ServedState
+from serve.forms.canonical_body import canonical_schema, canonical_version
+from serve.matching.exchange_keys import keys_of
+
+_INVALID_EPOCH = error_code("INVALID_PRODUCER_EPOCH") or 47
+_FENCED = (_INVALID_EPOCH, error_code("PRODUCER_FENCED"))
+_ERRORS = frozenset({Role.ERROR})
+_FIRST_FREE_PRODUCER = 1_000_000
+_FIRST_WITH_EPOCHS = 5
+"""Version of EndTxn that returns the next epoch (KIP-890)."""
+
+
+class TransactionAnswers:
+    """Answers InitProducerId, AddPartitionsToTxn, AddOffsetsToTxn and EndTxn."""
+
+    def __init__(self, state: ServedState, logs: LogAnswers, offsets: CommittedOffsets) -> None:
+        self._state = state
+        self._logs = logs
+        self._offsets = offsets
+        self._epochs: dict[str, int] = {}
+        self._free_producer = _FIRST_FREE_PRODUCER
+
+    async def init_producer_id(self, request: ClientRequest) -> Container:
+        """Return the captured id of the producer; another one once those are used up."""
+        body, index = request.body, self._state.recording.index
+        transactional_id = body.transactional_id
+        self._check_known(transactional_id)
+        keys = keys_of(request.api_key, request.client_id, body)
+        is_new = any(index.next_unused(key) is not None for key in keys)
+        found = None
+        if is_new:
+            key = next(key for key in keys if index.next_unused(key) is not None)
+            found = self._state.take_response([key])
+        elif transactional_id is not None:
+            found = self._state.take_response(keys)
+        if found is None:
+            self._free_producer += 1
+            return Container(error_code=0, producer_id=self._free_producer, producer_epoch=0)
+        if transactional_id is not None and not found.error_code:
+            last = self._epochs.get(transactional_id, -1)
+            found.producer_epoch = max(found.producer_epoch, last + (not is_new))
+            self._epochs[transactional_id] = found.producer_epoch
+        return found
+
+    async def add_partitions(self, request: ClientRequest) -> Container:
+        """Add partitions to a transaction."""
+        first = request.body.transactions[0] if request.body.transactions else None
+        if first is not None:
+            found = self._captured(request, first.transactional_id, first.producer_epoch)
+            if found is not None:
+                return found
+        results = [
+            Container(
+                transactional_id=each.transactional_id,
+                topic_results=[
+                    Container(
+                        name=topic.name,
+                        results_by_partition=[
+                            Container(partition_index=part, partition_error_code=0)
+                            for part in topic.partitions
+                        ],
+                    )
+                    for topic in each.topics
+                ],
+            )
+            for each in request.body.transactions
+        ]
+        for each in request.body.transactions:
+            self._check_known(each.transactional_id)
+        return Container(error_code=0, results_by_transaction=results)
+
+    async def add_offsets(self, request: ClientRequest) -> Container:
+        """Add the offsets of a group to a transaction."""
+        body = request.body
+        self._check_known(body.transactional_id)
+        found = self._captured(request, body.transactional_id, body.producer_epoch)
+        return found or Container(error_code=0)
+
+    async def end(self, request: ClientRequest) -> Container:
+        """End a transaction."""
+        body = request.body
+        self._check_known(body.transactional_id)
+        found = self._captured(request, body.transactional_id, body.producer_epoch)
+        if found is None:
+            found = Container(error_code=0, producer_id=-1, producer_epoch=-1)
+            if request.version >= _FIRST_WITH_EPOCHS:
+                found.producer_id = body.producer_id
+                found.producer_epoch = body.producer_epoch + 1
+        if not found.error_code:
+            if found.get("producer_epoch", -1) >= 0:
+                self._epochs[body.transactional_id] = found.producer_epoch
+            self._logs.end_transaction(body.producer_id)
+            self._offsets.end_transaction(body.producer_id, is_committed=bool(body.committed))
+        return found
+
+    def _captured(
+        self, request: ClientRequest, transactional_id: str, epoch: int
+    ) -> Container | None:
+        """
+        Return the captured answer to the same request, once each, then the last again.
+
+        An older producer is fenced when a newer one has begun, not when it was in the capture.
+        """
+        keys = keys_of(request.api_key, request.client_id, request.body)
+        found = self._state.take_response(keys)
+        is_fenced = epoch < self._epochs.get(transactional_id, epoch)
+        says_so = found is not None and _fences(request.api_key, found)
+        if is_fenced and not says_so:
+            return error_answer(request.api_key, request.body, _INVALID_EPOCH)
+        return None if says_so and not is_fenced else found
+
+    def _check_known(self, transactional_id: str | None) -> None:
+        if transactional_id and transactional_id not in self._state.recording.transactional_ids:
+            raise Unmatched(f"transactional id {transactional_id}")
+
+
+def _fences(api_key: int, answer: Container) -> bool:
+    schema, version = canonical_schema(api_key, "response"), canonical_version(api_key)
+    return any(each.value in _FENCED for each in walk(schema, version, answer, _ERRORS))

@@ -1,0 +1,178 @@
+"""`kafkashark serve`: a capture that stands in for a broker."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from dissector.protocol.definitions.sources import use_sources
+from dissector.view.text.escape import escaped
+
+if TYPE_CHECKING:
+    from serve.recording.recording import Recording
+    from serve.report.serve_report import ServeReport
+    from serve.server.cassette_server import CassetteServer
+
+EXIT_MISSED = 1
+DEFAULT_ADDRESS = "127.0.0.1:9092"
+
+
+def _use_schemas(sources: list[str] | None) -> list[str] | None:
+    for problem in use_sources(sources):
+        _say(problem)
+    return sources
+
+
+def serve(
+    captures: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="CAPTURE...",
+            help="pcap or pcapng files, also compressed, in time order; - is standard input.",
+            show_default=False,
+        ),
+    ],
+    listen: Annotated[
+        str,
+        typer.Option(
+            metavar="HOST:PORT",
+            help="Where the first broker listens, the others on the next ports; port 0 takes free "
+            "ones. Whoever can connect reads the records of the capture.",
+        ),
+    ] = DEFAULT_ADDRESS,
+    strict: Annotated[
+        bool,
+        typer.Option(
+            "--strict", help="End with status 1 if the capture has no answer to a request."
+        ),
+    ] = False,
+    latency: Annotated[
+        str,
+        typer.Option(
+            metavar="recorded|FACTOR|none",
+            help="Answer as fast as the captured brokers, that time a factor, or at once.",
+        ),
+    ] = "none",
+    faults: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--fault",
+            metavar="'FILTER -> ERROR|delay:MS|close|truncate[,times:N]'",
+            help="What requests get that pass the filter, all of them or the first N. Repeatable.",
+        ),
+    ] = None,
+    wait_for_producers: Annotated[
+        bool,
+        typer.Option(
+            "--wait-for-producers",
+            help="Show captured records only when clients have produced as many, as far as the "
+            "capture shows who has produced them.",
+        ),
+    ] = False,
+    tls_certificate: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="PEM: the certificate of the listeners, which use TLS."),
+    ] = None,
+    tls_key: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="PEM: its private key.")
+    ] = None,
+    tls_ca: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="PEM: authorities whose certificates clients must have."),
+    ] = None,
+    sasl_secret: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="File with the password of clients that log in by SCRAM, by default "
+            "$KAFKASHARK_PASSWORD; other mechanisms take any.",
+        ),
+    ] = None,
+    ports: Annotated[
+        list[int] | None,
+        typer.Option(
+            "--port", metavar="N", min=1, max=65535, help="A Kafka port, as for the other commands."
+        ),
+    ] = None,
+    keylogs: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--keylog",
+            metavar="FILE",
+            help="TLS key log of the captured connections. May be given more than once.",
+            show_default=False,
+        ),
+    ] = None,
+    schemas: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--schemas",
+            metavar="JAR|DIR",
+            callback=_use_schemas,
+            help="Message definitions that replace built-in ones, as for the other commands.",
+        ),
+    ] = None,
+) -> int:
+    """Answer clients as the captured brokers answered then, until Ctrl-C.
+
+    Each captured broker gets a listener. A request gets the answer to the captured request that
+    means the same, whatever its version, ids and times.
+    """
+    from serve.faults.fault import Fault
+    from serve.recording.recording_reader import read_recording
+    from serve.report.serve_report import ServeReport
+    from serve.server.cassette_server import CassetteServer
+    from serve.server.listener_security import login_password, tls_context
+    from serve.server.serve_options import ServeOptions, parse_latency, parse_listener
+
+    host, port = parse_listener(listen)
+    options = ServeOptions(
+        host,
+        port,
+        latency=parse_latency(latency),
+        is_strict=strict,
+        follows_producers=wait_for_producers,
+        tls=tls_context(tls_certificate, tls_key, tls_ca),
+        password=login_password(sasl_secret),
+    )
+    found = [Fault.parse(each) for each in faults or ()]
+    recording = read_recording(*captures, ports=ports or (), keylogs=keylogs or ())
+    for problem in recording.problems:
+        _say(problem)
+    report = ServeReport()
+    try:
+        server = CassetteServer(recording, options, report, faults=found)
+        asyncio.run(_serve(server, recording))
+    finally:
+        recording.close()
+    return _end(report, is_strict=strict)
+
+
+async def _serve(server: CassetteServer, recording: Recording) -> None:
+    """Serve until a signal ends it."""
+    ended = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for each in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(each, ended.set)
+    await server.start()
+    for node, address in server.addresses.items():
+        _say(f"broker {node} listens at {address}")
+    _say(f"{len(recording):,} captured exchanges are served; Ctrl-C ends")
+    await ended.wait()
+    await server.close()
+
+
+def _end(report: ServeReport, *, is_strict: bool) -> int:
+    for line in report.lines():
+        print(escaped(line))
+    sys.stdout.flush()
+    return EXIT_MISSED if is_strict and report.miss_count else 0
+
+
+def _say(text: str) -> None:
+    print("kafkashark:", escaped(text), file=sys.stderr, flush=True)

@@ -1,0 +1,143 @@
+"""
+Bodies of all versions in one version of each API, the canonical one.
+
+It is the newest version that names topics instead of their ids, so that requests of different
+versions can be compared, and an answer is composed once for all versions.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator, Mapping
+from functools import cache
+from typing import Any
+from uuid import UUID
+
+from construct import Container
+
+from dissector.protocol.api import Api, Kind
+from dissector.protocol.apis import api
+from dissector.protocol.apis.data.list_offsets import ListOffsetsResponse
+from dissector.protocol.messages import Message
+from dissector.protocol.schema import Schema
+from replay.client.pending_request import codecs_of
+from replay.mapping.resource_names import NO_ID, TopicIds
+from replay.mapping.version_converter import convert, names_topics_by_id
+
+_CORRELATION = struct.Struct(">i")
+_UNKNOWN_ID = "id:"
+"""Begins the name that stands for a topic id without a known name; no legal name has a colon."""
+
+
+class TopicNames:
+    """
+    The directory of topics for conversions; an unknown id has a name made of it.
+
+    Attributes:
+        known: Ids and names that the capture shows.
+    """
+
+    def __init__(self) -> None:
+        self.known = TopicIds()
+
+    def topic_id(self, name: str) -> UUID:
+        """Return the id of a topic; zero for a topic without one."""
+        if name.startswith(_UNKNOWN_ID):
+            return UUID(name.removeprefix(_UNKNOWN_ID))
+        return self.known.topic_id(name) or NO_ID
+
+    def topic_name(self, topic_id: UUID) -> str:
+        """Return the name of a topic id."""
+        return self.known.topic_name(topic_id) or f"{_UNKNOWN_ID}{topic_id}"
+
+
+def is_unknown_id(name: str) -> bool:
+    """Return whether a name stands for a topic id that the capture does not name."""
+    return name.startswith(_UNKNOWN_ID)
+
+
+@cache
+def canonical_version(api_key: int) -> int:
+    """Return the version in which the bodies of an API are compared and composed."""
+    found = declared_api(api_key)
+    versions = range(found.request.versions.high, found.request.versions.low - 1, -1)
+    by_name = (
+        version
+        for version in versions
+        if not names_topics_by_id(found.request, version)
+        and not names_topics_by_id(found.response, version)
+    )
+    return next(by_name, found.request.versions.high)
+
+
+def declared_api(api_key: int) -> Api:
+    """Return the declaration of an API that exists."""
+    found = api(api_key)
+    assert found is not None
+    return found
+
+
+def canonical_schema(api_key: int, kind: Kind) -> Schema:
+    """Return the declaration of a message."""
+    return declared_api(api_key).schema(kind)
+
+
+def canonical_body(message: Message, topics: TopicNames) -> Container:
+    """
+    Return the body of a decoded message in the canonical version.
+
+    Raises:
+        RewriteError: It can't be expressed in that version.
+    """
+    key, version = message.api_key or 0, message.api_version or 0
+    schema, body = canonical_schema(key, message.kind), message.body or {}
+    found = converted(schema, body, version, canonical_version(key), topics)
+    if schema is ListOffsetsResponse and version == 0:
+        for old, new in zip(_partitions(body), _partitions(found), strict=True):
+            new["offset"] = next(iter(old["old_style_offsets"]), -1)
+    return found
+
+
+def response_frame(
+    request: Message, body: Mapping[str, Any], topics: TopicNames, version: int | None = None
+) -> bytes:
+    """
+    Encode a canonical response for the version of a request.
+
+    Args:
+        request: The request.
+        body: The response in the canonical version.
+        topics: For ids of topics.
+        version: Another version than that of the request.
+
+    Raises:
+        RewriteError: It can't be expressed in that version.
+        EncodeError: A value does not fit its field.
+    """
+    key = request.api_key or 0
+    version = request.api_version or 0 if version is None else version
+    schema = canonical_schema(key, "response")
+    found = converted(schema, body, canonical_version(key), version, topics)
+    if schema is ListOffsetsResponse and version == 0:
+        for new, old in zip(_partitions(body), _partitions(found), strict=True):
+            old["old_style_offsets"] = [new["offset"]] if new["offset"] >= 0 else []
+    shape = codecs_of(key, version)
+    head = _CORRELATION.pack(request.correlation_id or 0) + bytes(shape.response_header)
+    return head + shape.response.build(found)
+
+
+def _partitions(body: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    return (part for topic in body["topics"] for part in topic["partitions"])
+
+
+def converted(
+    schema: Schema, body: Mapping[str, Any], old: int, new: int, topics: TopicNames
+) -> Container:
+    """Convert a body between versions; what a version has no field for is lost."""
+    return convert(schema, body, old, new, topics, [], may_lose=True)
+
+
+def zero_body(schema: Schema, version: int) -> Container:
+    """Return a body in which each field has its default."""
+    fields = (field for field in schema.fields if version in field.versions)
+    return Container({field.name: field.zero(version) for field in fields})

@@ -1,0 +1,1 @@
+"""Which captured exchange a request means."""

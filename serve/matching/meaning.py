@@ -1,0 +1,128 @@
+"""The meaning of a request: what must be equal for a captured exchange to answer it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from dissector.protocol.apis import api_name
+from replay.fields.field_layout import FieldValue, Role
+from replay.fields.roles import walk
+from serve.forms.canonical_body import canonical_schema, canonical_version
+
+Meaning = dict[str, Any]
+"""Place -> value; a place names the topic and the partition around it, not its index."""
+
+_IGNORED = frozenset(
+    {
+        Role.EPOCH,
+        Role.RACK,
+        Role.TOPIC_ID,
+        Role.LEADER_EPOCH,
+        Role.FETCHED_EPOCH,
+        Role.SESSION_ID,
+        Role.SESSION_EPOCH,
+        Role.TIMESTAMP,
+        Role.APPEND_TIME,
+        Role.THROTTLE,
+        Role.RECORDS,
+        Role.CLIENT_INSTANCE,
+        Role.SUBSCRIPTION,
+        Role.TOKEN,
+        Role.EMBEDDED,
+        Role.SIZE,
+        Role.CLUSTER_ID,
+        Role.INCARNATION,
+    }
+)
+"""What is another in each run of a client, or says nothing about what it wants."""
+
+_IGNORED_NAMES = frozenset(
+    {
+        "client_software_name",
+        "client_software_version",
+        "max_bytes",
+        "max_wait_ms",
+        "max_records",
+        "batch_size",
+        "min_bytes",
+        "partition_max_bytes",
+        "reason",
+        "rebalance_timeout_ms",
+        "session_timeout_ms",
+        "timeout_ms",
+        "transaction_timeout_ms",
+        "user_endpoint",
+        "process_id",
+    }
+)
+"""Limits and times of a client, and texts for the log of the broker."""
+
+OF = " of "
+"""Between the path of a place and what is around it."""
+
+_INDEX = re.compile(r"\[\d+\]")
+
+
+def meaning_of(api_key: int, body: Mapping[str, Any]) -> Meaning:
+    """Return the meaning of a canonical request."""
+    schema, version = canonical_schema(api_key, "request"), canonical_version(api_key)
+    found: Meaning = {}
+    for each in walk(schema, version, body):
+        if not _is_ignored(each):
+            place = _place(each)
+            while place in found:
+                place += "'"
+            found[place] = each.value
+    return found
+
+
+def _is_ignored(each: FieldValue) -> bool:
+    if each.role is Role.TIMESTAMP:
+        return True
+    return (
+        each.role in _IGNORED
+        or each.field.name in _IGNORED_NAMES
+        or (each.field.type == "bytes" and each.role is Role.PLAIN)
+    )
+
+
+_NAMING = frozenset(
+    {
+        Role.TOPIC,
+        Role.PARTITION,
+        Role.GROUP,
+        Role.MEMBER,
+        Role.TRANSACTIONAL_ID,
+        Role.COORDINATOR_KEY,
+        Role.RESOURCE,
+        Role.CONFIG_NAME,
+    }
+)
+"""Roles that tell the elements of an array apart, whose order means nothing."""
+
+
+def _place(each: FieldValue) -> str:
+    scope = each.scope
+    path = _INDEX.sub("[]", each.path)
+    around = [
+        str(value)
+        for value in (scope.topic, scope.partition, scope.group)
+        if value is not None and value is not each.value
+    ]
+    if "[]" in path and (each.role in _NAMING or path.endswith("[]")):
+        around.append(repr(each.value))
+    return f"{path}{OF}{', '.join(around)}" if around else path
+
+
+def meaning_key(api_key: int, meaning: Meaning, *more: Any) -> int:
+    """Return a number for a meaning, whatever the order of its places."""
+    items = sorted((place, repr(value)) for place, value in meaning.items())
+    return hash((api_key, tuple(items), more))
+
+
+def title(api_key: int, meaning: Meaning) -> str:
+    """Return a request as text: its API, and what it names."""
+    named = [str(value) for value in meaning.values() if isinstance(value, str) and value]
+    return " ".join([api_name(api_key), *dict.fromkeys(named)][:4])

@@ -1,0 +1,1 @@
+"""What a capture shows: exchanges, the cluster, logs of partitions."""

@@ -1,0 +1,210 @@
+"""The logs of captured partitions: batches that were fetched or produced, and those of clients."""
+
+from __future__ import annotations
+
+import os
+import struct
+import tempfile
+import weakref
+from array import array
+from bisect import bisect_left
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from dissector.protocol.records import parse_records
+from dissector.protocol.records.layout import CONTROL
+
+TopicPartition = tuple[str, int]
+
+_BATCH_START = struct.Struct(">qi4xbIhi")
+"""Base offset, length, magic, CRC, attributes, last offset delta."""
+_MESSAGE_START = struct.Struct(">qi4xb")
+_LENGTH_END, _MAGIC_AT, _PRODUCER_AT, _HEADER_BYTES = 12, 16, 43, 61
+_MAGIC = 2
+
+
+class StoredBatch(NamedTuple):
+    """
+    A record batch, or a message of a message set.
+
+    Attributes:
+        base: Its first offset; of a message its only known one.
+        last: Its last offset.
+        data: Its bytes.
+        producer_id: Of magic 2.
+        is_control: Whether it is a control batch.
+    """
+
+    base: int
+    last: int
+    data: bytes
+    producer_id: int = -1
+    is_control: bool = False
+
+
+def split_batches(data: bytes) -> Iterator[StoredBatch]:
+    """Yield the complete batches and messages of a records field."""
+    start, size = 0, len(data)
+    while start + _MAGIC_AT < size:
+        base, length, magic = _MESSAGE_START.unpack_from(data, start)
+        end = start + _LENGTH_END + length
+        if end > size or end <= start + _MAGIC_AT:
+            return
+        piece = data[start:end]
+        start = end
+        if magic < _MAGIC:
+            yield StoredBatch(base, base, piece)
+        elif len(piece) >= _HEADER_BYTES:
+            _, _, _, _, attributes, delta = _BATCH_START.unpack_from(piece)
+            (producer_id,) = struct.unpack_from(">q", piece, _PRODUCER_AT)
+            yield StoredBatch(base, base + delta, piece, producer_id, bool(attributes & CONTROL))
+
+
+def at_offset(data: bytes, base: int) -> bytes:
+    """Return a batch of magic 2 with another base offset, which its CRC does not cover."""
+    return base.to_bytes(8, "big") + data[8:]
+
+
+class BatchFile:
+    """A temporary file of batches, so that none stay in memory."""
+
+    def __init__(self) -> None:
+        self._file = tempfile.TemporaryFile()  # noqa: SIM115
+        weakref.finalize(self, self._file.close)
+        self._size = 0
+
+    def add(self, data: bytes) -> int:
+        """Write bytes; return their place."""
+        place = self._size
+        self._size += os.pwrite(self._file.fileno(), data, place)
+        return place
+
+    def read(self, place: int, size: int) -> bytes:
+        """Return bytes."""
+        return os.pread(self._file.fileno(), size, place)
+
+    def close(self) -> None:
+        """Close and delete the file."""
+        self._file.close()
+
+
+class PartitionLog:
+    """
+    The batches of a partition, in the order of their offsets.
+
+    Attributes:
+        high_watermark: The highest one that the capture shows.
+        first_produced: The lowest offset of a captured Produce response; -1 for none.
+        aborted: Producer id and first offset of each aborted transaction.
+        first_read: The lowest position that was fetched without an error; -1 for none.
+    """
+
+    def __init__(self, file: BatchFile) -> None:
+        self.high_watermark = 0
+        self.first_produced = -1
+        self.aborted: set[tuple[int, int]] = set()
+        self.first_read = -1
+        self._file = file
+        self._lasts, self._bases, self._places = array("q"), array("q"), array("q")
+        self._sizes = array("i")
+        self._control: list[tuple[int, int]] = []
+
+    @property
+    def start(self) -> int:
+        """The first offset of the log; the high watermark if it is empty."""
+        starts = [self.first_produced, self.first_read, *self._bases[:1]]
+        return min((each for each in starts if each >= 0), default=self.high_watermark)
+
+    def learn_read(self, position: int, high_watermark: int) -> None:
+        """Learn of an answer to a Fetch request."""
+        self.high_watermark = max(self.high_watermark, high_watermark)
+        if position >= 0:
+            first = self.first_read
+            self.first_read = position if first < 0 else min(first, position)
+
+    @property
+    def end(self) -> int:
+        """The offset after the last batch; 0 without any."""
+        return self._lasts[-1] + 1 if self._lasts else 0
+
+    def add(self, batch: StoredBatch) -> None:
+        """Add a batch, unless the log has its last offset."""
+        at = bisect_left(self._lasts, batch.last)
+        if at < len(self._lasts) and self._lasts[at] == batch.last:
+            return
+        self._lasts.insert(at, batch.last)
+        self._bases.insert(at, batch.base)
+        self._places.insert(at, self._file.add(batch.data))
+        self._sizes.insert(at, len(batch.data))
+        if batch.is_control:
+            self._control.append((batch.base, batch.producer_id))
+
+    def read(self, offset: int, max_bytes: int, end: int) -> tuple[bytes, int]:
+        """
+        Return the batches from an offset on, at least one, and the offset after them.
+
+        Args:
+            offset: The first offset wanted.
+            max_bytes: The first batch may be larger.
+            end: No batch with this offset or later ones.
+        """
+        at = bisect_left(self._lasts, offset)
+        found: list[bytes] = []
+        size, after = 0, offset
+        while at < len(self._lasts) and self._lasts[at] < end:
+            if found and size + self._sizes[at] > max_bytes:
+                break
+            found.append(self._file.read(self._places[at], self._sizes[at]))
+            size += self._sizes[at]
+            after = self._lasts[at] + 1
+            at += 1
+        return b"".join(found), after
+
+    def find_time(self, time_ms: int) -> tuple[int, int]:
+        """Return offset and timestamp of the first record not before a time; -1 for none."""
+        for place, size in zip(self._places, self._sizes, strict=True):
+            for batch in parse_records(self._file.read(place, size)):
+                for record in batch.records:
+                    if record.timestamp is not None and record.timestamp >= time_ms:
+                        return record.offset, record.timestamp
+        return -1, -1
+
+    def aborted_between(self, start: int, end: int) -> list[tuple[int, int]]:
+        """Return the aborted transactions with records from `start` on and before `end`."""
+        return sorted(
+            (
+                (producer_id, first)
+                for producer_id, first in self.aborted
+                if first < end and self._marker_after(producer_id, first) >= start
+            ),
+            key=lambda each: each[1],
+        )
+
+    def _marker_after(self, producer_id: int, first: int) -> int:
+        markers = (at for at, producer in self._control if producer == producer_id and at >= first)
+        return min(markers, default=1 << 62)
+
+
+class CapturedLogs:
+    """The logs of all partitions, created on first use."""
+
+    def __init__(self) -> None:
+        self._file = BatchFile()
+        self._logs: dict[TopicPartition, PartitionLog] = {}
+
+    def __contains__(self, at: TopicPartition) -> bool:
+        return at in self._logs
+
+    def __iter__(self) -> Iterator[TopicPartition]:
+        return iter(self._logs)
+
+    def at(self, topic: str, partition: int) -> PartitionLog:
+        """Return the log of a partition."""
+        log = self._logs.get((topic, partition))
+        if log is None:
+            log = self._logs[topic, partition] = PartitionLog(self._file)
+        return log
+
+    def close(self) -> None:
+        """Delete the batches."""
+        self._file.close()

@@ -1,0 +1,128 @@
+"""A capture as it is served: exchanges on disk, found by what their requests mean."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from construct import Container
+
+from replay.model.step import CapturedExchange
+from replay.plan.spill import ExchangeSpill
+from serve.forms.canonical_body import TopicNames, canonical_body
+from serve.matching.exchange_index import ExchangeIndex
+from serve.recording.captured_cluster import CapturedCluster, StateHistory
+from serve.recording.captured_log import CapturedLogs, TopicPartition
+
+GroupPartition = tuple[str, str, int]
+"""Group, topic, partition."""
+
+
+@dataclass(slots=True)
+class ProduceError:
+    """
+    A refused Produce request of a producer to a partition.
+
+    Attributes:
+        after_records: How many records of the producer the partition had taken before.
+        result: The partition's part of the response.
+    """
+
+    after_records: int
+    result: Container
+
+
+@dataclass(slots=True)
+class Recording:
+    """
+    All that a capture shows.
+
+    Attributes:
+        spill: Its exchanges.
+        topics: Names and ids of topics.
+        index: The exchanges by what their requests mean.
+        cluster: Brokers, topics, coordinators.
+        logs: Records.
+        offsets: Answers to ListOffsets by partition and timestamp.
+        committed: Committed offsets of groups, as OffsetFetch answered them.
+        produce_errors: By producer and partition.
+        produced_records: How many records each producer added to each partition.
+        fetch_errors: By partition and position.
+        groups: The groups that it names.
+        transactional_ids: The transactional ids that it names.
+        by_api: API key -> some of its exchanges, for the nearest one to a miss.
+        problems: What could not be read.
+        answered: The number of its answered requests.
+        latencies: API -> number and sum of the latencies of its answers that had to wait for
+            nothing, in seconds.
+    """
+
+    spill: ExchangeSpill = field(default_factory=ExchangeSpill)
+    topics: TopicNames = field(default_factory=TopicNames)
+    index: ExchangeIndex = field(default_factory=ExchangeIndex)
+    cluster: CapturedCluster = field(default_factory=CapturedCluster)
+    logs: CapturedLogs = field(default_factory=CapturedLogs)
+    offsets: dict[tuple[str, int, int], StateHistory[Container]] = field(default_factory=dict)
+    committed: dict[GroupPartition, StateHistory[Container]] = field(default_factory=dict)
+    produce_errors: dict[Hashable, list[ProduceError]] = field(default_factory=dict)
+    produced_records: dict[Hashable, int] = field(default_factory=dict)
+    fetch_errors: dict[tuple[str, int, int], list[Container]] = field(default_factory=dict)
+    groups: set[str] = field(default_factory=set)
+    transactional_ids: set[str] = field(default_factory=set)
+    by_api: dict[int, list[int]] = field(default_factory=dict)
+    problems: list[str] = field(default_factory=list)
+    answered: int = 0
+    latencies: dict[str, tuple[int, float]] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return self.answered
+
+    def exchange(self, number: int) -> CapturedExchange:
+        """Return an exchange."""
+        return self.spill.get(number)
+
+    def response(self, number: int) -> Container:
+        """Return the response of an exchange in canonical form, a new object."""
+        message = self.spill.get(number).response_message()
+        assert message is not None
+        return canonical_body(message, self.topics)
+
+    def request(self, number: int) -> Container:
+        """Return the request of an exchange in canonical form, a new object."""
+        return canonical_body(self.spill.get(number).request_message(), self.topics)
+
+    def time_ns(self, number: int) -> int:
+        """Return when the request of an exchange was complete."""
+        return self.spill.times_ns(number)[0]
+
+    def latency_s(self, number: int) -> float:
+        """Return the time between request and response of an exchange."""
+        begun_ns, answered_ns = self.spill.times_ns(number)
+        return 0.0 if answered_ns is None else max(0, answered_ns - begun_ns) / 1e9
+
+    def mean_latency_s(self, api: str) -> float:
+        """Return the mean time between requests and responses of an API."""
+        count, total_s = self.latencies.get(api, (0, 0.0))
+        return total_s / count if count else 0.0
+
+    def knows_topic(self, name: str) -> bool:
+        """Return whether the capture says anything about a topic."""
+        history = self.cluster.topics.get(name)
+        return history is not None or any(at[0] == name for at in self.logs)
+
+    def partitions(self) -> Iterator[TopicPartition]:
+        """Yield the partitions that the capture names."""
+        yield from self.cluster.partitions | set(self.logs)
+
+    def close(self) -> None:
+        """Delete the temporary files."""
+        self.spill.close()
+        self.logs.close()
+
+
+def producer_key(body: Any, records_producer: int, epoch: int, client_id: str | None) -> Hashable:
+    """Return the identity of a producer: its id and epoch, or its client id."""
+    if records_producer >= 0:
+        return records_producer, epoch
+    return body.get("transactional_id"), client_id

@@ -1,0 +1,1 @@
+"""Listeners for clients, and their connections."""

@@ -1,0 +1,147 @@
+"""Serves a recording: a listener for each captured broker."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import os
+from collections.abc import Iterable
+
+from dissector.errors import UsageError
+from replay.client.transport import format_address
+from serve.answers.answerer import Answerer, Fallback
+from serve.answers.served_state import ServedState
+from serve.faults.fault import Fault, Faults
+from serve.recording.recording import Recording
+from serve.report.serve_report import ServeReport
+from serve.server.client_session import (
+    SASL_VERSIONS,
+    SESSION_ERRORS,
+    ClientSession,
+    GarbageError,
+    Observer,
+)
+from serve.server.serve_options import ServeOptions
+
+_BUFFER_BYTES = 1 << 16
+_BACKLOG = 1_024
+
+
+class CassetteServer:
+    """
+    A server in the running event loop.
+
+    Args:
+        recording: What is served.
+        options: How.
+        report: Counts what happens.
+        faults: Faults to inject.
+        fallback: Answers what the capture lacks.
+        observe: Called with each exchange.
+    """
+
+    def __init__(
+        self,
+        recording: Recording,
+        options: ServeOptions,
+        report: ServeReport,
+        *,
+        faults: Iterable[Fault] = (),
+        fallback: Fallback | None = None,
+        observe: Observer = lambda request, frame: None,
+    ) -> None:
+        self._options = options
+        self._report = report
+        self._state = ServedState(recording)
+        self._answerer = Answerer(
+            self._state,
+            report,
+            fallback,
+            SASL_VERSIONS,
+            follows_producers=options.follows_producers,
+        )
+        self._faults = Faults(faults, report.faults)
+        self._observe = observe
+        self._servers: list[asyncio.Server] = []
+        self._open: set[asyncio.Task[None]] = set()
+
+    @property
+    def addresses(self) -> dict[int, str]:
+        """The address of each broker's listener, by node id."""
+        return {node: format_address(*each) for node, each in self._state.addresses.items()}
+
+    async def start(self) -> None:
+        """
+        Listen.
+
+        Raises:
+            UsageError: An address is in use, or no address of this machine.
+        """
+        cluster = self._state.recording.cluster
+        nodes = sorted(cluster.brokers) or [*range(1, max(1, len(cluster.addresses)) + 1)]
+        for index, node in enumerate(nodes):
+            port = self._options.port + index if self._options.port else 0
+            self._state.addresses[node] = self._options.host, await self._listen(port)
+
+    async def close(self) -> None:
+        """Close all listeners and connections."""
+        for server in self._servers:
+            server.close()
+        for task in self._open:
+            task.cancel()
+        await asyncio.gather(*self._open, return_exceptions=True)
+
+    async def _listen(self, port: int) -> int:
+        host = self._options.host
+        try:
+            server = await asyncio.start_server(
+                self._accept,
+                host,
+                port,
+                ssl=self._options.tls,
+                limit=_BUFFER_BYTES,
+                backlog=_BACKLOG,
+            )
+        except (OSError, OverflowError) as error:
+            raise UsageError(f"{format_address(host, port)}: {_why(error)}") from None
+        self._servers.append(server)
+        return int(server.sockets[0].getsockname()[1])
+
+    async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        report = self._report
+        if len(self._open) >= self._options.max_connections:
+            report.garbage["too many connections"] += 1
+            writer.transport.abort()
+            return
+        task = asyncio.current_task()
+        assert task is not None
+        self._open.add(task)
+        number = report.connections
+        report.connections += 1
+        try:
+            session = ClientSession(
+                number,
+                (reader, writer),
+                self._answerer,
+                self._options,
+                self._faults,
+                self._observe,
+            )
+            await session.run()
+        except GarbageError as error:
+            report.garbage[str(error)] += 1
+        except SESSION_ERRORS:
+            pass  # the client has gone
+        except asyncio.CancelledError:
+            pass  # the server closes
+        finally:
+            self._open.discard(task)
+            writer.transport.abort() if writer.is_closing() else writer.close()
+
+
+def _why(error: Exception) -> str:
+    if isinstance(error, OSError) and error.errno == errno.EADDRINUSE:
+        return "another program listens there: use another port, or 0 for a free one"
+    if isinstance(error, OSError) and error.errno and error.errno > 0:
+        return os.strerror(error.errno)
+    return str(error)

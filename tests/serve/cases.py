@@ -1,0 +1,58 @@
+"""The scenarios of the corpus whose clients can be played again at their captures."""
+
+from __future__ import annotations
+
+FAST = (
+    "aiokafka-produce-codecs",
+    "kafka39-kafka-python-as-0.8.2",
+    "kafka4-aiokafka-transactions",
+    "kafka4-librdkafka-codecs",
+    "librdkafka-group-rebalance",
+)
+"""A client of each kind, a group, a transaction."""
+
+LONG = (
+    "demo",
+    "kafka-python-produce-codecs",
+    "kafka39-aiokafka-codecs",
+    "kafka39-aiokafka-copies",
+    *(
+        f"kafka39-kafka-python-as-{each}"
+        for each in (
+            *("0.9", "0.10.0", "0.10.1", "0.11", "1.0", "1.1", "2.0", "2.1", "2.2", "2.3"),
+            *("2.4", "2.5", "2.6", "2.8", "3.0", "3.3", "3.5", "3.7", "3.9"),
+        )
+    ),
+    "kafka39-librdkafka-admin",
+    "kafka39-librdkafka-fenced",
+    "kafka39-librdkafka-group",
+    "kafka39-librdkafka-idempotent",
+    "kafka39-librdkafka-transactions",
+    "kafka39-three-nodes",
+    "kafka4-aiokafka-codecs",
+    "kafka4-aiokafka-group",
+    *(
+        f"kafka4-kafka-python-as-{each}"
+        for each in ("2.1", "2.4", "2.7", "3.1", "3.6", "4.0", "4.3")
+    ),
+    "kafka4-librdkafka-acks",
+    "kafka4-librdkafka-admin",
+    "kafka4-librdkafka-assigned",
+    "kafka4-librdkafka-fenced",
+    "kafka4-librdkafka-group",
+    "kafka4-librdkafka-group-848",
+    "kafka4-librdkafka-group-cooperative",
+    "kafka4-librdkafka-shapes",
+    "kafka4-librdkafka-transactions",
+    "kafka4-three-nodes",
+    "librdkafka-acks",
+    "librdkafka-admin-mock",
+    "librdkafka-consume-assigned",
+    "librdkafka-group-848",
+    "librdkafka-group-cooperative",
+    "librdkafka-idempotent",
+    "librdkafka-large",
+    "librdkafka-produce-codecs",
+    "librdkafka-produce-shapes",
+    "librdkafka-transactions",
+)

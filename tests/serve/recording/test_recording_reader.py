@@ -1,0 +1,48 @@
+"""Captures are read into recordings."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from dissector.errors import CaptureError, UsageError
+from serve.recording.recording_reader import read_recording
+from tests.packets import Wire
+from tests.replay.support.captures import SHIPPED, saved
+
+
+def test_a_recording_knows_the_cluster() -> None:
+    recording = read_recording(SHIPPED / "kafka4-three-nodes.pcap")
+    assert sorted(recording.cluster.brokers) == [1, 2, 3]
+    assert recording.cluster.cluster_id
+    assert recording.cluster.offered()
+    assert recording.transactional_ids
+    recording.close()
+
+
+def test_a_recording_has_the_logs() -> None:
+    recording = read_recording(SHIPPED / "kafka4-librdkafka-group.pcap")
+    ends = {part: recording.logs.at(topic, part).end for topic, part in recording.logs}
+    assert sum(ends.values()) == 12
+    assert not recording.problems
+    recording.close()
+
+
+def test_errors_of_producers_have_their_place() -> None:
+    recording = read_recording(SHIPPED / "kafka4-aiokafka-copies.pcap")
+    errors = [error for each in recording.produce_errors.values() for error in each]
+    assert errors
+    assert all(error.result.error_code for error in errors)
+    recording.close()
+
+
+def test_without_an_exchange_there_is_nothing_to_serve(tmp_path: Path) -> None:
+    wire = Wire()
+    wire.connect().syn()
+    with pytest.raises(UsageError, match="nothing to serve"):
+        read_recording(saved(tmp_path, wire))
+    text = tmp_path / "text.pcap"
+    text.write_text("no capture")
+    with pytest.raises(CaptureError):
+        read_recording(text)

@@ -1,0 +1,148 @@
+"""Listeners hold what clients do to them."""
+
+from __future__ import annotations
+
+import socket
+import ssl
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from dissector.errors import UsageError
+from dissector.protocol.apis import KEYS
+from dissector.protocol.facts import NO_ID
+from serve.public import Cassette
+from serve.server.serve_options import ServeOptions, parse_latency
+from tests import frames
+from tests.replay.support.captures import SHIPPED
+from tests.serve.support.raw_client import RawClient
+
+CAPTURE = SHIPPED / "kafka4-librdkafka-group.pcap"
+TOPIC = "kafka4-librdkafka-group.orders"
+CERTIFICATE = Path(__file__).parents[2] / "replay/loopback.pem"
+MANY = 1_000
+
+
+def test_each_captured_broker_has_a_listener_on_loopback() -> None:
+    with Cassette(SHIPPED / "kafka4-three-nodes.pcap") as served:
+        assert list(served.addresses) == [1, 2, 3]
+        assert all(each.startswith("127.0.0.1:") for each in served.addresses.values())
+        with RawClient(served.bootstrap) as client:
+            brokers = client.ask("Metadata", 9, topics=[]).brokers
+    assert {f"{each.host}:{each.port}" for each in brokers} == set(served.addresses.values())
+
+
+def test_another_version_gets_the_same_answer() -> None:
+    with Cassette(CAPTURE) as served, RawClient(served.bootstrap) as client:
+        wanted = [{"name": TOPIC, "topic_id": NO_ID}]
+        (refused,) = client.ask("Metadata", 9, topics=wanted).topics
+        assert refused.error_code, "it was created then"
+        for version in (4, 9, 12):
+            (topic,) = client.ask("Metadata", version, topics=wanted).topics
+            assert (topic.name, len(topic.partitions)) == (TOPIC, 2)
+
+
+@pytest.mark.parametrize(
+    "garbage",
+    [
+        b"GET / HTTP/1.1\r\n\r\n",
+        b"\x7f\xff\xff\xff",
+        b"\x00\x00\x00\x02\x00\x00",
+        frames.sized(b"\x03\xe7\x00\x00\x00\x00\x00\x01\xff\xff"),
+        frames.sized(b"\x00\x00\x00\x0c\x00\x00\x00\x01\xff\xff\xff"),
+    ],
+)
+def test_garbage_ends_its_connection_only(garbage: bytes) -> None:
+    with Cassette(CAPTURE) as served, RawClient(served.bootstrap) as good:
+        with RawClient(served.bootstrap) as client:
+            client.send(garbage)
+            assert client.is_closed()
+        assert good.ask("Metadata", 9, topics=[]).brokers
+    assert served.report.garbage.total() == 1
+    assert not served.misses
+
+
+def test_a_size_without_its_bytes_costs_nothing() -> None:
+    with Cassette(CAPTURE) as served, ExitStack() as stack:
+        for _ in range(50):
+            client = stack.enter_context(RawClient(served.bootstrap))
+            client.send((90 << 20).to_bytes(4, "big") + b"\0" * 100)
+        good = stack.enter_context(RawClient(served.bootstrap))
+        assert good.ask("Metadata", 9, topics=[]).brokers
+
+
+def test_a_client_that_does_not_read_delays_nobody() -> None:
+    key = KEYS["Fetch"]
+    part = {"partition": 0, "fetch_offset": 0, "partition_max_bytes": 1 << 20}
+    part |= {"current_leader_epoch": -1, "last_fetched_epoch": -1, "log_start_offset": -1}
+    topic = {"topic": "librdkafka-large.orders", "partitions": [part]}
+    ask = frames.request(key, 12, 1, max_bytes=1 << 20, topics=[topic])
+    with (
+        Cassette(SHIPPED / "librdkafka-large.pcap.gz") as served,
+        RawClient(served.bootstrap) as slow,
+        RawClient(served.bootstrap) as good,
+    ):
+        slow.send(ask * 500)
+        assert good.ask("Metadata", 9, topics=[]).brokers
+        assert len(slow.frame()) > 200_000
+    assert served.report.counts["Fetch"] < 500, "it is not read further than it reads"
+
+
+def test_many_clients_are_served_at_once() -> None:
+    with Cassette(CAPTURE) as served, ExitStack() as stack:
+        clients = [stack.enter_context(RawClient(served.bootstrap)) for _ in range(MANY)]
+        for client in clients:
+            assert client.ask("Metadata", 9, topics=[]).brokers
+    assert served.report.connections == MANY
+
+
+def test_connections_have_a_limit() -> None:
+    options = ServeOptions(max_connections=1)
+    with Cassette(CAPTURE, options=options) as served, RawClient(served.bootstrap) as first:
+        assert first.ask("Metadata", 9, topics=[]).brokers
+        with RawClient(served.bootstrap) as second:
+            assert second.is_closed()
+    assert served.report.garbage == {"too many connections": 1}
+
+
+def test_an_address_in_use_is_an_error() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        with (
+            pytest.raises(UsageError, match="another program listens there"),
+            Cassette(CAPTURE, options=ServeOptions(port=port)),
+        ):
+            pass
+
+
+def test_listeners_may_use_tls() -> None:
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.load_cert_chain(CERTIFICATE)
+    with Cassette(CAPTURE, options=ServeOptions(tls=context)) as served:
+        host, _, port = served.bootstrap.rpartition(":")
+        trusting = ssl.create_default_context(cafile=CERTIFICATE)
+        trusting.check_hostname = False
+        with (
+            socket.create_connection((host, int(port)), 30) as plain,
+            trusting.wrap_socket(plain) as client,
+        ):
+            client.sendall(frames.request(KEYS["ApiVersions"], 3, 1))
+            assert int.from_bytes(client.recv(4), "big") > 100
+
+
+def test_too_new_a_version_of_api_versions_is_answered_in_version_0() -> None:
+    with Cassette(CAPTURE) as served, RawClient(served.bootstrap) as client:
+        key = KEYS["ApiVersions"]
+        client.send(frames.sized(key.to_bytes(2, "big") + b"\0\x63\0\0\0\1\xff\xff\0"))
+        message = client.response(key, 99)
+        assert message.body is not None
+        assert (message.api_version, message.body.error_code) == (0, 35)
+        assert message.body.api_keys
+
+
+def test_latencies_are_read() -> None:
+    assert [parse_latency(each) for each in ("none", "recorded", "0.5")] == [0, 1, 0.5]
+    for wrong in ("fast", "-1", "inf", "nan"):
+        with pytest.raises(UsageError):
+            parse_latency(wrong)

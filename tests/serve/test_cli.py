@@ -1,0 +1,76 @@
+"""`kafkashark serve` as a process."""
+
+from __future__ import annotations
+
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from dissector.cli import main
+from tests.replay.support.captures import SHIPPED
+from tests.serve.support.raw_client import RawClient
+
+CAPTURE = str(SHIPPED / "kafka4-librdkafka-group.pcap")
+COMMAND = (sys.executable, "-m", "kafkashark", "serve")
+
+
+@contextmanager
+def _serving(*options: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    with subprocess.Popen(
+        [*COMMAND, CAPTURE, "--listen", "127.0.0.1:0", *options],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stderr is not None
+        line = process.stderr.readline()
+        found = re.search(r"listens at (\S+)", line)
+        assert found, line + process.stderr.read()
+        try:
+            yield process, found[1]
+        finally:
+            process.kill()
+
+
+def _end(process: subprocess.Popen[str]) -> tuple[int, str]:
+    process.send_signal(signal.SIGINT)
+    out, _ = process.communicate(timeout=60)
+    return process.returncode, out
+
+
+def test_a_served_capture_ends_with_its_report() -> None:
+    with _serving("--strict") as (process, address):
+        with RawClient(address) as client:
+            assert client.ask("Metadata", 9, topics=[]).brokers
+        status, out = _end(process)
+    assert status == 0
+    assert out.startswith("1 requests on 1 connections, 0 misses\n")
+
+
+def test_a_miss_fails_if_strict() -> None:
+    with _serving("--strict") as (process, address):
+        with RawClient(address) as client:
+            assert client.ask("DescribeAcls", 1).error_code == -1
+        status, out = _end(process)
+    assert status == 1
+    assert "miss: DescribeAcls v1 from raw: the capture lacks such a request" in out
+
+
+def test_wrong_usage_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for words, expected in (
+        (["--latency", "slow"], "--latency takes"),
+        (["--fault", "api == Fetch"], "--fault takes 'FILTER -> ACTION'"),
+        (["--tls-key", "key.pem"], "TLS requires a certificate"),
+        (["--listen", "nowhere"], "nowhere"),
+        (["--sasl-secret", str(tmp_path / "none")], "the password cannot be read"),
+    ):
+        assert main(["serve", CAPTURE, *words]) == 2
+        error = capsys.readouterr().err
+        assert expected in error
+        assert error.count("\n") == 1
