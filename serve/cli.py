@@ -14,7 +14,7 @@ from dissector.protocol.definitions.sources import use_sources
 from dissector.view.text.escape import escaped
 
 if TYPE_CHECKING:
-    from serve.recording.recording import Recording
+    from serve.recording.served_recording import Recording
     from serve.report.serve_report import ServeReport
     from serve.server.cassette_server import CassetteServer
 

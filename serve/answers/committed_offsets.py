@@ -8,7 +8,7 @@ from dissector.protocol.error_codes import error_code
 from serve.answers.client_request import ClientRequest
 from serve.answers.generation_groups import ClassicGroups
 from serve.answers.served_state import ServedState
-from serve.recording.recording import GroupPartition
+from serve.recording.served_recording import GroupPartition
 
 _UNSTABLE = error_code("UNSTABLE_OFFSET_COMMIT")
 

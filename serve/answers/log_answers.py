@@ -17,7 +17,7 @@ from serve.answers.client_request import ClientRequest
 from serve.answers.cluster_answers import UNKNOWN_TOPIC
 from serve.answers.served_state import ServedState
 from serve.recording.captured_log import TopicPartition, at_offset, split_batches
-from serve.recording.recording import producer_key
+from serve.recording.served_recording import producer_key
 
 OUT_OF_RANGE = error_code("OFFSET_OUT_OF_RANGE")
 _LATEST, _EARLIEST = -1, -2

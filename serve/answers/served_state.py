@@ -7,7 +7,7 @@ from collections.abc import Hashable, Sequence
 
 from construct import Container
 
-from serve.recording.recording import Recording
+from serve.recording.served_recording import Recording
 
 Address = tuple[str, int]
 

@@ -25,7 +25,7 @@ from serve.forms.canonical_body import canonical_body
 from serve.matching.exchange_keys import EPOCH_GROUPS, keys_of
 from serve.recording.captured_cluster import StateHistory
 from serve.recording.captured_log import at_offset, split_batches
-from serve.recording.recording import ProduceError, Recording, producer_key
+from serve.recording.served_recording import ProduceError, Recording, producer_key
 
 _WINDOW_BYTES = 2 << 20
 _MAX_NEAREST = 500

@@ -12,7 +12,7 @@ from replay.client.transport import format_address
 from serve.answers.answerer import Answerer, Fallback
 from serve.answers.served_state import ServedState
 from serve.faults.fault import Fault, Faults
-from serve.recording.recording import Recording
+from serve.recording.served_recording import Recording
 from serve.report.serve_report import ServeReport
 from serve.server.client_session import (
     SASL_VERSIONS,

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from dissector.cli import main
-from tests.replay.support.captures import SHIPPED
+from tests.replay.support.replay_captures import SHIPPED
 from tests.serve.support.raw_client import RawClient
 
 CAPTURE = str(SHIPPED / "kafka4-librdkafka-group.pcap")

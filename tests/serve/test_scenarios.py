@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.corpus import fast_and_long
-from tests.serve.cases import FAST, LONG
+from tests.serve.served_scenarios import FAST, LONG
 from tests.serve.support.scenarios import cassette, play
 
 

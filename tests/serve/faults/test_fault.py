@@ -13,7 +13,7 @@ from dissector.protocol.messages import decode_request
 from serve.answers.client_request import ClientRequest
 from serve.faults.fault import Fault, FaultKind, Faults
 from serve.forms.canonical_body import TopicNames, canonical_body
-from tests import frames
+from tests import default_frames as frames
 
 
 def _request(api: str, version: int, **values: Any) -> ClientRequest:

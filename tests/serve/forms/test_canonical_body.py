@@ -17,7 +17,7 @@ from serve.forms.canonical_body import (
     response_frame,
     zero_body,
 )
-from tests import frames
+from tests import default_frames as frames
 
 ORDERS = UUID(int=7)
 

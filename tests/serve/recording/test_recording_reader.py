@@ -8,8 +8,8 @@ import pytest
 
 from dissector.errors import CaptureError, UsageError
 from serve.recording.recording_reader import read_recording
-from tests.packets import Wire
-from tests.replay.support.captures import SHIPPED, saved
+from tests.replay.support.replay_captures import SHIPPED, saved
+from tests.tcp_captures import Wire
 
 
 def test_a_recording_knows_the_cluster() -> None:

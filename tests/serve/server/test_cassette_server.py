@@ -14,8 +14,8 @@ from dissector.protocol.apis import KEYS
 from dissector.protocol.facts import NO_ID
 from serve.public import Cassette
 from serve.server.serve_options import ServeOptions, parse_latency
-from tests import frames
-from tests.replay.support.captures import SHIPPED
+from tests import default_frames as frames
+from tests.replay.support.replay_captures import SHIPPED
 from tests.serve.support.raw_client import RawClient
 
 CAPTURE = SHIPPED / "kafka4-librdkafka-group.pcap"

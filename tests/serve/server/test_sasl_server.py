@@ -8,7 +8,7 @@ from replay.client.auth import scram_dialogue
 from serve.public import Cassette
 from serve.server.sasl_server import SaslError, SaslServer
 from serve.server.serve_options import ServeOptions
-from tests.replay.support.captures import SHIPPED
+from tests.replay.support.replay_captures import SHIPPED
 from tests.serve.support.raw_client import RawClient
 
 CAPTURE = SHIPPED / "kafka4-librdkafka-group.pcap"

@@ -8,7 +8,7 @@ from typing import Any, Self
 
 from dissector.protocol.apis import KEYS
 from dissector.protocol.messages import Message, decode_response
-from tests.frames import request
+from tests.default_frames import request
 
 PATIENCE_S = 30.0
 

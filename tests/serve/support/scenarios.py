@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any, cast
 
 from serve.public import Cassette
-from tests.broker.kafka import Cluster
-from tests.replay.support.captures import SHIPPED
+from tests.broker.kafka_cluster import Cluster
+from tests.replay.support.replay_captures import SHIPPED
 from tools.record.scenario import Mock, Scenario, Stage, all_scenarios
 
 FILES = {each["name"]: each["file"] for each in json.loads((SHIPPED / "manifest.json").read_text())}
