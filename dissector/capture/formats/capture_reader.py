@@ -207,6 +207,8 @@ def _windows(
     None is referenced while the next is read, so that its memory returns to the pool.
     """
     carry = _read_head(source)
+    if source.stopped:
+        return  # A stopped capture may be read again, for names that come late.
     reader, read = _detect_format(source, carry)
     carry = carry[read:]
     base = read
