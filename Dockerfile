@@ -3,6 +3,7 @@
 #   docker build -t kafkashark .
 #   docker run --rm kafkashark demo
 #   docker run --rm -v "$PWD:/captures:ro" kafkashark stats a.pcap
+#   docker run --rm -it -v "$PWD:/captures:ro" kafkashark browse a.pcap
 #   docker run --rm -i kafkashark dissect - < a.pcap
 #
 # tcpdump is there for live captures, which need `--network host --cap-add NET_RAW --user 0`.
@@ -12,12 +13,12 @@ FROM python:3.13-slim AS build
 RUN apt-get update && apt-get install -y --no-install-recommends gcc libc6-dev
 WORKDIR /src
 COPY . .
-RUN pip wheel --no-cache-dir --wheel-dir /wheels ".[mock]"
+RUN pip wheel --no-cache-dir --wheel-dir /wheels ".[mock,report,browse]"
 
 FROM python:3.13-slim
 RUN apt-get update && apt-get install -y --no-install-recommends tcpdump && rm -rf /var/lib/apt/lists/*
 COPY --from=build /wheels /wheels
-RUN pip install --no-cache-dir --no-index --find-links /wheels "kafkashark[mock]" && rm -rf /wheels
+RUN pip install --no-cache-dir --no-index --find-links /wheels "kafkashark[mock,report,browse]" && rm -rf /wheels
 RUN useradd --create-home kafkashark
 USER kafkashark
 WORKDIR /captures

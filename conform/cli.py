@@ -16,6 +16,7 @@ from dissector.cli.output import write_lines
 from dissector.cli.presentation.completion import complete_words
 from dissector.errors import UsageError
 from dissector.view.text.escape import escaped
+from dissector.view.text.value_text import json_text
 from replay.options import security_options
 
 if TYPE_CHECKING:
@@ -148,11 +149,13 @@ def conform(
         form, output, baseline, write_baseline, Severity(fail_on), require_judged
     )
     if explain is not None:
-        write_lines(rule_lines(rule_by_id(explain)), output)
+        explained = rule_by_id(explain)
+        write_lines(_in_form(form, rule_lines(explained), [explained]), output)
         return 0
     rules = select_rules_by_name(select or (), ignore or ())
     if list_rules:
-        write_lines(_list_lines(sort_rules(rules)), output)
+        listed = sort_rules(rules)
+        write_lines(_in_form(form, _list_lines(listed), listed), output)
         return 0
     if target is not None:
         if captures:
@@ -238,6 +241,15 @@ def _too_few_reason(verdict: Verdict, reading: Reading | None) -> str:
 
 def _list_lines(rules: Iterable[Rule]) -> Iterable[str]:
     return (f"{rule.id}  {rule.severity:<7}  {rule.rank:<18}  {rule.title}" for rule in rules)
+
+
+def _in_form(form: str, lines: Iterable[str], rules: Iterable[Rule]) -> Iterable[str]:
+    """Return the lines about rules as text, or a row for each rule."""
+    from conform.report.verdict_ndjson import rule_row
+
+    if form not in ("text", "ndjson"):
+        raise UsageError(f"--list and --explain print text or ndjson, not {form}")
+    return lines if form == "text" else (json_text(rule_row(rule)) for rule in rules)
 
 
 def _print_error(text: str) -> None:

@@ -160,6 +160,8 @@ def main(arguments: list[str] | None = None, plugins: Plugins | None = None) -> 
         its output was closed.
     """
     words = sys.argv[1:] if arguments is None else arguments
+    if words and words[0] == "help":
+        words = [*words[1:2], "--help"]
     if completion.is_completing():
         words = completion.typed_words(os.environ)
     mask = os.umask(0o077)  # --show-secrets may restrict it

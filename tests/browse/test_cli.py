@@ -20,7 +20,7 @@ def run(*words: str) -> int:
     [
         ((str(DEMO),), "requires a terminal"),
         (("nothere.pcap",), "nothere.pcap: no such file"),
-        ((str(DEMO), "-Y", "api ==="), "filter: "),
+        ((str(DEMO), "-Y", "api ==="), "filter, character "),
         (("nothere.pcap", "--follow"), "nothere.pcap: no such file"),
         ((str(DEMO), "--web", "--address", "8000"), "HOST:PORT"),
         (("-", "--web"), "--web reads files"),

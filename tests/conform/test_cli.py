@@ -79,6 +79,13 @@ def test_rules_are_listed_and_explained(capsys: pytest.CaptureFixture[str]) -> N
     assert all(line.startswith("F") for line in lines)
     assert _run("--explain", "f03") == 0
     assert "SocketServer" in capsys.readouterr().out
+    for words in (("--list", "--select", "F"), ("--explain", "F03")):
+        assert _run(*words, "-T", "ndjson") == 0
+        rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+        assert {row["rule"][0] for row in rows} == {"F"}
+        assert all(row["title"] and row["source"] for row in rows)
+        assert _run(*words, "-T", "junit") == 2
+        assert "--list and --explain print text or ndjson" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

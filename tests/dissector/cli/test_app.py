@@ -24,6 +24,13 @@ READERS = ("dissect", "pairs", "streams", "records", "stats")
 SNOOP = b"snoop\0\0\0\0\0\0\2\0\0\0\4"
 
 
+@pytest.mark.parametrize("words", [[], ["pairs"], ["replay"]])
+def test_help_is_a_command_too(capsys: pytest.CaptureFixture[str], words: list[str]) -> None:
+    assert main(["help", *words]) == main([*words, "--help"]) == 0
+    first, second = capsys.readouterr().out.split("Usage: ")[1:]
+    assert first == second
+
+
 def test_version(good: Run) -> None:
     done = good("--version")
     assert done.out.startswith("kafkashark ")
@@ -91,7 +98,7 @@ def test_a_bad_filter_has_a_caret_under_the_place(
     done = run(command, shop, "-Y", text)
     assert (done.status, done.out) == (2, "")
     said, shown, under = done.err.split("\n")[:3]
-    assert said.startswith("kafkashark: filter: ")
+    assert said.startswith(f"kafkashark: filter, character {caret + 1}: ")
     assert shown == f"  {text}"
     assert under == f"  {' ' * caret}^"
 
