@@ -60,7 +60,16 @@ if TYPE_CHECKING:
         open_capture,
     )
     from pipeline import register
-    from replay import Noise, Pace, Plan, Report, Security, replay, replay_async
+    from replay import (
+        Noise,
+        Pace,
+        Plan,
+        Report,
+        Security,
+        merge_reports,
+        replay,
+        replay_async,
+    )
 
 __all__ = [
     "Api",
@@ -98,6 +107,7 @@ __all__ = [
     "decode_request",
     "decode_response",
     "dissect",
+    "merge_reports",
     "open_capture",
     "register",
     "replay",
@@ -140,6 +150,7 @@ _PLACES = {
     "decode_request": "dissector.public",
     "decode_response": "dissector.public",
     "dissect": "dissector.public",
+    "merge_reports": "replay",
     "open_capture": "dissector.public",
     "register": "pipeline",
     "replay": "replay",

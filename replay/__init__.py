@@ -18,9 +18,19 @@ if TYPE_CHECKING:
     from replay.options.pacing import Pace
     from replay.plan.plan import Plan
     from replay.public import replay, replay_async
+    from replay.report.merged_report import merge_reports
     from replay.report.report import Report
 
-__all__ = ["Noise", "Pace", "Plan", "Report", "Security", "replay", "replay_async"]
+__all__ = [
+    "Noise",
+    "Pace",
+    "Plan",
+    "Report",
+    "Security",
+    "merge_reports",
+    "replay",
+    "replay_async",
+]
 
 _PLACES = {
     "Noise": "compare.ignore_rules",
@@ -28,6 +38,7 @@ _PLACES = {
     "Plan": "plan.plan",
     "Report": "report.report",
     "Security": "client.auth",
+    "merge_reports": "report.merged_report",
     "replay": "public",
     "replay_async": "public",
 }

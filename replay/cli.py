@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Annotated, get_args
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -15,7 +15,6 @@ from replay.options import pace_options, security_options
 from replay.options.pacing import STAGGER_S
 
 if TYPE_CHECKING:
-    from replay.mapping.offset_map import Policy
     from replay.options.target_settings import TargetSettings
     from replay.plan.plan import Plan
     from replay.report.report import Report
@@ -55,6 +54,7 @@ def replay(
         ),
     ] = None,
     speed: pace_options.Speed = "1",
+    latency_limit: pace_options.LatencyLimit = None,
     rate: pace_options.Rate = 0.0,
     max_wait: pace_options.MaxWait = None,
     loop: pace_options.Loop = 1,
@@ -199,8 +199,9 @@ def replay(
     from replay.client.auth import Security
     from replay.compare.ignore_rules import Noise
     from replay.options.difference_baseline import DifferenceBaseline
+    from replay.options.option_values import AUTO, offset_policy_of, speed_of, topic_map_of
     from replay.options.pacing import Pace
-    from replay.options.pass_criteria import Criteria
+    from replay.options.pass_criteria import Criteria, latency_limits
     from replay.options.play_options import PlayOptions
     from replay.options.target_settings import TargetSettings
     from replay.plan.plan import Plan
@@ -216,6 +217,8 @@ def replay(
         raise UsageError("no target: use --to HOST:PORT or --to mock")
     if reference is not None and noise != LEARN:
         raise UsageError("--reference requires --noise learn")
+    if (speed == AUTO) != bool(latency_limit):
+        raise UsageError("--speed auto and --latency-limit, such as p99>50ms, need each other")
     if write_accepted is not None:
         check_writable(write_accepted)
     setting = TargetSettings(
@@ -229,12 +232,12 @@ def replay(
             certificate_file=tls_certificate,
             key_file=tls_key,
         ),
-        topic_map=_topic_map(topic_map or ()),
+        topic_map=topic_map_of(topic_map or ()),
         prefix=prefix,
-        offsets=_policy(offsets),
+        offsets=offset_policy_of(offsets),
         create_topics=create_topics,
         play_options=PlayOptions(
-            Pace(_speed(speed), rate, max_wait),
+            Pace(speed_of(speed), rate, max_wait),
             loop=loop,
             limit=limit,
             duration_s=duration,
@@ -247,6 +250,7 @@ def replay(
         show_secrets=show_secrets,
         criteria=Criteria.of(fail_on or (), DifferenceBaseline.of(accept, upgrade)),
         show_payloads=show_payloads,
+        latency_limits=latency_limits(latency_limit or ()),
     )
     with Plan.of(
         *captures,
@@ -282,9 +286,11 @@ def _replay(
     from replay.options.difference_baseline import accepted_lines
     from replay.report.report_files import write_lines
     from replay.run.orchestrator import END_SIGNALS, run_replay
+    from replay.run.speed_trials import find_speed
 
+    play = find_speed if setting.latency_limits else run_replay
     with ProgressLine() as line:
-        report = run_replay(plan, setting, line.show)
+        report = play(plan, setting, line.show)
     is_interrupted = report.ended in END_SIGNALS
     status = _finish(report, files, is_interrupted)
     if accepted_file is not None and report.is_begun:
@@ -358,37 +364,3 @@ def _print(lines: Iterable[str]) -> None:
 
 def _warn(text: str) -> None:
     print("kafkashark:", escaped(text), file=sys.stderr)
-
-
-def _speed(text: str) -> float:
-    if text == "max":
-        return 0.0
-    try:
-        speed = float(text)
-    except ValueError:
-        speed = 0.0
-    if not 0 < speed < float("inf"):
-        raise UsageError(f"--speed takes a number above 0, or max, not {text!r}")
-    return speed
-
-
-def _topic_map(pairs: Iterable[str]) -> dict[str, str]:
-    found = {}
-    for pair in pairs:
-        old, equals, new = pair.partition("=")
-        if not (old and equals and new):
-            raise UsageError(f"--topic-map takes OLD=NEW, not {pair!r}")
-        if old in found:
-            raise UsageError(f"--topic-map names {old!r} twice")
-        found[old] = new
-    return found
-
-
-def _policy(text: str) -> Policy:
-    from replay.mapping.offset_map import Policy
-
-    known: tuple[Policy, ...] = get_args(Policy)
-    for policy in known:
-        if policy == text:
-            return policy
-    raise UsageError(f"--offsets takes {', '.join(known)}, not {text!r}")

@@ -21,6 +21,7 @@ class ProgressLine:
         self._started_s = time.monotonic()
         self._is_shown = False
         self._notices_shown = 0
+        self._run: ReplayRun | None = None
 
     def __enter__(self) -> Self:
         return self
@@ -35,6 +36,8 @@ class ProgressLine:
 
     def show(self, run: ReplayRun, report: Report) -> None:
         """Write new notices, and on a terminal the progress of the run."""
+        if run is not self._run:
+            self._run, self._notices_shown = run, 0
         for notice in run.progress.notices[self._notices_shown :]:
             self._clear()
             print("kafkashark:", escaped(notice), file=sys.stderr, flush=True)

@@ -14,6 +14,7 @@ from replay.mapping.offset_map import Policy
 from replay.options.difference_baseline import DifferenceBaseline, accepted_lines
 from replay.options.pacing import STAGGER_S, Pace
 from replay.options.pass_criteria import Criteria
+from replay.options.pass_criteria import latency_limits as parse_latency_limits
 from replay.options.play_options import PlayOptions
 from replay.options.target_settings import MOCK, TargetSettings
 from replay.plan.plan import Plan
@@ -21,6 +22,7 @@ from replay.report.report import Report
 from replay.report.report_files import check_report_file, check_writable, write_lines, write_report
 from replay.run.event_loop import run_in_thread
 from replay.run.orchestrator import run_replay
+from replay.run.speed_trials import find_speed
 
 Arguments = ParamSpec("Arguments")
 
@@ -52,6 +54,7 @@ def replay(
     upgrade: bool = False,
     scale: int = 1,
     stagger_s: float = STAGGER_S,
+    latency_limits: Iterable[str] = (),
 ) -> Report:
     """
     Replay a plan at a target and return the report; it blocks, also inside an event loop.
@@ -86,6 +89,8 @@ def replay(
         upgrade: Whether the offered APIs and changed defaults of the target are accepted too.
         scale: Number of copies played at the same time, each with names of its own.
         stagger_s: Each copy begins so many seconds after the one before.
+        latency_limits: Limits such as `p99>50ms`: replays at one speed after the other, in place of
+            that of `pace`, to find the highest one with latencies within these.
 
     Raises:
         ReplayError: The embedded broker can't be started.
@@ -107,8 +112,9 @@ def replay(
         show_secrets,
         Criteria.of(fail_on, DifferenceBaseline.of(accept, upgrade)),
         show_payloads,
+        parse_latency_limits(latency_limits),
     )
-    report = run_replay(plan, setting)
+    report = (find_speed if setting.latency_limits else run_replay)(plan, setting)
     if write_accepted is not None:
         write_lines(accepted_lines(report.acceptable()), write_accepted)
     if report_file is not None:

@@ -9,8 +9,17 @@ import typer
 Speed: TypeAlias = Annotated[
     str,
     typer.Option(
-        metavar="N|max",
-        help="Speed relative to the capture; max sends as fast as responses arrive.",
+        metavar="N|max|auto",
+        help="Speed relative to the capture; max sends as fast as responses arrive; auto finds the "
+        "highest speed with latencies below --latency-limit.",
+    ),
+]
+LatencyLimit: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="p99>50ms",
+        help="What --speed auto must not exceed, as in --fail-on latency: Produce:p99>50ms limits "
+        "one API, p99>2x is relative to the capture. Repeatable.",
     ),
 ]
 Rate: TypeAlias = Annotated[
@@ -58,7 +67,9 @@ Limit: TypeAlias = Annotated[
 ]
 Duration: TypeAlias = Annotated[
     float | None,
-    typer.Option(metavar="S", min=0, help="Maximum duration of the replay."),
+    typer.Option(
+        metavar="S", min=0, help="Maximum duration of the replay; with --speed auto, of each trial."
+    ),
 ]
 Timeout: TypeAlias = Annotated[
     float,

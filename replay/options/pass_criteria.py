@@ -58,8 +58,8 @@ class Limit:
     maximum: float
     is_factor: bool
 
-    def violation(self, api: str, captured: Latencies, replayed: Latencies) -> Row | None:
-        """Return a row if the latency of an API exceeds the limit, else None."""
+    def measure(self, api: str, captured: Latencies, replayed: Latencies) -> Row | None:
+        """Return a row with the latency of an API and the limit; None if there is none for it."""
         before_ms, after_ms = captured.ms(self.percent), replayed.ms(self.percent)
         if (self.api and self.api != api) or after_ms is None:
             return None
@@ -67,15 +67,21 @@ class Limit:
             return None
         limit_ms = (before_ms or 0.0) * self.maximum if self.is_factor else self.maximum
         tolerated_ms = limit_ms + (_JITTER_MS if self.is_factor else 0.0)
-        if after_ms <= tolerated_ms:
-            return None
         return {
             "limit": self.text,
             "api": api,
             "captured_ms": before_ms,
             "replayed_ms": after_ms,
             "limit_ms": limit_ms,
+            "exceeds": after_ms > tolerated_ms,
         }
+
+    def violation(self, api: str, captured: Latencies, replayed: Latencies) -> Row | None:
+        """Return a row if the latency of an API exceeds the limit, else None."""
+        row = self.measure(api, captured, replayed)
+        if row is None or not row.pop("exceeds"):
+            return None
+        return row
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +126,9 @@ class Criteria:
         baseline = accepted or DifferenceBaseline()
         if not words:
             return cls(accepted=baseline)
-        limits = tuple(_limit(word) for word in words if word.lower().startswith("latency"))
+        limits = tuple(
+            _limit(word, "--fail-on") for word in words if word.lower().startswith("latency")
+        )
         plain = [word.lower() for word in words if not word.lower().startswith("latency")]
         for word in plain:
             if word not in (*FAIL_ON, UNBALANCED, NOTHING):
@@ -130,16 +138,32 @@ class Criteria:
         return cls(verdicts, limits, baseline, UNBALANCED in plain)
 
 
-def _limit(text: str) -> Limit:
+def latency_limits(texts: Iterable[str]) -> tuple[Limit, ...]:
+    """
+    Parse limits of latency, with or without the `latency:` of `--fail-on`.
+
+    Raises:
+        UsageError: One is none.
+    """
+    words = [word.strip() for text in texts for word in text.split(",") if word.strip()]
+    return tuple(
+        _limit(
+            word if word.lower().startswith("latency:") else f"latency:{word}", "--latency-limit"
+        )
+        for word in words
+    )
+
+
+def _limit(text: str, option: str) -> Limit:
     found = _LIMIT.fullmatch(text)
     names = {name.lower(): name for name in NAMES.values()}
     percent = 0 if found is None else 100 if found[2].lower() == "max" else int(found[2][1:])
     if found is None or not 1 <= percent <= 100:
         raise UsageError(
-            f"--fail-on {text!r} is not a limit: write latency:p99>2x, latency:max>500ms or "
+            f"{option} {text!r} is not a limit: write latency:p99>2x, latency:max>500ms or "
             "latency:Produce:p50>1.5x"
         )
     if found[1] and found[1].lower() not in names:
-        raise UsageError(f"--fail-on {text!r} names no API")
+        raise UsageError(f"{option} {text!r} names no API")
     api = names[found[1].lower()] if found[1] else ""
     return Limit(text, api, percent, float(found[3]), found[4].lower() == "x")

@@ -11,7 +11,7 @@ from replay.client.auth import Security
 from replay.compare.ignore_rules import Noise
 from replay.mapping.offset_map import Policy
 from replay.mapping.resource_names import NameMap
-from replay.options.pass_criteria import Criteria
+from replay.options.pass_criteria import Criteria, Limit
 from replay.options.play_options import PlayOptions
 
 MOCK = "mock"
@@ -35,6 +35,8 @@ class TargetSettings:
         show_secrets: Whether secrets are compared and shown.
         criteria: The criteria for a failed replay.
         show_payloads: Whether reports show keys, values and headers of records.
+        latency_limits: What latencies must not exceed at the speed that is to be found; empty if
+            none is.
     """
 
     to: str
@@ -48,6 +50,7 @@ class TargetSettings:
     show_secrets: bool = False
     criteria: Criteria = field(default_factory=Criteria)
     show_payloads: bool = False
+    latency_limits: tuple[Limit, ...] = ()
 
     def options(self) -> dict[str, Any]:
         """Return target, speed and all values other than the default, by command-line option."""
@@ -58,6 +61,7 @@ class TargetSettings:
             "prefix": self.prefix,
             "offsets": self.offsets if self.offsets != "kept" else "",
             "create-topics": self.create_topics,
+            "latency-limit": [each.text.partition(":")[2] for each in self.latency_limits],
             "rate": pace.rate,
             "max-wait": pace.max_wait_s,
             "loop": play.loop if play.loop > 1 else None,
@@ -75,12 +79,13 @@ class TargetSettings:
             "show-secrets": self.show_secrets,
             "show-payloads": self.show_payloads,
         }
-        first = {"to": self.to, "speed": pace.speed or "max", "timeout": play.timeout_s}
+        speed = "auto" if self.latency_limits else pace.speed or "max"
+        first = {"to": self.to, "speed": speed, "timeout": play.timeout_s}
         return first | {name: value for name, value in values.items() if value}
 
     def names(self, copy: int) -> NameMap:
         """Return the name mapping of a pass."""
-        return NameMap(self.topic_map, self.prefix, copy)
+        return NameMap(self.topic_map, self.prefix, self.play_options.first_pass + copy)
 
     def live_topics(self, captured: Mapping[str, int]) -> dict[str, int]:
         """

@@ -17,7 +17,25 @@ _MAX_CLIENTS = 4
 
 def verdict_line(report: Results) -> str:
     """Return the verdict as one line: the number of differing responses and of unsent requests."""
-    return escaped("; ".join([f"{report.target}: {_verdict(report)}", *_unsent(report)]))
+    parts = [*_speed(report), _verdict(report), *_unsent(report)]
+    return escaped(f"{report.target}: {'; '.join(parts)}")
+
+
+def _speed(report: Results) -> Iterator[str]:
+    """Yield the speed that was found, if one was searched."""
+    if not report.trials:
+        return
+    limits = ", ".join(report.about.row()["options"]["latency-limit"])
+    speeds = [row["speed"] for row in report.trials if row["latency"]]
+    if report.found_speed is not None:
+        rate = f"{report.found_rate:,} requests/s"
+        yield f"holds {limits} up to {report.found_speed:.3g} times the captured speed, {rate}"
+        if report.trials[-1]["holds"] and report.trials[-1]["why"]:
+            yield f"the limit is higher: {report.trials[-1]['why']}"
+    elif speeds:
+        yield f"does not hold {limits}, not even at {min(speeds):.3g} times the captured speed"
+    else:
+        yield f"{limits} was not measured: {report.trials[-1]['why']}"
 
 
 def _verdict(report: Results) -> str:

@@ -20,6 +20,7 @@ from replay.report.text_report import (
     NOT_BALANCED,
     SHARED_LOGS,
     STALE,
+    TRIALS,
     UPGRADE,
     apis_text,
     copies,
@@ -81,6 +82,7 @@ def html_lines(report: Results, shown: int = SHOWN) -> Iterator[str]:
     yield f'<h1 class="{"good" if report.passed else "bad"}">{_text(verdict_line(report))}</h1>'
     yield from _facts("Replay", about_rows(report))
     yield from _facts("Summary", _summary(report))
+    yield from _table(TRIALS, report.trials)
     yield from _lags(report)
     yield from _table("Responses", verdict_columns(report))
     yield from _table("Latency in ms, captured and replayed", latencies(report, _PERCENTILES))

@@ -245,6 +245,10 @@ def _check(reports: Sequence[_Rows]) -> None:
     """
     seen: dict[str, _Rows] = {}
     for each in reports:
+        if each.summary["found_speed"] is not None or list(each["trial"]):
+            raise UsageError(
+                f"--merge: {each.file} is of --speed auto, which has a speed of its own"
+            )
         same = seen.setdefault(json.dumps([each.about, each.summary], sort_keys=True), each)
         if same is not each:
             raise UsageError(f"--merge: {same.file} and {each.file} are the same report")

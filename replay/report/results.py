@@ -51,6 +51,9 @@ class Results:
         ended: The reason for an early end, or for an empty replay; else empty.
         missing_parts: Parts of the capture whose reports a merged one lacks: `3/4`.
         elapsed_ns: Duration of the replay.
+        played_ns: The time from the first due request to the last response.
+        trials: The trials of `--speed auto`, as rows.
+        found_speed: The highest speed of a trial that the target held; None if there is none.
         apis: API -> its verdicts and latencies, in order of first use.
         copies: The copies of the capture, each with its verdicts and latencies.
         lags: How much later than planned requests were sent.
@@ -86,7 +89,9 @@ class Results:
         self.passes = 1
         self.ended = ""
         self.missing_parts: list[str] = []
-        self.elapsed_ns = 0
+        self.elapsed_ns = self.played_ns = 0
+        self.trials: list[Row] = []
+        self.found_speed: float | None = None
         self.apis: dict[str, ApiCounters] = {}
         self.copies: list[CopyCounters] = []
         self.lags = Durations()
@@ -120,7 +125,15 @@ class Results:
         """Whether the replay ran to its end and meets all pass criteria."""
         fails = any(self.verdict_counts[verdict] for verdict in self.criteria.verdicts)
         fails = fails or (self.criteria.wants_balance and bool(self.unbalanced_logs))
+        fails = fails or (bool(self.trials) and self.found_speed is None)
         return not (fails or self.ended or self.missing_parts or self.limit_rows())
+
+    @property
+    def found_rate(self) -> float | None:
+        """The requests per second at the speed that was found."""
+        if self.found_speed is None:
+            return None
+        return max(float(row["requests_per_s"]) for row in self.trials if row["holds"])
 
     @property
     def is_begun(self) -> bool:
@@ -163,6 +176,8 @@ class Results:
             "target": self.target,
             "passed": self.passed,
             "ended": self.ended,
+            "found_speed": self.found_speed,
+            "found_requests_per_s": self.found_rate,
             "missing_parts": self.missing_parts,
             "steps": self.steps,
             "passes": self.passes,

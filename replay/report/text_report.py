@@ -28,6 +28,7 @@ SECTIONS: Mapping[str, Callable[[Results], Iterable[Row]]] = {
     "about": lambda report: [report.about.row()],
     "api": lambda report: report.api_rows(),
     "copy": lambda report: report.copy_rows(),
+    "trial": lambda report: report.trials,
     "limit": lambda report: report.limit_rows(),
     "left_out": lambda report: report.left_out_rows(),
     "not_judged": lambda report: report.not_judged_rows(),
@@ -59,6 +60,7 @@ INCOMPLETE = "Differences caused by gaps in the capture, or by other parts of it
 ACCEPTED = "Accepted differences: fail nothing"
 STALE = "Accepted, but no longer found"
 NOT_BALANCED = "Records not balanced: losses there are not found"
+TRIALS = "Trials: the tables below are those of the speed that was found, or of the last"
 SHARED_LOGS = "Logs that other parts write to: balanced by --merge"
 
 
@@ -88,6 +90,7 @@ def text_lines(
     """
     yield from _summary(report)
     tables = (
+        (TRIALS, report.trials),
         ("Responses", _verdicts(report)),
         ("Latency in ms", latencies(report)),
         ("Copies", copies(report)),

@@ -55,7 +55,14 @@ def run_replay(
         watch: Called several times a second during the replay.
     """
     with running_target(plan, setting) as addresses:
-        return event_loop.run(_run_until_ended(plan, setting, addresses, watch))
+        return replay_at(plan, setting, addresses, watch)
+
+
+def replay_at(
+    plan: Plan, setting: TargetSettings, addresses: list[str], watch: ProgressCallback | None
+) -> Report:
+    """Replay a plan, as `run_replay` does, at a target that runs already."""
+    return event_loop.run(_run_until_ended(plan, setting, addresses, watch))
 
 
 @contextlib.contextmanager
@@ -213,6 +220,7 @@ async def _play(run: ReplayRun, report: RunReport, watch: ProgressCallback | Non
             watching.cancel()
             watch(run, report)
     report.left_behind += run.left_behind
+    report.played_ns = run.played_ns
 
 
 async def _report_progress(run: ReplayRun, report: RunReport, watch: ProgressCallback) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from bisect import bisect_left
 from collections.abc import Callable, Coroutine
 from typing import Any
@@ -26,6 +27,7 @@ class ReplayRun:
         ids: The id mapping of the pass that began last; None before the first.
         progress: The progress of the run.
         left_behind: What could not be cleaned up on the target.
+        played_ns: The time from the first due request to the last response.
     """
 
     def __init__(
@@ -56,6 +58,8 @@ class ReplayRun:
         self.ids: IdMap | None = None
         self.progress = Progress()
         self.left_behind: list[str] = []
+        self.played_ns = 0
+        self._first_due_ns = 0
 
     def stop(self) -> None:
         """End the run soon: nothing more is sent, and `play` returns after the clean-up."""
@@ -69,6 +73,7 @@ class ReplayRun:
         duration_s = self._options.duration_s
         # The duration counts from the time when the first request is due.
         ahead_s = CONNECT_AHEAD_NS / SECOND_NS if self._options.pace.is_timed else 0
+        self._first_due_ns = time.perf_counter_ns() + round(ahead_s * SECOND_NS)
         end = None if duration_s is None else loop.call_later(ahead_s + duration_s, self.stop)
         try:
             ends = self._pass_ends()
@@ -140,6 +145,7 @@ class ReplayRun:
         try:
             await self._until_done(self._play_connections(context, last))
         finally:
+            self.played_ns = max(time.perf_counter_ns() - self._first_due_ns, 1)
             context.heartbeats.stop()
             context.batched_reporter.flush()
             patience_s = self._options.timeout_s

@@ -15,7 +15,7 @@ import pytest
 import replay as package
 from dissector.errors import UsageError
 from dissector.public import open_capture
-from replay import Noise, Pace, Plan, Report, replay, replay_async
+from replay import Noise, Pace, Plan, Report, merge_reports, replay, replay_async
 from replay.mock.librdkafka_mock import MockCluster
 from replay.options.play_options import PlayOptions
 from replay.options.target_settings import TargetSettings
@@ -141,6 +141,16 @@ def test_a_report_has_in_python_what_it_has_in_files(tmp_path: Path) -> None:
     assert accepted == ["ApiVersions.error_code"]
     for row in report.differences():
         assert {"section": "difference", **row} in rows
+
+
+def test_copies_and_limits_are_options_in_python_too(tmp_path: Path) -> None:
+    file = tmp_path / "report.ndjson"
+    with Plan.of(PRODUCED) as plan:
+        report = replay(plan, "mock", scale=2, stagger_s=0, report_file=file)
+        assert [row["sent"] for row in report.copy_rows()] == [len(plan)] * 2
+        assert merge_reports([file]).summary()["sent"] == 2 * len(plan)
+        found = replay(plan, "mock", latency_limits=["Produce:max>100000ms"], limit=18)
+        assert found.found_speed is not None
 
 
 def test_a_bad_option_is_an_error_before_anything_is_sent(tmp_path: Path) -> None:
