@@ -198,7 +198,7 @@ def test_a_field_that_there_is_not(run: Run, shop: Path) -> None:
     done = run("dissect", shop, "-T", "fields", "-e", "api", "-e", "request.acts")
     assert (done.status, done.out) == (2, "")
     said, text, caret = done.err.splitlines()
-    assert said.startswith("kafkashark: column: ")
+    assert said.startswith("kafkashark: column, character ")
     assert (text, caret) == ("  request.acts", "          ^")
 
 
