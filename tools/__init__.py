@@ -1,1 +1,1 @@
-"""What people who work on this project run by hand."""
+"""Commands for the maintainers of this project."""

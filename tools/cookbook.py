@@ -52,7 +52,7 @@ class Example:
         return int(found[1]) if found else 0
 
     def excerpt(self, lines: Sequence[str]) -> list[str]:
-        """Return what the page should show of the output's lines."""
+        """Return the part of the output's lines for the page."""
         lines = [line.rstrip() for line in lines]
         if not self.is_cut:
             return lines

@@ -1,7 +1,7 @@
 """
 What `make fuzz` does: runs the property tests with new examples until the time is up.
 
-An example that fails is printed as a test can hold it (`@example`), and kept in `.hypothesis`, so
+A failing example is printed in the form for a test (`@example`), and stored in `.hypothesis`, so
 that the next run begins with it.
 """
 

@@ -25,7 +25,7 @@ NAME = "kafkashark"
 ENVIRONMENT = {
     "PATH": "/usr/local/bin:/usr/local/sbin:/usr/bin:/usr/sbin:/bin:/sbin",
     "HOME": "/root",
-    # Debian's pip installs beside Debian's packages only if asked to; that of the image does.
+    # Debian's pip installs beside Debian's packages only on request; the image's pip does.
     "PIP_BREAK_SYSTEM_PACKAGES": "1",
     "PIP_ROOT_USER_ACTION": "ignore",
 }
@@ -59,14 +59,14 @@ def has_docker() -> bool:
 
 
 def build_by_docker() -> bytes:
-    """Build the image; return what the demo prints."""
+    """Build the image; return the demo's output."""
     subprocess.run(["docker", "build", "-t", NAME, "."], cwd=PROJECT, check=True)
     demo = ["docker", "run", "--rm", NAME, "demo"]
     return subprocess.run(demo, check=True, capture_output=True).stdout
 
 
 def build_in(root: Path) -> bytes:
-    """Run the steps in a bare root; return what the demo prints."""
+    """Run the steps in a bare root; return the demo's output."""
     place, user, entry = "/", "root", list[str]()
     for name, words in instructions():
         print(name, words, flush=True)

@@ -1,8 +1,8 @@
 """
 Runs some minutes of tests with the lowest versions that pyproject.toml allows, and a new Python.
 
-Each environment lies under `.venvs/`, and is made again when pyproject.toml changes. A Python that
-is not installed here is skipped in one line: nothing downloads one.
+Each environment is in `.venvs/`, and is created again when pyproject.toml changes. A Python that is
+not installed here is skipped in one line: none is downloaded.
 """
 
 from __future__ import annotations

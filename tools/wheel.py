@@ -3,8 +3,8 @@
 
 With `--test` the wheel is installed in an environment of its own, without tests or tools, and runs
 commands on the demo capture: with a home that can't be written to, and no compiler on the path. A
-second wheel is built as where there is no C compiler; its output must be the same. What needs an
-extra says so in one line, and works with it.
+second wheel is built as on a machine without a C compiler; its output must be the same. Commands
+that need an extra report it in one line, and work with it.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def tried(wheel: Path, name: str) -> Tried:
 
 
 def faults_of_extras(wheel: Path, name: str) -> list[str]:
-    """Return what is wrong with commands that need an extra, without it and with it."""
+    """Return the faults of commands that need an extra, without it and with it."""
     place, faults = FOLDER / name, []
     for words, extra in WITHOUT_EXTRA:
         ran = _run(place, *(word.format(capture=CAPTURE) for word in words), check=False)
@@ -101,7 +101,7 @@ def _install(place: Path, what: str) -> None:
 def _run(
     place: Path, command: str, *words: str, check: bool = True
 ) -> subprocess.CompletedProcess[bytes]:
-    """Run a command of an environment with nothing else on the path."""
+    """Run a command of an environment with an otherwise empty path."""
     programs, home = place / "bin", _home()
     bare = {"PATH": str(programs), "HOME": str(home), "PYTHONDONTWRITEBYTECODE": "1"}
     return subprocess.run(
@@ -121,7 +121,7 @@ def _uv() -> str:
 
 
 def main(arguments: list[str]) -> int:
-    """Build, and test if asked to; return 1 if the wheel does not do what it should."""
+    """Build, and test on request; return 1 if the wheel has faults."""
     wheel = build(ROOT / "dist")
     print(wheel.relative_to(ROOT))
     if "--test" not in arguments:
@@ -136,7 +136,7 @@ def main(arguments: list[str]) -> int:
     if compiled.outputs != plain.outputs:
         faults.append("compiled and uncompiled kernels give other output")
     if compiled.warnings != {0} or plain.warnings != {1}:
-        faults.append("not each command says once that the kernels are not compiled")
+        faults.append("not each command reports once that the kernels are not compiled")
     print("\n".join(faults) or "the wheel passes, with and without compiled kernels")
     return 1 if faults else 0
 

@@ -1,1 +1,1 @@
-"""The Kafka wire protocol; knows nothing of captures."""
+"""The Kafka wire protocol; independent of captures."""

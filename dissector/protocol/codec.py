@@ -24,8 +24,8 @@ class Codec(Subconstruct):  # type: ignore[misc]
     A `construct.Construct` for one version of one message.
 
     `parse(bytes)` returns a Container and ignores bytes after the message (`parse_stream` leaves
-    the stream at its end); `build(mapping)` returns bytes. A key that is missing in the mapping is
-    written with its declared default, if it has one.
+    the stream at its end); `build(mapping)` returns bytes. A missing key is written with its
+    declared default, if any.
 
     Attributes:
         label: The message and its version; empty if unknown.

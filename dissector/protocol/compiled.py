@@ -2,10 +2,10 @@
 Runtime support for the codec functions that `emit` generates.
 
 The generated functions work on bytes and a position. On the way they check only what would
-otherwise cost unbounded memory or time. That nothing was read past the end is checked once, at the
-end of a function: a position only ever grows, and a slice stops at the end of the bytes. Whatever
-does not match raises one of `FALLBACK_ERRORS`, without a position; the caller then runs the
-interpreted codec, which raises the error with field and position.
+otherwise cost unbounded memory or time. Reading past the end is detected once, at the end of a
+function: a position only ever grows, and a slice stops at the end of the bytes. A mismatch raises
+one of `FALLBACK_ERRORS`, without a position; the caller then runs the interpreted codec, which
+raises the error with field and position.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from uuid import UUID
 from construct import Container
 
 UNKNOWN_TAGS = "unknown_tags"
-"""Key under which a Container holds the tagged fields that are not declared: `{tag: bytes}`."""
+"""Key of the undeclared tagged fields in a Container: `{tag: bytes}`."""
 
 Read = Callable[[bytes, int], tuple[Any, int]]
 """Reads a value at a position; returns it and the position of its end."""
@@ -165,7 +165,7 @@ def boolean(obj: Any) -> int:
 
 
 def text_bytes(obj: Any) -> bytes | None:
-    """Return the bytes of a text that is None or of a subclass of `str`."""
+    """Return the bytes of a text: None, or of a subclass of `str`."""
     if obj is None:
         return None
     if not isinstance(obj, str):
@@ -174,7 +174,7 @@ def text_bytes(obj: Any) -> bytes | None:
 
 
 def plain_bytes(obj: Any) -> bytes | None:
-    """Return as `bytes` what is None, bytes-like or of a subclass of `bytes`."""
+    """Return None, bytes-like values and subclasses of `bytes` as `bytes`."""
     if obj is None:
         return None
     if not isinstance(obj, bytes | bytearray | memoryview):
@@ -183,7 +183,7 @@ def plain_bytes(obj: Any) -> bytes | None:
 
 
 def plain_list(obj: Any) -> list[Any] | tuple[Any, ...] | None:
-    """Return a value that is None, a tuple or of a subclass of `list`; reject all others."""
+    """Return None, tuples and subclasses of `list`; reject all others."""
     if obj is not None and not isinstance(obj, list | tuple):
         raise CodecFallback
     return obj

@@ -1,10 +1,9 @@
 """
-The message definitions in use, and a cache of what is derived from them.
+The message definitions in use, and a cache of values derived from them.
 
 A `Schemas` is a value; bytes are decoded by the current one. That is a context variable, so that
-passes with different definitions in one process, even in one thread, are independent. Whatever is
-derived from declarations (programs, plans, codecs) is cached with the `Schemas` it was derived
-under.
+passes with different definitions in one process, even in one thread, are independent. Everything
+derived from declarations (programs, plans, codecs) is cached with the `Schemas` in use.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ _current: ContextVar[Schemas | None] = ContextVar("schemas", default=None)
 
 
 def current() -> Schemas | None:
-    """Return the definitions that override the built-in declarations; None if there are none."""
+    """Return the definitions that override the built-in declarations; None without any."""
     return _current.get()
 
 
@@ -36,7 +35,7 @@ def use(schemas: Schemas | None) -> None:
 
 
 class using:  # noqa: N801  (reads as a word: `with using(schemas):`)
-    """Decode by these definitions inside a `with`; None stands for the built-in declarations."""
+    """Decode by these definitions inside a `with`; None means the built-in declarations."""
 
     __slots__ = ("_schemas", "_token")
 

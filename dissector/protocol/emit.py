@@ -1,8 +1,8 @@
 """
 Code generator: Python functions that parse and build as a Construct does, by Construct's hooks.
 
-Our Constructs are `Emitted`: beside `_parse` and `_build` each one can generate the statements that
-read it from bytes at a position, and those that turn its value into bytes. The statements of
+Our Constructs are `Emitted`: beside `_parse` and `_build` each one can generate statements that
+read it from bytes at a position, and statements that write its value. The statements of
 neighbouring fields form one straight function: consecutive numbers are one `struct` call, and a
 struct needs no call at all. `construct.Construct.compile` uses these functions through its hooks;
 `codec` calls `compile_reader` and `compile_writer`.
@@ -188,7 +188,7 @@ class BuildFunction(_FunctionSource):
 
 def read(construct: Construct, out: ReadFunction, target: str) -> None:
     """
-    Generate statements that read what a Construct reads.
+    Generate statements that read the value of a Construct.
 
     Raises:
         NotImplementedError: It can't be compiled; Construct's compiler then uses the interpreted
@@ -201,7 +201,7 @@ def read(construct: Construct, out: ReadFunction, target: str) -> None:
 
 def build(construct: Construct, out: BuildFunction, value: str) -> None:
     """
-    Generate statements that build what a Construct builds.
+    Generate statements that build the bytes of a Construct.
 
     Raises:
         NotImplementedError: As in `read`.

@@ -155,7 +155,7 @@ def error_name(code: int) -> str:
 
 
 def error_code(name: str) -> int | None:
-    """Return the code of an error's name; None if there is no such error."""
+    """Return the code of an error's name; None if the error does not exist."""
     return _CODES.get(name)
 
 

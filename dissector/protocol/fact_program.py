@@ -1,8 +1,8 @@
 """
-A declaration as a program whose rows on the tape are facts; see `dissector.protocol.facts`.
+A declaration as a program that puts facts on the tape; see `dissector.protocol.facts`.
 
-The instructions are those of `program`, but for the last number: the role of the field instead of
-the field number.
+The instructions of `program`, except for the last number: the role of the field instead of the
+field number.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ ROLES = RECORDS_CUT + 1
 
 
 class FactProgramTable(ProgramTable):
-    """Programs whose instructions end with roles instead of field numbers."""
+    """Programs with roles instead of field numbers at the end of instructions."""
 
     def _writer(self, key: int, kind: Kind, version: int, flexible: bool) -> ProgramWriter:
         return _FactWriter(self, key, kind, version, flexible)

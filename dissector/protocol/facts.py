@@ -2,7 +2,7 @@
 Summary fields ("facts") of a body: error codes, topics, and topic ids with their names.
 
 An extraction plan is derived from the declaration once for each version. It lists only the fields
-that lead to facts, so that the rest of a body is not visited.
+that lead to facts; the rest of a body is not visited.
 """
 
 from __future__ import annotations
@@ -32,7 +32,8 @@ class Facts:
 
     Attributes:
         errors: Names of the errors other than NONE, each once, in wire order (as keys).
-        topics: Topics by name (str), or by id (UUID) if the message has no name with it; likewise.
+        topics: Topics by name (str), or by id (UUID) if the message has no name with it; for
+            records.
         names: Topic id -> name.
     """
 
@@ -44,7 +45,7 @@ class Facts:
 NO_FACT, ERROR, TOPIC, TOPIC_ID, PAIR_NAME, PAIR_ID = range(6)
 """
 Role of a field: none; an error code; a topic's name or id alone; the name or the id of a struct
-that has both, which maps the id to the name.
+with both, which maps the id to the name.
 """
 
 
@@ -81,7 +82,7 @@ class _ExtractionPlan:
     Attributes:
         fields: Name, role and, for nested structs, the plan of their fields. Of a name and id pair
             only the second field has its role: both values are known there.
-        pair: Names of the fields with the name and the id of one topic; empty if there are none.
+        pair: Names of the fields with the name and the id of one topic; empty without any.
     """
 
     fields: tuple[tuple[str, int, _ExtractionPlan | None], ...]

@@ -4,7 +4,7 @@ Decode a frame into a message: header, body and problems.
 A version newer than all known ones is decoded as the newest known one, and marked as assumed.
 
 No bytes make this module raise. A body that does not match its declaration, an unknown API or
-version, trailing bytes: each is a `Problem` of the message, which holds whatever could be decoded.
+version, trailing bytes: each is a `Problem` of the message, which holds the decoded part.
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ class Message:
         kind: `request` or `response`.
         frame: The captured bytes of the frame, without its 4-byte size.
         size: The size field of the frame; larger than `len(frame)` if bytes were not captured.
-        api_key: The API key; for a response that of its request, None if the request is unknown.
-        api_version: The version by which the body was decoded; 0 for the error response to an
-            ApiVersions request that was too new for the broker (KIP-511).
+        api_key: The API key; for a response the request's, None if the request is unknown.
+        api_version: The version of the declaration that decoded the body; 0 for the error response
+            to an ApiVersions request that was too new for the broker (KIP-511).
         newer_version: The version of the bytes, if that is newer than all known ones and
             `api_version` was assumed; else None.
         correlation_id: None if the header is incomplete.
@@ -101,7 +101,7 @@ class Message:
 
     @property
     def shown_version(self) -> int | None:
-        """The version to print: that of the bytes, even if they were decoded as another one."""
+        """The version in the bytes, for display, even if they were decoded as another one."""
         return self.api_version if self.newer_version is None else self.newer_version
 
     @property
@@ -132,7 +132,7 @@ class Message:
         return [each for each in self.problems if not each.is_foreign]
 
     def assume(self, what: str) -> None:
-        """Add the problem that the body was decoded by a declaration that may not be its own."""
+        """Add the problem of a body decoded by a declaration that may not be its own."""
         self.problems.append(Problem(what, self.kind, self.body_start, "assumed"))
 
     def problem(self, what: str, path: str = "", position: int | None = None) -> None:
@@ -288,7 +288,7 @@ def _read_body(message: Message) -> None:
 
 def _read_newer_version(message: Message, declared: Schema, version: int) -> None:
     """
-    Read a body whose version is newer than all known ones by the newest known declaration.
+    Read a body of a version above all known ones by the newest declaration.
 
     Trailing bytes are taken for new fields. If the bytes do not match, the only problem is that the
     version is unknown.

@@ -46,7 +46,7 @@ UNKNOWN_TAG = 0
 
 @dataclass(frozen=True, slots=True)
 class FieldRef:
-    """The field that a field number stands for; `key` is -1 for the fields of headers."""
+    """The field of a field number; `key` is -1 for the fields of headers."""
 
     key: int
     kind: Kind
@@ -73,7 +73,7 @@ class ProgramTable:
 
     def start(self, key: int, version: int, kind: Kind) -> int:
         """
-        Return a message's first instruction, that of its header; -1 if API or version is unknown.
+        Return a message's first instruction, in its header; -1 for an unknown API or version.
 
         The program is made at its first use; the table only grows.
         """
@@ -111,7 +111,7 @@ class ProgramTable:
         return ProgramWriter(self, key, kind, version, flexible)
 
     def field_number(self, ref: FieldRef) -> int:
-        """Return the number of a field; assign one if it has none."""
+        """Return the number of a field; assign one if needed."""
         declared = ref.declared
         identity = ref.key, ref.kind, ref.path, declared.type, declared.secret
         if identity not in self._numbers:

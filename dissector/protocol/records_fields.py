@@ -1,5 +1,5 @@
 """
-The `records` fields of messages: which APIs have them, and for which topic and partition.
+The `records` fields of messages: the APIs with such fields, and the topic and partition of each.
 
 Source: Kafka, ProduceRequest.json, FetchResponse.json, ShareFetchResponse.json.
 """

@@ -1,10 +1,10 @@
 """
-The notation in which the files of `apis/` and `embedded/` declare messages.
+The notation of declared messages in `apis/` and `embedded/`.
 
 A declaration is data: `Int32("timeout_ms", "1+")` is a `Field`, `Array("topics")[...]` a field with
 children, `message(0, "0-13", flexible="9+")[...]` a `Schema`. Versions are written as Kafka writes
-them: `3+`, `0-12`, `4`. Nothing here decodes bytes; `Schema.codec` turns one version into the
-Constructs of `wire`, which do and are imported only then. Also derived from a declaration:
+them: `3+`, `0-12`, `4`. Decoding is elsewhere; `Schema.codec` turns one version into the Constructs
+of `wire`, which do and are imported only then. Also derived from a declaration:
 `Schema.iter_fields` (the `schema` command), `spans` (byte spans, for the tree and hex views),
 `program`, and the values that the property tests draw.
 
@@ -62,14 +62,14 @@ class Field:
     Attributes:
         name: Kafka's name in snake_case.
         type: Kafka's type name: `int32`, `string`, `records`, `struct`, `[]struct`, `[]int32`, ...
-        versions: The versions in which the field exists.
-        null: The versions in which it may be null.
+        versions: The versions with the field.
+        null: The versions in which null is allowed.
         tag: Number of the tagged field; None for a field in wire order.
         default: The value that readers assume if it is absent; ellipsis for the type's own default.
         ignorable: A writer may drop a value that the version can't carry.
         key: The field identifies the elements of its array.
-        entity: What it names: `topicName`, `groupId`, `brokerId`, `producerId`, `transactionalId`;
-            or empty.
+        entity: The kind of name that it holds: `topicName`, `groupId`, `brokerId`, `producerId`,
+            `transactionalId`; or empty.
         secret: Masked in every output unless secrets are requested.
         classic: A text that keeps its int16 length in flexible versions (the client id of the
             header).
@@ -189,7 +189,7 @@ class Schema:
     A message over all its versions.
 
     Attributes:
-        key: The API key (KRaft record type, coordinator record type); None if there is none.
+        key: The API key (KRaft record type, coordinator record type); None without one.
         versions: The versions that ever existed.
         flexible: The versions with compact lengths and tag sections (KIP-482).
         fields: In wire order.
@@ -224,7 +224,7 @@ class Schema:
 
     def closest_version(self, version: int) -> int | None:
         """
-        Return the version by which a message of the given version is decoded; None if none can.
+        Return the version that decodes a message of the given version; None if none can.
 
         A version newer than all known ones is decoded as the newest known one.
         """

@@ -2,7 +2,7 @@
 A message as a tree of fields with their byte ranges, for the tree and hex views.
 
 It uses the same declarations as a codec, but decodes field by field, so that everything before the
-first bad byte stays visible. `Span.value` of the root equals what the codec parses.
+first bad byte stays visible. `Span.value` of the root equals the codec's result.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Span:
             field.
         path: Its full path: `topic_data[0].name`.
         declared: Its declaration; None for the message, elements and unknown tags.
-        start: Offset of its first byte (of its length or count, if it has one).
+        start: Offset of its first byte (of its length or count, if any).
         end: Offset after its last byte, or where decoding stopped.
         value: The decoded value; None also if decoding failed.
         children: The fields of a struct, the elements of an array.
@@ -59,8 +59,8 @@ def spans(schema: Schema, version: int, data: bytes, start: int = 0, name: str =
     Decode one version of a message from bytes, beginning at `start`.
 
     Returns:
-        The root. If the bytes do not match, the innermost span that failed has a `problem`, as have
-        all that enclose it, and their `end` is where decoding stopped.
+        The root. If the bytes do not match, the innermost failed span has a `problem`, as have all
+        around it, and their `end` is the end of decoding.
     """
     stream = io.BytesIO(data)
     stream.seek(start)

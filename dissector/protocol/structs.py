@@ -164,7 +164,7 @@ class Fields(Emitted):
             self.tagged._emit_read(out, fields)
 
     def _template(self, out: ReadFunction) -> str:
-        """Return the dict to copy for a large Container, as filling it is slower; else nothing."""
+        """Return the dict to copy for a large Container, as filling it is slower; else empty."""
         names = [member.name for member in self.members]
         if self.tagged is not None:
             names += [member.name for member in self.tagged.known_tags.values()]
@@ -242,7 +242,7 @@ class TaggedFields:
 
     @staticmethod
     def check_end(stream: Any, end: int, name: str) -> None:
-        """Check that a declared tagged field ends where its size says."""
+        """Check that a declared tagged field ends at its size."""
         if stream.tell() != end:
             raise DecodeError(
                 f"tagged field ends at byte {stream.tell()}, its size says {end}",
@@ -275,7 +275,7 @@ class TaggedFields:
             stream.write(data)
 
     def _emit_read(self, out: ReadFunction, fields: str) -> None:
-        """Generate statements that read the section into the Container of that name."""
+        """Generate statements that read the section into a Container."""
         count = out.name("count")
         out.number("B", count)
         readers = []
@@ -289,7 +289,7 @@ class TaggedFields:
             out.line(f"at = read_tags(data, at, {count}, {fields}, {known})")
 
     def _emit_build(self, out: BuildFunction, fields: str) -> None:
-        """Generate statements that build the section from the mapping of that name."""
+        """Generate statements that build the section from a mapping."""
         known = "{}"
         if self.known_tags:
             known = out.name("known")

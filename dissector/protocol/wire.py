@@ -1,14 +1,14 @@
 """
-Kafka's primitive types as Constructs: the only file that knows their encoding.
+Kafka's primitive types as Constructs: the only file with their encoding.
 
 Everything here reads from one seekable stream of known length (`io.BytesIO`), so positions are
 absolute, and checks every count and length against the remaining bytes before it reads them. A
-mismatch raises `DecodeError`; the error collects the path of the field while it propagates, so that
-valid bytes cost nothing extra.
+mismatch raises `DecodeError`; the error collects the path of the field while it propagates, at no
+cost for valid bytes.
 
 The Constructs preserve values that Kafka would reject but that can be represented (a null where
-none is allowed, text that is not UTF-8, a boolean of 2), because a dissector shows what is there,
-and `build` writes it back.
+none is allowed, text that is not UTF-8, a boolean of 2), because a dissector shows the actual
+bytes, and `build` writes them back.
 
 Source: https://kafka.apache.org/protocol#protocol_types; KIP-482 (compact forms and tagged fields).
 """

@@ -19,7 +19,7 @@ Sources: TypeAlias = Source | Iterable[Source]
 
 def named_inputs(captures: Iterable[Sources]) -> tuple[list[str], dict[str, Input]]:
     """
-    Return the names of the files of a capture, and the inputs that are no files on disk.
+    Return the names of the files of a capture, and the inputs other than files on disk.
 
     A file object has the name of its file, bytes are called `<bytes>`.
 

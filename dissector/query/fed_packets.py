@@ -54,7 +54,8 @@ def fed_packets(packets: object, link: int | None = None) -> Iterator[FedPacket]
     Args:
         packets: A packet of scapy, a pair of time and bytes, or an iterable of these, such as
             scapy's PacketList or a reader of dpkt.
-        link: The link type; by default that of scapy's class or dpkt's reader, else Ethernet.
+        link: The link type; by default the link type of scapy's class or dpkt's reader, else
+            Ethernet.
 
     Raises:
         UsageError: Something is not a packet, or its link type is not known.

@@ -23,12 +23,12 @@ _INHERITED = ("batches", "exchanges", "filter", "options", "paths", "reading", "
 
 class Capture(UnfilteredCapture):
     """
-    One or several files that are one capture, or packets that are fed; made by `open_capture`.
+    One or several files of one capture, or fed packets; made by `open_capture`.
 
-    It is iterable: its exchanges in the order in which they end. Each method reads the capture
-    anew, except from inputs that can be read once only (standard input, pipes). All of them give
-    only what passes the filter. Times are int nanoseconds since the epoch, latencies float
-    milliseconds, sizes bytes; packets are numbered from 1, connections from 0.
+    It is iterable: its exchanges in the order of their ends. Each method reads the capture again,
+    except from inputs that can be read once only (standard input, pipes). All of them return only
+    matching rows. Times are int nanoseconds since the epoch, latencies float milliseconds, sizes
+    bytes; packets are numbered from 1, connections from 0.
 
     As a context manager it forgets the packets fed to it at the end of the block.
 
@@ -55,7 +55,7 @@ class Capture(UnfilteredCapture):
         return f"<Capture {', '.join(self.paths) or 'without packets'}{chosen}>"
 
     def _repr_html_(self) -> str:
-        """Return what is known without reading the capture, and the totals of the last pass."""
+        """Return properties known without reading the capture, and the totals of the last pass."""
         from dissector.view.text.notebook import facts_html
 
         facts: dict[str, object] = {
@@ -74,7 +74,7 @@ class Capture(UnfilteredCapture):
         return facts_html("Capture", facts)
 
     def __dir__(self) -> list[str]:
-        """Return what programs use; the rest is for the commands."""
+        """Return the software of clients and brokers; the rest is for the commands."""
         own = [name for name in vars(Capture) if not name.startswith("_")]
         return sorted({*own, *_INHERITED} - {"parts", "windows"})
 
@@ -98,7 +98,7 @@ class Capture(UnfilteredCapture):
             del window  # frees its memory before the next window is read
 
     def __iter__(self) -> Iterator[Exchange]:
-        """Read the capture, exchange by exchange, in the order in which they end."""
+        """Read the capture, exchange by exchange, in the order of their ends."""
         chosen = self._selection
         for window in self.windows():
             yield from chosen.exchanges(window)
@@ -172,7 +172,7 @@ class Capture(UnfilteredCapture):
         Returns:
             Tables by name: `apis`, `clients`, `topics` and `brokers`, most exchanges first, with
             counts, bytes, and percentiles of the latency in milliseconds (null without a response);
-            and `capture`, one row with counters of the whole capture, whatever the filter.
+            and `capture`, one row with counters of the whole capture, regardless of the filter.
         """
         import polars
 
@@ -187,7 +187,7 @@ class Capture(UnfilteredCapture):
 
     def feed(self, packets: object, *, link: int | None = None) -> None:
         """
-        Add packets behind those of the files; any thread may do so, also during `follow`.
+        Append packets to those of the files; any thread may do so, also during `follow`.
 
             capture.feed(rdpcap("a.pcap"))                  # scapy
             AsyncSniffer(iface="lo", prn=capture.feed, store=False).start()
@@ -199,7 +199,7 @@ class Capture(UnfilteredCapture):
                 of their times. Times are seconds since the epoch (int, float, Decimal), or
                 datetimes; a float is rounded to microseconds.
             link: The link type (https://www.tcpdump.org/linktypes.html) of all these packets; by
-                default that of scapy's class or dpkt's reader, and 1, Ethernet, for pairs.
+                default the link type of scapy's class or dpkt's reader, and 1, Ethernet, for pairs.
 
         Raises:
             UsageError: Something is not a packet, or the capture is closed.
@@ -212,7 +212,7 @@ class Capture(UnfilteredCapture):
 
     def follow(self) -> Iterator[Exchange]:
         """
-        Yield the exchanges as they end, also those of packets that are fed later.
+        Yield the exchanges as they end, including those of packets fed later.
 
         It ends after `stop` or `close`, with the requests that have no response.
         """
@@ -221,7 +221,7 @@ class Capture(UnfilteredCapture):
         return iter(Capture(self.paths, options, self.filter))
 
     def stop(self) -> None:
-        """Declare that no more packets are fed: `follow` ends behind those that were."""
+        """Declare that no more packets are fed: `follow` ends after the ones already fed."""
         self._packets().stop()
 
     def _packets(self) -> PacketSpool:

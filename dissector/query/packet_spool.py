@@ -1,4 +1,4 @@
-"""Keeps packets that a program feeds, as a pcapng file that is read like any other."""
+"""Stores fed packets as a pcapng file that is read like any other."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class PacketSpool:
             raise UsageError("the capture is closed; its packets are gone")
 
     def stop(self) -> None:
-        """Declare that no more packets come, so that those who follow end."""
+        """Declare that no more packets come, so that followers end."""
         with self._changed:
             self.is_stopped = True
             self._changed.notify_all()

@@ -1,4 +1,4 @@
-"""The second pass of a redaction: packets with what the first has replaced."""
+"""The second pass of a redaction: packets with the replacements of the first."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def write_redacted(
     Args:
         paths: The captures.
         flows: Selects segments.
-        redaction: What the messages of the reading were replaced by.
+        redaction: The replacements of the messages in the reading.
         reading: The finished reading of all messages.
         file: Gets the packets as pcapng.
         stop: Ends the writing.
@@ -73,7 +73,7 @@ class _PacketPass:
         self._plain: dict[int, PlainConnection] = {}
 
     def write(self, packets: Packets, segments: Segments, passing: NDArray[np.bool_]) -> None:
-        """Write the packets of a window whose segments pass."""
+        """Write the packets of a window with passing segments."""
         numbers = (segments.packet - packets.first).tolist()
         rows = {number: row for row, number in enumerate(numbers)}
         for number in range(len(packets)):
@@ -107,7 +107,7 @@ class _PacketPass:
         self.out.write(time_ns, link, self._packets.redact(found, link, payload), found.original)
 
     def _write_plain(self, segments: Segments, row: int, position: Position, time_ns: int) -> None:
-        """Write what a packet of an encrypted connection completed, if anything was decrypted."""
+        """Write the plaintext that a packet of an encrypted connection completed, if any."""
         connection = self._plain.get(position.connection)
         for number, message in self._redaction.plain_messages(int(segments.packet[row])):
             if connection is None:

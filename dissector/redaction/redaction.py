@@ -21,11 +21,11 @@ _SIZE_BYTES = 4
 
 class Redaction:
     """
-    Replaces what messages of a capture say.
+    Replaces names and contents in the messages of a capture.
 
     Attributes:
         pseudonyms: The replacements, which `--map` writes.
-        encrypted: Connections of TLS whose packets are left out.
+        encrypted: TLS connections with omitted packets.
         stream: The replaced bytes of all streams.
     """
 
@@ -37,7 +37,7 @@ class Redaction:
 
         Args:
             key: The same key gives the same pseudonyms.
-            kept: Roles whose values stay.
+            kept: Roles with unchanged values.
             names: Finds the names of topic ids.
             decrypts: Whether decrypted connections are written as plain TCP.
         """
@@ -51,12 +51,12 @@ class Redaction:
         self._plain: dict[int, list[tuple[int, PlainMessage]]] = {}
 
     def close(self) -> None:
-        """Forget what was read."""
+        """Forget the reading."""
         self.stream.close()
 
     @property
     def lost_batches(self) -> int:
-        """How many compressed batches became zeros, as nothing had their length."""
+        """Number of compressed batches zeroed for want of a replacement of their length."""
         return self._messages.lost_batches
 
     def read(self, exchanges: Iterable[Exchange], reading: Reading) -> None:
@@ -86,7 +86,7 @@ class Redaction:
         return self._messages.redact(message, None if is_request else request, mechanism)
 
     def _note_plain(self, exchange: Exchange, message: Message, side: int, offset: int) -> None:
-        """Note in which packet a message of a decrypted connection was complete."""
+        """Record the packet that completed a message of a decrypted connection."""
         is_request = message.kind == "request"
         packet = exchange.request_packet if is_request else exchange.response_packet
         assert packet is not None
@@ -99,11 +99,11 @@ class Redaction:
         return self._plain.get(packet, ())
 
     def address(self, data: bytes) -> bytes:
-        """Return what replaces 4 or 16 bytes of an IP address."""
+        """Return the replacement of 4 or 16 bytes of an IP address."""
         return data if self._values.keeps(Role.HOST) else self.pseudonyms.raw_address(data)
 
     def endpoint(self, end: Endpoint) -> Endpoint:
-        """Return what replaces an endpoint; the port stays."""
+        """Return the replacement of an endpoint; the port stays."""
         high, low, port = end
         if self._values.keeps(Role.HOST):
             return end

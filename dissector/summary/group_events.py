@@ -1,5 +1,5 @@
 """
-Events of groups: what single messages say, whatever came before.
+Events of groups: the contents of single messages, independent of earlier ones.
 
 `group_messages` reads them, `group_states` applies them.
 """
@@ -27,14 +27,14 @@ CLASSIC, CONSUMER, SHARE, STREAMS = "classic", "consumer", "share", "streams"
 @dataclass(frozen=True, slots=True)
 class MemberFacts:
     """
-    What a message says of a member; None where it says nothing.
+    The state of a member in a message; None if not mentioned.
 
     Attributes:
         instance_id: Of a static member.
         client_id: Its client id.
         client: Its address.
-        topics: What it subscribes to.
-        assignment: What it is assigned.
+        topics: Its subscription.
+        assignment: Its assignment.
     """
 
     instance_id: str | None = None
@@ -59,12 +59,12 @@ class Generation:
     Attributes:
         group_id: The group.
         kind: Its type.
-        number: The generation; None where the message has none.
+        number: The generation; None if the message has none.
         members: Members by id.
         is_complete: Whether these are all members.
         state: The state that follows; None if it is not known.
         protocol_type: Of a classic group: `consumer`, `connect`.
-        assignor: What assigns.
+        assignor: The assignor.
         leader: The member that assigns.
     """
 

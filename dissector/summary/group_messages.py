@@ -37,7 +37,7 @@ _LEAVING_EPOCHS = (-1, -2)
 
 
 def group_events(exchange: Exchange) -> Iterator[GroupEvent]:
-    """Yield what an exchange of one of `GROUP_APIS` says; nothing if a body is missing."""
+    """Yield the events of an exchange of one of `GROUP_APIS`; none if a body is missing."""
     read = _READERS.get(exchange.api_key) if exchange.api_key is not None else None
     request = exchange.request.body if exchange.request is not None else None
     if read is not None and request is not None:
@@ -272,7 +272,7 @@ HEARTBEATS: Mapping[int, _Reader] = {
     76: _own_heartbeat(SHARE),
     88: _own_heartbeat(STREAMS),
 }
-"""APIs whose messages repeat without news."""
+"""APIs with messages that repeat without news."""
 
 _READERS: Mapping[int, _Reader] = {
     **HEARTBEATS,
@@ -290,7 +290,7 @@ _READERS: Mapping[int, _Reader] = {
 }
 
 GROUP_APIS = frozenset(_READERS)
-"""Keys of the APIs whose exchanges have events."""
+"""Keys of APIs with events."""
 
 
 def _topic(item: Any) -> Topic:

@@ -25,7 +25,7 @@ _MAX_FORMER = 1_000
 @dataclass(slots=True)
 class GroupState:
     """
-    A group as its messages show it, at the end of what was read.
+    A group according to its messages, at the end of the reading.
 
     Attributes:
         group_id: Its name.
@@ -34,7 +34,7 @@ class GroupState:
         protocol_type: Of a classic group.
         state: Kafka's name of the state; empty if unknown.
         generation: Generation, or epoch; None if unknown.
-        assignor: What assigns.
+        assignor: The assignor.
         leader: The member that assigns.
         rebalances: How often the generation rose.
         members: Members by id.
@@ -57,7 +57,7 @@ class GroupState:
     _instances: dict[str, str] = field(default_factory=dict)
 
     def apply_generation(self, event: Generation) -> None:
-        """Take over a generation and what it says of members."""
+        """Apply a generation and its member states."""
         if event.number is not None:
             if self.generation is not None and event.number < self.generation:
                 # Members of a group with epochs catch up one by one; others are fenced.
@@ -67,7 +67,7 @@ class GroupState:
             if self.generation is not None and event.number > self.generation:
                 self.rebalances += 1
                 if event.kind == CLASSIC:
-                    self._dismiss(set(self.members))  # those that join again are added
+                    self._dismiss(set(self.members))  # rejoining ones are added
             self.generation = event.number
         if event.is_complete:
             self._dismiss(set(self.members) - set(event.members))

@@ -127,7 +127,7 @@ def _group_row(group: GroupState, partitions: Rows) -> dict[str, Any]:
 
 
 def _member_rows(group: GroupState) -> Iterator[dict[str, Any]]:
-    """Yield the members, then those that left."""
+    """Yield the members, then former members."""
     for members, left in ((group.members, False), (group.former, True)):
         for name, facts in sorted(members.items()):
             yield {

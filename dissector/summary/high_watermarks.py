@@ -84,7 +84,7 @@ class HighWatermarks:
 
 
 def _read(table: Exchanges, rows: Ints) -> tape.Tape:
-    """Read the fields of Fetch responses; those that are cut do not fit."""
+    """Read the fields of Fetch responses; truncated ones do not match."""
     frames = table.response
     start, captured = frames.start[rows], frames.captured_bytes[rows]
     steps = np.full(len(rows), -1, np.int64)

@@ -31,14 +31,14 @@ SECTION_NAMES = {"topics": "topic_users", "clients": "client_software"}
 
 def chosen_sections(by: Sequence[str], options: Sequence[str]) -> dict[str, tuple[str, Grouping]]:
     """
-    Return heading and rows of the sections that a user asks for, by name.
+    Return heading and rows of the requested sections, by name.
 
     Args:
         by: Lists of keys, separated by commas; each list is a section.
         options: Names of `NAMED`.
 
     Raises:
-        UsageError: There is no such key, or a list has it twice.
+        UsageError: The key does not exist, or is given twice.
     """
     found = {}
     for text in by:

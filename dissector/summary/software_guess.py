@@ -20,7 +20,7 @@ _DEFAULTS = (
     (r"aiokafka(?:-([\d.]+\w*))?", "aiokafka"),
     (r"(?:producer|adminclient)-\d+|consumer-.*-\d+", "Java client"),
 )
-"""Pattern of a default client id, with the version where it has one, and the software."""
+"""Pattern of a default client id, with the version if any, and the software."""
 
 
 def guess_software(client_id: str | None) -> str | None:

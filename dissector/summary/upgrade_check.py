@@ -1,10 +1,10 @@
 """
-What breaks with another release: clients at its brokers, or brokers with its clients.
+Incompatibilities with another release: clients at its brokers, or brokers with its clients.
 
-A client that asks for ApiVersions uses the highest version that it shares with the broker (KIP-511,
-KIP-35). If that is below what the broker offered, it is the client's own highest version; if it is
-what the broker offered, the client may have newer ones, and does not break for certain. Where the
-release lacks the whole API there is nothing to choose.
+A client that requests ApiVersions uses the highest version that it shares with the broker (KIP-511,
+KIP-35). If that is below the broker's offer, it is the client's own highest version; if it equals
+the broker's offer, the client may have newer ones, and breaks possibly. If the release lacks the
+whole API, no choice remains.
 
 Source: KIP-896: brokers and clients of 4.0 dropped the same versions.
 """
@@ -53,7 +53,7 @@ class UpgradeReport:
     The result of a check.
 
     Attributes:
-        rows: What the release does not speak, the worst first.
+        rows: API versions that the release does not support, the worst first.
         subjects: How many clients or brokers were judged; a broker without its versions is not.
         broken: How many of them break.
     """
@@ -71,7 +71,7 @@ def check_clients(
 
     Args:
         uses: Rows of `USES`.
-        offers: What ApiVersions shows of the capture.
+        offers: The evidence of ApiVersions in the capture.
         release: One of `RELEASES`.
     """
     uses = [each for each in uses if _key(each) not in (None, *INTERNAL_APIS)]
@@ -103,7 +103,7 @@ def _client_row(use: Mapping[str, Any], release: str) -> dict[str, Any]:
 
 
 def _verdict(use: Mapping[str, Any], offers: VersionOffers, release: str) -> str | None:
-    """Return whether a use of an API version breaks; None where the release speaks it."""
+    """Return whether a use of an API version breaks; None if the release supports it."""
     key, version = _KEYS[use["api"]], use["api_version"]
     if key == API_VERSIONS or is_spoken(key, version, release):
         return None  # a broker answers any version of ApiVersions, KIP-511
@@ -163,7 +163,7 @@ def _removal(key: int, version: int, release: str) -> dict[str, Any]:
 
 
 def _software(uses: Iterable[Mapping[str, Any]]) -> dict[Client, str | None]:
-    """Return the software of each client: as it says on any connection, or by its client id."""
+    """Return the software of each client: as reported on any connection, or by its client id."""
     known: dict[Client, set[str]] = defaultdict(set)
     for each in uses:
         words = (each["software_name"], each["software_version"])

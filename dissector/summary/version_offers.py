@@ -1,5 +1,5 @@
 """
-What ApiVersions shows of a capture: the software of clients, the versions that brokers offer.
+The evidence of ApiVersions in a capture: the software of clients, the versions that brokers offer.
 
 Requests have the software from version 3 on (KIP-511).
 
@@ -21,7 +21,7 @@ from dissector.protocol.headers import API_VERSIONS
 from dissector.protocol.releases.kafka_releases import VersionRange
 
 _CORRELATION_ID = slice(4, 8)
-"""Its place in the header of a request; in that of a response it comes first."""
+"""Its place in the header of a request; in a response it comes first."""
 
 _MAX_CACHED, _MAX_CACHED_BYTES = 10_000, 4_096
 """How many frames a cache holds, and the longest of them."""

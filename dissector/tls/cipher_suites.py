@@ -13,13 +13,13 @@ Mode = Literal["gcm", "chacha20", "ccm", "cbc"]
 
 TAG_BYTES = 16
 SHORT_TAG_BYTES = 8
-"""Of suites whose name ends with CCM_8."""
+"""Suites with names that end with CCM_8."""
 
 
 @dataclass(frozen=True, slots=True)
 class CipherSuite:
     """
-    What a cipher suite means for the protection of records.
+    The record protection of a cipher suite.
 
     Attributes:
         number: Its code point.

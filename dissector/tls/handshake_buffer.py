@@ -27,7 +27,7 @@ class HandshakeBuffer:
         self._left = 0
 
     def clear(self) -> None:
-        """Drop an incomplete message, whose rest is lost."""
+        """Drop an incomplete message with a lost rest."""
         self.pending, self._left = b"", 0
 
     def feed(self, content: bytes) -> Iterator[bytes]:

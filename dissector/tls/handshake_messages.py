@@ -44,7 +44,7 @@ class Hello:
     A ClientHello or ServerHello.
 
     Attributes:
-        version: The version it states, with `supported_versions` that of a ServerHello.
+        version: The version in it, with `supported_versions` the one of a ServerHello.
         random: Its random.
         session_id: Its session id.
         suite: The suite that a ServerHello chose.
@@ -61,7 +61,7 @@ class Hello:
 
     @property
     def server_name(self) -> str:
-        """The server's name that a client asks for; empty if it gives none."""
+        """The server's name in a ClientHello; empty if it gives none."""
         content = self.extensions.get(_SERVER_NAME, b"")
         return _text(content[5 : 5 + int.from_bytes(content[3:5], "big")])
 

@@ -57,7 +57,7 @@ class KeyLog:
     are read again.
 
     Attributes:
-        generation: Rises with each new line, so that a connection knows when to try again.
+        generation: Rises with each new line, so that a connection knows when to retry.
         lines: Lines with a secret that was not known before.
         skipped: Lines that are neither a comment nor known.
         follow: Whether more lines may come while the capture is read.
@@ -107,20 +107,20 @@ class KeyLog:
         return bool(self) or (self.follow and self.is_given)
 
     def refresh(self) -> bool:
-        """Read on what was appended to the files; return whether that brought secrets."""
+        """Read bytes appended to the files; return whether that brought secrets."""
         before = self.generation
         for name in self._files:
             self._read(name, is_first=False)
         return self.generation != before
 
     def end(self) -> None:
-        """Read what is left: nothing is appended any more."""
+        """Read the rest: no more bytes follow."""
         if self.follow:
             self.follow = False
             self.refresh()
 
     def add(self, content: bytes) -> None:
-        """Add the content of a whole key log, such as that of a Decryption Secrets Block."""
+        """Add the content of a whole key log, such as a Decryption Secrets Block."""
         for line in re.split(rb"[\r\n]+", content):
             self._add_line(line)
 
@@ -141,7 +141,7 @@ class KeyLog:
         return self._premasters.get(encrypted[:PREFIX_BYTES])
 
     def remember_session(self, session: bytes, master: bytes) -> None:
-        """Keep the master secret of a session, whose resumption may have no line."""
+        """Store the master secret of a session, because its resumption may have no line."""
         if session and len(self._sessions) < _MAX_SESSIONS:
             self._sessions.setdefault(_session_key(session), master)
 
@@ -151,7 +151,7 @@ class KeyLog:
             self._claimed.add(client_random)
 
     def unclaimed(self, label: str) -> Iterator[tuple[bytes, bytes]]:
-        """Yield the client random and secret of lines whose hello was not seen, newest first."""
+        """Yield the client random and secret of lines without a captured hello, newest first."""
         for client_random in reversed(list(self._secrets)):
             secret = self._secrets[client_random].get(label)
             if secret is not None and client_random not in self._claimed:
@@ -228,7 +228,7 @@ class KeyLog:
         return True
 
     def _keep(self, table: dict[Any, bytes], key: Any, secret: bytes) -> None:
-        """Add a secret; a line that comes again changes nothing."""
+        """Add a secret; a repeated line changes nothing."""
         if table.get(key) != secret:
             table[key] = secret
             self.lines += 1
@@ -245,7 +245,7 @@ def _is_length_of(label: str, length: int) -> bool:
 
 
 def _session_key(session: bytes) -> bytes:
-    """Return a session id as it is, a ticket as its hash."""
+    """Return a session id unchanged, a ticket as its hash."""
     if len(session) <= 32:
         return session
     import hashlib  # takes two milliseconds, more than all else here

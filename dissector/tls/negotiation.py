@@ -1,4 +1,4 @@
-"""What the hellos of a connection agree on, and the record ciphers that follow from it."""
+"""The result of a connection's hellos, and its record ciphers."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Negotiation:
     Attributes:
         client_random: Random of the ClientHello, or of the line found for the connection.
         server_hello: The ServerHello; None while it has not come.
-        client_hello: The ClientHello, likewise.
+        client_hello: The ClientHello, None before it.
         version: The version; 0 while unknown.
         suite_number: The code point of the suite; 0 while unknown.
         encrypted_premaster: The encrypted premaster secret of a ClientKeyExchange.
@@ -108,7 +108,7 @@ class Negotiation:
         self.sent[1].clear()
 
     def enter(self, entry: Entry) -> None:
-        """Take what a found line says about a connection of TLS 1.3 whose hellos are missing."""
+        """Use a line found for a TLS 1.3 connection without captured hellos."""
         self.client_random = entry.client_random
         self.version = TLS13
         self.suite_number = entry.suite.number
@@ -123,7 +123,7 @@ class Negotiation:
         return tls13_cipher(suite, self.client_random, role, epoch, keys)
 
     def reason(self, keys: KeyLog) -> Reason:
-        """Return why there is no cipher."""
+        """Return why no cipher is available."""
         if self.version not in (0, TLS12, TLS13):
             return Reason.UNSUPPORTED_VERSION
         if self.server_hello is not None and self.suite is None:
@@ -199,7 +199,7 @@ class Negotiation:
 
 
 def without_secrets(keys: KeyLog) -> Reason:
-    """Return why there is no cipher where no secret is known at all."""
+    """Return why no cipher is available if no secret is known at all."""
     return Reason.EMPTY_KEY_LOG if keys.is_given else Reason.NO_KEY_LOG
 
 

@@ -231,7 +231,7 @@ class Tls12Cbc(RecordCipher):
         return None
 
     def _split(self, body: bytes) -> tuple[bytes, bytes]:
-        """Return what the MAC is over, and the MAC."""
+        """Return the input of the MAC, and the MAC."""
         size = self._mac_bytes
         encrypted = len(body) - (size if self._macs_ciphertext else 0)
         if len(body) < self.min_body_bytes or encrypted % _BLOCK_BYTES:

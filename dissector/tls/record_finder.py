@@ -23,18 +23,18 @@ from dissector.tls.tls_summary import Reason
 
 ENTRY_RANGES = ((0, 1 << 12), (1 << 12, 1 << 16), (1 << 16, 10_000_000))
 """
-Where the place in a connection is searched, one range after the other with all lines of the key
-log, for ciphers with which each sequence number costs.
+Ranges of positions in a connection to search, one after the other with all lines of the key log,
+for ciphers with costly trials of sequence numbers.
 """
 
 CCM_TRIALS = 8
 """How many sequence numbers of AES-CCM cost as much as one of another cipher."""
 
 RESYNC_TRIALS = 1 << 19
-"""How many may be tried for a connection whose hello was captured, beside those for lost bytes."""
+"""Limit of trials for a connection with a captured hello, beside those for lost bytes."""
 
 ENTRY_TRIALS = 20
-"""What it costs to try a line of the key log at all, in trials."""
+"""Fixed cost of trying a line of the key log, in trials."""
 
 MAX_GENERATIONS = 8
 """How many lost KeyUpdates are considered."""
@@ -116,7 +116,7 @@ class RecordFinder:
         )
 
     def reason(self, keys: KeyLog) -> Reason:
-        """Return why nothing was found."""
+        """Return why the search failed."""
         if not keys:
             return without_secrets(keys)
         facts = self._facts
@@ -127,7 +127,7 @@ class RecordFinder:
         return facts.reason(keys)
 
     def renew(self, stream: RecordStream) -> None:
-        """Start anew with a key log that has grown."""
+        """Restart with a grown key log."""
         stream.attempts = 0
         self._is_tls12 = False
 
@@ -170,7 +170,7 @@ class RecordFinder:
         return self._enter(stream, header, body, keys)
 
     def _note_explicit_nonce(self, stream: RecordStream, body: bytes) -> None:
-        """Recognise AES-GCM of TLS 1.2, whose records begin with a nonce that counts."""
+        """Recognise AES-GCM of TLS 1.2: its records begin with a counting nonce."""
         if self._facts.client_random or len(body) < 24:
             return
         explicit = int.from_bytes(body[:8], "big")
@@ -199,12 +199,12 @@ class RecordFinder:
         return None
 
     def _ranges(self, stream: RecordStream) -> tuple[tuple[int, int], ...]:
-        """Return the ranges of sequence numbers for ciphers with which each one costs."""
+        """Return the ranges of sequence numbers for ciphers with costly trials."""
         if self._has_hello:
             return ((0, stream.offset // MIN_RECORD_BYTES + 2),)
         if self._facts.client_random:
             return ENTRY_RANGES
-        # The second record of TLS 1.2 with AES-GCM shows that it is one.
+        # The second record of TLS 1.2 with AES-GCM confirms it.
         return ((), ENTRY_RANGES, ENTRY_RANGES[:2], ())[min(stream.attempts, 3)]
 
     def _try_entry(

@@ -15,13 +15,13 @@ CHANGE_CIPHER_SPEC, ALERT, HANDSHAKE_RECORD, APPLICATION_DATA = 20, 21, 22, 23
 
 HEADER_BYTES = 5
 MAX_BODY_BYTES = (1 << 14) + 2048
-"""Longest record body of TLS 1.2 (RFC 5246 section 6.2.3); those of TLS 1.3 are shorter."""
+"""Longest record body of TLS 1.2 (RFC 5246 section 6.2.3); records of TLS 1.3 are shorter."""
 
 WAITING_BYTES = 256 << 10
 """How much of a direction waits for hellos in the other one, or for keys."""
 
 PIECE_BYTES = 1 << 16
-"""Longer input is taken in pieces, so that what is held stays small."""
+"""Longer input is split, to bound the buffer."""
 
 MAX_ATTEMPTS = 256
 """How many records may be tried after a gap before the direction is given up."""
@@ -37,10 +37,10 @@ _CANDIDATE = re.compile(rb"(?s)[\x15-\x17]\x03[\x01-\x03][\x00-\x48].")
 
 
 class Owner(Protocol):
-    """What a stream needs of its connection."""
+    """The interface of a stream to its connection."""
 
     def take(self, stream: RecordStream, kind: int, content: bytes, is_protected: bool) -> bool:
-        """Process the content of a record that is no data; return False if it has to wait."""
+        """Process the content of a record other than data; return False if it has to wait."""
 
     def locate(self, stream: RecordStream, header: bytes, body: bytes) -> bool:
         """Find keys and sequence number of a record; return whether that succeeded."""
@@ -49,7 +49,7 @@ class Owner(Protocol):
         """Process a record that does not verify."""
 
     def give_up_waiting(self, stream: RecordStream) -> None:
-        """Go on without what the stream waits for."""
+        """Continue without the awaited message."""
 
     def report(self, stream: RecordStream, what: str, offset: int) -> None:
         """Add a problem."""
@@ -147,12 +147,12 @@ class RecordStream:
 
     @property
     def is_virgin(self) -> bool:
-        """Whether nothing of this direction has come, so that its hello still may."""
+        """Whether no byte of this direction has come, so that its hello may still follow."""
         return not self.offset and not self._held and self.mode == SYNC
 
     @property
     def is_sealed(self) -> bool:
-        """Whether nothing more is decrypted with the present key log."""
+        """Whether the present key log decrypts no further record."""
         return self.reason is not None or self.mode == DROP
 
     @property
@@ -180,7 +180,7 @@ class RecordStream:
                 self._drain()
 
     def lose(self, length: int | None, time_ns: int, packet: int) -> None:
-        """Take note that bytes are missing; None: nobody knows how many."""
+        """Take note that bytes are missing; None: their number is unknown."""
         if self.mode == BLOCKED:
             self._owner.give_up_waiting(self)
         if self.mode == DROP:
@@ -210,7 +210,7 @@ class RecordStream:
         self._need = HEADER_BYTES
 
     def block(self) -> None:
-        """Let all bytes wait."""
+        """Queue all bytes."""
         self.mode = BLOCKED
         self._need = WAITING_BYTES
 
@@ -220,7 +220,7 @@ class RecordStream:
         self._drop_held()
 
     def resume(self, mode: int = SYNC) -> None:
-        """Process what has waited."""
+        """Process queued bytes."""
         self.mode = mode
         self._need = HEADER_BYTES
         if self._held >= self._need:
@@ -332,7 +332,7 @@ class RecordStream:
                 self._forget(1)
 
     def _begin_skip(self, left: int, time_ns: int, packet: int) -> None:
-        """Skip the rest of a record of which something is lost."""
+        """Skip the rest of a record with lost bytes."""
         if not self._skip:
             header = self._joined()[:HEADER_BYTES]
             length = int.from_bytes(header[3:5], "big")
@@ -355,7 +355,7 @@ class RecordStream:
 
     @property
     def oldest_packet(self) -> int | None:
-        """The lowest packet whose bytes may still be emitted with its number; None: no such one."""
+        """The lowest packet with bytes that may still be emitted with its number, or None."""
         return self._pieces[0][2] if self._pieces and self.mode != SYNC else None
 
     def mark(self) -> tuple[int, int]:

@@ -21,12 +21,12 @@ _FIRST_COUNTER = (1).to_bytes(4, "big")
 
 _LAST_BYTES = (0, 21, 22, 23)
 """
-What the plaintext of a record may end with: padding, or the content type of an alert, a handshake
+Possible last bytes of a record's plaintext: padding, or the content type of an alert, a handshake
 message or data.
 """
 
 _CHUNK = 1 << 12
-"""How many sequence numbers are tried at once: what is computed of them fits into the cache."""
+"""How many sequence numbers are tried at once: a batch fits into the cache."""
 
 _SIGMA = np.frombuffer(b"expand 32-byte k", "<u4")
 
@@ -38,8 +38,8 @@ def gcm_sequence(aead: AESGCM, key: bytes, iv: bytes, header: bytes, body: bytes
     Return the sequence number that AES-GCM's tag implies, in constant time; None with a wrong key.
 
     The tag is GHASH(header, ciphertext) xor AES(nonce, 1), and GHASH does not depend on the nonce:
-    encryption to the same ciphertext under a nonce that we choose shows it. What is left of the
-    tag, decrypted, is the nonce.
+    encryption to the same ciphertext under a nonce that we choose shows it. The decrypted rest of
+    the tag is the nonce.
 
     Source: NIST SP 800-38D section 7.1
     """
@@ -58,7 +58,7 @@ def gcm_sequence(aead: AESGCM, key: bytes, iv: bytes, header: bytes, body: bytes
 
 class LastByte:
     """
-    Finds sequence numbers with which the last byte of a record is a plausible one.
+    Finds sequence numbers that make the last byte of a record plausible.
 
     That costs one block of the key stream for each number, and leaves one of 64 for the tag.
     """
@@ -119,8 +119,8 @@ def _chacha20_word(words: Words, chosen: int) -> Words:
     """
     Return one word of ChaCha20 blocks, of many at once.
 
-    A call of `cryptography` for each block takes eight times as long. What this finds only selects
-    the sequence numbers with which `cryptography` opens the record.
+    A call of `cryptography` for each block takes eight times as long. The result only selects the
+    sequence numbers that `cryptography` tries.
 
     Args:
         words: The 16 words of each block's initial state, as rows.

@@ -1,8 +1,8 @@
 """
 A TLS connection as a passive reader with a key log sees it.
 
-Ordered bytes of both directions go in, plaintext comes out. Nothing is shown whose tag or MAC does
-not verify.
+Ordered bytes of both directions go in, plaintext comes out. Only plaintext with a verified tag or
+MAC is shown.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class TlsConnection:
         problems: Side and problem; positions are offsets in the stream of the side.
         problem_count: How many there were, also beyond those kept.
         client: The side of the client; None while unknown.
-        negotiation: What the hellos agreed on.
+        negotiation: The result of the hellos.
     """
 
     def __init__(self, keys: KeyLog) -> None:
@@ -110,7 +110,7 @@ class TlsConnection:
         return self._output(stream)
 
     def finish(self) -> list[Plaintext]:
-        """Process what waits, at the end of the capture."""
+        """Process queued bytes, at the end of the capture."""
         for stream in self._streams:
             self._try_again(stream)
             if stream.mode == BLOCKED:
@@ -118,17 +118,17 @@ class TlsConnection:
         return [*self._output(self._streams[0]), *self._output(self._streams[1])]
 
     def barriers(self) -> tuple[int | None, int | None] | None:
-        """Return of each side the lowest packet whose bytes wait for the other one, or for keys."""
+        """Return each side's lowest packet with bytes that wait for the other side or for keys."""
         first, second = self._streams
         return (first.oldest_packet, second.oldest_packet) if first.mode or second.mode else None
 
     @property
     def is_settled(self) -> bool:
-        """Whether nothing will be decrypted, whatever else comes."""
+        """Whether no later bytes can be decrypted."""
         return not self._keys.follow and all(each.is_sealed for each in self._streams)
 
     def summary(self) -> TlsSummary:
-        """Return what is known about the connection."""
+        """Return the known facts about the connection."""
         facts, streams = self.negotiation, self._streams
         hello, offer = facts.server_hello, facts.client_hello
         reasons = [each.reason for each in streams if each.reason is not None]
@@ -155,7 +155,7 @@ class TlsConnection:
         )
 
     def take(self, stream: RecordStream, kind: int, content: bytes, is_protected: bool) -> bool:
-        """Process the content of a record that is no data; return False if it has to wait."""
+        """Process the content of a record other than data; return False if it has to wait."""
         if kind == HANDSHAKE_RECORD:
             return self._take_handshake(stream, content, is_protected)
         if kind == CHANGE_CIPHER_SPEC:
@@ -192,7 +192,7 @@ class TlsConnection:
             stream.search(0)
 
     def give_up_waiting(self, stream: RecordStream) -> None:
-        """Go on without what the stream waits for."""
+        """Continue without the awaited message."""
         if self._early == OFFERED:
             self._early = REJECTED
         stream.search(None)
@@ -225,7 +225,7 @@ class TlsConnection:
         return self.negotiation.client_hello is None and other.is_virgin
 
     def _try_again(self, stream: RecordStream) -> None:
-        """Use what a growing key log has brought."""
+        """Use new lines of a growing key log."""
         if stream.tried_generation == self._keys.generation or not stream.reason:
             return
         stream.tried_generation = self._keys.generation
@@ -308,7 +308,7 @@ class TlsConnection:
         if not is_protected and stream.cipher is not None:
             return True
         if not is_protected and stream.epoch is not None:
-            return True  # encrypted, and there are no keys
+            return True  # encrypted, without keys
         is_new = content[:1] == b"\x02" and not stream.handshake.pending
         other = self._streams[1 - stream.side]
         if is_new and self.client is None and other.is_virgin and not is_protected:

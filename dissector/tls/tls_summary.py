@@ -1,4 +1,4 @@
-"""What is known about a TLS connection, and what it yields."""
+"""The known facts about a TLS connection, and its plaintext."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 
 class Reason(Enum):
-    """Why a connection, or what follows in it, is not decrypted; the value is for people."""
+    """Why a connection, or its rest, is not decrypted; the value is for people."""
 
     NO_KEY_LOG = "no key log"
     EMPTY_KEY_LOG = "no secret in the key log"
@@ -30,7 +30,7 @@ class Plaintext(NamedTuple):
     Plaintext of one record, or a gap.
 
     Attributes:
-        side: Who sent it, as it was fed.
+        side: Its sender, as fed.
         data: The bytes; None for a gap.
         length: Number of bytes; None for a gap of unknown length.
         time_ns: The time of the packet that completed the record.
@@ -52,18 +52,18 @@ class TlsSummary:
     Attributes:
         version: Such as `TLS 1.3`; empty while unknown.
         suite: IANA's name of the cipher suite; empty while unknown.
-        server_name: The name that the client asked for; empty if none.
+        server_name: The server name in the ClientHello; empty if none.
         alpn: The application protocol that the server chose; empty if none or not visible.
         resumed: Whether it resumed a session; None while unknown.
         client_subject: The subject of the client's certificate; empty if none or not visible.
-        reason: Why it is not decrypted; None if it is, as far as it was captured.
+        reason: Why it is not decrypted; None if it is decrypted, as far as captured.
         records: Records seen.
         decrypted: Records of any content that were decrypted.
         failed: Records that could not be decrypted although keys were there.
         plain_bytes: Bytes of plaintext.
         key_updates: Messages KeyUpdate.
         has_early_data: Whether the server accepted early data.
-        renegotiated: Whether one side asked for a renegotiation.
+        renegotiated: Whether one side requested a renegotiation.
         resyncs: How often the place in the connection was found again.
     """
 

@@ -1,8 +1,8 @@
 """
 Builds the extension modules with the kernels: one for each package that has some.
 
-`setup.py` builds them into the wheel or the checkout; `python -m tools.kernels` builds those again
-whose sources have changed.
+`setup.py` builds them into the wheel or the checkout; `python -m tools.kernels` builds those with
+changed sources.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class BuildKernels(build_ext):
 
 
 def build(packages: tuple[str, ...], folder: Path, checked: bool = False) -> None:
-    """Build the extensions of packages below a folder, those whose sources have changed."""
+    """Build the extensions of packages below a folder with changed sources."""
     from setuptools import Distribution
 
     distribution = Distribution({"name": "kernels", "ext_modules": extensions(packages, checked)})

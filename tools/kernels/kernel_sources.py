@@ -62,7 +62,7 @@ class Module:
 
     def lookup(self, name: str) -> Function | Constant:
         """
-        Return what a name of the module means: a compiled function, an integer, or integers.
+        Return the meaning of a name in the module: a compiled function, an integer, or integers.
 
         Raises:
             KeyError: It means something else.
@@ -79,7 +79,7 @@ class Module:
         raise KeyError(f"{self.name}: {name} is neither a number nor a function to compile")
 
     def find_class(self, name: str) -> tuple[str, ast.ClassDef] | None:
-        """Return the place and the definition of a class of the project; None if it is none."""
+        """Return the place and the definition of a class of the project; None without one."""
         found = self._definitions.get(name)
         if isinstance(found, ast.ClassDef):
             return f"{self.name}.{name}", found
@@ -117,7 +117,7 @@ class Module:
         return {}
 
     def _executed(self, statement: ast.stmt, name: str) -> Any:
-        """Return the value of a name after its statement, which is run with all that it uses."""
+        """Return the value of a name after its statement, run with the names that it uses."""
         if name not in self._cache:
             space = {
                 each.id: self._value(each.id)
@@ -144,7 +144,7 @@ class Module:
 
 @dataclass(frozen=True)
 class _Namespace:
-    """Stands for an imported module of the project where a constant is computed."""
+    """Replaces an imported module of the project while a constant is computed."""
 
     module: Module
 
@@ -154,7 +154,7 @@ class _Namespace:
 
 @cache
 def module(name: str) -> Module | None:
-    """Return a module of the project; None if there is none of that name."""
+    """Return a module of the project; None if the name does not exist."""
     path = ROOT.joinpath(*name.split("."))
     for file in (path.with_suffix(".py"), path / "__init__.py"):
         if file.is_file():

@@ -2,8 +2,8 @@
 Translates functions of kernels to Cython without Python objects.
 
 All numbers are 64-bit integers, as in Python as long as they fit. An array is a struct of its
-address and sizes. Constants stand in place of their names; functions of other modules are part of
-the same file, so that the C compiler can inline them.
+address and sizes. Constants replace their names; functions of other modules are part of the same
+file, so that the C compiler can inline them.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ INTRINSICS = {
         "    return kk_crc_native(v_crc, &v_source.p[kk_at(v_at, v_source.n0 - 7, LINE)])\n"
     ),
 }
-"""Bodies of functions that are more than their Python says, by place."""
+"""Bodies of functions that differ from their Python, by position."""
 
 
 @dataclass
@@ -68,7 +68,7 @@ class Specialised:
         name: Its name in Cython.
         parameters: The types of its parameters.
         written: Names of parameters that it writes to, itself or through others; of a struct the
-            name with that of the array: `tables.rows`.
+            name with the array's: `tables.rows`.
     """
 
     function: Function
@@ -83,7 +83,7 @@ class Specialised:
 
 
 def parameter_types(function: Function, arguments: Sequence[Type]) -> list[Type]:
-    """Return the types of parameters: annotated, or for generic ones those of the arguments."""
+    """Return the types of parameters: annotated, or for generic ones taken from the arguments."""
     parameters = function.tree.args.args
     kinds: list[Type] = []
     for i, each in enumerate(parameters):
@@ -260,7 +260,7 @@ class _Translation(ast.NodeTransformer):
         return ast.Attribute(self.visit(node.value), node.attr, node.ctx)
 
     def visit_Call(self, node: ast.Call) -> ast.expr:
-        """Call a function of the unit, or what stands for a function of Python."""
+        """Call a function of the unit, or its equivalent of a Python function."""
         name = node.func.id if isinstance(node.func, ast.Name) else ""
         if name == "len":
             return ast.Attribute(self.visit(node.args[0]), "n0", ast.Load())
@@ -309,7 +309,7 @@ class _Translation(ast.NodeTransformer):
         return ast.BoolOp(node.op, [_call("LL", [self.visit(each)]) for each in node.values])
 
     def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.expr:
-        """Negate, also the number whose opposite does not fit."""
+        """Negate, including the number without a representable opposite."""
         if isinstance(node.op, ast.USub) and isinstance(node.operand, ast.Constant):
             return _literal(-node.operand.value)
         return ast.UnaryOp(node.op, self.visit(node.operand))

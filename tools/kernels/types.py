@@ -28,7 +28,7 @@ class Array:
 
     @property
     def declaration(self) -> str:
-        """The struct that stands for such an array: its address, and its size in each dimension."""
+        """The struct of such an array: its address, and its size in each dimension."""
         sizes = "\n".join(f"    long long n{d}" for d in range(self.ndim))
         return f"cdef struct {self.name}:\n    {self.item}* p\n{sizes}\n"
 
@@ -48,7 +48,7 @@ ARRAYS = {
 }
 
 ANY_COLUMN = "AnyColumn"
-"""Annotation of an array whose type the caller decides."""
+"""Annotation of an array with a type chosen by the caller."""
 
 
 @dataclass(frozen=True)

@@ -30,7 +30,7 @@ def unit_hash(text: str) -> str:
 
 
 def entrance_name(function: Function) -> str:
-    """Return the name by which `Kernel` finds a compiled kernel."""
+    """Return the name under which `Kernel` finds a compiled kernel."""
     return function.place.replace(".", "__")
 
 

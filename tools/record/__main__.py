@@ -82,7 +82,7 @@ def _record(scenario: Scenario, running: clusters.Running, out: Path) -> None:
         wait_until_quiet(running.ports)
         with capture(raw, ports, nanoseconds=scenario.form == "nanosecond pcap"):
             scenario.play(stage)
-            gc.collect()  # clients that nobody holds close their connections
+            gc.collect()  # clients without a reference close their connections
             wait_until_quiet(running.ports)
         made = convert(raw, scenario.form)
         beside = sorted(path.name for path in Path(folder).iterdir() if path != made)

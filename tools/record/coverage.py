@@ -1,5 +1,5 @@
 """
-Which versions of which APIs the captures show, against all that exist.
+The API versions in the captures, against all versions.
 
 `python -m tools.record.coverage` writes `captures/COVERAGE.md`.
 """
@@ -45,13 +45,13 @@ to it.
 
 @dataclass
 class WireVersions:
-    """What was on the wire."""
+    """The API versions on the wire."""
 
     requests: dict[By, set[Pair]] = field(default_factory=lambda: {"real": set(), "sweep": set()})
     responses: dict[By, set[Pair]] = field(default_factory=lambda: {"real": set(), "sweep": set()})
 
     def add(self, exchange: Exchange, swept: bool) -> None:
-        """Count an exchange; `swept`: the capture is one of a sweep."""
+        """Count an exchange; `swept`: the capture is a sweep's."""
         request, response = exchange.request, exchange.response
         if request is None or request.api_key is None or request.schema is None:
             return  # an orphan, a raw SASL token, an undeclared version
@@ -123,7 +123,7 @@ def _missing(apis: list[Api], answered: set[Pair]) -> str:
 
 
 def spans(versions: Iterable[int]) -> str:
-    """Write versions as a person does: `0-3, 5`; nothing where there are none."""
+    """Write versions as a person does: `0-3, 5`; empty without any."""
     runs: list[list[int]] = []
     for version in sorted(versions):
         if runs and version == runs[-1][-1] + 1:

@@ -4,8 +4,8 @@ Large captures for benchmarks, made on demand of the small ones.
     python -m tools.record.large --packets 1000000 --files 4 /tmp/large.pcap
 
 Copies of the conversations in `captures/` play side by side, each between addresses of its own, a
-few hundred connections at a time, until there are enough packets. All bytes above the addresses are
-those of real clients and brokers. The result depends on the captures and the options alone.
+few hundred connections at a time, until there are enough packets. All bytes above the addresses
+come from real clients and brokers. The result depends on the captures and the options alone.
 """
 
 from __future__ import annotations

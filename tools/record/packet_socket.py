@@ -1,4 +1,4 @@
-"""Capturing loopback traffic by a packet socket of Linux, where there is no tcpdump."""
+"""Captures loopback traffic by a packet socket of Linux, without tcpdump."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _SO_TIMESTAMPNS = 35
 _TIMESPEC = struct.Struct("@qq")
 
 _BUFFER_BYTES = 64 << 20
-"""Holds what arrives while the thread waits for the interpreter."""
+"""Buffers packets while the thread waits for the interpreter."""
 
 Wanted = Callable[[int, int, int], bool]
 """IP protocol, source port and destination port -> whether the packet is wanted."""
@@ -78,7 +78,7 @@ def _copy(
 
 
 def _transport(frame: bytes) -> tuple[int, int, int]:
-    """Return IP protocol and ports of an Ethernet frame; zeros where it has none."""
+    """Return IP protocol and ports of an Ethernet frame; zeros without one."""
     kind = frame[12:14]
     if kind == _IPV4 and len(frame) >= 34:
         start, protocol = 14 + 4 * (frame[14] & 15), frame[23]

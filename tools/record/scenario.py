@@ -1,4 +1,4 @@
-"""What a scenario is, and the list of all of them."""
+"""A scenario, and the list of all of them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Form = Literal["pcap", "nanosecond pcap", "pcapng", "gz"]
 T = TypeVar("T")
 
 PATIENCE_S = 90.0
-"""What takes a second on an idle machine may take so long on a slow one with much beside it."""
+"""Timeout for a second's work on an idle machine, on a slow and busy one."""
 
 KAFKA_4 = Shape("4.x")
 KAFKA_39 = Shape("3.9.x")
@@ -38,7 +38,7 @@ class Stage:
     ports: tuple[int, ...]
     """Every port worth capturing."""
     folder: Path
-    """Where the capture goes; what belongs beside it (a key log) goes there too."""
+    """Where the capture goes; files beside it (a key log) go there too."""
 
     kafka: Cluster | None = None
     """The running cluster; None when it is the mock."""
@@ -92,7 +92,7 @@ def scenario(
 
 
 def all_scenarios() -> list[Scenario]:
-    """Every scenario, those of one cluster together, so that each cluster starts once."""
+    """All scenarios, grouped by cluster, so that each cluster starts once."""
     from tools.record import scenarios
 
     scenarios.load()
@@ -105,7 +105,7 @@ def until(what: str, attempt: Callable[[], T | None], patience_s: float = PATIEN
     Call `attempt`, which waits a moment itself, until it returns something true.
 
     Raises:
-        TimeoutError: It never did; `what` says what was waited for.
+        TimeoutError: It never did; `what` names the awaited condition.
     """
     deadline = time.monotonic() + patience_s
     while time.monotonic() < deadline:

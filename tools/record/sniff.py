@@ -1,5 +1,5 @@
 """
-Capturing loopback traffic: by tcpdump where there is one, else by a packet socket.
+Capturing loopback traffic: by tcpdump if available, else by a packet socket.
 
 A capture is complete in this sense: it starts before the first packet of the block it surrounds and
 holds the last one. The end is proved, not waited for: a marker datagram is sent through the same
@@ -26,7 +26,7 @@ _PATIENCE_S = 20.0
 
 
 class CaptureRefusedError(Exception):
-    """The capture could not be started: no right to capture, or nothing to capture with."""
+    """The capture could not be started: no permission to capture, or no program for it."""
 
 
 @contextlib.contextmanager

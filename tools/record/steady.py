@@ -35,7 +35,7 @@ BROKERS = 6
 IN_FLIGHT = 5
 MAX_EXCHANGE_BYTES = 64 << 10
 BUSY = (0, 1)
-"""Keys of Produce and Fetch, of which most traffic is."""
+"""Keys of Produce and Fetch, the bulk of traffic."""
 
 BUSY_SHARE = 0.85
 LOST_SHARE, REORDERED_SHARE = 0.01, 0.05
@@ -58,7 +58,7 @@ class Traffic:
         busy = self.busy and (not self.other or order.random() < BUSY_SHARE)
         if not busy:
             return order.choice(self.other)
-        # Small ones, of which tests are full, are rarer in production.
+        # Small ones, frequent in tests, are rarer in production.
         if self.weights is None:
             self.weights = list(accumulate(map(_bytes, self.busy)))
         return order.choices(self.busy, cum_weights=self.weights)[0]
@@ -103,7 +103,7 @@ class Client:
     _clock: random.Random = field(init=False)
 
     def __post_init__(self) -> None:
-        # What is sent must not depend on how many packets it takes.
+        # The traffic must not depend on the number of packets.
         self._clock = random.Random(self.order.randrange(1 << 32))
 
     def packets(self) -> Iterator[Packet]:
@@ -221,7 +221,7 @@ def write(
     keylog: Path | None = None,
 ) -> None:
     """
-    Write so many packets, of what is in captures of such names; some of them damaged then.
+    Write this many packets, from captures with matching names; some of them damaged then.
 
     With `keylog` they are encrypted, and it gets the secrets.
     """

@@ -1,5 +1,5 @@
 """
-What releases of Kafka declare, against what we declare.
+Compares the declarations of Kafka releases with ours.
 
     python -m tools.release JAR...            prints each difference
     python -m tools.release --write JAR...    takes them over into dissector/protocol
@@ -95,7 +95,7 @@ def _differences(change: Change) -> Iterator[str]:
 
 
 def _placed(found: list[tuple[Definition, Declared]]) -> Iterator[tuple[Definition, Declared]]:
-    """Give a new record the file of its neighbour: the one of its kind before it, or the first."""
+    """Give a new record the file of its neighbour: the previous one of its kind, or the first."""
     files: dict[str, Path] = {}
     for definition, ours in reversed(found):
         if ours.file is not None:

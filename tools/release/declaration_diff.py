@@ -1,4 +1,4 @@
-"""What differs between two declarations of one message, field by field and version by version."""
+"""Differences between two declarations of one message, field by field and version by version."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Merges two declarations of a message: the release's, and what only ours contains."""
+"""Merges two declarations of a message: the release's, and ours for the rest."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Merged:
 
     @property
     def is_ours(self) -> bool:
-        """Return whether nothing changes, down to the last child."""
+        """Return whether nothing changes, in all children."""
         before = self.ours.fields if self.ours else ()
         same = len(before) == len(self.children) and all(
             each.ours is field for each, field in zip(self.children, before, strict=True)
@@ -109,7 +109,7 @@ def clip(versions: Versions, scope: set[int]) -> set[int]:
 
 
 def default_of(field: Field) -> object:
-    """Return a field's default; the zero of its type stands for no default."""
+    """Return a field's default; the zero of its type means no default."""
     if field.default is ... and (field.type == "struct" or field.type.startswith("[]")):
         return ...
     return field.zero(0)

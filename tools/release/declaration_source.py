@@ -1,4 +1,4 @@
-"""Declarations as source text: a message written anew, with the text of what does not change."""
+"""Declarations as source text: a rewritten message, with the original text of unchanged parts."""
 
 from __future__ import annotations
 

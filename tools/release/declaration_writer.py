@@ -37,7 +37,7 @@ def take(change: Change) -> list[Path]:
     Write one message into its file; return the changed files.
 
     Raises:
-        TakeError: What was written is not what the release has.
+        TakeError: The written declaration differs from the release's.
     """
     ours, name = change.declared.schema, change.declared.name
     file = change.declared.file or LOG_RECORDS / f"{module_name(name)}.py"
@@ -59,7 +59,7 @@ def take(change: Change) -> list[Path]:
 
 
 def _card(definition: Definition) -> str:
-    """Return the beginning of a new file; what the message is for is left to a person."""
+    """Return the beginning of a new file; the purpose of the message is left to a person."""
     source, what = f"{definition.name}.json", definition.name
     if definition.kind in ("request", "response"):
         name = _api_of(definition)

@@ -1,4 +1,4 @@
-"""Whether Maven has a newer release of Kafka than the one that tests run."""
+"""Checks Maven for a newer release of Kafka than the one in tests."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _PATIENCE_S = 120
 
 
 def news(known: str = _KNOWN) -> str:
-    """Return a line for CI: whether there is a newer release, or why that can't be said."""
+    """Return a line for CI: whether a newer release exists, or why that is unknown."""
     if shutil.which("mvn") is None:
         return "tools.release: mvn is not installed, so nobody looked for a newer Kafka"
     with tempfile.TemporaryDirectory(prefix="kafkashark-newest-") as folder:

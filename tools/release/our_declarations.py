@@ -54,10 +54,10 @@ class Declared:
 
 def definitions(source: str) -> Iterator[Definition]:
     """
-    Yield the definitions in a JAR or folder, but those of removed versions and of what is not read.
+    Yield the definitions in a JAR or folder, except removed versions and unread ones.
 
     Raises:
-        UsageError: There are none.
+        UsageError: No definitions exist.
         DefinitionError: One can't be read; the message begins with its file.
     """
     for file in definition_files(source):

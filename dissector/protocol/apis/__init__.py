@@ -168,7 +168,7 @@ def api_keys() -> dict[str, int]:
 
 
 def source_of(key: int, kind: Kind, version: int) -> str | None:
-    """Return the JAR or folder whose definition reads a message; None: the built-in one does."""
+    """Return the JAR or folder with a message's definition; None: the built-in one does."""
     if current() is None:
         return None
     found = api(key)

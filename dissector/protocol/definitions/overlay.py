@@ -1,8 +1,8 @@
 """
 Overlay definitions on a declaration: find the versions they change, and merge the two.
 
-A version of a definition that decodes the same bytes in the same way as the declaration changes
-nothing, even if fields have other names: Kafka renames fields now and then.
+A definition's version that decodes the same bytes in the same way as the declaration changes
+nothing, even with other field names: Kafka renames fields now and then.
 """
 
 from __future__ import annotations

@@ -16,11 +16,11 @@ from dissector.protocol.definitions.definition_reader import Definition, read_de
 from dissector.protocol.definitions.files import DefinitionFile, definition_files
 
 _SHARED: WeakValueDictionary[bytes, Schemas] = WeakValueDictionary()
-"""Digest of the content -> `Schemas` in use: tasks of a Spark worker share what is derived."""
+"""Digest of the content -> `Schemas` in use: tasks of a Spark worker share derived values."""
 
 
 class SourcedDefinition(NamedTuple):
-    """A definition, the JAR or folder it comes from, and its file."""
+    """A definition, its JAR or folder, and its file."""
 
     definition: Definition
     source: str
@@ -38,7 +38,7 @@ class Schemas:
 
     Attributes:
         problems: Definitions that can't be used, a line each: the file, the place and the error.
-        derived: Cache of what was derived from declarations under these definitions; see
+        derived: Cache of values derived from declarations under these definitions; see
             `per_schemas`.
     """
 
@@ -74,7 +74,7 @@ class Schemas:
         return cls.of(*names) if names else None
 
     def __reduce__(self) -> Any:
-        """Pickle the definitions without what is derived from them."""
+        """Pickle the definitions without derived values."""
         return _unpacked, (self._packed,)
 
     @cached_property

@@ -13,7 +13,7 @@ SCHEMAS_VARIABLE = "KAFKASHARK_SCHEMAS"
 
 def use_sources(sources: Sequence[str] | None) -> list[str]:
     """
-    Decode by the definitions in JARs and folders from here on; by default those of the variable.
+    Decode by the definitions in JARs and folders from here on; by default the variable's.
 
     Returns:
         The problems of definitions that can't be used, a line each.

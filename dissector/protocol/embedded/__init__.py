@@ -1,1 +1,1 @@
-"""What hides in the bytes fields of messages and records."""
+"""Content embedded in the bytes fields of messages and records."""

@@ -1,5 +1,5 @@
 """
-Decode control records: transaction markers, and those that KRaft writes to the metadata log.
+Decode control records: transaction markers, and records of KRaft in the metadata log.
 
 `dissector.protocol.records.control` reads only the type in a key; this module decodes the whole key
 and value.
@@ -34,7 +34,7 @@ _KRAFT = {
 
 
 def decode_control(key: bytes | None, value: bytes | None) -> DecodedRecord:
-    """Decode a control record; its name is that of its type: `COMMIT`, `LEADER_CHANGE`."""
+    """Decode a control record; its type is its name: `COMMIT`, `LEADER_CHANGE`."""
     name = control_type(key)
     if key is None or name is None:
         problem = Problem("the key of a control record must have a version and a type", "key", 0)

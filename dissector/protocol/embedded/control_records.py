@@ -1,5 +1,5 @@
 """
-Control records: key and values of the records that brokers write between those of clients.
+Control records: key and values of the records that brokers insert between those of clients.
 
 The key and EndTxnMarker (the value of ABORT and COMMIT) follow an int16 version. The other values
 are KRaft's and have their version as first field.

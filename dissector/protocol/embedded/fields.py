@@ -1,5 +1,5 @@
 """
-Decode the bytes fields of messages: which field of which API has what content.
+Decode the bytes fields of messages: the content of each field, by API.
 
 Source: the docstrings in `apis`; KIP-559 (group protocol types), KIP-590 (Envelope), KIP-152
 (SASL).
@@ -140,7 +140,7 @@ def _read_inner_response(field: _BytesField) -> Embedded | None:
 
 
 def enveloped_request(envelope: Message | None) -> Message | None:
-    """Return the request inside an Envelope request; None if there is none."""
+    """Return the request inside an Envelope request; None without one."""
     if envelope is None or envelope.api_key != ENVELOPE or envelope.kind != "request":
         return None
     data = envelope.body.get("request_data") if envelope.body is not None else None

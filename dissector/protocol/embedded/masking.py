@@ -1,11 +1,11 @@
 """
 Mask secrets in bodies, records and hex dumps.
 
-These are secret: fields declared so (SASL tokens, salts, keys, delegation tokens, metrics), the
-values of settings that may be secret (see `settings`), text that contains a credential (see
+These are secret: fields declared as secret (SASL tokens, salts, keys, delegation tokens, metrics),
+the values of settings that may be secret (see `settings`), text that contains a credential (see
 `credentials`), unknown tagged fields, and the bytes of an Envelope, or of a record of Kafka's own
 topics, that contain any of these. Bytes that can't be decoded are secret as a whole if they may
-contain a secret: in messages of APIs that have secrets, of unknown APIs, of APIs that a definition
+contain a secret: in messages of APIs with secrets, of unknown APIs, of APIs that a definition
 changes or adds, and in responses without their request. So is the body of such an API in an unknown
 version, as the secret may be elsewhere in it. Records of users' topics are not inspected.
 
@@ -57,8 +57,8 @@ def _is_sensitive(entry: Mapping[str, Any], name: str, outer_sensitive: bool | N
     Args:
         entry: The fields of the setting.
         name: The field with its name; a setting named by `key` need not be known to Kafka.
-        outer_sensitive: Whether the setting that encloses this one is sensitive; None if there is
-            no such setting.
+        outer_sensitive: Whether the setting that encloses this one is sensitive; None if the
+            setting does not exist.
     """
     mark = entry.get("is_sensitive")
     if outer_sensitive or mark or entry.get("config_type") == PASSWORD_TYPE:
@@ -217,7 +217,7 @@ def is_secret_record(topic: str, record: DecodedRecord) -> bool:
 
 def mask_body(message: Message, request: Message | None = None) -> Container | None:
     """
-    Return the body of a message with its secrets masked; None if there is no body.
+    Return the body of a message with its secrets masked; None without a body.
 
     Args:
         message: The message.
@@ -257,8 +257,8 @@ def secret_ranges(
     """
     Return the ranges [start, end) of a message's frame to blank in a hex dump.
 
-    A message that may contain secrets is blanked from the first byte that does not match its
-    declaration; a message of an unknown API from the end of its header.
+    A message that may contain secrets is blanked from the first invalid byte on; a message of an
+    unknown API from the end of its header.
 
     Args:
         message: The message.
@@ -350,7 +350,7 @@ def _has_secret_topic(span: Span) -> bool:
 
 def _uncertain_start(span: Span) -> int:
     """
-    Return where decoding stopped, or the start of the configuration entry in which it did.
+    Return the position of the decoding error, or the start of its configuration entry.
 
     A field at the end of an entry may mark its value as a secret.
     """

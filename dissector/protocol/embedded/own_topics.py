@@ -50,8 +50,8 @@ class DecodedRecord:
             type `record type 99`.
         key: Its key; None if records of the type have none.
         value: Its value; None for a tombstone, and for an unknown type.
-        tombstone: Whether the value is null though records of the type have one.
-        problems: Its problems, those of key and value included.
+        tombstone: Whether the value is null although records of the type have one.
+        problems: Its problems, including those of key and value.
     """
 
     name: str
@@ -194,7 +194,7 @@ _FRAMED_TOPICS = frozenset((CLUSTER_METADATA, "__remote_log_metadata"))
 
 @per_schemas
 def _record_types(topic: str) -> dict[int, _RecordType]:
-    """Return the record types of a topic, including those that only definitions declare."""
+    """Return the record types of a topic, including those of definitions only."""
     schemas, types = current(), _TOPICS[topic]
     if schemas is None:
         return types

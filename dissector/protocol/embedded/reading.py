@@ -31,14 +31,14 @@ class Embedded:
         name: The type of content: `ConsumerProtocolSubscription`, `AlterConfigs request`,
             `SASL token`.
         data: All bytes of the field; they are the last `len(data)` bytes of the field's span.
-        schema: Its declaration; None if there is none, as for SASL tokens.
-        version: The version by which it was decoded.
+        schema: Its declaration; None without one, as for SASL tokens.
+        version: The version of its declaration.
         written_version: The version in the bytes; higher than `version` if a newer writer's bytes
             were decoded by the newest known declaration.
         start: Offset in `data` of the first declared field.
         end: Offset in `data` of the end of the decoded fields.
         value: The decoded value; None if the bytes did not match.
-        message: The whole request or response, if it is one; `value` is then its body.
+        message: The whole request or response, for an Envelope; `value` is then its body.
         inner: Data embedded in this one; their paths are relative to this one.
         problems: The defects found.
     """
@@ -62,7 +62,7 @@ class Embedded:
         return self.data[self.end :]
 
     def spans(self) -> Span | None:
-        """Return the tree of fields with offsets in `data`; None if there is no declaration."""
+        """Return the tree of fields with offsets in `data`; None without a declaration."""
         if self.schema is None or self.version is None:
             return None
         return spans(self.schema, self.version, self.data, self.start, self.name)
@@ -77,7 +77,7 @@ class Embedded:
         self.add(Problem(what, path, position))
 
     def add(self, problem: Problem) -> None:
-        """Add a problem whose path is relative to this field."""
+        """Add a problem with a path relative to this field."""
         self.problems.append(replace(problem, path=f"{self.path}.{problem.path}".rstrip(".")))
 
 

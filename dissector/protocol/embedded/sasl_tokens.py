@@ -1,7 +1,7 @@
 """
 SASL tokens: user and step of the login, never the secrets in them.
 
-The mechanism comes from the handshake; if that is unknown, the mechanism is guessed from the bytes.
+The handshake determines the mechanism; if that is unknown, the mechanism is guessed from the bytes.
 Fields of a token are shown only if they are known to be harmless; all others are left out.
 
 Source: RFC 4616 (PLAIN), RFC 5802 and 7677 (SCRAM), RFC 7628 and 6750 (OAUTHBEARER), RFC 4752 and

@@ -26,7 +26,7 @@ class RecordBatch:
 
     Attributes:
         payload: The bytes after the header, as captured, which building writes unchanged; None if
-            the records are to be written and compressed anew, with lengths, count and CRC.
+            the records are to be written and compressed again, with lengths, count and CRC.
         records: The records that could be read; use `with_records` to change them.
         crc_ok: Whether the captured CRC-32C was right.
         problems: Problems of the batch; positions are in the `records` field.
@@ -60,7 +60,7 @@ class RecordBatch:
 
     @property
     def timestamp_type(self) -> str:
-        """Who set the timestamps: `CreateTime` is the producer, `LogAppendTime` the broker."""
+        """The side that set the timestamps: producer (`CreateTime`), broker (`LogAppendTime`)."""
         return timestamp_type(self.attributes)
 
     @property
@@ -75,7 +75,7 @@ class RecordBatch:
 
     @property
     def has_delete_horizon(self) -> bool:
-        """Whether `base_timestamp` is the time from which tombstones may be deleted (KIP-534)."""
+        """Whether `base_timestamp` is the time of possible deletion of tombstones (KIP-534)."""
         return bool(self.attributes & layout.DELETE_HORIZON)
 
     def to_dict(self) -> dict[str, Any]:

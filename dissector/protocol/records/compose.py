@@ -33,13 +33,13 @@ def new_batch(
         codec: By name.
         base_offset: 0 in a Produce request.
         producer_id: Of an idempotent producer; -1 for none.
-        producer_epoch: Likewise.
+        producer_epoch: -1 for none.
         base_sequence: Sequence of the first record.
         partition_leader_epoch: Set by brokers.
         transactional: Whether the batch belongs to a transaction.
 
     Raises:
-        EncodeError: There is no such codec.
+        EncodeError: The codec does not exist.
     """
     sources = list(records)
     times = [_NO_TIMESTAMP if r.timestamp is None else r.timestamp for r in sources]
@@ -72,10 +72,10 @@ def new_message_set(
     """
     Put records into a message set: one message each, or one wrapper if there is a codec.
 
-    Headers are lost, as message sets have none.
+    Headers are lost: message sets have none.
 
     Raises:
-        EncodeError: There is no such codec or magic.
+        EncodeError: The codec or magic does not exist.
     """
     if magic not in (0, 1):
         raise EncodeError(f"magic {magic} has no message sets", "magic")

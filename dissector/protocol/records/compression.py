@@ -281,7 +281,7 @@ def compress(number: int, data: bytes, *, magic: int = 2) -> bytes:
     Compress as Kafka's Java client does: snappy framed, lz4 in blocks of 64 KiB.
 
     Raises:
-        EncodeError: There is no such codec.
+        EncodeError: The codec does not exist.
     """
     codec = CODECS.get(number)
     if codec is None:

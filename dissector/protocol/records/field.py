@@ -107,7 +107,7 @@ def parse_records(data: bytes, *, limits: Limits = DEFAULT, may_be_cut: bool = T
 
 
 def _drop_excess_records(batches: Iterable[Batch], budget: Budget) -> None:
-    """Drop records of a field that has too many, so that its display is small too."""
+    """Drop records of a field with too many, so that its display is small too."""
     remaining = budget.limits.kept_records
     for index, batch in enumerate(batches):
         dropped = len(batch.records) - remaining
@@ -169,7 +169,7 @@ def build_records(batches: Iterable[Batch], *, fix_crc: bool = False) -> bytes:
 
     Args:
         batches: In the order of the field.
-        fix_crc: Compute every CRC anew.
+        fix_crc: Compute every CRC again.
 
     Raises:
         EncodeError: A value can't be written.

@@ -35,7 +35,7 @@ class LegacyRecord(NamedTuple):
         attributes: Codec and timestamp type.
         timestamp: Milliseconds since the epoch, the wrapper's where the broker set it; None in
             magic 0.
-        key: None where there is none.
+        key: None without one.
         value: None is a tombstone.
     """
 
@@ -62,12 +62,11 @@ class LegacyBatch:
 
     Attributes:
         payload: Key and value as captured, after the message's fixed fields, which building writes
-            unchanged; None if the records are to be written anew, with sizes and CRC.
+            unchanged; None if the records are to be written again, with sizes and CRC.
         timestamp: None in magic 0.
         records: The message itself, or those inside a wrapper; use `with_records` to change them.
         crc_ok: Whether the captured CRC-32 of the message was right.
-        problems: Problems, including those of messages inside; positions are in the `records`
-            field.
+        problems: Problems, including those of inner messages; positions are in the `records` field.
         position: Where in the field the message begins.
     """
 

@@ -31,11 +31,11 @@ class Record(NamedTuple):
         attributes: Unused by Kafka so far.
         timestamp_delta: Milliseconds after the batch's base timestamp, as written.
         offset_delta: After the batch's base offset, as written.
-        key: None where there is none.
+        key: None without one.
         value: None is a tombstone.
         headers: (key, value) in order; keys that are not UTF-8 are decoded with surrogates.
         offset: In the log: base offset + delta. Only batches from a broker have a true base offset.
-        timestamp: Milliseconds since the epoch: the batch's append time, where it has one.
+        timestamp: Milliseconds since the epoch: the batch's append time, if it has one.
         control_type: In a control batch the name of the type (`COMMIT`), else None.
     """
 
@@ -58,7 +58,7 @@ def read_records(
 
     Args:
         data: Records one after the other.
-        count: As in the batch's header; nothing is allocated from it.
+        count: As in the batch's header; no memory is allocated from it.
         base_offset: Added to each offset delta.
         base_timestamp: Added to each timestamp delta, in ms.
         append_time: The timestamp of all records where the broker set it; None where it did not.

@@ -24,8 +24,8 @@ def rewrite_batch(
     """
     Return one batch of magic 2 with other header fields; None leaves a field unchanged.
 
-    The CRC-32C is computed anew only where a field that it covers has changed. Base offset and
-    leader epoch are not covered, so that brokers can set them.
+    The CRC-32C is computed again only if a field that it covers has changed. Base offset and leader
+    epoch are not covered, so that brokers can set them.
 
     Raises:
         EncodeError: The bytes are not exactly one batch of magic 2, or a number does not fit.

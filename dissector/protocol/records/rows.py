@@ -19,14 +19,14 @@ class Row(NamedTuple):
     Attributes:
         offset: In the log; in Produce requests counted from 0.
         timestamp_ms: Since the epoch; None in magic 0.
-        key: None where there is none.
+        key: None without one.
         value: None is a tombstone.
         headers: (key, value) in order.
         magic: 0, 1 or 2.
         codec: Of the batch or wrapper.
         producer_id: -1 where the producer is not idempotent.
-        producer_epoch: Likewise.
-        sequence: Of this record; -1 likewise.
+        producer_epoch: -1, too, where the producer is not idempotent.
+        sequence: Of this record; -1 in the same case.
         transactional: Whether it belongs to a transaction.
         control: The type of a control record (`COMMIT`); None for a client's record.
     """

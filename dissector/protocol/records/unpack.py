@@ -38,12 +38,12 @@ _ZSTD_WIDEST_WINDOW_LOG = 27
 """The library's limit when it reads in chunks; in a single call it does not enforce it."""
 
 _idle_lz4: list[Any] = []
-"""Decompression contexts that are not in use: a new one costs more than the work of a small batch.
+"""Idle contexts of lz4: a new one costs more than the work of a small batch.
 
-One that an error or a limit stopped is given up.
+A context stopped by an error or a limit is dropped.
 """
 _idle_zstd: list[Any] = []
-"""Likewise."""
+"""Idle decompressors of zstd."""
 
 
 def unpack(number: int, payload: memoryview, allowed: int) -> bytes | None:
@@ -131,8 +131,7 @@ def _zstd(payload: memoryview, allowed: int) -> bytes | None:
     max_bytes = min(_zstd_max_bytes(payload), allowed)
     if max_bytes <= 0:
         return None
-    # The library trusts a declared size: it allocates that much at once, and reads nothing where it
-    # is 0.
+    # The library trusts a declared size: it allocates that much at once, and reads nothing for 0.
     try:
         if payload[4] & _ZSTD_DECLARES and not 0 < frame_content_size(payload) <= max_bytes:
             return None
@@ -153,7 +152,7 @@ def _zstd(payload: memoryview, allowed: int) -> bytes | None:
 
 def _zstd_max_bytes(payload: memoryview) -> int:
     """
-    Return how large the output of a payload can be if it is one frame; 0 if it is not.
+    Return the maximum output size of a payload of one frame; 0 if it is not.
 
     The library would ignore bytes after the frame.
     """

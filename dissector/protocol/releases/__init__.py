@@ -1,1 +1,1 @@
-"""The API versions that the brokers of each Kafka release offer, and what releases removed."""
+"""The API versions that brokers of each Kafka release offer, and removals in releases."""

@@ -29,7 +29,7 @@ OPTIONAL_APIS = frozenset({68, 69, 71, 72, *range(76, 94)})
 @dataclass(frozen=True, slots=True)
 class Difference:
     """
-    An API whose version range differs from that of a release.
+    An API with a version range that differs from a release's.
 
     Attributes:
         api_key: Key of the API.
@@ -78,7 +78,7 @@ def best_match(offered: OfferedRanges) -> ReleaseMatch:
 
 
 def release_of(offered: OfferedRanges) -> str:
-    """Return the Kafka release whose brokers offer exactly these versions; empty if none."""
+    """Return the Kafka release of brokers with exactly these versions; empty if none."""
     match = best_match(offered)
     if not offered or not match.is_exact:
         return ""

@@ -1,5 +1,5 @@
 """
-What the brokers of a release no longer speak, since when, and by which KIP.
+Versions that the brokers of a release no longer support, since which release, and by which KIP.
 
 Source: KIP-896 (removal of old API versions in 4.0), KIP-724 (message formats 0 and 1 in 4.0),
 KIP-932 (versions 0 of the share group APIs were early access in 4.0).
@@ -19,13 +19,13 @@ _EARLY_ACCESS = "4.0", (0, 0)
 
 _OFFERED_BUT_REFUSED = {_PRODUCE: ("4.0", 3)}
 """
-API key -> since which release brokers refuse the versions below which one, though they offer them.
+API key -> the release from which brokers refuse versions below another one, though they offer them.
 
 Source: KAFKA-18659: librdkafka up to 2.8 disables compression where Produce v0 is not offered.
 """
 
 _FIRST_WITH_RECORD_BATCHES = {_PRODUCE: 3, _FETCH: 4}
-"""The first version of an API whose records have format 2. Source: KIP-98, KIP-724."""
+"""The first version of an API with records of format 2. Source: KIP-98, KIP-724."""
 
 INTERNAL_APIS = frozenset(
     {*range(4, 8), 27, 52, 53, 54, 56, 58, 59, 62, 63, 67, 70, 73, *range(82, 88)}
@@ -39,11 +39,11 @@ Source: `listeners` in Kafka's message definitions, and the ACL that they demand
 
 REPLACEABLE_APIS = frozenset({23, 36, 55, 57, 60, 64, 71, 72, 74, 75, 80, 81})
 """
-APIs that clients do without where a broker lacks them, or that depend on its settings.
+APIs that clients can do without, or that depend on the broker's settings.
 
 OffsetForLeaderEpoch (KIP-320), SaslAuthenticate (raw tokens in its place, KIP-152), DescribeCluster
 (Metadata in its place, KIP-700), telemetry (KIP-714), DescribeTopicPartitions (Metadata, KIP-966);
-and those that only brokers with KRaft have, while the table has brokers with ZooKeeper.
+and APIs of KRaft brokers only, because the table has brokers with ZooKeeper.
 """
 
 

@@ -1,5 +1,5 @@
 """
-Frames of lz4 whose blocks have given sizes.
+Frames of lz4 with blocks of given sizes.
 
 Source: lz4_Frame_format.md, lz4_Block_format.md.
 """

@@ -23,8 +23,8 @@ def same_length(codec: int, raw: bytes, old: bytes, magic: int = 2) -> bytes | N
 
     Args:
         codec: Number of the codec.
-        raw: What to compress.
-        old: The compressed bytes that it replaces, which hold as many bytes.
+        raw: The data to compress.
+        old: The replaced compressed bytes, of the same decompressed size.
         magic: Of the batch, as for `decompress`.
 
     Returns:

@@ -1,8 +1,8 @@
 """
 Matches and literals of LZ77: what lz4 and snappy write, each in its own form.
 
-`exact` finds sequences whose encoded size is a wanted one: bytes that could be copied are written
-as literals until the size is right.
+`exact` finds sequences with a wanted encoded size: bytes that could be copied are written as
+literals until the size is right.
 
 Source: lz4_Block_format.md.
 """
@@ -79,7 +79,7 @@ def find_sequences(raw: bytes) -> list[Sequence]:
 
 def grown(sequences: list[Sequence], cost: Cost, missing: int) -> tuple[list[Sequence], int]:
     """
-    Return sequences of the same bytes that cost up to `missing` more; and what is still missing.
+    Return sequences of the same bytes that cost up to `missing` more; and the remaining size.
 
     Args:
         sequences: The last one has only literals.

@@ -1,5 +1,5 @@
 """
-Snappy, plain or in xerial's framing, whose blocks have given sizes.
+Snappy, plain or in xerial's framing, with blocks of given sizes.
 
 Source: snappy's format_description.txt; snappy-java, SnappyOutputStream.
 """

@@ -1,1 +1,1 @@
-"""Messages whose names and contents are replaced in place, field by field, by declared roles."""
+"""Messages with names and contents replaced in place, field by field, by declared roles."""

@@ -1,4 +1,4 @@
-"""What a field of a message holds, as far as a redaction distinguishes it."""
+"""The role of a field in a redaction."""
 
 from __future__ import annotations
 

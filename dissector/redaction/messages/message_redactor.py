@@ -1,7 +1,7 @@
 """
-Replaces what requests and responses say, in place.
+Replaces names and contents of requests and responses, in place.
 
-A message keeps its size and every length in it. What does not match its declaration becomes zeros:
+A message keeps its size and every length in it. Bytes that do not match a declaration become zeros:
 from the first field on that can't be decoded, behind the body, in unknown tagged fields, and whole
 bodies of unknown APIs and versions.
 """
@@ -42,7 +42,7 @@ class MessageRedactor:
 
     @property
     def lost_batches(self) -> int:
-        """How many compressed batches became zeros, as nothing had their length."""
+        """Number of compressed batches zeroed for want of a replacement of their length."""
         return self._records.lost_batches
 
     def redact(
@@ -116,13 +116,13 @@ class MessageRedactor:
 
 
 def _outer_scope(request: Message | None) -> Scope:
-    """Return what a response leaves to its request: the kind of a coordinator's key."""
+    """Return the fields of a response that depend on its request: a coordinator key's kind."""
     body = None if request is None else request.body
     return {} if body is None or "key_type" not in body else {"key_type": body["key_type"]}
 
 
 def _clear_rest(root: Span, out: bytearray) -> None:
-    """Zero what follows the decoded fields."""
+    """Zero the bytes after the decoded fields."""
     end = _first_problem(root) if root.problem else root.end
     out[end:] = bytes(len(out) - end)
 
@@ -144,7 +144,7 @@ class _Walk:
     One pass over the fields of a message.
 
     Attributes:
-        embedded: Replaces bytes with a content of their own; returns None if it knows none.
+        embedded: Replaces bytes with a content of their own; returns None for an unknown one.
         topic_name: As of `MessageRedactor`.
     """
 
@@ -175,7 +175,7 @@ class _Walk:
                 self._value(each, each.declared, f"{path}.{each.name}", scope)
 
     def _structs(self, span: Span, path: str, scope: Scope) -> None:
-        """Walk into a struct, or into those of an array."""
+        """Walk into a struct, or into the structs of an array."""
         assert span.declared is not None
         if not span.declared.type.startswith("[]"):
             self.struct(span, path, scope)
@@ -211,7 +211,7 @@ class _Walk:
             return self._records.redact(data, self._topic(scope))
         if role is Role.SECRET:
             return self._values.pseudonyms.noise(data)
-        # Also what is opaque by declaration may be known where it stands.
+        # Opaque fields, too, may have a known role in their place.
         return self.embedded(path, data) or bytes(len(data))
 
     def _topic(self, scope: Scope) -> str | None:

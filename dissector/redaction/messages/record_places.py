@@ -24,7 +24,7 @@ class RecordPlaces(NamedTuple):
 
     Attributes:
         key: The key; None if it is null.
-        value: Likewise.
+        value: The value; None if it is null.
         header_keys: The names of the headers.
         header_values: The values of the headers that are not null.
     """

@@ -2,8 +2,8 @@
 Replaces keys, values and headers of records, in batches that keep their size.
 
 Null stays null, and the same content becomes the same. Records of Kafka's own topics and control
-records are read field by field. Compressed records are compressed again to the same length; where
-nothing has it, the batch becomes zeros. A CRC that was wrong stays wrong.
+records are read field by field. Compressed records are compressed again to the same length; without
+one, the batch becomes zeros. A CRC that was wrong stays wrong.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _PRODUCER_ID_AT, _PRODUCER_ID_BYTES = 43, 8
 _CRC_AT, _MESSAGE_CRC_AT = 17, 12
 _MAX_NESTING = 2
 _MAX_OFFSET, _MAX_LENGTH = 1 << 56, 1 << 30
-"""What begins with larger numbers is no batch: text, for example."""
+"""Larger numbers do not begin a batch: text, for example."""
 
 
 class _Level(NamedTuple):
@@ -54,7 +54,7 @@ class _Level(NamedTuple):
 
 
 class _Batch(NamedTuple):
-    """What the records of a batch are read by."""
+    """The declarations that read the records of a batch."""
 
     topic: str | None
     is_control: bool
@@ -65,7 +65,7 @@ class RecordRedactor:
     Replaces the contents of `records` fields.
 
     Attributes:
-        lost_batches: How many batches became zeros, as nothing had their length.
+        lost_batches: Number of batches that became zeros, because no replacement had their length.
     """
 
     def __init__(self, values: ValueRedactor, redact_embedded: Callable[[Embedded], bytes]) -> None:
@@ -139,7 +139,7 @@ class RecordRedactor:
         return bytes(len(payload))
 
     def _records(self, data: bytes, count: int, batch: _Batch, mark_bytes: int) -> bytes:
-        """Return records with other contents; behind the last one that can be read, zeros."""
+        """Return records with other contents; after the last readable one, zeros."""
         out = bytearray(data)
         records, end = find_records(data, min(count, self._records_left))
         self._records_left -= len(records)

@@ -12,7 +12,7 @@ _WITH_CONTENT = ("string", "bytes", "records", "uuid")
 
 
 def needs_role(field: Field) -> bool:
-    """Return whether a field holds text, bytes, records, or an id that says who somebody is."""
+    """Return whether a field holds text, bytes, records, or an identifying id."""
     kind = field.type.removeprefix("[]")
     return kind in _WITH_CONTENT or (kind == "int64" and _found(field.name, field) is not None)
 

@@ -59,7 +59,7 @@ class _Token:
         return self._values.pseudonyms.letters(text)
 
     def nonce(self, text: str) -> str:
-        """Return a nonce of which each part depends on what is before it, as servers add to it."""
+        """Return a nonce with parts that depend on earlier ones, because servers extend it."""
         letters = self._values.pseudonyms.letters
         return "".join(letters(text[: at + 1])[at] for at in range(min(len(text), 256)))
 
@@ -80,7 +80,7 @@ def _plain(token: _Token, text: str) -> str:
 
 
 def _attributes(token: _Token, text: str) -> str:
-    """Replace the attributes of a SCRAM message; empty if it is none."""
+    """Replace the attributes of a SCRAM message; empty if it is not one."""
     out = []
     for part in text.split(","):
         name, equals, value = part[:1], part[1:2], part[2:]

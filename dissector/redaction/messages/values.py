@@ -42,7 +42,7 @@ class ValueRedactor:
         return role in self._unchanged_roles
 
     def text(self, role: Role | None, text: str, scope: Scope) -> str:
-        """Return what replaces a text."""
+        """Return the replacement of a text."""
         if not text or (role is not None and self._stays(role, text, scope)):
             return text
         names = self.pseudonyms
@@ -108,5 +108,5 @@ def _setting(scope: Scope) -> object:
 
 
 def is_known_setting(name: str) -> bool:
-    """Return whether a name is that of a setting of Kafka's."""
+    """Return whether a name is a setting of Kafka."""
     return name in SETTING_NAMES

@@ -1,5 +1,5 @@
 """
-Writes packets as pcapng: link types, times, lengths, bytes, and nothing else.
+Writes packets as pcapng: link types, times, lengths and bytes only.
 
 Source: https://www.ietf.org/archive/id/draft-ietf-opsawg-pcapng-02.html
 """
@@ -13,7 +13,7 @@ from dissector.capture.formats.pcapng import ENHANCED, INTERFACE, SECTION
 
 _SECTION = struct.pack("<IHHq", 0x1A2B3C4D, 1, 0, -1)
 _TIME_RESOLUTION_NS = struct.pack("<HHB3xI", 9, 1, 9, 0)
-"""The options of an interface whose ticks are ns, and their end."""
+"""The options of an interface with ticks of 1 ns, and their end."""
 
 
 class CaptureWriter:

@@ -21,7 +21,7 @@ def internet_checksum(data: bytes) -> int:
 
 
 def tcp_checksum(source: bytes, target: bytes, segment: bytes) -> int:
-    """Return the checksum of a segment whose own checksum is zero, between two addresses."""
+    """Return the checksum of a segment with a zeroed checksum field, between two addresses."""
     if len(source) == 4:
         pseudo = source + target + bytes((0, _TCP)) + len(segment).to_bytes(2, "big")
     else:

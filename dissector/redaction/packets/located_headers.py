@@ -22,13 +22,13 @@ _MAX_IP_BYTES = 0xFFFF
 @dataclass(slots=True)
 class Located:
     """
-    A packet of TCP whose headers are known.
+    A TCP packet with located headers.
 
     Attributes:
         data: Its bytes; of a datagram in fragments, one packet with all of it.
         link_end: Where the header of the link ends.
-        headers: The headers behind it as they were read: their form, or None for skipped bytes, and
-            where they begin and end.
+        headers: The headers after it, as read: their form, or None for skipped bytes, and where
+            they begin and end.
         tcp_at: Where the TCP header begins.
         end: Where the captured bytes of TCP end; padding follows.
         original: Length on the wire.
@@ -51,7 +51,7 @@ class Located:
 
 @dataclass(slots=True)
 class _Recorder(Cursor):
-    """A cursor that notes what it steps over."""
+    """A cursor that records the skipped headers."""
 
     headers: list[tuple[struct.Struct | None, int, int]] = field(default_factory=list)
     outer_headers: int = -1
@@ -72,7 +72,7 @@ class _Recorder(Cursor):
         return at
 
     def _note_datagram(self) -> None:
-        """Note which headers lie in the packet, and which in a reassembled datagram."""
+        """Record the headers of the packet and of a reassembled datagram."""
         if self.is_reassembled and self.outer_headers < 0:
             self.outer_headers = len(self.headers)
 
@@ -136,7 +136,7 @@ def _joined(data: bytes, link_end: int, cursor: _Recorder) -> Located:
 
 
 def _forget_fragment(out: bytearray, outer: list[tuple[struct.Struct | None, int, int]]) -> None:
-    """Make the innermost IP header that of a whole packet."""
+    """Turn the innermost IP header into that of a whole packet."""
     form, at = next(
         (form, at) for form, at, _ in reversed(outer) if form in (IPV4_HEADER, EXTENSION_HEADER)
     )
@@ -147,7 +147,7 @@ def _forget_fragment(out: bytearray, outer: list[tuple[struct.Struct | None, int
 
 
 def _lengthen(out: bytearray, form: struct.Struct | None, at: int, more: int) -> None:
-    """Add to the length in a header; one that does not fit becomes 0, as for offloaded packets."""
+    """Add to the length in a header; 0 if it does not fit, as for offloaded packets."""
     place = {IPV4_HEADER: 2, IPV6_HEADER: 4, UDP_HEADER: 4}.get(form) if form is not None else None
     if place is None:
         return

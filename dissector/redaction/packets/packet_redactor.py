@@ -1,8 +1,8 @@
 """
 A packet with another payload, other addresses and right checksums.
 
-What is known of the headers stays; options are replaced by padding, but for those of TCP that
-concern the connection only. What lies behind the segment becomes zeros.
+Known fields of the headers stay; options are replaced by padding, except TCP options about the
+connection only. Bytes after the segment become zeros.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class PacketRedactor:
         return bytes(out)
 
     def _headers(self, out: bytearray, found: Located) -> None:
-        """Replace the addresses in the headers, and what may be named in their options."""
+        """Replace the addresses in the headers, and names in their options."""
         before: struct.Struct | None = None
         kind = 0
         for form, at, end in found.headers:
@@ -119,7 +119,7 @@ def _clean_options(out: bytearray, found: Located) -> None:
 
 
 def _write_checksums(out: bytearray, found: Located) -> None:
-    """Write the checksums of the IP headers, and that of TCP; of a cut segment it is 0."""
+    """Write the checksums of the IP headers and of TCP; of a cut segment it is 0."""
     source = target = b""
     for form, at, _ in found.headers:
         if form is IPV4_HEADER:

@@ -31,10 +31,10 @@ class PlainMessage(NamedTuple):
     A message of a connection that was decrypted.
 
     Attributes:
-        side: Who sent it.
+        side: Its sender.
         offset: Where it begins in the plaintext.
         length: Its captured bytes.
-        size: Its bytes, also those that were not captured.
+        size: Its bytes, uncaptured ones included.
     """
 
     side: int

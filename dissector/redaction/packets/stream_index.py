@@ -1,4 +1,4 @@
-"""To which connection a segment belongs, and where in its stream it lies."""
+"""The connection of each segment, and its position in the stream."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ class Position(NamedTuple):
 
     Attributes:
         connection: Number of the connection.
-        side: Who sends.
-        offset: Where the segment begins in the stream; negative before what was seen of it.
+        side: The sending side.
+        offset: Where the segment begins in the stream; negative before the first captured byte.
     """
 
     connection: int
@@ -67,7 +67,7 @@ class StreamIndex:
                 self._streams.setdefault(flow, []).append(stream)
 
     def position(self, segments: Segments, row: int) -> Position | None:
-        """Return where a segment lies; None for one of no connection."""
+        """Return the position of a segment; None for one of no connection."""
         source, target = segments.source[row], segments.target[row]
         flow = (
             *(int(source[0]), int(source[1]), int(segments.source_port[row])),

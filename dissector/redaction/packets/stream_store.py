@@ -9,9 +9,9 @@ from collections.abc import Iterator
 
 class StreamStore:
     """
-    Ranges of the streams of connections; whatever is in none of them is zero.
+    Ranges of the streams of connections; bytes outside of all of them are zero.
 
-    The file holds what is written anyway, and no name of the capture.
+    The file holds only bytes of the output, and no name of the capture.
     """
 
     def __init__(self) -> None:

@@ -46,7 +46,7 @@ def _is_special_v4(value: int) -> bool:
 
 
 def ipv6_pseudonym(permutation: Permutation, value: int) -> int:
-    """Return the pseudonym of an IPv6 address; one that holds an IPv4 address maps this."""
+    """Return the pseudonym of an IPv6 address; one with an embedded IPv4 address maps this."""
     if value >> 32 == 0xFFFF:
         return 0xFFFF << 32 | ipv4_pseudonym(permutation, value & 0xFFFFFFFF)
     if _is_special_v6(value):

@@ -1,5 +1,5 @@
 """
-Names that are Kafka's own, or its clients': they stay as they are.
+Names that are Kafka's own, or its clients': they stay unchanged.
 
 Source: Kafka's Topic.java, ConsumerProtocol.java, assignors, SecurityProtocol.java, Feature.java,
 ClientQuotaEntity.java, ResourceType.java, the states of groups and transactions; the names that

@@ -1,8 +1,8 @@
 """
 Keyed permutations of the numbers below any bound: one to one without a table.
 
-A Feistel network over the next even number of bits, whose output is permuted again until it lies
-in the domain ("cycle walking"), with SHAKE-256 as round function.
+A Feistel network over the next even number of bits, with an output permuted again until it is in
+the domain ("cycle walking"), with SHAKE-256 as round function.
 
 Source: NIST SP 800-38G (format-preserving encryption), Black and Rogaway, "Ciphers with Arbitrary
 Finite Domains" (2002).

@@ -1,4 +1,4 @@
-"""The pseudonyms of one redaction, by the kind of what they replace."""
+"""The pseudonyms of one redaction, by the kind of original."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ class Pseudonyms:
     """
     One to one replacements of the same length.
 
-    A name has one pseudonym wherever it stands, so that a group is found again as a coordinator's
-    key and in an ACL.
+    A name has one pseudonym everywhere, so that a group is found again as a coordinator's key and
+    in an ACL.
     """
 
     def __init__(self, key: bytes) -> None:
@@ -61,7 +61,7 @@ class Pseudonyms:
         return self._note(text, found or text_pseudonym(self._permutation, text, _is_taken))
 
     def word(self, text: str) -> str:
-        """Return the pseudonym of a text that is one of Kafka's words as a rule: these stay."""
+        """Return the pseudonym of a text that usually is one of Kafka's words: these stay."""
         return text if text in WORDS else self.name(text)
 
     def software(self, text: str) -> str:
@@ -117,7 +117,7 @@ class Pseudonyms:
         return base64.urlsafe_b64encode(self.uuid(data)).decode().rstrip("=")
 
     def producer_id(self, number: int) -> int:
-        """Return the pseudonym of a producer id; a negative one is none."""
+        """Return the pseudonym of a producer id; a negative one means none."""
         if number < 0:
             return number
         return self._permutation.permute("producer id", number, 1 << 63)
@@ -138,7 +138,7 @@ class Pseudonyms:
         return "".join(chr(_BASE32[byte & 31]) for byte in mixed)
 
     def regex(self, text: str) -> str:
-        """Return a regular expression that says that it is none of the capture's."""
+        """Return a regular expression that is recognisably not the capture's."""
         size = len(text.encode("utf-8", "surrogateescape"))
         return (_MARK * (size // len(_MARK) + 1))[:size]
 
@@ -156,5 +156,5 @@ class Pseudonyms:
 
 
 def _is_taken(text: str) -> bool:
-    """Return whether a text is no pseudonym of others: it stays, or is an address."""
+    """Return whether a text can't be the pseudonym of another one: it stays, or is an address."""
     return text in _KEPT or is_address(text)

@@ -1,10 +1,10 @@
 """
 Pseudonyms of names and texts: as many bytes, of the same class of characters, one to one.
 
-There are four classes, each in the next: small letters and digits with separators, what topics may
-be called, printable ASCII, any text. A name stays in its class, and in the first two its dots,
-hyphens and underscores stay where they are: a legal name has a legal pseudonym, and no two names
-have the same one. Digits alone stay digits.
+There are four classes, each in the next: small letters and digits with separators, valid topic
+names, printable ASCII, any text. A name stays in its class, and in the first two its dots, hyphens
+and underscores stay where they are: a legal name has a legal pseudonym, and no two names have the
+same one. Digits alone stay digits.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _CLASSES = (
 
 _SEPARATORS = frozenset("._-")
 _LETTERS = (ascii_lowercase + digits, ascii_lowercase + digits + ascii_uppercase)
-"""What replaces a letter or a digit in the first two classes."""
+"""The replacements of letters and digits in the first two classes."""
 
 _LONGEST = 256
 """Characters of longer texts are replaced as a whole."""
@@ -36,9 +36,9 @@ def text_pseudonym(permutation: Permutation, text: str, is_taken: Callable[[str]
 
     Args:
         permutation: Keyed.
-        text: The text; surrogates stand for bytes that are not UTF-8.
-        is_taken: Returns whether a text is no pseudonym, as it stays or has one of its own kind;
-            false for `text`.
+        text: The text; surrogates represent bytes that are not UTF-8.
+        is_taken: Returns whether a text is not a pseudonym, because it stays or has one of its own
+            kind; false for `text`.
     """
     if len(text) > _LONGEST:
         return _long_pseudonym(permutation, text)
@@ -81,7 +81,7 @@ def _long_pseudonym(permutation: Permutation, text: str) -> str:
 
 
 def _is_number(text: str) -> bool:
-    """Return whether a text has digits, and nothing else but separators."""
+    """Return whether a text consists of digits and separators."""
     return not set(text) - _SEPARATORS - set(digits)
 
 
@@ -134,7 +134,7 @@ _RANGES = (
 
 
 def _shape(text: str, number: int) -> str:
-    """Return what a pseudonym shares with its text: separators, or the kinds of characters."""
+    """Return the common traits of a text and its pseudonym: separators, or kinds of characters."""
     if number < len(_LETTERS):
         return "".join(each if each in _SEPARATORS else "x" for each in text)
     return "".join(str(_kind(ord(each))) for each in text) if number == 3 else str(len(text))

@@ -24,7 +24,7 @@ def body_json(
     message: Message | None, request: Message | None = None, *, show_secrets: bool = False
 ) -> Any:
     """
-    Return a decoded body in the types of JSON; None where there is no body.
+    Return a decoded body in the types of JSON; None without a body.
 
     Args:
         message: The message.
@@ -44,7 +44,7 @@ def body_json(
 def body_text(
     message: Message | None, request: Message | None = None, *, show_secrets: bool = False
 ) -> str | None:
-    """Return `body_json` as one line of JSON; None where there is no body."""
+    """Return `body_json` as one line of JSON; None without a body."""
     value = body_json(message, request, show_secrets=show_secrets)
     if value is None:
         return None

@@ -1,4 +1,4 @@
-"""The arrays from which `body_kernel` writes bodies, in groups."""
+"""The input arrays of `body_kernel`, in groups."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from dissector.kernel.arrays import I64, U8, I64Table
 
 class BodyArrays(NamedTuple):
     """
-    The messages of a window, and what is known about their `records` fields.
+    The messages of a window, and the state of their `records` fields.
 
     Attributes:
         messages: [2 * exchanges, 3]: address, end and first step of request and response; the step
-            is negative where there is no body.
+            is negative without a body.
         first_field: Number of each exchange's first `records` field that is not empty.
         fields: [2, fields + 1]: address of each field, and its first batch.
         state: State of each field.

@@ -53,7 +53,7 @@ MAX_TAG_SLOTS = 128
 """Known tags of nested tag sections at most."""
 
 NO_BODY, SLOW_PATH_BODY = -1, -2
-"""Special lengths of a text: there is no body; the body is left to Python."""
+"""Special lengths of a text: no body; the body is left to Python."""
 
 _STEP_OVERHEAD_BYTES = 64
 """Output bytes of one step at most, except values with a length."""

@@ -204,7 +204,7 @@ class BodyWriter:
         return np.frombuffer(bytes(buffer), np.uint8)
 
     def decode_body(self, row: int, side: int) -> bytes:
-        """Return one body as text; empty where there is none."""
+        """Return one body as text; empty without one."""
         exchange = Exchange(self._table, row, capture="", client="", broker="", names=TopicNames())
         message = exchange.response if side else exchange.request
         text = body_text(message, exchange.request, show_secrets=self._show_secrets)

@@ -1,4 +1,4 @@
-"""Fragments that all bodies share, by number, for the kernels that write bodies."""
+"""Common fragments of bodies, by number, for the kernels that write bodies."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ HEADER_FIELDS = [
 """
 Header fields: size, and whether signed.
 
-Those of batches, of messages, and of messages as records. In magic 0 the last of the latter is
+Fragments of batches, of messages, and of messages as records. In magic 0 the last of the latter is
 missing.
 """
 BATCH_FIELDS_END, MESSAGE_FIELDS_END, LEGACY_RECORD_FIELDS_END = accumulate(map(len, _HEADERS))

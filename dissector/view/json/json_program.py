@@ -1,8 +1,8 @@
 """
 Compiles declarations to programs that write bodies as JSON, for the kernel of `body_kernel`.
 
-In contrast to `protocol.program`, whose steps only read bytes, these steps also contain the text
-before each value: the text that is the same in all bodies of a version is copied.
+In contrast to `protocol.program`, which only reads bytes, these steps also contain the text before
+each value: the text that is the same in all bodies of a version is copied.
 """
 
 from __future__ import annotations
@@ -126,7 +126,7 @@ class _ProgramWriter:
     Writes the steps of one message at one version.
 
     Attributes:
-        programs: The table to which steps are added.
+        programs: The table of steps to extend.
         version: The version.
         flexible: Whether the version is flexible.
         carries_records: Whether the message carries record batches.

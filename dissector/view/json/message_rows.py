@@ -167,7 +167,7 @@ def _message_at(batch: OrderedBatch[AnyWindow], at: int) -> OrderedMessage:
 
 
 def _sides(table: Exchanges, name: str) -> Ints:
-    """Return a column of requests beside that of responses."""
+    """Return a column of requests beside the one of responses."""
     return np.stack([getattr(side, name) for side in (table.request, table.response)], axis=1)
 
 

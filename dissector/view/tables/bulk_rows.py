@@ -33,7 +33,7 @@ from dissector.view.tables.text_kernel import UNSAFE
 from dissector.view.text.value_text import bytes_text, header_texts, json_text
 
 BLOCK_ROWS = 8192
-"""Rows that are laid out at a time, so that their cells stay in the CPU cache."""
+"""Rows formatted at a time, so that their cells stay in the CPU cache."""
 
 OUT_BYTES = 1 << 20
 """Size of the output buffer; it grows where a single row takes more."""
@@ -47,7 +47,7 @@ def ndjson_rows(
     """
     Yield the lines of `ndjson_lines`, with line ends, as UTF-8, many at a time.
 
-    What was yielded is overwritten when the next is requested.
+    Each yielded value is overwritten by the next one.
 
     Args:
         columns: The rows.
@@ -154,7 +154,7 @@ def render_rows(
     """
     Yield the text of rows, many at a time.
 
-    What was yielded is overwritten when the next is requested.
+    Each yielded value is overwritten by the next one.
 
     Args:
         items: The items of every row.

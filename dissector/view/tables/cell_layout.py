@@ -1,8 +1,8 @@
 """
 Prepares columns for the kernel that writes rows: numbers, and texts rendered by Python.
 
-Python renders each distinct value of a `Coded` column, null, and the few numbers and bytes whose
-text in Python the kernel does not reproduce.
+Python renders each distinct value of a `Coded` column, null, and the few numbers and bytes that the
+kernel can't render like Python.
 """
 
 from __future__ import annotations
@@ -178,7 +178,7 @@ def _needs_python(item: RowItem, values: Ints) -> Bools:
 
 
 def _non_ascii_text(column: Column) -> Bools:
-    """Return which bytes are text that Python has to render: UTF-8, but not all printable ASCII."""
+    """Return the bytes columns that Python has to render: UTF-8, but not all printable ASCII."""
     assert isinstance(column, Slices)
     found = np.zeros(len(column), np.uint8)
     buffers = column.buffers

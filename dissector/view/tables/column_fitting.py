@@ -19,8 +19,8 @@ class Layout:
     How a table is shown on a terminal.
 
     Attributes:
-        priority: Columns that are shown first where there is no room for all.
-        keeps_all: Whether no column may be left out, as they were chosen.
+        priority: Columns with precedence if there is no room for all.
+        keeps_all: Whether all columns are required, because they were chosen.
         has_color: Whether rows with errors are coloured, in any output.
         report: Receives the columns that are left out, if any.
     """
@@ -52,20 +52,20 @@ class ColumnWidth:
 
     @property
     def minimum(self) -> int:
-        """The least width at which it can be shown."""
+        """Its minimum width."""
         cells = min(self.cells, _MIN_TEXT) if self.may_be_cut else self.cells
         lines = max(map(len, heading_lines(self.name)))
         return max(cells, min(lines, _MIN_HEADER))
 
     @property
     def wanted(self) -> int:
-        """The width at which nothing is cut."""
+        """Its width without truncation."""
         return max(self.cells, self.heading)
 
 
 def fit_columns(columns: Sequence[ColumnWidth], width: int, layout: Layout) -> dict[str, int]:
     """Return the columns that are shown, in order, with their widths."""
-    needed = set(layout.priority)  # a later row may have an error where the first ones have none
+    needed = set(layout.priority)  # a later row may have an error even if the first ones have none
     wanted = [
         column
         for column in columns

@@ -59,8 +59,8 @@ def table_lines(
 
     Args:
         rows: Each has all the columns.
-        columns: In order. Those whose names end with `time_ns` are shown as times.
-        terminal_width: Width of the terminal, if the output is one: longer lines are truncated.
+        columns: In order. Columns with names that end with `time_ns` are shown as times.
+        terminal_width: Width of the terminal, if any: longer lines are truncated.
         layout: How the columns are fitted into that width.
     """
     rows = iter(rows)
@@ -72,7 +72,7 @@ def table_lines(
 
 class Table:
     """
-    A table for people, whose first rows determine the column widths.
+    A table for people; its first rows determine the column widths.
 
     Attributes:
         columns: Names of the columns.

@@ -34,8 +34,8 @@ Kinds of cells.
 
 An integer; nanoseconds as milliseconds, with as many decimals as the `repr` of the float, or with
 three; nanoseconds since the epoch as a time in UTC; bytes as JSON or CSV; the headers of a record
-as JSON; the key of a header, which is text whatever its bytes; bytes that are JSON already. Kinds
-after TIME have a second cell: the length, or the number of headers.
+as JSON; the key of a header, always text; bytes that are JSON already. Kinds after TIME have a
+second cell: the length, or the number of headers.
 """
 
 KEY, VALUE, HEX, NULL = range(4)

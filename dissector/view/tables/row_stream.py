@@ -28,7 +28,7 @@ Text: TypeAlias = bytes | memoryview
 """Lines as UTF-8, with line ends; a memoryview is overwritten when the next text is requested."""
 
 LIVE_HEADER_LINES = 40
-"""Lines of a live table after which the header is repeated."""
+"""Number of lines of a live table between headers."""
 
 MAX_WRITERS = 2
 """More writers would not help: writing their output to one file takes as long."""
@@ -108,7 +108,7 @@ def table_text(
     Args:
         parts: The rows.
         columns: In order.
-        terminal_width: Width of the terminal, if the output is one: longer lines are truncated.
+        terminal_width: Width of the terminal, if any: longer lines are truncated.
         live: Whether the first part with rows is written at once; default column widths apply, and
             the header is repeated now and then.
         layout: How the columns are fitted into the width of a terminal, and coloured.

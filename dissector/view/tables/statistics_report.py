@@ -44,7 +44,7 @@ def report(
         sections: Rows by the keys of `SECTIONS`, in order; a latency is None without a response.
             Sections without rows are omitted.
         health: Counters of the capture, by the names of `HEALTH`; missing ones are omitted.
-        terminal_width: Width of the terminal, if the output is one.
+        terminal_width: Width of the terminal, if any.
         layout: How the columns are fitted into that width.
         tables: The sections, as in `SECTIONS`.
     """

@@ -1,4 +1,4 @@
-"""The arrays from which kernels write text, in groups."""
+"""The input arrays of text kernels, in groups."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dissector.kernel.arrays import I64, U8, I64Table
 
 class TextArrays(NamedTuple):
     """
-    The output, and what is copied to it.
+    The output, and the bytes copied to it.
 
     Attributes:
         pool: The bytes of all fragments.

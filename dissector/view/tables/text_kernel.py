@@ -53,7 +53,7 @@ def write_padded(value: int, size: int, out: U8, at: int) -> int:
 
 @device_function
 def utf8_length(data: U8, at: int, end: int) -> int:
-    """Return the length of a UTF-8 sequence whose first byte is above 0x7f; 0 if it is invalid."""
+    """Return the length of a UTF-8 sequence by its first byte, above 0x7f; 0 if it is invalid."""
     lead = data[at]
     if lead < 0xC2 or lead > 0xF4 or at + 1 >= end:
         return 0
@@ -67,7 +67,7 @@ def utf8_length(data: U8, at: int, end: int) -> int:
     elif lead == 0xF0:
         lowest = 0x90
     elif lead == 0xF4:
-        highest = 0x8F  # nothing above U+10FFFF
+        highest = 0x8F  # U+10FFFF is the maximum
     if second < lowest or second > highest:
         return 0
     size = 2 if lead < 0xE0 else 3 if lead < 0xF0 else 4

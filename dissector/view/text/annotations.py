@@ -27,7 +27,7 @@ def meaning(name: str, value: object, owner: str = "") -> str:
     Args:
         name: The field, in snake_case; for an array element, the array.
         value: Its value.
-        owner: What the field belongs to: `ListOffsets request`, `ConfigRecord`.
+        owner: The context of the field: `ListOffsets request`, `ConfigRecord`.
     """
     if isinstance(value, bool):
         return _BOOLEANS.get(name, {}).get(value, "")
@@ -137,7 +137,7 @@ _BY_NAME: dict[str, Meaning] = {
     # Timestamps among the names in _time_ms; the other such names are durations.
     "log_append_time_ms": lambda value: "CreateTime is used" if value == -1 else _time(value),
     "transaction_start_time_ms": _time,
-    # Values that stand for nothing.
+    # Special values without a meaning of their own.
     **dict.fromkeys(("leader_id", "controller_id", "leader", "broker_id", "node_id"), _NONE),
     **dict.fromkeys(("producer_id", "producer_epoch", "base_sequence", "generation_id"), _NONE),
     **dict.fromkeys(("ongoing_txn_producer_id", "ongoing_txn_producer_epoch"), _NONE),

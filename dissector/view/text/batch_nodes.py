@@ -22,7 +22,7 @@ class RecordsPlace:
     Attributes:
         block: The bytes that hold it; None if they are unknown.
         base: Its offset there.
-        path: The field in display filters; empty if it has none.
+        path: The field in display filters; empty without one.
     """
 
     block: Block | None

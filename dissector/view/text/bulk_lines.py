@@ -25,7 +25,7 @@ def message_lines(columns: Columns, style: LineStyle) -> Iterator[str]:
     Return the lines of messages without problems.
 
     Args:
-        columns: Those of `dissect -T ndjson`; bodies are not needed.
+        columns: The writers of `dissect -T ndjson`; bodies are not needed.
         style: How lines are shown.
     """
     packet, time_ns = columns["packet"], columns["time_ns"]
@@ -77,7 +77,7 @@ def _in_color(lines: Iterable[str], columns: Columns, style: LineStyle) -> Itera
 
 
 def _with_gap(text: Callable[[Any], str | None]) -> Callable[[Any], str]:
-    """Return a function that puts two spaces before a text that is not empty."""
+    """Return a function that puts two spaces before a non-empty text."""
     return lambda value: f"  {shown}" if (shown := text(value)) else ""
 
 

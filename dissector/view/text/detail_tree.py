@@ -81,7 +81,7 @@ def detail_node(
     show_secrets: bool = False,
 ) -> TreeNode:
     """
-    Return the root of the same tree, whose fields have places and names in display filters.
+    Return the root of the same tree, with positions and filter names of fields.
 
     Nodes are made when they are loaded, which is to happen under the message's schemas. The root
     has the block of the frame. Records have places, and nodes for their fields.
@@ -131,7 +131,7 @@ class _DetailTree:
 
     def parts(self) -> list[TreeNode]:
         """Return header, body and problems."""
-        # Those of an opened tree were found for its block.
+        # The nodes of an opened tree were found for its block.
         is_known = self.is_opened and not self.inner
         masked = self.block.masked if is_known else self.masked_ranges()
         return [*self.header_and_body(masked), *self.problems()]
@@ -244,7 +244,7 @@ class _DetailTree:
         return None if embedded is None else lambda: self.embedded(embedded, self.block, base)
 
     def embedded(self, found: Embedded, block: Block | None, base: int) -> list[TreeNode]:
-        """Show an embedded structure, whose bytes begin at `base` of a block."""
+        """Show an embedded structure that begins at `base` of a block."""
         if found.message is not None:
             return self.inner_message(found.message, block, base)
         root = found.spans()

@@ -13,7 +13,7 @@ _UNSAFE_IN_JSON = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u
 
 
 def escaped(text: str) -> str:
-    r"""Return text in which non-printable characters are written as `\x1b` or `\u202e`."""
+    r"""Return text with non-printable characters as `\x1b` or `\u202e`."""
     return text if text.isprintable() else "".join(map(_escaped, text))
 
 

@@ -25,15 +25,15 @@ class NodeOptions:
     How spans are shown.
 
     Attributes:
-        owner: What the fields belong to: `Produce request`.
+        owner: The context of the fields: `Produce request`.
         topic_name: Returns the name of a topic id, or None.
         block: The bytes that hold them; None if they are unknown.
         base: Added to every position.
-        masked: Ranges [start, end) whose values are masked.
-        nested: Returns how to load what is below a field, given its span and the enclosing topic;
-            None if nothing is.
-        filter_path: Returns the path of a field in display filters, given that of its span;
-            empty if it has none.
+        masked: Ranges [start, end) of masked values.
+        nested: Returns the loader of nodes below a field, given its span and the enclosing topic;
+            None without any.
+        filter_path: Returns the path of a field in display filters, given its span's path; empty
+            without one.
     """
 
     owner: str
@@ -72,7 +72,7 @@ def field_nodes(root: Span, options: NodeOptions, topic: str | None = None) -> l
 
 
 def _topic(struct: Span, options: NodeOptions) -> str | None:
-    """Return the topic of a struct, if it has one."""
+    """Return the topic of a struct, if any."""
     for child in struct.children:
         if isinstance(child.value, str) and child.declared and child.declared.entity == "topicName":
             return child.value

@@ -62,7 +62,7 @@ def record_nodes(
         batch: The batch.
         name: Its name: `[0]`.
         at: Where it begins; None if its bytes are unknown.
-        head: The nodes above those of its records.
+        head: The nodes above the batch's records.
         options: How to show records.
     """
     control = isinstance(batch, RecordBatch) and batch.control
@@ -130,7 +130,7 @@ def data_text(data: bytes | None) -> str:
 
 
 class _LocatedRecords:
-    """Finds the bytes of a batch's records, of which a compressed batch has a block of its own."""
+    """Finds the bytes of a batch's records; a compressed batch has its own block for them."""
 
     def __init__(
         self, batch: RecordBatch | LegacyBatch, name: str, at: Place, is_secret: bool
@@ -211,11 +211,11 @@ _FILTER_NAMES = {"key": "kafka.message_key", "value": "kafka.message_value"}
 """The names of a record's fields in filters of exchanges."""
 
 _AS_WRITTEN = {"offset": "inner_offset"}
-"""The fields of a legacy record that are not as they are in its bytes."""
+"""The fields of a legacy record that differ from its bytes."""
 
 
 def _record_starts(data: bytes, at: int, end: int) -> list[int]:
-    """Return where records of magic 2 begin, and where the last one that can be read ends."""
+    """Return the positions of records of magic 2, and the end of the last readable one."""
     starts = [at]
     while at < end:
         size = shift = 0

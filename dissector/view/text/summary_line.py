@@ -29,7 +29,7 @@ class MessageSummary:
         connection: Number of the connection.
         source: `address:port` of the sender.
         target: `address:port` of the receiver.
-        api: Name of the API where the message itself has none, such as a raw SASL token.
+        api: Name of the API if the message itself has none, such as a raw SASL token.
         topics: Names of its topics.
         errors: Names of its errors.
         latency_ms: Time since the request of a response.
@@ -57,7 +57,7 @@ class LineStyle:
     How the lines of messages are shown.
 
     Attributes:
-        begin_ns: Time of the first packet, to which times are relative.
+        begin_ns: Time of the first packet, the origin of relative times.
         times: Formats times in another way.
         has_color: Whether lines with errors are coloured.
     """

@@ -10,10 +10,10 @@ from typing import Any, NamedTuple, Self, overload
 @dataclass(eq=False, slots=True)
 class Block:
     """
-    Bytes in which fields have places: a frame, or the decompressed records of a batch.
+    Bytes with positions of fields: a frame, or the decompressed records of a batch.
 
     Attributes:
-        title: What they are: `request`, `records[0]`.
+        title: Their kind: `request`, `records[0]`.
         data: The bytes.
         masked: Ranges [start, end) that are secret.
         is_frame: Whether they are a frame as captured.
@@ -52,14 +52,14 @@ Load = Callable[[], "Sequence[TreeNode]"]
 @dataclass(eq=False, slots=True)
 class TreeNode:
     """
-    A line of the tree, and what is below it.
+    A line of the tree, and the lines below it.
 
     Attributes:
         name: The name of a field, or a heading.
-        text: Its value with its meaning, safe to print; empty if it has none.
+        text: Its value with its meaning, safe to print; empty without one.
         place: Its bytes; None where they are unknown.
-        load: Returns the nodes below; None if there are none.
-        path: The field in display filters: `request.topic_data.name`; empty if it has none there.
+        load: Returns the nodes below; None without any.
+        path: The field in display filters: `request.topic_data.name`; empty without one there.
         value: The decoded value.
         is_masked: Whether the value is secret, and hidden.
         is_problem: Whether the line is about a defect.
@@ -91,7 +91,7 @@ class TreeNode:
 
 
 class LazyNodes(Sequence[TreeNode]):
-    """Some nodes, and any number of similar ones behind them, each made when it is asked for."""
+    """Some nodes, and any number of similar ones after them, each created on demand."""
 
     def __init__(
         self, head: Sequence[TreeNode], count: int, make: Callable[[int], TreeNode]

@@ -46,7 +46,7 @@ class Patient(SweepClient):
 
     def _has_ended(self, name: str) -> bool:
         description = self._aside.newest(DESCRIBE_TRANSACTIONS, transactional_ids=[name])
-        assert description is not None, "nobody answers DescribeTransactions"
+        assert description is not None, "no response to DescribeTransactions"
         return description.transaction_states[0].transaction_state.startswith("Complete")
 
 

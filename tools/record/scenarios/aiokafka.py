@@ -110,7 +110,7 @@ async def _copy_all(stage: Stage) -> None:
     async with asyncio.TaskGroup() as group:
         for number in range(2):
             group.create_task(_copy(stage, str(number), sums))
-        # Idempotent: what a new partition refuses beside others that take theirs is sent again.
+        # Idempotent: partitions refused among others are sent again.
         sender = AIOKafkaProducer(bootstrap_servers=stage.bootstrap, enable_idempotence=True)
         async with sender:
             for key, value in orders(_COPIED):

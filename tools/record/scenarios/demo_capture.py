@@ -61,7 +61,7 @@ def demo(stage: Stage) -> None:
 
 
 def _errors(stage: Stage) -> None:
-    """Ask for what there is not."""
+    """Request an unknown topic."""
     auditor = consumer(stage, "audit", client_id="auditor", enable_auto_commit=False)
     missing = TopicPartition(stage.topic(), 999, 0)
     for ask in (

@@ -15,7 +15,7 @@ from tools.record.scenario import Stage, orders, scenario, until
 from tools.record.scenarios.librdkafka import answers, config, finish, producer
 from tools.record.scenarios.librdkafka_groups import consumer, read
 
-# A quorum that notices soon, and that does not fetch in vain too often.
+# A quorum with short timeouts and few empty fetches.
 _QUICK = (
     ("controller.quorum.fetch.timeout.ms", "1500"),
     ("controller.quorum.election.timeout.ms", "500"),
@@ -62,7 +62,7 @@ def three_nodes(stage: Stage) -> None:
     inside=True,
 )
 def reassignment(stage: Stage) -> None:
-    # Where it lies decides whether a leader is left to be elected.
+    # Its position decides whether a leader can still be elected.
     _create(stage, NewTopic(stage.topic(), 1, replica_assignment=[[1]]))
     sender = producer(stage)
     for key, value in orders(6):

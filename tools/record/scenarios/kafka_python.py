@@ -1,4 +1,4 @@
-"""kafka-python: producers, and what its other scenarios are made of."""
+"""kafka-python: producers, and the basis of its other scenarios."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer
 
 from tools.record.scenario import PATIENCE_S, Mock, Stage, orders, scenario
 
-# The mock cluster knows no ApiVersions 4, and kafka-python does not fall back from it.
+# The mock cluster lacks ApiVersions 4, and kafka-python does not fall back from it.
 PINNED = (0, 11)
 
 
@@ -20,8 +20,8 @@ class ClosingSelector(selectors.DefaultSelector):
     """
     Closes all sockets of a client of kafka-python when the client closes it.
 
-    The client forgets those that it is about to connect or still writes to. The garbage collector
-    would close them in the middle of another test, with a ResourceWarning.
+    The client forgets nodes that it is connecting or writing to. The garbage collector would close
+    them in the middle of another test, with a ResourceWarning.
     """
 
     def __init__(self) -> None:

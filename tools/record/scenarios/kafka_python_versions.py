@@ -1,8 +1,8 @@
 """
 kafka-python held to each older release of Kafka: old API versions, old message formats.
 
-It then speaks only what that release knew, so a few captures cover most versions of the APIs that
-clients use. Kafka 3.9 still answers all of them; 4.x only those of 2.1 and later.
+It then uses only that release's versions, so a few captures cover most versions of the APIs of
+clients. Kafka 3.9 still answers all of them; 4.x only for 2.1 and later.
 """
 
 from __future__ import annotations
@@ -119,7 +119,7 @@ def _transaction(stage: Stage, pinned: dict[str, Any]) -> None:
 def _admin(stage: Stage, pinned: dict[str, Any]) -> None:
     with admin(stage.bootstrap, **pinned) as client:
         for call in _calls(stage, client):
-            # What that release did not know yet, the client refuses to send.
+            # The client refuses to send requests that the release lacks.
             with contextlib.suppress(KafkaError, KeyError):
                 call()
 

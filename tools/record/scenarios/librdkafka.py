@@ -20,7 +20,7 @@ def producer(stage: Stage, **settings: Any) -> Producer:
 
 
 def config(stage: Stage, **settings: Any) -> dict[str, Any]:
-    """Settings of a librdkafka client: quiet, and with no telemetry unless asked."""
+    """Settings of a librdkafka client: quiet, and without telemetry unless requested."""
     settings = {"client_id": stage.scenario.replace("librdkafka", "rdkafka"), **settings}
     quiet = {"log_level": 2, "enable.metrics.push": False}
     named = {

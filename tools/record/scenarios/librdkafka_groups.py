@@ -179,11 +179,11 @@ def rebalance(stage: Stage, strategy: str, **first_only: Any) -> None:
 
 
 def committed(member: Consumer) -> bool:
-    """Try to commit what the member has read; true when done."""
+    """Try to commit the member's position; true when done."""
     try:
         member.commit(asynchronous=False)
     except KafkaException as error:
-        # Still joining: poll and try again. A member that has read nothing has nothing to commit.
+        # Still joining: poll and try again. A member without records has no position to commit.
         member.poll(0.1)
         return bool(error.args[0].name() == "_NO_OFFSET")
     return True

@@ -36,7 +36,7 @@ def _run(command: list[str], **environment: str) -> None:
 
 
 def _fetch(command: list[str]) -> None:
-    """Run what fetches a client; where there is no network it is as good as not installed."""
+    """Run a client's installer; without a network the client counts as not installed."""
     try:
         _run(command)
     except (RuntimeError, subprocess.TimeoutExpired) as error:

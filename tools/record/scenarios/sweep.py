@@ -1,10 +1,10 @@
 """
 Every version of every API that real brokers and controllers offer, sent by our own client.
 
-The clients of other scenarios speak the newest version they share with the broker; here each one is
-on the wire. Requests mean something where that is cheap: topics exist, groups are joined,
+The clients of other scenarios use the newest version that they share with the broker; here each one
+is on the wire. Requests mean something where that is cheap: topics exist, groups are joined,
 transactions end. Where a request is wrong, its error response is on the wire all the same. Every
-response must be read to its last byte and written back as it was, else the scenario fails.
+response must be read to its last byte and written back unchanged, else the scenario fails.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _EARLY_SHARE = (
     ("group.coordinator.rebalance.protocols", "classic,consumer,share"),
 )
 SWEEP_40 = Shape("4.0.0", properties=_PROPERTIES + _EARLY_SHARE)
-"""The release whose share groups speak version 0."""
+"""The release with version 0 of share groups."""
 WITH_ZOOKEEPER = Shape("3.9.x", properties=(("sweep", "with ZooKeeper"),))
 
 Play = Callable[[Stage], None]
@@ -97,12 +97,13 @@ def sweep_share(stage: Stage) -> None:
     kafka40=SWEEP_40,
 )
 def sweep_early_share(stage: Stage) -> None:
-    # Not what brokers say of their state: its version 0 got another field before it was released.
+    # Not the brokers' messages about their state: its version 0 got another field before it was
+    # released.
     with SweepClient(stage.cluster.bootstrap()) as speaker:
         share(speaker)
 
 
-@_sweep("transactions", "Every version of what transactions need")
+@_sweep("transactions", "Every version of the APIs of transactions")
 def sweep_transactions(stage: Stage) -> None:
     with SweepClient(stage.cluster.bootstrap()) as speaker:
         transactions(speaker)
@@ -119,7 +120,7 @@ def sweep_of_admin(stage: Stage) -> None:
         speaker.rest(set(speaker.offered) - elsewhere)
 
 
-@_sweep("sasl", "Every version of the logins that SASL knows, and of delegation tokens")
+@_sweep("sasl", "Every version of the logins of SASL, and of delegation tokens")
 def sweep_sasl(stage: Stage) -> None:
     secure = stage.cluster.bootstrap("SASL_PLAINTEXT")
     with SweepClient(secure) as speaker:

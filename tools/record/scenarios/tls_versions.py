@@ -134,7 +134,7 @@ class ResumingSocket(ssl.SSLSocket):
     """Hands its session to the next connection of its context."""
 
     def recv(self, *arguments: Any) -> bytes:
-        """Receive data; tickets of TLS 1.3 come before it."""
+        """Receive data; tickets of TLS 1.3 precede it."""
         data = super().recv(*arguments)
         self.context.last_session = self.session  # type: ignore[attr-defined]
         return data

@@ -34,11 +34,11 @@ _LITERAL, _READ, _ALLOW = 3, 3, 3
 _SCRAM_SHA_256 = 1
 _NEWER_THAN_ALL = 99
 _CHECKS_CLUSTER = 5
-"""The version of ApiVersions that names the cluster which the client wants."""
+"""The version of ApiVersions with the cluster that the client expects."""
 
 
 def greetings(client: SweepClient) -> None:
-    """Ask for versions at every version, then as a stranger; offer SASL where there is none."""
+    """Ask for versions at every version, then as a stranger; request SASL in vain."""
     for version in client.versions(API_VERSIONS):
         client.request(API_VERSIONS, version, **SOFTWARE)
     meant_for_another(client)
@@ -46,7 +46,7 @@ def greetings(client: SweepClient) -> None:
 
 
 def meant_for_another(client: SweepClient) -> None:
-    """Ask for versions of a cluster that this one is not: it says to bootstrap again (KIP-1242)."""
+    """Name another cluster in ApiVersions: the response requests a rebootstrap (KIP-1242)."""
     if _CHECKS_CLUSTER in client.versions(API_VERSIONS):
         client.request(
             API_VERSIONS, _CHECKS_CLUSTER, **SOFTWARE, cluster_id="not this one", node_id=7
@@ -54,10 +54,10 @@ def meant_for_another(client: SweepClient) -> None:
 
 
 def too_new(client: SweepClient) -> None:
-    """Ask for versions as a client from the future does, then as the answer says (KIP-511)."""
+    """Request versions as a future client does, then as the response demands (KIP-511)."""
     with client.together(API_VERSIONS):
         refused = client.say_new(API_VERSIONS, _NEWER_THAN_ALL)
-        assert refused is not None, "nobody answers ApiVersions"
+        assert refused is not None, "no response to ApiVersions"
         for each in refused.api_keys:
             client.request(each.api_key, each.max_version, **SOFTWARE)
 
@@ -164,7 +164,7 @@ def cluster(client: SweepClient) -> None:
     metadata_log = [{"topic_name": "__cluster_metadata", "partitions": [{"partition_index": 0}]}]
     client.every(DESCRIBE_QUORUM, topics=metadata_log)
     response = client.request(API_VERSIONS, 3, **SOFTWARE)
-    assert response is not None, "nobody answers ApiVersions"
+    assert response is not None, "no response to ApiVersions"
     same = [
         {"feature": each.name, "max_version_level": each.max_version_level, "upgrade_type": 1}
         for each in response.finalized_features

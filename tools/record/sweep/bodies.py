@@ -12,7 +12,7 @@ from dissector.protocol.schema import Field, Schema
 
 
 def body_of(schema: Schema, version: int, fields: Mapping[str, Any]) -> bytes:
-    """Write a body from the fields of any version; what is not given is at its zero."""
+    """Write a body from the fields of any version; missing fields are zero."""
     return schema.codec(version).build(_whole(schema.fields, version, fields))
 
 
@@ -25,7 +25,7 @@ def errors_of(message: Message) -> set[str]:
 
 
 def unknown_tags(value: Any, path: str = "") -> Iterator[str]:
-    """Yield where tagged fields are that nobody declared."""
+    """Yield the positions of undeclared tagged fields."""
     if isinstance(value, Mapping):
         for name, inner in value.items():
             if name == UNKNOWN_TAGS:

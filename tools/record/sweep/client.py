@@ -1,4 +1,4 @@
-"""A client that says one request at a time, at any version, and holds every answer to account."""
+"""A client that sends one request at a time, at any version, and checks every response."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ T = TypeVar("T")
 
 CLIENT_ID = "kafkashark-sweep"
 SOFTWARE = {"client_software_name": CLIENT_ID, "client_software_version": "1"}
-"""What ApiVersions wants to know of a client."""
+"""The software fields of ApiVersions."""
 
 PATIENCE_S = 15.0
 _POLL_S = 0.1
@@ -50,17 +50,17 @@ class SweepClient:
     """
     A client of one listener, with a connection for each API.
 
-    A connection that the broker closes, or does not answer on, costs only that API's turn: it is
+    A connection that the broker closes, or leaves without a response, affects only that API: it is
     noted in `unanswered`.
 
     Attributes:
         offered: The versions in the listener's ApiVersions response, by API key.
         answered: Every (API key, version) with a response.
-        unanswered: Every other one that was sent, and what happened.
+        unanswered: Every other one that was sent, and the outcome.
     """
 
     def __init__(self, address: str, login: tuple[str, str] | None = None) -> None:
-        """Ask what the listener at host:port offers; `login` is a name and password for PLAIN."""
+        """Request the versions of a listener; `login` is a name and password for PLAIN."""
         host, _, port = address.rpartition(":")
         self._place = (host, int(port))
         self._login = login
@@ -143,8 +143,8 @@ class SweepClient:
 
         Args:
             key: Of the API, offered or not.
-            version: One that is declared.
-            fields: What the version does not have is left out; what is not given is at its zero.
+            version: A declared one.
+            fields: Fields that the version lacks are omitted; missing fields are zero.
 
         Returns:
             The body of the response; None where none came or none is due.
@@ -174,7 +174,7 @@ class SweepClient:
 
     @contextlib.contextmanager
     def together(self, *keys: int) -> Iterator[None]:
-        """Let APIs share a new connection of their own for a while."""
+        """Give APIs a separate connection for a while."""
         for key in keys:
             self._forget(key)
         connection = self._connect()
@@ -253,7 +253,7 @@ class SweepClient:
             _read(connection, int.from_bytes(_read(connection, 4), "big"))
 
     def _check(self, message: Message, version: int) -> None:
-        """Hold an answer against its declaration: each byte read, known, and written alike."""
+        """Check that each byte of a response is decoded, declared, and written back unchanged."""
         name = f"{message.api} v{version} response"
         self._wrong += [f"{name}: {each}" for each in message.problems + record_problems(message)]
         schema = message.schema
@@ -261,7 +261,7 @@ class SweepClient:
             return
         body = message.frame[message.body_start :]
         if schema.codec(message.api_version or 0).build(message.body) != body:
-            self._wrong.append(f"{name}: is not written as it was read: {body.hex()}")
+            self._wrong.append(f"{name}: is written differently than read: {body.hex()}")
         unknown = list(unknown_tags(message.body))
         if unknown:
             self._wrong.append(f"{name}: has tagged fields that are not declared: {unknown}")

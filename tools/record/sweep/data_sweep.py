@@ -85,7 +85,7 @@ def create_topics(client: SweepClient, *names: str, partitions: int = 1) -> dict
 
 
 def data(client: SweepClient) -> None:
-    """Say every version of what moves and finds records."""
+    """Send every version of the requests that write and read records."""
     names = ("sweep.data.written", "sweep.data.read")
     ids = create_topics(client, *names)
     _produce_all(client, names[0], ids[names[0]])
@@ -120,7 +120,7 @@ def _produce_all(client: SweepClient, name: str, topic_id: UUID) -> None:
     for version in client.versions(PRODUCE):
         magic = 2 if version > 2 else int(version == 2)
         codecs = _CODECS if version >= _ZSTD_SINCE else _CODECS[:4]
-        # Many versions look alike: let the codecs differ.
+        # Many versions are the same: only codecs differ.
         codec = codecs[version % len(codecs)]
         produce(client, version, name, topic_id, records(magic, codec))
     newest = client.versions(PRODUCE)[-1]

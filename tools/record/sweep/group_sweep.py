@@ -1,4 +1,4 @@
-"""The sweep's second part: classic groups, and those of KIP-848, KIP-932 and KIP-1071."""
+"""The sweep's second part: classic groups, and groups of KIP-848, KIP-932 and KIP-1071."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ _SOURCE, _PROCESSOR, _SINK = 1, 2, 3
 
 
 def groups(client: SweepClient) -> None:
-    """Say every version of what groups need, in the order in which members do."""
+    """Send every version of the requests of groups, in the order of a member's life."""
     topic_id = create_topics(client, _TOPIC)[_TOPIC]
     for number in client.rounds(*CLASSIC):
         _classic(client, number, topic_id)
@@ -62,7 +62,7 @@ def groups(client: SweepClient) -> None:
 
 
 def find_coordinator(client: SweepClient, number: int, name: str, key_type: int = 0) -> None:
-    """Find a coordinator at the version whose turn it is, when it is there to be found."""
+    """Find a coordinator at its version of a round, once it is available."""
     client.request_next(
         FIND_COORDINATOR, number, key=name, key_type=key_type, coordinator_keys=[name]
     )
@@ -124,11 +124,11 @@ def _join(client: SweepClient, number: int, group: str, static: str | None) -> C
         "reason": "the sweep",
     }
     joined = client.request_next(JOIN_GROUP, number, **wishes, member_id="")
-    assert joined is not None, "nobody answers JoinGroup"
+    assert joined is not None, "no response to JoinGroup"
     if joined.generation_id >= 0:
         return joined
     again = client.request_next(JOIN_GROUP, number, **wishes, member_id=joined.member_id)
-    assert again is not None, "nobody answers JoinGroup"
+    assert again is not None, "no response to JoinGroup"
     return again
 
 
@@ -171,7 +171,7 @@ def _consumer(client: SweepClient, version: int, topic_id: UUID) -> None:
         "server_assignor": "uniform",
     }
     joined = client.request(CONSUMER_GROUP_HEARTBEAT, version, **first)
-    assert joined is not None, "nobody answers ConsumerGroupHeartbeat"
+    assert joined is not None, "no response to ConsumerGroupHeartbeat"
     who = {"group_id": group, "member_id": joined.member_id}
     held = [{"topic_id": topic_id, "partitions": [0]}]
     client.request(
@@ -199,8 +199,8 @@ def streams(client: SweepClient, version: int, topic: str, group: str) -> None:
     Args:
         client: With a listener that offers streams groups.
         version: Of the heartbeats.
-        topic: What the application reads.
-        group: Its name; one that nobody else has used, as that would be another topology.
+        topic: The topics of the application.
+        group: Its name; an unused one: another group's would be another topology.
     """
     member = str(uuid.uuid4())
     find_coordinator(client, 0, group)
@@ -232,7 +232,7 @@ def streams(client: SweepClient, version: int, topic: str, group: str) -> None:
         nonlocal epoch
         fields = first if epoch == 0 else {**silent, **none, "rebalance_timeout_ms": -1}
         body = client.request(STREAMS_GROUP_HEARTBEAT, version, **who, member_epoch=epoch, **fields)
-        assert body is not None, "nobody answers StreamsGroupHeartbeat"
+        assert body is not None, "no response to StreamsGroupHeartbeat"
         epoch = body.member_epoch or epoch
         return body.active_tasks or None
 

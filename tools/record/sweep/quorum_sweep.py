@@ -45,8 +45,8 @@ def quorum(client: SweepClient, topic: tuple[str, UUID], snapshot: tuple[int, in
 
     Args:
         client: With the controller's listener.
-        topic: The name and id of one that exists.
-        snapshot: The end offset and epoch of one that the metadata log has.
+        topic: The name and id of an existing one.
+        snapshot: The end offset and epoch of a snapshot of the metadata log.
     """
     greetings(client)
     log = _described(client)
@@ -75,7 +75,7 @@ def _described(client: SweepClient) -> Container:
     topics = [{"topic_name": _LOG, "partitions": [{"partition_index": 0}]}]
     client.every(DESCRIBE_QUORUM, topics=topics)
     body = client.newest(DESCRIBE_QUORUM, topics=topics)
-    assert body is not None, "nobody answers DescribeQuorum"
+    assert body is not None, "no response to DescribeQuorum"
     return body.topics[0].partitions[0]
 
 
@@ -135,7 +135,7 @@ def _fetch(client: SweepClient, log: Container, snapshot: tuple[int, int]) -> No
 
 def _broker(client: SweepClient, topic: str, topic_id: UUID) -> None:
     described = client.newest(DESCRIBE_CLUSTER, endpoint_type=_OF_CONTROLLERS)
-    assert described is not None, "nobody answers DescribeCluster"
+    assert described is not None, "no response to DescribeCluster"
     features = _features(client)
     epoch = -1
     for version in client.versions(BROKER_REGISTRATION):
@@ -169,7 +169,7 @@ def _broker(client: SweepClient, topic: str, topic_id: UUID) -> None:
 def _features(client: SweepClient) -> list[dict[str, Any]]:
     """List the features that this release has."""
     response = client.newest(API_VERSIONS, **SOFTWARE)
-    assert response is not None, "nobody answers ApiVersions"
+    assert response is not None, "no response to ApiVersions"
     return [
         {
             "name": each.name,
@@ -183,7 +183,7 @@ def _features(client: SweepClient) -> list[dict[str, Any]]:
 def _register(
     client: SweepClient, version: int, cluster_id: str, features: list[dict[str, Any]], epoch: int
 ) -> int:
-    """Register the guest; give its epoch, which is that before where it is refused."""
+    """Register the guest; return its epoch; after a refusal, the previous one."""
     body = client.request(
         BROKER_REGISTRATION,
         version,
@@ -195,7 +195,7 @@ def _register(
         log_dirs=[_GUEST_DIR],
         previous_broker_epoch=epoch,
     )
-    assert body is not None, "nobody answers BrokerRegistration"
+    assert body is not None, "no response to BrokerRegistration"
     return epoch if body.error_code else int(body.broker_epoch)
 
 

@@ -75,7 +75,7 @@ def _join(client: SweepClient, number: int, group: str) -> dict[str, Any]:
         nonlocal epoch
         wish = {"subscribed_topic_names": [_TOPIC]} if epoch == 0 else {}
         body = client.request_next(SHARE_GROUP_HEARTBEAT, number, **who, member_epoch=epoch, **wish)
-        assert body is not None, "nobody answers ShareGroupHeartbeat"
+        assert body is not None, "no response to ShareGroupHeartbeat"
         epoch = body.member_epoch or epoch
         return body.assignment is not None and bool(body.assignment.topic_partitions)
 
@@ -86,7 +86,7 @@ def _join(client: SweepClient, number: int, group: str) -> dict[str, Any]:
 def _fetch(
     client: SweepClient, number: int, who: dict[str, Any], topic_id: UUID
 ) -> tuple[int, list[Container]]:
-    """Fetch until there are records; give the next epoch of the session and what was acquired."""
+    """Fetch until records come; return the session's next epoch and the acquired records."""
     session = 0
     partition = {"partition_index": 0, "partition_max_bytes": 10_000}
     topics = [{"topic_id": topic_id, "partitions": [partition]}]
@@ -105,7 +105,7 @@ def _fetch(
             batch_size=10,
             topics=topics if session == 0 else [],
         )
-        assert body is not None, "nobody answers ShareFetch"
+        assert body is not None, "no response to ShareFetch"
         session += 1
         parts = [part for topic in body.responses for part in topic.partitions]
         return [each for part in parts for each in part.acquired_records] or None

@@ -29,7 +29,7 @@ _ADDED_BY_CLIENTS = 11
 
 
 def transactions(client: SweepClient) -> None:
-    """Say every version of what transactions need, one whole transaction after the other."""
+    """Send every version of the requests of transactions, one whole transaction after the other."""
     topic_id = create_topics(client, _TOPIC)[_TOPIC]
     for number in client.rounds(*KEYS, FIND_COORDINATOR):
         transaction(client, number, topic_id)
@@ -43,7 +43,7 @@ def transaction(client: SweepClient, number: int, topic_id: UUID, topic: str = _
     find_coordinator(client, number, group)
     wish = {"transactional_id": name, "transaction_timeout_ms": 30_000}
     begun = client.request_next(INIT_PRODUCER_ID, number, **wish, producer_id=-1, producer_epoch=-1)
-    assert begun is not None, "nobody answers InitProducerId"
+    assert begun is not None, "no response to InitProducerId"
     who: dict[str, Any] = {"producer_id": begun.producer_id, "producer_epoch": begun.producer_epoch}
     _fill(client, number, name, (topic, topic_id), who)
     client.request_next(ADD_OFFSETS, number, transactional_id=name, **who, group_id=group)

@@ -30,7 +30,7 @@ _LEASH = '"$@" </dev/null & read -r _; kill -9 $!'
 
 @contextlib.contextmanager
 def with_zookeeper(stage: Stage) -> Iterator[str]:
-    """Start the stage's node again as one that keeps to ZooKeeper; give its address."""
+    """Restart the stage's node as one with ZooKeeper; give its address."""
     node = stage.cluster.nodes[0]
     stage.cluster.stop_node(node)
     port = node.address.ports["CONTROLLER"]  # free now

@@ -1,9 +1,9 @@
 """
 ListOffsets (key 2): find offsets by timestamp, or the earliest and latest.
 
-Negative timestamps request special offsets: -1 the latest, -2 the earliest, -3 that of the largest
-timestamp; newer versions have more.
-The v0 response has a list of offsets, v1+ a single one.
+Negative timestamps request special offsets: -1 the latest, -2 the earliest, -3 the one of the
+largest timestamp; newer versions have more. The v0 response has a list of offsets, v1+ a single
+one.
 
 Source: Kafka, ListOffsetsRequest.json and ListOffsetsResponse.json; KIP-79 (v1), KIP-98 (v2),
 KIP-734 (v7), KIP-405 (v8).

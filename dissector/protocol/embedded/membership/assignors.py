@@ -34,7 +34,7 @@ def read_user_data(path: str, data: bytes, assignor: str | None) -> Embedded | N
     Args:
         path: Path of the field.
         data: Its bytes.
-        assignor: Name of the assignor, which is that of the group's protocol.
+        assignor: Name of the assignor, equal to the group's protocol.
 
     Returns:
         None if the assignor is unknown, or the bytes do not match completely.

@@ -3,8 +3,8 @@ Connect protocol: metadata and assignment of a worker in a Connect cluster.
 
 Follows an int16 version in the group messages, like the consumer protocol. v0 is the protocol named
 `default` (eager), v1 `compatible` (KIP-415, incremental cooperative), v2 `sessioned` (KIP-507),
-which is encoded like v1. Task -1 stands for the connector itself. `allocation` holds the worker's
-current ConnectAssignment, preceded by its version.
+which is encoded like v1. Task -1 is the connector itself. `allocation` holds the worker's current
+ConnectAssignment, preceded by its version.
 
 Source: Kafka, ConnectProtocol.java and IncrementalCooperativeConnectProtocol.java; KIP-415 (v1),
 KIP-507 (v2).

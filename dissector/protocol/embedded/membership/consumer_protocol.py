@@ -2,9 +2,8 @@
 Consumer protocol: subscription and assignment of a member of a classic consumer group.
 
 Follows an int16 version in `metadata` of JoinGroup and `assignment` of SyncGroup; both occur in
-DescribeGroups and in GroupMetadata records.
-Forward compatible: a reader of an older version decodes the fields it knows and ignores the rest.
-`user_data` belongs to the assignor.
+DescribeGroups and in GroupMetadata records. Forward compatible: a reader of an older version
+decodes the fields that it knows and ignores the rest. `user_data` belongs to the assignor.
 
 Source: Kafka, ConsumerProtocolSubscription.json and ConsumerProtocolAssignment.json; KIP-429 (v1),
 KIP-792 (v2), KIP-881 (v3).

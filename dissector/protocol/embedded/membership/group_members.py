@@ -24,7 +24,7 @@ from dissector.protocol.embedded.membership.consumer_protocol import (
 from dissector.protocol.embedded.reading import Embedded, read_versioned
 
 MemberField = Literal["metadata", "assignment"]
-"""What a member sends when it joins, or what it is assigned."""
+"""A member's data in its join, or its assignment."""
 
 _PROTOCOLS = {
     "consumer": {
@@ -56,7 +56,7 @@ def read_member(
         protocol: Name of the protocol, if known: it is the assignor that wrote `user_data`.
 
     Returns:
-        None if there are no bytes, or if they belong to an unknown protocol.
+        None without bytes, or for an unknown protocol.
     """
     if not data:
         return None

@@ -2,7 +2,8 @@
 Detect credentials inside other text: in URLs, error messages, reasons, metadata.
 
 Source: RFC 3986 section 3.2.1 (user information of a URL), RFC 6750 and 7617 (bearer and basic
-credentials), RFC 7519 (JSON web tokens); `ConfigException` of Kafka, whose text repeats the value.
+credentials), RFC 7519 (JSON web tokens); `ConfigException` of Kafka, which repeats the value in its
+text.
 """
 
 from __future__ import annotations

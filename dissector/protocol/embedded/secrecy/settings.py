@@ -1,10 +1,10 @@
 """
-Settings of brokers, topics, groups and quotas whose values may be shown.
+Settings of brokers, topics, groups and quotas with values that may be shown.
 
 Like Kafka itself, this module treats a setting of unknown type as sensitive.
 
 Source: `ConfigDef`s of Kafka 3.9.2 and 4.3.1 (`KafkaConfig`, `LogConfig`, `GroupConfig`,
-`ClientMetricsConfigs`, `DynamicConfig`), all names whose type is not PASSWORD; older names from
+`ClientMetricsConfigs`, `DynamicConfig`), all names of types other than PASSWORD; older names from
 brokers 0.8 to 2.8; `KafkaConfig.maybeSensitive`; KIP-226.
 """
 
