@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from timeline.public import timeline
 from tools.record.manifest import keylogs
 
 FAST = ("demo.pcap", "kafka4-librdkafka-transactions.pcap", "kafka39-static-members.pcap")
+NAMED = ("client", "broker", "client_id", "topic")
 PLAIN = [path for path in CAPTURES if not keylogs(path)]
 
 
@@ -37,7 +39,21 @@ def events(capture: Path) -> Counter[tuple[object, ...]]:
     # A connection that failed has no exchange, so it is in no export.
     found = [each for each in timeline(capture) if each.event != "connect failed"]
     return Counter(
-        (each.time_ns, each.end_ns, each.kind, each.event, each.certain) for each in found
+        (each.time_ns, each.end_ns, each.kind, each.event, each.cause, each.certain)
+        for each in found
+    )
+
+
+def statistics(capture: Path, capsys: pytest.CaptureFixture[str]) -> Counter[tuple[str, ...]]:
+    """Return the rows of `stats` without names."""
+    capsys.readouterr()
+    assert main(["stats", str(capture), "-T", "ndjson"]) == 0
+    rows = map(json.loads, capsys.readouterr().out.splitlines())
+    return Counter(
+        tuple(f"{name} {value}" for name, value in row.items() if name not in NAMED)
+        for row in rows
+        # Connections without an exchange are in no export.
+        if row["section"] != "capture"
     )
 
 
@@ -49,10 +65,13 @@ def events(capture: Path) -> Counter[tuple[object, ...]]:
     ),
     ids=lambda path: path.name,
 )
-def test_the_same_verdict_and_events(path: Path, tmp_path: Path) -> None:
+def test_the_same_verdict_events_and_statistics(
+    path: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     out = redacted(path, tmp_path)
     assert findings(out) == findings(path)
     assert events(out) == events(path)
+    assert statistics(out, capsys) == statistics(path, capsys)
 
 
 @pytest.mark.parametrize(
