@@ -17,7 +17,8 @@ def rebalance_text(before: Generation | None, generation: Generation, cause: Cau
         number = f"generation {before.number} to {generation.number}"
     took = duration(generation.end_ns - cause.time_ns)
     parts = [
-        f"{number}: {cause.text}; {counted(len(generation.members), 'member')} after {took}",
+        f"{number}: {cause.text}; {counted(len(generation.members), 'member')} after {took}"
+        f"{_states(generation, cause)}",
         *_waits(before, generation, cause),
         *_pause(before, generation),
     ]
@@ -29,6 +30,17 @@ def rebalance_text(before: Generation | None, generation: Generation, cause: Cau
     if changes:
         parts.append(f"assigned: {changes}")
     return "; ".join(parts)
+
+
+def _states(generation: Generation, cause: Cause) -> str:
+    """Return how long the group was in each state of the coordinator's, until Stable."""
+    if not generation.syncs:
+        return ""
+    joined_ns = max(generation.joined_ns, cause.time_ns)
+    preparing, completing = joined_ns - cause.time_ns, max(0, generation.end_ns - joined_ns)
+    return (
+        f" (PreparingRebalance {duration(preparing)}, CompletingRebalance {duration(completing)})"
+    )
 
 
 def _waits(before: Generation | None, generation: Generation, cause: Cause) -> list[str]:

@@ -10,7 +10,8 @@ def test_who_waited_for_whom_and_what_changed() -> None:
     first, second = "rdkafka-first-1f57eab9", "rdkafka-second-4f27faad"
     topic = "kafka4-librdkafka-group.orders"
     assert event.text == (
-        f"generation 1 to 2: {second} joined; 2 members after 149 ms; "
+        f"generation 1 to 2: {second} joined; 2 members after 149 ms "
+        "(PreparingRebalance 145 ms, CompletingRebalance 4.3 ms); "
         f"{second} waited 144 ms for {first} to join; consumption paused up to 5.3 ms ({first}); "
         f"assigned: {first} {topic} 0-1 -> {topic} 0, {second} {topic} 1"
     )
