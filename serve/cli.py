@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import signal
 import sys
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -49,6 +50,29 @@ def serve(
         bool,
         typer.Option(
             "--strict", help="End with status 1 if the capture has no answer to a request."
+        ),
+    ] = False,
+    upstream: Annotated[
+        str | None,
+        typer.Option(
+            metavar="HOST:PORT[,...]",
+            help="A cluster that answers what the capture lacks; without it the embedded broker "
+            "does, with --strict nothing.",
+        ),
+    ] = None,
+    record: Annotated[
+        str | None,
+        typer.Option(
+            metavar="OUT.pcapng",
+            help="Write what was answered in place of the capture, to be served beside it.",
+        ),
+    ] = None,
+    judge: Annotated[
+        bool,
+        typer.Option(
+            "--conform",
+            help="Check the traffic with clients against the rules of the protocol at the end; "
+            "violations set the exit status to 1.",
         ),
     ] = False,
     latency: Annotated[
@@ -123,12 +147,14 @@ def serve(
     Each captured broker gets a listener. A request gets the answer to the captured request that
     means the same, whatever its version, ids and times.
     """
+    from serve.fallback.chosen_fallback import chosen_fallback
     from serve.faults.fault import Fault
     from serve.recording.recording_reader import read_recording
     from serve.report.serve_report import ServeReport
     from serve.server.cassette_server import CassetteServer
     from serve.server.listener_security import login_password, tls_context
     from serve.server.serve_options import ServeOptions, parse_latency, parse_listener
+    from serve.traffic.served_traffic import ServedTraffic
 
     host, port = parse_listener(listen)
     options = ServeOptions(
@@ -144,13 +170,13 @@ def serve(
     recording = read_recording(*captures, ports=ports or (), keylogs=keylogs or ())
     for problem in recording.problems:
         _say(problem)
-    report = ServeReport()
-    try:
-        server = CassetteServer(recording, options, report, faults=found)
+    report, fallback = ServeReport(), chosen_fallback(upstream, is_strict=strict)
+    with ServedTraffic(record, keeps_all=judge) as traffic, closing(recording):
+        server = CassetteServer(
+            recording, options, report, faults=found, fallback=fallback, observe=traffic.observe
+        )
         asyncio.run(_serve(server, recording))
-    finally:
-        recording.close()
-    return _end(report, is_strict=strict)
+        return _end(report, traffic.all_path, is_strict=strict)
 
 
 async def _serve(server: CassetteServer, recording: Recording) -> None:
@@ -167,11 +193,19 @@ async def _serve(server: CassetteServer, recording: Recording) -> None:
     await server.close()
 
 
-def _end(report: ServeReport, *, is_strict: bool) -> int:
+def _end(report: ServeReport, traffic: str | None, *, is_strict: bool) -> int:
+    """Print the report and the findings of the judge; return the exit status."""
     for line in report.lines():
         print(escaped(line))
+    has_failed = is_strict and report.miss_count > 0
+    if traffic is not None and report.connections:
+        from conform import conform
+
+        verdict = conform(traffic)
+        print(verdict)
+        has_failed = has_failed or not verdict.passed
     sys.stdout.flush()
-    return EXIT_MISSED if is_strict and report.miss_count else 0
+    return EXIT_MISSED if has_failed else 0
 
 
 def _say(text: str) -> None:

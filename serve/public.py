@@ -10,11 +10,13 @@ from pathlib import Path
 from typing import Any, Self, TypeVar
 
 from dissector.query.capture_sources import Sources
+from serve.fallback.chosen_fallback import chosen_fallback
 from serve.faults.fault import Fault
 from serve.recording.recording_reader import read_recording
 from serve.report.serve_report import Miss, SeenRequest, ServeReport
 from serve.server.cassette_server import CassetteServer
 from serve.server.serve_options import ServeOptions, parse_latency
+from serve.traffic.served_traffic import ServedTraffic
 
 _T = TypeVar("_T")
 
@@ -37,6 +39,8 @@ class Cassette:
         self,
         *captures: Sources,
         strict: bool = False,
+        upstream: str | None = None,
+        record: str | Path | None = None,
         latency: float | str = "none",
         follows_producers: bool = False,
         faults: Iterable[tuple[str, str]] = (),
@@ -50,6 +54,9 @@ class Cassette:
         Args:
             captures: Parts of one capture in time order, as `open_capture` takes them.
             strict: Whether produced records are compared, and nothing but the capture answers.
+            upstream: `HOST:PORT[,...]` of a cluster that answers what the capture lacks; without
+                one and without `strict`, the embedded broker does, if it is installed.
+            record: A pcapng file for the exchanges that were answered in place of the capture.
             latency: `recorded`, `none`, or a factor of the captured latency.
             follows_producers: Whether captured records are visible only when clients have produced
                 as many, as far as the capture shows who has produced them.
@@ -71,6 +78,8 @@ class Cassette:
             latency=parse_latency(str(latency)),
             follows_producers=follows_producers,
         )
+        self._upstream = upstream
+        self._record = record
         self._stop: Callable[[], None] = lambda: None
 
     @property
@@ -92,7 +101,15 @@ class Cassette:
             UsageError: There is nothing to serve, or an address is in use.
         """
         recording = read_recording(*self._captures, ports=self._ports, keylogs=self._keylogs)
-        server = CassetteServer(recording, self._options, self.report, faults=self._faults)
+        traffic = ServedTraffic(self._record)
+        server = CassetteServer(
+            recording,
+            self._options,
+            self.report,
+            faults=self._faults,
+            fallback=chosen_fallback(self._upstream, is_strict=self._options.is_strict),
+            observe=traffic.observe,
+        )
         loop = asyncio.new_event_loop()
         thread = threading.Thread(target=loop.run_forever, name="kafkashark serve", daemon=True)
         thread.start()
@@ -102,6 +119,7 @@ class Cassette:
             loop.call_soon_threadsafe(loop.stop)
             thread.join()
             loop.close()
+            traffic.__exit__(None, None, None)
             recording.close()
 
         self._stop = stop

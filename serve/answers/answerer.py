@@ -7,6 +7,7 @@ from typing import Protocol
 
 from construct import Container
 
+from dissector.errors import ReplayError
 from dissector.protocol.error_codes import error_code
 from dissector.protocol.messages import Message
 from replay.model.refusal import RewriteError
@@ -14,7 +15,7 @@ from serve.answers.client_request import ClientRequest, Unmatched
 from serve.answers.cluster_answers import ClusterAnswers, rewrite_addresses
 from serve.answers.committed_offsets import CommittedOffsets
 from serve.answers.epoch_groups import EpochGroups
-from serve.answers.foreign_topics import merge_topics, split_topics
+from serve.answers.foreign_topics import merge_topics, split_topics, topic_names
 from serve.answers.generation_groups import ClassicGroups
 from serve.answers.log_answers import LogAnswers
 from serve.answers.mirrored_errors import error_answer
@@ -46,6 +47,10 @@ class Fallback(Protocol):
         """Return the canonical response to a request; raises ReplayError."""
         ...
 
+    async def close(self) -> None:
+        """Close all connections."""
+        ...
+
 
 class Answerer:
     """
@@ -57,6 +62,7 @@ class Answerer:
         fallback: Answers what the capture lacks; without one, clients get an error.
         more_versions: Versions of APIs that the server answers by itself.
         follows_producers: Whether captured records wait until clients have produced as many.
+        compares: Whether produced records must be those of the capture.
     """
 
     def __init__(
@@ -67,13 +73,16 @@ class Answerer:
         more_versions: Mapping[int, tuple[int, int]] | None = None,
         *,
         follows_producers: bool = False,
+        compares: bool = False,
     ) -> None:
         self.state = state
         self.report = report
         self.cluster = ClusterAnswers(state, more_versions)
         self._recording = state.recording
         self._fallback = fallback
-        logs = LogAnswers(state, self._add_miss, follows_producers=follows_producers)
+        logs = LogAnswers(
+            state, self._add_miss, follows_producers=follows_producers, compares=compares
+        )
         groups = ClassicGroups(state)
         offsets = CommittedOffsets(state, groups)
         transactions = TransactionAnswers(state, logs, offsets)
@@ -119,7 +128,7 @@ class Answerer:
         known, foreign = split_topics(request, self._recording.knows_topic)
         if foreign is None:
             return await self._answer_known(request)
-        instead = await self._instead(foreign, "its topics")
+        instead = await self._instead(foreign, f"topic {', '.join(topic_names(foreign))}")
         if known is None:
             return instead if _is_answered(request) else None
         answer = await self._answer_known(known)
@@ -164,8 +173,15 @@ class Answerer:
             self._add_miss(request, what)
             error = UNKNOWN_ERROR if request.api not in _WITH_TOPICS else _UNKNOWN_TOPIC
             return error_answer(request.api_key, request.body, error)
+        try:
+            answer = await self._fallback.answer(request)
+        except (ReplayError, RewriteError) as error:
+            self._add_miss(request, f"{what}; the {self._fallback.name}: {error}")
+            return error_answer(request.api_key, request.body, UNKNOWN_ERROR)
         self._add_miss(request, what, self._fallback.name)
-        answer = await self._fallback.answer(request)
+        request.answered_by.append(self._fallback.name)
+        if request.api == "Metadata":
+            self.cluster.adopt(answer, request.local_host)
         addresses = self.state.addresses_at(request.local_host)
         rewrite_addresses(request.api_key, answer, addresses)
         return answer

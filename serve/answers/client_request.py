@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import time
+from dataclasses import dataclass, field
+from typing import Any
 
 from construct import Container
 
@@ -21,6 +23,9 @@ class ClientRequest:
         connection: Number of the client's connection.
         local_host: The address by which the client has reached us.
         latency_s: How long the captured broker took.
+        addresses: Address and port of the client and of the listener.
+        received_ns: When it came, ns since the epoch.
+        answered_by: Who has answered instead of the capture; parts of a request share it.
     """
 
     message: Message
@@ -28,6 +33,9 @@ class ClientRequest:
     connection: int = 0
     local_host: str = ""
     latency_s: float = 0.0
+    addresses: tuple[Any, Any] | None = None
+    received_ns: int = field(default_factory=time.time_ns)
+    answered_by: list[str] = field(default_factory=list)
 
     @property
     def api(self) -> str:

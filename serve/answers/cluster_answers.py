@@ -84,6 +84,19 @@ class ClusterAnswers:
             topics=topics,
         )
 
+    def adopt(self, answer: Container, local_host: str) -> None:
+        """Make the brokers of a Metadata response of another cluster our listeners."""
+        nodes = self._state.addresses_at(local_host)
+        first = next(iter(nodes), -1)
+        answer.brokers = [self._broker(node, address) for node, address in nodes.items()]
+        answer.cluster_id = self._cluster.cluster_id
+        answer.controller_id = first
+        for topic in answer.topics:
+            for part in topic.partitions:
+                part.leader_id = first if part.leader_id >= 0 else -1
+                part.replica_nodes = part.isr_nodes = [first]
+                part.offline_replicas = []
+
     async def find_coordinator(self, request: ClientRequest) -> Container:
         """Answer FindCoordinator: the captured one, or any for a name that the capture lacks."""
         kind = request.body.get("key_type", 0)

@@ -6,7 +6,7 @@ from construct import Container
 
 from dissector.protocol.error_codes import error_code
 from serve.answers.client_request import ClientRequest
-from serve.answers.generation_groups import ClassicGroups
+from serve.answers.generation_groups import ClassicGroups, check_group
 from serve.answers.served_state import ServedState
 from serve.recording.served_recording import GroupPartition
 
@@ -28,6 +28,7 @@ class CommittedOffsets:
     async def commit(self, request: ClientRequest) -> Container:
         """Take offsets, unless another member has the place of this one."""
         body = request.body
+        check_group(self._state, body.group_id)
         error = 0
         if body.member_id:
             error = self._groups.error_of(
@@ -51,6 +52,8 @@ class CommittedOffsets:
 
     async def fetch(self, request: ClientRequest) -> Container:
         """Return the offsets of groups."""
+        for each in request.body.groups:
+            check_group(self._state, each.group_id)
         is_stable = bool(request.body.get("require_stable"))
         groups = [self._group(each, is_stable) for each in request.body.groups]
         return Container(groups=groups, error_code=0)

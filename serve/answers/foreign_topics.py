@@ -55,6 +55,12 @@ def split_topics(
     return parts[0], parts[1]
 
 
+def topic_names(request: ClientRequest) -> list[str]:
+    """Return the names of the topics of a request."""
+    arrays = TOPIC_ARRAYS[request.api]
+    return [each[arrays.name] for each in request.body[arrays.asked]]
+
+
 def merge_topics(api: str, answer: Container, more: Container) -> Container:
     """Return an answer with the topics of another one."""
     name = TOPIC_ARRAYS[api].answered

@@ -23,7 +23,6 @@ from serve.matching.exchange_keys import join_keys, sync_keys
 REBALANCES = error_code("REBALANCE_IN_PROGRESS")
 FENCED = error_code("FENCED_INSTANCE_ID")
 MEMBER_ID_REQUIRED = error_code("MEMBER_ID_REQUIRED")
-_UNKNOWN_MEMBER = error_code("UNKNOWN_MEMBER_ID")
 _FIRST_WITH_REQUIRED_IDS = 4
 """Version of JoinGroup (KIP-394)."""
 _LOOK_AGAIN_S = 0.5
@@ -84,6 +83,17 @@ class Group:
         return (each for name, each in self.members.items() if name != member_id)
 
 
+def check_group(state: ServedState, group: str) -> None:
+    """
+    Check that the capture has a group.
+
+    Raises:
+        Unmatched: It has not.
+    """
+    if group not in state.recording.groups:
+        raise Unmatched(f"group {group}")
+
+
 class ClassicGroups:
     """Answers JoinGroup, SyncGroup, Heartbeat and LeaveGroup."""
 
@@ -99,7 +109,8 @@ class ClassicGroups:
         keys = join_keys(body.group_id, body.member_id, instance, request.client_id)
         found = self._state.take_response(keys)
         if found is None:
-            raise Unmatched(f"member {body.member_id!r} of group {body.group_id}")
+            who = f"member {body.member_id}" if body.member_id else "a new member"
+            raise Unmatched(f"{who} of group {body.group_id}")
         if (
             found.error_code == MEMBER_ID_REQUIRED
             and request.version < _FIRST_WITH_REQUIRED_IDS
@@ -159,6 +170,7 @@ class ClassicGroups:
     async def heartbeat(self, request: ClientRequest) -> Container:
         """Answer whether the member has to join again."""
         body = request.body
+        check_group(self._state, body.group_id)
         error = self.error_of(body.group_id, body.member_id, body.get("group_instance_id"))
         if not error and self._must_rejoin(body.group_id, body.member_id):
             error = REBALANCES or 0
@@ -167,6 +179,7 @@ class ClassicGroups:
     async def leave(self, request: ClientRequest) -> Container:
         """Let members leave."""
         body = request.body
+        check_group(self._state, body.group_id)
         group = self._groups.setdefault(body.group_id, Group())
         results = []
         for each in body.members:
@@ -188,7 +201,7 @@ class ClassicGroups:
         """Return why a member may not act in its group; 0 if it may."""
         group = self._groups.get(group_id)
         if group is None:
-            return 0 if group_id in self._state.recording.groups else _UNKNOWN_MEMBER or 0
+            return 0
         self._see(group_id, member_id)
         current = group.instances.get(instance) if instance is not None else None
         if current is not None and current != member_id:

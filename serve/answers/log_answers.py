@@ -15,6 +15,7 @@ from replay.fields.batch_rewriter import batch_headers, count_records, to_record
 from replay.model.refusal import RewriteError
 from serve.answers.client_request import ClientRequest
 from serve.answers.cluster_answers import UNKNOWN_TOPIC
+from serve.answers.produced_comparison import first_difference
 from serve.answers.served_state import ServedState
 from serve.recording.captured_log import TopicPartition, at_offset, split_batches
 from serve.recording.served_recording import producer_key
@@ -35,6 +36,7 @@ class LogAnswers:
         state: The served capture.
         report_miss: Called with what the capture lacks.
         follows_producers: Whether captured records wait until clients have produced as many.
+        compares: Whether produced records must be those of the capture.
     """
 
     def __init__(
@@ -43,7 +45,9 @@ class LogAnswers:
         report_miss: Callable[[ClientRequest, str], None],
         *,
         follows_producers: bool = False,
+        compares: bool = False,
     ) -> None:
+        self._compares = compares
         self._follows_producers = follows_producers
         self._state = state
         self._recording = state.recording
@@ -150,6 +154,10 @@ class LogAnswers:
         base = self._next_offset(place)
         self._accepted[key] += count
         self._next_offsets[place] = base + count
+        if self._compares:
+            difference = first_difference(self._recording.logs.at(*place), records, base)
+            if difference is not None:
+                self._report_miss(request, f"{difference} of {topic}-{part.index}")
         self._store(place, records, base)
         return _produced(part.index, base=base, start=self._recording.logs.at(*place).start)
 

@@ -48,7 +48,8 @@ def _first_difference(places: list[str], sent: Meaning, captured: Meaning) -> tu
     """Return path and values of the first difference; an element may have another name."""
     if not places:
         return "", ABSENT, ABSENT
-    first = places[0]
+    named = (each for each in places if isinstance(sent.get(each, captured.get(each)), str))
+    first = next(named, places[0])
     path = first.partition(OF)[0]
     twins = (each for each in places if each not in sent and each.partition(OF)[0] == path)
     twin = first if first in captured else next(twins, first)

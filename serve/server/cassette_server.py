@@ -59,9 +59,11 @@ class CassetteServer:
             fallback,
             SASL_VERSIONS,
             follows_producers=options.follows_producers,
+            compares=options.is_strict,
         )
         self._faults = Faults(faults, report.faults)
         self._observe = observe
+        self._fallback = fallback
         self._servers: list[asyncio.Server] = []
         self._open: set[asyncio.Task[None]] = set()
 
@@ -84,12 +86,14 @@ class CassetteServer:
             self._state.addresses[node] = self._options.host, await self._listen(port)
 
     async def close(self) -> None:
-        """Close all listeners and connections."""
+        """Close all listeners and connections, and the fallback."""
         for server in self._servers:
             server.close()
         for task in self._open:
             task.cancel()
         await asyncio.gather(*self._open, return_exceptions=True)
+        if self._fallback is not None:
+            await self._fallback.close()
 
     async def _listen(self, port: int) -> int:
         host = self._options.host

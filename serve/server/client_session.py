@@ -70,8 +70,10 @@ class ClientSession:
         self._observe = observe
         self._login: SaslServer | None = None
         self._sends_tokens = False
-        name: Any = self._writer.get_extra_info("sockname")
-        self._local_host = str(name[0]) if isinstance(name, tuple) else ""
+        ours: Any = self._writer.get_extra_info("sockname")
+        theirs: Any = self._writer.get_extra_info("peername")
+        self._local_host = str(ours[0]) if ours else ""
+        self._addresses = (theirs, ours) if ours and theirs else None
 
     async def run(self) -> None:
         """
@@ -113,6 +115,7 @@ class ClientSession:
             request = self._answerer.read(message, self._number, self._local_host)
         except RewriteError as error:
             raise GarbageError(str(error)) from None
+        request.addresses = self._addresses
         fault = self._faults.take(request)
         if fault is not None and fault.kind is FaultKind.CLOSE:
             return False

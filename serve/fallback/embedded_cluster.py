@@ -1,0 +1,46 @@
+"""The embedded broker in place of the capture, started when it is needed."""
+
+from __future__ import annotations
+
+import asyncio
+from importlib.util import find_spec
+
+from construct import Container
+
+from replay.mock.embedded_broker import EmbeddedBroker
+from serve.answers.client_request import ClientRequest
+from serve.fallback.upstream_cluster import UpstreamCluster
+
+NAME = "embedded broker"
+
+
+def is_installed() -> bool:
+    """Return whether librdkafka's mock cluster is here."""
+    return find_spec("confluent_kafka") is not None
+
+
+class EmbeddedCluster:
+    """An embedded broker and a client of it."""
+
+    name = NAME
+
+    def __init__(self) -> None:
+        self._broker: EmbeddedBroker | None = None
+        self._client: UpstreamCluster | None = None
+        self._starting = asyncio.Lock()
+
+    async def answer(self, request: ClientRequest) -> Container:
+        """Return the canonical response of the broker; see `UpstreamCluster.answer`."""
+        async with self._starting:
+            if self._client is None:
+                broker = EmbeddedBroker()
+                self._broker = await asyncio.to_thread(broker.__enter__)
+                self._client = UpstreamCluster(broker.addresses, name=NAME)
+        return await self._client.answer(request)
+
+    async def close(self) -> None:
+        """Stop the broker."""
+        if self._client is not None:
+            await self._client.close()
+        if self._broker is not None:
+            await asyncio.to_thread(self._broker.__exit__)

@@ -1,0 +1,120 @@
+"""Sends requests that the capture has no answer to on to a cluster."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+from construct import Container
+
+from dissector.errors import ReplayError
+from dissector.protocol.apis import api
+from replay.client.auth import Security
+from replay.client.broker_connection import BrokerConnection
+from replay.client.cluster import Cluster
+from replay.client.fan_in import merge
+from replay.client.pending_request import patience_s
+from replay.client.router import route
+from replay.mapping.version_converter import choose_version
+from serve.answers.client_request import ClientRequest
+from serve.answers.foreign_topics import TOPIC_ARRAYS
+from serve.forms.canonical_body import (
+    TopicNames,
+    canonical_schema,
+    canonical_version,
+    converted,
+)
+
+_TIMEOUT_S = 10.0
+_SESSIONLESS = {"session_id": 0, "session_epoch": -1, "forgotten_topics_data": []}
+"""A Fetch request outside of fetch sessions (KIP-227)."""
+
+
+class UpstreamCluster:
+    """
+    A client of another cluster.
+
+    Args:
+        targets: Its addresses.
+        security: Encryption and authentication.
+        name: For the report.
+    """
+
+    def __init__(
+        self,
+        targets: Sequence[str],
+        security: Security = Security(),  # noqa: B008 (frozen)
+        name: str = "upstream",
+    ) -> None:
+        self.name = name
+        self._targets = targets
+        self._security = security
+        self._cluster: Cluster | None = None
+        self._connecting = asyncio.Lock()
+        self._connections: dict[tuple[int, int], BrokerConnection] = {}
+        self._topics = TopicNames()
+
+    async def answer(self, request: ClientRequest) -> Container:
+        """
+        Return the canonical response of the cluster.
+
+        Raises:
+            ReplayError: It can't be reached, or does not know the API.
+            RewriteError: Its version can't express the request.
+        """
+        cluster = await self._connected()
+        key, canonical = request.api_key, canonical_version(request.api_key)
+        found = api(key)
+        assert found is not None
+        version = choose_version(found, min(request.version, canonical), cluster.versions)
+        if version is None:
+            raise ReplayError(cluster.addresses, f"does not offer {request.api}")
+        body = Container(request.body)
+        if request.api == "Fetch":
+            body |= _SESSIONLESS
+        await self._learn_topics(cluster, request)
+        sent = converted(found.request, body, canonical, version, self._topics)
+        parts = await route(key, version, sent, cluster, cluster.any_node)
+        answers = await asyncio.gather(
+            *(self._ask(cluster, request, node, version, part) for node, part in parts)
+        )
+        schema = canonical_schema(key, "response")
+        if not all(answers):
+            return Container(responses=[])  # a Produce request that wants no answer
+        merged = merge(schema, version, [each for each in answers if each is not None])
+        return converted(schema, merged, version, canonical, self._topics)
+
+    async def close(self) -> None:
+        """Close all connections."""
+        for connection in self._connections.values():
+            connection.close()
+        if self._cluster is not None:
+            self._cluster.close()
+
+    async def _connected(self) -> Cluster:
+        async with self._connecting:
+            if self._cluster is None:
+                self._cluster = await Cluster.connect(self._targets, self._security, _TIMEOUT_S)
+            return self._cluster
+
+    async def _learn_topics(self, cluster: Cluster, request: ClientRequest) -> None:
+        """Learn the leaders of the topics of a request, if it has some."""
+        arrays = TOPIC_ARRAYS.get(request.api)
+        if arrays is None or request.api == "Metadata":
+            return
+        names = {each[arrays.name] for each in request.body[arrays.asked] or ()}
+        if not names <= cluster.topics.keys():
+            await cluster.refresh(names)
+
+    async def _ask(
+        self, cluster: Cluster, request: ClientRequest, node: int, version: int, body: Container
+    ) -> Container | None:
+        at = request.connection, node
+        connection = self._connections.get(at)
+        if connection is None or not connection.can_send:
+            # One for each client: brokers answer one request of a connection after the other.
+            connection = self._connections[at] = await cluster.open(node)
+        is_answered = request.api != "Produce" or bool(body.acks)
+        return await connection.request(
+            request.api_key, version, body, is_answered, patience_s(body), request.client_id
+        )

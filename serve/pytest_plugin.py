@@ -1,0 +1,57 @@
+"""
+The pytest plugin: the fixture `kafka_cassette`.
+
+    def test_orders(kafka_cassette):
+        cassette = kafka_cassette("orders.pcap")
+        consume(cassette.bootstrap)
+        assert cassette.requests
+
+pytest loads this module in every run in which kafkashark is installed, so it imports nothing but
+pytest until a test asks for a cassette.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from serve.public import Cassette
+
+
+@pytest.fixture
+def kafka_cassette(request: pytest.FixtureRequest) -> Iterator[Callable[..., Cassette]]:
+    """
+    Return a function that serves captures until the end of the test.
+
+    Names of captures are relative to the folder of the test. Its options are those of `Cassette`;
+    `strict` is the default here, so that misses fail the test at its end.
+    """
+    with ExitStack() as stack:
+        served: list[Cassette] = []
+
+        def serve(*captures: Any, strict: bool = True, **options: Any) -> Cassette:
+            from serve.public import Cassette
+
+            found = [_beside(request.path, each) for each in captures]
+            cassette = stack.enter_context(Cassette(*found, strict=strict, **options))
+            if strict:
+                served.append(cassette)
+            return cassette
+
+        yield serve
+        missed = [cassette for cassette in served if cassette.misses]
+    if missed:
+        lines = [line for cassette in missed for line in cassette.report.lines()]
+        pytest.fail("\n".join(lines), pytrace=False)
+
+
+def _beside(test: Path, capture: Any) -> Any:
+    """Return the path of a capture, relative to the folder of the test unless it is there."""
+    if not isinstance(capture, str | Path) or Path(capture).exists():
+        return capture
+    return test.parent / capture

@@ -1,0 +1,1 @@
+"""The traffic of clients as a capture."""

@@ -1,0 +1,88 @@
+"""Writes what clients asked and got as packets of a capture."""
+
+from __future__ import annotations
+
+import ipaddress
+import time
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from dissector.capture.addresses import IPV4_MAPPED
+from dissector.errors import UsageError
+from dissector.redaction.packets.capture_writer import CaptureWriter
+from dissector.redaction.packets.plain_connections import (
+    Endpoint,
+    PlainConnection,
+    PlainMessage,
+)
+
+_ETHERNET = 1
+
+
+class TrafficWriter:
+    """
+    Writes exchanges to a pcapng file, each connection as plain TCP.
+
+    Args:
+        path: The file.
+
+    Raises:
+        UsageError: It can't be written.
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        try:
+            self._file: BinaryIO = Path(path).open("wb")  # noqa: SIM115
+        except OSError as error:
+            raise UsageError(f"{path}: {error.strerror}") from None
+        self._writer = CaptureWriter(self._file)
+        self._writer.start_section()
+        self._connections: dict[int, PlainConnection] = {}
+
+    def write(
+        self,
+        connection: int,
+        addresses: tuple[Any, Any],
+        request: tuple[int, bytes],
+        response: bytes | None,
+    ) -> None:
+        """
+        Write an exchange.
+
+        Args:
+            connection: Number of the connection.
+            addresses: Address and port of client and listener.
+            request: When the request came, ns since the epoch, and its frame.
+            response: The frame of the response; None without one.
+        """
+        found = self._connections.get(connection)
+        if found is None:
+            client, listener = addresses
+            found = PlainConnection(_endpoint(client), _endpoint(listener))
+            self._connections[connection] = found
+        for each in found.open():
+            self._put(request[0], each)
+        self._send(found, 0, request[0], request[1])
+        if response is not None:
+            self._send(found, 1, time.time_ns(), response)
+        self._file.flush()
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+    def _send(self, connection: PlainConnection, side: int, time_ns: int, frame: bytes) -> None:
+        data = len(frame).to_bytes(4, "big") + frame
+        message = PlainMessage(side, connection.sent[side], len(data), len(data))
+        for each in connection.message(message, data):
+            self._put(time_ns, each)
+
+    def _put(self, time_ns: int, packet: bytes) -> None:
+        self._writer.write(time_ns, _ETHERNET, packet, len(packet))
+
+
+def _endpoint(address: Any) -> Endpoint:
+    """Return an address and port of a socket as numbers."""
+    found = ipaddress.ip_address(str(address[0]).partition("%")[0])
+    number = int(found) if found.version == 6 else IPV4_MAPPED | int(found)
+    return number >> 64, number & (1 << 64) - 1, int(address[1])

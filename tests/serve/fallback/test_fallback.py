@@ -1,0 +1,109 @@
+"""What the capture lacks is answered by another cluster, and may be recorded."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from dissector.protocol.facts import NO_ID
+from dissector.protocol.records import Record, new_batch
+from replay.mock.embedded_broker import EmbeddedBroker
+from serve.fallback.chosen_fallback import chosen_fallback
+from serve.fallback.embedded_cluster import EmbeddedCluster
+from serve.fallback.upstream_cluster import UpstreamCluster
+from serve.public import Cassette
+from tests.replay.support.replay_captures import SHIPPED
+from tests.serve.support.raw_client import RawClient
+
+CAPTURE = SHIPPED / "kafka4-librdkafka-group.pcap"
+KNOWN, NEW = "kafka4-librdkafka-group.orders", "new"
+
+
+def _metadata(client: RawClient, *names: str) -> dict[str, int]:
+    topics = [{"name": each, "topic_id": NO_ID} for each in names]
+    found = client.ask("Metadata", 9, topics=topics, allow_auto_topic_creation=True)
+    return {each.name: each.error_code for each in found.topics}
+
+
+def _produce(client: RawClient, topic: str) -> tuple[int, int]:
+    """Produce a record; return error and offset."""
+    records = new_batch([Record(0, 0, 0, b"k", b"v", (), 0, 5)]).to_bytes()
+    part = {"index": 0, "records": records}
+    data = [{"name": topic, "partition_data": [part]}]
+    (answer,) = client.ask("Produce", 8, acks=1, timeout_ms=1000, topic_data=data).responses
+    (result,) = answer.partition_responses
+    return result.error_code, result.base_offset
+
+
+def _fetch(client: RawClient, *topics: str) -> dict[str, bytes]:
+    part = {"partition": 0, "fetch_offset": 0, "partition_max_bytes": 1 << 20}
+    part |= {"current_leader_epoch": -1, "log_start_offset": -1}
+    wanted = [{"topic": each, "partitions": [part]} for each in topics]
+    found = client.ask("Fetch", 11, max_bytes=1 << 20, max_wait_ms=500, topics=wanted)
+    return {each.topic: each.partitions[0].records or b"" for each in found.responses}
+
+
+def test_a_request_is_split_between_capture_and_cluster() -> None:
+    with Cassette(CAPTURE) as served, RawClient(served.bootstrap) as client:
+        _metadata(client, KNOWN, NEW)
+        assert _metadata(client, KNOWN, NEW) == {KNOWN: 0, NEW: 0}
+        assert _produce(client, NEW) == (0, 0)
+        found = _fetch(client, KNOWN, NEW)
+        assert found[KNOWN]
+        assert found[NEW]
+    assert {each.answered_by for each in served.misses} == {"embedded broker"}
+    assert {each.what for each in served.misses} == {f"topic {NEW}"}
+
+
+def test_what_a_cluster_has_answered_can_be_served(tmp_path: Path) -> None:
+    added = tmp_path / "added.pcapng"
+    with (
+        EmbeddedBroker(topics={NEW: 1}) as broker,
+        Cassette(CAPTURE, upstream=broker.addresses[0], record=added) as served,
+        RawClient(served.bootstrap) as client,
+    ):
+        assert _metadata(client, NEW) == {NEW: 0}
+        assert _produce(client, NEW) == (0, 0)
+    with (
+        Cassette(CAPTURE, added, strict=True) as served,
+        RawClient(served.bootstrap) as client,
+    ):
+        assert list(served.addresses) == [1]
+        assert _metadata(client, NEW) == {NEW: 0}
+        assert _produce(client, NEW) == (0, 0)
+        assert _fetch(client, NEW)[NEW]
+    assert not served.misses
+
+
+def test_a_cluster_that_is_down_is_a_miss() -> None:
+    with (
+        Cassette(CAPTURE, upstream="127.0.0.1:1") as served,
+        RawClient(served.bootstrap) as client,
+    ):
+        assert _metadata(client, NEW)[NEW] != 0
+    (miss,) = served.misses
+    assert "the upstream: 127.0.0.1:1: refused the connection" in miss.what
+
+
+def test_records_are_compared_if_strict() -> None:
+    with Cassette(CAPTURE, strict=True) as served, RawClient(served.bootstrap) as client:
+        assert _produce(client, KNOWN) == (0, 0)
+    assert [each.what for each in served.misses] == [
+        f"the key of the record at offset 0 of {KNOWN}-0"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("upstream", "is_strict", "expected"),
+    [
+        (None, True, type(None)),
+        ("a:1", True, type(None)),
+        ("a:1,b:2", False, UpstreamCluster),
+        (None, False, EmbeddedCluster),
+    ],
+)
+def test_options_choose_the_fallback(
+    upstream: str | None, is_strict: bool, expected: type[object]
+) -> None:
+    assert type(chosen_fallback(upstream, is_strict=is_strict)) is expected
