@@ -64,7 +64,7 @@ def timeline(
     events with evidence in a matching exchange. An event is uncertain where the capture lacks
     packets that could show another cause.
     """
-    from timeline.output.event_rows import event_schema
+    from timeline.output.event_rows import event_types
     from timeline.output.event_text import event_lines
     from timeline.output.mermaid import mermaid_lines
     from timeline.output.perfetto.trace import Trace
@@ -104,7 +104,7 @@ def timeline(
         case "mermaid":
             write_lines(mermaid_lines(events), output)
         case "parquet":
-            write_parquet([(event.row() for event in events)], event_schema(), output)
+            write_parquet([(event.row() for event in events)], event_types(), output)
         case _:
             rows = (_flat_row(event) if form == "csv" else event.row() for event in events)
             write_rows([rows], form, output, COLUMNS, COLUMNS, live=source.is_live)

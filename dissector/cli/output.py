@@ -2,28 +2,24 @@
 
 from __future__ import annotations
 
-import io
 import os
 import shutil
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import partial
 from itertools import chain, islice
 from pathlib import Path
 from shutil import get_terminal_size
 from typing import TYPE_CHECKING, Any, BinaryIO, TextIO, TypeVar
 
 from dissector.cli import interrupt
-from dissector.engine.reading.prefetch import map_in_threads
 from dissector.engine.tables.polars_tables import TablePart
 from dissector.errors import UsageError
 from dissector.view.tables.column_fitting import Layout
 from dissector.view.tables.row_stream import csv_text, ndjson_text, table_text
 
 if TYPE_CHECKING:
-    from polars import DataFrame
-
+    from dissector.engine.parquet.parquet_types import FileType
     from dissector.engine.parquet.row_groups import RowGroup
 
 Row = Mapping[str, Any]
@@ -170,42 +166,25 @@ def check_parquet(form: str, output: str | None) -> None:
 
 
 def write_parquet(
-    parts: Iterable[TablePart], schema: Mapping[str, Any], output: str | None
+    parts: Iterable[TablePart], types: Mapping[str, FileType], output: str | None, jobs: int = 1
 ) -> None:
-    """Write rows as Parquet, part by part; `schema` has the polars type of each column."""
-    from dissector.engine.tables.polars_tables import part_frames
+    """
+    Write rows as Parquet; see `write_row_groups`.
 
-    write_frames(part_frames(parts, schema), schema, output)
+    Args:
+        parts: The rows.
+        types: The type of each column.
+        output: File, or None for stdout.
+        jobs: More than one where a part stays as it is when the next one is requested.
+    """
+    from dissector.engine.parquet.table_groups import table_groups
 
-
-def write_frames(
-    frames: Iterable[DataFrame], schema: Mapping[str, Any], output: str | None
-) -> None:
-    """Write tables as Parquet one by one; `schema` has the polars type of each column."""
-    from polars.exceptions import PolarsError
-    from polars.io.plugins import register_io_source
-
-    interrupt.reinstall_handler()
-    frames = prefetch_first(frames)
-    with open_atomic(output) as file:
-        target: Any = _ErrorKeepingFile(file)  # polars accepts it, though its types do not say so
-        try:
-            rows = register_io_source(lambda *_: frames, schema=dict(schema))
-            # A sixth less work than the default level, for files that are a twentieth larger.
-            sink = partial(rows.sink_parquet, target, compression="zstd", compression_level=1)
-            # polars would keep the main thread, which handles Ctrl-C, until a live capture ends.
-            for _ in map_in_threads([sink], lambda write: write(), workers=1, max_waiting=1):
-                pass
-        except PolarsError:
-            # polars raises its own exceptions for a file that can't be written.
-            if target.error is None:
-                raise
-            raise target.error from None
+    write_row_groups(table_groups(parts, types), types, output, {}, jobs)
 
 
 def write_row_groups(
     groups: Iterable[RowGroup],
-    types: Mapping[str, str],
+    types: Mapping[str, FileType],
     output: str | None,
     metadata: Mapping[str, str],
     jobs: int,
@@ -226,21 +205,3 @@ def write_row_groups(
     groups = prefetch_first(groups)
     with open_atomic(output) as file:
         write_groups(groups, types, file, metadata, jobs)
-
-
-class _ErrorKeepingFile(io.RawIOBase):
-    """Forwards bytes to a file, and keeps the exception if that fails."""
-
-    def __init__(self, file: BinaryIO) -> None:
-        self._file = file
-        self.error: OSError | None = None
-
-    def writable(self) -> bool:
-        return True
-
-    def write(self, data: Any) -> int:
-        try:
-            return self._file.write(data)
-        except OSError as error:
-            self.error = error
-            raise

@@ -16,6 +16,7 @@ from dissector.cli.output import (
     write_rows,
 )
 from dissector.cli.presentation import table_options
+from dissector.column_catalogue import EXCHANGES
 from dissector.engine.exchanges.exchange import COLUMNS, Exchange
 from dissector.engine.reading.live_requests import LiveRequests
 from dissector.engine.tables.polars_tables import TablePart
@@ -133,7 +134,10 @@ def pairs(
         parts = table_options.select_columns(parts, chosen)
     parts = view.apply(parts, form)
     if form == "parquet":
-        write_parquet(parts, _schema(bodies, chosen), output)
+        from dissector.engine.parquet.parquet_types import types_of
+
+        types = types_of(EXCHANGES, chosen, BODIES if bodies else ())
+        write_parquet(parts, types, output, 1 if bodies else source.parallel_parts)
     else:
         jobs = 1 if bodies or sort or chosen or limit else source.parallel_parts
         write_rows(
@@ -209,12 +213,3 @@ def _with_bodies(
             value = body_json(message, exchange.request, show_secrets=show_secrets)
             row[name] = json_text(value) if as_text and value is not None else value
         yield row
-
-
-def _schema(bodies: bool, chosen: Sequence[str]) -> dict[str, Any]:
-    import polars
-
-    from dissector.engine.tables.polars_tables import exchange_schema
-
-    types = {**exchange_schema(), **(dict.fromkeys(BODIES, polars.String()) if bodies else {})}
-    return {name: types.get(name, polars.String()) for name in chosen or types}

@@ -16,13 +16,13 @@ from dissector.cli.output import (
 )
 from dissector.cli.presentation import table_options
 from dissector.cli.sorting import sort_keys, sorted_part
+from dissector.column_catalogue import RECORDS
 from dissector.engine.exchanges.exchange import Exchange
 from dissector.engine.exchanges.exchange_records import COLUMNS
 from dissector.engine.tables.polars_tables import (
     MixedRows,
     TablePart,
     iter_rows,
-    record_schema,
     split_mixed,
 )
 from dissector.protocol.embedded.own_topics import is_own_topic
@@ -121,7 +121,9 @@ def records(
         parts = table_options.select_columns(parts, chosen)
     parts = view.apply(parts, form)
     if form == "parquet":
-        write_parquet(parts, _schema(chosen), output)
+        from dissector.engine.parquet.parquet_types import types_of
+
+        write_parquet(parts, types_of(RECORDS, chosen), output, source.parallel_parts)
     else:
         write_rows(
             parts,
@@ -151,13 +153,6 @@ def _with_operands(
         return ({**row, **cells} for row in rows(exchange))
 
     return wider_rows
-
-
-def _schema(chosen: Sequence[str]) -> Mapping[str, Any]:
-    import polars
-
-    types = record_schema()
-    return {name: types.get(name, polars.String()) for name in chosen or types}
 
 
 def decoded_rows(records: Iterable[dict[str, Any]], show_secrets: bool) -> Iterator[Row]:

@@ -25,7 +25,7 @@ from dissector.column_catalogue import CONNECTIONS
 from dissector.engine.exchanges.exchange import Exchange
 from dissector.engine.reading.connection_rows import COLUMNS, connection_rows
 from dissector.engine.reading.tls_report import COLUMNS as TLS_COLUMNS
-from dissector.engine.tables.polars_tables import TablePart, connection_schema
+from dissector.engine.tables.polars_tables import TablePart
 
 SHOWN = (
     "connection",
@@ -124,8 +124,9 @@ def streams(
         parts = table_options.select_columns(parts, chosen)
     parts = view.apply(parts, form)
     if form == "parquet":
-        schema = connection_schema()
-        write_parquet(parts, {name: schema[name] for name in chosen or schema}, output)
+        from dissector.engine.parquet.parquet_types import types_of
+
+        write_parquet(parts, types_of(CONNECTIONS, chosen), output)
     else:
         shown = chosen or (SHOWN + TLS_COLUMNS if tls else SHOWN)
         write_rows(parts, form, output, chosen or COLUMNS, shown, layout=view.layout)

@@ -100,7 +100,8 @@ assert main({command!r}) == 0
 print(*(m for m in {SLOW!r} if m in sys.modules))
 """
     assert _run("-c", program).split() == []
-    assert _run("-c", program.replace("ndjson", "parquet")).split() != []
+    assert _run("-c", program.replace("ndjson", "parquet")).split() == []
+    assert _run("-c", program + "import polars; print('polars' in sys.modules)") == "\nTrue\n"
 
 
 @pytest.mark.parametrize("name", records.__all__)

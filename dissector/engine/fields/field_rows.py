@@ -8,12 +8,13 @@ import numpy as np
 
 from dissector.engine.fields.field_columns import ABSENT
 from dissector.engine.fields.field_frame import FieldTable
+from dissector.engine.parquet.parquet_types import TYPES, FileType
 from dissector.engine.parquet.row_groups import Column, Names, Numbers, RowGroup, Texts
 from dissector.engine.tables.column_types import Coded
 from dissector.engine.tables.exchange_table import NONE, Ints
 from dissector.engine.tape.tape import NO_ITEM
 
-FIELD_TYPES: Mapping[str, str] = {
+_TYPES: Mapping[str, str] = {
     "capture": "str",
     "connection": "int",
     "message": "int",
@@ -33,7 +34,8 @@ FIELD_TYPES: Mapping[str, str] = {
     "text": "str",
     "problem": "str",
 }
-"""The columns of `field_schema`, by the names of types that `parquet_types` has."""
+FIELD_TYPES: Mapping[str, FileType] = {name: TYPES[kind] for name, kind in _TYPES.items()}
+"""The columns of `field_schema`."""
 
 
 def field_rows(table: FieldTable) -> RowGroup:

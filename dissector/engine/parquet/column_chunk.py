@@ -15,6 +15,7 @@ import numpy as np
 import zstandard
 from numpy.typing import NDArray
 
+from dissector.engine.parquet.levels import ListPlaces, flat_levels, list_places, packed_runs
 from dissector.engine.parquet.page_kernels import (
     DISTINCT,
     MANY,
@@ -24,11 +25,10 @@ from dissector.engine.parquet.page_kernels import (
     index_int64s,
     index_texts,
     pack_indices,
-    pack_runs,
     write_plain,
 )
-from dissector.engine.parquet.parquet_types import ColumnType
-from dissector.engine.parquet.row_groups import Column, Flags, Names, Numbers, Texts
+from dissector.engine.parquet.parquet_types import BOOLEAN, ColumnType, FileType, ListType
+from dissector.engine.parquet.row_groups import Column, Flags, Lists, Names, Numbers, Texts, Values
 from dissector.engine.parquet.thrift import Int, Value, varint
 from dissector.engine.parquet.thrift import struct as thrift_struct
 from dissector.engine.tables.column_types import Slices
@@ -76,13 +76,13 @@ class Chunk:
     nulls: int
     bounds: tuple[bytes, bytes] | None
 
-    def metadata(self, name: str, physical: int, at: int) -> Value:
+    def metadata(self, path: list[str], physical: int, at: int) -> Value:
         """Return `ColumnMetaData` of a chunk that begins at an offset of the file."""
         low, high = self.bounds or (None, None)
         return {
             1: physical,
             2: list(self.encodings),
-            3: [name],
+            3: path,
             4: _ZSTD,
             5: Int(self.values, 64),
             6: Int(self.plain_bytes, 64),
@@ -94,45 +94,59 @@ class Chunk:
 
 
 @dataclass(slots=True)
-class _Indexed:
+class _Encoded:
     """
-    Present values as indices into a dictionary.
+    The values of a column that are not null.
 
     Attributes:
-        indices: Of each present value, or run of such.
-        repeats: Rows of each; None for one.
-        plain: The dictionary, in its plain encoding.
-        size: Its number of values.
+        is_set: Which values, or runs of such, these are; None for all.
+        content: The values, or their indices.
         bounds: See `Chunk`.
+        dictionary: The distinct values, and their number; None without a dictionary.
     """
 
-    indices: Int32s
-    repeats: Ints | None
-    plain: bytes
-    size: int
-    bounds: tuple[bytes, bytes] | None
+    is_set: Flags | None
+    content: bytes = b""
+    bounds: tuple[bytes, bytes] | None = None
+    dictionary: tuple[bytes, int] | None = None
 
 
-def encode(column: Column, kind: ColumnType, rows: int) -> Chunk:
-    """Return a column of a row group as pages."""
+def encode(column: Column, kind: FileType, rows: int) -> list[Chunk]:
+    """Return a column of a row group as pages, a chunk for each field of lists."""
+    if isinstance(column, Lists):
+        assert isinstance(kind, ListType)
+        places = list_places(column, in_struct="" not in kind.fields)
+        return [
+            _in_lists(_encoded(column.fields[name], each), places)
+            for name, each in kind.fields.items()
+        ]
+    assert isinstance(kind, ColumnType)
+    values = _encoded(column, kind)
+    levels, nulls = flat_levels(values.is_set, column.repeats, rows)
+    return [_chunk(levels, rows, nulls, values)]
+
+
+def _in_lists(values: _Encoded, places: ListPlaces) -> Chunk:
+    levels, nulls = places.levels(values.is_set)
+    return _chunk(levels, places.entries, nulls, values)
+
+
+def _encoded(column: Values, kind: ColumnType) -> _Encoded:
     match column:
         case Numbers():
-            return _numbers(column, kind, rows)
+            return _numbers(column, kind)
         case Names():
-            return _names(column, rows)
+            return _names(column)
         case Texts():
-            return _texts(column.slices, rows)
+            return _texts(column.slices)
 
 
-def _numbers(column: Numbers, kind: ColumnType, rows: int) -> Chunk:
-    is_set = column.is_set
-    if is_set is not None and is_set.all():
-        is_set = None
-    levels, nulls = _levels(is_set, column.repeats, rows)
-    if nulls == rows:
-        return _chunk(levels, rows, nulls, b"", None)
-    if column.values.dtype.kind == "f":
-        return _plain_numbers(column, is_set, kind, levels, nulls, rows)
+def _numbers(column: Numbers, kind: ColumnType) -> _Encoded:
+    is_set = None if column.is_set is None or column.is_set.all() else column.is_set
+    if is_set is not None and not is_set.any():
+        return _Encoded(is_set)
+    if kind.physical == BOOLEAN or column.values.dtype.kind == "f":
+        return _plain_numbers(column, is_set, kind)
     narrow = column.values.itemsize == 4
     values = np.ascontiguousarray(column.values, np.int32 if narrow else np.int64)
     most = len(values) if column.repeats is not None else min(len(values), _MAX_DISTINCT)
@@ -141,31 +155,29 @@ def _numbers(column: Numbers, kind: ColumnType, rows: int) -> Chunk:
     index(values, np.zeros(0, np.bool_) if is_set is None else is_set, found)
     distinct, present = int(found.counts[DISTINCT]), int(found.counts[PRESENT])
     if distinct == MANY:
-        return _plain_numbers(column, is_set, kind, levels, nulls, rows)
+        return _plain_numbers(column, is_set, kind)
     numbers = np.asarray(found.values)[:distinct]
-    repeats = column.repeats
-    if repeats is not None and is_set is not None:
-        repeats = repeats[is_set]
-    indexed = _Indexed(
-        np.asarray(found.indices)[:present],
-        repeats,
-        numbers.astype(kind.item).tobytes(),
-        distinct,
+    return _Encoded(
+        is_set,
+        _packed(np.asarray(found.indices)[:present], _present(column.repeats, is_set), distinct),
         _bounds(numbers, kind),
+        (numbers.astype(kind.item).tobytes(), distinct),
     )
-    return _indexed_chunk(indexed, levels, nulls, rows)
 
 
-def _plain_numbers(
-    column: Numbers, is_set: Flags | None, kind: ColumnType, levels: bytes, nulls: int, rows: int
-) -> Chunk:
-    values, repeats = column.values, column.repeats
+def _present(repeats: Ints | None, is_set: Flags | None) -> Ints | None:
+    return repeats if repeats is None or is_set is None else repeats[is_set]
+
+
+def _plain_numbers(column: Numbers, is_set: Flags | None, kind: ColumnType) -> _Encoded:
+    values, repeats = column.values, _present(column.repeats, is_set)
     if is_set is not None:
         values = values[is_set]
-        repeats = None if repeats is None else repeats[is_set]
     if repeats is not None:
         values = np.repeat(values, repeats)
-    return _chunk(levels, rows, nulls, values.astype(kind.item).tobytes(), _bounds(values, kind))
+    if kind.physical == BOOLEAN:
+        return _Encoded(is_set, np.packbits(values.astype(np.bool_), bitorder="little").tobytes())
+    return _Encoded(is_set, values.astype(kind.item).tobytes(), _bounds(values, kind))
 
 
 def _bounds(numbers: NDArray[Any], kind: ColumnType) -> tuple[bytes, bytes] | None:
@@ -176,7 +188,7 @@ def _bounds(numbers: NDArray[Any], kind: ColumnType) -> tuple[bytes, bytes] | No
     return low.astype(kind.item).tobytes(), high.astype(kind.item).tobytes()
 
 
-def _names(column: Names, rows: int) -> Chunk:
+def _names(column: Names) -> _Encoded:
     codes = np.ascontiguousarray(column.codes, np.int64)
     found = _dictionary(len(codes), len(codes))
     index_int64s(codes, np.zeros(0, np.bool_), found)
@@ -185,18 +197,15 @@ def _names(column: Names, rows: int) -> Chunk:
     places: dict[str, int] = {}
     place_of = [-1 if text is None else places.setdefault(text, len(places)) for text in texts]
     indices = np.array(place_of, np.int32)[np.asarray(found.indices)]
-    repeats = column.repeats
     is_set = indices >= 0 if None in texts else None
-    levels, nulls = _levels(is_set, repeats, rows)
-    if nulls == rows:
-        return _chunk(levels, rows, nulls, b"", None)
+    if not places:
+        return _Encoded(is_set)
     if is_set is not None:
         indices = indices[is_set]
-        repeats = None if repeats is None else repeats[is_set]
     contents = [escape_invalid_utf8(text).encode() for text in places]
     plain = b"".join(struct.pack("<I", len(each)) + each for each in contents)
-    indexed = _Indexed(indices, repeats, plain, len(contents), _text_bounds(contents))
-    return _indexed_chunk(indexed, levels, nulls, rows)
+    packed = _packed(indices, _present(column.repeats, is_set), len(contents))
+    return _Encoded(is_set, packed, _text_bounds(contents), (plain, len(contents)))
 
 
 def _text_bounds(contents: list[bytes]) -> tuple[bytes, bytes] | None:
@@ -204,25 +213,26 @@ def _text_bounds(contents: list[bytes]) -> tuple[bytes, bytes] | None:
     return None if max(len(low), len(high)) > _MAX_BOUND_BYTES else (low, high)
 
 
-def _texts(slices: Slices, rows: int) -> Chunk:
-    is_set = slices.start != NONE
-    levels, nulls = _levels(None if is_set.all() else is_set, None, rows)
-    if nulls == rows:
-        return _chunk(levels, rows, nulls, b"", None)
+def _texts(slices: Slices) -> _Encoded:
+    flags = slices.start != NONE
+    present = int(np.count_nonzero(flags))
+    is_set = None if present == len(slices) else flags
+    if present == 0:
+        return _Encoded(is_set)
     buffers = slices.buffers
     texts = Buffers._make((buffers.data, buffers.carry_over, buffers.arena))
     start, length = np.ascontiguousarray(slices.start), np.ascontiguousarray(slices.length)
-    found = _dictionary(rows, min(rows - nulls, _MAX_DISTINCT))
+    found = _dictionary(len(slices), min(present, _MAX_DISTINCT))
     index_texts(texts, start, length, NONE, found)
     distinct = int(found.counts[DISTINCT])
     if distinct == MANY:
-        return _chunk(levels, rows, nulls, _plain_texts(texts, start, length), None)
+        return _Encoded(is_set, _plain_texts(texts, start, length))
     chosen = np.asarray(found.values)[:distinct]
     start, length = start[chosen], length[chosen]
     plain = _plain_texts(texts, start, length)
-    indices = np.asarray(found.indices)[: rows - nulls]
     bounds = _text_bounds(_contents(plain)) if length.max() <= _MAX_BOUND_BYTES else None
-    return _indexed_chunk(_Indexed(indices, None, plain, distinct, bounds), levels, nulls, rows)
+    packed = _packed(np.asarray(found.indices)[:present], None, distinct)
+    return _Encoded(is_set, packed, bounds, (plain, distinct))
 
 
 def _plain_texts(texts: Buffers, start: Ints, length: Ints) -> bytes:
@@ -255,63 +265,31 @@ def _dictionary(values: int, most: int) -> Dictionary:
     )
 
 
-def _levels(is_set: Flags | None, repeats: Ints | None, rows: int) -> tuple[bytes, int]:
-    """Return the definition levels, 0 for null and 1 for others, and the number of nulls."""
-    if is_set is None:
-        return varint(rows << 1) + b"\x01", 0
+def _packed(indices: Int32s, repeats: Ints | None, distinct: int) -> bytes:
+    """Return indices behind their number of bits."""
+    width = (distinct - 1).bit_length()
+    head = bytes([width])
     if repeats is not None:
-        nulls = rows - int(repeats[is_set].sum())
-        return _runs(is_set.astype(np.int32), repeats, 1), nulls
-    nulls = rows - int(np.count_nonzero(is_set))
-    if nulls == rows:
-        return varint(rows << 1) + b"\x00", nulls
-    groups = (rows + 7) // 8
-    return varint(groups << 1 | 1) + np.packbits(is_set, bitorder="little").tobytes(), nulls
+        return head + packed_runs(indices, repeats, width)
+    if width == 0:
+        return head + varint(len(indices) << 1)
+    out = np.empty((len(indices) + 7) // 8 * width + 10, np.uint8)
+    return head + out[: pack_indices(indices, width, out)].tobytes()
 
 
-def _runs(indices: Int32s, repeats: Ints, width: int) -> bytes:
-    rows = int(repeats.sum())
-    # Each run ends at most one bit-packed run, and is one itself.
-    out = np.empty(rows * width // 8 + 20 * len(indices) + 20, np.uint8)
-    waiting = np.empty(rows + 8, np.int32)
-    written = pack_runs(np.ascontiguousarray(indices), repeats, width, waiting, out)
-    return out[:written].tobytes()
-
-
-def _indexed_chunk(indexed: _Indexed, levels: bytes, nulls: int, rows: int) -> Chunk:
-    width = (indexed.size - 1).bit_length()
-    if indexed.repeats is not None:
-        packed = _runs(indexed.indices, indexed.repeats, width)
-    elif width == 0:
-        packed = varint(len(indexed.indices) << 1)
-    else:
-        out = np.empty((len(indexed.indices) + 7) // 8 * width + 10, np.uint8)
-        packed = out[: pack_indices(indexed.indices, width, out)].tobytes()
-    return _chunk(
-        levels, rows, nulls, bytes([width]) + packed, indexed.bounds, (indexed.plain, indexed.size)
-    )
-
-
-def _chunk(
-    levels: bytes,
-    rows: int,
-    nulls: int,
-    values: bytes,
-    bounds: tuple[bytes, bytes] | None,
-    dictionary: tuple[bytes, int] | None = None,
-) -> Chunk:
+def _chunk(levels: bytes, values: int, nulls: int, encoded: _Encoded) -> Chunk:
     """Return the pages of a column: levels and values, after the dictionary if any."""
+    dictionary = encoded.dictionary
     encoding = _PLAIN if dictionary is None else _RLE_DICTIONARY
-    content = struct.pack("<I", len(levels)) + levels + values
-    page = _page(_DATA_PAGE, content, {5: {1: rows, 2: encoding, 3: _RLE, 4: _RLE}})
+    header: dict[int, Value] = {5: {1: values, 2: encoding, 3: _RLE, 4: _RLE}}
+    page, plain_bytes = _page(_DATA_PAGE, levels + encoded.content, header)
     encodings = [_PLAIN, _RLE]
     first = b""
-    plain_bytes = page[1]
     if dictionary is not None:
         first, size = _page(_DICTIONARY_PAGE, dictionary[0], {7: {1: dictionary[1], 2: _PLAIN}})
         plain_bytes += size
         encodings.append(_RLE_DICTIONARY)
-    return Chunk(first + page[0], rows, plain_bytes, len(first), encodings, nulls, bounds)
+    return Chunk(first + page, values, plain_bytes, len(first), encodings, nulls, encoded.bounds)
 
 
 def _page(kind: int, content: bytes, header: dict[int, Value]) -> tuple[bytes, int]:

@@ -11,7 +11,7 @@ from functools import partial
 from typing import BinaryIO
 
 from dissector.engine.parquet.column_chunk import Chunk, encode
-from dissector.engine.parquet.parquet_types import TYPES, schema_elements
+from dissector.engine.parquet.parquet_types import FileType, leaves, schema_elements
 from dissector.engine.parquet.row_groups import RowGroup, regrouped
 from dissector.engine.parquet.thrift import Int, Value, struct
 from dissector.engine.reading.prefetch import map_in_threads
@@ -24,7 +24,7 @@ _BY_TYPE: Value = {1: {}}
 
 def write_groups(
     groups: Iterable[RowGroup],
-    columns: Mapping[str, str],
+    columns: Mapping[str, FileType],
     file: BinaryIO,
     metadata: Mapping[str, str],
     workers: int,
@@ -34,7 +34,7 @@ def write_groups(
 
     Args:
         groups: The rows.
-        columns: The type of each column; see `TYPES`.
+        columns: The type of each column.
         file: Receives the bytes.
         metadata: Keys and values for the file's metadata.
         workers: How many groups are encoded at a time.
@@ -56,28 +56,28 @@ def write_groups(
             4: written,
             5: [{1: key, 2: value} for key, value in metadata.items()] or None,
             6: "kafkashark",
-            7: [_BY_TYPE] * len(columns),
+            7: [_BY_TYPE] * len(list(leaves(columns))),
         }
     )
     file.write(footer + len(footer).to_bytes(4, "little") + _MAGIC)
 
 
-def _encoded(group: RowGroup, columns: Mapping[str, str]) -> tuple[int, list[Chunk]]:
+def _encoded(group: RowGroup, columns: Mapping[str, FileType]) -> tuple[int, list[Chunk]]:
     """Return the number of rows, and the columns as pages."""
-    chunks = [
-        encode(group.columns[name], TYPES[kind], group.rows) for name, kind in columns.items()
+    return group.rows, [
+        chunk
+        for name, kind in columns.items()
+        for chunk in encode(group.columns[name], kind, group.rows)
     ]
-    return group.rows, chunks
 
 
 def _row_group(
-    columns: Mapping[str, str], chunks: list[Chunk], at: int, rows: int, ordinal: int
+    columns: Mapping[str, FileType], chunks: list[Chunk], at: int, rows: int, ordinal: int
 ) -> Value:
     """Return `RowGroup` of chunks that are written from an offset of the file on."""
     begin, described = at, []
-    for (name, kind), chunk in zip(columns.items(), chunks, strict=True):
-        physical = TYPES[kind].physical
-        described.append({2: Int(at, 64), 3: chunk.metadata(name, physical, at)})
+    for (path, kind), chunk in zip(leaves(columns), chunks, strict=True):
+        described.append({2: Int(at, 64), 3: chunk.metadata(path, kind.physical, at)})
         at += len(chunk.pages)
     return {
         1: described,

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from dissector.engine.tables.arrow import gather_bytes
 from dissector.engine.tables.column_types import SliceBuffers, Slices
 from dissector.engine.tables.exchange_table import NONE, Ints
+from dissector.engine.tables.polars_tables import escape_invalid_utf8
 
 Flags: TypeAlias = NDArray[np.bool_]
 
@@ -38,7 +39,7 @@ class Numbers:
 @dataclass(slots=True)
 class Names:
     """
-    Texts shared by many rows.
+    Texts of which many rows have the same.
 
     Attributes:
         codes: Index of the text; NONE for null.
@@ -64,7 +65,26 @@ class Texts:
     repeats: None = None
 
 
-Column: TypeAlias = Numbers | Names | Texts
+Values: TypeAlias = Numbers | Names | Texts
+
+
+@dataclass(slots=True)
+class Lists:
+    """
+    Lists of values or of structs.
+
+    Attributes:
+        counts: Items of each row.
+        is_set: Which rows are not null; None for all.
+        fields: The fields of all items, one behind the other; see `ListType`.
+    """
+
+    counts: Ints
+    is_set: Flags | None
+    fields: Mapping[str, Values]
+
+
+Column: TypeAlias = Values | Lists
 
 
 @dataclass(slots=True)
@@ -102,12 +122,15 @@ def regrouped(groups: Iterable[RowGroup]) -> Iterator[RowGroup]:
 
 
 def _detached(group: RowGroup) -> RowGroup:
-    """Return a group with its own texts, so that the window is not kept alive."""
-    columns = {
-        name: Texts(_gathered([each.slices])) if isinstance(each, Texts) else each
-        for name, each in group.columns.items()
-    }
-    return RowGroup(group.rows, columns)
+    """Return a group whose texts are its own, so that the window is not kept."""
+    return RowGroup(group.rows, {name: _own(each) for name, each in group.columns.items()})
+
+
+def _own(column: Any) -> Any:
+    if isinstance(column, Lists):
+        fields = {name: _own(each) for name, each in column.fields.items()}
+        return Lists(column.counts, column.is_set, fields)
+    return Texts(_gathered([column.slices])) if isinstance(column, Texts) else column
 
 
 def _joined(groups: list[RowGroup], rows: int) -> RowGroup:
@@ -119,10 +142,15 @@ def _joined(groups: list[RowGroup], rows: int) -> RowGroup:
     )
 
 
-def _concatenated(parts: list[Any]) -> Column:
+def _concatenated(parts: list[Any]) -> Any:
     """Join columns of one kind."""
-    if isinstance(parts[0], Texts):
-        return Texts(_gathered([each.slices for each in parts]))
+    if isinstance(parts[0], Lists):
+        fields = {
+            name: _concatenated([each.fields[name] for each in parts]) for name in parts[0].fields
+        }
+        return Lists(np.concatenate([each.counts for each in parts]), _all_set(parts), fields)
+    if any(isinstance(each, Texts) for each in parts):
+        return Texts(_gathered([_slices(each) for each in parts]))
     repeats = None
     if any(each.repeats is not None for each in parts):
         repeats = np.concatenate([_repeats(each) for each in parts])
@@ -135,15 +163,36 @@ def _concatenated(parts: list[Any]) -> Column:
             )
             texts += each.texts
         return Names(np.concatenate(codes), texts, repeats)
-    is_set = None
-    if any(each.is_set is not None for each in parts):
-        is_set = np.concatenate(
-            [
-                np.ones(len(each.values), np.bool_) if each.is_set is None else each.is_set
-                for each in parts
-            ]
-        )
-    return Numbers(np.concatenate([each.values for each in parts]), is_set, repeats)
+    return Numbers(np.concatenate([each.values for each in parts]), _all_set(parts), repeats)
+
+
+def _all_set(parts: list[Any]) -> Flags | None:
+    """Join what says which values are not null."""
+    if all(each.is_set is None for each in parts):
+        return None
+    sizes = [len(each.counts if isinstance(each, Lists) else each.values) for each in parts]
+    return np.concatenate(
+        [
+            np.ones(size, np.bool_) if each.is_set is None else each.is_set
+            for each, size in zip(parts, sizes, strict=True)
+        ]
+    )
+
+
+def _slices(column: Texts | Names) -> Slices:
+    """Return texts as slices, also those that are given by their codes."""
+    if isinstance(column, Texts):
+        return column.slices
+    contents = [escape_invalid_utf8(text or "").encode() for text in column.texts]
+    length = np.array([*map(len, contents), 0], np.int64)
+    start = np.cumsum(length) - length
+    start[[*(text is None for text in column.texts), True]] = NONE
+    rows = np.where(column.codes == NONE, len(contents), column.codes)
+    if column.repeats is not None:
+        rows = np.repeat(rows, column.repeats)
+    no_bytes = np.zeros(0, np.uint8)
+    buffers = SliceBuffers(np.frombuffer(b"".join(contents), np.uint8), no_bytes, no_bytes)
+    return Slices(start[rows], length[rows], buffers)
 
 
 def _repeats(column: Numbers | Names) -> Ints:

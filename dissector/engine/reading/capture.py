@@ -150,8 +150,6 @@ class Capture:
         """
         Yield the records of a window.
 
-        The columns of a part are only valid until the next part is requested.
-
         Args:
             window: The window.
             is_apart: Returns whether the records of a topic, by name, are read one by one.

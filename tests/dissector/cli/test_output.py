@@ -5,6 +5,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from weakref import ref
 
 import numpy as np
 import polars
@@ -16,11 +17,13 @@ from dissector.cli.output import (
     open_text,
     prefetch_first,
     terminal_width,
-    write_frames,
     write_lines,
+    write_parquet,
     write_rows,
 )
-from dissector.engine.tables.arrow import exported_count, integers_series
+from dissector.engine.parquet.parquet_types import TYPES
+from dissector.engine.tables.column_types import Integers
+from dissector.engine.tables.polars_tables import TablePart
 from dissector.errors import UsageError
 
 ROWS = [{"a": 1, "b": "x,y", "c": None}, {"a": 20, "b": 'say "hi"', "c": [1, 2]}]
@@ -82,20 +85,29 @@ def test_a_closed_pipe_is_no_error_of_the_file(capsys: pytest.CaptureFixture[str
         raise BrokenPipeError
 
 
-def test_few_tables_are_held_however_many_are_written(tmp_path: Path) -> None:
-    held = []
+def test_few_parts_are_held_however_many_are_written(tmp_path: Path) -> None:
+    held: list[ref[Any]] = []
+    most = 0
 
-    def tables() -> Iterator[polars.DataFrame]:
+    def parts() -> Iterator[TablePart]:
+        nonlocal most
         for number in range(100):
-            held.append(exported_count())
-            values = integers_series(np.full(1 << 17, number), None)
-            yield polars.DataFrame({"number": values})
-            del values
+            column = Integers(np.full(1 << 16, number))
+            held.append(ref(column.values))
+            yield {"number": column}
+            del column
+            most = max(most, sum(each() is not None for each in held))
 
     file = tmp_path / "out.parquet"
-    write_frames(tables(), {"number": polars.Int64()}, str(file))
-    assert len(polars.read_parquet(file)) == 100 << 17
-    assert max(held) - held[0] <= 40
+    write_parquet(parts(), {"number": TYPES["int"]}, str(file), jobs=2)
+    assert len(polars.read_parquet(file)) == 100 << 16
+    assert most <= 8
+
+
+def test_a_file_that_can_not_be_written_keeps_its_error() -> None:
+    rows = [[{"number": number} for number in range(10)]]
+    with pytest.raises(OSError, match="No space left"):
+        write_parquet(rows, {"number": TYPES["int"]}, "/dev/full")
 
 
 def test_the_width_of_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:

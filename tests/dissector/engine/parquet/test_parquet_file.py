@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from dissector.engine.parquet import page_kernels
 from dissector.engine.parquet.parquet_file import write_groups
+from dissector.engine.parquet.parquet_types import TYPES
 from dissector.engine.parquet.row_groups import LEAST_ROWS, Column, Names, Numbers, RowGroup, Texts
 from dissector.engine.tables.column_types import SliceBuffers, Slices
 from dissector.engine.tables.exchange_table import NONE
@@ -21,7 +22,7 @@ from tests.kernel_modes import both
 
 mode = both(page_kernels)
 
-TYPES = {
+KINDS = {
     "small": "int8",
     "short": "int16",
     "middle": "int32",
@@ -67,7 +68,13 @@ def names(values: list[str | None], repeats: list[int] | None) -> Names:
 
 def written(groups: Iterable[RowGroup], types: Mapping[str, str]) -> bytes:
     file = io.BytesIO()
-    write_groups(groups, types, file, {"made by": "a test"}, workers=1)
+    write_groups(
+        groups,
+        {name: TYPES[kind] for name, kind in types.items()},
+        file,
+        {"made by": "a test"},
+        workers=1,
+    )
     return file.getvalue()
 
 
@@ -125,9 +132,9 @@ def spread(values: list[Any], repeats: list[int]) -> list[Any]:
 @given(st.lists(tables(), max_size=3))
 @settings(max_examples=examples(60))
 def test_readers_find_what_was_written(drawn: list[tuple[RowGroup, dict[str, list[Any]]]]) -> None:
-    file = written([group for group, _ in drawn], TYPES)
+    file = written([group for group, _ in drawn], KINDS)
     assert rows_of(file) == {
-        name: [value for _, rows in drawn for value in rows[name]] for name in TYPES
+        name: [value for _, rows in drawn for value in rows[name]] for name in KINDS
     }
 
 
@@ -151,8 +158,8 @@ def test_any_number_of_distinct_values(distinct: int, mode: str) -> None:
 
 
 def test_without_rows() -> None:
-    frame = polars.read_parquet(io.BytesIO(written([], TYPES)))
-    assert frame.shape == (0, len(TYPES))
+    frame = polars.read_parquet(io.BytesIO(written([], KINDS)))
+    assert frame.shape == (0, len(KINDS))
     assert dict(frame.schema) == {
         "small": polars.Int8(),
         "short": polars.Int16(),
