@@ -259,7 +259,8 @@ def _java_gateway(conf: SparkConf, folder: Path) -> Iterator[Any]:
         user_options,
     )
     conf.set(option, " ".join(filter(None, java_options)))
-    environment = {"JAVA_HOME": str(home)}
+    # Workers here would import modules of the user from the current folder in place of ours.
+    environment = {"JAVA_HOME": str(home), "PYTHONSAFEPATH": "1"}
     # Outside spark-submit the setting has no effect, so set the variable.
     python = conf.get("spark.pyspark.python", sys.executable if is_local else None)
     if python:

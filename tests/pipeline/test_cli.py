@@ -94,6 +94,19 @@ def test_the_readme_runs_as_written(tmp_path: Path) -> None:
     assert (tmp_path / "watched" / "exchanges").is_dir()
 
 
+@pytest.mark.spark
+def test_modules_in_the_current_folder_hide_none_of_those_that_workers_need(tmp_path: Path) -> None:
+    for name in ("pipeline", "secrets"):
+        (tmp_path / f"{name}.py").write_text("raise SystemExit('a script of the user ran')")
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONSAFEPATH"}
+    script = Path(sys.executable).with_name("kafkashark")
+    command = [script, "pipeline", DENIED, "--out", "out", "--tables", "exchanges"]
+    ran = subprocess.run(
+        command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
+    )
+    assert (ran.returncode, ran.stderr) == (0, "")
+
+
 def test_it_runs_as_a_file_too() -> None:
     """As `spark-submit` runs it; modules beside it are named as some of Python's own."""
     command = [sys.executable, str(ROOT / "pipeline/__main__.py"), "--help"]
