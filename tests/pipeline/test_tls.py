@@ -171,10 +171,11 @@ def link_files(process: subprocess.Popen[bytes], folder: Path, links: Path) -> N
     seen: set[Path] = set()
     names = itertools.count()
     while process.poll() is None:
-        for path in set(folder.rglob("*")) - seen:
+        # `walk` passes over folders that Spark deletes meanwhile; `rglob` raises.
+        found = {Path(place, name) for place, _, files in os.walk(folder) for name in files}
+        for path in found - seen:
             seen.add(path)
             with contextlib.suppress(OSError):
-                if path.is_file():
-                    os.link(path, links / str(next(names)))
+                os.link(path, links / str(next(names)))
         with contextlib.suppress(subprocess.TimeoutExpired):
             process.wait(0.02)

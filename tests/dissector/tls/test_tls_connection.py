@@ -142,6 +142,68 @@ def test_tls13_with_openssl_and_a_client_certificate(tmp_path: Path) -> None:
     assert content(out, CLIENT) == again.sent(CLIENT)
 
 
+@pytest.mark.parametrize("name", ["AES128-SHA", "DHE-RSA-AES256-SHA256", "ECDHE-RSA-AES256-SHA384"])
+@pytest.mark.parametrize("encrypts_then_macs", [True, False])
+def test_cbc_with_the_mac_inside_or_outside(
+    tmp_path: Path, name: str, encrypts_then_macs: bool
+) -> None:
+    party = Party(tmp_path, version="TLSv1_2", ciphers=f"{name}:@SECLEVEL=0")
+    if not encrypts_then_macs:
+        party.client.options |= 1 << 19  # SSL_OP_NO_ENCRYPT_THEN_MAC
+    talk = party.talk(TALK)
+    connection, out = decrypt(party.keys(), talk.flights)
+    hello = connection.negotiation.server_hello
+    assert hello is not None
+    assert hello.encrypts_then_macs is encrypts_then_macs
+    assert [content(out, side) for side in (0, 1)] == [talk.sent(0), talk.sent(1)]
+
+
+@pytest.mark.parametrize("size", [1, 7, 60, 300])
+def test_handshake_messages_over_several_records(tmp_path: Path, size: int) -> None:
+    """Those in the clear are cut by hand: neither side's keys depend on the records."""
+    for version in ("TLSv1_2", "TLSv1_3"):
+        party = Party(tmp_path, version=version, client_name="alice")
+        talk = party.talk(TALK)
+        flights = [
+            (side, part) for side, data in talk.flights for part in recut(data, size, version)
+        ]
+        assert len(flights) > len(talk.flights)
+        connection, out = decrypt(party.keys(), flights)
+        assert [content(out, side) for side in (0, 1)] == [talk.sent(0), talk.sent(1)]
+        assert connection.summary().client_subject == "O=Orders,CN=alice"
+        assert not connection.problems
+
+
+def recut(data: bytes, size: int, version: str) -> Iterable[bytes]:
+    """Cut the handshake records in the clear into records of that size."""
+    while data:
+        length = 5 + int.from_bytes(data[3:5], "big")
+        body, is_clear = data[5:length], data[0] == HANDSHAKE
+        if data[0] == CHANGE_CIPHER_SPEC and version == "TLSv1_2":
+            yield data  # what follows is encrypted
+            return
+        cut = size if is_clear else len(body)
+        for at in range(0, len(body), cut):
+            yield record(data[0], body[at : at + cut])
+        data = data[length:]
+
+
+@pytest.mark.parametrize("size", [1, 5, 20])
+def test_encrypted_handshake_messages_over_several_records(size: int) -> None:
+    made = Maker()
+    made.client_hello()
+    made.server_hello()
+    made.use(SERVER, "HANDSHAKE")
+    together = message(8, b"\0\0") + message(FINISHED, bytes(32))
+    for at in range(0, len(together), size):
+        made.send(SERVER, HANDSHAKE, together[at : at + size])
+    made.use(SERVER, "DATA")
+    made.data(SERVER, b"from the server")
+    connection, out = decrypt(made.keys(), made.flights)
+    assert content(out, SERVER) == b"from the server"
+    assert not connection.problems
+
+
 @pytest.mark.parametrize("tickets", [True, False])
 @pytest.mark.parametrize("ciphers", ["ECDHE-RSA-AES128-SHA", "ECDHE-RSA-AES128-GCM-SHA256"])
 def test_resumption_in_tls12(tmp_path: Path, tickets: bool, ciphers: str) -> None:
@@ -296,6 +358,20 @@ def test_reasons(tmp_path: Path, version: str) -> None:
     first_data = next(n for n, (_, data) in enumerate(talk.flights) if n > 2 and data[0] == DATA)
     without_hellos = talk.flights[max(first_data, len(talk.flights) - 5) :]
     assert reason(other.keys(), without_hellos) is Reason.NO_HELLOS
+
+
+def test_a_handshake_without_data_is_named_so() -> None:
+    made = Maker()
+    made.client_hello()
+    made.server_hello()
+    connection, _ = decrypt(made.keys(), made.flights)
+    assert connection.summary().reason is Reason.NO_DATA
+
+
+def test_the_page_explains_each_reason() -> None:
+    page = (Path(__file__).parents[3] / "docs" / "tls.md").read_text(encoding="utf-8")
+    for reason in Reason:
+        assert reason.value.partition(":")[0] in page
 
 
 def test_an_old_version_is_named() -> None:
