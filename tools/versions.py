@@ -25,12 +25,18 @@ SMOKE = (
     "tests/dissector/protocol/records",
     "tests/dissector/protocol/test_apis.py",
     "tests/dissector/view/tables/test_bulk_rows.py",
+    "tests/dissector/tls",
+    "tests/dissector/query/test_fed_scapy.py",
+    "tests/browse/app/test_browse_app.py",
+    "tests/browse/panels",
     "tests/conform/rules",
     "tests/conform/test_cli.py",
     "tests/replay/client/test_broker_connection.py",
     "tests/replay/mock/test_librdkafka_mock.py",
+    "tests/report/page",
+    "tests/timeline/output",
 )
-"""Tests that use each library: kernels, columns, codecs, commands, sockets."""
+"""Tests of each library: kernels, columns, codecs, ciphers, commands, the screen, pages, traces."""
 
 FAST = "not (broker or long or spark)"
 

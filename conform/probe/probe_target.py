@@ -55,7 +55,7 @@ RETURN_TIMEOUTS = 3
 """How long to wait for a broker that went away, as a multiple of the timeout."""
 
 _PAUSE_S = 0.1
-_MAX_CLOSE_WAIT_S = 3.0
+MAX_CLOSE_WAIT_S = 3.0
 _MAX_TIMEOUTS = 3
 
 
@@ -187,7 +187,7 @@ class Target:
     @property
     def close_timeout_s(self) -> float:
         """How long to wait for the end of a connection."""
-        return min(self.timeout_s, _MAX_CLOSE_WAIT_S)
+        return min(self.timeout_s, MAX_CLOSE_WAIT_S)
 
     def versions(self, name: str, since: int = 0, until: int = 32767) -> range:
         """Return the versions of an API, within bounds, that are both offered and declared."""

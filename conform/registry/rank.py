@@ -17,7 +17,7 @@ class Rank(StrEnum):
     DIFFERS = "differs from Kafka"
 
 
-_ERROR_CODE_RULES = frozenset(
+ERROR_CODE_RULES = frozenset(
     (
         "P04",
         "P05",
@@ -44,7 +44,7 @@ never meets.
 
 def rank_of(rule: str, severity: Severity) -> Rank:
     """Return the rank of a rule by its id and severity: only an error breaks clients."""
-    is_mild = severity.value != "error" or rule in _ERROR_CODE_RULES
+    is_mild = severity.value != "error" or rule in ERROR_CODE_RULES
     return Rank.DIFFERS if is_mild else Rank.BREAKS
 
 

@@ -69,7 +69,7 @@ def application(arguments: Sequence[str] = (), plugins: Plugins | None = None) -
     )
     app.callback()(_options)
     for name in [chosen] if chosen in COMMANDS else COMMANDS:
-        app.command(name, epilog=epilog(str(name)))(_built_in(str(name)))
+        app.command(name, epilog=epilog(str(name)))(command_function(str(name)))
     if chosen not in COMMANDS:
         for name, command in _plugin_commands(chosen) if plugins is None else plugins:
             # A stub that reports why a command can't be loaded takes any options.
@@ -78,7 +78,8 @@ def application(arguments: Sequence[str] = (), plugins: Plugins | None = None) -
     return app
 
 
-def _built_in(name: str) -> Callable[..., Any]:
+def command_function(name: str) -> Callable[..., Any]:
+    """Return the function of a built-in command."""
     # Imported one by one, so that no command waits for the imports of the others.
     module = import_module(f"dissector.cli.{_ROOMS.get(name, '')}{name}")
     command: Callable[..., Any] = getattr(module, name)

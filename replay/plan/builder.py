@@ -141,7 +141,7 @@ class PlanBuilder:
         self._counts[connection, exchange.status] += 1
         shape = self._shapes.add(connection, request, exchange.response)
         places = list(produced_batches(request, exchange.response))
-        number = self._plan._spill.add(captured_exchange(exchange, request), shape)
+        number = self._plan.spill.add(captured_exchange(exchange, request), shape)
         self._sequence_gaps.record(number, places)
         reason = why_left_out(request, self._allow)
         reason = reason or why_not_ready(request.api or "", exchange.response)
@@ -172,7 +172,7 @@ class PlanBuilder:
         client_id, model, logs = self._shape_sets[shape]
         self._counts[connection, "request"] += 1
         self._sent_by_brokers.setdefault(connection, set()).add(False)
-        spool = self._plan._spill
+        spool = self._plan.spill
         captured = CapturedExchange(
             connection,
             *spool.endpoints[connection],
@@ -232,7 +232,7 @@ class PlanBuilder:
 
     def _exclude_by_capture(self) -> None:
         """Leave out requests for reasons that only the whole capture shows."""
-        spool = self._plan._spill
+        spool = self._plan.spill
         for number in range(len(spool)):
             connection = spool.connection(number)
             if self._sent_by_brokers.get(connection) == {True}:
@@ -247,7 +247,7 @@ class PlanBuilder:
 
     def _is_written_later(self, number: int, log: Log) -> bool:
         """Return whether the connection of an exchange later appends to a partition."""
-        connection = self._plan._spill.connection
+        connection = self._plan.spill.connection
         later = (each for each in self._dependencies.logs.writers(log) if each > number)
         return any(connection(each) == connection(number) for each in later)
 
@@ -258,7 +258,7 @@ class PlanBuilder:
         Returns:
             For each exchange its step.
         """
-        plan, spool = self._plan, self._plan._spill
+        plan, spool = self._plan, self._plan.spill
         order = service_order(*spool.times(), self._dependencies.served(self._topic_name))
         sent = array("q", order.tobytes())
         steps = np.argsort(order)
@@ -317,7 +317,7 @@ class PlanBuilder:
         plan = self._plan
         plan.holes, steps_after = self._sequence_gaps.find(steps.tolist(), self._topic_name)
         for step in steps_after:
-            plan._spill.columns["shape"][step] = NONE
+            plan.spill.columns["shape"][step] = NONE
 
     def _record_completeness(self) -> None:
         """Record the completeness of each connection."""

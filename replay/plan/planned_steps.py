@@ -61,6 +61,7 @@ class PlannedSteps:
         source: The files, and the choices made for them.
         clients: Connection -> software of its client, if the client names it (KIP-511).
         shapes: Shapes shared by exchanges, by number.
+        spill: The captured exchanges, in a temporary file.
         causes: The dependencies of all steps, concatenated.
         cause_ends: For each step the end of its dependencies in `causes`; begins with 0.
     """
@@ -89,7 +90,7 @@ class PlannedSteps:
         self.source = Source()
         self.clients: dict[int, str] = {}
         self.shapes: list[Shape] = []
-        self._spill = ExchangeSpill()
+        self.spill = ExchangeSpill()
         self._exclusions: dict[int, str] = {}
         self.causes = array("i")
         self.cause_ends = array("q", [0])
@@ -105,7 +106,7 @@ class PlannedSteps:
     @property
     def size(self) -> int:
         """The number of steps of all parts."""
-        return len(self._spill)
+        return len(self.spill)
 
     def numbers(self) -> Iterator[int]:
         """Yield the numbers of the steps."""
@@ -139,7 +140,7 @@ class PlannedSteps:
             foreign: Resources that other parts change.
         """
         self.part, self.foreign = part, foreign
-        connections = np.frombuffer(self._spill.columns["connection"], np.int32)
+        connections = np.frombuffer(self.spill.columns["connection"], np.int32)
         own = [each for each in self._by_connection if part_of[each] == part.number - 1]
         self._is_elsewhere = bytearray(~np.isin(connections, own))
         order = self.causes, self.cause_ends
@@ -155,7 +156,7 @@ class PlannedSteps:
         """Return a step, read again each time."""
         return Step(
             number,
-            self._spill.get(number),
+            self.spill.get(number),
             tuple(self.after(number)),
             self._exclusions.get(number, ""),
             number in self.groups.before_rebalance,
@@ -169,7 +170,7 @@ class PlannedSteps:
         for connection, numbers in self._by_connection.items():
             completeness = self.connections.get(connection)
             end = self.first_after(completeness.last_ns) if completeness else numbers[-1] + 1
-            yield self._spill.endpoints[connection][1], numbers, end
+            yield self.spill.endpoints[connection][1], numbers, end
 
     @cached_property
     def is_partial(self) -> bool:
@@ -196,12 +197,12 @@ class PlannedSteps:
     @property
     def shape_of(self) -> array[int]:
         """For each step the number of its shape; -1 without one."""
-        return self._spill.columns["shape"]
+        return self.spill.columns["shape"]
 
     @property
     def request_times_ns(self) -> array[int]:
         """For each step the capture time of its request."""
-        return self._spill.columns["request_time_ns"]
+        return self.spill.columns["request_time_ns"]
 
     def first_after(self, time_ns: int) -> int:
         """
@@ -224,7 +225,7 @@ class PlannedSteps:
 
     def request_at(self, number: int) -> tuple[int, int]:
         """Return the captured connection and the capture time of a step's request."""
-        return self._spill.connection(number), self._spill.times_ns(number)[0]
+        return self.spill.connection(number), self.spill.times_ns(number)[0]
 
     def latencies_ns(self, numbers: Int64s) -> Int64s:
         """Return the captured latencies of steps that all have responses."""
@@ -234,13 +235,13 @@ class PlannedSteps:
 
     def columns(self, *names: str) -> tuple[NDArray[Any], ...]:
         """Return columns over all steps, by their names in the spool."""
-        columns = (self._spill.columns[name] for name in names)
+        columns = (self.spill.columns[name] for name in names)
         # array's type codes would give other dtype objects for the same types, unknown to kernels.
         return tuple(np.frombuffer(column, f"i{column.itemsize}") for column in columns)
 
     def view(self) -> mmap | bytes:
         """Return all requests, each followed by its response."""
-        return self._spill.view()
+        return self.spill.view()
 
     def is_sent(self, number: int) -> bool:
         """Return whether a step is sent at all."""
@@ -248,11 +249,11 @@ class PlannedSteps:
 
     def times_ns(self, number: int) -> tuple[int, int | None]:
         """Return the capture times of a step's request and response."""
-        return self._spill.times_ns(number)
+        return self.spill.times_ns(number)
 
     def close(self) -> None:
         """Close the spool."""
-        self._spill.close()
+        self.spill.close()
 
     def __enter__(self) -> Self:
         return self

@@ -237,7 +237,7 @@ def _plot(counters: ApiCounters) -> str:
         f'<svg viewBox="0 0 {_WIDTH} {_HEIGHT}" width="{_WIDTH}" height="{_HEIGHT}" role="img">',
         f'<path d="M{_LEFT} 8V{8 + height}H{_LEFT + width}" fill="none" stroke="currentColor" '
         'opacity=".4"/>',
-        f'<text x="{_LEFT - 4}" y="14" text-anchor="end">{_duration(top)}</text>',
+        f'<text x="{_LEFT - 4}" y="14" text-anchor="end">{duration_text(top)}</text>',
         f'<text x="{_LEFT - 4}" y="{8 + height}" text-anchor="end">0</text>',
     ]
     for mark, anchor in _MARKS.items():
@@ -257,7 +257,7 @@ def _plot(counters: ApiCounters) -> str:
     return "".join([*parts, "</svg>"])
 
 
-def _duration(ms: float) -> str:
+def duration_text(ms: float) -> str:
     """Return a duration, short enough for an axis label."""
     seconds = ms / 1000
     if ms < 999.5:

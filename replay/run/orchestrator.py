@@ -62,7 +62,7 @@ def replay_at(
     plan: Plan, setting: TargetSettings, addresses: list[str], watch: ProgressCallback | None
 ) -> Report:
     """Replay a plan, as `run_replay` does, at a target that runs already."""
-    return event_loop.run(_run_until_ended(plan, setting, addresses, watch))
+    return event_loop.run(run_until_ended(plan, setting, addresses, watch))
 
 
 @contextlib.contextmanager
@@ -95,9 +95,10 @@ def learn_noise(
     return tuple(place for place in sorted(report.fields) if not place.endswith(NO_RESPONSE))
 
 
-async def _run_until_ended(
+async def run_until_ended(
     plan: Plan, settings: TargetSettings, addresses: list[str], watch: ProgressCallback | None
 ) -> Report:
+    """Replay in a running event loop; after Ctrl-C the report covers the steps so far."""
     report = RunReport(plan, settings)
     with _interruptible(report) as ending:
         work = asyncio.create_task(

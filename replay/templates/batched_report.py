@@ -23,7 +23,7 @@ from replay.templates.template import RequestTemplate
 ON_SLOW_PATH = -1
 """In place of the latency of a request that the slow path reports."""
 
-_FLUSH_COUNT = 1024
+FLUSH_COUNT = 1024
 
 
 class BatchedReporter:
@@ -60,7 +60,7 @@ class BatchedReporter:
             self._replaced.append(request_rows[:, REPLACED_ROLES::PER_PARTITION].ravel())
         self._request_rows.append(request_rows[:, :RECORD_COUNT])
         self._count += count
-        if self._count >= _FLUSH_COUNT:
+        if self._count >= FLUSH_COUNT:
             self.flush()
 
     def flush(self) -> None:

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 Bytes: TypeAlias = NDArray[np.uint8]
 Int32s: TypeAlias = NDArray[np.int32]
 
-_BUFFER_BYTES = 1 << 16
-_MAPPED_BYTES = 4 << 20
+BUFFER_BYTES = 1 << 16
+MAPPED_BYTES = 4 << 20
 
 
 class StepArrays:
@@ -52,7 +52,7 @@ class StepArrays:
         self.dependency_ends: Int64s = np.frombuffer(plan.cause_ends, np.int64)
         self.is_done: Bytes = np.frombuffer(is_done, np.uint8)
         self.due_ns: Int64s = np.frombuffer(due_ns, np.int64)
-        self.buffer: Bytes = np.empty(_BUFFER_BYTES, np.uint8)
+        self.buffer: Bytes = np.empty(BUFFER_BYTES, np.uint8)
         self._scratch: Int64s = np.empty(0, np.int64)
 
     @property
@@ -74,7 +74,7 @@ class StepArrays:
     def release_read(self, size: int) -> None:
         """Count bytes of frames read; every few MB, release the mapped pages to save memory."""
         self._read_bytes += size
-        if self._read_bytes > _MAPPED_BYTES and isinstance(self._view, mmap.mmap):
+        if self._read_bytes > MAPPED_BYTES and isinstance(self._view, mmap.mmap):
             self._read_bytes = 0
             if hasattr(mmap, "MADV_DONTNEED"):
                 self._view.madvise(mmap.MADV_DONTNEED)

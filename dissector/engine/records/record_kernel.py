@@ -70,7 +70,7 @@ def _read_long_varint(source: U8, at: int, end: int, value: int, last: int) -> t
 
 
 @device_function
-def _read_varint(source: U8, at: int, end: int, last: int) -> tuple[int, int]:
+def read_varint(source: U8, at: int, end: int, last: int) -> tuple[int, int]:
     """Read a zigzag varint; return it and its end, -1 if invalid, as for a negative `at`."""
     if at < 0 or at >= end:
         return 0, -1
@@ -170,8 +170,8 @@ def _read_batch(
         if at < 0 or size < MIN_RECORD_BYTES - 1:
             return -1
         end = at + size
-        time_delta, at = _read_varint(source, at + 1, end, 1)  # a record's attributes are unused
-        offset_delta, at = _read_varint(source, at, end, 15)
+        time_delta, at = read_varint(source, at + 1, end, 1)  # a record's attributes are unused
+        offset_delta, at = read_varint(source, at, end, 15)
         key, key_length = _read_length(source, at, end)
         if key < 0 or key_length < min_key_length:
             return -1

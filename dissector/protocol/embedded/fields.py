@@ -44,7 +44,7 @@ def read_embedded(
     message: Message, request: Message | None = None, mechanism: str | None = None
 ) -> list[Embedded]:
     """
-    Decode everything embedded in a message, in the order of `_READERS`.
+    Decode everything embedded in a message, in the order of `READERS`.
 
     Args:
         message: The message.
@@ -55,7 +55,7 @@ def read_embedded(
     if message.body is None or message.api_key is None:
         return []
     found = []
-    for (key, kind, plain_path), reader in _READERS.items():
+    for (key, kind, plain_path), reader in READERS.items():
         if (key, kind) == (message.api_key, message.kind):
             for path, data in _bytes_at(message.body, plain_path.split("."), ""):
                 found.append(reader(_BytesField(message, path, data, request, mechanism)))
@@ -85,7 +85,7 @@ def decode_field(
     plain_path = re.sub(r"\[\d+\]", "", path)
     if message.api_key is None:
         return None
-    reader = _READERS.get((message.api_key, message.kind, plain_path))
+    reader = READERS.get((message.api_key, message.kind, plain_path))
     return reader(_BytesField(message, path, data, request, mechanism)) if reader else None
 
 
@@ -177,7 +177,7 @@ def _read_token(field: _BytesField) -> Embedded | None:
     return Embedded(field.path, "SASL token", field.data, value=shown, end=len(field.data))
 
 
-_READERS: dict[tuple[int, Kind, str], EmbeddedReader] = {
+READERS: dict[tuple[int, Kind, str], EmbeddedReader] = {
     (11, "request", "protocols.metadata"): partial(_read_member, "metadata"),
     (11, "response", "members.metadata"): partial(_read_member, "metadata"),
     (14, "request", "assignments.assignment"): partial(_read_member, "assignment"),

@@ -79,16 +79,16 @@ class _RecordType:
 
 def is_own_topic(topic: str) -> bool:
     """Return whether a topic is Kafka's own, so that its records can be decoded."""
-    return topic in _TOPICS
+    return topic in TOPICS
 
 
 def decode_record(topic: str, key: bytes | None, value: bytes | None) -> DecodedRecord | None:
     """Decode a record by the name of its topic; None if the topic is not Kafka's own."""
-    if topic not in _TOPICS:
+    if topic not in TOPICS:
         return None
     if topic in _FRAMED_TOPICS:
-        return _read_framed_record(_record_types(topic), value)
-    return _read_coordinator_record(_record_types(topic), key, value)
+        return _read_framed_record(record_types(topic), value)
+    return _read_coordinator_record(record_types(topic), key, value)
 
 
 def _coordinator_types(*modules: ModuleType) -> dict[int, _RecordType]:
@@ -179,7 +179,7 @@ def _read_framed_record(types: dict[int, _RecordType], value: bytes | None) -> D
     return record.with_embedded_problems()
 
 
-_TOPICS: dict[str, dict[int, _RecordType]] = {
+TOPICS: dict[str, dict[int, _RecordType]] = {
     "__consumer_offsets": _coordinator_types(
         group_coordinator, share_group_coordinator, streams_group_coordinator
     ),
@@ -193,9 +193,9 @@ _FRAMED_TOPICS = frozenset((CLUSTER_METADATA, "__remote_log_metadata"))
 
 
 @per_schemas
-def _record_types(topic: str) -> dict[int, _RecordType]:
+def record_types(topic: str) -> dict[int, _RecordType]:
     """Return the record types of a topic, including those of definitions only."""
-    schemas, types = current(), _TOPICS[topic]
+    schemas, types = current(), TOPICS[topic]
     if schemas is None:
         return types
     added = {
@@ -212,6 +212,6 @@ def _topics_of_definitions() -> dict[str, str]:
     """Return the topics of records, by the names of their definitions."""
     return {
         record_type.name + ("" if topic in _FRAMED_TOPICS else "Key"): topic
-        for topic, types in _TOPICS.items()
+        for topic, types in TOPICS.items()
         for record_type in types.values()
     }

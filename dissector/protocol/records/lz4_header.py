@@ -19,7 +19,7 @@ _PRIME_1, _PRIME_2, _PRIME_3 = 0x9E3779B1, 0x85EBCA77, 0xC2B2AE3D
 _PRIME_4, _PRIME_5 = 0x27D4EB2F, 0x165667B1
 
 
-def _xxh32_short(data: bytes) -> int:
+def xxh32_short(data: bytes) -> int:
     """Return XXH32 with seed 0 of fewer than 16 bytes: a frame header is never longer."""
     value = (_PRIME_5 + len(data)) & _WORD
     whole = len(data) & ~3
@@ -53,9 +53,9 @@ def corrected_header(frame: bytes | memoryview) -> tuple[bytes, int]:
     if at is None:
         return b"", 0
     header = bytes(frame[:at])
-    return header + bytes((_xxh32_short(header[4:]) >> 8 & 0xFF,)), at + 1
+    return header + bytes((xxh32_short(header[4:]) >> 8 & 0xFF,)), at + 1
 
 
 def with_legacy_checksum(frame: bytes) -> bytes:
     """Return a frame without content size with the checksum that Kafka before 0.10 expects."""
-    return frame[:6] + bytes((_xxh32_short(frame[:6]) >> 8 & 0xFF,)) + frame[7:]
+    return frame[:6] + bytes((xxh32_short(frame[:6]) >> 8 & 0xFF,)) + frame[7:]

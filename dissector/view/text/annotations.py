@@ -36,9 +36,9 @@ def meaning(name: str, value: object, owner: str = "") -> str:
     if name.endswith("error_code"):
         return error_name(value)
     annotate = (
-        _BY_OWNER.get((owner, name))
-        or _BY_OWNER.get((owner.partition(" ")[0], name))
-        or _BY_NAME.get(name)
+        BY_OWNER.get((owner, name))
+        or BY_OWNER.get((owner.partition(" ")[0], name))
+        or BY_NAME.get(name)
     )
     if annotate is not None:
         return annotate(value)
@@ -128,7 +128,7 @@ _ACL_RESOURCES = _enum(
     "UNKNOWN", "ANY", "TOPIC", "GROUP", "CLUSTER", "TRANSACTIONAL_ID", "DELEGATION_TOKEN", "USER"
 )
 
-_BY_NAME: dict[str, Meaning] = {
+BY_NAME: dict[str, Meaning] = {
     "acks": _special_values({-1: "all in-sync replicas", 0: "no response", 1: "the leader"}),
     "api_key": api_name,
     "request_api_key": api_name,
@@ -195,7 +195,7 @@ _BY_NAME: dict[str, Meaning] = {
 
 _STREAMS_NODES = _special_values({1: "source", 2: "processor", 3: "sink"})
 
-_BY_OWNER: dict[tuple[str, str], Meaning] = {
+BY_OWNER: dict[tuple[str, str], Meaning] = {
     ("ListOffsets request", "timestamp"): _offset_time,
     ("CreateTopics request", "num_partitions"): _BROKER_DEFAULT,
     ("CreateTopics request", "replication_factor"): _BROKER_DEFAULT,

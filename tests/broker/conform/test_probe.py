@@ -97,7 +97,7 @@ def test_each_rule_has_a_lie() -> None:
 @pytest.mark.parametrize("rule", sorted(LIES))
 def test_each_lie_is_found(kafka: StartCluster, rule: str, monkeypatch: pytest.MonkeyPatch) -> None:
     # Where a connection stays open that should not, the probe waits for its end, again and again.
-    monkeypatch.setattr(probe_target, "_MAX_CLOSE_WAIT_S", 0.5)
+    monkeypatch.setattr(probe_target, "MAX_CLOSE_WAIT_S", 0.5)
     outcome = probed_through_relay(kafka(Shape()).bootstrap(), rule, lie=LIES[rule])
     assert outcome.verdict.tallies[rule].broken, dict(outcome.verdict.tallies[rule].unjudged)
     assert outcome.verdict.count(Severity.ERROR)

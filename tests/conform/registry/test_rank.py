@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from conform.registry.rank import _ERROR_CODE_RULES, Rank, Severity, rank_of
+from conform.registry.rank import ERROR_CODE_RULES, Rank, Severity, rank_of
 from conform.registry.rule import Side
 from conform.registry.verdict import Finding
 from tests.conform.probe.scripts import LIVE
@@ -21,7 +21,7 @@ def test_a_lost_record_outweighs_a_code() -> None:
 
 
 def test_the_rules_named_are_there() -> None:
-    assert LIVE.keys() >= _ERROR_CODE_RULES
+    assert LIVE.keys() >= ERROR_CODE_RULES
 
 
 def test_a_finding_may_be_milder_or_graver_than_its_rule() -> None:

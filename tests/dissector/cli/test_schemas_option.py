@@ -10,7 +10,7 @@ import polars
 import pytest
 
 from conform.cli import conform
-from dissector.cli.app import COMMANDS, _built_in
+from dissector.cli.app import COMMANDS, command_function
 from pipeline.cli import pipeline
 from replay.cli import replay
 from report.cli import report
@@ -32,7 +32,7 @@ def pings(request: pytest.FixtureRequest, tmp_path: Path, vendor: str) -> str:
 
 
 def test_every_command_has_the_option() -> None:
-    commands = [*map(_built_in, set(COMMANDS) - {"demo"}), conform, pipeline, replay, report]
+    commands = [*map(command_function, set(COMMANDS) - {"demo"}), conform, pipeline, replay, report]
     commands.append(timeline)
     assert all("schemas" in inspect.signature(each).parameters for each in commands)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from html.parser import HTMLParser
 
-from replay.report.html_report import _duration, html_lines
+from replay.report.html_report import duration_text, html_lines
 from replay.report.report import Report
 from tests.replay.support.outcomes import outcome
 from tests.replay.support.reports import full, made, outcomes, produced
@@ -99,6 +99,6 @@ def test_latencies_stand_side_by_side_and_differences_before_the_plots() -> None
 
 
 def test_an_axis_has_room_for_its_label() -> None:
-    labels = [_duration(ms) for ms in (0.0123, 0.5, 42.4242, 999.4, 999.9, 2360.0, 5e6)]
+    labels = [duration_text(ms) for ms in (0.0123, 0.5, 42.4242, 999.4, 999.9, 2360.0, 5e6)]
     assert labels == ["0.0123 ms", "0.5 ms", "42.4 ms", "999 ms", "1 s", "2.36 s", "5,000 s"]
     assert max(map(len, labels)) <= 9

@@ -12,7 +12,7 @@ from replay.options.play_options import PlayOptions
 from replay.options.target_settings import TargetSettings
 from replay.plan.plan import Plan
 from replay.report.report import Report
-from replay.run.orchestrator import _run_until_ended, run_replay
+from replay.run.orchestrator import run_replay, run_until_ended
 from tests.default_frames import request, response
 from tests.replay.support.replay_captures import exchange, left_open, saved
 from tests.replay.support.scripted import Answers, alone, offers, scripted
@@ -30,7 +30,7 @@ def at_script(path: str, answers: Answers, timeout_s: float = 60) -> Report:
                 f"127.0.0.1:{broker.port}", play_options=PlayOptions(Pace(0), timeout_s=timeout_s)
             )
             with Plan.of(path) as plan:
-                return await _run_until_ended(plan, setting, [setting.to], None)
+                return await run_until_ended(plan, setting, [setting.to], None)
 
     return asyncio.run(main())
 

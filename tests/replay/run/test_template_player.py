@@ -20,7 +20,7 @@ from replay.options.target_settings import TargetSettings
 from replay.plan.plan import Plan
 from replay.public import AS_FAST_AS_POSSIBLE
 from replay.report.report import Report
-from replay.run.orchestrator import _run_until_ended
+from replay.run.orchestrator import run_until_ended
 from replay.run.runner import ReplayRun
 from replay.run.template_player import TemplateBatch, TemplatePlayer
 from replay.templates import step_arrays
@@ -87,7 +87,7 @@ def played(
             options = PlayOptions(pace, timeout_s=timeout_s)
             setting = TargetSettings(f"127.0.0.1:{broker.port}", play_options=options)
             with Plan.of(path) as plan:
-                report = await _run_until_ended(plan, setting, [setting.to], None)
+                report = await run_until_ended(plan, setting, [setting.to], None)
             bodies = [each.frame[8:] for each in broker.requests if each.api_key == PRODUCE]
             return report, bodies
 
@@ -216,7 +216,7 @@ def test_so_many_bytes_are_sent_together_and_no_more(
     assert report.passed
     assert max(sizes) == AT_ONCE
     sizes.clear()
-    monkeypatch.setattr(step_arrays, "_BUFFER_BYTES", 1)
+    monkeypatch.setattr(step_arrays, "BUFFER_BYTES", 1)
     report, _ = played(path, lambda number: 0)
     assert report.passed
     assert set(sizes) == {1}
@@ -250,7 +250,7 @@ def test_requests_in_flight_at_the_end_have_their_outcome(
             ports.append(broker.port)
             setting = TargetSettings(f"127.0.0.1:{broker.port}", play_options=PlayOptions(Pace(0)))
             with Plan.of(capture(tmp_path)) as plan:
-                return await _run_until_ended(plan, setting, [setting.to], stop)
+                return await run_until_ended(plan, setting, [setting.to], stop)
 
     def stop(run: ReplayRun, report: Report) -> None:
         if run.progress.sent == 1 + 20 + AT_ONCE:

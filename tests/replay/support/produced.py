@@ -103,7 +103,7 @@ def plan_of(exchanges: Sequence[tuple[bytes, bytes]], shapes: Sequence[int] = ()
         version = int.from_bytes(request[2:4], "big")
         ends = 0, "c:1", "b:2", PRODUCE, version, number, "tester"
         captured = CapturedExchange(*ends, request, answer, True, number, number)
-        plan._spill.add(captured, shapes[number] if shapes else 0)
+        plan.spill.add(captured, shapes[number] if shapes else 0)
         plan.cause_ends.append(0)
     return plan
 

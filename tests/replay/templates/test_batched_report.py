@@ -40,7 +40,7 @@ def outcome_rows(first: int, changed: tuple[int, ...]) -> Any:
 
 
 def test_all_is_reported_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(unreported_module, "_FLUSH_COUNT", 4)
+    monkeypatch.setattr(unreported_module, "FLUSH_COUNT", 4)
     reports: list[BatchedOutcome] = []
     waiting = BatchedReporter(reports.append)
     waiting.add(outcome_rows(0, (0, 0, 0)), 3, template())

@@ -25,7 +25,7 @@ def test_numbers_come_back(size: int, data: st.DataObject) -> None:
 
 
 def test_frames_stand_behind_each_other(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(arrays_module, "_MAPPED_BYTES", 3)
+    monkeypatch.setattr(arrays_module, "MAPPED_BYTES", 3)
     found = arrays_of([(b"0009ask", b"resp"), (b"0009more", b"")], (3, -1))
     assert found.frames.tobytes() == b"0009askresp0009more"
     found.release_read(4)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import re
+import weakref
 from io import BytesIO
 from pathlib import Path
 
@@ -126,9 +128,13 @@ def test_retained_exchanges_have_their_own_bytes() -> None:
     kept = it.kept()
     assert kept.row() == it.row()
     assert (kept.request.frame, kept.response.frame) == (REQUEST.data, RESPONSE.data)
-    assert len(kept._table.carry_over) == len(REQUEST.data) + len(RESPONSE.data)
     lonely = Exchange(table, 2, capture="a.pcap", client="c:1", broker="b:2", names=TopicNames())
     assert lonely.kept().row() == lonely.row()
+    window = weakref.ref(table.data), weakref.ref(table.carry_over)
+    del table, it, lonely
+    gc.collect()
+    assert (window[0](), window[1]()) == (None, None)
+    assert kept.request.frame == REQUEST.data
 
 
 def test_names_in_a_capture_that_comes_once_depend_on_no_window() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dissector.engine.records.record_kernel import _read_varint
+from dissector.engine.records.record_kernel import read_varint
 from dissector.protocol.records.layout import zigzag
 
 INT64 = st.integers(-(1 << 63), (1 << 63) - 1)
@@ -15,5 +15,5 @@ INT64 = st.integers(-(1 << 63), (1 << 63) - 1)
 def test_varints(number: int, rest: bytes) -> None:
     written = zigzag(number)
     # As Python the number may be wider than 64 bits: sums wrap it.
-    assert _read_varint(written + rest, 0, len(written + rest), 1) == (number, len(written))
-    assert _read_varint(written, 0, len(written) - 1, 1) == (0, -1)
+    assert read_varint(written + rest, 0, len(written + rest), 1) == (number, len(written))
+    assert read_varint(written, 0, len(written) - 1, 1) == (0, -1)

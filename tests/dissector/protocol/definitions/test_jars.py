@@ -16,7 +16,7 @@ from dissector.protocol.api import Api
 from dissector.protocol.apis import all_apis
 from dissector.protocol.context import using
 from dissector.protocol.definitions.apis import overlay_api
-from dissector.protocol.embedded.own_topics import _TOPICS, _record_types
+from dissector.protocol.embedded.own_topics import TOPICS, record_types
 from tests import default_frames, tcp_captures
 
 MAVEN = Path.home() / ".m2/repository/org/apache/kafka"
@@ -59,8 +59,8 @@ def test_a_release_that_is_declared_changes_nothing(version: str) -> None:
         assert [each is known for each, known in zip(all_apis(), built_in, strict=True)] == [
             True for _ in built_in
         ]
-        assert [_record_types(topic).keys() - kinds.keys() for topic, kinds in _TOPICS.items()] == [
-            set() for _ in _TOPICS
+        assert [record_types(topic).keys() - kinds.keys() for topic, kinds in TOPICS.items()] == [
+            set() for _ in TOPICS
         ]
 
 

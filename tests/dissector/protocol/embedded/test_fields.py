@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from dissector.protocol.api import Kind
 from dissector.protocol.apis import api
-from dissector.protocol.embedded.fields import _READERS, decode_field, read_embedded
+from dissector.protocol.embedded.fields import READERS, decode_field, read_embedded
 from dissector.protocol.embedded.principal import DefaultPrincipalData
 from dissector.protocol.embedded.reading import Embedded
 from dissector.protocol.headers import request_header_version
@@ -219,7 +219,7 @@ def test_one_field_alone_is_read_as_all_are() -> None:
     assert decode_field(Message("response", b"", 0), "assignment", b"x") is None
 
 
-@pytest.mark.parametrize(("key", "kind", "path"), list(_READERS))
+@pytest.mark.parametrize(("key", "kind", "path"), list(READERS))
 def test_the_table_names_bytes_fields(key: int, kind: Kind, path: str) -> None:
     fields = api(key).schema(kind).fields  # type: ignore[union-attr]
     for name in path.split("."):
@@ -228,7 +228,7 @@ def test_the_table_names_bytes_fields(key: int, kind: Kind, path: str) -> None:
     assert field.type == "bytes"
 
 
-@pytest.mark.parametrize(("key", "kind"), sorted({(key, kind) for key, kind, _ in _READERS}))
+@pytest.mark.parametrize(("key", "kind"), sorted({(key, kind) for key, kind, _ in READERS}))
 @given(data=st.data())
 @settings(max_examples=examples(40), deadline=None, suppress_health_check=list(HealthCheck))
 def test_any_body_can_be_read(key: int, kind: Kind, data: st.DataObject) -> None:

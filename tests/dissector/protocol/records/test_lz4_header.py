@@ -4,9 +4,9 @@ import lz4.frame
 import pytest
 
 from dissector.protocol.records.lz4_header import (
-    _xxh32_short,
     corrected_header,
     with_legacy_checksum,
+    xxh32_short,
 )
 
 
@@ -14,7 +14,7 @@ from dissector.protocol.records.lz4_header import (
     ("data", "value"), [(b"", 0x02CC5D05), (b"a", 0x550D7456), (b"abc", 0x32D153FF)]
 )
 def test_xxh32_gives_the_published_values(data: bytes, value: int) -> None:
-    assert _xxh32_short(data) == value
+    assert xxh32_short(data) == value
 
 
 @pytest.mark.parametrize("store_size", [False, True])

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from dissector.protocol.apis import all_apis
 from dissector.protocol.schema import Field
-from dissector.view.text.annotations import _BY_NAME, _BY_OWNER, meaning
+from dissector.view.text.annotations import BY_NAME, BY_OWNER, meaning
 
 
 @pytest.mark.parametrize(
@@ -66,9 +66,9 @@ def test_every_name_in_the_tables_is_declared_somewhere() -> None:
     declared |= {"timestamp_type"}
     for found in all_apis():
         declared |= names(found.request.fields) | names(found.response.fields)
-    assert {*_BY_NAME, *(name for _, name in _BY_OWNER)} <= declared
+    assert {*BY_NAME, *(name for _, name in BY_OWNER)} <= declared
 
 
-@given(st.sampled_from([*_BY_NAME, "timestamp", "error_code"]), st.integers(-(2**63), 2**63 - 1))
+@given(st.sampled_from([*BY_NAME, "timestamp", "error_code"]), st.integers(-(2**63), 2**63 - 1))
 def test_any_number_has_a_meaning_or_none(name: str, value: int) -> None:
     assert meaning(name, value).isprintable()
