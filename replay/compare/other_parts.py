@@ -12,6 +12,7 @@ from uuid import UUID
 
 from dissector.protocol.error_codes import error_code
 from dissector.protocol.messages import Message
+from replay.compare.record_diff import RETURNED_TWICE, TIMES
 from replay.mapping.id_map import IdMap
 from replay.model.outcome import Difference
 from replay.model.step import CapturedExchange
@@ -43,6 +44,9 @@ _TOPIC_ERRORS = frozenset(
 
 _PRODUCED_OFFSET = ".base_offset"
 
+_ENDS = (".high_watermark", ".last_stable_offset")
+_TIMES = tuple(f"].{name}" for name in TIMES)
+
 
 def follow_from_other_parts(
     captured: CapturedExchange, response: Message, differences: Sequence[Difference], ids: IdMap
@@ -63,6 +67,9 @@ def follow_from_other_parts(
     partitions = {resource[1:] for resource in shared if resource[0] in _RECORD_KINDS}
     if any(resource[0] not in _RECORD_KINDS | {"topic"} for resource in shared):
         return True
+    changed = {_record_of(each.path) for each in differences if not each.path.endswith(_TIMES)}
+    if any(_is_of_response(each, changed) for each in differences):
+        return False
     return all(
         _is_of_partition(each, partitions, captured.api) or _is_of_topic(each, topics, captured.api)
         for each in differences
@@ -90,6 +97,25 @@ def _by_name(resource: Resource, ids: IdMap) -> Resource:
         return resource
     name = ids.captured_topics.topic_name(resource[1])
     return resource if name is None else (resource[0], name, *resource[2:])
+
+
+def _is_of_response(difference: Difference, changed: Collection[str]) -> bool:
+    """
+    Return whether a response contradicts itself, or has the same record with another timestamp.
+
+    Args:
+        difference: The difference.
+        changed: The paths of records that differ in more than timestamps.
+    """
+    path = difference.path
+    if path.endswith(_TIMES):
+        return _record_of(path) not in changed
+    # Of these offsets only a contradiction to the records beside them is a difference.
+    return path.endswith(_ENDS) or str(difference.replayed).endswith(RETURNED_TWICE)
+
+
+def _record_of(path: str) -> str:
+    return path.rpartition(".")[0]
 
 
 def _is_of_partition(

@@ -31,6 +31,12 @@ _UNSET = (None, -1)
 _BASE_TIME, _NEWEST_TIME = 27, 35
 """Positions of the base timestamp and the maximal timestamp in a batch."""
 
+RETURNED_TWICE = "returned a second time"
+"""What a difference says of records that one response has twice."""
+
+TIMES = (_TIMES, "timestamp_type")
+"""The fields of a record that differ even if both sides have the same record."""
+
 
 @dataclass(slots=True)
 class RecordDiff:
@@ -179,7 +185,7 @@ class _ResponseRecords:
                     )
                     continue
             if first in self.batches:
-                duplicates.append(_duplicate(path, first, header, "returned a second time"))
+                duplicates.append(_duplicate(path, first, header, RETURNED_TWICE))
             self._begin_at(header.base_offset)
             end = translate(header.base_offset + header.offset_count - 1) + 1
             if (

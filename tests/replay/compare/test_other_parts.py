@@ -9,6 +9,7 @@ import pytest
 from dissector.protocol.error_codes import error_code
 from dissector.protocol.messages import decode_response
 from replay.compare.other_parts import follow_from_other_parts
+from replay.compare.record_diff import RETURNED_TWICE
 from replay.mapping.id_map import IdMap
 from replay.model.outcome import Difference
 from replay.model.step import CapturedExchange
@@ -50,6 +51,17 @@ def test_records_of_a_log_that_others_write_may_be_any() -> None:
     assert not _follows(_fetch(), {RECORDS}, records, elsewhere)
     assert not _follows(_fetch(), {("partition", "u", 0)}, records)
     assert not _follows(_fetch(), set(), records)
+
+
+def test_a_response_that_contradicts_itself_is_the_target_s_fault() -> None:
+    path = "responses[t].partitions[0]"
+    records = Difference(f"{path}.records[7].value", "a", "b")
+    time = Difference(f"{path}.records[7].timestamp_ms", 1, 2)
+    assert _follows(_fetch(), {RECORDS}, records, time)
+    assert not _follows(_fetch(), {RECORDS}, time)
+    assert not _follows(_fetch(), {RECORDS}, records, Difference(f"{path}.high_watermark", 9, 0))
+    twice = Difference(f"{path}.records[7 to 8]", "2 records", f"2 more, {RETURNED_TWICE}")
+    assert not _follows(_fetch(), {RECORDS}, twice)
 
 
 def test_of_a_write_only_the_offset_may_differ() -> None:
