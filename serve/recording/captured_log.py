@@ -11,7 +11,7 @@ from bisect import bisect_left
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from dissector.protocol.records import parse_records
+from dissector.protocol.records import RecordBatch, parse_records
 from dissector.protocol.records.layout import CONTROL
 
 TopicPartition = tuple[str, int]
@@ -63,6 +63,16 @@ def split_batches(data: bytes) -> Iterator[StoredBatch]:
 def at_offset(data: bytes, base: int) -> bytes:
     """Return a batch of magic 2 with another base offset, which its CRC does not cover."""
     return base.to_bytes(8, "big") + data[8:]
+
+
+def _cut(data: bytes, end: int) -> bytes:
+    """Return a batch without its records from an offset on."""
+    batches = parse_records(data)
+    return b"".join(
+        batch.with_records([each for each in batch.records if each.offset < end]).to_bytes()
+        for batch in batches
+        if isinstance(batch, RecordBatch)
+    )
 
 
 class BatchFile:
@@ -146,7 +156,7 @@ class PartitionLog:
         Args:
             offset: The first offset wanted.
             max_bytes: The first batch may be larger.
-            end: No batch with this offset or later ones.
+            end: No record with this offset or later ones; a batch may be cut there.
         """
         at = bisect_left(self._lasts, offset)
         found: list[bytes] = []
@@ -158,6 +168,8 @@ class PartitionLog:
             size += self._sizes[at]
             after = self._lasts[at] + 1
             at += 1
+        if not found and at < len(self._lasts) and offset < end and self._bases[at] < end:
+            return _cut(self._file.read(self._places[at], self._sizes[at]), end), end
         return b"".join(found), after
 
     def find_time(self, time_ms: int) -> tuple[int, int]:

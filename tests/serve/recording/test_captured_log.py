@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dissector.protocol.records import Record, new_batch, new_message_set
+from dissector.protocol.records import Record, new_batch, new_message_set, parse_records
 from serve.recording.captured_log import CapturedLogs, StoredBatch, at_offset, split_batches
 
 
@@ -42,6 +42,9 @@ def test_a_log_reads_from_any_offset() -> None:
     assert [each.base for each in split_batches(data)] == [4, 6]
     assert log.read(5, 1, 7)[1] == 6, "the first batch may be larger than the limit"
     assert log.read(5, 1 << 20, 6)[1] == 6, "nothing behind the end"
+    data, after = log.read(4, 1 << 20, 5)
+    (cut,) = parse_records(data)
+    assert ([each.offset for each in cut.records], after) == ([4], 5)
     assert log.read(7, 1, 7) == (b"", 7)
 
 

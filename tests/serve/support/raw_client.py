@@ -38,10 +38,17 @@ class RawClient:
 
     def ask(self, api: str, version: int, /, **values: Any) -> Any:
         """Send a request; return the body of the response."""
+        self.ask_later(api, version, **values)
+        return self.later(api, version)
+
+    def ask_later(self, api: str, version: int, /, **values: Any) -> None:
+        """Send a request."""
         self._correlation_id += 1
-        key = KEYS[api]
-        self.send(request(key, version, self._correlation_id, self._client_id, **values))
-        message = self.response(key, version)
+        self.send(request(KEYS[api], version, self._correlation_id, self._client_id, **values))
+
+    def later(self, api: str, version: int) -> Any:
+        """Return the body of the response to the last request."""
+        message = self.response(KEYS[api], version)
         assert message.correlation_id == self._correlation_id
         assert not message.problems
         return message.body

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from serve.public import Cassette
+from tests.broker.artifacts import Jars, jars
 from tests.broker.kafka_cluster import Cluster
 from tests.replay.support.replay_captures import SHIPPED
 from tools.record.scenario import Mock, Scenario, Stage, all_scenarios
@@ -17,8 +18,14 @@ FILES = {each["name"]: each["file"] for each in json.loads((SHIPPED / "manifest.
 class ServedCluster:
     """What a play asks of a cluster, for one that is served."""
 
-    def __init__(self, bootstrap: str) -> None:
+    def __init__(self, bootstrap: str, version: str) -> None:
         self._bootstrap = bootstrap
+        self._version = version
+
+    @property
+    def jars(self) -> Jars:
+        """The classes of Java clients."""
+        return jars(self._version)
 
     def bootstrap(self, *_: Any) -> str:
         return self._bootstrap
@@ -42,6 +49,7 @@ def cassette(name: str, **settings: Any) -> Cassette:
 def play(name: str, bootstrap: str, folder: Path) -> None:
     """Play a scenario."""
     played = scenario(name)
-    cluster = cast("Cluster", ServedCluster(bootstrap))
-    kafka = None if isinstance(played.cluster, Mock) else cluster
+    kafka = None
+    if not isinstance(played.cluster, Mock):
+        kafka = cast("Cluster", ServedCluster(bootstrap, played.cluster.version))
     played.play(Stage(name, bootstrap, (), folder, kafka))
