@@ -1,10 +1,18 @@
-"""Prints the table of ratios; above 1 we are faster."""
+"""
+Prints the table of ratios; above 1 we are faster.
+
+    python -m benchmarks                      # all of them
+    python -m benchmarks commands damaged     # some, by name
+"""
 
 from __future__ import annotations
 
+import argparse
 import os
 import platform
 import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from benchmarks import (
@@ -18,27 +26,39 @@ from benchmarks import (
     tls_plaintext,
     whole_commands,
 )
+from benchmarks.timing import Row
+
+ROWS: Mapping[str, Callable[[Path], Iterator[Row]]] = {
+    "codecs": lambda _: message_codecs.rows(),
+    "batches": lambda _: batches.rows(),
+    "records": lambda _: record_columns.rows(),
+    "start": whole_commands.start_rows,
+    "commands": whole_commands.rows,
+    "damaged": damaged_pairs.rows,
+    "tls": tls_plaintext.rows,
+    "replay": replay.rows,
+    "screen": screen.rows,
+    "pipeline": pipeline.rows,
+}
+"""The groups of rows."""
 
 
 def main() -> None:
-    """Run all benchmarks."""
+    """Run all benchmarks, or those that are named."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Print ratios.")
+    parser.add_argument(
+        "names", nargs="*", choices=[[], *ROWS], metavar="NAME", help=f"of {', '.join(ROWS)}"
+    )
+    names = parser.parse_args().names or list(ROWS)
     print(f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}\n")
     print(f"{'ratio':>8} {'target':>8}  {'against':<20} {'what':<44} figures")
-    with tempfile.TemporaryDirectory() as folder:
-        for rows in (
-            message_codecs.rows(),
-            batches.rows(),
-            record_columns.rows(),
-            tls_plaintext.rows(Path(folder)),
-            whole_commands.rows(Path(folder)),
-            damaged_pairs.rows(Path(folder)),
-            replay.rows(Path(folder)),
-            screen.rows(Path(folder)),
-            pipeline.rows(Path(folder)),
-        ):
-            for what, peer, ratio, figures, target in rows:
+    for name in names:
+        begun = time.monotonic()
+        with tempfile.TemporaryDirectory() as folder:
+            for what, peer, ratio, figures, target in ROWS[name](Path(folder)):
                 wanted = "" if target is None else f"{target:.2f}x"
                 print(f"{ratio:>7.2f}x {wanted:>8}  {peer:<20} {what:<44} {figures}", flush=True)
+        print(f"{'':>18}  {name}: {time.monotonic() - begun:,.0f} s", flush=True)
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
@@ -49,9 +49,20 @@ def process(command: Sequence[str], output: Path | None = None, runs: int = 3) -
     return min(_process(command, output or Path(os.devnull)) for _ in range(runs))
 
 
-def _process(command: Sequence[str], output: Path) -> Run:
+def first_runs(command: Sequence[str], runs: int) -> list[Run]:
+    """Return the first runs of a process on a machine where nothing is cached yet."""
+    with tempfile.TemporaryDirectory() as folder:
+        environment = {**_environment(), "PYTHONPYCACHEPREFIX": folder}
+        return [_process(command, Path(os.devnull), environment) for _ in range(runs)]
+
+
+def _process(
+    command: Sequence[str], output: Path, environment: Mapping[str, str] | None = None
+) -> Run:
     launch = (sys.executable, "-I", "-S", str(_LAUNCH), str(output), *command)
-    fields = subprocess.run(launch, stdout=subprocess.PIPE, env=_environment(), check=True).stdout
+    fields = subprocess.run(
+        launch, stdout=subprocess.PIPE, env=environment or _environment(), check=True
+    ).stdout
     status, seconds, peak_bytes, cpu_s = fields.split()
     if int(status):
         raise subprocess.CalledProcessError(int(status), command)
