@@ -25,7 +25,6 @@ from dissector.engine.correlation.framer import MAX_FRAME_BYTES
 from dissector.engine.exchanges.exchange import Exchange
 from dissector.engine.reading.capture import Capture, Options, Window
 from dissector.engine.reading.prefetch import cores
-from dissector.engine.reading.tls_report import unreadable_tls, without_kafka
 from dissector.engine.tables.column_types import Columns
 from dissector.engine.tables.exchange_table import Exchanges
 from dissector.engine.tables.polars_tables import Row, RowBatch, TablePart
@@ -287,7 +286,11 @@ class Source:
                     sys.stdout.flush()
                 progress.show()
         reading = self.capture.reading
-        if reading is not None and not self.capture.options.stop.is_requested:
+        if reading is None or self.capture.options.stop.is_requested:
+            return
+        if len(reading.decryption) or self.explains_no_kafka:
+            from dissector.engine.reading.tls_report import unreadable_tls, without_kafka
+
             explanation = "" if self.reports_unreadable else unreadable_tls(reading)
             if not explanation and self.explains_no_kafka:
                 explanation = without_kafka(reading)

@@ -21,7 +21,7 @@ MAX_DATAGRAM_BYTES = 65535
 _MISSING, _PRESENT, _CUT = 0, 1, 2
 
 
-@dataclass(slots=True, eq=False, repr=False)
+@dataclass(slots=True)
 class Datagram:
     """
     The payload of a reassembled IP packet.
@@ -35,7 +35,7 @@ class Datagram:
     length: int
 
 
-@dataclass(slots=True, eq=False, repr=False)
+@dataclass(slots=True)
 class _PartialDatagram:
     since_ns: int
     packets: list[int] = field(default_factory=list)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from functools import cached_property
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from dissector.capture.columns import Bytes, Int32s, Int64s, Packets, Segments
@@ -17,7 +20,9 @@ from dissector.capture.packets.cursor import (
 )
 from dissector.capture.packets.header_kernel import compact_rows, read_headers, read_tcp_header
 from dissector.capture.packets.networks import Networks, vlan_name
-from dissector.capture.packets.tunnels import Tunnels
+
+if TYPE_CHECKING:
+    from dissector.capture.packets.tunnels import Tunnels
 
 
 class Layers:
@@ -43,8 +48,18 @@ class Layers:
         self.clock_ns = clock_ns
         self._networks = Networks()
         self.networks = self._networks.names
-        self._tunnels = Tunnels()
         self._buffers = BufferPool()
+
+    @cached_property
+    def _tunnels(self) -> Tunnels:
+        # Most captures have no packet that needs it.
+        from dissector.capture.packets.tunnels import Tunnels
+
+        return Tunnels()
+
+    @property
+    def _has_tunnels(self) -> bool:
+        return "_tunnels" in vars(self)
 
     def segments(self, packets: Packets) -> Segments:
         """Return the TCP segments of the next window of the capture."""
@@ -68,12 +83,12 @@ class Layers:
     @property
     def incomplete_packets(self) -> list[int]:
         """The packets with fragments of incomplete datagrams, in order."""
-        return self._tunnels.fragments.packets
+        return self._tunnels.fragments.packets if self._has_tunnels else []
 
     @property
     def evicted(self) -> int:
         """How often an incomplete datagram was dropped for a new one."""
-        return self._tunnels.fragments.evicted
+        return self._tunnels.fragments.evicted if self._has_tunnels else 0
 
     def network_number(self, name: str) -> int:
         """Return the number of a network, which may be new."""
@@ -81,8 +96,9 @@ class Layers:
 
     def finish(self) -> None:
         """Count the datagrams that are still incomplete at the end of the capture."""
-        fragments = self._tunnels.fragments
-        self._count_skipped("IP datagrams of which fragments are missing", fragments.incomplete)
+        if self._has_tunnels:
+            incomplete = self._tunnels.fragments.incomplete
+            self._count_skipped("IP datagrams of which fragments are missing", incomplete)
 
     def _count_skipped(self, reason: str, number: int) -> None:
         if number:

@@ -19,10 +19,10 @@ from dissector.capture.tcp.connection_table import ConnectionTable
 from dissector.engine.reading.tls_recognition import TlsRecognition, bytes_of
 from dissector.engine.tables.exchange_table import Ints
 from dissector.tls.key_log import KeyLog
-from dissector.tls.tls_summary import Plaintext, TlsSummary
 
 if TYPE_CHECKING:
     from dissector.tls.tls_connection import TlsConnection
+    from dissector.tls.tls_summary import Plaintext, TlsSummary
 
 T = TypeVar("T")
 
