@@ -142,15 +142,22 @@ def _with_operands(
     rows: Callable[[Exchange], Iterator[Row]],
     how: tuple[bool, bool],
 ) -> Callable[[Exchange], Iterator[Row]]:
-    """Return a function that adds cells of their exchange to records: see `operand_cells`."""
-    from dissector.cli.presentation.operand_columns import operand_cells, parse_operands
+    """Return a function that adds cells to records, or of their exchange: see `operand_cells`."""
+    from dissector.cli.presentation.operand_columns import (
+        is_of_records,
+        operand_cells,
+        parse_operands,
+    )
 
-    operands = parse_operands(source, names)
+    operands = parse_operands(source, names, records=True)
+    of_records = [name for name in operands if is_of_records(name)]
+    of_exchanges = [name for name in operands if not is_of_records(name)]
     source.needs_exchanges = True
 
     def wider_rows(exchange: Exchange) -> Iterator[Row]:
-        cells = operand_cells(exchange, operands, *how)
-        return ({**row, **cells} for row in rows(exchange))
+        cells = operand_cells(exchange, of_exchanges, *how)
+        for row in rows(exchange):
+            yield {**row, **cells, **operand_cells(exchange, of_records, *how, row)}
 
     return wider_rows
 

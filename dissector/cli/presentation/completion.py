@@ -67,7 +67,7 @@ def complete_columns(context: typer.Context, incomplete: str) -> list[str]:
     word = word.removeprefix("-")
     names: Iterable[str] = (each.name for each in CATALOGUES.get(str(context.info_name), ()))
     if "." in word:
-        names = (name for name, _, _ in field_list())
+        names = (name for name, _, _ in field_list(records=context.info_name == "records"))
     return [f"{before}{comma}{sign}{name}" for name in names if name.startswith(word)]
 
 

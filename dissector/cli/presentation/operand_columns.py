@@ -10,22 +10,27 @@ import numpy as np
 from dissector.cli.options import Source
 from dissector.engine.exchanges.exchange import Exchange
 from dissector.engine.tables.column_types import Coded
-from dissector.engine.tables.polars_tables import TablePart
+from dissector.engine.tables.polars_tables import Row, TablePart
 from dissector.errors import FilterError, UsageError
-from dissector.filter import BodyPath, Name, parse_operand, values_of
+from dissector.filter import BodyPath, Column, Name, parse_operand, values_of
 from dissector.view.json.body import body_json
-from dissector.view.text.value_text import json_text
+from dissector.view.text.value_text import bytes_text, json_text
 
 
-def parse_operands(source: Source, texts: Iterable[str]) -> list[Name]:
+def parse_operands(source: Source, texts: Iterable[str], *, records: bool = False) -> list[Name]:
     """
     Resolve names in texts, and make the source keep their values.
+
+    Args:
+        source: The source.
+        texts: The names, slices and functions.
+        records: Whether rows are records, whose columns come first.
 
     Raises:
         FilterError: One is unknown.
         UsageError: One is a part of records, which only `records` prints.
     """
-    names = [_parse(text) for text in texts]
+    names = [_parse(text, records) for text in texts]
     for name in names:
         paths = (source for source in name.sources if isinstance(source, BodyPath))
         if name.steps and any(path.path[-1] == "records" for path in paths):
@@ -36,23 +41,24 @@ def parse_operands(source: Source, texts: Iterable[str]) -> list[Name]:
     return names
 
 
-def _parse(text: str) -> Name:
+def _parse(text: str, records: bool) -> Name:
     try:
-        return parse_operand(text)
+        return parse_operand(text, records=records)
     except FilterError as error:
         raise FilterError(text, error.what, error.position, "column") from None
 
 
 class MaskedExchange:
-    """An exchange as the operands of a column; printed bodies."""
+    """An exchange, or a record with its exchange, as the operands of a column; printed bodies."""
 
-    def __init__(self, exchange: Exchange, show_secrets: bool) -> None:
+    def __init__(self, exchange: Exchange, show_secrets: bool, record: Row | None = None) -> None:
         self._exchange = exchange
         self._show_secrets = show_secrets
+        self._record = record or {}
 
     def column(self, name: str) -> object:
-        """Return a column of `pairs`."""
-        return self._exchange.column(name)
+        """Return a column of `pairs`, or of the record."""
+        return self._record[name] if name in self._record else self._exchange.column(name)
 
     def body(self, kind: str) -> Mapping[str, Any] | None:
         """Return the decoded body of the `request` or the `response`, secrets masked."""
@@ -65,20 +71,33 @@ class MaskedExchange:
         return body
 
 
+def is_of_records(name: Name) -> bool:
+    """Return whether the value of a name is that of a record, not of its exchange."""
+    return any(isinstance(each, Column) and each.is_record_column for each in name.sources)
+
+
 def operand_cells(
-    exchange: Exchange, names: Sequence[Name], show_secrets: bool, as_text: bool
+    exchange: Exchange,
+    names: Sequence[Name],
+    show_secrets: bool,
+    as_text: bool,
+    record: Row | None = None,
 ) -> dict[str, Any]:
     """Return the cells of an exchange: null, a value, or a list; `as_text`: all as text."""
-    row = MaskedExchange(exchange, show_secrets)
+    row = MaskedExchange(exchange, show_secrets, record)
     cells: dict[str, Any] = {}
     for name in names:
-        values = [value for value in values_of(row, name) if value is not None]
+        values = [_printable(value) for value in values_of(row, name) if value is not None]
         if as_text:
             texts = (each if isinstance(each, str) else json_text(each) for each in values)
             cells[name.text] = ",".join(texts) if values else None
         else:
             cells[name.text] = values[0] if len(values) == 1 else values or None
     return cells
+
+
+def _printable(value: object) -> object:
+    return bytes_text(value) if isinstance(value, bytes) else value
 
 
 def parts_with_operands(

@@ -254,29 +254,34 @@ def _with_times(parts: Iterable[TablePart], style: TimeStyle) -> Iterator[TableP
 
 
 def _time_column(name: str, column: Column, style: TimeStyle) -> Column:
-    unit_ns = _unit_ns(name)
-    if not unit_ns or not isinstance(column, Integers):
+    if not _unit_ns(name) or not isinstance(column, Integers | Coded):
         return column
     import numpy as np
 
-    values = column.values.tolist()
-    texts = [None if each == NONE else style.text(each * unit_ns, name) for each in values]
-    return Coded(np.arange(len(texts)), texts)
+    if isinstance(column, Integers):
+        values = [None if each == NONE else each for each in column.values.tolist()]
+    else:
+        values = [column.value(row) for row in range(len(column))]
+    return Coded(np.arange(len(values)), [_time_cell(name, each, style) for each in values])
 
 
 def _time_row(row: Row, style: TimeStyle) -> dict[str, Any]:
-    def value(name: str, cell: Any) -> Any:
-        unit_ns = _unit_ns(name)
-        return style.text(cell * unit_ns, name) if unit_ns and isinstance(cell, int) else cell
+    return {name: _time_cell(name, cell, style) for name, cell in row.items()}
 
-    return {name: value(name, cell) for name, cell in row.items()}
+
+def _time_cell(name: str, cell: Any, style: TimeStyle) -> Any:
+    """Return a cell with its times, if the column has some, as text."""
+    unit_ns = _unit_ns(name)
+    if unit_ns and isinstance(cell, list):
+        return [_time_cell(name, each, style) for each in cell]
+    return style.text(cell * unit_ns, name) if unit_ns and isinstance(cell, int) else cell
 
 
 def _unit_ns(name: str) -> int:
     """Return the unit of a column of times; 0 for other columns."""
-    if name.endswith("time_ns"):
+    if name.endswith(("time_ns", "frame.time")):
         return 1
-    return 1_000_000 if name == "timestamp_ms" else 0
+    return 1_000_000 if name in ("timestamp_ms", "timestamp", "kafka.message_timestamp") else 0
 
 
 def select_columns(parts: Iterable[TablePart], names: Sequence[str]) -> Iterator[TablePart]:

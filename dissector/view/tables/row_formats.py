@@ -59,7 +59,7 @@ def table_lines(
 
     Args:
         rows: Each has all the columns.
-        columns: In order. Columns with names that end with `time_ns` are shown as times.
+        columns: In order. `frame.time`, and those that end with `time_ns`, are shown as times.
         terminal_width: Width of the terminal, if any: longer lines are truncated.
         layout: How the columns are fitted into that width.
     """
@@ -176,7 +176,7 @@ class Table:
 def _is_number(name: str, values: Sequence[Any]) -> bool:
     """Return whether a column holds numbers, which are right-aligned."""
     not_null = [value for value in values if value is not None]
-    return not name.endswith("time_ns") and all(
+    return not name.endswith(("time_ns", "frame.time")) and all(
         isinstance(value, int | float) and not isinstance(value, bool) for value in not_null
     )
 
@@ -188,7 +188,7 @@ def cell(name: str, value: Any) -> str:
             return ""
         case bool():
             return str(value).lower()
-        case int() if name.endswith("time_ns"):
+        case int() if name.endswith(("time_ns", "frame.time")):
             return time_text(value)
         case float():
             return f"{value:.3f}"

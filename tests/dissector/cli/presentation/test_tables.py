@@ -67,6 +67,47 @@ def test_single_columns(good: Run, tmp_path: Path) -> None:
     assert [each.decode() for each in table["value"]] == [row["value"] for row in rows]
 
 
+def test_parts_of_records_are_columns(good: Run, tmp_path: Path) -> None:
+    chosen = "packet,header.trace,len(value),key[0:4],upper(key),compressed,request.acks,api"
+    every = good("records", DEMO, "-T", "ndjson").rows
+    rows = good("records", DEMO, "--columns", chosen, "-T", "ndjson").rows
+    assert len(rows) == len(every) > 300
+    for row, whole in zip(rows, every, strict=True):
+        traces = [each["value"] for each in whole["headers"] if each["key"] == "trace"]
+        assert row["header.trace"] == (traces[0] if traces else None)
+        assert row["len(value)"] == len(whole["value"].encode())
+        key = whole["key"]
+        assert row["key[0:4]"] == (key and key[:4])
+        assert row["upper(key)"] == (key and key.upper())
+        assert row["compressed"] == (whole["codec"] != "none")
+        assert (row["request.acks"] is None) == (whole["api"] == "Fetch")
+    assert {row["header.trace"] for row in rows} > {None}
+    file = tmp_path / "a.parquet"
+    good("records", DEMO, "--columns", chosen, "-T", "parquet", "-o", file)
+    assert polars.read_parquet(file)["key[0:4]"].to_list() == [row["key[0:4]"] for row in rows]
+
+
+def test_secrets_of_records_stay_masked_in_columns(good: Run) -> None:
+    capture = DEMO.with_name("kafka39-quorum.pcap")
+    names = "topic,value,value[0:200],lower(value)"
+    rows = good("records", capture, "--columns", names, "-T", "ndjson").rows
+    masked = [row for row in rows if row["value"] == "***"]
+    assert masked
+    assert (
+        {row["value[0:200]"] for row in masked} == {row["lower(value)"] for row in masked} == {None}
+    )
+
+
+def test_times_of_names_in_filters_are_times(good: Run) -> None:
+    for command, name in (("pairs", "request_time_ns"), ("records", "time_ns")):
+        for form in ("table", "csv"):
+            words = (command, DEMO, "-c", "3", "-T", form, "-t", "u")
+            lines = good(*words, "--columns", f"frame.time,{name}").out.splitlines()[1:]
+            assert all(line.count("Z") >= 2 and "1795254" not in line for line in lines)
+    (row,) = good("records", DEMO, "-c", "1", "-T", "csv", "-t", "e", "-e", "timestamp").lines[1:]
+    assert row.startswith("1795254392.0")
+
+
 def test_columns_of_streams_and_stats(good: Run) -> None:
     lines = good("streams", DEMO, "--columns", "connection,bytes_a", "--sort", "-bytes_a").lines
     sizes = [int(line.split()[1]) for line in lines[1:]]
