@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
 from typing import Protocol
 
 from construct import Container
 
 from dissector.errors import ReplayError
+from dissector.protocol.api import Kind
 from dissector.protocol.error_codes import error_code
 from dissector.protocol.messages import Message
 from replay.model.refusal import RewriteError
@@ -20,8 +22,14 @@ from serve.answers.generation_groups import ClassicGroups
 from serve.answers.log_answers import LogAnswers
 from serve.answers.mirrored_errors import error_answer
 from serve.answers.served_state import ServedState
+from serve.answers.share_answers import ShareAnswers
 from serve.answers.transaction_answers import TransactionAnswers
-from serve.forms.canonical_body import canonical_body, response_frame
+from serve.forms.canonical_body import (
+    canonical_body,
+    canonical_schema,
+    canonical_version,
+    response_frame,
+)
 from serve.matching.exchange_keys import EPOCH_GROUPS, keys_of
 from serve.matching.meaning import meaning_of, title
 from serve.matching.nearest_exchange import nearest
@@ -86,7 +94,8 @@ class Answerer:
         groups = ClassicGroups(state)
         offsets = CommittedOffsets(state, groups)
         transactions = TransactionAnswers(state, logs, offsets)
-        epoch_groups = EpochGroups(state)
+        self._epoch_groups = EpochGroups(state)
+        shares = ShareAnswers(state)
         self._handlers: dict[str, _Handler] = {
             "ApiVersions": self.cluster.api_versions,
             "Metadata": self.cluster.metadata,
@@ -106,7 +115,9 @@ class Answerer:
             "AddPartitionsToTxn": transactions.add_partitions,
             "AddOffsetsToTxn": transactions.add_offsets,
             "EndTxn": transactions.end,
-            **dict.fromkeys(EPOCH_GROUPS, epoch_groups.heartbeat),
+            "ShareFetch": shares.fetch,
+            "ShareAcknowledge": shares.acknowledge,
+            **dict.fromkeys(EPOCH_GROUPS, self._epoch_groups.heartbeat),
         }
 
     def read(self, message: Message, connection: int, local_host: str = "") -> ClientRequest:
@@ -147,14 +158,27 @@ class Answerer:
         handler = self._handlers.get(request.api, self._recorded)
         self.state.latency_s = 0.0
         try:
-            answer = await handler(request)
+            answer = await handler(self._with_captured_members(request))
         except Unmatched as miss:
             return await self._instead(request, miss.what)
         request.latency_s = self.state.latency_s or self._recording.mean_latency_s(request.api)
         if answer is not None:
+            self._replace_members("response", request.api_key, answer, back=True)
             addresses = self.state.addresses_at(request.local_host)
             rewrite_addresses(request.api_key, answer, addresses)
         return answer
+
+    def _with_captured_members(self, request: ClientRequest) -> ClientRequest:
+        """Return a request with the ids of captured members, except those that it plays with."""
+        if request.api in EPOCH_GROUPS or "member_id" not in request.body:
+            return request
+        body = Container(request.body)
+        self._replace_members("request", request.api_key, body, back=False)
+        return replace(request, body=body)
+
+    def _replace_members(self, kind: Kind, api_key: int, body: Container, *, back: bool) -> None:
+        schema, version = canonical_schema(api_key, kind), canonical_version(api_key)
+        self._epoch_groups.replace_members(schema, version, body, back=back)
 
     async def _recorded(self, request: ClientRequest) -> Container:
         """Answer what was answered then to a request that means the same."""

@@ -22,7 +22,7 @@ class ServedState:
     Attributes:
         recording: The capture.
         addresses: Node id -> address of its listener.
-        reached_ns: The time of the newest captured request that a client has sent again.
+        reached_ns: The time of the newest captured answer that a client has got again.
         latency_s: Captured latency of the exchange that was taken last.
     """
 
@@ -49,7 +49,8 @@ class ServedState:
 
     def reach(self, number: int) -> None:
         """Note that an exchange was answered again."""
-        self.reached_ns = max(self.reached_ns, self.recording.time_ns(number))
+        begun_ns, answered_ns = self.recording.spill.times_ns(number)
+        self.reached_ns = max(self.reached_ns, answered_ns or begun_ns)
         self.latency_s = self.recording.latency_s(number)
 
     def take_response(self, keys: Sequence[Hashable]) -> Container | None:

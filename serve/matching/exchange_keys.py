@@ -12,6 +12,9 @@ from serve.matching.meaning import meaning_key, meaning_of
 EPOCH_GROUPS = ("ConsumerGroupHeartbeat", "ShareGroupHeartbeat", "StreamsGroupHeartbeat")
 """APIs of groups whose members have epochs (KIP-848, KIP-932, KIP-1071)."""
 
+SHARE_SESSIONS = ("ShareFetch", "ShareAcknowledge")
+"""APIs of share sessions, whose acknowledgements are others in each run."""
+
 
 def keys_of(
     api_key: int, client_id: str | None, request: Container, response: Container | None = None
@@ -38,6 +41,8 @@ def keys_of(
         elif response is not None and request.member_epoch < 0:
             keys.append((name, "leaves", request.group_id))
         return keys
+    if name in SHARE_SESSIONS:
+        return [share_key(name, request.group_id, request.member_id)]
     if name == "InitProducerId":
         transactional_id = request.transactional_id
         return [(name, transactional_id, client_id), (name, transactional_id)]
@@ -76,6 +81,11 @@ def sync_keys(group: str, member: str, generation: int) -> list[Hashable]:
 
 def beat_key(api: str, group: str, member: str) -> Hashable:
     """Return the key of the heartbeats of a member with an epoch."""
+    return api, group, member
+
+
+def share_key(api: str, group: str | None, member: str | None) -> Hashable:
+    """Return the key of the requests in share sessions of a member."""
     return api, group, member
 
 

@@ -28,8 +28,12 @@ LONG = (
     "kafka39-librdkafka-group",
     "kafka39-librdkafka-idempotent",
     "kafka39-librdkafka-transactions",
+    "kafka39-static-members",
     "kafka39-three-nodes",
     "kafka4-aiokafka-codecs",
+    "kafka4-aiokafka-copies",
+    "kafka4-denied",
+    "kafka4-static-members",
     "kafka4-aiokafka-group",
     *(
         f"kafka4-kafka-python-as-{each}"
@@ -56,3 +60,22 @@ LONG = (
     "librdkafka-produce-shapes",
     "librdkafka-transactions",
 )
+
+OTHER_LANGUAGES = (
+    "kafka39-franz-go",
+    "kafka39-java-clients",
+    "kafka39-kafka-go",
+    "kafka39-kafkajs",
+    "kafka39-sarama",
+    "kafka4-franz-go",
+    "kafka4-java-clients",
+    "kafka4-java-share-group",
+    "kafka4-java-tools",
+    "kafka4-kafka-go",
+    "kafka4-kafkajs",
+    "kafka4-sarama",
+    "kafka44-franz-go",
+    "kafka44-java-clients",
+    "kafka44-java-streams-group",
+)
+"""Java's with the classes of the broker, from Maven; the others by npm and go."""

@@ -54,6 +54,11 @@ EXAMPLES: Mapping[str, Sequence[str]] = {
         "browse a.pcap -Y 'error != NONE'",
         "browse -i eth0 -f 'tcp port 9092'",
     ),
+    "serve": (
+        "serve a.pcap --listen 127.0.0.1:9092 --strict",
+        "serve a.pcap --fault 'api == Produce -> NOT_LEADER_OR_FOLLOWER,times:3'",
+        "serve a.pcap --upstream test-broker:9092 --record added.pcapng",
+    ),
     "pipeline": (
         "pipeline captures/ --out tables",
         "pipeline --watch incoming --out watched --once",

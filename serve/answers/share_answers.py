@@ -1,0 +1,38 @@
+"""Answers to members of share groups: the records that they acquired then, in order (KIP-932)."""
+
+from __future__ import annotations
+
+import asyncio
+
+from construct import Container
+
+from serve.answers.client_request import ClientRequest
+from serve.answers.mirrored_errors import error_answer
+from serve.answers.served_state import ServedState
+from serve.matching.exchange_keys import share_key
+
+
+class ShareAnswers:
+    """Answers ShareFetch and ShareAcknowledge."""
+
+    def __init__(self, state: ServedState) -> None:
+        self._state = state
+
+    async def fetch(self, request: ClientRequest) -> Container:
+        """Return the next captured records of the member; without any, wait as a broker does."""
+        found = self._next(request)
+        if found is None:
+            await asyncio.sleep(request.body.max_wait_ms / 1000)
+            return Container(error_code=0, responses=[])
+        return found
+
+    async def acknowledge(self, request: ClientRequest) -> Container:
+        """Take acknowledgements."""
+        return self._next(request) or error_answer(request.api_key, request.body, 0)
+
+    def _next(self, request: ClientRequest) -> Container | None:
+        body = request.body
+        key = share_key(request.api, body.group_id, body.member_id)
+        if self._state.recording.index.next_unused(key) is None:
+            return None
+        return self._state.take_response([key])
