@@ -8,7 +8,9 @@ from textual import on
 from textual.binding import Binding, BindingType
 from textual.widgets import Input
 
+from browse.app.browse_base import run_in_thread
 from browse.app.choice_screen import ChoiceScreen
+from browse.app.freed_memory import release_memory
 from browse.app.panel_keys import PanelKeys
 from browse.detail import FieldChosen, FieldColumn
 from browse.filtering.filter_bar import FilterBar
@@ -110,6 +112,7 @@ class BrowseApp(PanelKeys):
         self.bar.records = mode.name == "records"
         self.session.show_mode(mode)
         self.list_changed()
+        run_in_thread(release_memory)
         self.screen.set_focus(self.rows)
 
     def action_choose_mode(self) -> None:

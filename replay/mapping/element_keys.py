@@ -40,8 +40,8 @@ def index_by_key(
 
 
 def key_text(key: Key) -> str:
-    """Return a key as written in paths."""
-    return ",".join(str(each) for each in key)
+    """Return a key as written in paths, in which a bracket ends it: names may have any letter."""
+    return ",".join(str(each) for each in key).replace("]", r"\x5d")
 
 
 def _key(ids: IdMap, layout: StructLayout, element: _Element, scope: Scope, is_live: bool) -> Key:

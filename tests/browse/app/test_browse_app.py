@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from pathlib import Path
 
 import pytest
@@ -145,6 +146,19 @@ def test_modes_show_other_rows() -> None:
             await each.until(lambda: each.app.focused is not None)
             await each.press("down", "enter")
             assert each.app.session.mode.name == "messages"
+
+    play(scene)
+
+
+@pytest.mark.parametrize("key", ["3", "5"])
+def test_rows_that_are_no_longer_shown_are_dropped(key: str) -> None:
+    async def scene() -> None:
+        async with screen() as each:
+            await each.press(key)
+            shown = weakref.ref(each.app.session.shown.parts)
+            assert shown() is not None
+            await each.press("1")
+            await each.until(lambda: shown() is None)
 
     play(scene)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dissector.protocol.apis import KEYS, api
+from replay.compare.ignore_rules import field_pattern
 from replay.fields.field_layout import Scope, StructField, StructLayout
 from replay.fields.roles import layout_of
 from replay.mapping.element_keys import index_by_key, key_text
@@ -51,3 +52,9 @@ def test_equal_keys_are_counted() -> None:
         ("a,again 1", 1),
         ("a,again 2", 2),
     ]
+
+
+def test_a_bracket_in_a_name_does_not_end_its_key() -> None:
+    path = f"topics[{key_text(('odd]name', 3))}].topic_id"
+    assert path == r"topics[odd\x5dname,3].topic_id"
+    assert field_pattern("Metadata", path) == "Metadata.topics[*].topic_id"
