@@ -7,8 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from dissector.engine.tables.column_types import Coded, Column, Columns, Integers, Milliseconds
-from dissector.engine.tables.exchange_table import NONE
+from dissector.engine.tables.column_types import (
+    Coded,
+    Column,
+    Columns,
+    Integers,
+    Milliseconds,
+    distinct,
+)
+from dissector.engine.tables.exchange_table import NONE, Ints
 from dissector.view.text.escape import escaped
 from dissector.view.text.summary_line import (
     NOTES,
@@ -18,6 +25,8 @@ from dissector.view.text.summary_line import (
     topic_names,
     version_text,
 )
+
+_TITLE_WIDTH = 32
 
 
 def message_lines(columns: Columns, style: LineStyle) -> Iterator[str]:
@@ -31,34 +40,37 @@ def message_lines(columns: Columns, style: LineStyle) -> Iterator[str]:
     packet, time_ns = columns["packet"], columns["time_ns"]
     assert isinstance(packet, Integers)
     assert isinstance(time_ns, Integers)
-    details = zip(
-        _texts(columns["correlation_id"], lambda number: f"  id {number}"),
-        _texts(columns["client_id"], lambda name: f"  {escaped(name)}"),
-        _texts(columns["topics"], _with_gap(topic_names)),
-        _texts(columns["errors"], _with_gap(error_names)),
-        _texts(columns["latency_ms"], lambda latency_ms: f"  {latency_text(latency_ms)}"),
-        _texts(columns["status"], _with_gap(NOTES.get)),
-        strict=True,
+    ends = _joined_texts(
+        (columns["connection"], lambda number: f" {f'#{number}':>4}"),
+        (columns["source"], lambda source: f" {source:>21}"),
+        (columns["target"], lambda target: f" -> {target:<21} "),
     )
-    titles = zip(
-        _texts(columns["api"], str, "unknown"),
-        _texts(columns["api_version"], version_text),
-        _texts(columns["kind"], lambda kind: f" {kind}"),
-        strict=True,
+    titles = _joined_texts(
+        (columns["api"], str),
+        (columns["api_version"], version_text),
+        (columns["kind"], lambda kind: f" {kind}"),
+        null="unknown",
+        width=_TITLE_WIDTH,
+    )
+    names = _joined_texts(
+        (columns["client_id"], lambda name: f"  {escaped(name)}"),
+        (columns["topics"], _with_gap(topic_names)),
+        (columns["errors"], _with_gap(error_names)),
     )
     rows = zip(
         packet.values.tolist(),
         _times(time_ns, style),
-        _texts(columns["connection"], lambda number: f"{f'#{number}':>4}"),
-        _texts(columns["source"], lambda source: f"{source:>21}"),
-        _texts(columns["target"], lambda target: f"{target:<21}"),
-        map("".join, titles),
-        map("".join, details),
+        ends,
+        titles,
+        _joined_texts((columns["correlation_id"], lambda number: f"  id {number}")),
+        names,
+        _latencies(columns["latency_ms"]),
+        _joined_texts((columns["status"], _with_gap(NOTES.get))),
         strict=True,
     )
     lines = (
-        f"{number:>6} {time} {connection} {source} -> {target} {title:<32}{detail}".rstrip()
-        for number, time, connection, source, target, title, detail in rows
+        f"{number:>6} {time}{end}{title}{request}{name}{latency}{note}".rstrip()
+        for number, time, end, title, request, name, latency, note in rows
     )
     return _in_color(lines, columns, style) if style.has_color else lines
 
@@ -81,15 +93,45 @@ def _with_gap(text: Callable[[Any], str | None]) -> Callable[[Any], str]:
     return lambda value: f"  {shown}" if (shown := text(value)) else ""
 
 
-def _texts(column: Column, text: Callable[[Any], str], null: str = "") -> list[str]:
-    """Return the text of each row; of a repeated value it is made once."""
+def _latencies(column: Column) -> Iterator[str]:
+    assert isinstance(column, Milliseconds)
+    return (
+        "" if value == NONE else f"  {latency_text(value / 1e6)}"
+        for value in column.values_ns.tolist()
+    )
+
+
+def _joined_texts(
+    *columns: tuple[Column, Callable[[Any], str]], null: str = "", width: int = 0
+) -> list[str]:
+    """
+    Return texts of each row one behind the other; of repeated values they are made once.
+
+    Args:
+        columns: Columns, and the functions that make texts of their values.
+        null: Stands for nulls of the first column.
+        width: The least width of a text.
+    """
+    codes, texts = _codes_and_texts(*columns[0], null)
+    for column, text in columns[1:]:
+        more_codes, more_texts = _codes_and_texts(column, text)
+        codes, pairs = distinct(codes * len(more_texts) + more_codes)
+        first, second = divmod(pairs, len(more_texts))
+        texts = [
+            texts[one] + more_texts[other]
+            for one, other in zip(first.tolist(), second.tolist(), strict=True)
+        ]
+    chosen: list[str] = np.array([each.ljust(width) for each in texts], object)[codes].tolist()
+    return chosen
+
+
+def _codes_and_texts(
+    column: Column, text: Callable[[Any], str], null: str = ""
+) -> tuple[Ints, list[str]]:
+    """Return for each row the index of its text, and the texts."""
     if isinstance(column, Coded):
-        texts = [null if value is None else text(value) for value in column.values]
         codes = np.where(column.codes == NONE, len(column.values), column.codes)
-        chosen: list[str] = np.array([*texts, null], object)[codes].tolist()
-        return chosen
-    if isinstance(column, Milliseconds):
-        values = column.values_ns.tolist()
-        return [null if value == NONE else text(value / 1e6) for value in values]
+        return codes, [*(null if each is None else text(each) for each in column.values), null]
     assert isinstance(column, Integers)
-    return [null if value == NONE else text(value) for value in column.values.tolist()]
+    codes, values = distinct(column.values)
+    return codes, [null if each == NONE else text(each) for each in values.tolist()]
