@@ -103,6 +103,8 @@ class PlanBuilder:
             if title and title not in INTERNAL_TOPICS:
                 plan.topics[title] = max(plan.topics.get(title, 1), count)
         plan.created = frozenset(self._dependencies.auto_created & plan.topics.keys())
+        created = self._dependencies.auto_created | self._dependencies.creations.keys()
+        plan.given_topics = frozenset(plan.topics.keys() - created)
 
     def _slow_path_exchanges(self, window: Window) -> Iterator[Exchange]:
         """Yield the exchanges of a window that need the slow path; record the others."""

@@ -48,6 +48,7 @@ class PlannedSteps:
         topic_ids: Captured topic ids and their names.
         assignments: Group and generation -> the step with the leader's assignment.
         created: Topics created automatically, because a request named them.
+        given_topics: Topics that no captured request creates.
         groups: Group events seen in the capture.
         overlaps: Steps with responses that overlapped a change, and the changed resources.
         missing_prerequisites: The missing prerequisites of steps.
@@ -77,6 +78,7 @@ class PlannedSteps:
         self.topic_ids: dict[UUID, str] = {}
         self.assignments: dict[tuple[str, int], int] = {}
         self.created: frozenset[str] = frozenset()
+        self.given_topics: frozenset[str] = frozenset()
         self.groups = GroupHistory()
         self.overlaps: dict[int, dict[Resource, bool]] = {}
         self.missing_prerequisites = MissingPrerequisites()

@@ -122,7 +122,9 @@ class PassContext:
         self.groups = GroupSessions(plan, ids)
         self.heartbeats = Heartbeats(cluster, ids, self.groups.on_rebalance)
         cluster.notify = progress.notices.append
-        self.missing_resources = MissingResources(cluster, ids, progress.notices.append)
+        self.missing_resources = MissingResources(
+            cluster, ids, progress.notices.append, plan.given_topics
+        )
         self.uncaptured_members = UncapturedMembers(
             plan, cluster, ids, self.groups, self.heartbeats
         )

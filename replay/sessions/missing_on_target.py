@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
+from itertools import product
 from typing import Any
 
 from construct import Container
@@ -29,6 +30,10 @@ from replay.sessions.retry_policy import RetryReason, errors_of
 _RESPONSE_ROLES = frozenset({Role.ERROR, Role.RECORDS})
 _NAMING_ROLES = frozenset({Role.GROUP, Role.TRANSACTIONAL_ID})
 
+_ANY = -1
+_LACKS_TOPIC = "UNKNOWN_TOPIC_OR_PARTITION"
+_MAX_NAMED = 4
+
 _TargetResource = tuple[str, int]
 """Topic on the target and partition, or -1; for groups and transactional ids: name and -1."""
 
@@ -44,12 +49,21 @@ class MissingResources:
         cluster: The target.
         ids: The id mapping.
         notify: Called with a message for the user when a resource is found to be missing.
+        given_topics: Topics that the capture does not create itself. Where one of them is missing
+            after all retries, the others that are not there are missing too.
     """
 
-    def __init__(self, cluster: Cluster, ids: IdMap, notify: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        cluster: Cluster,
+        ids: IdMap,
+        notify: Callable[[str], None],
+        given_topics: Iterable[str] = (),
+    ) -> None:
         self._cluster = cluster
         self._ids = ids
         self._notify = notify
+        self._given_topics = frozenset(map(ids.names.topic, given_topics))
         self._missing: dict[_TargetResource, str] = {}
         self._without_records: set[_TargetResource] = set()
         self._reported: set[tuple[str, str]] = set()
@@ -98,11 +112,27 @@ class MissingResources:
         refused = list(self._refused(captured, request, response, version))
         self._missing.update((thing, error_name(error)) for thing, error in refused)
         with suppress(ReplayError):  # the next request raises it again
-            await self._cluster.refresh(
-                {topic for topic, partition in self._missing if partition >= 0}
-            )
+            topics = {topic for topic, partition in self._missing if partition >= 0}
+            await self._cluster.refresh(topics | self._given_topics)
         for thing, error in refused:
             self._report(thing, error)
+        self._record_missing_topics(refused)
+
+    def _record_missing_topics(self, refused: Iterable[tuple[_TargetResource, int]]) -> None:
+        """Record all given topics that the target lacks, if one of them was awaited in vain."""
+        awaited = {name for (name, _), error in refused if error in UNKNOWN_PARTITION_ERRORS}
+        awaited -= self._cluster.topics.keys()
+        if awaited.isdisjoint(self._given_topics):
+            return
+        others = self._given_topics - self._cluster.topics.keys() - awaited
+        known = {name for name, _ in self._missing}
+        self._missing.update({(name, _ANY): _LACKS_TOPIC for name in others})
+        errors = [error_name(each) for each in UNKNOWN_PARTITION_ERRORS if each is not None]
+        self._reported.update(product(others, errors))
+        if new := sorted(others - known):
+            named = ", ".join(map(repr, new[:_MAX_NAMED]))
+            more = f" and {len(new) - _MAX_NAMED:,} more" if len(new) > _MAX_NAMED else ""
+            self._notify(f"the target lacks {named}{more} too; requests for them are not retried")
 
     def record_response(
         self, request: Container, captured: Message | None, response: Container, version: int
@@ -120,6 +150,7 @@ class MissingResources:
                     self._without_records.discard(thing)
                 elif place.role is Role.ERROR and not place.value:
                     self._missing.pop(thing, None)
+                    self._missing.pop((thing[0], _ANY), None)
         for thing, error in (
             self._refused(captured, request, response, version) if is_refused else ()
         ):

@@ -73,6 +73,34 @@ def test_a_missing_topic_is_waited_for_once_on_all_connections(tmp_path: Path) -
     assert errors == [UNKNOWN] * 12
 
 
+def test_of_several_missing_topics_only_one_is_waited_for(tmp_path: Path) -> None:
+    wire = Wire()
+    connection = wire.connect().syn()
+    names = [f"t{number}" for number in range(7)]
+    for number, name in enumerate(names):
+        body = produce(None, records())
+        body["topic_data"][0]["name"] = name
+        answer = answered_in(9, number, {"index": 0, "base_offset": number}, name)
+        exchange(connection, request(PRODUCE, 9, number, **body, acks=1), answer)
+    path = saved(tmp_path, wire)
+
+    def refuse(message: Message) -> dict[str, Any]:
+        assert message.body is not None
+        partition = {"index": 0, "error_code": UNKNOWN, "base_offset": -1}
+        name = message.body.topic_data[0].name
+        return {"responses": [{"name": name, "partition_responses": [partition]}]}
+
+    played = at_script(path, {"Produce": refuse}, SOON)
+    sent = Counter(each.body.topic_data[0].name for each in played.requests if each.body)
+    assert sent["t0"] > 1
+    assert {sent[name] for name in names[1:]} == {1}
+    assert notices(played) == [
+        "the target lacks topic 't0' (--create-topics creates it); "
+        "requests for it are not retried any more",
+        "the target lacks 't1', 't2', 't3', 't4' and 2 more too; requests for them are not retried",
+    ]
+
+
 def test_a_right_that_is_lacking_is_not_waited_for(tmp_path: Path) -> None:
     denied = error_code("TOPIC_AUTHORIZATION_FAILED")
     played = at_script(writing(tmp_path, 3), {"Produce": refusing(denied)}, SOON)

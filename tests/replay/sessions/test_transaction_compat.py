@@ -95,8 +95,8 @@ def two_transactions(folder: Path) -> str:
     return saved(folder, wire)
 
 
-def answered_in(version: int, number: int, partition: dict[str, Any]) -> bytes:
-    body = {"responses": [{"name": "t", "partition_responses": [partition]}]}
+def answered_in(version: int, number: int, partition: dict[str, Any], topic: str = "t") -> bytes:
+    body = {"responses": [{"name": topic, "partition_responses": [partition]}]}
     filled_in = whole("Produce", version, body, "response")
     return response(PRODUCE, version, number, **filled_in)
 
