@@ -15,6 +15,7 @@ from typing import Any, TypeAlias
 
 from dissector.engine.exchanges.exchange import Exchange
 from dissector.protocol.embedded.membership.group_members import MemberField, read_member
+from dissector.protocol.undeclared_nulls import readable_body
 from dissector.summary.group_events import (
     CLASSIC,
     CONSUMER,
@@ -37,12 +38,11 @@ _LEAVING_EPOCHS = (-1, -2)
 
 
 def group_events(exchange: Exchange) -> Iterator[GroupEvent]:
-    """Yield the events of an exchange of one of `GROUP_APIS`; none if a body is missing."""
+    """Yield the events of an exchange of one of `GROUP_APIS`; none if a body is unreadable."""
     read = _READERS.get(exchange.api_key) if exchange.api_key is not None else None
-    request = exchange.request.body if exchange.request is not None else None
+    request = readable_body(exchange.request) if read is not None else None
     if read is not None and request is not None:
-        response = exchange.response.body if exchange.response is not None else None
-        yield from read(exchange, request, response)
+        yield from read(exchange, request, readable_body(exchange.response))
 
 
 def _join(exchange: Exchange, request: Any, response: Any) -> Iterator[GroupEvent]:

@@ -22,6 +22,7 @@ from dissector.engine.tape import tape
 from dissector.protocol.context import per_schemas
 from dissector.protocol.headers import FETCH
 from dissector.protocol.program import FieldRef, programs
+from dissector.protocol.undeclared_nulls import readable_body
 
 _OTHER, _TOPIC, _TOPIC_ID, _PARTITION, _ERROR, _HIGH_WATERMARK = range(6)
 
@@ -74,7 +75,7 @@ class HighWatermarks:
             self.by_partition[topics[kind >> 32], kind & 0xFFFFFFFF] = mark
 
     def _add_object(self, exchange: Exchange) -> None:
-        body = exchange.response.body if exchange.response is not None else None
+        body = readable_body(exchange.response)
         for topic in (body.get("responses") or ()) if body is not None else ():
             name = topic.get("topic")
             for each in topic.partitions or ():

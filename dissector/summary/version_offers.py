@@ -19,6 +19,7 @@ from dissector.engine.reading.group_keys import Software, host_of
 from dissector.engine.tables.polars_tables import escape_invalid_utf8
 from dissector.protocol.headers import API_VERSIONS
 from dissector.protocol.releases.kafka_releases import VersionRange
+from dissector.protocol.undeclared_nulls import readable_body
 
 _CORRELATION_ID = slice(4, 8)
 """Its place in the header of a request; in a response it comes first."""
@@ -85,7 +86,7 @@ class VersionOffers:
         key = version.to_bytes(2, "big", signed=True) + frame[4:]
         found = self._responses.get(key)
         if found is None:
-            body = exchange.response.body if exchange.response is not None else None
+            body = readable_body(exchange.response)
             apis = (body.get("api_keys") or ()) if body is not None else ()
             found = {each.api_key: (each.min_version, each.max_version) for each in apis}
             _remember(self._responses, key, found)
@@ -95,7 +96,7 @@ class VersionOffers:
 
 def _request(exchange: Exchange) -> _Request:
     """Return client id and software in a request."""
-    body = exchange.request.body if exchange.request is not None else None
+    body = readable_body(exchange.request)
     software = _UNKNOWN
     if body is not None and "client_software_name" in body:
         name, version = body.client_software_name, body.client_software_version

@@ -20,6 +20,7 @@ from dissector.protocol.apis import KEYS
 from dissector.protocol.facts import NO_ID
 from dissector.protocol.headers import PRODUCE
 from dissector.protocol.messages import Message
+from dissector.protocol.undeclared_nulls import has_undeclared_null
 from replay.model.kafka_enums import INTERNAL_TOPICS
 from replay.model.step import CapturedExchange
 from replay.plan.capture_part import CapturePart
@@ -28,6 +29,7 @@ from replay.plan.concurrent_changes import overlaps
 from replay.plan.dependencies import Dependencies, ShapeReadWriteSets
 from replay.plan.exclusion_policy import (
     SENT_BY_BROKERS,
+    UNDECLARED_NULL,
     is_between_brokers,
     is_handshake,
     provided_prerequisites,
@@ -131,7 +133,9 @@ class PlanBuilder:
         self._plan.topic_ids.update(
             (topic_id, name) for facts in exchange.facts for topic_id, name in facts.names.items()
         )
-        self._record_brokers(exchange)
+        is_readable = not any(map(has_undeclared_null, exchange.messages))
+        if is_readable:
+            self._record_brokers(exchange)
         if software := _software(request):
             self._plan.clients[connection] = software
         if not is_handshake(request):
@@ -141,6 +145,11 @@ class PlanBuilder:
             return
         self._counts[connection, "request"] += 1
         self._counts[connection, exchange.status] += 1
+        if not is_readable:
+            number = self._plan.spill.add(captured_exchange(exchange, request), NONE)
+            self._exclusions[number] = UNDECLARED_NULL
+            self._dependencies.add(ReadWriteSets())
+            return
         shape = self._shapes.add(connection, request, exchange.response)
         places = list(produced_batches(request, exchange.response))
         number = self._plan.spill.add(captured_exchange(exchange, request), shape)

@@ -100,6 +100,7 @@ _SETTERS = frozenset({"AlterConfigs", "IncrementalAlterConfigs"})
 _ERRORS = frozenset({Role.ERROR})
 
 SENT_BY_BROKERS = "is traffic between brokers"
+UNDECLARED_NULL = "has a null, or gets one, in a field that is not nullable"
 
 _REASONS = {
     Exclusion.BETWEEN_BROKERS: SENT_BY_BROKERS,

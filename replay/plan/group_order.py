@@ -86,8 +86,15 @@ def _join_event(request: Container, response: Message | None) -> GroupEvent:
 
 
 def _leave_event(request: Container, response: Message | None) -> GroupEvent:
-    members = tuple(each.member_id for each in request.get("members") or [request])
-    return GroupEvent(request.group_id, "", GroupAction.LEAVES, 0, False, members=members)
+    return GroupEvent(
+        request.group_id, "", GroupAction.LEAVES, 0, False, members=leaving_members(request)
+    )
+
+
+def leaving_members(request: Container) -> tuple[str, ...]:
+    """Return the members in a LeaveGroup request: one, from v3 on any number (KIP-345)."""
+    members = request.members if "members" in request else [request]
+    return tuple(each.member_id for each in members)
 
 
 def _sync_event(request: Container, response: Message | None) -> GroupEvent:

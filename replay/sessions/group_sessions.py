@@ -25,6 +25,7 @@ from replay.mapping.id_map import IdMap
 from replay.model.outcome import REJOINED, Change
 from replay.model.refusal import RewriteError
 from replay.model.step import CapturedExchange, Step
+from replay.plan.group_order import leaving_members
 from replay.plan.plan import Plan
 from replay.sessions.retry_policy import RetryReason, rebalances
 
@@ -108,8 +109,8 @@ class GroupSessions:
                 self._join((group, captured_response.member_id), member)
                 self._assign_as_leader(group)
         elif name == "LeaveGroup":
-            for each in body.get("members") or [body]:
-                self._members.pop((group, each.member_id), None)
+            for left in leaving_members(body):
+                self._members.pop((group, left), None)
         elif (joined := self._members.get((group, _member_id(body)))) is not None:
             joined.is_before_rebalance, joined.last_confirmed = (
                 step.is_before_rebalance,

@@ -22,7 +22,7 @@ from replay.client.cluster import Cluster, CoordinatorType
 from replay.client.router import MISROUTED
 from replay.mapping.id_map import IdMap
 from replay.model.step import CapturedExchange, Step
-from replay.plan.group_order import REBALANCES, has_partitions
+from replay.plan.group_order import REBALANCES, has_partitions, leaving_members
 
 _BY_EPOCH = frozenset({"ConsumerGroupHeartbeat", "ShareGroupHeartbeat"})
 _KEEPS_ALIVE = _BY_EPOCH | {"JoinGroup", "SyncGroup", "Heartbeat"}
@@ -117,8 +117,8 @@ class Heartbeats:
     def record_request(self, name: str, body: Container) -> None:
         """Record a sent request; heartbeats pause while it is in flight."""
         if name == "LeaveGroup":
-            for each in body.get("members") or [body]:
-                self._forget((body.group_id, each.member_id))
+            for left in leaving_members(body):
+                self._forget((body.group_id, left))
         elif name in _KEEPS_ALIVE:
             if name == "JoinGroup":
                 self._joining[body.group_id] += 1

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from dissector.protocol.messages import Message
 from replay.model.step import CapturedExchange
-from replay.plan.group_order import REBALANCES
+from replay.plan.group_order import REBALANCES, leaving_members
 
 BY_EPOCH = frozenset({"ConsumerGroupHeartbeat", "ShareGroupHeartbeat"})
 """APIs of groups with broker-assigned partitions."""
@@ -29,8 +29,8 @@ def members_in(message: Message) -> Iterator[tuple[str, str, int]]:
     if body is None or message.api not in MEMBER_APIS:
         return
     if message.api == "LeaveGroup":
-        for each in body.get("members") or [body]:
-            yield body.group_id, each.member_id, 1
+        for member in leaving_members(body):
+            yield body.group_id, member, 1
         return
     for element in body.get("groups") or [body]:
         names = "generation_id", "generation_id_or_member_epoch", "member_epoch"

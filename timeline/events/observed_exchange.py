@@ -10,6 +10,7 @@ from uuid import UUID
 from dissector.engine.exchanges.exchange import Exchange
 from dissector.protocol.error_codes import error_name
 from dissector.protocol.messages import Message
+from dissector.protocol.undeclared_nulls import has_undeclared_null
 from timeline.events.event import Evidence
 
 
@@ -128,6 +129,7 @@ def reliable_body(message: Message | None) -> Any:
         or message.size > len(message.frame)
         or message.is_assumed
         or message.faults
+        or has_undeclared_null(message)
     ):
         return None
     return message.body

@@ -192,6 +192,8 @@ def event_of(
             joins(3, "m", "m"),
         ),
         ("LeaveGroup", 1, {}, {}, leaves()),
+        ("LeaveGroup", 4, {"members": [{"member_id": "m"}]}, {}, leaves()),
+        ("LeaveGroup", 5, {"members": []}, {}, leaves()._replace(members=())),
         ("SyncGroup", 3, {"generation_id": 2}, {}, stays(2)),
         ("SyncGroup", 3, {"generation_id": 2}, {"error_code": 27}, stays(2, error=27)),
         ("Heartbeat", 3, {"generation_id": 2}, {}, stays()),

@@ -1,0 +1,87 @@
+"""
+Nulls in fields that are not nullable: codecs decode them, Kafka's readers raise an exception.
+
+Whoever interprets bodies, rather than show them, takes such a message for unreadable.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from dissector.protocol.schema import Field, Schema
+
+if TYPE_CHECKING:
+    from construct import Container
+
+    from dissector.protocol.messages import Message
+
+_LENGTH_FIELDS = ("string", "bytes", "records")
+
+
+class _Struct(NamedTuple):
+    """
+    The fields of a struct that can hold undeclared nulls.
+
+    Attributes:
+        required: Fields that are not nullable.
+        texts: Arrays of strings.
+        structs: Structs, with their own fields.
+        arrays: Arrays of structs, with the fields of each.
+    """
+
+    required: tuple[str, ...]
+    texts: tuple[str, ...]
+    structs: tuple[tuple[str, _Struct], ...]
+    arrays: tuple[tuple[str, _Struct], ...]
+
+    def has_null(self, values: Any) -> bool:
+        """Return whether a null is in the values of a struct."""
+        return (
+            any(values[name] is None for name in self.required)
+            or any(None in (values[name] or ()) for name in self.texts)
+            or any(
+                values[name] is not None and inner.has_null(values[name])
+                for name, inner in self.structs
+            )
+            or any(
+                inner.has_null(each) for name, inner in self.arrays for each in values[name] or ()
+            )
+        )
+
+
+def readable_body(message: Message | None) -> Container | None:
+    """Return the body of a message; None if there is none, or it has an undeclared null."""
+    if message is None or message.body is None or has_undeclared_null(message):
+        return None
+    return message.body
+
+
+def has_undeclared_null(message: Message) -> bool:
+    """Return whether the body has a null in a field that is not nullable in its version."""
+    schema, version = message.schema, message.api_version
+    if message.body is None or schema is None or version is None:
+        return False
+    return _checked_fields(schema, version).has_null(message.body)
+
+
+@lru_cache(1024)
+def _checked_fields(schema: Schema, version: int) -> _Struct:
+    return _struct(schema.fields, version)
+
+
+def _struct(fields: tuple[Field, ...], version: int) -> _Struct:
+    here = [each for each in fields if version in each.versions]
+    nested = [(each, _struct(each.fields, version)) for each in here if each.fields]
+    nested = [(each, inner) for each, inner in nested if any(inner)]
+    return _Struct(
+        tuple(each.name for each in here if _is_required(each, version)),
+        tuple(each.name for each in here if each.type == "[]string"),
+        tuple((each.name, inner) for each, inner in nested if each.type == "struct"),
+        tuple((each.name, inner) for each, inner in nested if each.type == "[]struct"),
+    )
+
+
+def _is_required(each: Field, version: int) -> bool:
+    has_length = each.type in _LENGTH_FIELDS or each.type.startswith("[]")
+    return has_length and version not in each.null
