@@ -1,0 +1,90 @@
+"""Secrets of a capture are in no output of the commands above the dissector, nor in copies."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from browse.app.copy_forms import copy_forms
+from dissector.cli import main
+from dissector.public import open_capture
+from tests.corpus import fast_and_long
+from tests.dissector.cli.test_secrets import PLAYS, SECRET, capture
+from tests.tcp_captures import WireConnection
+
+COMMANDS = (
+    *(("timeline", "-T", form, "-o", "{file}") for form in ("text", "csv", "mermaid", "perfetto")),
+    ("timeline", "--otlp", "{file}"),
+    *(("conform", "-T", form, "-o", "{file}") for form in ("text", "ndjson", "sarif", "html")),
+    ("report", "-o", "{file}"),
+    ("export", "--redact", "-o", "{file}"),
+    ("replay", "--dry-run", "--to", "mock"),
+)
+
+BESIDE = (
+    "alter-my.password",
+    "alter-sasl.oauthbearer.assertion.private.key.passphrase",
+    "bearer-as-plain",
+    "connect-url",
+    "jwt",
+    "orphan-createtoken",
+    "orphan-describeconfigs",
+)
+"""Captures beside the project, whose secrets hold this word."""
+
+WORD = b"sesame"
+
+
+def shows(data: bytes, secret: bytes) -> bool:
+    """Return whether a secret is in some bytes, as it is, in hex, or in base64."""
+    encoded = [base64.b64encode(bytes(n) + secret)[4 * bool(n) : -4] for n in range(3)]
+    forms = [secret, secret.hex().encode(), secret.hex(" ").encode(), *encoded]
+    return any(form in data for form in forms)
+
+
+def outputs(path: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> dict[str, bytes]:
+    """Return what each command prints and writes, and what can be copied in `browse`."""
+    found = {}
+    file = folder / "out"
+    for words in COMMANDS:
+        file.unlink(missing_ok=True)
+        command = [word.format(file=file) for word in words]
+        assert main([command[0], path, *command[1:]]) in (0, 1, 2)
+        printed = capsys.readouterr()
+        written = file.read_bytes() if file.exists() else b""
+        found[" ".join(words)] = (printed.out + printed.err).encode() + written
+    for number, exchange in enumerate(open_capture(path)):
+        forms = copy_forms(exchange.row(), "", exchange, [path], False)
+        found |= {f"{title}, {number}": form().encode() for title, form in forms.items()}
+    return found
+
+
+@pytest.mark.parametrize(
+    "play", fast_and_long(PLAYS[::3], [p for p in PLAYS if p not in PLAYS[::3]])
+)
+def test_no_command_shows_a_secret(
+    play: Callable[[WireConnection], None], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = capture(play, tmp_path / "a.pcap")
+    for what, output in outputs(path, tmp_path, capsys).items():
+        assert not shows(output, SECRET), what
+        assert not shows(output, SECRET[-8:]), what
+
+
+@pytest.mark.parametrize("name", BESIDE)
+def test_no_command_shows_what_once_was_shown(
+    name: str, shared: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = shared / "repro" / f"secret-{name}.pcap"
+    if not path.is_file():
+        pytest.skip(f"{path.name} is not here")
+    for what, output in outputs(str(path), tmp_path, capsys).items():
+        assert not shows(output, WORD), what
+
+
+def test_the_search_finds_a_secret_in_each_form() -> None:
+    for form in (SECRET, SECRET.hex().encode(), base64.b64encode(b"x" + SECRET)):
+        assert shows(b"<" + form + b">", SECRET)
