@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -12,6 +15,7 @@ from conform.docs_page import rules_page
 from dissector.cli import main
 from dissector.filter import parse
 from dissector.protocol.apis import all_apis
+from serve.recording.recording_reader import read_recording
 from tools.record import manifest
 from tools.record.coverage import captures_in
 
@@ -101,6 +105,30 @@ def test_its_count_of_rules() -> None:
     assert int(figure(r"some (\d+) rules")) == round(
         int(rules_page().split(" rules.")[0].split()[-1]), -1
     )
+
+
+def test_its_test_runs_as_written(tmp_path: Path) -> None:
+    block = README.split("### Share and serve\n")[1].split("```python\n")[1].split("```")[0]
+    (tmp_path / "test_readme_example.py").write_text(block)
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "serve.pytest_plugin", tmp_path],
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+        env=os.environ | {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTEST_ADDOPTS": "-c /dev/null"},
+    )
+    assert "1 passed" in done.stdout, done.stdout + done.stderr
+
+
+def test_a_redacted_capture_can_be_served(tmp_path: Path) -> None:
+    shared = tmp_path / "shared.pcapng"
+    commands = [each for each in COMMANDS if " --redact " in each]
+    (words,) = (shlex.split(each)[1:] for each in commands)
+    words[1], words[-1] = str(ROOT / words[1]), str(shared)
+    assert main(words) == 0
+    recording = read_recording(shared)
+    assert sorted(recording.cluster.brokers) == [1, 2, 3]
+    recording.close()
 
 
 def test_readme_is_under_250_lines() -> None:
