@@ -22,7 +22,7 @@ from replay.report.headline import about_rows, verdict_line
 from replay.report.results import Results
 from replay.report.text_report import MAX_SHOWN, difference_heading, not_balanced, value_text
 
-_BALANCE = "balance of records"
+_BALANCE, _SPEED = "balance of records", "highest speed"
 
 _FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """Characters that XML 1.0 can't represent, not even escaped."""
@@ -37,8 +37,11 @@ def junit_lines(report: Results) -> Iterator[str]:
     error = report.ended or ", ".join(f"no report of part {each}" for each in report.missing_parts)
     early = bool(error)
     unbalanced = [_unbalanced(row) for row in not_balanced(report)]
-    failed = unbalanced if report.criteria.wants_balance else []
-    skipped += [] if failed else [(_BALANCE, why) for why in unbalanced]
+    failed = [(_BALANCE, why) for why in unbalanced]
+    if not report.criteria.wants_balance:
+        skipped, failed = skipped + failed, []
+    if report.trials and report.found_speed is None:
+        failed.append((_SPEED, verdict_line(report)))
     seconds = f"{report.elapsed_ns / 1e9:.3f}"
     totals = (
         f'tests="{len(rows) + len(skipped) + len(limits) + len(failed) + early}" '
@@ -58,8 +61,8 @@ def junit_lines(report: Results) -> Iterator[str]:
         yield from _case(report, row, listed[row["api"]])
     for row in limits:
         yield from _limit(row)
-    for why in failed:
-        yield f'<testcase classname="kafkashark.replay" name={_attribute(_BALANCE)}>'
+    for name, why in failed:
+        yield f'<testcase classname="kafkashark.replay" name={_attribute(name)}>'
         yield f"<failure message={_attribute(why)}/>"
         yield "</testcase>"
     for name, why in skipped:

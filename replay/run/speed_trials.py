@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
+from replay.compare.ignore_rules import Noise
 from replay.model.outcome import Verdict
 from replay.model.row import Row
 from replay.options.pass_criteria import Limit
@@ -47,7 +48,8 @@ def find_speed(
                 first_pass=trial * options.passes,
                 duration_s=TRIAL_S if options.duration_s is None else options.duration_s,
             )
-            trial_settings = replace(settings, play_options=trial_options)
+            noise = Noise(settings.noise.patterns)  # counts what it ignores
+            trial_settings = replace(settings, play_options=trial_options, noise=noise)
             return replay_at(plan, trial_settings, addresses, watch)
 
         return search_speed(settings.latency_limits, play)

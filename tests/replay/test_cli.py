@@ -149,6 +149,8 @@ def _rows(file: Path, section: str) -> list[dict[str, Any]]:
         (["--loop", "3"], 3 * 37, 3, 0),
         (["--loop", "3", "--limit", "5"], 4, 1, 3 * 38 - 5),
         (["--limit", "5"], 4, 1, 33),
+        (["--scale", "3", "--stagger", "0"], 3 * 37, 3, 0),
+        (["--scale", "2", "--loop", "2", "--stagger", "0", "--limit", "43"], 41, 2, 4 * 38 - 43),
     ],
 )
 def test_captured_is_sent_and_left_out_and_never_reached(

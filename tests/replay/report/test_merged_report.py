@@ -250,6 +250,10 @@ def test_reports_that_do_not_belong_together_are_an_error(tmp_path: Path) -> Non
         merge_reports(files)
     with pytest.raises(UsageError, match="are the same report"):
         merge_reports([files[0], files[0]])
+    one.trials = [{"trial": 1, "latency": "", "why": "", "holds": False}]
+    one.about.options["latency-limit"] = ["p99>1ms"]
+    with pytest.raises(UsageError, match="is of --speed auto"):
+        merge_reports([saved(tmp_path, "c", one)])
     with pytest.raises(UsageError, match="cannot be read"):
         merge_reports([tmp_path / "none.ndjson"])
     with pytest.raises(UsageError, match="needs reports"):

@@ -17,6 +17,7 @@ from replay.options.play_options import PlayOptions
 from replay.options.target_settings import TargetSettings
 from replay.report.headline import verdict_line
 from replay.report.html_report import html_lines
+from replay.report.junit_report import junit_lines
 from replay.report.report import Report
 from replay.report.text_report import text_lines
 from replay.run.orchestrator import INTERRUPTED
@@ -91,6 +92,7 @@ def test_the_report_is_that_of_the_highest_speed_with_all_trials() -> None:
     assert found.trials[4]["latency"] == "Produce 80.000 ms of 50.000 ms"
     assert found.passed
     assert "holds Produce:p99>50ms up to 9" in verdict_line(found)
+    assert 'name="highest speed"' not in "\n".join(junit_lines(found))
     for lines in (text_lines(found), html_lines(found)):
         assert "80.000 ms of 50.000 ms" in "\n".join(lines)
 
@@ -108,6 +110,7 @@ def test_an_overloaded_target_has_no_speed(made_report, why: str) -> None:  # ty
     assert found.found_speed is None
     assert found.found_rate is None
     assert not found.passed
+    assert 'name="highest speed"' in "\n".join(junit_lines(found))
     assert {row["why"] for row in found.trials} == {why}
     assert found.trials[-1]["speed"] == pytest.approx(LOWEST_SPEED, abs=1e-4)
     if not found.ended:
