@@ -21,7 +21,7 @@ COMMANDS = (
     "pairs", "dissect", "records", "streams", "stats", "conform", "groups", "upgrade --to 4.4",
     "timeline", "report -o out.html", "export -o out.pcapng",
     "export --redact --decrypt -o out.pcapng",
-    "replay --to mock", "browse", "pipeline --out tables",
+    "replay --to mock", "serve", "browse", "pipeline --out tables",
 )  # fmt: skip
 
 

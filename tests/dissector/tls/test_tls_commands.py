@@ -33,12 +33,12 @@ def _folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.chdir(tmp_path)
 
 
-@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("command", [*COMMANDS, "serve"])
 def test_only_tls_without_a_key_log(run: Run, command: str) -> None:
     done = run(command, CAPTURE, *arguments(command))
     assert done.err.count("\n") == 1
     assert done.err.endswith(f"{UNREADABLE}: --keylog\n")
-    assert done.status == (2 if command in ("conform", "replay") else 0)
+    assert done.status == (2 if command in ("conform", "replay", "serve") else 0)
 
 
 @pytest.mark.parametrize("command", ["pairs", "conform", "replay"])
