@@ -28,6 +28,7 @@ class CapturedExchange:
         expects_response: Whether a response is expected; False for Produce with acks = 0.
         request_time_ns: When the request was complete.
         response_time_ns: When the response was complete.
+        request_packet: The packet that completed the request, from 1; None if unknown.
     """
 
     connection: int
@@ -42,6 +43,7 @@ class CapturedExchange:
     expects_response: bool
     request_time_ns: int
     response_time_ns: int | None
+    request_packet: int | None = None
     _response_message: Message | None = field(default=None, init=False, repr=False, compare=False)
 
     @property

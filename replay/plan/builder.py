@@ -196,6 +196,7 @@ class PlanBuilder:
             True,
             int(table.request.time_ns[row]),
             int(table.response.time_ns[row]),
+            int(table.request.packet[row]) + 1,
         )
         producers = [producer_at(request, begin) for begin in batches]
         self._sequence_gaps.record(spool.add(captured, shape), zip(logs, producers, strict=True))
@@ -368,6 +369,7 @@ def captured_exchange(exchange: Exchange, request: Message) -> CapturedExchange:
         expects_response=exchange.status != "no_response",
         request_time_ns=exchange.request_time_ns,
         response_time_ns=exchange.response_time_ns if response is not None else None,
+        request_packet=exchange.request_packet,
     )
 
 

@@ -28,6 +28,7 @@ _COLUMNS = {
     "is_due": "b",
     "request_time_ns": "q",
     "response_time_ns": "q",
+    "request_packet": "q",
     "shape": "i",
 }
 
@@ -74,6 +75,7 @@ class ExchangeSpill:
             captured.expects_response,
             captured.request_time_ns,
             NONE if answered_ns is None else answered_ns,
+            NONE if captured.request_packet is None else captured.request_packet,
             shape,
         )
         for column, value in zip(self.columns.values(), row, strict=True):
@@ -89,6 +91,7 @@ class ExchangeSpill:
         response_bytes = columns["response_bytes"][number]
         connection = columns["connection"][number]
         answered_ns = columns["response_time_ns"][number]
+        packet = columns["request_packet"][number]
         return CapturedExchange(
             connection,
             *self.endpoints[connection],
@@ -101,6 +104,7 @@ class ExchangeSpill:
             bool(columns["is_due"][number]),
             columns["request_time_ns"][number],
             None if answered_ns == NONE else answered_ns,
+            None if packet == NONE else packet,
         )
 
     def view(self) -> mmap.mmap | bytes:

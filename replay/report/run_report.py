@@ -197,4 +197,5 @@ def _request_row(outcome: Outcome) -> Row:
         "version_sent": outcome.version,
         "correlation_id": captured.correlation_id,
         "request_time_ns": captured.request_time_ns,
+        "request_packet": captured.request_packet,
     }

@@ -72,6 +72,7 @@ class SharedRecords:
             "api": PRODUCE,
             "correlation_id": None,
             "request_time_ns": None,
+            "request_packet": None,
             "verdict": Verdict.DIFFERS.value,
             "missing_prerequisites": [],
             "accepted": "",

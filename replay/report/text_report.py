@@ -300,9 +300,10 @@ def difference_heading(row: Row) -> str:
     in_pass = f", pass {row['pass']}" if row["pass"] else ""
     missing = row["missing_prerequisites"]
     cause = f"; may follow from {_first_names(missing)}, left out" if missing else ""
+    packet = "" if row["request_packet"] is None else f", packet {row['request_packet']}"
     return (
         f"step {row['step']}: {row['api']} {version} of {who}, connection {row['connection']}, "
-        f"id {row['correlation_id']}{in_pass}{cause}"
+        f"id {row['correlation_id']}{packet}{in_pass}{cause}"
     )
 
 

@@ -9,6 +9,7 @@ import pytest
 
 from dissector.errors import CaptureError, FilterError, UsageError
 from dissector.protocol.apis import KEYS
+from dissector.public import open_capture
 from replay.plan.builder import TO_CONTROLLER
 from replay.plan.plan import Plan
 from replay.plan.request_shapes import ShapeIndex
@@ -45,6 +46,21 @@ def test_steps_come_in_the_order_of_their_requests(tmp_path: Path) -> None:
         assert first.request == beat(1)[0][4:]
         assert first.response == beat(1)[1][4:]
         assert {tuple(numbers) for _, numbers, _ in plan.by_connection()} == {(0, 2), (1,)}
+
+
+@pytest.mark.parametrize("name", ["librdkafka-idempotent", "kafka4-librdkafka-transactions"])
+def test_steps_have_the_packets_of_their_requests(name: str) -> None:
+    path = SHIPPED / f"{name}.pcap"
+    packets = {(each.connection, each.request_packet) for each in open_capture(path)}
+    with Plan.of(path) as plan:
+        steps = list(plan)
+    found = [(step.captured.connection, step.captured.request_packet) for step in steps]
+    assert set(found) <= packets
+    assert len(set(found)) == len(found) > 10
+    by_connection = [
+        [packet for of, packet in found if of == each] for each in {n for n, _ in found}
+    ]
+    assert all(each == sorted(each) for each in by_connection)
 
 
 @pytest.mark.parametrize("name", ["kafka4-sweep-quorum", "kafka39-sweep-controllers"])
