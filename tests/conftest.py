@@ -34,7 +34,9 @@ settings.load_profile("same")
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
-        "--update-golden", action="store_true", help="write tests/golden anew instead of comparing"
+        "--update-golden",
+        action="store_true",
+        help="write tests/golden and tests/browse/views anew instead of comparing",
     )
 
 
