@@ -80,7 +80,7 @@ class LineList(ScrollView, can_focus=True):
         self.refresh()
 
     def on_mount(self) -> None:
-        """Tell the scroll bars how many lines there are."""
+        """Set the range of the scroll bars to the number of lines."""
         self.virtual_size = Size(1, self._count)
 
     def render_line(self, y: int) -> Strip:

@@ -92,7 +92,7 @@ def side_text(finding: Finding) -> str:
 
 
 def count_text(count: int) -> str:
-    """Return a count as text."""
+    """Return a count in words: `once`, `1,000 times`."""
     return "once" if count == 1 else f"{count:,} times"
 
 

@@ -2,8 +2,8 @@
 The balance of logs to which several parts of a capture write.
 
 Each part reports the offsets that the target gave to its records. Together they must not overlap,
-and must fill the log. Without the target, offsets that no part wrote can't be told from markers of
-transactions, so they leave a log without a balance.
+and must fill the log. Without the target, unwritten offsets look like markers of transactions, so
+they leave a log without a balance.
 """
 
 from __future__ import annotations

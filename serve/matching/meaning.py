@@ -100,7 +100,7 @@ _NAMING = frozenset(
         Role.CONFIG_NAME,
     }
 )
-"""Roles that tell the elements of an array apart, whose order means nothing."""
+"""Roles that distinguish the elements of an array without a meaningful order."""
 
 
 def _place(each: FieldValue) -> str:

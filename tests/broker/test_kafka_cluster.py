@@ -13,7 +13,7 @@ from tests.broker import artifacts, probe
 from tests.broker import kafka_cluster as kafka_nodes
 from tests.broker.conftest import StartCluster
 from tests.broker.kafka_cluster import BrokerError, Cluster, Node, free_ports
-from tests.broker.replay.recording import fresh
+from tests.broker.replay.support.recording import fresh
 from tests.broker.server_properties import PASSWORD, USER, Shape
 
 pytestmark = [pytest.mark.broker, pytest.mark.xdist_group("broker")]

@@ -8,7 +8,7 @@ import pytest
 
 from dissector.public import open_capture
 from tests.broker import artifacts
-from tests.broker.replay.recording import fresh, record
+from tests.broker.replay.support.recording import fresh, record
 from tests.broker.server_properties import Shape
 from tests.broker.test_kafka_cluster import THREE_VALUES, exchange
 from tools.record.scenario import Stage

@@ -13,7 +13,7 @@ from confluent_kafka.admin import AdminClient
 
 from replay import Pace, Plan, replay
 from replay.mock.embedded_broker import EmbeddedBroker
-from tests.broker.replay.found import Record, records
+from tests.broker.replay.support.found import Record, records
 from tests.corpus import fast_and_long
 from tools.record.scenario import Mock, Scenario, Stage, all_scenarios
 from tools.record.sniff import CaptureRefusedError, capture, wait_until_quiet

@@ -148,7 +148,7 @@ class Generation:
 
     @property
     def disturbed_ns(self) -> int | None:
-        """When it began to end: a member left, or was told to rejoin; None if it is stable."""
+        """When it began to end: a member left, or had to rejoin; None if it is stable."""
         times = [each.time_ns for each in self.leaves]
         times += [each.signal_ns for each in self.joins.values() if each.signal_ns is not None]
         return min(times, default=None)

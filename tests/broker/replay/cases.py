@@ -9,7 +9,7 @@ from replay.plan.builder import TO_CONTROLLER
 from replay.plan.exclusion_policy import SENT_BY_BROKERS
 from tests.broker.kafka_cluster import Cluster
 from tests.broker.replay.lines import Case, Line, Part
-from tests.broker.replay.substitute_scenes import new_said_by_clients, said_by_clients
+from tests.broker.replay.support.substitute_scenes import new_said_by_clients, said_by_clients
 from tests.broker.server_properties import PASSWORD, USER, Shape
 from tools.record.scenarios.inside import THREE_4, THREE_39
 from tools.record.scenarios.kafka_python_versions import AGAINST_4, AGAINST_39, Version

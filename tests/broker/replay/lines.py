@@ -22,8 +22,8 @@ from replay.plan.exclusion_policy import EXCLUDED_APIS, Exclusion
 from replay.report.report import Report
 from replay.run.orchestrator import learn_noise
 from tests.broker.kafka_cluster import Cluster
-from tests.broker.replay.found import Found, found
-from tests.broker.replay.recording import Play, fresh, record
+from tests.broker.replay.support.found import Found, found
+from tests.broker.replay.support.recording import Play, fresh, record
 from tests.broker.server_properties import Shape
 from tools.record.manifest import keylogs
 from tools.record.scenario import until

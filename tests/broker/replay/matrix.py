@@ -12,7 +12,7 @@ from replay import Pace, Plan, replay
 from replay.report.report import Report
 from replay.report.text_report import text_lines
 from tests.broker.kafka_cluster import running
-from tests.broker.replay.releases import beside_releases
+from tests.broker.replay.support.releases import beside_releases
 from tests.broker.server_properties import Shape
 from tools.record.manifest import read
 

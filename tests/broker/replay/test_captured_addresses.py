@@ -10,7 +10,7 @@ import pytest
 from replay import Plan, replay
 from replay.mock.librdkafka_mock import MockCluster
 from tests.broker.conftest import StartCluster
-from tests.broker.replay.connects import connects
+from tests.broker.replay.support.connects import connects
 from tests.broker.server_properties import Shape
 
 pytestmark = [pytest.mark.broker, pytest.mark.xdist_group("broker")]

@@ -10,7 +10,7 @@ import pytest
 from replay import Pace, Plan, Report, merge_reports, replay, replay_async
 from replay.report.report_files import write_report
 from tests.broker.conftest import StartCluster
-from tests.broker.replay.releases import OF_THE_RELEASE
+from tests.broker.replay.support.releases import OF_THE_RELEASE
 from tests.broker.server_properties import Shape
 
 pytestmark = [pytest.mark.broker, pytest.mark.xdist_group("broker")]

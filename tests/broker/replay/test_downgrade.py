@@ -12,8 +12,8 @@ from replay.report.report import Report
 from replay.sessions.transaction_compat import ADDED
 from tests.broker.conftest import StartCluster
 from tests.broker.kafka_cluster import Cluster
-from tests.broker.replay.found import found
-from tests.broker.replay.releases import OF_THE_RELEASE
+from tests.broker.replay.support.found import found
+from tests.broker.replay.support.releases import OF_THE_RELEASE
 from tests.broker.server_properties import Shape
 
 pytestmark = [pytest.mark.broker, pytest.mark.xdist_group("broker")]

@@ -16,8 +16,8 @@ from replay.options.target_settings import TargetSettings
 from replay.run.orchestrator import run_replay
 from replay.run.runner import ReplayRun
 from tests.broker.conftest import StartCluster
-from tests.broker.replay.recording import fresh
-from tests.broker.replay.releases import OF_THE_RELEASE
+from tests.broker.replay.support.recording import fresh
+from tests.broker.replay.support.releases import OF_THE_RELEASE
 from tests.broker.server_properties import Shape
 
 pytestmark = [pytest.mark.broker, pytest.mark.xdist_group("broker")]

@@ -10,10 +10,10 @@ import pytest
 
 from replay import Plan, replay
 from tests.broker.replay.cases import CASES, JUST_SET, LINES
-from tests.broker.replay.connects import connects
-from tests.broker.replay.found import found
 from tests.broker.replay.lines import Case, Outcomes, Played, create, play_all, play_alone
-from tests.broker.replay.recording import fresh, record
+from tests.broker.replay.support.connects import connects
+from tests.broker.replay.support.found import found
+from tests.broker.replay.support.recording import fresh, record
 from tests.broker.server_properties import Shape
 
 pytestmark = [

@@ -12,7 +12,7 @@ from dissector import dissect
 from replay import Plan, replay
 from tests.broker.conftest import StartCluster
 from tests.broker.kafka_cluster import Cluster
-from tests.broker.replay.releases import OF_THE_RELEASE
+from tests.broker.replay.support.releases import OF_THE_RELEASE
 from tests.broker.server_properties import Shape
 from tools.record.raw_packets import walk
 from tools.record.scenario import until

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from replay import Pace, Plan, replay
-from tests.broker.replay.found import found
-from tests.broker.replay.recording import fresh, record
+from tests.broker.replay.support.found import found
+from tests.broker.replay.support.recording import fresh, record
 from tests.broker.server_properties import Shape
 from tools.record.scenario import Stage, until
 from tools.record.scenarios.librdkafka_groups import assigned, consumer, fill

@@ -21,7 +21,7 @@ from replay.client.router import MISROUTED, route
 from replay.client.topic_admin import EARLIEST, LATEST, create_topics, offsets
 from tests.broker import artifacts
 from tests.broker.conftest import StartCluster
-from tests.broker.replay.recording import fresh
+from tests.broker.replay.support.recording import fresh
 from tests.broker.server_properties import PASSWORD, USER, Shape
 
 pytestmark = [pytest.mark.broker, pytest.mark.xdist_group("broker")]

@@ -10,9 +10,9 @@ import pytest
 from replay import Pace, Plan, replay
 from replay.plan.exclusion_policy import EXCLUDED_APIS, Exclusion
 from tests.broker.kafka_cluster import Cluster
-from tests.broker.replay.found import Found, found
-from tests.broker.replay.recording import fresh, record
-from tests.broker.replay.releases import beside_releases
+from tests.broker.replay.support.found import Found, found
+from tests.broker.replay.support.recording import fresh, record
+from tests.broker.replay.support.releases import beside_releases
 from tests.broker.server_properties import Shape
 
 pytestmark = [pytest.mark.broker, pytest.mark.xdist_group("broker")]

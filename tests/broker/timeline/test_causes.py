@@ -11,7 +11,7 @@ from confluent_kafka import KafkaException
 
 from tests.broker.conftest import StartCluster
 from tests.broker.kafka_cluster import Cluster
-from tests.broker.replay.recording import record
+from tests.broker.replay.support.recording import record
 from tests.broker.server_properties import Shape
 from timeline.events.event import Event
 from timeline.public import timeline

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.broker.conftest import StartCluster
-from tests.broker.replay.recording import record
+from tests.broker.replay.support.recording import record
 from tests.broker.server_properties import Shape
 from tests.broker.timeline.test_causes import logged
 from timeline.events.event import Event

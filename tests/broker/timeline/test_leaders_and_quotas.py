@@ -9,7 +9,7 @@ import pytest
 
 from tests.broker.conftest import StartCluster
 from tests.broker.kafka_cluster import Cluster
-from tests.broker.replay.recording import fresh, record
+from tests.broker.replay.support.recording import fresh, record
 from tests.broker.server_properties import Shape
 from tests.broker.timeline.test_causes import logged
 from timeline.events.event import Event

@@ -64,9 +64,9 @@ def test_the_search_ends_where_speed_brings_no_more_requests() -> None:
 
 def _report(latency_ms: float, rate: float, *, is_missing: bool = False, ended: str = "") -> Report:
     answer = None if is_missing else produced()
-    told = {"failure": "closed"} if is_missing else {}
+    details = {"failure": "closed"} if is_missing else {}
     latency_ns = None if is_missing else int(latency_ms * MS)
-    slow = outcome("Produce", 7, produced(), answer, latency_ns=latency_ns, **told)
+    slow = outcome("Produce", 7, produced(), answer, latency_ns=latency_ns, **details)
     fast = outcome("Produce", 7, produced(), produced(), latency_ns=MS, number=1)
     report = made(slow, fast, captured=2, ended=ended, latency_limits=LIMITS)
     report.played_ns = int(report.sent / rate * 1e9)
