@@ -53,6 +53,15 @@ def test_a_served_capture_ends_with_its_report() -> None:
     assert out.startswith("1 requests on 1 connections, 0 misses\n")
 
 
+def test_a_judge_may_listen() -> None:
+    with _serving("--conform") as (process, address):
+        with RawClient(address) as client:
+            assert client.ask("ApiVersions", 3).api_keys, "it does not name its software"
+        status, out = _end(process)
+    assert status == 1
+    assert "error V03 Invalid name or version of the client software" in out
+
+
 def test_a_miss_fails_if_strict() -> None:
     with _serving("--strict") as (process, address):
         with RawClient(address) as client:
