@@ -115,8 +115,8 @@ def serve(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="File with the password of clients that log in by SCRAM, by default "
-            "$KAFKASHARK_PASSWORD; other mechanisms take any.",
+            help="File with the password of clients, by default $KAFKASHARK_PASSWORD. SCRAM needs "
+            "it; without one PLAIN takes any.",
         ),
     ] = None,
     ports: Annotated[

@@ -1,5 +1,5 @@
 """
-The broker's side of SASL: PLAIN and OAUTHBEARER with any secret, SCRAM with a given one.
+The broker's side of SASL: with a given password; without one, PLAIN and OAUTHBEARER take any.
 
 Source: RFC 4616 (PLAIN), RFC 5802 (SCRAM), RFC 7628 (OAUTHBEARER); KIP-43, KIP-152.
 """
@@ -28,7 +28,7 @@ class SaslServer:
 
     Attributes:
         mechanism: One of `MECHANISMS`.
-        password: For SCRAM, whose server proves that it knows it too.
+        password: What clients must know; SCRAM, whose server proves that it knows it too, needs it.
         is_done: Whether the client is authenticated.
     """
 
@@ -46,6 +46,8 @@ class SaslServer:
             SaslError: The mechanism is unknown, the secret is wrong, or the message makes no sense.
         """
         if self.mechanism in ("PLAIN", "OAUTHBEARER"):
+            if self.mechanism == "PLAIN" and self.password:
+                self._check_plain(token)
             self.is_done = True
             return b""
         digest = _DIGESTS.get(self.mechanism)
@@ -55,6 +57,11 @@ class SaslServer:
             raise SaslError(f"{self.mechanism} requires the client's password: --sasl-secret")
         text = token.decode(errors="replace")
         return (self._final(digest, text) if self._signed else self._first(text)).encode()
+
+    def _check_plain(self, token: bytes) -> None:
+        given = token.rpartition(b"\0")[2]
+        if not hmac.compare_digest(given, self.password.encode()):
+            raise SaslError("the password is wrong")
 
     def _first(self, text: str) -> str:
         bare = text.partition(",")[2].partition(",")[2]

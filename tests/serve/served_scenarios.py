@@ -23,6 +23,7 @@ LONG = (
             *("2.4", "2.5", "2.6", "2.8", "3.0", "3.3", "3.5", "3.7", "3.9"),
         )
     ),
+    "kafka39-kafka-python-sasl",
     "kafka39-librdkafka-admin",
     "kafka39-librdkafka-fenced",
     "kafka39-librdkafka-group",
@@ -35,6 +36,9 @@ LONG = (
     "kafka4-denied",
     "kafka4-static-members",
     "kafka4-aiokafka-group",
+    "kafka4-aiokafka-tls",
+    "kafka4-kafka-python-resumption",
+    "kafka4-librdkafka-sasl",
     *(
         f"kafka4-kafka-python-as-{each}"
         for each in ("2.1", "2.4", "2.7", "3.1", "3.6", "4.0", "4.3")

@@ -34,6 +34,12 @@ def test_a_wrong_password_is_refused() -> None:
         SaslServer("SCRAM-SHA-256").reply(b"n,,n=a,r=b")
 
 
+def test_plain_takes_the_given_password_only() -> None:
+    SaslServer("PLAIN", "secret").reply(b"\0alice\0secret")
+    with pytest.raises(SaslError, match="wrong"):
+        SaslServer("PLAIN", "secret").reply(b"\0alice\0guessed")
+
+
 def test_plain_takes_any_password() -> None:
     with Cassette(CAPTURE) as served, RawClient(served.bootstrap) as client:
         assert client.ask("SaslHandshake", 1, mechanism="PLAIN").error_code == 0

@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 import json
+import re
+import ssl
 from pathlib import Path
 from typing import Any, cast
 
 from serve.public import Cassette
+from serve.server.serve_options import ServeOptions
 from tests.broker.artifacts import Jars, jars
 from tests.broker.kafka_cluster import Cluster
+from tests.broker.server_properties import PASSWORD
 from tests.replay.support.replay_captures import SHIPPED
 from tools.record.scenario import Mock, Scenario, Stage, all_scenarios
+
+CERTIFICATE = Path(__file__).parents[2] / "replay" / "loopback.pem"
+"""Of 127.0.0.1, with its key."""
+
+ENCRYPTED = re.compile(r"tls|resumption")
+"""In the names of scenarios whose clients use TLS."""
 
 FILES = {each["name"]: each["file"] for each in json.loads((SHIPPED / "manifest.json").read_text())}
 
@@ -21,6 +31,11 @@ class ServedCluster:
     def __init__(self, bootstrap: str, version: str) -> None:
         self._bootstrap = bootstrap
         self._version = version
+
+    @property
+    def certificate(self) -> Path:
+        """The certificate of the listeners."""
+        return CERTIFICATE
 
     @property
     def jars(self) -> Jars:
@@ -38,10 +53,15 @@ def scenario(name: str) -> Scenario:
 def cassette(name: str, **settings: Any) -> Cassette:
     """Return the cassette of a scenario, whose clients see what they have produced."""
     keylog = SHIPPED / f"{name}.keylog"
+    tls = None
+    if ENCRYPTED.search(name):
+        tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+        tls.load_cert_chain(CERTIFICATE)
     return Cassette(
         SHIPPED / FILES[name],
         keylogs=[keylog] if keylog.exists() else [],
         follows_producers=True,
+        options=ServeOptions(tls=tls, password=PASSWORD),
         **settings,
     )
 
