@@ -35,7 +35,7 @@ MAX_ROWS_PER_SEGMENT = 2
 _FIRST_ROWS = 64
 
 
-@dataclass(slots=True, eq=False, repr=False)
+@dataclass(slots=True)
 class ReorderState:
     """
     The out-of-order segments of a connection's two sides, and the barriers emitted for them.

@@ -24,7 +24,7 @@ FlowKey: TypeAlias = tuple[int, int, int, int, int, int, int]
 """A direction: network, and source and destination as address (high, low; signed) and port."""
 
 
-@dataclass(slots=True, eq=False, repr=False)
+@dataclass(slots=True)
 class Segment:
     """One row of `Segments`, for the slow path."""
 
@@ -49,7 +49,7 @@ class Segment:
         return self.flags & (SYN | ACK) == SYN
 
 
-@dataclass(slots=True, eq=False, repr=False)
+@dataclass(slots=True)
 class LiveConnection:
     """
     A connection as an object, while it gets segments that are not in order.

@@ -18,7 +18,7 @@ END_REASONS = ("", "fin", "rst", "reused")
 """How a connection may have ended; empty if it has not."""
 
 
-@dataclass(slots=True, eq=False, repr=False)
+@dataclass(slots=True)
 class Side:
     """
     The data of one side of a connection.
@@ -45,7 +45,7 @@ class Side:
     late_bytes: int = 0
 
 
-@dataclass(slots=True, eq=False, repr=False)
+@dataclass(slots=True)
 class Connection:
     """
     One TCP connection: two endpoints in a network, from its first packet to its end.
@@ -83,7 +83,7 @@ class Connection:
         return endpoint_text(*self.b)
 
 
-@dataclass(slots=True, eq=False, repr=False)
+@dataclass(slots=True)
 class ConnectionColumns:
     """
     Many connections, a row each; the columns have the meaning of the attributes of `Connection`.

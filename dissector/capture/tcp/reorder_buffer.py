@@ -10,7 +10,7 @@ from heapq import heappop, heappush
 from dissector.capture.columns import NEVER
 
 
-@dataclass(slots=True, eq=False, repr=False)
+@dataclass(slots=True)
 class SegmentBytes:
     """
     Bytes of one segment that no earlier one carried.
