@@ -32,8 +32,10 @@ HourT = TypeVar("HourT", bound=Hour)
 class ClientHours(ABC, Generic[HourT]):
     """The current hours of all clients, for one tracker."""
 
-    def __init__(self, tracker: Tracker, kind: type[HourT]) -> None:
+    def __init__(self, tracker: Tracker, name: str, kind: type[HourT]) -> None:
+        """Take the tracker, and the name and the state of its events."""
         self._tracker = tracker
+        self._name = name
         self._hours: States[str, HourT] = States(Fresh(kind))
 
     def finish(self, now_ns: int) -> Iterator[Event]:
@@ -62,6 +64,20 @@ class ClientHours(ABC, Generic[HourT]):
         state.brokers.add(first.broker)
         return state
 
-    @abstractmethod
     def _event(self, client: str, state: HourT, time_ns: int, *, certain: bool) -> Event:
-        """Return the event of an hour."""
+        """Return the event of an hour; its time is the end, because nothing earlier is known."""
+        return self._tracker.event(
+            client,
+            self._name,
+            self._text(state),
+            time_ns=time_ns,
+            end_ns=time_ns,
+            proof=state.proof.values(),
+            brokers=state.brokers,
+            certain=certain,
+            since_ns=state.time_ns,
+        )
+
+    @abstractmethod
+    def _text(self, state: HourT) -> str:
+        """Describe an hour."""

@@ -31,7 +31,7 @@ class FetchHours(ClientHours[FetchHour]):
     """The current hour of each client, for one tracker."""
 
     def __init__(self, tracker: Tracker) -> None:
-        super().__init__(tracker, FetchHour)
+        super().__init__(tracker, "fetches", FetchHour)
 
     def add(self, counts: FetchCounts, observed_at: ObservedAt) -> Iterator[Event]:
         """Add fetches of a connection; yield the hour of their client that is over."""
@@ -56,8 +56,7 @@ class FetchHours(ClientHours[FetchHour]):
             state.most, state.most_place = lag.most, place
             state.proof["most"] = most.evidence
 
-    def _event(self, client: str, state: FetchHour, time_ns: int, *, certain: bool) -> Event:
-        """Return the event of an hour; its time is the end, because nothing earlier is known."""
+    def _text(self, state: FetchHour) -> str:
         took = duration(state.end_ns - state.time_ns)
         fetches = counted(state.count, "fetch", "fetches")
         text = f"{fetches} in {took}, {state.empty} without records"
@@ -69,14 +68,4 @@ class FetchHours(ClientHours[FetchHour]):
                 f"; lag at most {state.most} ({topic} {partition}), "
                 f"{sum(state.lag.values())} in all partitions at the end"
             )
-        return self._tracker.event(
-            client,
-            "fetches",
-            text,
-            time_ns=time_ns,
-            end_ns=time_ns,
-            proof=state.proof.values(),
-            brokers=state.brokers,
-            certain=certain,
-            since_ns=state.time_ns,
-        )
+        return text

@@ -32,7 +32,7 @@ class ProduceHours(ClientHours[ProduceHour]):
     """The current hour of each client, for one tracker."""
 
     def __init__(self, tracker: Tracker) -> None:
-        super().__init__(tracker, ProduceHour)
+        super().__init__(tracker, "produces", ProduceHour)
         self._ends: States[int, list[int]] = States(Fresh(list))
 
     def add(self, counts: ProduceCounts, observed_at: ObservedAt) -> Iterator[Event]:
@@ -64,21 +64,10 @@ class ProduceHours(ClientHours[ProduceHour]):
         in_flight: Ints = 1 + np.maximum(0, place - np.searchsorted(ends, begin_ns, side="right"))
         return in_flight
 
-    def _event(self, client: str, state: ProduceHour, time_ns: int, *, certain: bool) -> Event:
-        """Return the event of an hour; its time is the end, because nothing earlier is known."""
+    def _text(self, state: ProduceHour) -> str:
         text = f"{counted(state.count, 'request')} in {duration(state.end_ns - state.time_ns)}"
         if state.unacknowledged:
             text += f", {state.unacknowledged} with acks=0"
         if state.most:
             text += f"; at most {state.most} in flight on a connection"
-        return self._tracker.event(
-            client,
-            "produces",
-            text,
-            time_ns=time_ns,
-            end_ns=time_ns,
-            proof=state.proof.values(),
-            brokers=state.brokers,
-            certain=certain,
-            since_ns=state.time_ns,
-        )
+        return text
