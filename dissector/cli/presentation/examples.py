@@ -38,6 +38,9 @@ EXAMPLES: Mapping[str, Sequence[str]] = {
     "replay": (
         "replay a.pcap --to mock --speed max",
         "replay a.pcap --to new-broker:9092 --prefix test- --create-topics --report out.html",
+        "replay a.pcap --to new-broker:9092 --speed auto --latency-limit 'Produce:p99>50ms'",
+        "replay a.pcap --to new-broker:9092 --part 1/2 --report part1.ndjson",
+        "replay --merge part1.ndjson part2.ndjson",
     ),
     "conform": (
         "conform a.pcap --fail-on warning",
