@@ -25,7 +25,7 @@ class MergedOrigin:
         self._files = [str(file) for file, _ in reports]
         self._rows = [row for _, row in reports]
         self._parts = _distinct(part for row in self._rows for part in row["parts"])
-        self.missing_parts = _missing([part["part"] for part in self._parts])
+        self.missing_parts = _missing(self._parts)
 
     def row(self) -> Row:
         """Return them as a row of the report."""
@@ -48,8 +48,9 @@ class MergedOrigin:
     def _clients(self) -> list[Row]:
         """Return the connections of each client; replays of the same requests count once."""
         counts: Counter[str] = Counter()
-        for row in _distinct([row["captures"], row["parts"], row["clients"]] for row in self._rows):
-            for each in row[2]:
+        sources = _distinct((source_of(row), row["clients"]) for row in self._rows)
+        for _, clients in sources:
+            for each in clients:
                 counts[each["software"]] += each["connections"]
         return [{"software": name, "connections": count} for name, count in counts.most_common()]
 
@@ -77,12 +78,20 @@ def _distinct(values: Iterable[Any]) -> list[Any]:
     return found
 
 
-def _missing(parts: Sequence[str]) -> list[str]:
-    """Return the parts `i/n` that are not among those given."""
-    counts = {part.partition("/")[2] for part in parts}
+def source_of(about: Row) -> tuple[list[Any], list[Any]]:
+    """Return the captures of a report and the parts of them, whatever their names on the target."""
+    return about["captures"], [(part["part"], part["of_steps"]) for part in about["parts"]]
+
+
+def _missing(parts: Sequence[Row]) -> list[str]:
+    """Return the parts `i/n` that are lacking beside others of the same replay."""
+    found: dict[tuple[str, int, int], set[str]] = {}
+    for each in parts:
+        count = int(each["part"].partition("/")[2])
+        found.setdefault((each["names"], each["of_steps"], count), set()).add(each["part"])
     return [
         part
-        for count in sorted(counts, key=int)
-        for part in (f"{number}/{count}" for number in range(1, int(count) + 1))
-        if part not in parts
+        for (_, _, count), present in found.items()
+        for part in (f"{number}/{count}" for number in range(1, count + 1))
+        if part not in present
     ]

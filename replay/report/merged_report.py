@@ -20,7 +20,7 @@ from replay.options.difference_baseline import DifferenceBaseline
 from replay.options.pass_criteria import Criteria
 from replay.report.copies import CopyCounters
 from replay.report.counters import ApiCounters, ExampleCounter
-from replay.report.merged_origin import MergedOrigin
+from replay.report.merged_origin import MergedOrigin, source_of
 from replay.report.provenance import MOCK_BROKER
 from replay.report.report import Report
 from replay.report.shared_records import PRODUCE, SharedRecords, shared_logs
@@ -281,7 +281,7 @@ def _extent(reports: Sequence[_Rows]) -> tuple[int, int]:
     steps: dict[str, int] = {}
     passes: defaultdict[str, int] = defaultdict(int)
     for each in reports:
-        source = json.dumps([each.about["captures"], each.about.get("parts")])
+        source = json.dumps(source_of(each.about))
         steps[source] = max(steps.get(source, 0), each.summary["steps"])
         passes[source] += each.summary["passes"]
     return sum(steps.values()), max(passes.values())

@@ -72,7 +72,8 @@ class Provenance:
         options = {**settings.options(), **plan.source.options}
         about = cls(plan.source, first_ns, last_ns, clients, options)
         if plan.part is not None:
-            about.parts = [{"part": str(plan.part), "steps": len(plan), "of_steps": plan.size}]
+            counts = {"steps": len(plan), "of_steps": plan.size}
+            about.parts = [{"part": str(plan.part), "names": settings.prefix, **counts}]
         return about
 
     def learn_target(

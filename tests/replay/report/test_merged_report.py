@@ -149,12 +149,29 @@ def test_a_report_that_ended_early_ends_the_merged_one(tmp_path: Path) -> None:
     assert merge_reports(files, ["nothing"]).ended == "a.ndjson: interrupted"
 
 
+def _part(number: int, count: int, names: str = "") -> dict[str, Any]:
+    return {"part": f"{number}/{count}", "names": names, "steps": 1, "of_steps": count}
+
+
+def test_each_set_of_parts_must_be_whole(tmp_path: Path) -> None:
+    """Two hosts may play all parts of a capture, and two others the same with other names."""
+    files = []
+    for names, number in (("a-", 1), ("a-", 2), ("b-", 2)):
+        report = made(outcome("Produce", 7, produced(), produced()), captured=1, prefix=names)
+        report.about.parts = [_part(number, 2, names)]
+        files.append(saved(tmp_path, f"{names}{number}", report))
+    assert not merge_reports(files[:2]).missing_parts
+    merged = merge_reports(files)
+    assert merged.missing_parts == ["1/2"]
+    assert (merged.steps, merged.captured) == (2, 3)
+
+
 def _of_parts(folder: Path, *logs: SharedLog) -> Report:
     """Merge the reports of parts that wrote to one log, each so many stretches."""
     files = []
     for number, log in enumerate(logs, 1):
         report = made(outcome("Produce", 7, produced(), produced()), captured=1)
-        report.about.parts = [{"part": f"{number}/{len(logs)}", "steps": 1, "of_steps": len(logs)}]
+        report.about.parts = [_part(number, len(logs))]
         report.add_logs(0, [], [log])
         files.append(saved(folder, str(number), report))
     return merge_reports(files)
@@ -198,7 +215,7 @@ def test_offsets_that_no_part_wrote_leave_a_log_without_a_balance(tmp_path: Path
 
 def test_a_missing_part_is_an_error_case(tmp_path: Path) -> None:
     report = made(captured=1)
-    report.about.parts = [{"part": "1/2", "steps": 1, "of_steps": 2}]
+    report.about.parts = [_part(1, 2)]
     merged = merge_reports([saved(tmp_path, "a", report)], ["nothing"])
     assert not merged.passed
     assert '<error message="no report of part 2/2"/>' in "\n".join(junit_lines(merged))
