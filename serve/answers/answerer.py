@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from typing import Protocol
@@ -12,6 +13,8 @@ from dissector.errors import ReplayError
 from dissector.protocol.api import Kind
 from dissector.protocol.error_codes import error_code
 from dissector.protocol.messages import Message
+from replay.fields.field_layout import Role
+from replay.fields.roles import walk
 from replay.model.refusal import RewriteError
 from serve.answers.client_request import ClientRequest, Unmatched
 from serve.answers.cluster_answers import ClusterAnswers, rewrite_addresses
@@ -93,7 +96,7 @@ class Answerer:
         )
         groups = ClassicGroups(state)
         offsets = CommittedOffsets(state, groups)
-        transactions = TransactionAnswers(state, logs, offsets)
+        transactions = self._transactions = TransactionAnswers(state, logs, offsets)
         self._epoch_groups = EpochGroups(state)
         shares = ShareAnswers(state)
         self._handlers: dict[str, _Handler] = {
@@ -103,6 +106,7 @@ class Answerer:
             "Produce": logs.produce,
             "Fetch": logs.fetch,
             "ListOffsets": logs.list_offsets,
+            "DeleteRecords": logs.delete_records,
             "OffsetForLeaderEpoch": logs.offset_for_leader_epoch,
             "JoinGroup": groups.join,
             "SyncGroup": groups.sync,
@@ -158,27 +162,36 @@ class Answerer:
         handler = self._handlers.get(request.api, self._recorded)
         self.state.latency_s = 0.0
         try:
-            answer = await handler(self._with_captured_members(request))
+            answer = await handler(self._with_captured_names(request))
         except Unmatched as miss:
             return await self._instead(request, miss.what)
         request.latency_s = self.state.latency_s or self._recording.mean_latency_s(request.api)
         if answer is not None:
-            self._replace_members("response", request.api_key, answer, back=True)
+            names = {captured: live for live, captured in self._names().items()}
+            self._rename("response", request.api_key, answer, names)
             addresses = self.state.addresses_at(request.local_host)
             rewrite_addresses(request.api_key, answer, addresses)
         return answer
 
-    def _with_captured_members(self, request: ClientRequest) -> ClientRequest:
-        """Return a request with the ids of captured members, except those that it plays with."""
-        if request.api in EPOCH_GROUPS or "member_id" not in request.body:
+    def _with_captured_names(self, request: ClientRequest) -> ClientRequest:
+        """Return a request with the names of the members and producers that it plays."""
+        if request.api == "InitProducerId":
+            self._transactions.play_producer(request)
+        if request.api in EPOCH_GROUPS:
             return request
-        body = Container(request.body)
-        self._replace_members("request", request.api_key, body, back=False)
+        body = copy.deepcopy(request.body) if self._names() else request.body
+        self._rename("request", request.api_key, body, self._names())
         return replace(request, body=body)
 
-    def _replace_members(self, kind: Kind, api_key: int, body: Container, *, back: bool) -> None:
+    def _names(self) -> dict[str, str]:
+        """Return the names that are others in each run, and the captured ones."""
+        return self._epoch_groups.played() | self._transactions.played
+
+    def _rename(self, kind: Kind, api_key: int, body: Container, names: Mapping[str, str]) -> None:
         schema, version = canonical_schema(api_key, kind), canonical_version(api_key)
-        self._epoch_groups.replace_members(schema, version, body, back=back)
+        for each in walk(schema, version, body, _RUN_NAMES) if names else ():
+            if each.value in names:
+                each.replace(names[each.value])
 
     async def _recorded(self, request: ClientRequest) -> Container:
         """Answer what was answered then to a request that means the same."""
@@ -236,5 +249,6 @@ def _is_answered(request: ClientRequest) -> bool:
     return request.api != "Produce" or bool(request.body.acks)
 
 
+_RUN_NAMES = frozenset({Role.MEMBER, Role.TRANSACTIONAL_ID})
 _UNKNOWN_TOPIC = error_code("UNKNOWN_TOPIC_OR_PARTITION") or 3
 _WITH_TOPICS = frozenset({"Metadata", "Produce", "Fetch", "ListOffsets", "OffsetForLeaderEpoch"})

@@ -12,14 +12,10 @@ from dataclasses import dataclass
 
 from construct import Container
 
-from dissector.protocol.schema import Schema
-from replay.fields.field_layout import Role
-from replay.fields.roles import walk
 from serve.answers.client_request import ClientRequest, Unmatched
 from serve.answers.served_state import ServedState
 from serve.matching.exchange_keys import beat_key, first_beat_keys
 
-_MEMBERS = frozenset({Role.MEMBER})
 _GroupKey = tuple[str, str]
 """API and group."""
 
@@ -46,22 +42,9 @@ class EpochGroups:
         self._members: dict[tuple[str, str, str], PlayedMember] = {}
         self._changes: dict[_GroupKey, list[tuple[int, int]]] = {}
 
-    def replace_members(self, schema: Schema, version: int, body: Container, *, back: bool) -> None:
-        """
-        Replace the ids of clients by those of the members whose parts they play, or back.
-
-        Args:
-            schema: The declaration of the body.
-            version: Its version.
-            body: The body, which is changed.
-            back: Whether captured ids become those of clients.
-        """
-        ids = {live: member.captured_id for (_, _, live), member in self._members.items()}
-        if back:
-            ids = {captured: live for live, captured in ids.items()}
-        for each in walk(schema, version, body, _MEMBERS) if ids else ():
-            if each.value in ids:
-                each.replace(ids[each.value])
+    def played(self) -> dict[str, str]:
+        """Return the ids of clients and those of the members whose parts they play."""
+        return {live: member.captured_id for (_, _, live), member in self._members.items()}
 
     async def heartbeat(self, request: ClientRequest) -> Container:
         """Answer with the next assignment, or that nothing has changed."""

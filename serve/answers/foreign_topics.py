@@ -30,6 +30,7 @@ TOPIC_ARRAYS = {
     "Metadata": TopicArrays("topics", "name", "topics"),
     "Produce": TopicArrays("topic_data", "name", "responses"),
     "Fetch": TopicArrays("topics", "topic", "responses"),
+    "DeleteRecords": TopicArrays("topics", "name", "topics"),
     "ListOffsets": TopicArrays("topics", "name", "topics"),
     "OffsetForLeaderEpoch": TopicArrays("topics", "topic", "topics"),
 }

@@ -117,6 +117,24 @@ class LogAnswers:
         ]
         return Container(topics=topics)
 
+    async def delete_records(self, request: ClientRequest) -> Container:
+        """Say that records are deleted; they stay, as the capture has them."""
+        topics = [
+            Container(
+                name=topic.name,
+                partitions=[
+                    Container(
+                        partition_index=each.partition_index,
+                        low_watermark=max(each.offset, 0),
+                        error_code=0,
+                    )
+                    for each in topic.partitions
+                ],
+            )
+            for topic in request.body.topics
+        ]
+        return Container(topics=topics)
+
     def end(self, place: TopicPartition) -> int:
         """Return the high watermark of a partition."""
         log = self._recording.logs.at(*place)

@@ -13,7 +13,7 @@ from serve.answers.log_answers import LogAnswers
 from serve.answers.mirrored_errors import error_answer
 from serve.answers.served_state import ServedState
 from serve.forms.canonical_body import canonical_schema, canonical_version
-from serve.matching.exchange_keys import keys_of
+from serve.matching.exchange_keys import keys_of, producer_of_client
 
 _INVALID_EPOCH = error_code("INVALID_PRODUCER_EPOCH") or 47
 _FENCED = (_INVALID_EPOCH, error_code("PRODUCER_FENCED"))
@@ -24,12 +24,18 @@ _FIRST_WITH_EPOCHS = 5
 
 
 class TransactionAnswers:
-    """Answers InitProducerId, AddPartitionsToTxn, AddOffsetsToTxn and EndTxn."""
+    """
+    Answers InitProducerId, AddPartitionsToTxn, AddOffsetsToTxn and EndTxn.
+
+    Attributes:
+        played: Transactional ids that are others in each run -> captured ones.
+    """
 
     def __init__(self, state: ServedState, logs: LogAnswers, offsets: CommittedOffsets) -> None:
         self._state = state
         self._logs = logs
         self._offsets = offsets
+        self.played: dict[str, str] = {}
         self._epochs: dict[str, int] = {}
         self._free_producer = _FIRST_FREE_PRODUCER
 
@@ -37,7 +43,6 @@ class TransactionAnswers:
         """Return the captured id of the producer; another one once those are used up."""
         body, index = request.body, self._state.recording.index
         transactional_id = body.transactional_id
-        self._check_known(transactional_id)
         keys = keys_of(request.api_key, request.client_id, body)
         is_new = any(index.next_unused(key) is not None for key in keys)
         found = None
@@ -121,6 +126,22 @@ class TransactionAnswers:
         if is_fenced and not says_so:
             return error_answer(request.api_key, request.body, _INVALID_EPOCH)
         return None if says_so and not is_fenced else found
+
+    def play_producer(self, request: ClientRequest) -> None:
+        """Let a producer with an id of its own play that of a captured one of its client."""
+        recording, live_id = self._state.recording, request.body.transactional_id
+        if not live_id or live_id in recording.transactional_ids or live_id in self.played:
+            return
+        key = producer_of_client(request.client_id)
+        number = recording.index.next_unused(key)
+        while number is not None:
+            captured_id = recording.request(number).transactional_id
+            if captured_id not in self.played.values():
+                self.played[live_id] = captured_id
+                return
+            recording.index.use(number)
+            number = recording.index.next_unused(key)
+        raise Unmatched(f"transactional id {live_id}")
 
     def _check_known(self, transactional_id: str | None) -> None:
         if transactional_id and transactional_id not in self._state.recording.transactional_ids:

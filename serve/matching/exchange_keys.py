@@ -45,7 +45,11 @@ def keys_of(
         return [share_key(name, request.group_id, request.member_id)]
     if name == "InitProducerId":
         transactional_id = request.transactional_id
-        return [(name, transactional_id, client_id), (name, transactional_id)]
+        return [
+            (name, transactional_id, client_id),
+            (name, transactional_id),
+            *([producer_of_client(client_id)] if response and transactional_id else []),
+        ]
     meaning = meaning_of(api_key, request)
     return [meaning_key(api_key, meaning, client_id), meaning_key(api_key, meaning)]
 
@@ -87,6 +91,11 @@ def beat_key(api: str, group: str, member: str) -> Hashable:
 def share_key(api: str, group: str | None, member: str | None) -> Hashable:
     """Return the key of the requests in share sessions of a member."""
     return api, group, member
+
+
+def producer_of_client(client_id: str | None) -> Hashable:
+    """Return the key of the transactional producers of a client, whatever their ids."""
+    return "InitProducerId", "of client", client_id
 
 
 def first_beat_keys(api: str, group: str, client_id: str | None) -> list[Hashable]:
