@@ -32,6 +32,8 @@ def _speed(report: Results) -> Iterator[str]:
         yield f"holds {limits} up to {report.found_speed:.3g} times the captured speed, {rate}"
         if report.trials[-1]["holds"] and report.trials[-1]["why"]:
             yield f"the limit is higher: {report.trials[-1]['why']}"
+    elif report.ended:
+        return
     elif speeds:
         yield f"does not hold {limits}, not even at {min(speeds):.3g} times the captured speed"
     else:

@@ -76,7 +76,8 @@ def search_speed(limits: tuple[Limit, ...], play: Callable[[float, int], Report]
         elif not best_rate:
             chosen = report
         if report.ended in END_SIGNALS:
-            chosen = report
+            assert chosen is not None
+            chosen.ended = report.ended
             break
         if row["why"] == _NOT_MEASURED:
             break  # lower speeds would send even less of the capture

@@ -134,6 +134,10 @@ def test_an_interrupted_search_ends_with_the_report_so_far() -> None:
     )
     assert found.ended == INTERRUPTED
     assert len(found.trials) == 3
+    assert found.found_speed == 2
+    assert not found.passed
+    first = search_speed(LIMITS, lambda speed, trial: _report(1, 10, ended=INTERRUPTED))
+    assert "not hold" not in verdict_line(first)
 
 
 def test_a_target_is_played_at_several_speeds(tmp_path: Path) -> None:
