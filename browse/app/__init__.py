@@ -1,1 +1,1 @@
-"""The application: screens, keys, layout, and what it remembers."""
+"""The application: screens, keys, layout, and settings."""

@@ -1,7 +1,7 @@
 """
-Memory of lists that are no longer shown, back to the system.
+Returns memory of closed lists to the system.
 
-The C library of Linux keeps what is freed between blocks in use: hundreds of megabytes after a list
+The C library of Linux retains freed memory between used blocks: hundreds of megabytes after a list
 of a million records.
 
 Source: https://man7.org/linux/man-pages/man3/malloc_trim.3.html

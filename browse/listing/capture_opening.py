@@ -73,7 +73,7 @@ class CaptureOpening:
         end_writer: Ends the program that writes into the pipe, if it is ours.
         follows: Whether the last file still grows.
         show_secrets: Whether secrets are shown.
-        title: The name of the captured interface, if this is no file.
+        title: The name of the captured interface, None for a file.
     """
 
     names: list[str]

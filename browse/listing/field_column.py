@@ -48,7 +48,7 @@ class FieldColumnPass(Pass):
             del window
 
     def _fill(self) -> None:
-        """Add the column to the parts whose rows are read; a pipe is cut in other windows."""
+        """Add the column to the parts with rows already read; a pipe is cut in other windows."""
         ends = self._parts.ends
         while self._filled < len(ends) and ends[self._filled] <= len(self._cells):
             begin, end = self._parts.begin_of(self._filled), ends[self._filled]

@@ -14,7 +14,7 @@ def place_of_packet(
     shown: ShownRows, columns: Iterable[str], packet: int
 ) -> tuple[int, bool] | None:
     """
-    Return the position of the row whose message a packet completes, and True.
+    Return the position of the row with a message that a packet completes, and True.
 
     Without one the next row behind the packet, or the last, and False; None without any rows.
     """

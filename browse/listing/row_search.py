@@ -99,7 +99,7 @@ def _mask(name: str, column: Column, holds: Callable[[str], bool]) -> Mask:
 
 class ByteSearch(Pass):
     """
-    A pass that finds exchanges whose messages contain some bytes.
+    A pass that finds exchanges with some bytes in their messages.
 
     Attributes:
         found: Numbers of rows, window by window.

@@ -45,7 +45,7 @@ class ReportPanel(Panel[int]):
 
 
 class ChoosingReport(ReportPanel):
-    """A report whose lines can be chosen."""
+    """A report with lines that can be chosen."""
 
     def on_line_list_chosen(self, event: LineList.Chosen) -> None:
         """Return the line."""

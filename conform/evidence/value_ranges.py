@@ -101,7 +101,7 @@ def _compiled_check(schema: Schema, version: int) -> Callable[[Any], Iterator[Ou
 
 
 def _struct(fields: tuple[Field, ...], version: int, depth: int) -> list[str]:
-    """Return statements that check the struct `v<depth>`, whose path is `p<depth>`."""
+    """Return statements that check the struct `v<depth>` with the path `p<depth>`."""
     untagged, tagged = split_tagged(fields, version)
     siblings = untagged + tagged
     lines: list[str] = []

@@ -145,7 +145,7 @@ class Chunks:
         length: Number of bytes; of GAP, the number of missing bytes; 0 for END.
         packet: The packet that carried the bytes, or revealed a gap.
         time_ns: Capture time of that packet.
-        release: The packet whose arrival released this row; never decreases.
+        release: The packet that released this row by its arrival; never decreases.
         barrier: [n, 2] for side 0 and 1: after this row, the lowest number of packets of that side
             with bytes waiting after a hole; NEVER if none do.
     """

@@ -58,7 +58,7 @@ PART_BYTES = RANGE_BYTES
 """About how many bytes of connections that cross ranges are dissected together."""
 
 GROUP_BYTES = 1 << 30
-"""Bytes of captures whose rows one task writes."""
+"""Bytes of captures with rows that one task writes."""
 
 ProgressCallback = Callable[[str], None]
 

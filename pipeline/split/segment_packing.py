@@ -116,7 +116,7 @@ def _pack(segments: _SegmentArrays, pairs: _PairArrays, packed: _PackedArrays, s
         state: The number of pairs, and the segment to begin with.
 
     Returns:
-        The first segment whose endpoint pair does not fit, or the number of segments.
+        The first segment with an endpoint pair that does not fit, or the number of segments.
     """
     positions, rows, captured = packed.positions, packed.rows, segments.captured
     count = state[0]

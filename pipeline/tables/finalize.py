@@ -72,7 +72,7 @@ class RowFinisher:
         return batch
 
     def _without_non_brokers(self, name: str, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Correct the rows of connections whose server is not a broker."""
+        """Correct the rows of connections to a server that is not a broker."""
         column = batch.column("connection")
         is_affected = np.isin(np.asarray(column.fill_null(-1)), self._non_brokers)
         if not is_affected.any():

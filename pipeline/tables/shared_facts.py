@@ -107,7 +107,7 @@ def lasting_facts(facts: pa.Table) -> pa.Table:
 
 def non_broker_connections(facts: Mapping[str, str]) -> Int64s:
     """
-    Return the first packets of connections whose server was mistaken for a broker, in order.
+    Return the first packets of connections to a server mistaken for a broker, in order.
 
     Args:
         facts: The facts of all parts.

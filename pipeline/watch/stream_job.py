@@ -3,7 +3,7 @@ A watched folder: the files of a capture host are processed as they arrive, each
 
     files -> shards -> [earlier files, open connections; by parts] -> tables
 
-What is in brackets is Spark's operator state. A file must be moved into the folder when it is
+Brackets mark Spark's operator state. A file must be moved into the folder when it is
 complete. The names of a batch's files depend only on the batch: a retry after a failure overwrites
 them, and no row is duplicated.
 """

@@ -2,7 +2,7 @@
 Differences that follow from requests of other parts of the capture, which other processes play.
 
 No process knows when the requests of the others are answered, nor which offsets their records get.
-So a response that depends on what they change may show any state of it.
+So a response that depends on their changes may show any state of it.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def is_shared_log(topic: str, partition: int, ids: IdMap) -> bool:
 def _shared_resources(
     captured: CapturedExchange, response: Message, ids: IdMap
 ) -> Iterator[Resource]:
-    """Yield what a response depends on and other parts change; partitions also if only read."""
+    """Yield the state that a response depends on and other parts change or, of partitions, read."""
     sets = read_write_sets_of(captured.request_message(), response)
     for resource in (*sets.reads, *(sets.writes - _LISTED)):
         named = _by_name(resource, ids)

@@ -32,7 +32,7 @@ _BASE_TIME, _NEWEST_TIME = 27, 35
 """Positions of the base timestamp and the maximal timestamp in a batch."""
 
 RETURNED_TWICE = "returned a second time"
-"""What a difference says of records that one response has twice."""
+"""Description of records that one response has twice."""
 
 TIMES = (_TIMES, "timestamp_type")
 """The fields of a record that differ even if both sides have the same record."""

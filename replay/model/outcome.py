@@ -47,7 +47,7 @@ class Reason(StrEnum):
     ORDER = "the same elements in another order"
     RECORDS = "more or fewer records of the same log"
     MARKERS = "an offset before or after transaction markers"
-    MORE = "more or fewer elements where the broker chooses what it lists"
+    MORE = "more or fewer elements of a list that the broker chooses"
     INTERNAL = "an internal topic that the broker creates on demand"
     READY = "succeeded at once where the captured broker was not ready"
     ELSEWHERE = "the captured request went to the wrong broker"

@@ -50,10 +50,10 @@ def topic_map_of(pairs: Iterable[str]) -> dict[str, str]:
 
 def offset_policy_of(text: str) -> Policy:
     """
-    Return what is sent for an offset without a mapping.
+    Return the offset to send in place of one without a mapping.
 
     Raises:
-        UsageError: There is no such policy.
+        UsageError: The policy does not exist.
     """
     known: tuple[Policy, ...] = get_args(Policy)
     for policy in known:

@@ -22,7 +22,7 @@ class CapturePart(NamedTuple):
         Parse `I/N`.
 
         Raises:
-            UsageError: It is something else, or there is no such part.
+            UsageError: It has another form, or the part does not exist.
         """
         found = _PART.fullmatch(text)
         part = cls(0, 0) if found is None else cls(int(found[1]), int(found[2]))

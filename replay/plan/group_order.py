@@ -3,7 +3,7 @@ Group order: the order in which a coordinator served overlapping requests of a g
 
 A coordinator handles the requests of a group one at a time, in the order of arrival. If a request
 changes the group, the generation in its response shows which other requests were served before it;
-so does a heartbeat whose response reports no change. Source: KIP-62, KIP-848, KIP-932.
+so does a heartbeat without a change in its response. Source: KIP-62, KIP-848, KIP-932.
 """
 
 from __future__ import annotations

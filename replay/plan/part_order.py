@@ -12,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 
 _MAX_KEPT = 64
-"""Maximum number of own connections whose newest step is known for each foreign connection."""
+"""Limit of own connections with a known newest step for each foreign connection."""
 
 _Newest = dict[int, int]
 """Own connection -> its newest step on which another connection's steps depend."""

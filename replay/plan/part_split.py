@@ -24,10 +24,10 @@ from replay.plan.read_write_sets import CLUSTER, Resource
 _Numbers = NDArray[np.int64]
 
 _UNITING_WRITES = frozenset({Role.GROUP.value, Role.TRANSACTIONAL_ID.value})
-"""Kinds of resources whose writers stay together; readers may be elsewhere."""
+"""Kinds of resources that keep their writers together; readers may be elsewhere."""
 
 _UNITING = frozenset({"producer"})
-"""Kinds of resources whose readers and writers stay together."""
+"""Kinds of resources that keep their readers and writers together."""
 
 _TOLERANCE = 1.1
 """By this factor a part may be larger than its share, to keep connections together."""

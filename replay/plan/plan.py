@@ -81,7 +81,7 @@ class Plan(PlannedSteps):
             CaptureError: A file is not a capture.
             FilterError: The filter is invalid.
             UsageError: A name in `allow` is not an API that can be allowed, an input is not a
-                capture, or there is no such part.
+                capture, or the part does not exist.
         """
         chosen_part = CapturePart.parse(part) if part else None
         given = captures[0] if len(captures) == 1 else None

@@ -83,7 +83,7 @@ _OBSERVERS = {
     "OffsetForLeaderEpoch": "partition",
     "OffsetFetch": "group",
 }
-"""API -> the kind of resources whose progress it queries."""
+"""API -> the kind of resources with the queried progress."""
 
 _WRITING_APIS = {role: frozenset(names.split()) for role, names in _WRITES.items()}
 

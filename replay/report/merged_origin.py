@@ -18,7 +18,7 @@ class MergedOrigin:
         reports: The name of each report, and its row of captures, options and target.
 
     Attributes:
-        missing_parts: Parts of the capture of which there is no report.
+        missing_parts: Parts of the capture without a report.
     """
 
     def __init__(self, reports: Sequence[tuple[str | Path, Row]]) -> None:

@@ -54,7 +54,7 @@ class _Rows:
         firsts = [next(iter(self._sections[each]), {}) for each in ("summary", "about")]
         self.summary, self.about = firsts
         if "target" not in self.summary or not self.about:
-            raise UsageError(f"{file}: is no report of replay as .ndjson")
+            raise UsageError(f"{file}: is not a report of replay as .ndjson")
         if "reports" not in self.about:
             raise UsageError(f"{file}: was written by a version whose reports can't be merged")
 
@@ -72,7 +72,7 @@ class _Rows:
         except OSError as error:
             raise UsageError(f"{self.file}: cannot be read ({error.strerror})") from None
         except (ValueError, TypeError, KeyError, AttributeError):
-            raise UsageError(f"{self.file}: is no report of replay as .ndjson") from None
+            raise UsageError(f"{self.file}: is not a report of replay as .ndjson") from None
 
 
 class MergedReport(Report):
@@ -211,7 +211,7 @@ def merge_reports(files: Iterable[str | Path], fail_on: Iterable[str] = ()) -> R
         fail_on: What `Report.passed` depends on, as for `replay`; by default as in the reports.
 
     Raises:
-        UsageError: A file is no such report, or they don't belong together.
+        UsageError: A file is not such a report, or they don't belong together.
     """
     reports = [_Rows(file) for file in files]
     if not reports:

@@ -49,7 +49,7 @@ class Results:
         passes: The number of passes of all copies.
         captured: The number of captured requests, in all passes.
         ended: The reason for an early end, or for an empty replay; else empty.
-        missing_parts: Parts of the capture whose reports a merged one lacks: `3/4`.
+        missing_parts: Parts of the capture without a report in a merged one: `3/4`.
         elapsed_ns: Duration of the replay.
         played_ns: The time from the first due request to the last response.
         trials: The trials of `--speed auto`, as rows.

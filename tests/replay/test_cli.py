@@ -264,7 +264,7 @@ def test_reports_of_copies_become_one(tmp_path: Path, capsys: pytest.CaptureFixt
     ("arguments", "said"),
     [
         ([], "no target"),
-        (["--merge"], "is no report of replay"),
+        (["--merge"], "is not a report of replay"),
         (["--merge", "--to", "mock"], "--merge replays nothing: leave out --to"),
         (["--to", "mock", "--speed", "fast"], "--speed takes a number"),
         (["--to", "mock", "--speed", "-1"], "--speed takes a number"),

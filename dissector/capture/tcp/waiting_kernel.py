@@ -126,7 +126,7 @@ def process_out_of_order(
 
 @device_function
 def has_room(state: StateArrays, out: ChunkArrays, wait: int) -> bool:
-    """Return whether there is room for all that a segment may add; else record what is needed."""
+    """Return whether there is room for all that a segment may add; else record the action."""
     counts, rows = state.counts, 3 * MAX_PARTS
     if wait != 0:
         for column in (WAITING_SEGMENTS, WAIT_SIDE + WAITING_SEGMENTS):

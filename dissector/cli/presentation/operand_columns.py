@@ -24,7 +24,7 @@ def parse_operands(source: Source, texts: Iterable[str], *, records: bool = Fals
     Args:
         source: The source.
         texts: The names, slices and functions.
-        records: Whether rows are records, whose columns come first.
+        records: Whether rows are records, with columns that take precedence.
 
     Raises:
         FilterError: One is unknown.

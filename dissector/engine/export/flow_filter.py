@@ -23,7 +23,7 @@ _FLOW_AT = 34
 """Bit position of the flow in a key, above any end of a range."""
 
 _FACTORS = np.array([secrets.randbits(64) | 1 for _ in range(6)], np.uint64)
-"""Secret, so that nobody can build a capture with many flows of one hash."""
+"""Secret, so that no capture can contain many flows of one hash on purpose."""
 
 _HALF = np.uint64(32)
 

@@ -57,7 +57,7 @@ class ListPlaces:
     Attributes:
         entries: Number of entries.
         repetition: The levels that say which entries begin a row.
-        definition: The levels that say what is null, for items that are not.
+        definition: The definition levels of items.
         is_item: Which entries are items.
         present: The definition level of a field that is not null.
     """
@@ -98,7 +98,7 @@ def list_places(lists: Lists, *, in_struct: bool) -> ListPlaces:
 
 
 def packed_runs(indices: Int32s, repeats: Ints, width: int) -> bytes:
-    """Return numbers of some bits, each of which is repeated."""
+    """Return numbers of some bits, each one repeated."""
     rows = int(repeats.sum())
     # Each run ends at most one bit-packed run, and is one itself.
     out = np.empty(rows * width // 8 + 20 * len(indices) + 20, np.uint8)

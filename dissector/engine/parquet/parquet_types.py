@@ -81,7 +81,7 @@ def types_of(
 
 
 def list_of(fields: Mapping[str, str]) -> ListType:
-    """Return the type of lists of structs, whose fields have plain types."""
+    """Return the type of lists of structs with fields of plain types."""
     found = {name: TYPES[kind] for name, kind in fields.items()}
     return ListType({name: kind for name, kind in found.items() if isinstance(kind, ColumnType)})
 

@@ -39,7 +39,7 @@ class Numbers:
 @dataclass(slots=True)
 class Names:
     """
-    Texts of which many rows have the same.
+    Texts shared by many rows.
 
     Attributes:
         codes: Index of the text; NONE for null.
@@ -122,7 +122,7 @@ def regrouped(groups: Iterable[RowGroup]) -> Iterator[RowGroup]:
 
 
 def _detached(group: RowGroup) -> RowGroup:
-    """Return a group whose texts are its own, so that the window is not kept."""
+    """Return a group with its own texts, so that the window is not kept alive."""
     return RowGroup(group.rows, {name: _own(each) for name, each in group.columns.items()})
 
 
@@ -167,7 +167,7 @@ def _concatenated(parts: list[Any]) -> Any:
 
 
 def _all_set(parts: list[Any]) -> Flags | None:
-    """Join what says which values are not null."""
+    """Join the masks of values that are not null."""
     if all(each.is_set is None for each in parts):
         return None
     sizes = [len(each.counts if isinstance(each, Lists) else each.values) for each in parts]

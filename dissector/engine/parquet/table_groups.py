@@ -89,7 +89,7 @@ def _coded(column: Coded, kind: FileType) -> Column:
 
 
 def _coded_lists(column: Coded, kind: ListType) -> Lists:
-    """Return lists of which many rows have the same."""
+    """Return lists shared by many rows."""
     distinct = column_of([*column.values, None], kind)
     assert isinstance(distinct, Lists)
     rows = np.where(column.codes == NONE, len(column.values), column.codes)
@@ -114,7 +114,7 @@ def _selected(column: Values, rows: Ints) -> Values:
 
 
 def _headers(column: Headers, kind: FileType) -> Column:
-    """Return headers, whose rows follow each other."""
+    """Return headers in the order of their rows."""
     first = int(column.first[0]) if len(column) else 0
     items = slice(first, first + int(column.count.sum()))
     keys, values = (

@@ -32,7 +32,7 @@ def crc32c_function(total_bytes: int) -> Callable[[memoryview], int]:
 
 
 _LIBRARY_MIN_BYTES = 32_768
-"""Number of bytes whose checksum in Python takes as long as the import of the library."""
+"""Number of bytes with a checksum in Python as slow as the import of the library."""
 
 
 def _python_crc32c(data: memoryview) -> int:
