@@ -8,7 +8,7 @@ from conform.evidence.observation import ConnectionObservation, Observation, spa
 from conform.registry.rank import Severity
 from conform.registry.rule import Rule, Side
 from conform.registry.verdict import VARIABLE_PARTS, Finding, Verdict, finding_key
-from dissector.protocol.embedded.masking import secret_ranges
+from dissector.protocol.embedded.masking import overlaps_secret, secret_ranges
 from dissector.protocol.embedded.sasl_tokens import MASK
 
 if TYPE_CHECKING:
@@ -143,5 +143,4 @@ def _is_secret(message: Message, span: tuple[int, int], observation: ConnectionO
         if isinstance(observation, Observation) and message.kind == "response"
         else None
     )
-    start, end = span
-    return any(first < end and start < last for first, last in secret_ranges(message, request))
+    return overlaps_secret(secret_ranges(message, request), *span)

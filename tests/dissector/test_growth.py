@@ -14,6 +14,7 @@ import pytest
 from dissector import open_capture
 from dissector.engine.correlation.open_requests import MAX_OPEN
 from dissector.kernel import Kernel
+from dissector.view.text.detail_tree import detail_tree
 from tests.dissector.hostile import KINDS
 
 FLOOR_S, FLOOR_BYTES = 0.1, 4 << 20
@@ -40,6 +41,14 @@ def pair(path: Path) -> None:
     """Find what answers what, and no more."""
     for _ in open_capture(path).windows():
         pass
+
+
+def show(path: Path) -> None:
+    """Show each field of each message, as a tree and as a row."""
+    for exchange in open_capture(path):
+        for message in exchange.messages:
+            assert detail_tree(message)
+    open_capture(path).fields()
 
 
 def seconds(path: Path, work: Callable[[Path], None] = read) -> float:
@@ -84,6 +93,17 @@ def test_no_answer_searches_the_requests_that_wait(kind: str, tmp_path: Path) ->
     least = min(seconds(small, pair), seconds(small, pair))
     most = FLOOR_S + 2 * grown(small, large) * least
     assert seconds(large, pair) < most or seconds(large, pair) < most
+
+
+@pytest.mark.parametrize("kind", ["tags", "topics"])
+def test_no_field_searches_the_secret_ones(kind: str, tmp_path: Path) -> None:
+    # Unknown tagged fields are secret, each of them.
+    make, small, large = KINDS[kind][0], tmp_path / "small.pcap", tmp_path / "large.pcap"
+    small.write_bytes(make(1000))
+    large.write_bytes(make(16_000))
+    show(small)
+    most = FLOOR_S + 2 * grown(small, large) * min(seconds(small, show), seconds(small, show))
+    assert seconds(large, show) < most or seconds(large, show) < most
 
 
 def grown(small: Path, large: Path) -> float:

@@ -19,7 +19,7 @@ from dissector.engine.fields.field_frame import FieldNames
 from dissector.engine.tables.column_types import SliceBuffers, Slices
 from dissector.engine.tables.exchange_table import NONE
 from dissector.engine.tape.tape import NO_ITEM
-from dissector.protocol.embedded.masking import secret_ranges
+from dissector.protocol.embedded.masking import overlaps_secret, secret_ranges
 from dissector.protocol.embedded.sasl_tokens import MASK
 from dissector.protocol.messages import Message
 from dissector.protocol.spans import Span, spans
@@ -130,7 +130,7 @@ class _SpanWalker:
         self.rows.append(FieldRow(path, type_name, item, around, offset, length, value, text))
 
     def _is_secret(self, span: Span) -> bool:
-        return any(start < span.end and span.start < end for start, end in self.secret_ranges)
+        return overlaps_secret(self.secret_ranges, span.start, span.end)
 
 
 def _span_content(span: Span, type_name: str) -> tuple[int, int | None, int | None, str | None]:

@@ -14,7 +14,8 @@ Source: KIP-226 and KIP-133 (sensitive configuration entries), KIP-554, KIP-48, 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from bisect import bisect_left
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
@@ -288,7 +289,33 @@ def secret_ranges(
         or holds_credential(message.frame[rest:])
     ):
         ranges.append((rest, size))
-    return [(start, end) for start, end in ranges if start < end]
+    return _merged(ranges)
+
+
+def overlaps_secret(ranges: Sequence[tuple[int, int]], start: int, end: int) -> bool:
+    """
+    Return whether bytes [start, end) overlap a range.
+
+    Args:
+        ranges: As returned by `secret_ranges` or `secret_spans`: in order, and disjoint.
+        start: Of the bytes.
+        end: Of the bytes.
+    """
+    before_end = bisect_left(ranges, (end,))
+    return before_end > 0 and ranges[before_end - 1][1] > start
+
+
+def _merged(ranges: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Return ranges in order, those that overlap as one, without empty ones."""
+    merged: list[tuple[int, int]] = []
+    for start, end in sorted(ranges):
+        if start >= end:
+            continue
+        if merged and start < merged[-1][1]:
+            merged[-1] = merged[-1][0], max(end, merged[-1][1])
+        else:
+            merged.append((start, end))
+    return merged
 
 
 def secret_spans(root: Span, request: Message | None = None) -> list[tuple[int, int]]:
@@ -301,7 +328,7 @@ def secret_spans(root: Span, request: Message | None = None) -> list[tuple[int, 
     """
     found = _SecretCollector(enveloped_request(request))
     found.walk(root, outer_sensitive=None, secret_topic=False)
-    return found.ranges
+    return _merged(found.ranges)
 
 
 class _SecretCollector:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
+from dissector.protocol.embedded.masking import overlaps_secret
 from dissector.protocol.facts import CLUSTER_METADATA, CLUSTER_METADATA_ID
 from dissector.protocol.spans import Span
 from dissector.view.text.annotations import meaning
@@ -29,7 +30,7 @@ class NodeOptions:
         topic_name: Returns the name of a topic id, or None.
         block: The bytes that hold them; None if they are unknown.
         base: Added to every position.
-        masked: Ranges [start, end) of masked values.
+        masked: Ranges [start, end) of masked values, in order and disjoint.
         nested: Returns the loader of nodes below a field, given its span and the enclosing topic;
             None without any.
         filter_path: Returns the path of a field in display filters, given its span's path; empty
@@ -50,7 +51,7 @@ class NodeOptions:
 
     def is_masked(self, span: Span) -> bool:
         """Return whether any byte of a span is secret."""
-        return any(start < span.end and span.start < end for start, end in self.masked)
+        return overlaps_secret(self.masked, span.start, span.end)
 
     def node(self, span: Span, text: str, load: Load | None) -> TreeNode:
         """Return the node of a span."""
