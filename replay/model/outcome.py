@@ -120,6 +120,7 @@ class Outcome:
         changes: The substitutions in the request.
         latency_ns: Time from the request to the last response; None without one.
         lag_ns: Delay of the request after its planned time.
+        waited_ns: How long it had waited for its response when the replay ended before that.
         failure: Why it was not sent or has no response; empty with one.
         is_refused: Whether the failure is our decision not to send the request, or not to wait for
             its response, rather than a failure of the target.
@@ -135,6 +136,7 @@ class Outcome:
     changes: list[Change] = field(default_factory=list)
     latency_ns: int | None = None
     lag_ns: int = 0
+    waited_ns: int = 0
     failure: str = ""
     is_refused: bool = False
     is_repeated: bool = False

@@ -60,6 +60,7 @@ class Results:
         failures: Why steps have no response, and how often.
         left_out: `plan` or `replay` -> the reasons why it left steps out.
         not_judged: Why responses were not waited for.
+        waits: API -> how long requests had waited for a response when the replay ended.
         equivalent_responses: The equivalent responses with their reasons.
         changes: Role and rule -> the substitutions.
         versions: API, captured version, version sent -> number of requests.
@@ -98,6 +99,7 @@ class Results:
         self.failures = ReasonCounter()
         self.left_out = {BY_PLAN: ReasonCounter(), BY_REPLAY: ReasonCounter()}
         self.not_judged = ReasonCounter()
+        self.waits: dict[str, Durations] = {}
         self.equivalent_responses = EquivalentResponses()
         self.changes: dict[tuple[str, str], ExampleCounter] = {}
         self.versions: Counter[tuple[str, int, int]] = Counter()

@@ -18,7 +18,7 @@ from replay.model.step import Step
 from replay.options.target_settings import TargetSettings
 from replay.plan.plan import Plan
 from replay.report.copies import CopyCounters
-from replay.report.counters import ApiCounters, ExampleCounter
+from replay.report.counters import ApiCounters, Durations, ExampleCounter
 from replay.report.equivalent_responses import EquivalentResponses
 from replay.report.provenance import Provenance
 from replay.report.report import Report
@@ -82,6 +82,8 @@ class RunReport(Report):
         self._count_missing_prerequisites(step, verdict)
         if verdict is Verdict.NOT_JUDGED:
             self.not_judged.add(outcome.failure, api)
+            if outcome.waited_ns:
+                self.waits.setdefault(api, Durations()).add(outcome.waited_ns)
         request = _request_row(outcome)
         if verdict is Verdict.EQUIVALENT:
             self.equivalent_responses.add(request, outcome.reasons)

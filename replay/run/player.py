@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from typing import Any
@@ -367,6 +368,8 @@ def _mark_stopped(sent: StepInFlight) -> None:
     outcome, is_due = sent.outcome, sent.step.captured.expects_response
     if sent.requests and is_due and outcome.response is None and not outcome.failure:
         outcome.failure, outcome.is_refused = STOPPED, True
+        begun_ns = min(request.sent_ns for request in sent.requests)
+        outcome.waited_ns = time.perf_counter_ns() - begun_ns
 
 
 def _mark_failed(outcome: Outcome, error: Exception) -> None:

@@ -11,6 +11,7 @@ from replay.model.row import Row
 from replay.options.pass_criteria import Limit
 from replay.options.target_settings import TargetSettings
 from replay.plan.plan import Plan
+from replay.report.counters import Durations
 from replay.report.report import Report
 from replay.run.orchestrator import END_SIGNALS, ProgressCallback, replay_at, running_target
 from replay.run.speed_search import MAX_TRIALS, SpeedSearch
@@ -113,8 +114,13 @@ def _trial(report: Report, speed: float, limits: tuple[Limit, ...]) -> Row:
 
 
 def _measured(report: Report, limit: Limit) -> Iterator[Row]:
+    """Yield the latency of each API; of unanswered requests, how long they waited at least."""
     for name, known in report.apis.items():
-        row = limit.measure(name, known.captured, known.replayed)
+        replayed = Durations()
+        for each in (known.replayed, report.waits.get(name, Durations())):
+            if (histogram := each.histogram()) is not None:
+                replayed.absorb(histogram)
+        row = limit.measure(name, known.captured, replayed)
         if row is not None:
             yield row
 

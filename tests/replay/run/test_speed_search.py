@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from itertools import count
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 
 from dissector.protocol.apis import KEYS
 from replay import Plan
+from replay.model.outcome import Verdict
 from replay.options.pacing import Pace
 from replay.options.pass_criteria import latency_limits
 from replay.options.play_options import PlayOptions
@@ -20,13 +22,14 @@ from replay.report.html_report import html_lines
 from replay.report.junit_report import junit_lines
 from replay.report.report import Report
 from replay.report.text_report import text_lines
-from replay.run.orchestrator import INTERRUPTED
+from replay.run.orchestrator import INTERRUPTED, run_until_ended
 from replay.run.speed_search import LOWEST_SPEED, MAX_TRIALS, SpeedSearch
 from replay.run.speed_trials import find_speed, search_speed
 from tests.default_frames import request, response
 from tests.replay.support.outcomes import MS, outcome
 from tests.replay.support.replay_captures import SHIPPED, exchange, saved
 from tests.replay.support.reports import made, produced
+from tests.replay.support.scripted import Answers, alone, scripted
 from tests.tcp_captures import Wire
 
 LIMITS = latency_limits(["Produce:p99>50ms"])
@@ -115,6 +118,38 @@ def test_an_overloaded_target_has_no_speed(made_report, why: str) -> None:  # ty
     assert found.trials[-1]["speed"] == pytest.approx(LOWEST_SPEED, abs=1e-4)
     if not found.ended:
         assert "does not hold Produce:p99>50ms, not even at 0.0156 times" in verdict_line(found)
+
+
+def test_responses_that_do_not_come_within_a_trial_are_late(tmp_path: Path) -> None:
+    """Else a target that answers a few requests, and then none, would seem to be fast."""
+    wire = Wire()
+    connection = wire.connect().syn()
+    for number in range(3):
+        beat = request(HEARTBEAT, 3, number, group_id="g", member_id="m")
+        exchange(connection, beat, response(HEARTBEAT, 3, number))
+    limits = latency_limits(["Heartbeat:max>1ms"])
+    options = PlayOptions(Pace(0), duration_s=0.2, timeout_s=60)
+    answered = count()
+
+    async def main() -> Report:
+        ports: list[int] = []
+        answers: Answers = {
+            "Heartbeat": lambda _: {"error_code": 0} if not next(answered) else None
+        }
+        async with scripted({**alone(ports), **answers}) as broker:
+            ports.append(broker.port)
+            settings = TargetSettings(
+                f"127.0.0.1:{broker.port}", play_options=options, latency_limits=limits
+            )
+            with Plan.of(saved(tmp_path, wire)) as plan:
+                return await run_until_ended(plan, settings, [settings.to], None)
+
+    report = asyncio.run(main())
+    assert report.verdicts[Verdict.NOT_JUDGED] == 1
+    assert len(report.waits["Heartbeat"]) == 1
+    found = search_speed(limits, lambda speed, trial: report)
+    assert found.found_speed is None
+    assert found.trials[0]["why"] == "1 latency above the limit"
 
 
 def test_a_limit_that_nothing_is_measured_by_is_no_speed() -> None:
