@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from tests import tcp_captures
+from tests.corpus import fast_and_long
 from tests.dissector.cli import cli_traffic
 
 PATIENCE_S = 120
@@ -74,8 +75,10 @@ def many(path: Path) -> Path:
     return path
 
 
-@pytest.mark.parametrize("unbuffered", ["", "1"])
-@pytest.mark.parametrize("form", ["table", "ndjson"])
+@pytest.mark.parametrize(
+    ("form", "unbuffered"),
+    fast_and_long([("table", ""), ("ndjson", "1")], [("table", "1"), ("ndjson", "")]),
+)
 def test_a_closed_pipe_ends_the_command(tmp_path: Path, form: str, unbuffered: str) -> None:
     """As with `| head -1`: the first line comes, then the command stops without a word."""
     environment = {**os.environ, "PYTHONUNBUFFERED": unbuffered}

@@ -190,7 +190,7 @@ def test_a_closed_connection_that_waits_for_what_is_missing(size: int, tmp_path:
     assert_same(dissect([name], ALL, range_bytes=size), expected)
 
 
-@pytest.mark.parametrize("seed", fast_and_long([0, 1], range(2, 6)))
+@pytest.mark.parametrize("seed", fast_and_long([0], range(1, 6)))
 def test_clocks_that_run_ahead(seed: int, tmp_path: Path) -> None:
     """What is late depends on whatever clock has shown the time before, wherever that was."""
     order = random.Random(seed)

@@ -112,7 +112,7 @@ def test_one_connection_with_most_of_the_bytes_streams_through(tmp_path: Path) -
     assert (rows, taken) == (300, len(parcels))
 
 
-@pytest.mark.parametrize("seed", fast_and_long([0, 5], [1, 2, 3, 4, 6, 7]))
+@pytest.mark.parametrize("seed", fast_and_long([0], range(1, 8)))
 def test_expired_state_gives_the_rows_of_the_end(seed: int, tmp_path: Path) -> None:
     path = write(tmp_path / "a.pcap", in_turn(seed))
     plan = plan_ranges(ranges_of(Collection.of([path]), 3000))

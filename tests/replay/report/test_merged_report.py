@@ -241,10 +241,10 @@ def test_copies_have_their_own_verdicts() -> None:
 @pytest.mark.parametrize(
     ("lines", "said"),
     [
-        (["no json"], "is no report"),
-        (["{}"], "is no report"),
-        (["[]"], "is no report"),
-        (['{"section": "api"}'], "is no report"),
+        (["no json"], "is not a report"),
+        (["{}"], "is not a report"),
+        (["[]"], "is not a report"),
+        (['{"section": "api"}'], "is not a report"),
         (
             ['{"section": "summary", "target": "a"}', '{"section": "about", "options": {}}'],
             "by a version",
