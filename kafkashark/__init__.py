@@ -70,11 +70,13 @@ if TYPE_CHECKING:
         replay,
         replay_async,
     )
+    from serve import Cassette
 
 __all__ = [
     "Api",
     "Capture",
     "CaptureError",
+    "Cassette",
     "Codec",
     "DecodeError",
     "DefinitionError",
@@ -118,6 +120,7 @@ _PLACES = {
     "Api": "dissector.public",
     "Capture": "dissector.public",
     "CaptureError": "dissector.errors",
+    "Cassette": "serve",
     "Codec": "dissector.public",
     "DecodeError": "dissector.errors",
     "DefinitionError": "dissector.errors",

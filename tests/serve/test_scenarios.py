@@ -13,6 +13,7 @@ from tests.serve.support.scenarios import cassette, play
 BROKER = [pytest.param(name, marks=pytest.mark.broker) for name in OTHER_LANGUAGES]
 
 
+@pytest.mark.filterwarnings("ignore:alter_configs has been deprecated:DeprecationWarning")
 @pytest.mark.parametrize("name", [*fast_and_long(FAST, LONG), *BROKER])
 def test_a_client_gets_what_it_got(name: str, tmp_path: Path) -> None:
     with cassette(name) as served:
