@@ -19,6 +19,13 @@ from dissector.errors import ReplayError
 _PRODUCER = 0
 _TARGET_NAME = "mock"
 
+_MAX_PARTITIONS = 10_000
+"""
+Of a topic; librdkafka allocates them at once, and ends the process where it has no memory.
+
+A damaged capture may show any number.
+"""
+
 
 class MockCluster:
     """
@@ -82,14 +89,15 @@ class MockCluster:
 
     def create_topic(self, name: str, partitions: int) -> None:
         """
-        Create a topic.
+        Create a topic, with at most `_MAX_PARTITIONS`.
 
         Raises:
             ReplayError: The topic exists already.
         """
         create = self._library.rd_kafka_mock_topic_create
         encoded = name.encode(errors="surrogateescape")
-        self._check(create(self._cluster, encoded, partitions, 1), f"topic {name!r}")
+        count = min(partitions, _MAX_PARTITIONS)
+        self._check(create(self._cluster, encoded, count, 1), f"topic {name!r}")
 
     def fail_next(self, api_key: int, *errors: int) -> None:
         """Answer the next requests of an API with these error codes, one each."""

@@ -41,6 +41,13 @@ def test_topics_have_their_partitions() -> None:
     with_mock(MockCluster(3, {"orders": 5, "payments": 1}), do)
 
 
+def test_an_absurd_number_of_partitions_is_not_allocated() -> None:
+    async def do(mock: MockCluster, cluster: Cluster) -> None:
+        assert len(cluster.topics["damaged"].leaders) == 10_000
+
+    with_mock(MockCluster(1, {"damaged": 2**31 - 1}), do)
+
+
 def test_injected_errors_and_latencies() -> None:
     async def do(mock: MockCluster, cluster: Cluster) -> None:
         mock.set_leader("orders", 0, 2)
