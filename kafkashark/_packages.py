@@ -15,7 +15,7 @@ _REQUIRED_PACKAGES = {
     "replay": ("dissector", "replay"),
     "conform": ("dissector", "replay", "conform"),
     "pipeline": ("dissector", "pipeline"),
-    "serve": ("serve", "conform", "replay", "dissector"),
+    "serve": ("dissector", "replay", "conform", "serve"),
 }
 """For each package, all packages it imports, itself last."""
 
