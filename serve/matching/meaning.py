@@ -55,9 +55,10 @@ _IGNORED_NAMES = frozenset(
         "transaction_timeout_ms",
         "user_endpoint",
         "process_id",
+        "voter_directory_id",
     }
 )
-"""Limits and times of a client, and texts for the log of the broker."""
+"""Limits, times and random ids of a client, and texts for the log of the broker."""
 
 OF = " of "
 """Between the path of a place and what is around it."""

@@ -34,6 +34,9 @@ _MAX_NEAREST = 500
 _NOT_KEPT = frozenset({"SaslHandshake", "SaslAuthenticate", "Heartbeat", "Produce", "Fetch"})
 """APIs whose bodies are not read again: their answers are composed."""
 
+_ALSO_OF_ADMINS = frozenset({"WriteTxnMarkers"})
+"""APIs that otherwise only brokers use. Source: `Admin.abortTransaction` of KIP-664."""
+
 
 def read_recording(
     *captures: Sources,
@@ -98,7 +101,9 @@ class _Reader:
         exchange.facts  # noqa: B018 (names of topic ids)
         for facts in exchange.facts:
             self.learn_names(facts.names)
-        if request is None or request.body is None or is_between_brokers(request):
+        if request is None or request.body is None:
+            return
+        if is_between_brokers(request) and request.api not in _ALSO_OF_ADMINS:
             return
         recording = self.recording
         captured = captured_exchange(exchange, request)

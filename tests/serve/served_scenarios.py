@@ -38,6 +38,7 @@ LONG = (
     "kafka4-aiokafka-group",
     "kafka4-aiokafka-tls",
     "kafka4-kafka-python-resumption",
+    "kafka4-kafka-python-tls",
     "kafka4-librdkafka-sasl",
     *(
         f"kafka4-kafka-python-as-{each}"
@@ -67,12 +68,14 @@ LONG = (
 
 OTHER_LANGUAGES = (
     "kafka39-franz-go",
+    "kafka39-java-admin",
     "kafka39-java-clients",
     "kafka39-kafka-go",
     "kafka39-kafkajs",
     "kafka39-sarama",
     "kafka4-franz-go",
     "kafka4-franz-go-tls12",
+    "kafka4-java-admin",
     "kafka4-java-clients",
     "kafka4-java-share-group",
     "kafka4-java-tools",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
+from uuid import UUID
 
 from construct import Container
 
@@ -59,3 +60,11 @@ def test_an_element_with_another_name_is_named() -> None:
     assert found is not None
     assert (found.field, found.sent, found.captured) == ("groups[]", "a", "b")
     assert title(KEYS["DescribeGroups"], groups[0]) == "DescribeGroups a"
+
+
+def test_random_ids_mean_nothing() -> None:
+    one, other = (
+        _meaning("AddRaftVoter", voter_id=7, voter_directory_id=UUID(int=each), listeners=[])
+        for each in (1, 2)
+    )
+    assert one == other

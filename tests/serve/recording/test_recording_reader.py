@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from dissector.errors import CaptureError, UsageError
+from dissector.protocol.apis import KEYS
 from serve.recording.recording_reader import read_recording
 from tests.replay.support.replay_captures import SHIPPED, saved
 from tests.tcp_captures import Wire
@@ -34,6 +35,12 @@ def test_errors_of_producers_have_their_place() -> None:
     errors = [error for each in recording.produce_errors.values() for error in each]
     assert errors
     assert all(error.result.error_code for error in errors)
+    recording.close()
+
+
+def test_an_admin_may_write_markers() -> None:
+    recording = read_recording(SHIPPED / "kafka4-java-admin.pcap")
+    assert KEYS["WriteTxnMarkers"] in recording.by_api
     recording.close()
 
 

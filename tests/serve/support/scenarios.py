@@ -6,8 +6,10 @@ import json
 import re
 import ssl
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, cast
 
+from dissector import open_capture
 from serve.public import Cassette
 from serve.server.serve_options import ServeOptions
 from tests.broker.artifacts import Jars, jars
@@ -28,9 +30,11 @@ FILES = {each["name"]: each["file"] for each in json.loads((SHIPPED / "manifest.
 class ServedCluster:
     """What a play asks of a cluster, for one that is served."""
 
-    def __init__(self, bootstrap: str, version: str) -> None:
+    def __init__(self, bootstrap: str, version: str, folder: Path, logs: Path) -> None:
         self._bootstrap = bootstrap
         self._version = version
+        self.folder = folder
+        self.nodes = (SimpleNamespace(folder=logs.parent),)
 
     @property
     def certificate(self) -> Path:
@@ -57,6 +61,7 @@ def cassette(name: str, **settings: Any) -> Cassette:
     if ENCRYPTED.search(name):
         tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
         tls.load_cert_chain(CERTIFICATE)
+        tls.set_ciphers("DEFAULT")  # also key exchange by RSA, which Python leaves out
     return Cassette(
         SHIPPED / FILES[name],
         keylogs=[keylog] if keylog.exists() else [],
@@ -71,5 +76,14 @@ def play(name: str, bootstrap: str, folder: Path) -> None:
     played = scenario(name)
     kafka = None
     if not isinstance(played.cluster, Mock):
-        kafka = cast("Cluster", ServedCluster(bootstrap, played.cluster.version))
+        version, logs = played.cluster.version, _log_folder(SHIPPED / FILES[name])
+        kafka = cast("Cluster", ServedCluster(bootstrap, version, folder, logs))
     played.play(Stage(name, bootstrap, (), folder, kafka))
+
+
+def _log_folder(capture: Path) -> Path:
+    """Return the folder for logs of the captured broker, as far as the capture names it."""
+    for each in open_capture(capture):
+        if each.api == "DescribeLogDirs" and each.response is not None:
+            return Path(each.response.body.results[0].log_dir).parent
+    return Path("unknown/data")
