@@ -215,6 +215,7 @@ def on_terminal(width: int, *words: str | Path, no_color: bool = True) -> tuple[
     controller, terminal = pty.openpty()
     fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 24, width, 0, 0))
     environment = {**os.environ, "TERM": "xterm", "NO_COLOR": "1" if no_color else ""}
+    environment.pop("COLUMNS", None)  # it would stand for the width of the terminal
     command = [sys.executable, "-m", "dissector", *map(str, words)]
     with subprocess.Popen(
         command, stdout=terminal, stderr=subprocess.PIPE, env=environment
