@@ -96,8 +96,8 @@ def serve(
         bool,
         typer.Option(
             "--wait-for-producers",
-            help="Show captured records only when clients have produced as many, as far as the "
-            "capture shows who has produced them.",
+            help="Serve what clients produce, in place of the records that the capture shows "
+            "being produced; else captured records are visible from the start.",
         ),
     ] = False,
     tls_certificate: Annotated[

@@ -58,8 +58,8 @@ class Cassette:
                 one and without `strict`, the embedded broker does, if it is installed.
             record: A pcapng file for the exchanges that were answered in place of the capture.
             latency: `recorded`, `none`, or a factor of the captured latency.
-            follows_producers: Whether captured records are visible only when clients have produced
-                as many, as far as the capture shows who has produced them.
+            follows_producers: Whether partitions that the capture shows being produced to have the
+                records of clients, in place of the captured ones.
             faults: Pairs of a display filter and an action, as for `kafkashark serve --fault`.
             ports: Treat captured connections on these ports as Kafka, and no others.
             keylogs: Names of TLS key logs.

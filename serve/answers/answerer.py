@@ -72,7 +72,8 @@ class Answerer:
         report: Counts requests and misses.
         fallback: Answers what the capture lacks; without one, clients get an error.
         more_versions: Versions of APIs that the server answers by itself.
-        follows_producers: Whether captured records wait until clients have produced as many.
+        follows_producers: Whether partitions that the capture shows being produced to have the
+            records of clients.
         compares: Whether produced records must be those of the capture.
     """
 

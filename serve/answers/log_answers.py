@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict, deque
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterator
 from typing import Any
 
 from construct import Container
@@ -16,8 +16,14 @@ from replay.model.refusal import RewriteError
 from serve.answers.client_request import ClientRequest
 from serve.answers.cluster_answers import UNKNOWN_TOPIC
 from serve.answers.produced_comparison import first_difference
+from serve.answers.produced_logs import ProducedLogs
 from serve.answers.served_state import ServedState
-from serve.recording.captured_log import TopicPartition, at_offset, split_batches
+from serve.recording.captured_log import (
+    StoredBatch,
+    TopicPartition,
+    at_offset,
+    split_batches,
+)
 from serve.recording.served_recording import producer_key
 
 OUT_OF_RANGE = error_code("OFFSET_OUT_OF_RANGE")
@@ -35,7 +41,8 @@ class LogAnswers:
     Args:
         state: The served capture.
         report_miss: Called with what the capture lacks.
-        follows_producers: Whether captured records wait until clients have produced as many.
+        follows_producers: Whether partitions that the capture shows being produced to have the
+            records of clients.
         compares: Whether produced records must be those of the capture.
     """
 
@@ -58,6 +65,7 @@ class LogAnswers:
         self._sequences: defaultdict[Hashable, deque[tuple[int, int]]] = defaultdict(
             lambda: deque(maxlen=_KEPT_SEQUENCES)
         )
+        self._produced = ProducedLogs()
         self._open_transactions: defaultdict[int, set[TopicPartition]] = defaultdict(set)
 
     async def produce(self, request: ClientRequest) -> Container | None:
@@ -138,14 +146,18 @@ class LogAnswers:
     def end(self, place: TopicPartition) -> int:
         """Return the high watermark of a partition."""
         log = self._recording.logs.at(*place)
-        if self._follows_producers and log.first_produced >= 0:
+        if self._is_followed(place):
             return self._next_offset(place)
         return max(log.end, log.high_watermark, self._next_offsets.get(place, 0))
 
-    def end_transaction(self, producer_id: int) -> None:
-        """Count the markers that end a producer's transaction."""
+    def end_transaction(self, producer_id: int, epoch: int, *, is_committed: bool) -> None:
+        """Add the markers that end a producer's transaction, if it has one."""
         for place in self._open_transactions.pop(producer_id, ()):
-            self._next_offsets[place] = self._next_offset(place) + 1
+            at = self._next_offset(place)
+            self._next_offsets[place] = at + 1
+            self._produced.end_transaction(
+                place, (producer_id, epoch), at, is_committed=is_committed
+            )
         self._state.announce_append()
 
     def _append(self, request: ClientRequest, topic: str, part: Container) -> Container:
@@ -176,7 +188,8 @@ class LogAnswers:
             difference = first_difference(self._recording.logs.at(*place), records, base)
             if difference is not None:
                 self._report_miss(request, f"{difference} of {topic}-{part.index}")
-        self._store(place, records, base)
+        is_transactional = bool(request.body.get("transactional_id"))
+        self._store(place, records, base, is_transactional=is_transactional)
         return _produced(part.index, base=base, start=self._recording.logs.at(*place).start)
 
     def _captured_error(self, key: Hashable, count: int) -> Container | None:
@@ -204,18 +217,24 @@ class LogAnswers:
             known = self._next_offsets[place] = first if first >= 0 else last
         return known
 
-    def _store(self, place: TopicPartition, records: bytes, base: int) -> None:
-        """Keep the records behind the end of the captured log."""
+    def _store(
+        self, place: TopicPartition, records: bytes, base: int, *, is_transactional: bool
+    ) -> None:
+        """Keep the records: behind the end of the captured log, or in place of it."""
         log = self._recording.logs.at(*place)
         try:
-            batches = list(split_batches(to_record_batch(records)))
+            batches = list(_placed(to_record_batch(records), base))
         except RewriteError:
             return
+        if self._is_followed(place):
+            self._produced.append(place, batches, is_transactional=is_transactional)
+            return
         for batch in batches:
-            last = base + batch.last - batch.base
-            if last >= log.end:
-                log.add(batch._replace(base=base, last=last, data=at_offset(batch.data, base)))
-            base = last + 1
+            if batch.last >= log.end:
+                log.add(batch)
+
+    def _is_followed(self, place: TopicPartition) -> bool:
+        return self._follows_producers and self._recording.logs.at(*place).first_produced >= 0
 
     def _read(self, request: ClientRequest) -> Container:
         left_bytes = request.body.get("max_bytes", 1 << 30)
@@ -243,14 +262,25 @@ class LogAnswers:
         if not log.start <= position <= max(end, log.end, log.high_watermark):
             self._report_miss(request, f"offset {position} of {topic}-{wanted.partition}")
             return _fetched(wanted.partition, error=OUT_OF_RANGE)
+        produced, is_committed = self._produced.get(place), request.body.get("isolation_level")
+        stable, read_end = end, end
+        if produced is not None:
+            stable = produced.stable_end(end)
+            is_produced = position >= produced.start
+            log = produced.log if is_produced else log
+            read_end = min(end, produced.start) if not is_produced else read_end
+        if is_committed:
+            read_end = min(read_end, stable)
         records, after = b"", position
         if left_bytes > 0:
             limit = min(left_bytes, wanted.partition_max_bytes)
-            records, after = log.read(position, limit, end)
+            records, after = log.read(position, limit, read_end)
             if records and request.version < _FIRST_WITH_BATCHES:
                 records = _as_message_set(records, 0 if request.version < 2 else 1)
-        part = _fetched(wanted.partition, records=records, end=end, start=log.start)
-        if request.body.get("isolation_level"):
+        start = self._recording.logs.at(*place).start
+        part = _fetched(wanted.partition, records=records, end=end, start=start)
+        part.last_stable_offset = stable
+        if is_committed:
             part.aborted_transactions = [
                 Container(producer_id=producer, first_offset=first)
                 for producer, first in log.aborted_between(position, after)
@@ -286,7 +316,11 @@ class LogAnswers:
             return _listed(place[1], -1, error=UNKNOWN_TOPIC)
         log = self._recording.logs.at(*place)
         if time == _LATEST:
-            return _listed(place[1], self._next_offsets.get(place, self.end(place)))
+            end = self._next_offsets.get(place, self.end(place))
+            produced = self._produced.get(place)
+            if produced is not None and request.body.get("isolation_level"):
+                end = produced.stable_end(end)
+            return _listed(place[1], end)
         if time == _EARLIEST:
             return _listed(place[1], log.start)
         if time >= 0:
@@ -294,6 +328,14 @@ class LogAnswers:
             return _listed(place[1], offset, timestamp=found_ms)
         self._report_miss(request, f"offset for time {time} of {topic}-{place[1]}")
         return _listed(place[1], self.end(place))
+
+
+def _placed(records: bytes, base: int) -> Iterator[StoredBatch]:
+    """Yield the batches of a producer with their offsets in the log."""
+    for batch in split_batches(records):
+        last = base + batch.last - batch.base
+        yield batch._replace(base=base, last=last, data=at_offset(batch.data, base))
+        base = last + 1
 
 
 def _has_news(part: Container) -> bool:

@@ -58,6 +58,7 @@ class TransactionAnswers:
             last = self._epochs.get(transactional_id, -1)
             found.producer_epoch = max(found.producer_epoch, last + (not is_new))
             self._epochs[transactional_id] = found.producer_epoch
+            self._finish(found.producer_id, found.producer_epoch, is_committed=False)
         return found
 
     async def add_partitions(self, request: ClientRequest) -> Container:
@@ -107,9 +108,13 @@ class TransactionAnswers:
         if not found.error_code:
             if found.get("producer_epoch", -1) >= 0:
                 self._epochs[body.transactional_id] = found.producer_epoch
-            self._logs.end_transaction(body.producer_id)
-            self._offsets.end_transaction(body.producer_id, is_committed=bool(body.committed))
+            self._finish(body.producer_id, body.producer_epoch, is_committed=bool(body.committed))
         return found
+
+    def _finish(self, producer_id: int, epoch: int, *, is_committed: bool) -> None:
+        """End the open transaction of a producer, if there is one."""
+        self._logs.end_transaction(producer_id, epoch, is_committed=is_committed)
+        self._offsets.end_transaction(producer_id, is_committed=is_committed)
 
     def _captured(
         self, request: ClientRequest, transactional_id: str, epoch: int

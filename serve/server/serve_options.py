@@ -22,8 +22,8 @@ class ServeOptions:
         port: Of the first broker, the others have the next ones; 0 for free ports.
         latency: Factor of the captured latency; 0 for none.
         is_strict: Whether misses fail, and produced records are compared.
-        follows_producers: Whether captured records are visible only when clients have produced as
-            many, as far as the capture shows who has produced them.
+        follows_producers: Whether partitions that the capture shows being produced to have the
+            records of clients, in place of the captured ones.
         tls: The context of listeners in TLS.
         password: For clients that log in by SCRAM.
         max_frame_bytes: A larger request is garbage.
