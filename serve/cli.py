@@ -13,6 +13,7 @@ import typer
 
 from dissector.protocol.definitions.sources import use_sources
 from dissector.view.text.escape import escaped
+from serve.fallback import upstream_options
 
 if TYPE_CHECKING:
     from serve.recording.served_recording import Recording
@@ -62,6 +63,13 @@ def serve(
             "does, with --strict nothing.",
         ),
     ] = None,
+    upstream_tls: upstream_options.Tls = False,
+    upstream_tls_ca: upstream_options.TlsCa = None,
+    upstream_tls_certificate: upstream_options.TlsCertificate = None,
+    upstream_tls_key: upstream_options.TlsKey = None,
+    upstream_sasl: upstream_options.Sasl = "",
+    upstream_sasl_user: upstream_options.SaslUser = "",
+    upstream_sasl_secret: upstream_options.SaslSecret = None,
     record: Annotated[
         str | None,
         typer.Option(
@@ -149,6 +157,7 @@ def serve(
     Each captured broker gets a listener. A request gets the answer to the captured request that
     means the same, whatever its version, ids and times.
     """
+    from replay.client.auth import Security
     from serve.fallback.chosen_fallback import chosen_fallback
     from serve.faults.fault import Fault
     from serve.recording.recording_reader import read_recording
@@ -168,11 +177,21 @@ def serve(
         tls=tls_context(tls_certificate, tls_key, tls_ca),
         password=login_password(sasl_secret),
     )
+    security = Security.read(
+        mechanism=upstream_sasl,
+        username=upstream_sasl_user,
+        secret_file=upstream_sasl_secret,
+        tls=upstream_tls,
+        authority_file=upstream_tls_ca,
+        certificate_file=upstream_tls_certificate,
+        key_file=upstream_tls_key,
+    )
+    fallback = chosen_fallback(upstream, security, is_strict=strict)
     found = [Fault.parse(each) for each in faults or ()]
     recording = read_recording(*captures, ports=ports or (), keylogs=keylogs or ())
     for problem in recording.problems:
         _say(problem)
-    report, fallback = ServeReport(), chosen_fallback(upstream, is_strict=strict)
+    report = ServeReport()
     with ServedTraffic(record, keeps_all=judge) as traffic, closing(recording):
         server = CassetteServer(
             recording, options, report, faults=found, fallback=fallback, observe=traffic.observe

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Self, TypeVar
 
 from dissector.query.capture_sources import Sources
+from replay.client.auth import Security
 from serve.fallback.chosen_fallback import chosen_fallback
 from serve.faults.fault import Fault
 from serve.recording.recording_reader import read_recording
@@ -40,6 +41,7 @@ class Cassette:
         *captures: Sources,
         strict: bool = False,
         upstream: str | None = None,
+        upstream_security: Security = Security(),  # noqa: B008 (frozen)
         record: str | Path | None = None,
         latency: float | str = "none",
         follows_producers: bool = False,
@@ -56,6 +58,7 @@ class Cassette:
             strict: Whether produced records are compared, and nothing but the capture answers.
             upstream: `HOST:PORT[,...]` of a cluster that answers what the capture lacks; without
                 one and without `strict`, the embedded broker does, if it is installed.
+            upstream_security: Encryption and authentication of connections to it.
             record: A pcapng file for the exchanges that were answered in place of the capture.
             latency: `recorded`, `none`, or a factor of the captured latency.
             follows_producers: Whether partitions that the capture shows being produced to have the
@@ -78,7 +81,7 @@ class Cassette:
             latency=parse_latency(str(latency)),
             follows_producers=follows_producers,
         )
-        self._upstream = upstream
+        self._upstream = upstream, upstream_security
         self._record = record
         self._stop: Callable[[], None] = lambda: None
 
@@ -107,7 +110,7 @@ class Cassette:
             self._options,
             self.report,
             faults=self._faults,
-            fallback=chosen_fallback(self._upstream, is_strict=self._options.is_strict),
+            fallback=chosen_fallback(*self._upstream, is_strict=self._options.is_strict),
             observe=traffic.observe,
         )
         loop = asyncio.new_event_loop()

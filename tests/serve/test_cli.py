@@ -2,40 +2,18 @@
 
 from __future__ import annotations
 
-import re
 import signal
 import subprocess
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from dissector.cli import main
 from tests.replay.support.replay_captures import SHIPPED
+from tests.serve.support.command import serving
 from tests.serve.support.raw_client import RawClient
 
 CAPTURE = str(SHIPPED / "kafka4-librdkafka-group.pcap")
-COMMAND = (sys.executable, "-m", "kafkashark", "serve")
-
-
-@contextmanager
-def _serving(*options: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
-    with subprocess.Popen(
-        [*COMMAND, CAPTURE, "--listen", "127.0.0.1:0", *options],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    ) as process:
-        assert process.stderr is not None
-        line = process.stderr.readline()
-        found = re.search(r"listens at (\S+)", line)
-        assert found, line + process.stderr.read()
-        try:
-            yield process, found[1]
-        finally:
-            process.kill()
 
 
 def _end(process: subprocess.Popen[str]) -> tuple[int, str]:
@@ -45,7 +23,7 @@ def _end(process: subprocess.Popen[str]) -> tuple[int, str]:
 
 
 def test_a_served_capture_ends_with_its_report() -> None:
-    with _serving("--strict") as (process, address):
+    with serving(CAPTURE, "--strict") as (process, address):
         with RawClient(address) as client:
             assert client.ask("Metadata", 9, topics=[]).brokers
         status, out = _end(process)
@@ -54,7 +32,7 @@ def test_a_served_capture_ends_with_its_report() -> None:
 
 
 def test_a_judge_may_listen() -> None:
-    with _serving("--conform") as (process, address):
+    with serving(CAPTURE, "--conform") as (process, address):
         with RawClient(address) as client:
             assert client.ask("ApiVersions", 3).api_keys, "it does not name its software"
         status, out = _end(process)
@@ -63,7 +41,7 @@ def test_a_judge_may_listen() -> None:
 
 
 def test_a_miss_fails_if_strict() -> None:
-    with _serving("--strict") as (process, address):
+    with serving(CAPTURE, "--strict") as (process, address):
         with RawClient(address) as client:
             assert client.ask("DescribeAcls", 1).error_code == -1
         status, out = _end(process)

@@ -2,21 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
+from dissector.errors import UsageError
 from dissector.protocol.facts import NO_ID
 from dissector.protocol.records import Record, new_batch
+from replay.client.auth import PASSWORD_VARIABLE, Security
 from replay.mock.embedded_broker import EmbeddedBroker
 from serve.fallback.chosen_fallback import chosen_fallback
 from serve.fallback.embedded_cluster import EmbeddedCluster
 from serve.fallback.upstream_cluster import UpstreamCluster
 from serve.public import Cassette
+from serve.server.listener_security import tls_context
+from serve.server.serve_options import ServeOptions
 from tests.replay.support.replay_captures import SHIPPED
+from tests.serve.support.command import serving
 from tests.serve.support.raw_client import RawClient
 
 CAPTURE = SHIPPED / "kafka4-librdkafka-group.pcap"
+CERTIFICATE = Path(__file__).parents[2] / "replay/loopback.pem"
+OTHER = "librdkafka-acks"
 KNOWN, NEW = "kafka4-librdkafka-group.orders", "new"
 
 
@@ -84,6 +93,52 @@ def test_a_cluster_that_is_down_is_a_miss() -> None:
         assert _metadata(client, NEW)[NEW] != 0
     (miss,) = served.misses
     assert "the upstream: 127.0.0.1:1: refused the connection" in miss.what
+
+
+@contextmanager
+def _secured() -> Iterator[str]:
+    """Serve another capture by TLS to clients with a password; yield the address."""
+    listener = ServeOptions(tls=tls_context(CERTIFICATE, None, None), password="open")
+    with Cassette(SHIPPED / f"{OTHER}.pcap", strict=True, options=listener) as upstream:
+        yield upstream.bootstrap
+
+
+@pytest.mark.parametrize("mechanism", ["PLAIN", "SCRAM-SHA-512"])
+def test_a_cluster_may_be_secured(mechanism: str) -> None:
+    user = {"mechanism": mechanism, "username": "alice"}
+    for password, expected in (("open", True), ("wrong", False)):
+        environment = {PASSWORD_VARIABLE: password}
+        security = Security.read(**user, authority_file=CERTIFICATE, environment=environment)
+        with (
+            _secured() as address,
+            Cassette(CAPTURE, upstream=address, upstream_security=security) as served,
+            RawClient(served.bootstrap) as client,
+        ):
+            found = _metadata(client, f"{OTHER}.orders")
+        assert (found[f"{OTHER}.orders"] == 0) == expected
+        (miss,) = served.misses
+        assert ("the upstream: " in miss.what) != expected
+
+
+def test_a_command_reaches_a_secured_cluster(tmp_path: Path) -> None:
+    secret = tmp_path / "secret"
+    secret.write_text("open\n")
+    words = ("tls-ca", str(CERTIFICATE), "sasl", "PLAIN", "sasl-user", "alice")
+    options = [f"--upstream-{a}={b}" for a, b in zip(words[::2], words[1::2], strict=True)]
+    with (
+        _secured() as address,
+        serving(CAPTURE, "--upstream", address, *options, f"--upstream-sasl-secret={secret}") as (
+            _,
+            own,
+        ),
+        RawClient(own) as client,
+    ):
+        assert _metadata(client, f"{OTHER}.orders") == {f"{OTHER}.orders": 0}
+
+
+def test_options_of_a_cluster_require_one() -> None:
+    with pytest.raises(UsageError, match="options of --upstream require it"):
+        chosen_fallback(None, Security(mechanism="PLAIN"), is_strict=False)
 
 
 def test_records_are_compared_if_strict() -> None:
