@@ -79,6 +79,8 @@ OTHER_LANGUAGES = (
     "kafka4-java-admin",
     "kafka4-java-clients",
     "kafka4-java-share-group",
+    "kafka4-java-tls12",
+    "kafka4-java-tls13",
     "kafka4-java-tools",
     "kafka4-kafka-go",
     "kafka4-kafkajs",

@@ -9,12 +9,20 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
+from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
+from cryptography.hazmat.primitives.serialization import (
+    BestAvailableEncryption,
+    load_pem_private_key,
+)
+from cryptography.hazmat.primitives.serialization.pkcs12 import serialize_key_and_certificates
+from cryptography.x509 import load_pem_x509_certificate
+
 from dissector import open_capture
 from serve.public import Cassette
 from serve.server.serve_options import ServeOptions
 from tests.broker.artifacts import Jars, jars
 from tests.broker.kafka_cluster import Cluster
-from tests.broker.server_properties import PASSWORD
+from tests.broker.server_properties import PASSWORD, STORE_PASSWORD
 from tests.replay.support.replay_captures import SHIPPED
 from tools.record.scenario import Mock, Scenario, Stage, all_scenarios
 
@@ -42,6 +50,16 @@ class ServedCluster:
         return CERTIFICATE
 
     @property
+    def client_keystore(self) -> Path:
+        """The same certificate with its key, for Java clients."""
+        pem, path = CERTIFICATE.read_bytes(), self.folder / "client.p12"
+        key, certificate = load_pem_private_key(pem, None), load_pem_x509_certificate(pem)
+        assert isinstance(key, RSAPrivateKey)
+        secret = BestAvailableEncryption(STORE_PASSWORD.encode())
+        path.write_bytes(serialize_key_and_certificates(b"own", key, certificate, None, secret))
+        return path
+
+    @property
     def jars(self) -> Jars:
         """The classes of Java clients."""
         return jars(self._version)
@@ -61,6 +79,8 @@ def cassette(name: str, **settings: Any) -> Cassette:
     if ENCRYPTED.search(name):
         tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
         tls.load_cert_chain(CERTIFICATE)
+        tls.load_verify_locations(CERTIFICATE)
+        tls.verify_mode = ssl.CERT_OPTIONAL
         tls.set_ciphers("DEFAULT")  # also key exchange by RSA, which Python leaves out
     return Cassette(
         SHIPPED / FILES[name],
