@@ -32,7 +32,6 @@ LONG = (
     "kafka39-static-members",
     "kafka39-three-nodes",
     "kafka4-aiokafka-codecs",
-    "kafka4-aiokafka-copies",
     "kafka4-denied",
     "kafka4-errors",
     "kafka4-static-members",
