@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import ExitStack
+from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
@@ -11,6 +13,8 @@ from pyspark.sql import SparkSession
 from dissector.errors import UsageError
 from pipeline.jobs.java_home import find_java
 from pipeline.jobs.session import open_session
+
+ROOT = Path(__file__).parents[2]
 
 SETTINGS = {"spark.sql.shuffle.partitions": "2"}
 
@@ -43,8 +47,11 @@ def shared() -> Iterator[Shared]:
     except UsageError as error:
         pytest.skip(str(error))
     sessions = Shared()
-    yield sessions
-    sessions.close()
+    with pytest.MonkeyPatch.context() as patch:
+        # Functions of the tests run in workers too, which import nothing from the current folder.
+        patch.setenv("PYTHONPATH", str(ROOT), prepend=os.pathsep)
+        yield sessions
+        sessions.close()
 
 
 @pytest.fixture

@@ -55,12 +55,12 @@ def test_the_options_name_what_there_is() -> None:
     assert all(name.startswith("client_software_") for name in FIELDS.split(","))
 
 
-def commands_of_the_readme() -> list[list[str]]:
-    """Return the words behind `kafkashark pipeline` in the section on Spark."""
-    text = (ROOT / "README.md").read_text().split("### On Spark")[1].split("\n#")[0]
-    return [
-        line.split() for line in re.findall(r"^\$ kafkashark pipeline (.*)", text, re.MULTILINE)
-    ]
+def command_in(page: str, heading: str) -> list[str]:
+    """Return the words behind the first `kafkashark pipeline` in a section of a page."""
+    text = (ROOT / page).read_text().split(heading)[1].split("\n#")[0]
+    found = re.search(r"^\$ kafkashark pipeline (.*)", text, re.MULTILINE)
+    assert found is not None
+    return found[1].split()
 
 
 def run(
@@ -74,7 +74,7 @@ def run(
 @pytest.mark.spark
 def test_the_readme_runs_as_written(tmp_path: Path) -> None:
     (tmp_path / "captures").symlink_to(CAPTURES)
-    made, watched = commands_of_the_readme()
+    made = command_in("README.md", "### On Spark")
     ran = run(made, tmp_path)
     assert (ran.returncode, ran.stderr) == (0, "")
     rows = dict(line.split()[:2] for line in ran.stdout.splitlines())
@@ -87,11 +87,16 @@ def test_the_readme_runs_as_written(tmp_path: Path) -> None:
     assert again.returncode == 2
     assert again.stderr == "kafkashark: tables is not empty; --overwrite replaces its tables\n"
 
+
+@pytest.mark.spark
+def test_the_example_of_a_watched_folder_runs(tmp_path: Path) -> None:
+    flag, folder, *rest = command_in("docs/pipeline.md", "## Watching a folder")
+    assert (flag, folder) == ("--watch", "/data/incoming")
     (tmp_path / "incoming").mkdir()
     shutil.copy(DENIED, tmp_path / "incoming")
-    ran = run(watched, tmp_path)
+    ran = run([flag, "incoming", *rest, "--once"], tmp_path)
     assert ran.returncode == 0, ran.stderr
-    assert (tmp_path / "watched" / "exchanges").is_dir()
+    assert (tmp_path / "tables" / "exchanges").is_dir()
 
 
 @pytest.mark.spark
