@@ -95,3 +95,15 @@ OTHER_LANGUAGES = (
     "kafka44-java-streams-group",
 )
 """Java's with the classes of the broker, from Maven; the others by npm and go."""
+
+NOT_PLAYED = {
+    r".*-sweep-.*": "calls of every version with drawn values, by no client that people use",
+    r".*-(quorum|reassignment|leader-change)": "the play changes the nodes of its cluster",
+    r".*-connect": "workers of Connect forward requests to the captured address of their leader",
+    r"kafka4-librdkafka-tls": "without a key log there is nothing to serve",
+    r"kafka4-aiokafka-copies": (
+        "the group changes while records are copied: a member whose transaction is open when"
+        " its partition goes to another one copies twice, and the play wants each copy once"
+    ),
+}
+"""Pattern of scenarios -> why they are not played at their captures."""

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 
 from tests.corpus import fast_and_long
-from tests.serve.served_scenarios import FAST, LONG, OTHER_LANGUAGES
+from tests.serve.served_scenarios import FAST, LONG, NOT_PLAYED, OTHER_LANGUAGES
 from tests.serve.support.scenarios import cassette, play
+from tools.record.scenario import all_scenarios
 
 BROKER = [pytest.param(name, marks=pytest.mark.broker) for name in OTHER_LANGUAGES]
 
@@ -21,3 +23,10 @@ def test_a_client_gets_what_it_got(name: str, tmp_path: Path) -> None:
     assert not served.misses, "\n".join(served.report.lines())
     assert not served.report.garbage
     assert served.requests
+
+
+def test_each_scenario_is_played_or_has_a_reason() -> None:
+    played = {*FAST, *LONG, *OTHER_LANGUAGES}
+    for name in (each.name for each in all_scenarios()):
+        has_reason = any(re.fullmatch(pattern, name) for pattern in NOT_PLAYED)
+        assert (name in played) != has_reason, name
