@@ -10,8 +10,6 @@ import struct
 import warnings
 from dataclasses import dataclass, field
 
-from cryptography import x509
-
 HELLO_REQUEST, CLIENT_HELLO, SERVER_HELLO, NEW_SESSION_TICKET, END_OF_EARLY_DATA = 0, 1, 2, 4, 5
 ENCRYPTED_EXTENSIONS, CERTIFICATE, SERVER_HELLO_DONE, CLIENT_KEY_EXCHANGE = 8, 11, 14, 16
 FINISHED, KEY_UPDATE = 20, 24
@@ -198,6 +196,9 @@ def read_subject(body: bytes, is_tls13: bool) -> str:
     certificates = _Parts(parts.vector(3))
     if not certificates.left:
         return ""
+    # Few connections have certificates that can be read, and it takes long to load.
+    from cryptography import x509
+
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
