@@ -89,6 +89,7 @@ class CassetteServer:
         """Close all listeners and connections, and the fallback."""
         for server in self._servers:
             server.close()
+        await asyncio.sleep(0)  # what was accepted just now begins
         for task in self._open:
             task.cancel()
         await asyncio.gather(*self._open, return_exceptions=True)
@@ -131,16 +132,20 @@ class CassetteServer:
                 self._faults,
                 self._observe,
             )
-            await session.run()
-        except GarbageError as error:
-            report.garbage[str(error)] += 1
+            try:
+                await session.run()
+            except GarbageError as error:
+                report.garbage[str(error)] += 1
+            if not writer.is_closing():
+                writer.close()
+                await writer.wait_closed()
         except SESSION_ERRORS:
             pass  # the client has gone
         except asyncio.CancelledError:
             pass  # the server closes
         finally:
             self._open.discard(task)
-            writer.transport.abort() if writer.is_closing() else writer.close()
+            writer.transport.abort()  # does not wait for a client that reads nothing
 
 
 def _why(error: Exception) -> str:
