@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dissector.errors import UsageError
-from dissector.protocol.definitions.sources import use_sources
 from dissector.view.text.escape import escaped
-from replay.options import pace_options, security_options
+from replay.options import pace_options, reading_options, security_options
 from replay.options.pacing import STAGGER_S
 
 if TYPE_CHECKING:
@@ -22,12 +21,6 @@ if TYPE_CHECKING:
 EXIT_FAILED, EXIT_ERROR = 1, 2
 
 Text = str | None
-
-
-def _use_schemas(sources: list[str] | None) -> list[str] | None:
-    for problem in use_sources(sources):
-        print("kafkashark:", escaped(problem), file=sys.stderr)
-    return sources
 
 
 def replay(
@@ -160,30 +153,9 @@ def replay(
     sasl: security_options.Sasl = "",
     sasl_user: security_options.SaslUser = "",
     sasl_secret: security_options.SaslSecret = None,
-    ports: Annotated[
-        list[int] | None,
-        typer.Option(
-            "--port", metavar="N", min=1, max=65535, help="A Kafka port, as for the other commands."
-        ),
-    ] = None,
-    keylogs: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--keylog",
-            metavar="FILE",
-            help="TLS key log of the captured connections. May be given more than once.",
-            show_default=False,
-        ),
-    ] = None,
-    schemas: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--schemas",
-            metavar="JAR|DIR",
-            callback=_use_schemas,
-            help="Message definitions that replace built-in ones, as for the other commands.",
-        ),
-    ] = None,
+    ports: reading_options.Ports = None,
+    keylogs: reading_options.Keylogs = None,
+    schemas: reading_options.Schemas = None,
     show_secrets: Annotated[
         bool,
         typer.Option("--show-secrets", help="Show passwords, tokens and salts instead of ***."),

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dissector.protocol.definitions.sources import use_sources
 from dissector.view.text.escape import escaped
+from replay.options import reading_options
 from serve.fallback import upstream_options
 
 if TYPE_CHECKING:
@@ -24,12 +24,6 @@ EXIT_MISSED = 1
 _NOT_JUDGED = "L04"
 """Clients fetch the captured records, not those that they have produced."""
 DEFAULT_ADDRESS = "127.0.0.1:9092"
-
-
-def _use_schemas(sources: list[str] | None) -> list[str] | None:
-    for problem in use_sources(sources):
-        _say(problem)
-    return sources
 
 
 def serve(
@@ -127,30 +121,9 @@ def serve(
             "it; without one PLAIN takes any.",
         ),
     ] = None,
-    ports: Annotated[
-        list[int] | None,
-        typer.Option(
-            "--port", metavar="N", min=1, max=65535, help="A Kafka port, as for the other commands."
-        ),
-    ] = None,
-    keylogs: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--keylog",
-            metavar="FILE",
-            help="TLS key log of the captured connections. May be given more than once.",
-            show_default=False,
-        ),
-    ] = None,
-    schemas: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--schemas",
-            metavar="JAR|DIR",
-            callback=_use_schemas,
-            help="Message definitions that replace built-in ones, as for the other commands.",
-        ),
-    ] = None,
+    ports: reading_options.Ports = None,
+    keylogs: reading_options.Keylogs = None,
+    schemas: reading_options.Schemas = None,
 ) -> int:
     """Answer clients as the captured brokers answered then, until Ctrl-C.
 
