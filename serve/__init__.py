@@ -1,4 +1,4 @@
-"""A capture that stands in for a broker: clients get what was answered then."""
+"""Stand-in brokers that answer clients from a capture."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`kafkashark serve`: a capture that stands in for a broker."""
+"""The command `kafkashark serve`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 EXIT_MISSED = 1
 _NOT_JUDGED = "L04"
-"""Clients fetch the captured records, not those that they have produced."""
+"""Consumed records differ from produced ones by design."""
 DEFAULT_ADDRESS = "127.0.0.1:9092"
 
 
@@ -39,22 +39,20 @@ def serve(
         str,
         typer.Option(
             metavar="HOST:PORT",
-            help="Where the first broker listens, the others on the next ports; port 0 takes free "
-            "ones. Whoever can connect reads the records of the capture.",
+            help="Address of the first broker; the others listen on the next ports. Port 0 selects "
+            "free ports. Every client that can connect can read the records of the capture.",
         ),
     ] = DEFAULT_ADDRESS,
     strict: Annotated[
         bool,
-        typer.Option(
-            "--strict", help="End with status 1 if the capture has no answer to a request."
-        ),
+        typer.Option("--strict", help="Exit with status 1 if a request has no captured answer."),
     ] = False,
     upstream: Annotated[
         str | None,
         typer.Option(
             metavar="HOST:PORT[,...]",
-            help="A cluster that answers what the capture lacks; without it the embedded broker "
-            "does, with --strict nothing.",
+            help="Cluster for requests without a captured answer; by default the embedded broker, "
+            "with --strict an error.",
         ),
     ] = None,
     upstream_tls: upstream_options.Tls = False,
@@ -68,22 +66,22 @@ def serve(
         str | None,
         typer.Option(
             metavar="OUT.pcapng",
-            help="Write what was answered in place of the capture, to be served beside it.",
+            help="Write exchanges answered by the fallback, to serve beside the capture.",
         ),
     ] = None,
     judge: Annotated[
         bool,
         typer.Option(
             "--conform",
-            help="Check the traffic with clients against the rules of the protocol at the end; "
-            "violations set the exit status to 1.",
+            help="Check the traffic with clients against the rules of the protocol at exit; "
+            "violations set exit status 1.",
         ),
     ] = False,
     latency: Annotated[
         str,
         typer.Option(
             metavar="recorded|FACTOR|none",
-            help="Answer as fast as the captured brokers, that time a factor, or at once.",
+            help="Delay of answers: the captured latency, a multiple of it, or none.",
         ),
     ] = "none",
     faults: Annotated[
@@ -91,44 +89,44 @@ def serve(
         typer.Option(
             "--fault",
             metavar="'FILTER -> ERROR|delay:MS|close|truncate[,times:N]'",
-            help="What requests get that pass the filter, all of them or the first N. Repeatable.",
+            help="Inject a fault into requests that pass a filter, or the first N. Repeatable.",
         ),
     ] = None,
     wait_for_producers: Annotated[
         bool,
         typer.Option(
             "--wait-for-producers",
-            help="Serve what clients produce, in place of the records that the capture shows "
-            "being produced; else captured records are visible from the start.",
+            help="Serve the records of live producers to consumers, instead of captured produced "
+            "records, which are otherwise visible from the start.",
         ),
     ] = False,
     tls_certificate: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="PEM: the certificate of the listeners, which use TLS."),
+        typer.Option(metavar="FILE", help="PEM: certificate of the listeners; enables TLS."),
     ] = None,
     tls_key: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="PEM: its private key.")
+        Path | None, typer.Option(metavar="FILE", help="PEM: private key of the certificate.")
     ] = None,
     tls_ca: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="PEM: authorities whose certificates clients must have."),
+        typer.Option(metavar="FILE", help="PEM: authorities; client certificates are required."),
     ] = None,
     sasl_secret: Annotated[
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="File with the password of clients, by default $KAFKASHARK_PASSWORD. SCRAM needs "
-            "it; without one PLAIN takes any.",
+            help="File with the password of clients; default: $KAFKASHARK_PASSWORD. Required for "
+            "SCRAM; without it PLAIN accepts any password.",
         ),
     ] = None,
     ports: reading_options.Ports = None,
     keylogs: reading_options.Keylogs = None,
     schemas: reading_options.Schemas = None,
 ) -> int:
-    """Answer clients as the captured brokers answered then, until Ctrl-C.
+    """Answer clients as the captured brokers did, until Ctrl-C.
 
-    Each captured broker gets a listener. A request gets the answer to the captured request that
-    means the same, whatever its version, ids and times.
+    Each captured broker gets a listener. A request gets the response to the equivalent captured
+    request: versions, ids and times may differ.
     """
     from replay.client.auth import Security
     from serve.fallback.chosen_fallback import chosen_fallback
@@ -174,7 +172,7 @@ def serve(
 
 
 async def _serve(server: CassetteServer, recording: Recording) -> None:
-    """Serve until a signal ends it."""
+    """Serve until SIGINT or SIGTERM."""
     ended = asyncio.Event()
     loop = asyncio.get_running_loop()
     for each in (signal.SIGINT, signal.SIGTERM):
@@ -182,13 +180,13 @@ async def _serve(server: CassetteServer, recording: Recording) -> None:
     await server.start()
     for node, address in server.addresses.items():
         _say(f"broker {node} listens at {address}")
-    _say(f"{len(recording):,} captured exchanges are served; Ctrl-C ends")
+    _say(f"serving {len(recording):,} captured exchanges; press Ctrl-C to end")
     await ended.wait()
     await server.close()
 
 
 def _end(report: ServeReport, traffic: str | None, *, is_strict: bool) -> int:
-    """Print the report and the findings of the judge; return the exit status."""
+    """Print the report and the verdict on the traffic; return the exit status."""
     for line in report.lines():
         print(escaped(line))
     has_failed = is_strict and report.miss_count > 0

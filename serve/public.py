@@ -1,4 +1,4 @@
-"""The Python interface: a capture served in a thread."""
+"""Python interface: a capture served in a thread."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ _T = TypeVar("_T")
 
 class Cassette:
     """
-    A capture that stands in for a broker, from `__enter__` to `__exit__`.
+    Stand-in brokers for a capture, from `__enter__` to `__exit__`.
 
         with Cassette("orders.pcap", strict=True) as cassette:
             consume(cassette.bootstrap)
         assert not cassette.misses
 
     Attributes:
-        bootstrap: `host:port` of all brokers, with commas.
-        addresses: `host:port` of each broker, by node id.
-        report: Counts of requests, and the misses.
+        bootstrap: Addresses of all brokers as `host:port`, separated by commas.
+        addresses: Node id -> `host:port`.
+        report: Counts of requests, and misses.
     """
 
     def __init__(
@@ -51,21 +51,21 @@ class Cassette:
         options: ServeOptions | None = None,
     ) -> None:
         """
-        Prepare a server on loopback.
+        Configure a server on loopback.
 
         Args:
-            captures: Parts of one capture in time order, as `open_capture` takes them.
-            strict: Whether produced records are compared, and nothing but the capture answers.
-            upstream: `HOST:PORT[,...]` of a cluster that answers what the capture lacks; without
-                one and without `strict`, the embedded broker does, if it is installed.
-            upstream_security: Encryption and authentication of connections to it.
-            record: A pcapng file for the exchanges that were answered in place of the capture.
+            captures: Parts of one capture in time order; same types as for `open_capture`.
+            strict: Disable fallbacks, and compare produced records with the captured ones.
+            upstream: `HOST:PORT[,...]` of a fallback cluster. By default the embedded broker, if
+                installed, answers requests without a captured answer, unless `strict`.
+            upstream_security: Encryption and authentication for `upstream`.
+            record: A pcapng file for exchanges answered by the fallback.
             latency: `recorded`, `none`, or a factor of the captured latency.
-            follows_producers: Whether partitions that the capture shows being produced to have the
-                records of clients, in place of the captured ones.
+            follows_producers: Serve the records of live producers to consumers, instead of captured
+                produced records.
             faults: Pairs of a display filter and an action, as for `kafkashark serve --fault`.
-            ports: Treat captured connections on these ports as Kafka, and no others.
-            keylogs: Names of TLS key logs.
+            ports: Kafka ports of the capture; by default Kafka is detected on all ports.
+            keylogs: TLS key log files.
             options: Address, TLS and limits.
         """
         self.bootstrap = ""
@@ -87,21 +87,21 @@ class Cassette:
 
     @property
     def misses(self) -> Sequence[Miss]:
-        """What clients asked that the capture has no answer to."""
+        """Requests without a captured answer."""
         return tuple(self.report.misses)
 
     @property
     def requests(self) -> Sequence[SeenRequest]:
-        """What clients asked, in order."""
+        """All requests in order."""
         return tuple(self.report.requests)
 
     def __enter__(self) -> Self:
         """
-        Read the capture and listen.
+        Read the capture and open the listeners.
 
         Raises:
             CaptureError: A file is not a capture.
-            UsageError: There is nothing to serve, or an address is in use.
+            UsageError: The capture has no exchange to serve, or an address is in use.
         """
         recording = read_recording(*self._captures, ports=self._ports, keylogs=self._keylogs)
         traffic = ServedTraffic(self._record)
@@ -142,5 +142,5 @@ class Cassette:
 
 
 def _run_in(loop: asyncio.AbstractEventLoop, start: Callable[[], Coroutine[Any, Any, _T]]) -> _T:
-    """Run a coroutine in an event loop of another thread; return its result."""
+    """Run a coroutine in the event loop of another thread; return its result."""
     return asyncio.run_coroutine_threadsafe(start(), loop).result()

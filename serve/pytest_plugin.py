@@ -1,13 +1,13 @@
 """
-The pytest plugin: the fixture `kafka_cassette`.
+pytest plugin with the fixture `kafka_cassette`.
 
     def test_orders(kafka_cassette):
         cassette = kafka_cassette("orders.pcap")
         consume(cassette.bootstrap)
         assert cassette.requests
 
-pytest loads this module in every run in which kafkashark is installed, so it imports nothing but
-pytest until a test asks for a cassette.
+pytest imports this module in every run with kafkashark installed, so other imports are delayed
+until a test uses the fixture.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ def kafka_cassette(request: pytest.FixtureRequest) -> Iterator[Callable[..., Cas
     """
     Return a function that serves captures until the end of the test.
 
-    Names of captures are relative to the folder of the test. Its options are those of `Cassette`;
-    `strict` is the default here, so that misses fail the test at its end.
+    Relative paths start at the folder of the test. Options are those of `Cassette`, but `strict` is
+    true by default: misses fail the test at its end.
     """
     with ExitStack() as stack:
         served: list[Cassette] = []
@@ -51,7 +51,7 @@ def kafka_cassette(request: pytest.FixtureRequest) -> Iterator[Callable[..., Cas
 
 
 def _beside(test: Path, capture: Any) -> Any:
-    """Return the path of a capture, relative to the folder of the test unless it is there."""
+    """Resolve a path against the folder of the test, unless it exists."""
     if not isinstance(capture, str | Path) or Path(capture).exists():
         return capture
     return test.parent / capture

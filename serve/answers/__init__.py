@@ -1,1 +1,1 @@
-"""Answers: captured ones as they fit now, and those that only a live broker knows."""
+"""Answers to requests: adapted from the capture, or composed from its state."""

@@ -1,4 +1,4 @@
-"""Finds the answer to a request: from the capture, or composed, or from elsewhere."""
+"""Dispatch of requests: to captured answers, composed answers, or a fallback."""
 
 from __future__ import annotations
 
@@ -46,16 +46,16 @@ UNSUPPORTED_VERSION = error_code("UNSUPPORTED_VERSION") or 35
 
 class Fallback(Protocol):
     """
-    What answers in place of the capture.
+    A source of answers to requests without a captured one.
 
     Attributes:
-        name: For the report.
+        name: Its name in the report.
     """
 
     name: str
 
     async def answer(self, request: ClientRequest) -> Container:
-        """Return the canonical response to a request; raises ReplayError."""
+        """Return the canonical response to a request; raise ReplayError without one."""
         ...
 
     async def close(self) -> None:
@@ -65,16 +65,15 @@ class Fallback(Protocol):
 
 class Answerer:
     """
-    Answers the requests of all clients.
+    Answers requests of all clients.
 
     Args:
         state: The served capture.
-        report: Counts requests and misses.
-        fallback: Answers what the capture lacks; without one, clients get an error.
-        more_versions: Versions of APIs that the server answers by itself.
-        follows_producers: Whether partitions that the capture shows being produced to have the
-            records of clients.
-        compares: Whether produced records must be those of the capture.
+        report: Collects requests and misses.
+        fallback: Answers misses; without one, clients get an error.
+        more_versions: Versions of APIs that the server implements.
+        follows_producers: Serve the records of clients in partitions with captured producers.
+        compares: Compare produced records with the captured ones.
     """
 
     def __init__(
@@ -127,10 +126,10 @@ class Answerer:
 
     def read(self, message: Message, connection: int, local_host: str = "") -> ClientRequest:
         """
-        Return a decoded request as it is compared.
+        Convert a decoded request to canonical form.
 
         Raises:
-            RewriteError: It can't be expressed in the canonical version.
+            RewriteError: The canonical version cannot express it.
         """
         body = canonical_body(message, self._recording.topics)
         request = ClientRequest(message, body, connection, local_host)
@@ -140,7 +139,7 @@ class Answerer:
         return request
 
     async def answer(self, request: ClientRequest) -> Container | None:
-        """Return the canonical response to a request; None if the client expects none."""
+        """Return the canonical response to a request; None if the client expects no response."""
         known, foreign = split_topics(request, self._recording.knows_topic)
         if foreign is None:
             return await self._answer_known(request)
@@ -152,10 +151,10 @@ class Answerer:
 
     def frame(self, request: ClientRequest, answer: Container) -> bytes:
         """
-        Encode a canonical response for its client.
+        Encode a canonical response in the version of its request.
 
         Raises:
-            RewriteError: The version of the client can't express it.
+            RewriteError: That version cannot express it.
         """
         return response_frame(request.message, answer, self._recording.topics)
 
@@ -175,7 +174,7 @@ class Answerer:
         return answer
 
     def _with_captured_names(self, request: ClientRequest) -> ClientRequest:
-        """Return a request with the names of the members and producers that it plays."""
+        """Replace ids of live members and producers by captured ids."""
         if request.api == "InitProducerId":
             self._transactions.play_producer(request)
         if request.api in EPOCH_GROUPS:
@@ -185,7 +184,7 @@ class Answerer:
         return replace(request, body=body)
 
     def _names(self) -> dict[str, str]:
-        """Return the names that are others in each run, and the captured ones."""
+        """Return a map from live ids of members and producers to captured ids."""
         return self._epoch_groups.played() | self._transactions.played
 
     def _rename(self, kind: Kind, api_key: int, body: Container, names: Mapping[str, str]) -> None:
@@ -195,18 +194,18 @@ class Answerer:
                 each.replace(names[each.value])
 
     async def _recorded(self, request: ClientRequest) -> Container:
-        """Answer what was answered then to a request that means the same."""
+        """Return the captured response to an equivalent request."""
         keys = keys_of(request.api_key, request.client_id, request.body)
         try:
             found = self.state.take_response(keys)
         except RewriteError as error:
-            raise Unmatched(f"a readable answer: {error}") from None
+            raise Unmatched(f"a convertible answer: {error}") from None
         if found is None:
-            raise Unmatched("such a request")
+            raise Unmatched("an equivalent request")
         return found
 
     async def _instead(self, request: ClientRequest, what: str) -> Container:
-        """Answer a request that the capture has no answer to."""
+        """Answer a miss."""
         if self._fallback is None:
             self._add_miss(request, what)
             error = UNKNOWN_ERROR if request.api not in _WITH_TOPICS else _UNKNOWN_TOPIC

@@ -1,4 +1,4 @@
-"""A request of a client, and what keeps it from an answer."""
+"""Requests of clients, and the exception for requests without a captured answer."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ class ClientRequest:
     A request of a client.
 
     Attributes:
-        message: As decoded.
-        body: In the canonical version.
-        connection: Number of the client's connection.
-        local_host: The address by which the client has reached us.
-        latency_s: How long the captured broker took.
+        message: The decoded request.
+        body: The body in the canonical version.
+        connection: Number of the connection.
+        local_host: Listener address of the connection.
+        latency_s: Latency of the captured exchange.
         addresses: Address and port of the client and of the listener.
-        received_ns: When it came, ns since the epoch.
-        answered_by: Who has answered instead of the capture; parts of a request share it.
+        received_ns: Time of arrival, ns since the epoch.
+        answered_by: Names of fallbacks that answered; shared by all parts of the request.
     """
 
     message: Message
@@ -39,22 +39,22 @@ class ClientRequest:
 
     @property
     def api(self) -> str:
-        """The name of the API."""
+        """Name of the API."""
         return self.message.api or ""
 
     @property
     def api_key(self) -> int:
-        """The key of the API."""
+        """Key of the API."""
         return self.message.api_key or 0
 
     @property
     def version(self) -> int:
-        """The version that the client uses."""
+        """Version of the request."""
         return self.message.api_version or 0
 
     @property
     def client_id(self) -> str | None:
-        """The client id."""
+        """Client id of the request."""
         return self.message.client_id
 
 
@@ -63,8 +63,8 @@ class Unmatched(Exception):
     The capture has no answer to a request.
 
     Args:
-        what: What it lacks.
-        meaning: What the request means; the nearest exchange is found by it.
+        what: The missing item, for the report.
+        meaning: Meaning of the request, to find the nearest exchange.
     """
 
     def __init__(self, what: str, meaning: Meaning | None = None) -> None:

@@ -1,4 +1,4 @@
-"""Answers about the cluster: ApiVersions, Metadata, FindCoordinator, and advertised addresses."""
+"""Answers to ApiVersions, Metadata and FindCoordinator, and rewriting of broker addresses."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ UNKNOWN_TOPIC = error_code("UNKNOWN_TOPIC_OR_PARTITION")
 _UNKNOWN_TOPIC_ID = error_code("UNKNOWN_TOPIC_ID")
 _NO_OPERATIONS = -2147483648
 _ALL_OPERATIONS = sum(1 << operation for operation in (3, 4, 5, 6, 7, 8, 10, 11))
-"""Of a topic (KIP-430)."""
+"""Bits of the operations on a topic (KIP-430)."""
 _NEWEST_API_VERSIONS = 4
 
 
 class ClusterAnswers:
     """
-    Composes what brokers say about the cluster.
+    Composes answers about the cluster.
 
     Args:
         state: The served capture.
-        more_versions: Versions of APIs that the server answers by itself.
+        more_versions: Versions of APIs that the server implements.
     """
 
     def __init__(
@@ -47,12 +47,12 @@ class ClusterAnswers:
         self._offered |= self._cluster.offered() | dict(more_versions or {})
 
     def offers(self, api_key: int, version: int) -> bool:
-        """Return whether a version is offered."""
+        """Return whether ApiVersions lists this version."""
         low, high = self._offered.get(api_key, (0, -1))
         return low <= version <= high
 
     async def api_versions(self, request: ClientRequest) -> Container:
-        """Answer ApiVersions: those of the capture."""
+        """Answer ApiVersions with the captured versions."""
         known = self._cluster.api_versions
         schema = canonical_schema(API_VERSIONS, "response")
         body = zero_body(schema, canonical_version(API_VERSIONS))
@@ -64,7 +64,7 @@ class ClusterAnswers:
         return Container(body, throttle_time_ms=0)
 
     async def metadata(self, request: ClientRequest) -> Container:
-        """Answer Metadata: brokers are the listeners, topics as they are now."""
+        """Answer Metadata with the listeners as brokers, and the current state of topics."""
         wanted = request.body.topics
         if wanted is None:
             topics = [each for each in map(self._topic, self._all_topics()) if not each.error_code]
@@ -85,7 +85,7 @@ class ClusterAnswers:
         )
 
     def adopt(self, answer: Container, local_host: str) -> None:
-        """Make the brokers of a Metadata response of another cluster our listeners."""
+        """Replace the brokers in a Metadata response of another cluster by the listeners."""
         nodes = self._state.addresses_at(local_host)
         first = next(iter(nodes), -1)
         answer.brokers = [self._broker(node, address) for node, address in nodes.items()]
@@ -98,14 +98,14 @@ class ClusterAnswers:
                 part.offline_replicas = []
 
     async def find_coordinator(self, request: ClientRequest) -> Container:
-        """Answer FindCoordinator: the captured one, or any for a name that the capture lacks."""
+        """Answer FindCoordinator as captured; the first broker coordinates other names."""
         kind = request.body.get("key_type", 0)
         nodes = self._state.addresses_at(request.local_host)
         found = [self._coordinator(kind, key, nodes) for key in request.body.coordinator_keys]
         return Container(coordinators=found)
 
     def _all_topics(self) -> Iterable[str]:
-        """Return the names of the topics of now."""
+        """Return the current names of topics."""
         history = self._cluster.all_topics
         if not history.states:
             return self._cluster.topics
@@ -163,7 +163,7 @@ def _has_error(topic: Container) -> bool:
 
 
 def rewrite_addresses(api_key: int, body: Container, addresses: Mapping[int, Address]) -> None:
-    """Replace the addresses of brokers in a canonical response by those of the listeners."""
+    """Replace addresses of brokers in a canonical response by those of the listeners."""
     layout = layout_of(canonical_schema(api_key, "response"), canonical_version(api_key))
     _rewrite(layout, body, addresses)
 

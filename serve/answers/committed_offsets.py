@@ -1,4 +1,4 @@
-"""Answers about committed offsets: those of the capture, until clients commit others."""
+"""Answers about committed offsets: the captured offsets, until clients commit others."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class CommittedOffsets:
         self._pending: dict[int, dict[GroupPartition, _Committed]] = {}
 
     async def commit(self, request: ClientRequest) -> Container:
-        """Take offsets, unless another member has the place of this one."""
+        """Store offsets of a group, unless the member is fenced."""
         body = request.body
         check_group(self._state, body.group_id)
         error = 0
@@ -39,19 +39,19 @@ class CommittedOffsets:
         return _answer(body, error)
 
     async def commit_in_transaction(self, request: ClientRequest) -> Container:
-        """Take offsets that count when the transaction is committed."""
+        """Keep offsets until the transaction ends."""
         body = request.body
         self._pending.setdefault(body.producer_id, {}).update(_offsets_of(body))
         return _answer(body, 0)
 
     def end_transaction(self, producer_id: int, *, is_committed: bool) -> None:
-        """Take or forget the offsets of a transaction."""
+        """Store or discard the offsets of a transaction."""
         pending = self._pending.pop(producer_id, {})
         if is_committed:
             self._committed |= pending
 
     async def fetch(self, request: ClientRequest) -> Container:
-        """Return the offsets of groups."""
+        """Return the committed offsets of groups."""
         for each in request.body.groups:
             check_group(self._state, each.group_id)
         is_stable = bool(request.body.get("require_stable"))

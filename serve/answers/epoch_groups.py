@@ -1,8 +1,8 @@
 """
-Answers to members of groups with epochs: consumer (KIP-848), share (KIP-932), streams (KIP-1071).
+Answers to members of consumer (KIP-848), share (KIP-932) and streams (KIP-1071) groups.
 
-A client that joins takes the part of a captured member, and gets its assignments in order. A new
-assignment has to wait until the members whose coming or leaving caused it have done so again.
+A joining client plays a captured member, and gets the assignments of that member in order. An
+assignment is withheld until every join and leave before it in the capture has been repeated.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from serve.answers.served_state import ServedState
 from serve.matching.exchange_keys import beat_key, first_beat_keys
 
 _GroupKey = tuple[str, str]
-"""API and group."""
+"""API and group id."""
 
 
 @dataclass(slots=True)
 class PlayedMember:
     """
-    A captured member whose part a client has taken.
+    A captured member played by a client.
 
     Attributes:
-        captured_id: Its id in the capture.
-        last: The last answer to it.
+        captured_id: Member id in the capture.
+        last: The newest response to this member.
     """
 
     captured_id: str
@@ -35,7 +35,7 @@ class PlayedMember:
 
 
 class EpochGroups:
-    """Answers the heartbeats of such groups."""
+    """Answers heartbeats of groups with member epochs."""
 
     def __init__(self, state: ServedState) -> None:
         self._state = state
@@ -43,11 +43,11 @@ class EpochGroups:
         self._changes: dict[_GroupKey, list[tuple[int, int]]] = {}
 
     def played(self) -> dict[str, str]:
-        """Return the ids of clients and those of the members whose parts they play."""
+        """Return a map from live member ids to captured ones."""
         return {live: member.captured_id for (_, _, live), member in self._members.items()}
 
     async def heartbeat(self, request: ClientRequest) -> Container:
-        """Answer with the next assignment, or that nothing has changed."""
+        """Return the next captured assignment, or an unchanged one."""
         body, recording = request.body, self._state.recording
         api, group = request.api, body.group_id
         if body.member_epoch == 0 and (api, group, body.member_id) not in self._members:
@@ -95,7 +95,7 @@ class EpochGroups:
         )
 
     def _may_follow(self, api: str, group: str, member: PlayedMember, number: int) -> bool:
-        """Return whether all that caused an answer has happened again."""
+        """Return whether clients have repeated all joins and leaves before a captured answer."""
         recording = self._state.recording
         request = recording.request(number)
         if request.member_epoch < 0:
@@ -108,7 +108,7 @@ class EpochGroups:
         )
 
     def _comings(self, api: str, group: str) -> list[tuple[int, int]]:
-        """Return time and number of the heartbeats by which captured members came and left."""
+        """Return time and number of each captured heartbeat that joined or left the group."""
         found = self._changes.get((api, group))
         if found is None:
             recording = self._state.recording
@@ -134,7 +134,7 @@ class EpochGroups:
 
 
 def _is_news(answer: Container, last: Container) -> bool:
-    """Return whether an answer says more than that nothing has changed."""
+    """Return whether a response has an assignment, an error or a new epoch."""
     names = ("assignment", "active_tasks", "standby_tasks", "warmup_tasks")
     has_assignment = any(answer.get(name) is not None for name in names)
     return has_assignment or answer.error_code != 0 or answer.member_epoch != last.member_epoch

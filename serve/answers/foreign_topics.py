@@ -1,4 +1,4 @@
-"""Parts of a request: topics that the capture knows, and others."""
+"""Separates topics in the capture from others, which a fallback answers."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from serve.answers.client_request import ClientRequest
 
 class TopicArrays(NamedTuple):
     """
-    Where an API has its topics.
+    Places of topics in the messages of an API.
 
     Attributes:
-        asked: The array in the request.
-        name: The name of the topic in its elements.
-        answered: The array in the response.
+        asked: Name of the array in the request.
+        name: Name of the field with the topic name.
+        answered: Name of the array in the response.
     """
 
     asked: str
@@ -34,13 +34,13 @@ TOPIC_ARRAYS = {
     "ListOffsets": TopicArrays("topics", "name", "topics"),
     "OffsetForLeaderEpoch": TopicArrays("topics", "topic", "topics"),
 }
-"""APIs whose topics are answered one by one."""
+"""APIs with an independent answer for each topic."""
 
 
 def split_topics(
     request: ClientRequest, is_known: Callable[[str], bool]
 ) -> tuple[ClientRequest | None, ClientRequest | None]:
-    """Return the parts of a request with known topics and with others; None for an empty part."""
+    """Split a request into known and unknown topics; None replaces an empty part."""
     arrays = TOPIC_ARRAYS.get(request.api)
     elements = request.body.get(arrays.asked) if arrays is not None else None
     if arrays is None or not elements:
@@ -57,12 +57,12 @@ def split_topics(
 
 
 def topic_names(request: ClientRequest) -> list[str]:
-    """Return the names of the topics of a request."""
+    """Return the topic names in a request."""
     arrays = TOPIC_ARRAYS[request.api]
     return [each[arrays.name] for each in request.body[arrays.asked]]
 
 
 def merge_topics(api: str, answer: Container, more: Container) -> Container:
-    """Return an answer with the topics of another one."""
+    """Return an answer, extended by the topics of another one."""
     name = TOPIC_ARRAYS[api].answered
     return Container(answer, **{name: [*answer[name], *more[name]]})

@@ -1,8 +1,8 @@
 """
-Answers to members of classic groups: captured generations, entered when members come and go.
+Answers to members of classic groups.
 
-A member gets the captured answers to its JoinGroup requests in order. When another one joins or
-leaves, its heartbeats say so, as long as the capture has a further generation for it.
+A member gets the captured responses to its JoinGroup requests in order. After another member
+joins or leaves, heartbeats return REBALANCE_IN_PROGRESS if the capture has a later generation.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ REBALANCES = error_code("REBALANCE_IN_PROGRESS")
 FENCED = error_code("FENCED_INSTANCE_ID")
 MEMBER_ID_REQUIRED = error_code("MEMBER_ID_REQUIRED")
 _FIRST_WITH_REQUIRED_IDS = 4
-"""Version of JoinGroup (KIP-394)."""
+"""First version of JoinGroup with MEMBER_ID_REQUIRED (KIP-394)."""
 _LOOK_AGAIN_S = 0.5
-"""A session can end without an event."""
+"""Interval of checks for expired sessions."""
 
 
 @dataclass(slots=True)
@@ -35,11 +35,11 @@ class Member:
     A member of a served group.
 
     Attributes:
-        generation: The one it has joined.
-        instance: Of a static member.
-        session_s: How long it may be silent.
-        seen: When it last sent something.
-        has_left: Whether it has left.
+        generation: Current generation of the member.
+        instance: Group instance id; None for dynamic members.
+        session_s: Session timeout.
+        seen: Monotonic time of the last request.
+        has_left: Whether a LeaveGroup request removed it.
     """
 
     generation: int
@@ -50,7 +50,7 @@ class Member:
 
     @property
     def is_gone(self) -> bool:
-        """Whether it has left, or its session is over."""
+        """Whether the member has left, or its session has expired."""
         return self.has_left or time.monotonic() - self.seen > self.session_s
 
 
@@ -60,9 +60,9 @@ class Group:
     A served group.
 
     Attributes:
-        members: Its members by id.
-        instances: Static member -> its current member id.
-        changed: Set when a member joins or leaves, and then replaced.
+        members: Members by member id.
+        instances: Group instance id -> current member id.
+        changed: Set, then replaced, when a member joins or leaves.
     """
 
     members: dict[str, Member] = field(default_factory=dict)
@@ -70,25 +70,25 @@ class Group:
     changed: asyncio.Event = field(default_factory=asyncio.Event)
 
     def announce(self) -> None:
-        """Wake the members that wait for others."""
+        """Wake members waiting for a change."""
         self.changed.set()
         self.changed = asyncio.Event()
 
     def generation(self) -> int:
-        """Return the newest generation that a member has joined."""
+        """Return the highest generation of any member."""
         return max((each.generation for each in self.members.values()), default=-1)
 
     def others(self, member_id: str) -> Iterator[Member]:
-        """Yield the members but one."""
+        """Yield all members except one."""
         return (each for name, each in self.members.items() if name != member_id)
 
 
 def check_group(state: ServedState, group: str) -> None:
     """
-    Check that the capture has a group.
+    Check that a group is in the capture.
 
     Raises:
-        Unmatched: It has not.
+        Unmatched: The capture lacks the group.
     """
     if group not in state.recording.groups:
         raise Unmatched(f"group {group}")
@@ -102,7 +102,7 @@ class ClassicGroups:
         self._groups: dict[str, Group] = {}
 
     async def join(self, request: ClientRequest) -> Container:
-        """Answer with the next captured generation of the member."""
+        """Return the captured response with the member's next generation."""
         body = request.body
         group = self._groups.setdefault(body.group_id, Group())
         instance = body.group_instance_id
@@ -131,7 +131,7 @@ class ClassicGroups:
         return found
 
     async def _wait_for_others(self, group_id: str, joined: Container, patience_s: float) -> None:
-        """Wait until the members that the capture has in a generation have joined it too."""
+        """Wait until all members with this generation in the capture have joined it."""
         group = self._groups[group_id]
         deadline = time.monotonic() + patience_s
         generation = joined.generation_id
@@ -154,7 +154,7 @@ class ClassicGroups:
         return member.generation < joins <= generation
 
     async def sync(self, request: ClientRequest) -> Container:
-        """Answer with the captured assignment of the member."""
+        """Return the captured assignment of the member."""
         body = request.body
         self._see(body.group_id, body.member_id)
         found = self._state.take_response(
@@ -168,7 +168,7 @@ class ClassicGroups:
         return found
 
     async def heartbeat(self, request: ClientRequest) -> Container:
-        """Answer whether the member has to join again."""
+        """Return success, or REBALANCE_IN_PROGRESS if the member must rejoin."""
         body = request.body
         check_group(self._state, body.group_id)
         error = self.error_of(body.group_id, body.member_id, body.get("group_instance_id"))
@@ -177,7 +177,7 @@ class ClassicGroups:
         return Container(error_code=error)
 
     async def leave(self, request: ClientRequest) -> Container:
-        """Let members leave."""
+        """Remove members from a group."""
         body = request.body
         check_group(self._state, body.group_id)
         group = self._groups.setdefault(body.group_id, Group())
@@ -198,7 +198,7 @@ class ClassicGroups:
         return Container(error_code=0, members=results)
 
     def error_of(self, group_id: str, member_id: str, instance: str | None) -> int:
-        """Return why a member may not act in its group; 0 if it may."""
+        """Return the error code that fences a member; 0 without one."""
         group = self._groups.get(group_id)
         if group is None:
             return 0
@@ -230,7 +230,7 @@ class ClassicGroups:
         return answer is not None and (bool(answer.error_code) or answer.generation_id > generation)
 
     def _next_answer(self, group_id: str, member_id: str) -> Container | None:
-        """Return the next captured answer to a JoinGroup request of a member."""
+        """Return the member's next captured response to JoinGroup."""
         key: Hashable = join_keys(group_id, member_id, None, None)[0]
         number = self._state.recording.index.next_unused(key)
         return None if number is None else self._state.recording.response(number)

@@ -1,4 +1,4 @@
-"""Answers about logs: records are taken and counted on, and fetched at any position."""
+"""Answers about partition logs: appends, fetches at any position, and offsets."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ from serve.recording.served_recording import producer_key
 OUT_OF_RANGE = error_code("OFFSET_OUT_OF_RANGE")
 _LATEST, _EARLIEST = -1, -2
 _FIRST_WITH_BATCHES = 4
-"""Version of Fetch."""
+"""First version of Fetch with record batches."""
 _KEPT_SEQUENCES = 5
-"""Batches of a producer that a broker knows again (KIP-98)."""
+"""Number of recent batches per producer for detection of duplicates (KIP-98)."""
 
 
 class LogAnswers:
@@ -40,10 +40,9 @@ class LogAnswers:
 
     Args:
         state: The served capture.
-        report_miss: Called with what the capture lacks.
-        follows_producers: Whether partitions that the capture shows being produced to have the
-            records of clients.
-        compares: Whether produced records must be those of the capture.
+        report_miss: Called with a request and the missing item.
+        follows_producers: Serve the records of clients in partitions with captured producers.
+        compares: Compare produced records with the captured ones.
     """
 
     def __init__(
@@ -69,7 +68,7 @@ class LogAnswers:
         self._open_transactions: defaultdict[int, set[TopicPartition]] = defaultdict(set)
 
     async def produce(self, request: ClientRequest) -> Container | None:
-        """Take records; return where they are, or nothing if the client wants no answer."""
+        """Append records; return their offsets, or None for acks = 0."""
         body = request.body
         responses = [
             Container(
@@ -84,7 +83,7 @@ class LogAnswers:
         return Container(responses=responses) if body.acks else None
 
     async def fetch(self, request: ClientRequest) -> Container:
-        """Return records, or wait for them as long as the client allows."""
+        """Return records; without new ones, wait up to max_wait_ms."""
         answer = self._read(request)
         if not any(_has_news(part) for topic in answer.responses for part in topic.partitions):
             deadline = asyncio.get_running_loop().time() + request.body.max_wait_ms / 1000
@@ -96,7 +95,7 @@ class LogAnswers:
         return answer
 
     async def list_offsets(self, request: ClientRequest) -> Container:
-        """Return offsets by time: as captured, or where the log begins and ends now."""
+        """Return offsets by time: captured offsets, or the current log start and end."""
         topics = [
             Container(
                 name=topic.name,
@@ -107,7 +106,7 @@ class LogAnswers:
         return Container(topics=topics)
 
     async def offset_for_leader_epoch(self, request: ClientRequest) -> Container:
-        """Return the end of the log, which no leader has ever shortened."""
+        """Return the end of the log for any epoch; served logs are never truncated."""
         topics = [
             Container(
                 topic=topic.topic,
@@ -126,7 +125,7 @@ class LogAnswers:
         return Container(topics=topics)
 
     async def delete_records(self, request: ClientRequest) -> Container:
-        """Say that records are deleted; they stay, as the capture has them."""
+        """Report success without deleting captured records."""
         topics = [
             Container(
                 name=topic.name,
@@ -151,7 +150,7 @@ class LogAnswers:
         return max(log.end, log.high_watermark, self._next_offsets.get(place, 0))
 
     def end_transaction(self, producer_id: int, epoch: int, *, is_committed: bool) -> None:
-        """Add the markers that end a producer's transaction, if it has one."""
+        """Append transaction markers to all partitions of an open transaction."""
         for place in self._open_transactions.pop(producer_id, ()):
             at = self._next_offset(place)
             self._next_offsets[place] = at + 1
@@ -193,7 +192,7 @@ class LogAnswers:
         return _produced(part.index, base=base, start=self._recording.logs.at(*place).start)
 
     def _captured_error(self, key: Hashable, count: int) -> Container | None:
-        """Return the error that the producer got at this place, if it did."""
+        """Return the captured error at this position of the producer; None without one."""
         errors = self._recording.produce_errors.get(key, [])
         given, accepted = self._errors_given[key], self._accepted[key]
         is_over = accepted >= self._recording.produced_records.get(key, 0)
@@ -220,7 +219,7 @@ class LogAnswers:
     def _store(
         self, place: TopicPartition, records: bytes, base: int, *, is_transactional: bool
     ) -> None:
-        """Keep the records: behind the end of the captured log, or in place of it."""
+        """Append records to the captured log, or to the produced log that replaces it."""
         log = self._recording.logs.at(*place)
         try:
             batches = list(_placed(to_record_batch(records), base))
@@ -376,7 +375,7 @@ def _listed(index: int, offset: int, *, error: int | None = 0, timestamp: int = 
 
 
 def _as_message_set(data: bytes, magic: int) -> bytes:
-    """Return record batches as messages, for a client that does not know batches."""
+    """Convert record batches to a message set, for versions of Fetch without batches."""
     batches = parse_records(data)
     if not any(isinstance(batch, RecordBatch) for batch in batches):
         return data

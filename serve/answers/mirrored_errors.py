@@ -1,4 +1,4 @@
-"""Error answers to any request: each element that it names, with an error."""
+"""Error responses to any request, with an error for each element in the request."""
 
 from __future__ import annotations
 
@@ -12,18 +12,17 @@ from replay.fields.roles import layout_of
 from serve.forms.canonical_body import canonical_schema, canonical_version
 
 _NO_NUMBER = {Role.OFFSET: -1, Role.BROKER_ID: -1, Role.PRODUCER_ID: -1}
-"""Values that say nothing beside an error."""
+"""Values of fields beside an error code."""
 
 
 def error_answer(api_key: int, request: Mapping[str, Any], error: int) -> Container:
     """
-    Return the canonical response that refuses a canonical request.
+    Return a canonical response with an error for each element of a canonical request.
 
     Args:
-        api_key: The API.
-        request: The request.
-        error: The error code, for each element; where elements have errors of their own, the
-            response as a whole has none.
+        api_key: Key of the API.
+        request: The canonical request.
+        error: The error code. It is set at the top level only if elements have no error codes.
     """
     version = canonical_version(api_key)
     asked = layout_of(canonical_schema(api_key, "request"), version)
@@ -61,7 +60,7 @@ def _mirrored(
 def _elements(
     asked: StructLayout, answered: StructField, request: Mapping[str, Any], error: int
 ) -> list[Container]:
-    """Return an element for each element of the request that has the same keys."""
+    """Return an element with the same keys for each element of the request."""
     roles = {key.role: key.name for key in answered.layout.keys}
     for member in asked.members:
         values = request.get(member.name)
@@ -91,7 +90,7 @@ _NOTHING = StructLayout(0, (), (), ())
 
 
 def _has_nested_errors(layout: StructLayout) -> bool:
-    """Return whether elements of a response have errors of their own."""
+    """Return whether elements of a response have error codes."""
     return any(
         isinstance(member, StructField)
         and (

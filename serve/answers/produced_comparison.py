@@ -1,4 +1,4 @@
-"""Compares the records of a client with those that the capture has at the same offsets."""
+"""Comparison of produced records with the captured ones at the same offsets."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ _CONTENTS = ("key", "value", "headers")
 
 def first_difference(log: PartitionLog, records: bytes, base: int) -> str | None:
     """
-    Return what differs first from the captured records; None if nothing does.
+    Return the first difference to the captured records; None if all are equal.
 
     Args:
         log: The captured log.
-        records: What the client has sent.
-        base: The offset of its first record; what the log has no record for is not compared.
+        records: The produced records.
+        base: Offset of the first produced record. Offsets without a captured record are skipped.
     """
     for offset, sent in enumerate(_contents(records), base):
         captured = _captured(log, offset)

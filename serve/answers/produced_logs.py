@@ -1,5 +1,5 @@
 """
-The records of clients where the capture shows producers: as brokers keep them, with markers.
+Logs of partitions with records of clients, including transaction markers.
 
 Source: KIP-98 (markers of transactions, the last stable offset, aborted transactions).
 """
@@ -28,11 +28,11 @@ _ABORT, _COMMIT = 0, 1
 @dataclass(slots=True)
 class ProducedLog:
     """
-    What clients have produced to a partition.
+    The log of a partition with produced records.
 
     Attributes:
-        log: Their batches, at the offsets that they got.
-        start: The first offset; captured records precede it.
+        log: Batches at their assigned offsets.
+        start: The first produced offset; captured records precede it.
         open: Producer id -> first offset of its open transaction.
     """
 
@@ -41,25 +41,25 @@ class ProducedLog:
     open: dict[int, int] = field(default_factory=dict)
 
     def stable_end(self, end: int) -> int:
-        """Return the last stable offset of a log with this end."""
+        """Return the last stable offset, given the log end."""
         return min((end, *self.open.values()))
 
 
 class ProducedLogs:
-    """The produced logs of all partitions; each begins with its first batch."""
+    """Produced logs by partition, created at the first append."""
 
     def __init__(self) -> None:
         self._file = BatchFile()
         self._logs: dict[TopicPartition, ProducedLog] = {}
 
     def get(self, place: TopicPartition) -> ProducedLog | None:
-        """Return the log of a partition; None if no client has produced to it."""
+        """Return the log of a partition; None without produced records."""
         return self._logs.get(place)
 
     def append(
         self, place: TopicPartition, batches: Iterable[StoredBatch], *, is_transactional: bool
     ) -> None:
-        """Add batches with their offsets."""
+        """Append batches with assigned offsets."""
         for batch in batches:
             found = self._logs.get(place)
             if found is None:
@@ -72,13 +72,13 @@ class ProducedLogs:
         self, place: TopicPartition, producer: tuple[int, int], at: int, *, is_committed: bool
     ) -> None:
         """
-        Add the marker of a producer's transaction.
+        Append the marker that ends a transaction.
 
         Args:
             place: The partition.
-            producer: Id and epoch.
-            at: The offset of the marker.
-            is_committed: Whether its records count.
+            producer: Producer id and epoch.
+            at: Offset of the marker.
+            is_committed: Commit marker if true, else abort marker.
         """
         found = self._logs.get(place)
         if found is None:

@@ -1,4 +1,4 @@
-"""What the answers to all clients share: the recording, and how far clients have come in it."""
+"""State shared by all clients: the recording, and their progress through it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from serve.recording.served_recording import Recording
 Address = tuple[str, int]
 
 _WILDCARDS = ("", "0.0.0.0", "::")
-"""Hosts of listeners at all addresses of the machine."""
+"""Wildcard hosts of listeners."""
 
 
 class ServedState:
@@ -22,8 +22,8 @@ class ServedState:
     Attributes:
         recording: The capture.
         addresses: Node id -> address of its listener.
-        reached_ns: The time of the newest captured answer that a client has got again.
-        latency_s: Captured latency of the exchange that was taken last.
+        reached_ns: Captured time of the newest repeated answer.
+        latency_s: Captured latency of the last exchange taken.
     """
 
     def __init__(self, recording: Recording) -> None:
@@ -34,37 +34,37 @@ class ServedState:
         self._appended = asyncio.Event()
 
     def addresses_at(self, local_host: str) -> dict[int, Address]:
-        """Return the addresses for a client that has reached us by one of ours."""
+        """Return listener addresses for a client, given the local address of its connection."""
         return {
             node: (local_host or host if host in _WILDCARDS else host, port)
             for node, (host, port) in self.addresses.items()
         }
 
     def take(self, keys: Sequence[Hashable]) -> int | None:
-        """Take an exchange by its keys, and note how far clients have come."""
+        """Take an exchange by its keys, and advance the progress."""
         number = self.recording.index.take(keys)
         if number is not None:
             self.reach(number)
         return number
 
     def reach(self, number: int) -> None:
-        """Note that an exchange was answered again."""
+        """Advance the progress to an exchange."""
         begun_ns, answered_ns = self.recording.spill.times_ns(number)
         self.reached_ns = max(self.reached_ns, answered_ns or begun_ns)
         self.latency_s = self.recording.latency_s(number)
 
     def take_response(self, keys: Sequence[Hashable]) -> Container | None:
-        """Take an exchange, and return its response in canonical form; None without any."""
+        """Take an exchange; return its canonical response, or None if no exchange matches."""
         number = self.take(keys)
         return None if number is None else self.recording.response(number)
 
     def announce_append(self) -> None:
-        """Wake the fetches that wait for records."""
+        """Wake fetches waiting for records."""
         self._appended.set()
         self._appended = asyncio.Event()
 
     async def wait_for_append(self, timeout_s: float) -> None:
-        """Wait until a client appends records, but not longer than a time."""
+        """Wait for an append, at most for the timeout."""
         try:
             await asyncio.wait_for(self._appended.wait(), timeout_s)
         except TimeoutError:

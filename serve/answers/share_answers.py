@@ -1,4 +1,4 @@
-"""Answers to members of share groups: the records that they acquired then, in order (KIP-932)."""
+"""Answers to share consumers: the captured acquired records, in order (KIP-932)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class ShareAnswers:
         self._state = state
 
     async def fetch(self, request: ClientRequest) -> Container:
-        """Return the next captured records of the member; without any, wait as a broker does."""
+        """Return the member's next captured records; without any, wait up to max_wait_ms."""
         found = self._next(request)
         if found is None:
             await asyncio.sleep(request.body.max_wait_ms / 1000)
@@ -27,7 +27,7 @@ class ShareAnswers:
         return found
 
     async def acknowledge(self, request: ClientRequest) -> Container:
-        """Take acknowledgements."""
+        """Accept acknowledgements."""
         return self._next(request) or error_answer(request.api_key, request.body, 0)
 
     def _next(self, request: ClientRequest) -> Container | None:

@@ -1,4 +1,4 @@
-"""Answers to transactional producers: captured ids and errors, and success in between."""
+"""Answers to transactional producers: captured ids and errors, otherwise success."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _FENCED = (_INVALID_EPOCH, error_code("PRODUCER_FENCED"))
 _ERRORS = frozenset({Role.ERROR})
 _FIRST_FREE_PRODUCER = 1_000_000
 _FIRST_WITH_EPOCHS = 5
-"""Version of EndTxn that returns the next epoch (KIP-890)."""
+"""First version of EndTxn that returns the next epoch (KIP-890)."""
 
 
 class TransactionAnswers:
@@ -28,7 +28,7 @@ class TransactionAnswers:
     Answers InitProducerId, AddPartitionsToTxn, AddOffsetsToTxn and EndTxn.
 
     Attributes:
-        played: Transactional ids that are others in each run -> captured ones.
+        played: Live transactional id -> captured one.
     """
 
     def __init__(self, state: ServedState, logs: LogAnswers, offsets: CommittedOffsets) -> None:
@@ -40,7 +40,7 @@ class TransactionAnswers:
         self._free_producer = _FIRST_FREE_PRODUCER
 
     async def init_producer_id(self, request: ClientRequest) -> Container:
-        """Return the captured id of the producer; another one once those are used up."""
+        """Return the captured ids in order; afterwards repeat the last, or assign new ids."""
         body, index = request.body, self._state.recording.index
         transactional_id = body.transactional_id
         keys = keys_of(request.api_key, request.client_id, body)
@@ -96,7 +96,7 @@ class TransactionAnswers:
         return found or Container(error_code=0)
 
     async def end(self, request: ClientRequest) -> Container:
-        """End a transaction."""
+        """Commit or abort a transaction."""
         body = request.body
         self._check_known(body.transactional_id)
         found = self._captured(request, body.transactional_id, body.producer_epoch)
@@ -112,7 +112,7 @@ class TransactionAnswers:
         return found
 
     def _finish(self, producer_id: int, epoch: int, *, is_committed: bool) -> None:
-        """End the open transaction of a producer, if there is one."""
+        """End the producer's open transaction, if any."""
         self._logs.end_transaction(producer_id, epoch, is_committed=is_committed)
         self._offsets.end_transaction(producer_id, is_committed=is_committed)
 
@@ -120,20 +120,20 @@ class TransactionAnswers:
         self, request: ClientRequest, transactional_id: str, epoch: int
     ) -> Container | None:
         """
-        Return the captured answer to the same request, once each, then the last again.
+        Return the captured response to an equivalent request; the last one repeats.
 
-        An older producer is fenced when a newer one has begun, not when it was in the capture.
+        Fencing depends on the epochs of live producers, not on the time of the captured fencing.
         """
         keys = keys_of(request.api_key, request.client_id, request.body)
         found = self._state.take_response(keys)
         is_fenced = epoch < self._epochs.get(transactional_id, epoch)
-        says_so = found is not None and _fences(request.api_key, found)
-        if is_fenced and not says_so:
+        has_fenced = found is not None and _fences(request.api_key, found)
+        if is_fenced and not has_fenced:
             return error_answer(request.api_key, request.body, _INVALID_EPOCH)
-        return None if says_so and not is_fenced else found
+        return None if has_fenced and not is_fenced else found
 
     def play_producer(self, request: ClientRequest) -> None:
-        """Let a producer with an id of its own play that of a captured one of its client."""
+        """Map an unknown transactional id to an unused captured one of the same client id."""
         recording, live_id = self._state.recording, request.body.transactional_id
         if not live_id or live_id in recording.transactional_ids or live_id in self.played:
             return

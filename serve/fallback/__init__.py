@@ -1,1 +1,1 @@
-"""What answers in place of the capture: another cluster, or the embedded broker."""
+"""Fallbacks for requests without a captured answer: another cluster, or the embedded broker."""

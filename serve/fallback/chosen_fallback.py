@@ -1,4 +1,4 @@
-"""Which fallback the options ask for."""
+"""Choice of the fallback from command-line options."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ def chosen_fallback(
     is_strict: bool,
 ) -> Fallback | None:
     """
-    Return what answers in place of the capture; None if nothing does.
+    Return the fallback for requests without a captured answer; None without one.
 
     Args:
-        upstream: Addresses of a cluster; without them, the embedded broker, if it is installed.
-        security: Encryption and authentication of connections to them.
-        is_strict: Nothing answers in place of the capture.
+        upstream: Addresses of a cluster; None selects the embedded broker, if it is installed.
+        security: Encryption and authentication for the upstream cluster.
+        is_strict: Disable fallbacks.
 
     Raises:
-        UsageError: There is nothing to secure.
+        UsageError: Security options without an upstream cluster.
     """
     if upstream is None and security != Security():
-        raise UsageError("options of --upstream require it: --upstream HOST:PORT")
+        raise UsageError("options of --upstream require --upstream HOST:PORT")
     if is_strict:
         return None
     if upstream is not None:

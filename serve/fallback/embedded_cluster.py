@@ -1,4 +1,4 @@
-"""The embedded broker in place of the capture, started when it is needed."""
+"""Fallback to an embedded broker, started at the first miss."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ NAME = "embedded broker"
 
 
 def is_installed() -> bool:
-    """Return whether librdkafka's mock cluster is here."""
+    """Return whether librdkafka's mock cluster is installed."""
     return find_spec("confluent_kafka") is not None
 
 
 class EmbeddedCluster:
-    """An embedded broker and a client of it."""
+    """An embedded broker with a client."""
 
     name = NAME
 
@@ -30,7 +30,7 @@ class EmbeddedCluster:
         self._starting = asyncio.Lock()
 
     async def answer(self, request: ClientRequest) -> Container:
-        """Return the canonical response of the broker; see `UpstreamCluster.answer`."""
+        """Return the broker's canonical response; see `UpstreamCluster.answer`."""
         async with self._starting:
             if self._client is None:
                 broker = EmbeddedBroker()

@@ -1,4 +1,4 @@
-"""Sends requests that the capture has no answer to on to a cluster."""
+"""Fallback to another cluster."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from serve.forms.canonical_body import (
 
 _TIMEOUT_S = 10.0
 _SESSIONLESS = {"session_id": 0, "session_epoch": -1, "forgotten_topics_data": []}
-"""A Fetch request outside of fetch sessions (KIP-227)."""
+"""Values of a Fetch request without a session (KIP-227)."""
 
 
 class UpstreamCluster:
@@ -35,9 +35,9 @@ class UpstreamCluster:
     A client of another cluster.
 
     Args:
-        targets: Its addresses.
+        targets: Addresses of the cluster.
         security: Encryption and authentication.
-        name: For the report.
+        name: Name in the report.
     """
 
     def __init__(
@@ -56,11 +56,11 @@ class UpstreamCluster:
 
     async def answer(self, request: ClientRequest) -> Container:
         """
-        Return the canonical response of the cluster.
+        Return the cluster's canonical response.
 
         Raises:
-            ReplayError: It can't be reached, or does not know the API.
-            RewriteError: Its version can't express the request.
+            ReplayError: The cluster is unreachable, or lacks the API.
+            RewriteError: The version of the cluster cannot express the request.
         """
         cluster = await self._connected()
         key, canonical = request.api_key, canonical_version(request.api_key)
@@ -80,7 +80,7 @@ class UpstreamCluster:
         )
         schema = canonical_schema(key, "response")
         if not all(answers):
-            return Container(responses=[])  # a Produce request that wants no answer
+            return Container(responses=[])  # a Produce request with acks = 0
         merged = merge(schema, version, [each for each in answers if each is not None])
         return converted(schema, merged, version, canonical, self._topics)
 
@@ -98,7 +98,7 @@ class UpstreamCluster:
             return self._cluster
 
     async def _learn_topics(self, cluster: Cluster, request: ClientRequest) -> None:
-        """Learn the leaders of the topics of a request, if it has some."""
+        """Fetch metadata of unknown topics in a request."""
         arrays = TOPIC_ARRAYS.get(request.api)
         if arrays is None or request.api == "Metadata":
             return
@@ -112,7 +112,7 @@ class UpstreamCluster:
         at = request.connection, node
         connection = self._connections.get(at)
         if connection is None or not connection.can_send:
-            # One for each client: brokers answer one request of a connection after the other.
+            # One connection per client, as brokers process the requests of a connection in series.
             connection = self._connections[at] = await cluster.open(node)
         is_answered = request.api != "Produce" or bool(body.acks)
         return await connection.request(

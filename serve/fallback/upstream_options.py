@@ -21,14 +21,14 @@ TlsCertificate: TypeAlias = Annotated[
     Path | None, typer.Option(metavar="FILE", help="PEM: the client certificate for --upstream.")
 ]
 TlsKey: TypeAlias = Annotated[
-    Path | None, typer.Option(metavar="FILE", help="PEM: its private key.")
+    Path | None, typer.Option(metavar="FILE", help="PEM: the client's private key.")
 ]
 Sasl: TypeAlias = Annotated[
     str,
     typer.Option(
         metavar="MECHANISM",
-        help="Log in to --upstream by PLAIN, SCRAM-SHA-256, SCRAM-SHA-512 or OAUTHBEARER; the "
-        "secret comes from $KAFKASHARK_PASSWORD or $KAFKASHARK_TOKEN, or --upstream-sasl-secret.",
+        help="SASL mechanism for --upstream: PLAIN, SCRAM-SHA-256, SCRAM-SHA-512 or OAUTHBEARER. "
+        "Secret: $KAFKASHARK_PASSWORD, $KAFKASHARK_TOKEN, or --upstream-sasl-secret.",
     ),
 ]
 SaslUser: TypeAlias = Annotated[

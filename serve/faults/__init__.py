@@ -1,1 +1,1 @@
-"""Faults on purpose: errors, delays, closed connections, for requests that pass a filter."""
+"""Injected faults: errors, delays, and closed connections."""

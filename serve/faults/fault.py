@@ -1,4 +1,4 @@
-"""Faults, each for the requests that pass a display filter."""
+"""Faults injected into requests that pass a display filter."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from serve.answers.mirrored_errors import error_answer
 
 
 class FaultKind(Enum):
-    """What is done to a request."""
+    """Kinds of faults."""
 
     ERROR = auto()
     DELAY = auto()
@@ -30,15 +30,15 @@ class FaultKind(Enum):
 @dataclass(slots=True)
 class Fault:
     """
-    A fault.
+    A fault, and its filter.
 
     Attributes:
-        filter: Which requests get it.
-        kind: What they get.
-        text: As the user wrote it.
-        code: The error.
-        delay_s: The delay.
-        left: How many more get it; None for all.
+        filter: Selects requests.
+        kind: Kind of the fault.
+        text: Text of the option, for the report.
+        code: Error code, for `ERROR`.
+        delay_s: Delay, for `DELAY`.
+        left: Remaining injections; None for no limit.
     """
 
     filter: Filter
@@ -51,11 +51,11 @@ class Fault:
     @classmethod
     def of(cls, filter_text: str, action: str) -> Fault:
         """
-        Read a fault: a filter, and `ERROR|delay:MS|close|truncate[,times:N]`.
+        Parse a filter and an action: `ERROR|delay:MS|close|truncate[,times:N]`.
 
         Raises:
             FilterError: The filter is invalid.
-            UsageError: There is no such action.
+            UsageError: The action is invalid.
         """
         found = parse(filter_text)
         what, comma, times = action.partition(",")
@@ -77,29 +77,29 @@ class Fault:
     @classmethod
     def parse(cls, text: str) -> Fault:
         """
-        Read a fault as on the command line: `FILTER -> ACTION`.
+        Parse the command-line form `FILTER -> ACTION`.
 
         Raises:
             FilterError: The filter is invalid.
-            UsageError: There is no action.
+            UsageError: The action is missing or invalid.
         """
         filter_text, arrow, action = text.rpartition("->")
         if not arrow:
-            raise UsageError(f"--fault takes 'FILTER -> ACTION', not {text!r}")
+            raise UsageError(f"--fault requires 'FILTER -> ACTION', got {text!r}")
         return cls.of(filter_text.strip(), action.strip())
 
     def answer(self, request: ClientRequest) -> Container:
-        """Return the answer with the error."""
+        """Return a response with the error."""
         return error_answer(request.api_key, request.body, self.code)
 
 
 class Faults:
     """
-    The faults of a server.
+    All faults of a server.
 
     Args:
-        faults: In this order, the first that applies counts.
-        counts: Gets how often each was injected.
+        faults: Faults in order of precedence.
+        counts: Counts injections by the text of the fault.
     """
 
     def __init__(self, faults: Iterable[Fault], counts: Counter[str]) -> None:
@@ -107,7 +107,7 @@ class Faults:
         self._counts = counts
 
     def take(self, request: ClientRequest) -> Fault | None:
-        """Return the fault of a request; None for most."""
+        """Return the fault to inject into a request, or None."""
         for fault in self._faults:
             if fault.left != 0 and fault.filter.matches(RequestRow(request)):
                 if fault.left is not None:
@@ -118,7 +118,7 @@ class Faults:
 
 
 class RequestRow:
-    """A request as a row of a display filter; columns of responses are null."""
+    """A request as a row for display filters; columns of responses are null."""
 
     def __init__(self, request: ClientRequest) -> None:
         self._request = request
@@ -142,7 +142,7 @@ class RequestRow:
         return None
 
     def body(self, kind: str) -> Mapping[str, Any] | None:
-        """Return the body of the request as the client has sent it."""
+        """Return the body of the request in its original version."""
         return self._request.message.body if kind == "request" else None
 
     def _topics(self) -> list[str]:
@@ -160,6 +160,6 @@ def _number(text: str, action: str) -> int:
 
 def _unknown(action: str) -> UsageError:
     return UsageError(
-        "a fault is an error of Kafka, delay:MS, close or truncate, perhaps with ,times:N, "
-        f"not {action!r}"
+        f"unknown fault {action!r}: use the name of a Kafka error, delay:MS, close or truncate, "
+        "optionally followed by ,times:N"
     )

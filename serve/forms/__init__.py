@@ -1,1 +1,1 @@
-"""One form of each message for all versions, and the way back to the version of a client."""
+"""Conversion of messages to canonical versions, and back to the versions of clients."""

@@ -1,8 +1,8 @@
 """
-Bodies of all versions in one version of each API, the canonical one.
+Message bodies in the canonical version of each API.
 
-It is the newest version that names topics instead of their ids, so that requests of different
-versions can be compared, and an answer is composed once for all versions.
+The canonical version is the newest version with topic names instead of topic ids. It makes requests
+of different versions comparable, and an answer is composed once for all versions.
 """
 
 from __future__ import annotations
@@ -26,39 +26,39 @@ from replay.mapping.version_converter import convert, names_topics_by_id
 
 _CORRELATION = struct.Struct(">i")
 _UNKNOWN_ID = "id:"
-"""Begins the name that stands for a topic id without a known name; no legal name has a colon."""
+"""Prefix of placeholders for topic ids without a known name; illegal in names of topics."""
 
 
 class TopicNames:
     """
-    The directory of topics for conversions; an unknown id has a name made of it.
+    Topic names and ids for conversions, with placeholders for unknown ids.
 
     Attributes:
-        known: Ids and names that the capture shows.
+        known: Captured ids and names.
     """
 
     def __init__(self) -> None:
         self.known = TopicIds()
 
     def topic_id(self, name: str) -> UUID:
-        """Return the id of a topic; zero for a topic without one."""
+        """Return the id of a topic; zero if unknown."""
         if name.startswith(_UNKNOWN_ID):
             return UUID(name.removeprefix(_UNKNOWN_ID))
         return self.known.topic_id(name) or NO_ID
 
     def topic_name(self, topic_id: UUID) -> str:
-        """Return the name of a topic id."""
+        """Return the name of a topic id, or a placeholder."""
         return self.known.topic_name(topic_id) or f"{_UNKNOWN_ID}{topic_id}"
 
 
 def is_unknown_id(name: str) -> bool:
-    """Return whether a name stands for a topic id that the capture does not name."""
+    """Return whether a name is a placeholder for a topic id."""
     return name.startswith(_UNKNOWN_ID)
 
 
 @cache
 def canonical_version(api_key: int) -> int:
-    """Return the version in which the bodies of an API are compared and composed."""
+    """Return the canonical version of an API."""
     found = declared_api(api_key)
     versions = range(found.request.versions.high, found.request.versions.low - 1, -1)
     by_name = (
@@ -71,23 +71,23 @@ def canonical_version(api_key: int) -> int:
 
 
 def declared_api(api_key: int) -> Api:
-    """Return the declaration of an API that exists."""
+    """Return the declaration of an existing API."""
     found = api(api_key)
     assert found is not None
     return found
 
 
 def canonical_schema(api_key: int, kind: Kind) -> Schema:
-    """Return the declaration of a message."""
+    """Return the declaration of a request or response."""
     return declared_api(api_key).schema(kind)
 
 
 def canonical_body(message: Message, topics: TopicNames) -> Container:
     """
-    Return the body of a decoded message in the canonical version.
+    Convert the body of a decoded message to the canonical version.
 
     Raises:
-        RewriteError: It can't be expressed in that version.
+        RewriteError: The canonical version cannot express it.
     """
     key, version = message.api_key or 0, message.api_version or 0
     schema, body = canonical_schema(key, message.kind), message.body or {}
@@ -102,16 +102,16 @@ def response_frame(
     request: Message, body: Mapping[str, Any], topics: TopicNames, version: int | None = None
 ) -> bytes:
     """
-    Encode a canonical response for the version of a request.
+    Encode a canonical response in the version of a request.
 
     Args:
         request: The request.
-        body: The response in the canonical version.
-        topics: For ids of topics.
-        version: Another version than that of the request.
+        body: The canonical response.
+        topics: Topic names and ids.
+        version: Overrides the version of the request.
 
     Raises:
-        RewriteError: It can't be expressed in that version.
+        RewriteError: The version cannot express the response.
         EncodeError: A value does not fit its field.
     """
     key = request.api_key or 0
@@ -133,11 +133,11 @@ def _partitions(body: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 def converted(
     schema: Schema, body: Mapping[str, Any], old: int, new: int, topics: TopicNames
 ) -> Container:
-    """Convert a body between versions; what a version has no field for is lost."""
+    """Convert a body between versions; drop fields the new version lacks."""
     return convert(schema, body, old, new, topics, [], may_lose=True)
 
 
 def zero_body(schema: Schema, version: int) -> Container:
-    """Return a body in which each field has its default."""
+    """Return a body with default values."""
     fields = (field for field in schema.fields if version in field.versions)
     return Container({field.name: field.zero(version) for field in fields})

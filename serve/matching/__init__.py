@@ -1,1 +1,1 @@
-"""Which captured exchange a request means."""
+"""Matching of requests with captured exchanges."""

@@ -1,4 +1,4 @@
-"""Captured exchanges by keys: in order, then the last one again."""
+"""Index of captured exchanges by keys."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from collections.abc import Hashable, Iterable
 
 class ExchangeIndex:
     """
-    Numbers of exchanges by the hashes of keys, each list in the order of the capture.
+    Numbers of exchanges by key, in the order of the capture.
 
-    An exchange has several keys, from the most to the least specific. A key whose exchanges are
-    used up gives the last one again.
+    An exchange has several keys, from the most to the least specific. After the last exchange of a
+    key, that exchange is returned again.
     """
 
     def __init__(self) -> None:
@@ -29,7 +29,7 @@ class ExchangeIndex:
         return self._numbers.get(hash(key), array("i"))
 
     def next_unused(self, key: Hashable) -> int | None:
-        """Return the first exchange of a key that was not taken; None if all were."""
+        """Return the first unused exchange of a key; None without one."""
         numbers, at = self.numbers(key), self._cursors.get(hash(key), 0)
         while at < len(numbers) and numbers[at] in self._used:
             at += 1
@@ -38,13 +38,13 @@ class ExchangeIndex:
 
     def take(self, keys: Iterable[Hashable]) -> int | None:
         """
-        Take the exchange that answers a request.
+        Take the exchange for a request.
 
         Args:
-            keys: From the most to the least specific one; the first that has any exchange decides.
+            keys: Keys from the most to the least specific; the first key with any exchange is used.
 
         Returns:
-            The first exchange that was not taken, or the last again; None without any.
+            The first unused exchange, or the last one again; None if no key has exchanges.
         """
         for key in keys:
             numbers = self.numbers(key)
@@ -56,7 +56,7 @@ class ExchangeIndex:
         return None
 
     def is_used(self, number: int) -> bool:
-        """Return whether an exchange was taken."""
+        """Return whether an exchange has been taken."""
         return number in self._used
 
     def use(self, number: int) -> None:

@@ -1,4 +1,4 @@
-"""The keys by which captured exchanges are found, from the most to the least specific one."""
+"""Keys of captured exchanges, from the most to the least specific."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from dissector.protocol.apis import api_name
 from serve.matching.meaning import meaning_key, meaning_of
 
 EPOCH_GROUPS = ("ConsumerGroupHeartbeat", "ShareGroupHeartbeat", "StreamsGroupHeartbeat")
-"""APIs of groups whose members have epochs (KIP-848, KIP-932, KIP-1071)."""
+"""APIs of groups with member epochs (KIP-848, KIP-932, KIP-1071)."""
 
 SHARE_SESSIONS = ("ShareFetch", "ShareAcknowledge")
-"""APIs of share sessions, whose acknowledgements are others in each run."""
+"""APIs of share sessions; acknowledgements differ between runs."""
 
 
 def keys_of(
@@ -26,7 +26,7 @@ def keys_of(
         api_key: The API.
         client_id: The client id of the request.
         request: The canonical request.
-        response: The canonical response, if it is an exchange of the capture.
+        response: The canonical response, for captured exchanges.
     """
     name = api_name(api_key)
     if name == "JoinGroup":
@@ -60,7 +60,7 @@ def _join_exchange_keys(
     instance = request.group_instance_id
     keys = join_keys(request.group_id, request.member_id, instance, client_id)
     if response is not None and not response.error_code and not request.member_id:
-        # What a new member got is what it gets again when it joins more often than it did then.
+        # Rejoins beyond the captured ones get the answer to the first join.
         keys += join_keys(request.group_id, response.member_id, instance, client_id)
     return keys
 
@@ -68,7 +68,7 @@ def _join_exchange_keys(
 def join_keys(
     group: str, member: str, instance: str | None, client_id: str | None
 ) -> list[Hashable]:
-    """Return the keys of a JoinGroup request: by member, or of a new member by its client id."""
+    """Return the keys of a JoinGroup request: by member id, or by client id for new members."""
     if member:
         return [("JoinGroup", group, member)]
     return [
@@ -84,20 +84,20 @@ def sync_keys(group: str, member: str, generation: int) -> list[Hashable]:
 
 
 def beat_key(api: str, group: str, member: str) -> Hashable:
-    """Return the key of the heartbeats of a member with an epoch."""
+    """Return the key of a member's heartbeats."""
     return api, group, member
 
 
 def share_key(api: str, group: str | None, member: str | None) -> Hashable:
-    """Return the key of the requests in share sessions of a member."""
+    """Return the key of a member's share session requests."""
     return api, group, member
 
 
 def producer_of_client(client_id: str | None) -> Hashable:
-    """Return the key of the transactional producers of a client, whatever their ids."""
+    """Return the key of all transactional producers with a client id."""
     return "InitProducerId", "of client", client_id
 
 
 def first_beat_keys(api: str, group: str, client_id: str | None) -> list[Hashable]:
-    """Return the keys of the heartbeats by which members join."""
+    """Return the keys of heartbeats that join a group."""
     return [(api, "joins", group, client_id), (api, "joins", group)]

@@ -1,4 +1,4 @@
-"""The meaning of a request: what must be equal for a captured exchange to answer it."""
+"""The meaning of a request: the values that must equal those of a captured request."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from replay.fields.roles import walk
 from serve.forms.canonical_body import canonical_schema, canonical_version
 
 Meaning = dict[str, Any]
-"""Place -> value; a place names the topic and the partition around it, not its index."""
+"""Place -> value. A place is a path with topic and partition instead of indexes."""
 
 _IGNORED = frozenset(
     {
@@ -36,7 +36,7 @@ _IGNORED = frozenset(
         Role.INCARNATION,
     }
 )
-"""What is another in each run of a client, or says nothing about what it wants."""
+"""Roles of values that differ between runs of a client, or do not affect the answer."""
 
 _IGNORED_NAMES = frozenset(
     {
@@ -58,10 +58,10 @@ _IGNORED_NAMES = frozenset(
         "voter_directory_id",
     }
 )
-"""Limits, times and random ids of a client, and texts for the log of the broker."""
+"""Limits, timeouts and random ids of clients, and text for broker logs."""
 
 OF = " of "
-"""Between the path of a place and what is around it."""
+"""Separates the path of a place from its context."""
 
 _INDEX = re.compile(r"\[\d+\]")
 
@@ -101,7 +101,7 @@ _NAMING = frozenset(
         Role.CONFIG_NAME,
     }
 )
-"""Roles that distinguish the elements of an array without a meaningful order."""
+"""Roles that identify elements of unordered arrays."""
 
 
 def _place(each: FieldValue) -> str:
@@ -118,12 +118,12 @@ def _place(each: FieldValue) -> str:
 
 
 def meaning_key(api_key: int, meaning: Meaning, *more: Any) -> int:
-    """Return a number for a meaning, whatever the order of its places."""
+    """Return a hash of a meaning, independent of the order of places."""
     items = sorted((place, repr(value)) for place, value in meaning.items())
     return hash((api_key, tuple(items), more))
 
 
 def title(api_key: int, meaning: Meaning) -> str:
-    """Return a request as text: its API, and what it names."""
+    """Return a title for a request: its API, and names in it."""
     named = [str(value) for value in meaning.values() if isinstance(value, str) and value]
     return " ".join([api_name(api_key), *dict.fromkeys(named)][:4])

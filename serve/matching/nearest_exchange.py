@@ -1,4 +1,4 @@
-"""The captured exchange nearest to a request without an answer, and the field that differs."""
+"""Search for the captured exchange nearest to an unanswered request."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ ABSENT = "nothing"
 
 class Nearest(NamedTuple):
     """
-    A captured exchange that means nearly the same.
+    The captured exchange with the fewest differences to a request.
 
     Attributes:
-        number: Its number.
-        field: The first field that differs.
-        sent: The value in the request.
-        captured: The value in the exchange.
-        differences: The number of fields that differ.
+        number: Number of the exchange.
+        field: Path of the first difference.
+        sent: Value in the request.
+        captured: Value in the exchange.
+        differences: Number of differences.
     """
 
     number: int
@@ -30,7 +30,7 @@ class Nearest(NamedTuple):
 
 
 def nearest(sent: Meaning, candidates: Iterable[tuple[int, Meaning]]) -> Nearest | None:
-    """Return the nearest of some exchanges, given by number and meaning; None without any."""
+    """Return the nearest exchange among pairs of number and meaning; None if empty."""
     best: Nearest | None = None
     for number, captured in candidates:
         places = [
@@ -45,7 +45,7 @@ def nearest(sent: Meaning, candidates: Iterable[tuple[int, Meaning]]) -> Nearest
 
 
 def _first_difference(places: list[str], sent: Meaning, captured: Meaning) -> tuple[str, Any, Any]:
-    """Return path and values of the first difference; an element may have another name."""
+    """Return path and values of the first difference; the elements may have different keys."""
     if not places:
         return "", ABSENT, ABSENT
     named = (each for each in places if isinstance(sent.get(each, captured.get(each)), str))

@@ -1,1 +1,1 @@
-"""What a capture shows: exchanges, the cluster, logs of partitions."""
+"""Contents of a capture: exchanges, cluster, and partition logs."""

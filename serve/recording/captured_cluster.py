@@ -1,4 +1,4 @@
-"""The cluster of a capture: its brokers, API versions, topics and coordinators, as they changed."""
+"""Captured brokers, API versions, and changes of topics and coordinators."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _VOLATILE = ("topic_authorized_operations",)
 
 class StateHistory(Generic[StateT]):
     """
-    The states of something, in the order of the capture; equal ones in a row are one.
+    Successive states of an object in a capture; equal neighbours are merged.
 
     Attributes:
-        states: Each state with the times at which it was first and last answered.
+        states: First and last time of each state, and the state.
     """
 
     def __init__(self) -> None:
@@ -29,47 +29,47 @@ class StateHistory(Generic[StateT]):
         self._at = 0
 
     def add(self, time_ns: int, state: StateT) -> None:
-        """Add what was answered at a time."""
+        """Add an observed state."""
         if self.states and self.states[-1][2] == state:
             self.states[-1] = self.states[-1][0], time_ns, state
         else:
             self.states.append((time_ns, time_ns, state))
 
     def current(self) -> StateT:
-        """Return the state of now."""
+        """Return the current state."""
         return self.states[self._at][2]
 
     def advance(self, reached_ns: int, *, is_failed: bool) -> None:
         """
-        Go on to the next state if the current one is over.
+        Go on to the next state after the end of the current one.
 
         Args:
-            reached_ns: How far clients have come in the capture.
-            is_failed: The current state is an error, which passes by itself.
+            reached_ns: Captured time reached by clients.
+            is_failed: The current state is an error, and ends after one answer.
         """
         if self._at + 1 < len(self.states) and (is_failed or reached_ns > self.states[self._at][1]):
             self._at += 1
 
     def skip_to(self, time_ns: int) -> None:
-        """Go on to the state at a time, if that is later than the current one."""
+        """Go on to the state at a time, never back."""
         while self._at + 1 < len(self.states) and self.states[self._at + 1][0] <= time_ns:
             self._at += 1
 
 
 class CapturedCluster:
     """
-    What responses say about the cluster.
+    The cluster as seen in responses.
 
     Attributes:
-        brokers: Node id -> the broker in a Metadata response.
-        addresses: `address:port` of brokers as captured, in the order of first use.
-        api_versions: The newest ApiVersions response without an error, in its canonical form.
-        cluster_id: Of Metadata.
-        controller: Node id of Metadata; -1 for none.
-        topics: Topic -> its states, as elements of a Metadata response.
+        brokers: Node id -> broker in a Metadata response.
+        addresses: Captured `address:port` of brokers, in order of first use.
+        api_versions: The most complete ApiVersions response, in canonical form.
+        cluster_id: Cluster id in Metadata.
+        controller: Node id of the controller in Metadata; -1 if unknown.
+        topics: Topic -> its states, as elements of Metadata responses.
         coordinators: Key type and key -> node id and error.
-        partitions: All partitions of these topics.
-        all_topics: The names in answers about all topics.
+        partitions: All partitions of the topics.
+        all_topics: Names in responses to requests for all topics.
     """
 
     def __init__(self) -> None:
@@ -89,7 +89,7 @@ class CapturedCluster:
     def learn_metadata(
         self, time_ns: int, client_id: str | None, body: Container, *, is_of_all: bool
     ) -> None:
-        """Take brokers and topics from a Metadata response."""
+        """Add brokers and topics of a Metadata response."""
         if is_of_all:
             self.all_topics.add(time_ns, tuple(sorted(each.name for each in body.topics)))
         for broker in body.brokers:
@@ -107,13 +107,13 @@ class CapturedCluster:
             self.partitions |= {(topic.name, each.partition_index) for each in topic.partitions}
 
     def learn_coordinator(self, time_ns: int, kind: int, body: Container) -> None:
-        """Take the coordinators of a FindCoordinator response."""
+        """Add coordinators of a FindCoordinator response."""
         for each in body.coordinators:
             history = self.coordinators.setdefault((kind, each.key), StateHistory())
             history.add(time_ns, (each.node_id, each.error_code))
 
     def learn_versions(self, body: Container) -> None:
-        """Take the versions of an ApiVersions response."""
+        """Add versions of an ApiVersions response."""
         if body.error_code == _UNSUPPORTED_VERSION or not body.api_keys:
             return
         if self.api_versions is None or len(body.api_keys) >= len(self.api_versions.api_keys):
@@ -122,16 +122,16 @@ class CapturedCluster:
             self._offered.setdefault(each.api_key, (each.min_version, each.max_version))
 
     def learn_use(self, api_key: int, version: int) -> None:
-        """Note the version of a request."""
+        """Record the version of a request."""
         low, high = self._used.get(api_key, (version, version))
         self._used[api_key] = min(low, version), max(high, version)
 
     def first_asked_ns(self, client_id: str | None, topic: str) -> int | None:
-        """Return when a client first got an answer about a topic; None if it never did."""
+        """Return the time of a client's first answer about a topic; None without one."""
         return self._first_asked.get((client_id, topic))
 
     def offered(self) -> dict[int, tuple[int, int]]:
-        """Return the versions to offer: those of the capture that we can decode."""
+        """Return the captured versions of APIs, limited to declared ones."""
         known = self._offered or self._used
         found = {}
         for key, (low, high) in sorted(known.items()):

@@ -1,4 +1,4 @@
-"""The logs of captured partitions: batches that were fetched or produced, and those of clients."""
+"""Logs of partitions: batches captured in Fetch and Produce, or appended by clients."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from dissector.protocol.records.layout import CONTROL
 TopicPartition = tuple[str, int]
 
 _BATCH_START = struct.Struct(">qi4xbIhi")
-"""Base offset, length, magic, CRC, attributes, last offset delta."""
+"""Base offset, length, magic, CRC, attributes and last offset delta."""
 _MESSAGE_START = struct.Struct(">qi4xb")
 _LENGTH_END, _MAGIC_AT, _PRODUCER_AT, _HEADER_BYTES = 12, 16, 43, 61
 _MAGIC = 2
@@ -25,13 +25,13 @@ _MAGIC = 2
 
 class StoredBatch(NamedTuple):
     """
-    A record batch, or a message of a message set.
+    A record batch, or a message in a message set.
 
     Attributes:
-        base: Its first offset; of a message its only known one.
-        last: Its last offset.
-        data: Its bytes.
-        producer_id: Of magic 2.
+        base: First offset; for magic 0 and 1, the offset in the header.
+        last: Last offset.
+        data: Encoded bytes.
+        producer_id: Producer id; -1 before magic 2.
         is_control: Whether it is a control batch.
     """
 
@@ -43,7 +43,7 @@ class StoredBatch(NamedTuple):
 
 
 def split_batches(data: bytes) -> Iterator[StoredBatch]:
-    """Yield the complete batches and messages of a records field."""
+    """Yield the complete batches and messages in a records field."""
     start, size = 0, len(data)
     while start + _MAGIC_AT < size:
         base, length, magic = _MESSAGE_START.unpack_from(data, start)
@@ -61,12 +61,12 @@ def split_batches(data: bytes) -> Iterator[StoredBatch]:
 
 
 def at_offset(data: bytes, base: int) -> bytes:
-    """Return a batch of magic 2 with another base offset, which its CRC does not cover."""
+    """Return a batch of magic 2 with a new base offset; its CRC excludes the offset."""
     return base.to_bytes(8, "big") + data[8:]
 
 
 def _cut(data: bytes, end: int) -> bytes:
-    """Return a batch without its records from an offset on."""
+    """Return a batch without the records from an offset on."""
     batches = parse_records(data)
     return b"".join(
         batch.with_records([each for each in batch.records if each.offset < end]).to_bytes()
@@ -76,7 +76,7 @@ def _cut(data: bytes, end: int) -> bytes:
 
 
 class BatchFile:
-    """A temporary file of batches, so that none stay in memory."""
+    """A temporary file for batches, to bound memory."""
 
     def __init__(self) -> None:
         self._file = tempfile.TemporaryFile()  # noqa: SIM115
@@ -84,13 +84,13 @@ class BatchFile:
         self._size = 0
 
     def add(self, data: bytes) -> int:
-        """Write bytes; return their place."""
+        """Append bytes; return their position."""
         place = self._size
         self._size += os.pwrite(self._file.fileno(), data, place)
         return place
 
     def read(self, place: int, size: int) -> bytes:
-        """Return bytes."""
+        """Read bytes at a position."""
         return os.pread(self._file.fileno(), size, place)
 
     def close(self) -> None:
@@ -103,10 +103,10 @@ class PartitionLog:
     The batches of a partition, in the order of their offsets.
 
     Attributes:
-        high_watermark: The highest one that the capture shows.
-        first_produced: The lowest offset of a captured Produce response; -1 for none.
-        aborted: Producer id and first offset of each aborted transaction.
-        first_read: The lowest position that was fetched without an error; -1 for none.
+        high_watermark: The highest captured high watermark.
+        first_produced: The lowest offset in captured Produce responses; -1 without any.
+        aborted: Producer id and first offset of aborted transactions.
+        first_read: The lowest position of a successful Fetch; -1 without any.
     """
 
     def __init__(self, file: BatchFile) -> None:
@@ -121,12 +121,12 @@ class PartitionLog:
 
     @property
     def start(self) -> int:
-        """The first offset of the log; the high watermark if it is empty."""
+        """First offset of the log; the high watermark if it is empty."""
         starts = [self.first_produced, self.first_read, *self._bases[:1]]
         return min((each for each in starts if each >= 0), default=self.high_watermark)
 
     def learn_read(self, position: int, high_watermark: int) -> None:
-        """Learn of an answer to a Fetch request."""
+        """Add position and high watermark of a successful Fetch."""
         self.high_watermark = max(self.high_watermark, high_watermark)
         if position >= 0:
             first = self.first_read
@@ -134,11 +134,11 @@ class PartitionLog:
 
     @property
     def end(self) -> int:
-        """The offset after the last batch; 0 without any."""
+        """The offset after the last batch; 0 without batches."""
         return self._lasts[-1] + 1 if self._lasts else 0
 
     def add(self, batch: StoredBatch) -> None:
-        """Add a batch, unless the log has its last offset."""
+        """Add a batch, unless its last offset is in the log."""
         at = bisect_left(self._lasts, batch.last)
         if at < len(self._lasts) and self._lasts[at] == batch.last:
             return
@@ -151,12 +151,12 @@ class PartitionLog:
 
     def read(self, offset: int, max_bytes: int, end: int) -> tuple[bytes, int]:
         """
-        Return the batches from an offset on, at least one, and the offset after them.
+        Return at least one batch from an offset on, and the next offset.
 
         Args:
-            offset: The first offset wanted.
-            max_bytes: The first batch may be larger.
-            end: No record with this offset or later ones; a batch may be cut there.
+            offset: The first offset.
+            max_bytes: Limit; the first batch may exceed it.
+            end: Exclusive end; the last batch may be cut.
         """
         at = bisect_left(self._lasts, offset)
         found: list[bytes] = []
@@ -173,7 +173,7 @@ class PartitionLog:
         return b"".join(found), after
 
     def find_time(self, time_ms: int) -> tuple[int, int]:
-        """Return offset and timestamp of the first record not before a time; -1 for none."""
+        """Return offset and timestamp of the first record at or after a time; -1 without one."""
         for place, size in zip(self._places, self._sizes, strict=True):
             for batch in parse_records(self._file.read(place, size)):
                 for record in batch.records:
@@ -182,7 +182,7 @@ class PartitionLog:
         return -1, -1
 
     def aborted_between(self, start: int, end: int) -> list[tuple[int, int]]:
-        """Return the aborted transactions with records from `start` on and before `end`."""
+        """Return aborted transactions with records in the range of offsets."""
         return sorted(
             (
                 (producer_id, first)
@@ -198,7 +198,7 @@ class PartitionLog:
 
 
 class CapturedLogs:
-    """The logs of all partitions, created on first use."""
+    """Logs of all partitions, created on first use."""
 
     def __init__(self) -> None:
         self._file = BatchFile()
@@ -218,5 +218,5 @@ class CapturedLogs:
         return log
 
     def close(self) -> None:
-        """Delete the batches."""
+        """Delete the temporary file."""
         self._file.close()

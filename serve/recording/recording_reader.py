@@ -1,4 +1,4 @@
-"""Reads captures into a recording."""
+"""Reader of captures for serving."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ from serve.recording.served_recording import ProduceError, Recording, producer_k
 
 _WINDOW_BYTES = 2 << 20
 _MAX_NEAREST = 500
-"""How many exchanges of an API are compared with a miss."""
+"""Limit of candidates for the exchange nearest to a miss, per API."""
 
 _NOT_KEPT = frozenset({"SaslHandshake", "SaslAuthenticate", "Heartbeat", "Produce", "Fetch"})
-"""APIs whose bodies are not read again: their answers are composed."""
+"""APIs with composed answers; their exchanges are not stored."""
 
 _ALSO_OF_ADMINS = frozenset({"WriteTxnMarkers"})
-"""APIs that otherwise only brokers use. Source: `Admin.abortTransaction` of KIP-664."""
+"""APIs of brokers that admin clients also use. Source: `Admin.abortTransaction` of KIP-664."""
 
 
 def read_recording(
@@ -44,16 +44,16 @@ def read_recording(
     keylogs: Iterable[str | Path] = (),
 ) -> Recording:
     """
-    Read captures.
+    Read captures into a recording.
 
     Args:
-        captures: Parts of one capture in time order, as `open_capture` takes them.
-        ports: Treat connections on these ports as Kafka, and no others.
-        keylogs: Names of TLS key logs.
+        captures: Parts of one capture in time order; same types as for `open_capture`.
+        ports: Kafka ports; by default Kafka is detected on all ports.
+        keylogs: TLS key log files.
 
     Raises:
         CaptureError: A file is not a capture.
-        UsageError: There is no exchange to serve.
+        UsageError: The capture has no exchange to serve.
     """
     names, inputs = named_inputs(captures)
     options = Options(
@@ -92,11 +92,11 @@ class _Reader:
         }
 
     def learn_names(self, names: dict[UUID, str]) -> None:
-        """Learn the names of topic ids."""
+        """Add names of topic ids."""
         self.recording.topics.known.learn({at: name for at, name in names.items() if at != NO_ID})
 
     def add(self, exchange: Exchange) -> None:
-        """Add an exchange, if it has an answer to a client."""
+        """Add an exchange, unless it is between brokers or undecodable."""
         request, response = exchange.request, exchange.response
         exchange.facts  # noqa: B018 (names of topic ids)
         for facts in exchange.facts:
@@ -141,7 +141,7 @@ class _Reader:
         number = recording.spill.add(captured)
         keys = keys_of(captured.api_key, captured.client_id, asked, answered)
         if captured.api in EPOCH_GROUPS and asked.member_epoch == 0:
-            # A member that waits for partitions still has epoch 0, but it has joined already.
+            # A member waiting for partitions repeats epoch 0; only its first heartbeat joins.
             keys = keys[:1] if recording.index.numbers(keys[0]) else keys
         recording.index.add(number, keys)
         some = recording.by_api.setdefault(captured.api_key, [])
@@ -207,7 +207,7 @@ class _Reader:
         base = result.base_offset
         for batch in split_batches(records):
             if producer is None:
-                break  # a message set has the offsets of its producer
+                break  # a message set has the producer's offsets, not the log's
             count = batch.last - batch.base + 1
             log.add(
                 batch._replace(base=base, last=base + count - 1, data=at_offset(batch.data, base))
@@ -269,6 +269,6 @@ def _has_records(answered: Container) -> bool:
 
 
 def _names(body: Container, name: str, array: str) -> set[str]:
-    """Return the names of a kind in a body, or in the elements of its array."""
+    """Return values of a name field in a body and in the elements of an array."""
     elements = [body, *(each for each in body.get(array) or () if isinstance(each, dict))]
     return {each[name] for each in elements if each.get(name)}

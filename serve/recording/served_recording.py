@@ -1,4 +1,4 @@
-"""A capture as it is served: exchanges on disk, found by what their requests mean."""
+"""A capture in served form: exchanges on disk, an index by meaning, and logs."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from serve.recording.captured_cluster import CapturedCluster, StateHistory
 from serve.recording.captured_log import CapturedLogs, TopicPartition
 
 GroupPartition = tuple[str, str, int]
-"""Group, topic, partition."""
+"""Group, topic and partition."""
 
 
 @dataclass(slots=True)
 class ProduceError:
     """
-    A refused Produce request of a producer to a partition.
+    A captured error response to Produce, for a partition.
 
     Attributes:
-        after_records: How many records of the producer the partition had taken before.
-        result: The partition's part of the response.
+        after_records: Number of records the producer had appended before.
+        result: The partition in the response.
     """
 
     after_records: int
@@ -36,26 +36,25 @@ class ProduceError:
 @dataclass(slots=True)
 class Recording:
     """
-    All that a capture shows.
+    Contents of a capture.
 
     Attributes:
-        spill: Its exchanges.
-        topics: Names and ids of topics.
-        index: The exchanges by what their requests mean.
-        cluster: Brokers, topics, coordinators.
-        logs: Records.
-        offsets: Answers to ListOffsets by partition and timestamp.
-        committed: Committed offsets of groups, as OffsetFetch answered them.
-        produce_errors: By producer and partition.
-        produced_records: How many records each producer added to each partition.
-        fetch_errors: By partition and position.
-        groups: The groups that it names.
-        transactional_ids: The transactional ids that it names.
-        by_api: API key -> some of its exchanges, for the nearest one to a miss.
-        problems: What could not be read.
-        answered: The number of its answered requests.
-        latencies: API -> number and sum of the latencies of its answers that had to wait for
-            nothing, in seconds.
+        spill: Stored exchanges.
+        topics: Topic names and ids.
+        index: Exchanges by keys.
+        cluster: Brokers, topics and coordinators.
+        logs: Logs of partitions.
+        offsets: States of ListOffsets results, by partition and timestamp.
+        committed: States of committed offsets in OffsetFetch.
+        produce_errors: Errors by producer and partition.
+        produced_records: Number of records by producer and partition.
+        fetch_errors: Errors by partition and position.
+        groups: Group ids in the capture.
+        transactional_ids: Transactional ids in the capture.
+        by_api: API key -> numbers of exchanges, to find the nearest one.
+        problems: Unreadable parts of the capture.
+        answered: Number of answered requests.
+        latencies: API -> number and sum of latencies in seconds, without empty Fetch responses.
     """
 
     spill: ExchangeSpill = field(default_factory=ExchangeSpill)
@@ -83,36 +82,36 @@ class Recording:
         return self.spill.get(number)
 
     def response(self, number: int) -> Container:
-        """Return the response of an exchange in canonical form, a new object."""
+        """Return the canonical response of an exchange, as a new object."""
         message = self.spill.get(number).response_message()
         assert message is not None
         return canonical_body(message, self.topics)
 
     def request(self, number: int) -> Container:
-        """Return the request of an exchange in canonical form, a new object."""
+        """Return the canonical request of an exchange, as a new object."""
         return canonical_body(self.spill.get(number).request_message(), self.topics)
 
     def time_ns(self, number: int) -> int:
-        """Return when the request of an exchange was complete."""
+        """Return the completion time of the request of an exchange."""
         return self.spill.times_ns(number)[0]
 
     def latency_s(self, number: int) -> float:
-        """Return the time between request and response of an exchange."""
+        """Return the latency of an exchange in seconds."""
         begun_ns, answered_ns = self.spill.times_ns(number)
         return 0.0 if answered_ns is None else max(0, answered_ns - begun_ns) / 1e9
 
     def mean_latency_s(self, api: str) -> float:
-        """Return the mean time between requests and responses of an API."""
+        """Return the mean latency of an API in seconds."""
         count, total_s = self.latencies.get(api, (0, 0.0))
         return total_s / count if count else 0.0
 
     def knows_topic(self, name: str) -> bool:
-        """Return whether the capture says anything about a topic."""
+        """Return whether the capture has a topic."""
         history = self.cluster.topics.get(name)
         return history is not None or any(at[0] == name for at in self.logs)
 
     def partitions(self) -> Iterator[TopicPartition]:
-        """Yield the partitions that the capture names."""
+        """Yield all partitions in the capture."""
         yield from self.cluster.partitions | set(self.logs)
 
     def close(self) -> None:
@@ -122,7 +121,7 @@ class Recording:
 
 
 def producer_key(body: Any, records_producer: int, epoch: int, client_id: str | None) -> Hashable:
-    """Return the identity of a producer: its id and epoch, or its client id."""
+    """Return the identity of a producer: id and epoch, or client id."""
     if records_producer >= 0:
         return records_producer, epoch
     return body.get("transactional_id"), client_id

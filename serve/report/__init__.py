@@ -1,1 +1,1 @@
-"""What clients asked, and what the capture had no answer to."""
+"""Report of requests and misses."""

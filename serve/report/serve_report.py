@@ -1,4 +1,4 @@
-"""Counts of a served capture, and its misses."""
+"""Counts of requests, and misses."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ _MAX_REQUESTS = 100_000
 @dataclass(frozen=True, slots=True)
 class Miss:
     """
-    A request that the capture has no answer to.
+    A request without a captured answer.
 
     Attributes:
-        api: Its API.
-        version: Its version.
-        client_id: Its client id.
-        what: What the capture lacks.
-        nearest: The nearest captured exchange; empty without any.
-        field: The first field in which they differ.
-        sent: Its value in the request.
-        captured: Its value in the nearest exchange.
-        answered_by: Who has answered instead: `upstream`, `embedded broker`, or nobody.
+        api: Name of the API.
+        version: Version of the request.
+        client_id: Client id of the request.
+        what: The item missing in the capture.
+        nearest: Title of the nearest captured exchange; empty without one.
+        field: Path of the first difference to it.
+        sent: Value in the request.
+        captured: Value in the nearest exchange.
+        answered_by: Name of the fallback that answered; empty without one.
     """
 
     api: str
@@ -44,7 +44,7 @@ class Miss:
         if self.nearest:
             text += f"; nearest is {self.nearest}"
         if self.field:
-            text += f", where {self.field} is {self.captured!r} and not {self.sent!r}"
+            text += f", with {self.field} {self.captured!r} instead of {self.sent!r}"
         return text
 
 
@@ -54,11 +54,11 @@ class SeenRequest:
     A request of a client.
 
     Attributes:
-        api: Its API.
-        version: Its version.
-        client_id: Its client id.
-        connection: Number of the client's connection.
-        body: Its body in the newest version that names topics.
+        api: Name of the API.
+        version: Version of the request.
+        client_id: Client id of the request.
+        connection: Number of the connection.
+        body: Body in the newest version with topic names.
     """
 
     api: str
@@ -71,16 +71,16 @@ class SeenRequest:
 @dataclass(slots=True)
 class ServeReport:
     """
-    What has happened so far.
+    Counts and misses of a server.
 
     Attributes:
-        misses: The first misses.
-        requests: The first requests, if they are kept.
+        misses: Distinct misses, up to a limit.
+        requests: Requests up to a limit, if enabled by `keeps_requests`.
         counts: Number of requests by API.
         miss_count: The number of misses.
         connections: The number of connections that clients opened.
-        garbage: Why connections were closed that sent no Kafka requests, with numbers.
-        faults: How often each fault was injected.
+        garbage: Number of connections closed for invalid input, by reason.
+        faults: Number of injections by fault.
     """
 
     keeps_requests: bool = False
@@ -93,13 +93,13 @@ class ServeReport:
     faults: Counter[str] = field(default_factory=Counter)
 
     def add_request(self, request: SeenRequest) -> None:
-        """Count a request."""
+        """Count a request, and keep it if enabled."""
         self.counts[request.api] += 1
         if self.keeps_requests and len(self.requests) < _MAX_REQUESTS:
             self.requests.append(request)
 
     def add_miss(self, miss: Miss) -> None:
-        """Add a miss; equal ones are kept once."""
+        """Count a miss, and keep it if it is new."""
         self.miss_count += 1
         if len(self.misses) < _MAX_MISSES and miss not in self.misses:
             self.misses.append(miss)

@@ -1,4 +1,4 @@
-"""Serves a recording: a listener for each captured broker."""
+"""Server for a recording, with a listener for each captured broker."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ class CassetteServer:
     A server in the running event loop.
 
     Args:
-        recording: What is served.
-        options: How.
-        report: Counts what happens.
+        recording: The served capture.
+        options: Addresses, limits and latency.
+        report: Collects requests and misses.
         faults: Faults to inject.
-        fallback: Answers what the capture lacks.
-        observe: Called with each exchange.
+        fallback: Answers misses.
+        observe: Called after each exchange.
     """
 
     def __init__(
@@ -69,15 +69,15 @@ class CassetteServer:
 
     @property
     def addresses(self) -> dict[int, str]:
-        """The address of each broker's listener, by node id."""
+        """Node id -> address of the listener."""
         return {node: format_address(*each) for node, each in self._state.addresses.items()}
 
     async def start(self) -> None:
         """
-        Listen.
+        Open the listeners.
 
         Raises:
-            UsageError: An address is in use, or no address of this machine.
+            UsageError: An address is in use, or not of this machine.
         """
         cluster = self._state.recording.cluster
         nodes = sorted(cluster.brokers) or [*range(1, max(1, len(cluster.addresses)) + 1)]
@@ -86,10 +86,10 @@ class CassetteServer:
             self._state.addresses[node] = self._options.host, await self._listen(port)
 
     async def close(self) -> None:
-        """Close all listeners and connections, and the fallback."""
+        """Close listeners, connections and the fallback."""
         for server in self._servers:
             server.close()
-        await asyncio.sleep(0)  # what was accepted just now begins
+        await asyncio.sleep(0)  # start handlers of connections accepted just before
         for task in self._open:
             task.cancel()
         await asyncio.gather(*self._open, return_exceptions=True)
@@ -140,17 +140,17 @@ class CassetteServer:
                 writer.close()
                 await writer.wait_closed()
         except SESSION_ERRORS:
-            pass  # the client has gone
+            pass  # the client disconnected
         except asyncio.CancelledError:
             pass  # the server closes
         finally:
             self._open.discard(task)
-            writer.transport.abort()  # does not wait for a client that reads nothing
+            writer.transport.abort()  # close() would wait for clients that do not read
 
 
 def _why(error: Exception) -> str:
     if isinstance(error, OSError) and error.errno == errno.EADDRINUSE:
-        return "another program listens there: use another port, or 0 for a free one"
+        return "address in use: choose another port, or port 0 for a free one"
     if isinstance(error, OSError) and error.errno and error.errno > 0:
         return os.strerror(error.errno)
     return str(error)

@@ -1,8 +1,8 @@
 """
-One connection of a client: bytes to a request, a request to its answer, the answer to bytes.
+Connection of one client.
 
-A request is read when the one before it is answered, as brokers do. So each connection holds one
-request and one answer at most, and a slow client delays nobody else.
+Requests are processed in series, as in brokers. A connection thus buffers one request and one
+answer at most, and a slow client does not delay others.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ _UNSUPPORTED_MECHANISM = error_code("UNSUPPORTED_SASL_MECHANISM")
 _LOGIN_FAILED = error_code("SASL_AUTHENTICATION_FAILED")
 
 Observer = Callable[[ClientRequest, bytes | None], None]
-"""Called with each request and the frame of its answer, None without one."""
+"""Called with each request and the frame of its answer, or None without an answer."""
 
 
 class GarbageError(Exception):
-    """What a client has sent is no Kafka request."""
+    """A client sent bytes that are not a Kafka request."""
 
 
 class ClientSession:
@@ -46,11 +46,11 @@ class ClientSession:
 
     Args:
         number: Number of the connection.
-        streams: Where bytes come from and go to.
-        answerer: Finds answers.
+        streams: Reader and writer of the connection.
+        answerer: Source of answers.
         options: Limits and latency.
-        faults: The faults to inject.
-        observe: Called with each exchange.
+        faults: Faults to inject.
+        observe: Called after each exchange.
     """
 
     def __init__(
@@ -80,7 +80,7 @@ class ClientSession:
         Serve until the client closes the connection.
 
         Raises:
-            GarbageError: The client has sent something else than requests.
+            GarbageError: The client sent an invalid request.
         """
         while True:
             frame = await self._next_frame()
@@ -96,7 +96,7 @@ class ClientSession:
             (size,) = _SIZE.unpack(await self._reader.readexactly(_SIZE.size))
             least = 0 if self._sends_tokens else _SMALLEST_REQUEST
             if not least <= size <= self._options.max_frame_bytes:
-                raise GarbageError(f"a size of {size:,} bytes is no request's")
+                raise GarbageError(f"invalid request size: {size:,} bytes")
             return await self._reader.readexactly(size)
         except (asyncio.IncompleteReadError, ConnectionError):
             return None
@@ -109,8 +109,8 @@ class ClientSession:
         ):
             return await self._refuse_api_versions(message)
         if message.body is None or message.is_assumed:
-            what = message.problems[0].what if message.problems else "it has no body"
-            raise GarbageError(f"a request can't be decoded: {what}")
+            what = message.problems[0].what if message.problems else "unknown version"
+            raise GarbageError(f"undecodable request: {what}")
         try:
             request = self._answerer.read(message, self._number, self._local_host)
         except RewriteError as error:
@@ -151,7 +151,7 @@ class ClientSession:
             await asyncio.sleep(delay_s)
 
     async def _refuse_api_versions(self, message: Message) -> bool:
-        """Answer a version of ApiVersions that is too new in version 0 (KIP-511)."""
+        """Answer an unsupported version of ApiVersions in version 0 (KIP-511)."""
         request = ClientRequest(message, Container())
         body = await self._answerer.cluster.api_versions(request)
         body.error_code = UNSUPPORTED_VERSION
@@ -189,7 +189,7 @@ class ClientSession:
 
 
 SASL_VERSIONS = {KEYS["SaslHandshake"]: (0, 1), KEYS["SaslAuthenticate"]: (0, 2)}
-"""Versions of the APIs that a session answers by itself."""
+"""Versions of SASL APIs, which sessions implement."""
 
 SESSION_ERRORS = (ConnectionError, asyncio.IncompleteReadError, TimeoutError, DissectorError)
-"""What ends one connection only."""
+"""Errors that end a single connection."""

@@ -1,4 +1,4 @@
-"""Encryption and passwords of listeners."""
+"""TLS and passwords of listeners."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ def tls_context(
     certificate: Path | None, key: Path | None, authorities: Path | None
 ) -> ssl.SSLContext | None:
     """
-    Return the context of listeners in TLS; None without a certificate.
+    Return the TLS context of listeners; None without a certificate.
 
     Args:
-        certificate: PEM: the certificate, perhaps with its key.
-        key: PEM: its private key.
-        authorities: PEM: clients must have a certificate of one of these.
+        certificate: PEM file with the certificate, optionally with its key.
+        key: PEM file with the private key.
+        authorities: PEM file with authorities for client certificates, which become required.
 
     Raises:
-        UsageError: A file can't be used, or the certificate is missing.
+        UsageError: A file is unusable, or the certificate is missing.
     """
     if certificate is None:
         if key is not None or authorities is not None:
@@ -42,10 +42,10 @@ def tls_context(
 
 def login_password(file: Path | None) -> str:
     """
-    Return the password of clients: of a file, or of the environment.
+    Return the password of clients from a file or the environment.
 
     Raises:
-        UsageError: The file can't be read.
+        UsageError: The file is unreadable.
     """
     if file is None:
         return os.environ.get(PASSWORD_VARIABLE, "")

@@ -1,5 +1,5 @@
 """
-The broker's side of SASL: with a given password; without one, PLAIN and OAUTHBEARER take any.
+Server side of SASL. Without a password PLAIN accepts any; OAUTHBEARER always does.
 
 Source: RFC 4616 (PLAIN), RFC 5802 (SCRAM), RFC 7628 (OAUTHBEARER); KIP-43, KIP-152.
 """
@@ -18,17 +18,17 @@ MECHANISMS = ("PLAIN", *_DIGESTS, "OAUTHBEARER")
 
 
 class SaslError(Exception):
-    """The client can't be authenticated."""
+    """Authentication failed."""
 
 
 @dataclass(slots=True)
 class SaslServer:
     """
-    One authentication.
+    State of one authentication.
 
     Attributes:
         mechanism: One of `MECHANISMS`.
-        password: What clients must know; SCRAM, whose server proves that it knows it too, needs it.
+        password: Password of clients; required for SCRAM, because the server also proves it.
         is_done: Whether the client is authenticated.
     """
 
@@ -40,10 +40,10 @@ class SaslServer:
 
     def reply(self, token: bytes) -> bytes:
         """
-        Return the answer to a message of the client.
+        Return the reply to a message of the client.
 
         Raises:
-            SaslError: The mechanism is unknown, the secret is wrong, or the message makes no sense.
+            SaslError: The mechanism is unknown, the secret is wrong, or the message is malformed.
         """
         if self.mechanism in ("PLAIN", "OAUTHBEARER"):
             if self.mechanism == "PLAIN" and self.password:
@@ -52,7 +52,7 @@ class SaslServer:
             return b""
         digest = _DIGESTS.get(self.mechanism)
         if digest is None:
-            raise SaslError(f"SASL mechanism {self.mechanism} is not served")
+            raise SaslError(f"SASL mechanism {self.mechanism} is not supported")
         if not self.password:
             raise SaslError(f"{self.mechanism} requires the client's password: --sasl-secret")
         text = token.decode(errors="replace")
@@ -61,13 +61,13 @@ class SaslServer:
     def _check_plain(self, token: bytes) -> None:
         given = token.rpartition(b"\0")[2]
         if not hmac.compare_digest(given, self.password.encode()):
-            raise SaslError("the password is wrong")
+            raise SaslError("wrong password")
 
     def _first(self, text: str) -> str:
         bare = text.partition(",")[2].partition(",")[2]
         nonce = _attributes(bare).get("r", "")
         if not nonce:
-            raise SaslError("the client sends no nonce")
+            raise SaslError("nonce missing")
         self._salt = secrets.token_bytes(16)
         salt = base64.b64encode(self._salt).decode()
         reply = f"r={nonce}{secrets.token_urlsafe(18)},s={salt},i={_ITERATIONS}"
@@ -82,7 +82,7 @@ class SaslServer:
         signature = hmac.digest(hashlib.new(digest, client_key).digest(), signed, digest)
         expected = bytes(a ^ b for a, b in zip(client_key, signature, strict=True))
         if not hmac.compare_digest(base64.b64encode(expected).decode(), proof):
-            raise SaslError("the password is wrong")
+            raise SaslError("wrong password")
         self.is_done = True
         server_key = hmac.digest(salted, b"Server Key", digest)
         return f"v={base64.b64encode(hmac.digest(server_key, signed, digest)).decode()}"

@@ -1,4 +1,4 @@
-"""Options of a served capture."""
+"""Options of the server."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ LOOPBACK = "127.0.0.1"
 @dataclass(frozen=True, slots=True)
 class ServeOptions:
     """
-    How a capture is served.
+    Options of the server.
 
     Attributes:
-        host: Where to listen.
-        port: Of the first broker, the others have the next ones; 0 for free ports.
-        latency: Factor of the captured latency; 0 for none.
-        is_strict: Whether misses fail, and produced records are compared.
-        follows_producers: Whether partitions that the capture shows being produced to have the
-            records of clients, in place of the captured ones.
-        tls: The context of listeners in TLS.
-        password: For clients that log in by SCRAM.
-        max_frame_bytes: A larger request is garbage.
-        max_connections: Further ones are closed at once.
+        host: Host of the listeners.
+        port: Port of the first broker; the others use the next ports. 0 selects free ports.
+        latency: Factor of the captured latency; 0 answers at once.
+        is_strict: Compare produced records with the captured ones.
+        follows_producers: Serve the records of live producers to consumers, instead of captured
+            produced records.
+        tls: TLS context of the listeners.
+        password: Password of clients.
+        max_frame_bytes: Size limit of requests.
+        max_connections: Limit of open connections; others are closed at once.
     """
 
     host: str = LOOPBACK
@@ -43,10 +43,10 @@ class ServeOptions:
 
 def parse_latency(text: str) -> float:
     """
-    Return the factor of the captured latency: `recorded`, `none`, or a number.
+    Parse `recorded`, `none`, or a factor; return the factor of the captured latency.
 
     Raises:
-        UsageError: It is none of these.
+        UsageError: The text has another form.
     """
     known = {"recorded": 1.0, "none": 0.0}.get(text)
     if known is not None:
@@ -62,10 +62,10 @@ def parse_latency(text: str) -> float:
 
 def parse_listener(text: str) -> tuple[str, int]:
     """
-    Return host and port of `HOST:PORT`; the port may be 0.
+    Parse `HOST:PORT`; the port may be 0.
 
     Raises:
-        UsageError: It is not an address.
+        UsageError: The text is not an address.
     """
     host, colon, port = text.rpartition(":")
     if colon and port == "0":

@@ -1,1 +1,1 @@
-"""The traffic of clients as a capture."""
+"""Capture files of the traffic with clients."""

@@ -1,4 +1,4 @@
-"""Puts exchanges with clients into captures: those that the capture lacked, or all."""
+"""Selection of the exchanges with clients for capture files."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from serve.traffic.traffic_writer import TrafficWriter
 
 class ServedTraffic:
     """
-    Observes exchanges, and writes them.
+    Writes exchanges with clients to capture files.
 
     Args:
-        record: The file for exchanges that something else has answered in place of the capture.
-        keeps_all: Whether all exchanges go to a temporary file, `all_path`.
+        record: File for exchanges answered by a fallback.
+        keeps_all: Write all exchanges to a temporary file, `all_path`.
 
     Attributes:
         all_path: The capture of all exchanges; None unless `keeps_all`.
 
     Raises:
-        UsageError: A file can't be written.
+        UsageError: A file cannot be written.
     """
 
     def __init__(self, record: str | Path | None = None, *, keeps_all: bool = False) -> None:
@@ -44,7 +44,7 @@ class ServedTraffic:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Close the files, and delete the temporary one."""
+        """Close the files; delete the temporary one."""
         for each in (self._added, self._all):
             if each is not None:
                 each.close()
@@ -52,7 +52,7 @@ class ServedTraffic:
             self._folder.cleanup()
 
     def observe(self, request: ClientRequest, response: bytes | None) -> None:
-        """Write an exchange, if it is wanted."""
+        """Write an exchange to the files that include it."""
         writers = [self._added if request.answered_by else None, self._all]
         for writer in writers:
             if writer is not None and request.addresses is not None:

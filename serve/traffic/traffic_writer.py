@@ -1,4 +1,4 @@
-"""Writes what clients asked and got as packets of a capture."""
+"""Writer of exchanges with clients as packets."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ _ETHERNET = 1
 
 class TrafficWriter:
     """
-    Writes exchanges to a pcapng file, each connection as plain TCP.
+    Writes exchanges to a pcapng file, as plain TCP connections.
 
     Args:
-        path: The file.
+        path: Path of the file.
 
     Raises:
-        UsageError: It can't be written.
+        UsageError: The file cannot be written.
     """
 
     def __init__(self, path: str | Path) -> None:
@@ -51,9 +51,9 @@ class TrafficWriter:
 
         Args:
             connection: Number of the connection.
-            addresses: Address and port of client and listener.
-            request: When the request came, ns since the epoch, and its frame.
-            response: The frame of the response; None without one.
+            addresses: Address and port of the client, and of the listener.
+            request: Time of the request in ns since the epoch, and its frame.
+            response: Frame of the response; None without one.
         """
         found = self._connections.get(connection)
         if found is None:
@@ -82,7 +82,7 @@ class TrafficWriter:
 
 
 def _endpoint(address: Any) -> Endpoint:
-    """Return an address and port of a socket as numbers."""
+    """Convert a socket address to numbers."""
     found = ipaddress.ip_address(str(address[0]).partition("%")[0])
     number = int(found) if found.version == 6 else IPV4_MAPPED | int(found)
     return number >> 64, number & (1 << 64) - 1, int(address[1])

@@ -46,13 +46,13 @@ def test_a_miss_fails_if_strict() -> None:
             assert client.ask("DescribeAcls", 1).error_code == -1
         status, out = _end(process)
     assert status == 1
-    assert "miss: DescribeAcls v1 from raw: the capture lacks such a request" in out
+    assert "miss: DescribeAcls v1 from raw: the capture lacks an equivalent request" in out
 
 
 def test_wrong_usage_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for words, expected in (
         (["--latency", "slow"], "--latency takes"),
-        (["--fault", "api == Fetch"], "--fault takes 'FILTER -> ACTION'"),
+        (["--fault", "api == Fetch"], "--fault requires 'FILTER -> ACTION'"),
         (["--tls-key", "key.pem"], "TLS requires a certificate"),
         (["--listen", "nowhere"], "nowhere"),
         (["--sasl-secret", str(tmp_path / "none")], "the password cannot be read"),

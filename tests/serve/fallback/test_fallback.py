@@ -137,7 +137,7 @@ def test_a_command_reaches_a_secured_cluster(tmp_path: Path) -> None:
 
 
 def test_options_of_a_cluster_require_one() -> None:
-    with pytest.raises(UsageError, match="options of --upstream require it"):
+    with pytest.raises(UsageError, match="options of --upstream require"):
         chosen_fallback(None, Security(mechanism="PLAIN"), is_strict=False)
 
 

@@ -22,7 +22,7 @@ def test_a_report_counts_and_keeps_equal_misses_once() -> None:
     assert "1 connections closed: a size of 9" in lines
     assert lines[-3].endswith(
         "Fetch v12 from c: the capture lacks offset 7; nearest is Fetch orders, "
-        "where topics[].topic is 'b' and not 'a'"
+        "with topics[].topic 'b' instead of 'a'"
     )
     assert lines[-2].endswith("(answered by the upstream)")
     assert lines[-1] == "1 more or repeated misses"

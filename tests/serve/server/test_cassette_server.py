@@ -123,7 +123,7 @@ def test_an_address_in_use_is_an_error() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         with (
-            pytest.raises(UsageError, match="another program listens there"),
+            pytest.raises(UsageError, match="address in use"),
             Cassette(CAPTURE, options=ServeOptions(port=port)),
         ):
             pass
