@@ -32,6 +32,7 @@ LONG = (
     "kafka39-static-members",
     "kafka39-three-nodes",
     "kafka4-aiokafka-codecs",
+    "kafka4-aiokafka-copies",
     "kafka4-denied",
     "kafka4-errors",
     "kafka4-static-members",
@@ -101,9 +102,5 @@ NOT_PLAYED = {
     r".*-(quorum|reassignment|leader-change)": "the play changes the nodes of its cluster",
     r".*-connect": "workers of Connect forward requests to the captured address of their leader",
     r"kafka4-librdkafka-tls": "without a key log there is nothing to serve",
-    r"kafka4-aiokafka-copies": (
-        "the group changes while records are copied: a member whose transaction is open when"
-        " its partition goes to another one copies twice, and the play wants each copy once"
-    ),
 }
 """Pattern of scenarios -> why they are not played at their captures."""
