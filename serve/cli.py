@@ -7,7 +7,7 @@ import signal
 import sys
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -85,10 +85,11 @@ def serve(
         ),
     ] = "none",
     faults: Annotated[
-        list[str] | None,
+        list[Any] | None,  # pairs, for which Typer has no type
         typer.Option(
             "--fault",
-            metavar="'FILTER -> ERROR|delay:MS|close|truncate[,times:N]'",
+            metavar="'FILTER' ERROR|delay:MS|close|truncate[,times:N]",
+            parser=str,
             help="Inject a fault into requests that pass a filter, or the first N. Repeatable.",
         ),
     ] = None,
@@ -158,7 +159,7 @@ def serve(
         key_file=upstream_tls_key,
     )
     fallback = chosen_fallback(upstream, security, is_strict=strict)
-    found = [Fault.parse(each) for each in faults or ()]
+    found = [Fault.of(*each) for each in faults or ()]
     recording = read_recording(*captures, ports=ports or (), keylogs=keylogs or ())
     for problem in recording.problems:
         _say(problem)

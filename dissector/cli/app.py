@@ -19,6 +19,7 @@ import typer
 from dissector.cli import interrupt
 from dissector.cli.output import OutputClosed
 from dissector.cli.presentation import completion
+from dissector.cli.presentation.command import Command
 from dissector.cli.presentation.examples import epilog
 from dissector.errors import DissectorError, FilterError, UsageError, bug_location
 from dissector.protocol.context import using
@@ -69,12 +70,13 @@ def application(arguments: Sequence[str] = (), plugins: Plugins | None = None) -
     )
     app.callback()(_options)
     for name in [chosen] if chosen in COMMANDS else COMMANDS:
-        app.command(name, epilog=epilog(str(name)))(command_function(str(name)))
+        app.command(name, cls=Command, epilog=epilog(str(name)))(command_function(str(name)))
     if chosen not in COMMANDS:
         for name, command in _plugin_commands(chosen) if plugins is None else plugins:
             # A stub that reports why a command can't be loaded takes any options.
             lenient = {"ignore_unknown_options": command.__module__ == __name__}
-            app.command(name, context_settings=lenient, epilog=epilog(name))(command)
+            add = app.command(name, cls=Command, context_settings=lenient, epilog=epilog(name))
+            add(command)
     return app
 
 

@@ -74,20 +74,6 @@ class Fault:
             raise _unknown(action)
         return cls(found, FaultKind.ERROR, text, code=code, left=left)
 
-    @classmethod
-    def parse(cls, text: str) -> Fault:
-        """
-        Parse the command-line form `FILTER -> ACTION`.
-
-        Raises:
-            FilterError: The filter is invalid.
-            UsageError: The action is missing or invalid.
-        """
-        filter_text, arrow, action = text.rpartition("->")
-        if not arrow:
-            raise UsageError(f"--fault requires 'FILTER -> ACTION', got {text!r}")
-        return cls.of(filter_text.strip(), action.strip())
-
     def answer(self, request: ClientRequest) -> Container:
         """Return a response with the error."""
         return error_answer(request.api_key, request.body, self.code)

@@ -49,10 +49,22 @@ def test_a_miss_fails_if_strict() -> None:
     assert "miss: DescribeAcls v1 from raw: the capture lacks an equivalent request" in out
 
 
+def test_faults_are_options() -> None:
+    faults = ("--fault", "api == Metadata", "close,times:1", "--fault", "api == Fetch", "close")
+    with serving(CAPTURE, *faults) as (process, address):
+        for is_closed in (True, False):
+            with RawClient(address) as client:
+                client.ask_later("Metadata", 9, topics=[])
+                assert client.is_closed() is is_closed
+        _, out = _end(process)
+    assert "fault 'api == Metadata' close,times:1: 1 times\n" in out
+
+
 def test_wrong_usage_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for words, expected in (
         (["--latency", "slow"], "--latency takes"),
-        (["--fault", "api == Fetch"], "--fault requires 'FILTER -> ACTION'"),
+        (["--fault", "api == Fetch"], "'--fault' requires 2 arguments"),
+        (["--fault", "api == Fetch", "--strict"], "unknown fault '--strict'"),
         (["--tls-key", "key.pem"], "TLS requires a certificate"),
         (["--listen", "nowhere"], "nowhere"),
         (["--sasl-secret", str(tmp_path / "none")], "the password cannot be read"),

@@ -59,7 +59,7 @@ EXAMPLES: Mapping[str, Sequence[str]] = {
     ),
     "serve": (
         "serve a.pcap --listen 127.0.0.1:9092 --strict",
-        "serve a.pcap --fault 'api == Produce -> NOT_LEADER_OR_FOLLOWER,times:3'",
+        "serve a.pcap --fault 'api == Produce' NOT_LEADER_OR_FOLLOWER,times:3",
         "serve a.pcap --upstream test-broker:9092 --record added.pcapng",
     ),
     "pipeline": (

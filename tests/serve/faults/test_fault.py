@@ -28,7 +28,7 @@ def _produce(topic: str) -> ClientRequest:
 
 def test_a_fault_is_taken_as_often_as_it_says() -> None:
     counts: Counter[str] = Counter()
-    fault = Fault.parse("api == Produce and topic == orders -> NOT_LEADER_OR_FOLLOWER,times:2")
+    fault = Fault.of("api == Produce and topic == orders", "NOT_LEADER_OR_FOLLOWER,times:2")
     faults = Faults([fault], counts)
     taken = [faults.take(_produce("orders")) for _ in range(3)]
     assert taken == [fault, fault, None]
@@ -44,22 +44,29 @@ def test_a_fault_answers_each_partition() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "kind"),
+    ("filter_text", "action", "kind"),
     [
-        ("client_id == test -> close", FaultKind.CLOSE),
-        ("request.acks == 0 -> truncate", FaultKind.TRUNCATE),
-        ("api_version > 8 -> delay:250", FaultKind.DELAY),
+        ("client_id == test", "close", FaultKind.CLOSE),
+        ("request.acks == 0", "truncate", FaultKind.TRUNCATE),
+        ("api_version > 8", "delay:250", FaultKind.DELAY),
     ],
 )
-def test_faults_are_read(text: str, kind: FaultKind) -> None:
-    fault = Fault.parse(text)
+def test_faults_are_read(filter_text: str, action: str, kind: FaultKind) -> None:
+    fault = Fault.of(filter_text, action)
     assert fault.kind is kind
     assert Faults([fault], Counter()).take(_produce("orders")) is fault
 
 
 @pytest.mark.parametrize(
-    "text", ["api == Fetch", "api == Fetch -> NO_SUCH", "api == Fetch -> close,3", "x -> delay:a"]
+    ("filter_text", "action"),
+    [
+        ("api == Fetch", ""),
+        ("api == Fetch", "NO_SUCH"),
+        ("api == Fetch", "close,3"),
+        ("api == Fetch", "delay:a"),
+        ("x", "close"),
+    ],
 )
-def test_wrong_faults_are_refused(text: str) -> None:
+def test_wrong_faults_are_refused(filter_text: str, action: str) -> None:
     with pytest.raises((UsageError, FilterError)):
-        Fault.parse(text)
+        Fault.of(filter_text, action)
