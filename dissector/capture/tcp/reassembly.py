@@ -10,26 +10,16 @@ import numpy as np
 
 from dissector.capture.columns import NEVER, Chunks, Int64s, Segments
 from dissector.capture.hashing import SECRET
-from dissector.capture.tcp.chunk_builder import MAX_ROWS_PER_SEGMENT, ChunkBuilder
-from dissector.capture.tcp.connection_state import (
-    ACK,
-    FIN,
-    RST,
-    SEQ_MASK,
-    SYN,
-    FlowKey,
-    LiveConnection,
-    Segment,
+from dissector.capture.tcp.both_paths.chunk_columns import MAX_ROWS_PER_SEGMENT
+from dissector.capture.tcp.both_paths.reassembly_limits import WAIT_NS
+from dissector.capture.tcp.both_paths.tcp_arrays import (
+    ChunkArrays,
+    FlowArrays,
+    SegmentArrays,
+    StateArrays,
 )
-from dissector.capture.tcp.connection_table import ConnectionTable
-from dissector.capture.tcp.connections import Connection
-from dissector.capture.tcp.flow_table import OWNER, FlowTable, any_network_key
-from dissector.capture.tcp.flush_kernel import flush_connections
-from dissector.capture.tcp.in_order_kernel import process_segments
-from dissector.capture.tcp.reorder_buffer import SegmentBytes
-from dissector.capture.tcp.stream_reassembler import WAIT_NS, Stream
-from dissector.capture.tcp.tcp_arrays import ChunkArrays, FlowArrays, SegmentArrays, StateArrays
-from dissector.capture.tcp.waiting_columns import (
+from dissector.capture.tcp.both_paths.tcp_header import ACK, FIN, RST, SEQ_MASK, SYN
+from dissector.capture.tcp.both_paths.waiting_columns import (
     FLOWS,
     FORCED_GAPS,
     MAX_TOTAL_BYTES,
@@ -37,7 +27,17 @@ from dissector.capture.tcp.waiting_columns import (
     TOTAL_BYTES,
     WAITING_CARRIED_BYTES,
 )
-from dissector.capture.tcp.waiting_columns import OWNER as SEGMENT_OWNER
+from dissector.capture.tcp.both_paths.waiting_columns import OWNER as SEGMENT_OWNER
+from dissector.capture.tcp.connections import Connection
+from dissector.capture.tcp.fast_path.flow_lookup import OWNER
+from dissector.capture.tcp.fast_path.flush_kernel import flush_connections
+from dissector.capture.tcp.fast_path.in_order_kernel import process_segments
+from dissector.capture.tcp.objects.chunk_builder import ChunkBuilder
+from dissector.capture.tcp.objects.connection_state import FlowKey, LiveConnection, Segment
+from dissector.capture.tcp.objects.reorder_buffer import SegmentBytes
+from dissector.capture.tcp.objects.stream_reassembler import Stream
+from dissector.capture.tcp.tables.connection_table import ConnectionTable
+from dissector.capture.tcp.tables.flow_table import FlowTable, any_network_key
 
 __all__ = ["MAX_BUFFERED_BYTES", "Connection", "Streams"]
 

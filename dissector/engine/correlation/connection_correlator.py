@@ -25,7 +25,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from dissector.capture.columns import NEVER
-from dissector.capture.tcp.stream_reassembler import WAIT_NS
+from dissector.capture.tcp.both_paths.reassembly_limits import WAIT_NS
 from dissector.engine.correlation import frame_checks, resync
 from dissector.engine.correlation.exchange_rows import ExchangeRow
 from dissector.engine.correlation.frame_checks_kernel import is_response_due

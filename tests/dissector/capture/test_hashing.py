@@ -10,9 +10,9 @@ import pytest
 from dissector import open_capture
 from dissector.capture.hashing import SECRET, hash_endpoints, hash_key
 from dissector.capture.packets.networks import Networks, find_slot
-from dissector.capture.tcp.connection_state import FlowKey
-from dissector.capture.tcp.connection_table import ConnectionTable
-from dissector.capture.tcp.flow_table import FlowTable
+from dissector.capture.tcp.objects.connection_state import FlowKey
+from dissector.capture.tcp.tables.connection_table import ConnectionTable
+from dissector.capture.tcp.tables.flow_table import FlowTable
 
 SLOTS = 1 << 12
 CAPTURE = Path(__file__).parents[3] / "captures" / "demo.pcap"

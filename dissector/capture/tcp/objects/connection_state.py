@@ -6,19 +6,20 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from dissector.capture.columns import NEVER
-from dissector.capture.tcp.chunk_builder import ReorderState
-from dissector.capture.tcp.stream_reassembler import START_WAIT_BYTES, Stream, is_near
-from dissector.capture.tcp.waiting_lists import MAX_STEPS
-
-FIN, SYN, RST, ACK = 1, 2, 4, 16
-
-RESET_WINDOW_BYTES = 1 << 20
-"""How far from the next expected byte a RST is accepted."""
-
-REPLY_WINDOW_BYTES = 1 << 20
-"""How far a segment may be from the acknowledgements of the other direction."""
-
-SEQ_MASK = (1 << 32) - 1
+from dissector.capture.tcp.both_paths.reassembly_limits import (
+    MAX_STEPS,
+    REPLY_WINDOW_BYTES,
+    RESET_WINDOW_BYTES,
+    START_WAIT_BYTES,
+)
+from dissector.capture.tcp.both_paths.tcp_header import (
+    ACK,
+    RST,
+    SEQ_MASK,
+    SYN,
+)
+from dissector.capture.tcp.objects.chunk_builder import ReorderState
+from dissector.capture.tcp.objects.stream_reassembler import Stream, is_near
 
 FlowKey: TypeAlias = tuple[int, int, int, int, int, int, int]
 """A direction: network, and source and destination as address (high, low; signed) and port."""

@@ -1,4 +1,4 @@
-"""The arrays that kernels of this room read and write, in groups."""
+"""The arrays that the kernels of TCP read and write, in groups."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class StateArrays(NamedTuple):
 
 
 class ChunkArrays(NamedTuple):
-    """The columns of `Chunks` that are written, see `chunk_builder`, and its carry-over buffer."""
+    """The columns of `Chunks` that are written, see `chunk_columns`, and its carry-over buffer."""
 
     wide: I64Table
     narrow: I8Table

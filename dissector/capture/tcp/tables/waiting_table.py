@@ -7,11 +7,8 @@ from typing import Any
 import numpy as np
 
 from dissector.capture.columns import Bytes, Int64s
-from dissector.capture.tcp.chunk_builder import ReorderState
-from dissector.capture.tcp.reorder_buffer import ReorderBuffer, SegmentBytes
-from dissector.capture.tcp.stream_reassembler import Stream
-from dissector.capture.tcp.tcp_arrays import StateArrays
-from dissector.capture.tcp.waiting_columns import (
+from dissector.capture.tcp.both_paths.tcp_arrays import StateArrays
+from dissector.capture.tcp.both_paths.waiting_columns import (
     BARRIER,
     CAPTURED,
     CARRY_OVER_BASE,
@@ -35,14 +32,17 @@ from dissector.capture.tcp.waiting_columns import (
     WAITING_CARRIED_BYTES,
     WAITS_USED,
 )
-from dissector.capture.tcp.waiting_kernel import MAX_PARTS
-from dissector.capture.tcp.waiting_lists import (
+from dissector.capture.tcp.fast_path.waiting_kernel import MAX_PARTS
+from dissector.capture.tcp.fast_path.waiting_lists import (
     add_segment,
     free_wait,
     new_wait,
     predecessor,
     remove_first,
 )
+from dissector.capture.tcp.objects.chunk_builder import ReorderState
+from dissector.capture.tcp.objects.reorder_buffer import ReorderBuffer, SegmentBytes
+from dissector.capture.tcp.objects.stream_reassembler import Stream
 from dissector.kernel import Kernel
 from dissector.kernel.arrays import I64, U8, I64Table
 from dissector.kernel.memcpy import copy_bytes

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dissector.capture.columns import NEVER
-from dissector.capture.tcp.connection_columns import (
+from dissector.capture.tcp.both_paths.connection_columns import (
     ACKED,
     ACKED_NS,
     HAS_ACKED,
@@ -12,8 +12,11 @@ from dissector.capture.tcp.connection_columns import (
     SIDES,
     WAITS,
 )
-from dissector.capture.tcp.tcp_arrays import StateArrays
-from dissector.capture.tcp.waiting_columns import (
+from dissector.capture.tcp.both_paths.reassembly_limits import (
+    MAX_STEPS,
+)
+from dissector.capture.tcp.both_paths.tcp_arrays import StateArrays
+from dissector.capture.tcp.both_paths.waiting_columns import (
     AFTER,
     BARRIER,
     BEFORE,
@@ -41,9 +44,6 @@ from dissector.capture.tcp.waiting_columns import (
     WAITS_USED,
 )
 from dissector.kernel import device_function
-
-MAX_STEPS = 64
-"""How many segments are passed in search of a place; farther from the end an object finds it."""
 
 TOO_FAR = -2
 """Instead of a segment: not found within `MAX_STEPS`."""

@@ -20,17 +20,19 @@ from dissector.capture.columns import (
     Int64s,
 )
 from dissector.capture.formats.window_buffers import BufferPool, single_use
-from dissector.capture.tcp.reorder_buffer import ReorderBuffer, SegmentBytes
-from dissector.capture.tcp.waiting_columns import CARRIED_BYTES, ROWS
-
-CONNECTION, START, LENGTH, PACKET, TIME_NS, RELEASE = range(6)
-"""Rows of `ChunkBuilder.wide`: columns of `Chunks`."""
-
-SIDE, KIND, ORIGIN = range(3)
-"""Rows of `ChunkBuilder.narrow`."""
-
-MAX_ROWS_PER_SEGMENT = 2
-"""The most rows that one in-order segment yields."""
+from dissector.capture.tcp.both_paths.chunk_columns import (
+    CONNECTION,
+    KIND,
+    LENGTH,
+    ORIGIN,
+    PACKET,
+    RELEASE,
+    SIDE,
+    START,
+    TIME_NS,
+)
+from dissector.capture.tcp.both_paths.waiting_columns import CARRIED_BYTES, ROWS
+from dissector.capture.tcp.objects.reorder_buffer import ReorderBuffer, SegmentBytes
 
 _FIRST_ROWS = 64
 

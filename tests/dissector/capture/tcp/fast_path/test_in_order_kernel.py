@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dissector.capture.tcp import reassembly
-from dissector.capture.tcp.in_order_kernel import process_segments
+from dissector.capture.tcp.fast_path.in_order_kernel import process_segments
 from tests.corpus import each_capture
 from tests.dissector.capture.stage_reading import Moving, Reading
 from tests.example_counts import examples

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dissector.capture.tcp.connection_columns import (
+from dissector.capture.tcp.both_paths.connection_columns import (
     ACKED,
     ACKED_NS,
     ACKED_PACKET,
@@ -17,10 +17,15 @@ from dissector.capture.tcp.connection_columns import (
     STATE,
     WAITS,
 )
-from dissector.capture.tcp.tcp_arrays import ChunkArrays, StateArrays
-from dissector.capture.tcp.waiting_columns import FIRST, SEQ, WAIT_SIDE
-from dissector.capture.tcp.waiting_kernel import emit_gap, emit_gap_before, has_room, release_run
-from dissector.capture.tcp.waiting_lists import free_wait
+from dissector.capture.tcp.both_paths.tcp_arrays import ChunkArrays, StateArrays
+from dissector.capture.tcp.both_paths.waiting_columns import FIRST, SEQ, WAIT_SIDE
+from dissector.capture.tcp.fast_path.waiting_kernel import (
+    emit_gap,
+    emit_gap_before,
+    has_room,
+    release_run,
+)
+from dissector.capture.tcp.fast_path.waiting_lists import free_wait
 from dissector.kernel import Kernel, device_function
 from dissector.kernel.arrays import I64
 

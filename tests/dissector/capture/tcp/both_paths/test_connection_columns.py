@@ -3,7 +3,7 @@ from __future__ import annotations
 from dataclasses import fields
 from functools import reduce
 
-from dissector.capture.tcp import connection_columns
+from dissector.capture.tcp.both_paths import connection_columns
 from dissector.capture.tcp.connections import END_REASONS, Side
 
 

@@ -4,10 +4,10 @@ from dataclasses import astuple
 
 import numpy as np
 
-from dissector.capture.tcp.connection_state import FlowKey
-from dissector.capture.tcp.connection_table import ConnectionTable
 from dissector.capture.tcp.connections import END_REASONS, Connection, ConnectionColumns, Side
-from dissector.capture.tcp.flow_table import FlowTable, any_network_key
+from dissector.capture.tcp.objects.connection_state import FlowKey
+from dissector.capture.tcp.tables.connection_table import ConnectionTable
+from dissector.capture.tcp.tables.flow_table import FlowTable, any_network_key
 
 KEY: FlowKey = (3, -5, 0xFFFF_0A00_0001, 50000, 0, 2**63 - 1, 9092)
 

@@ -3,26 +3,18 @@
 from __future__ import annotations
 
 from dissector.capture.columns import NEVER
-from dissector.capture.tcp.chunk_builder import ChunkBuilder, ReorderState
+from dissector.capture.tcp.both_paths.reassembly_limits import (
+    FAR_BYTES,
+    MAX_WAITING_BYTES,
+    MAX_WAITING_SEGMENTS,
+    START_WAIT_BYTES,
+    UNACKED_WAIT_NS,
+    WAIT_NS,
+)
 from dissector.capture.tcp.connections import Side
-from dissector.capture.tcp.loss_counters import LossCounters
-from dissector.capture.tcp.reorder_buffer import ReorderBuffer, SegmentBytes
-
-WAIT_NS = 50_000_000
-"""How much later than its successors on the wire a segment may be captured."""
-
-UNACKED_WAIT_NS = 10_000_000_000
-"""How long a hole may stay open where no captured acknowledgement could confirm it."""
-
-START_WAIT_BYTES = 64 << 10
-"""Limit of waiting data at the start of a stream without a captured SYN."""
-
-MAX_WAITING_BYTES = 16 << 20
-MAX_WAITING_SEGMENTS = 16 << 10
-"""How much may wait behind a hole before the hole becomes a gap."""
-
-FAR_BYTES = 64 << 20
-"""Sequence numbers farther apart than this do not belong to one connection."""
+from dissector.capture.tcp.objects.chunk_builder import ChunkBuilder, ReorderState
+from dissector.capture.tcp.objects.loss_counters import LossCounters
+from dissector.capture.tcp.objects.reorder_buffer import ReorderBuffer, SegmentBytes
 
 _HALF, _FULL = 1 << 31, 1 << 32
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dissector.capture.columns import DATA, IN_WINDOW, NEVER
-from dissector.capture.tcp.chunk_builder import (
+from dissector.capture.tcp.both_paths.chunk_columns import (
     CONNECTION,
     KIND,
     LENGTH,
@@ -12,11 +12,17 @@ from dissector.capture.tcp.chunk_builder import (
     SIDE,
     START,
 )
-from dissector.capture.tcp.chunk_builder import PACKET as CHUNK_PACKET
-from dissector.capture.tcp.chunk_builder import TIME_NS as CHUNK_TIME_NS
-from dissector.capture.tcp.connection_columns import WAITS
-from dissector.capture.tcp.tcp_arrays import ChunkArrays, StateArrays
-from dissector.capture.tcp.waiting_columns import BARRIER, OLDEST, PACKET, ROWS, WAIT_SIDE
+from dissector.capture.tcp.both_paths.chunk_columns import PACKET as CHUNK_PACKET
+from dissector.capture.tcp.both_paths.chunk_columns import TIME_NS as CHUNK_TIME_NS
+from dissector.capture.tcp.both_paths.connection_columns import WAITS
+from dissector.capture.tcp.both_paths.tcp_arrays import ChunkArrays, StateArrays
+from dissector.capture.tcp.both_paths.waiting_columns import (
+    BARRIER,
+    OLDEST,
+    PACKET,
+    ROWS,
+    WAIT_SIDE,
+)
 from dissector.kernel import device_function
 
 

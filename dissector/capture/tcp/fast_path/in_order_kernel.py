@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from dissector.capture.columns import DATA, END
-from dissector.capture.tcp.chunk_builder import LENGTH, MAX_ROWS_PER_SEGMENT, START
-from dissector.capture.tcp.connection_columns import (
+from dissector.capture.tcp.both_paths.chunk_columns import (
+    LENGTH,
+    MAX_ROWS_PER_SEGMENT,
+    START,
+)
+from dissector.capture.tcp.both_paths.connection_columns import (
     BYTES,
     ENDED,
     LAST_NS,
@@ -16,7 +20,21 @@ from dissector.capture.tcp.connection_columns import (
     STATE,
     WAITS,
 )
-from dissector.capture.tcp.connection_row import (
+from dissector.capture.tcp.both_paths.tcp_arrays import (
+    ChunkArrays,
+    FlowArrays,
+    SegmentArrays,
+    StateArrays,
+)
+from dissector.capture.tcp.both_paths.tcp_header import ACK, FIN, RST, SYN
+from dissector.capture.tcp.both_paths.waiting_columns import (
+    CONNECTIONS,
+    FLOWS,
+    NEEDED_ROWS,
+    OWNER,
+    ROWS,
+)
+from dissector.capture.tcp.fast_path.connection_row import (
     ENDED_BY_RST,
     accepts_reset,
     acknowledge,
@@ -27,13 +45,10 @@ from dissector.capture.tcp.connection_row import (
     opens_connection,
     start_connection,
 )
-from dissector.capture.tcp.connection_state import ACK, FIN, RST, SYN
-from dissector.capture.tcp.flow_table import ANY_NETWORK, find_flow, put_flow
-from dissector.capture.tcp.flow_table import OWNER as FLOW_OWNER
-from dissector.capture.tcp.rows_kernel import emit_row
-from dissector.capture.tcp.tcp_arrays import ChunkArrays, FlowArrays, SegmentArrays, StateArrays
-from dissector.capture.tcp.waiting_columns import CONNECTIONS, FLOWS, NEEDED_ROWS, OWNER, ROWS
-from dissector.capture.tcp.waiting_kernel import PROCESSED, process_out_of_order
+from dissector.capture.tcp.fast_path.flow_lookup import ANY_NETWORK, find_flow, put_flow
+from dissector.capture.tcp.fast_path.flow_lookup import OWNER as FLOW_OWNER
+from dissector.capture.tcp.fast_path.rows_kernel import emit_row
+from dissector.capture.tcp.fast_path.waiting_kernel import PROCESSED, process_out_of_order
 from dissector.kernel import Kernel, device_function
 
 NEW_FLOWS = 3

@@ -6,9 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dissector.capture.tcp.connection_state import FlowKey
-from dissector.capture.tcp.connection_table import ConnectionTable
-from dissector.capture.tcp.flow_table import ANY_NETWORK, FlowTable, any_network_key, rehash
+from dissector.capture.tcp.fast_path.flow_lookup import ANY_NETWORK, rehash
+from dissector.capture.tcp.objects.connection_state import FlowKey
+from dissector.capture.tcp.tables.connection_table import ConnectionTable
+from dissector.capture.tcp.tables.flow_table import FlowTable, any_network_key
 from tests.kernel_modes import MODES, running
 
 ADDRESSES = st.sampled_from([0, 1, 2, -1, -(2**63), 2**63 - 1, 0xFFFF_0A00_0001])

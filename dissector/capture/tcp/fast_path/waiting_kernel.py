@@ -7,9 +7,9 @@ The rows match `Stream` and `ReorderBuffer`, which also explain the reasons.
 from __future__ import annotations
 
 from dissector.capture.columns import DATA, GAP, IN_CARRY_OVER, IN_WINDOW
-from dissector.capture.tcp.chunk_builder import LENGTH, ORIGIN
-from dissector.capture.tcp.chunk_builder import START as CHUNK_START
-from dissector.capture.tcp.connection_columns import (
+from dissector.capture.tcp.both_paths.chunk_columns import LENGTH, ORIGIN
+from dissector.capture.tcp.both_paths.chunk_columns import START as CHUNK_START
+from dissector.capture.tcp.both_paths.connection_columns import (
     ACKED,
     ANCHORED,
     BYTES,
@@ -26,19 +26,20 @@ from dissector.capture.tcp.connection_columns import (
     SIDES,
     WAITS,
 )
-from dissector.capture.tcp.connection_row import acknowledge
-from dissector.capture.tcp.connection_state import SEQ_MASK
-from dissector.capture.tcp.loss_kernel import count_old, loss_row, remember_gap
-from dissector.capture.tcp.rows_kernel import emit_barriers, emit_row
-from dissector.capture.tcp.stream_reassembler import (
+from dissector.capture.tcp.both_paths.reassembly_limits import (
     FAR_BYTES,
     MAX_WAITING_BYTES,
     MAX_WAITING_SEGMENTS,
     UNACKED_WAIT_NS,
     WAIT_NS,
 )
-from dissector.capture.tcp.tcp_arrays import ChunkArrays, SegmentArrays, StateArrays
-from dissector.capture.tcp.waiting_columns import (
+from dissector.capture.tcp.both_paths.tcp_arrays import (
+    ChunkArrays,
+    SegmentArrays,
+    StateArrays,
+)
+from dissector.capture.tcp.both_paths.tcp_header import SEQ_MASK
+from dissector.capture.tcp.both_paths.waiting_columns import (
     AFTER,
     CAPTURED,
     CARRIED_BYTES,
@@ -64,8 +65,11 @@ from dissector.capture.tcp.waiting_columns import (
     WAITING_SEGMENTS,
     WAITS_USED,
 )
-from dissector.capture.tcp.waiting_columns import CARRY_OVER_BASE as CARRIED
-from dissector.capture.tcp.waiting_lists import (
+from dissector.capture.tcp.both_paths.waiting_columns import CARRY_OVER_BASE as CARRIED
+from dissector.capture.tcp.fast_path.connection_row import acknowledge
+from dissector.capture.tcp.fast_path.loss_kernel import count_old, loss_row, remember_gap
+from dissector.capture.tcp.fast_path.rows_kernel import emit_barriers, emit_row
+from dissector.capture.tcp.fast_path.waiting_lists import (
     add_segment,
     cover,
     free_wait,

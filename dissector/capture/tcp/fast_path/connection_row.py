@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dissector.capture.tcp.connection_columns import (
+from dissector.capture.tcp.both_paths.connection_columns import (
     A_HIGH,
     A_LOW,
     ACKED,
@@ -32,9 +32,9 @@ from dissector.capture.tcp.connection_columns import (
     STATE,
     SYN_SEEN,
 )
-from dissector.capture.tcp.connection_state import ACK, FIN, RESET_WINDOW_BYTES, SEQ_MASK
-from dissector.capture.tcp.stream_reassembler import FAR_BYTES
-from dissector.capture.tcp.tcp_arrays import SegmentArrays
+from dissector.capture.tcp.both_paths.reassembly_limits import FAR_BYTES, RESET_WINDOW_BYTES
+from dissector.capture.tcp.both_paths.tcp_arrays import SegmentArrays
+from dissector.capture.tcp.both_paths.tcp_header import ACK, FIN, SEQ_MASK
 from dissector.kernel import device_function
 from dissector.kernel.arrays import I64Table
 

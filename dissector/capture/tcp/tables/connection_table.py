@@ -9,8 +9,7 @@ from typing import Any, overload
 import numpy as np
 
 from dissector.capture.columns import Int64s
-from dissector.capture.tcp.chunk_builder import ReorderState
-from dissector.capture.tcp.connection_columns import (
+from dissector.capture.tcp.both_paths.connection_columns import (
     A_HIGH,
     ACKED,
     ACKED_PACKET,
@@ -42,19 +41,20 @@ from dissector.capture.tcp.connection_columns import (
     SYN_SEEN,
     WAITS,
 )
-from dissector.capture.tcp.connection_state import FlowKey, LiveConnection
+from dissector.capture.tcp.both_paths.reassembly_limits import MAX_STEPS
+from dissector.capture.tcp.both_paths.tcp_arrays import StateArrays
+from dissector.capture.tcp.both_paths.tcp_header import SEQ_MASK
+from dissector.capture.tcp.both_paths.waiting_columns import CONNECTIONS, COUNTS
 from dissector.capture.tcp.connections import END_REASONS, Connection, ConnectionColumns, Endpoint
-from dissector.capture.tcp.loss_counters import LossCounterTable
-from dissector.capture.tcp.stream_reassembler import Stream
-from dissector.capture.tcp.tcp_arrays import StateArrays
-from dissector.capture.tcp.waiting_columns import CONNECTIONS, COUNTS
-from dissector.capture.tcp.waiting_lists import MAX_STEPS
-from dissector.capture.tcp.waiting_table import WaitingTable
+from dissector.capture.tcp.objects.chunk_builder import ReorderState
+from dissector.capture.tcp.objects.connection_state import FlowKey, LiveConnection
+from dissector.capture.tcp.objects.stream_reassembler import Stream
+from dissector.capture.tcp.tables.loss_table import LossCounterTable
+from dissector.capture.tcp.tables.waiting_table import WaitingTable
 
 _ROW = Struct(f"={COLUMNS}q")
 _FIRST_ROWS = 16
 _ADDRESS = (1 << 64) - 1
-_SEQ_MASK = (1 << 32) - 1
 
 
 class ConnectionTable(Sequence[Connection]):
@@ -153,13 +153,13 @@ class ConnectionTable(Sequence[Connection]):
 
     def first_sequences(self, numbers: Int64s) -> Int64s:
         """Return the initial sequence numbers of both streams of these connections."""
-        return self._sides(numbers)[:, :, FIRST] & _SEQ_MASK
+        return self._sides(numbers)[:, :, FIRST] & SEQ_MASK
 
     def fin_sequences(self, numbers: Int64s) -> Int64s:
         """Return the sequence numbers of the FINs of both sides; -1 while it is open."""
         sides = self._sides(numbers)
         has_fin = sides[:, :, SIDE_FLAGS] & FINISHED != 0
-        return np.where(has_fin, sides[:, :, NEXT] - 1 & _SEQ_MASK, -1)
+        return np.where(has_fin, sides[:, :, NEXT] - 1 & SEQ_MASK, -1)
 
     def _sides(self, numbers: Int64s) -> Int64s:
         """Return the columns of the sides of connections, [n, 2, `SIDE`]."""

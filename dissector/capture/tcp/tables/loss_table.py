@@ -1,4 +1,4 @@
-"""Counters of bytes of a stream that are missing, retransmitted or late."""
+"""The loss counters of streams in arrays; and as objects of materialised connections."""
 
 from __future__ import annotations
 
@@ -7,59 +7,12 @@ from collections import deque
 import numpy as np
 
 from dissector.capture.columns import Int64s
-from dissector.capture.tcp.connection_columns import COUNTS, GAPS, GAPS_REMEMBERED
+from dissector.capture.tcp.both_paths.connection_columns import COUNTS, GAPS, GAPS_REMEMBERED
+from dissector.capture.tcp.both_paths.waiting_columns import GAP_ROWS, LOSS_ROWS
 from dissector.capture.tcp.connections import Side
-from dissector.capture.tcp.waiting_columns import GAP_ROWS, LOSS_ROWS
+from dissector.capture.tcp.objects.loss_counters import LossCounters
 
 _FIRST_ROWS = 16
-
-
-class LossCounters:
-    """
-    Counters of one stream's losses.
-
-    It remembers the newest gaps, to distinguish late bytes, which fill one, from retransmitted
-    bytes.
-    """
-
-    __slots__ = ("gaps", "side")
-
-    def __init__(self, side: Side) -> None:
-        self.side = side
-        self.gaps: deque[tuple[int, int]] | None = None
-
-    def count_gap(self, start: int, end: int) -> None:
-        """Count bytes that are not in the capture."""
-        self.side.gaps += 1
-        self.side.gap_bytes += end - start
-        self._remember(start, end)
-
-    def count_cut(self, start: int, end: int) -> None:
-        """Count bytes that the capture cut off their packet."""
-        self.side.cut_bytes += end - start
-        self._remember(start, end)
-
-    def count_retransmitted(self, number: int) -> None:
-        """Count the repeated bytes of a segment; 0 has no effect."""
-        if number > 0:
-            self.side.retransmitted_segments += 1
-            self.side.retransmitted_bytes += number
-
-    def count_old(self, start: int, end: int, first: int, next_seq: int) -> None:
-        """Count bytes before `next_seq` as late or retransmitted; the stream starts at `first`."""
-        if end - start == 1 and end == next_seq:
-            return  # a keep-alive
-        end = min(end, next_seq)
-        late = max(min(end, first) - start, 0)
-        for gap_start, gap_end in self.gaps or ():
-            late += max(min(end, gap_end) - max(start, gap_start), 0)
-        self.side.late_bytes += late
-        self.count_retransmitted(end - start - late)
-
-    def _remember(self, start: int, end: int) -> None:
-        if self.gaps is None:
-            self.gaps = deque(maxlen=GAPS_REMEMBERED)
-        self.gaps.append((start, end))
 
 
 class LossCounterTable:

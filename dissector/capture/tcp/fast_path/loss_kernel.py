@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dissector.capture.tcp.connection_columns import (
+from dissector.capture.tcp.both_paths.connection_columns import (
     COUNTERS_AT,
     COUNTS,
     FIRST,
@@ -16,8 +16,8 @@ from dissector.capture.tcp.connection_columns import (
     SIDE_FLAGS,
     SIDES,
 )
-from dissector.capture.tcp.tcp_arrays import StateArrays
-from dissector.capture.tcp.waiting_columns import GAP_ROWS, LOSS_ROWS
+from dissector.capture.tcp.both_paths.tcp_arrays import StateArrays
+from dissector.capture.tcp.both_paths.waiting_columns import GAP_ROWS, LOSS_ROWS
 from dissector.kernel import device_function
 
 

@@ -1,0 +1,1 @@
+"""The fast path: kernels that process segments on rows of connections."""

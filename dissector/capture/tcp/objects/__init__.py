@@ -1,0 +1,1 @@
+"""The slow path: a connection and its streams as objects."""

@@ -1,0 +1,1 @@
+"""The state of all connections: tables for kernels, and their objects."""
