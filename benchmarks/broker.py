@@ -23,7 +23,7 @@ from construct import Container
 from dissector.protocol.apis import all_apis, api, api_name
 from dissector.protocol.headers import PRODUCE, response_header_version
 from dissector.protocol.messages import decode_request
-from tests.replay.support.scripted import filled
+from tests.replay.support.scripted_broker import filled
 
 TOPIC = "orders"
 

@@ -27,7 +27,7 @@ from replay.fields.batch_rewriter import match_records
 from replay.mapping.offset_map import PartitionOffsets
 from replay.mock.embedded_broker import EmbeddedBroker
 from replay.public import AS_FAST_AS_POSSIBLE
-from tests.replay.support.scripted import filled
+from tests.replay.support.scripted_broker import filled
 from tools.record.large import Packet
 from tools.record.steady import Client, Exchange, Traffic, save
 

@@ -1,8 +1,8 @@
 """
-Captures that begin midway or have gaps, and what a replay makes of them.
+Replays of captures that begin midway or have gaps.
 
 `python -m tests.replay.incomplete_captures --to HOST:PORT CAPTURE...` cuts and thins captures,
-replays each damaged one, and prints how many answers differ.
+replays each damaged one, and prints how many responses differ.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ _UNCHANGED = ("ApiVersions",)
 
 class Damage(NamedTuple):
     """
-    What is done to a capture.
+    Packets to remove from a capture.
 
     Attributes:
-        cut: Percent of the packets that are missing at the beginning.
-        lost: Percent of the packets that are missing elsewhere.
-        seed: Of the random numbers that choose them.
+        cut: Percentage of packets to remove at the beginning.
+        lost: Percentage of packets to remove elsewhere.
+        seed: Seed of the random choice.
     """
 
     cut: float = 0
@@ -66,12 +66,12 @@ def damaged(capture: Path, damage: Damage, folder: Path) -> Path:
 
 class Shares(NamedTuple):
     """
-    How a replay of a damaged capture ended.
+    Result of the replay of a damaged capture.
 
     Attributes:
-        answers: Answers that were compared.
-        differ: How many of them differ.
-        report: The whole of it.
+        answers: Compared responses.
+        differ: Number of different ones.
+        report: The full report.
     """
 
     answers: int
@@ -80,7 +80,7 @@ class Shares(NamedTuple):
 
     @property
     def share(self) -> float:
-        """The part that differs, from 0 to 1."""
+        """The share of different responses, from 0 to 1."""
         return self.differ / max(self.answers, 1)
 
 

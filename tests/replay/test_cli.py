@@ -1,4 +1,4 @@
-"""`kafkashark replay` as a user runs it, at the embedded broker."""
+"""The command `replay`, at the embedded broker."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from dissector.protocol.apis import KEYS
 from dissector.protocol.messages import Message
 from tests.default_frames import request, response
 from tests.replay.support.replay_captures import exchange, saved
-from tests.replay.support.scripted import Answer, alone, scripted
+from tests.replay.support.scripted_broker import Answer, scripted, single_broker
 from tests.tcp_captures import Wire
 
 PATIENCE_S = 60.0
@@ -44,7 +44,7 @@ def test_a_capture_of_the_mock_replays_without_difference(
     assert not err
 
 
-def test_reports_are_written_in_all_forms(tmp_path: Path) -> None:
+def test_reports_are_written_in_all_formats(tmp_path: Path) -> None:
     files = [tmp_path / f"report{suffix}" for suffix in (".txt", ".ndjson", ".xml", ".html")]
     options = [each for file in files for each in ("--report", str(file))]
     assert _run(PRODUCED, "--to", "mock", "--speed", "max", *options) == 0
@@ -56,7 +56,7 @@ def test_reports_are_written_in_all_forms(tmp_path: Path) -> None:
     assert page.read_text().startswith("<!doctype html>")
 
 
-def test_differences_make_the_status_1(capsys: pytest.CaptureFixture[str]) -> None:
+def test_differences_give_status_1(capsys: pytest.CaptureFixture[str]) -> None:
     capture = str(CAPTURES / "kafka4-librdkafka-acks.pcap")
     assert _run(capture, "--to", "mock", "--speed", "max") == 1
     assert "ApiVersions.error_code" in capsys.readouterr().out
@@ -85,7 +85,7 @@ def test_a_dry_run_needs_no_target(capsys: pytest.CaptureFixture[str]) -> None:
     assert "12 requests would be sent, 0 left out" in out
 
 
-def test_names_of_topics_are_those_of_the_capture(capsys: pytest.CaptureFixture[str]) -> None:
+def test_topics_keep_their_captured_names(capsys: pytest.CaptureFixture[str]) -> None:
     renamed = ("--topic-map", "nobody=x", "--dry-run")
     assert _run(PRODUCED, *renamed) == 0
     assert "--topic-map: the capture shows no topic 'nobody'" in capsys.readouterr().err
@@ -95,7 +95,7 @@ def test_names_of_topics_are_those_of_the_capture(capsys: pytest.CaptureFixture[
     assert "the same name" in capsys.readouterr().err
 
 
-def test_a_target_that_is_not_there_is_said_and_nothing_else(
+def test_an_unreachable_target_is_a_one_line_error(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
@@ -124,7 +124,7 @@ def test_a_signal_before_anything_is_sent_ends_with_a_report(
         pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
         with subprocess.Popen(command, **pipes) as process, server.accept()[0] as connection:
             connection.settimeout(PATIENCE_S)
-            assert connection.recv(1)  # its ApiVersions request, which nobody answers
+            assert connection.recv(1)  # its unanswered ApiVersions request
             process.send_signal(number)
             out, err = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 128 + number
@@ -153,7 +153,7 @@ def _rows(file: Path, section: str) -> list[dict[str, Any]]:
         (["--scale", "2", "--loop", "2", "--stagger", "0", "--limit", "43"], 41, 2, 4 * 38 - 43),
     ],
 )
-def test_captured_is_sent_and_left_out_and_never_reached(
+def test_captured_requests_are_sent_omitted_or_never_reached(
     tmp_path: Path, options: list[str], sent: int, left_out: int, never_reached: int
 ) -> None:
     capture, file = str(CAPTURES / "kafka4-errors.pcap"), tmp_path / "report.ndjson"
@@ -165,7 +165,7 @@ def test_captured_is_sent_and_left_out_and_never_reached(
     assert sum(each["count"] for each in _rows(file, "left_out")) == left_out
 
 
-def test_ctrl_c_in_the_middle_counts_what_was_never_reached(tmp_path: Path) -> None:
+def test_ctrl_c_counts_requests_never_reached(tmp_path: Path) -> None:
     wire = Wire()
     key = KEYS["Heartbeat"]
     connection = wire.connect().syn()
@@ -185,7 +185,7 @@ def test_ctrl_c_in_the_middle_counts_what_was_never_reached(tmp_path: Path) -> N
             process.send_signal(signal.SIGINT)
             return None
 
-        async with scripted({**alone(ports), "Heartbeat": beat}) as broker:
+        async with scripted({**single_broker(ports), "Heartbeat": beat}) as broker:
             ports.append(broker.port)
             command = ["-m", "dissector", "replay", path, "--to", f"127.0.0.1:{broker.port}"]
             process = await asyncio.create_subprocess_exec(
@@ -224,15 +224,15 @@ def test_accepted_differences_do_not_fail_and_stale_ones_are_reported(
     ("fail_on", "status"),
     [("error", 1), ("differs,missing", 0), ("nothing", 0), ("nothing,latency:max>0ms", 1)],
 )
-def test_the_status_is_what_fail_on_says(fail_on: str, status: int) -> None:
+def test_fail_on_determines_the_status(fail_on: str, status: int) -> None:
     assert _run(ACKS, "--to", "mock", "--speed", "max", "--fail-on", fail_on) == status
 
 
-def test_an_upgrade_has_its_own_section_and_fails_nothing(
+def test_upgrade_differences_have_a_section_and_do_not_fail(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     chosen = ("-Y", "api == ApiVersions and api_version == 0", "--to", "mock", "--speed", "max")
-    demo = str(CAPTURES / "demo.pcap")  # has clients that ask in v0
+    demo = str(CAPTURES / "demo.pcap")  # has clients with requests in v0
     assert _run(demo, *chosen) == 1
     assert "Differences by field" in capsys.readouterr().out
     assert _run(demo, *chosen, "--upgrade") == 0
@@ -241,8 +241,8 @@ def test_an_upgrade_has_its_own_section_and_fails_nothing(
     assert "Differences by field" not in out
 
 
-def test_reports_of_copies_become_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The status is that of all: 1 where only one of them has a difference."""
+def test_reports_of_copies_are_merged(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The status covers all copies: 1 for a difference in any of them."""
     copies, other, both = (tmp_path / f"{name}.ndjson" for name in ("copies", "other", "both"))
     quick = ("--to", "mock", "--speed", "max", "--report")
     assert _run(PRODUCED, *quick, str(copies), "--scale", "2", "--stagger", "0") == 0
@@ -288,7 +288,7 @@ def test_reports_of_copies_become_one(tmp_path: Path, capsys: pytest.CaptureFixt
         (["--to", "mock", "--write-accepted", "nowhere/a"], "there is no folder"),
     ],
 )
-def test_bad_usage_is_one_line(
+def test_wrong_usage_is_a_one_line_error(
     arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert _run(PRODUCED, *arguments) == 2

@@ -1,4 +1,4 @@
-"""The line on stderr."""
+"""The progress line on stderr."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ def _run() -> Any:
     return SimpleNamespace(progress=Progress(sent=1200, done=1190, total=5000, lag_ns=1_500_000))
 
 
-def test_says_how_far_a_run_is() -> None:
+def test_the_line_shows_progress_of_the_run() -> None:
     assert cli_progress.progress_text(_run(), made(*outcomes()[:2])) == (
         "1,200 of 5,000 sent, 10 in flight, 1,190 answered, 1 differ, 1.5 ms late"
     )
 
 
 @pytest.mark.parametrize("is_terminal", [True, False])
-def test_is_shown_on_a_terminal_and_taken_away(
+def test_the_line_is_shown_on_a_terminal_and_erased(
     is_terminal: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(cli_progress, "SHOW_AFTER_S", 0)

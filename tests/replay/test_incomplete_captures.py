@@ -1,4 +1,4 @@
-"""Captures of the corpus that begin midway or have gaps, played at the embedded broker."""
+"""Captures of the corpus that begin midway or have gaps, replayed at the embedded broker."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_damage_to_a_capture_causes_no_difference(
     assert not found.differ, str(found.report)
 
 
-def test_the_same_seed_does_the_same_damage(tmp_path: Path) -> None:
+def test_equal_seeds_give_equal_damage(tmp_path: Path) -> None:
     capture = SHIPPED / "librdkafka-acks.pcap"
     first, again = (
         damaged(capture, Damage(lost=10, seed=seed), tmp_path).read_bytes() for seed in (4, 4)

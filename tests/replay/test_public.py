@@ -1,4 +1,4 @@
-"""`from replay import Plan, replay`, as a test suite uses it."""
+"""The Python interface of `replay`."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ PRODUCED = CAPTURES / "librdkafka-idempotent.pcap"
 ACKS = CAPTURES / "kafka4-librdkafka-acks.pcap"
 
 
-def test_the_public_face_is_what_it_says() -> None:
+def test_public_names_are_documented() -> None:
     assert package.__all__ == sorted(package.__all__)
     for name in package.__all__:
         assert getattr(package, name).__doc__, f"{name} says nothing of itself"
@@ -49,7 +49,7 @@ def test_a_capture_is_replayed(tmp_path: Path) -> None:
     assert str(report).startswith("mock: answers as captured")
 
 
-def test_replay_runs_inside_an_event_loop() -> None:
+def test_replay_runs_within_an_event_loop() -> None:
     async def cell() -> Report:
         with Plan.of(PRODUCED) as plan:
             return replay(plan, "mock")
@@ -68,7 +68,7 @@ def test_a_plan_of_an_open_capture_has_its_filter() -> None:
         assert len(plan) == len(expected)
 
 
-def test_the_event_loop_goes_on_during_an_asynchronous_replay() -> None:
+def test_the_event_loop_is_not_blocked_by_an_asynchronous_replay() -> None:
     async def cell(plan: Plan) -> tuple[Report, int]:
         turns = 0
         replaying = asyncio.ensure_future(replay_async(plan, "mock", prefix="x-"))
@@ -98,14 +98,14 @@ def test_cancellation_ends_an_asynchronous_replay() -> None:
         asyncio.run(cell(plan, mock))
 
 
-def test_each_pass_has_names_of_its_own() -> None:
+def test_each_pass_has_its_own_names() -> None:
     with Plan.of(PRODUCED) as plan:
         report = replay(plan, "mock", loop=3)
     assert report.passed, report
     assert report.sent == 54
 
 
-def test_an_error_of_the_target_is_found_and_named() -> None:
+def test_an_error_of_the_target_is_in_the_report() -> None:
     with Plan.of(PRODUCED) as plan, MockCluster(topics=plan.topics) as mock:
         mock.fail_topic(next(iter(plan.topics)), 29)
         report = replay(plan, mock.addresses[0])
@@ -113,14 +113,14 @@ def test_an_error_of_the_target_is_found_and_named() -> None:
     assert "TOPIC_AUTHORIZATION_FAILED" in str(report)
 
 
-def test_noise_is_what_differs_at_a_reference() -> None:
+def test_noise_is_learned_from_a_reference() -> None:
     with Plan.of(ACKS) as plan:
         noise = learn_noise(plan, TargetSettings("mock", play_options=PlayOptions(timeout_s=10)))
         assert "ApiVersions.error_code" in noise
         assert replay(plan, "mock", noise=Noise(noise)).passed
 
 
-def test_a_report_has_in_python_what_it_has_in_files(tmp_path: Path) -> None:
+def test_the_report_object_has_the_content_of_the_files(tmp_path: Path) -> None:
     known, file = tmp_path / "known.txt", tmp_path / "report.ndjson"
     with Plan.of(ACKS, filter="api != Metadata") as plan:
         assert not replay(plan, "mock", write_accepted=known).passed
@@ -143,7 +143,7 @@ def test_a_report_has_in_python_what_it_has_in_files(tmp_path: Path) -> None:
         assert {"section": "difference", **row} in rows
 
 
-def test_copies_and_limits_are_options_in_python_too(tmp_path: Path) -> None:
+def test_copies_and_limits_are_options_in_python(tmp_path: Path) -> None:
     file = tmp_path / "report.ndjson"
     with Plan.of(PRODUCED) as plan:
         report = replay(plan, "mock", scale=2, stagger_s=0, report_file=file)

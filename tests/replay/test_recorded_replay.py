@@ -1,4 +1,4 @@
-"""What was recorded at one embedded cluster does the same to another, without any Kafka."""
+"""Traffic recorded at one embedded cluster has the same effect on another, without Kafka."""
 
 from __future__ import annotations
 
@@ -22,25 +22,25 @@ PATIENCE_S = 20
 
 SCENARIOS = [each for each in all_scenarios() if isinstance(each.cluster, Mock)]
 
-Left = dict[tuple[str, int], list[Record]]
+TopicRecords = dict[tuple[str, int], list[Record]]
 """Topic and partition -> its records."""
 
 
-def recorded(scenario: Scenario, nodes: int, folder: Path) -> tuple[Path, Left]:
-    """Record a scenario; return the capture and what it left."""
+def recorded(scenario: Scenario, nodes: int, folder: Path) -> tuple[Path, TopicRecords]:
+    """Record a scenario; return the capture and the records of its cluster."""
     path = folder / f"{scenario.name}.pcap"
     with EmbeddedBroker(nodes) as cluster:
         ports = tuple(int(each.rpartition(":")[2]) for each in cluster.addresses)
         bootstrap = ",".join(cluster.addresses)
         with capture(path, ports):
             scenario.play(Stage(scenario.name, bootstrap, ports, folder))
-            gc.collect()  # clients that nobody holds close their connections
+            gc.collect()  # unreferenced clients close their connections
             wait_until_quiet(ports)
-        return path, left(bootstrap)
+        return path, stored_records(bootstrap)
 
 
-def left(bootstrap: str) -> Left:
-    """Read all that a cluster holds."""
+def stored_records(bootstrap: str) -> TopicRecords:
+    """Read all records of a cluster."""
     topics = AdminClient({"bootstrap.servers": bootstrap}).list_topics(timeout=PATIENCE_S).topics
     places = [
         TopicPartition(name, partition, OFFSET_BEGINNING)
@@ -59,7 +59,7 @@ def difference(folder: Path, scenario: Scenario) -> str:
         report = replay(plan, ",".join(target.addresses), pace=Pace(0), timeout_s=PATIENCE_S)
         assert not plan.left_out
         assert not report.refusals
-        after = left(",".join(target.addresses))
+        after = stored_records(",".join(target.addresses))
     if not report.passed:
         return str(report)
     held = {place: found for place, found in before.items() if found}
@@ -67,7 +67,7 @@ def difference(folder: Path, scenario: Scenario) -> str:
     return "" if same else f"{scenario.name} left {before}, and {after} when it was played"
 
 
-# Members of a group wait for each other for seconds; `make test` has captures of groups.
+# Group members wait seconds for each other; captures in `make test` cover groups.
 GROUPS = [each for each in SCENARIOS if "-group-" in each.name]
 OTHERS = [each for each in SCENARIOS if each not in GROUPS]
 
@@ -79,8 +79,10 @@ OTHERS = [each for each in SCENARIOS if each not in GROUPS]
     ),
     ids=["without groups", *(each.name for each in GROUPS)],
 )
-def test_another_embedded_cluster_does_the_same(scenarios: list[Scenario], tmp_path: Path) -> None:
-    """Side by side: clients wait more than they work. Groups are played alone, as they time."""
+def test_replay_gives_the_same_records_at_another_cluster(
+    scenarios: list[Scenario], tmp_path: Path
+) -> None:
+    """Concurrent: clients mostly wait. Groups are replayed alone, as their timing matters."""
     try:
         with ThreadPoolExecutor(len(scenarios)) as pool:
             differences = list(pool.map(partial(difference, tmp_path), scenarios))

@@ -1,4 +1,4 @@
-"""What `docs/replay.md` says is so."""
+"""`docs/replay.md` is correct."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ ROOT = Path(__file__).parents[2]
 TEXT = (ROOT / "docs/replay.md").read_text()
 
 
-def test_the_example_passes(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_example_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     found = re.search(r"<!-- example -->\n```python\n(.*?)```", TEXT, re.DOTALL)
     assert found is not None
     names: dict[str, object] = {}
@@ -24,7 +24,7 @@ def test_the_example_passes(monkeypatch: pytest.MonkeyPatch) -> None:
     example()
 
 
-def test_every_option_that_it_names_is_there() -> None:
+def test_every_documented_option_exists() -> None:
     named = {each.replace("-", "_") for each in re.findall(r"--([a-z][a-z-]+)", TEXT)}
     other = {"keylog": "keylogs"}
     assert {other.get(each, each) for each in named} <= {*replay.__annotations__}

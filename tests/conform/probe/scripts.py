@@ -9,7 +9,7 @@ import conform.probe.probes  # noqa: F401 (puts its rules into the registry)
 from conform.probe.probe_runner import ProbeResult, probe_broker
 from conform.registry.rule import REGISTRY
 from replay.client.auth import Security
-from tests.replay.support.scripted import Answers, Scripted, alone, scripted
+from tests.replay.support.scripted_broker import Answers, Scripted, scripted, single_broker
 
 LIVE = {rule.id: rule for rule in REGISTRY.values() if rule.on == "live"}
 
@@ -27,7 +27,7 @@ def probed(
 
     async def main() -> tuple[ProbeResult, Scripted]:
         ports: list[int] = []
-        async with scripted({**alone(ports), **answers}) as broker:
+        async with scripted({**single_broker(ports), **answers}) as broker:
             ports.append(broker.port)
             outcome = await probe_broker(
                 f"127.0.0.1:{broker.port}",

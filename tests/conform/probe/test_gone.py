@@ -19,14 +19,14 @@ from dissector.protocol.apis import NAMES
 from dissector.protocol.messages import Message
 from replay.client.auth import Security
 from tests.conform.probe.scripts import LIVE, broken, probed
-from tests.replay.support.scripted import (
+from tests.replay.support.scripted_broker import (
     HANG_UP,
     Answer,
     Answers,
     Scripted,
-    alone,
     offers,
     scripted,
+    single_broker,
 )
 
 NOT_CONTROLLER = 41
@@ -51,7 +51,7 @@ def mortal(*ids: str, dies_of: str, returns: bool = False) -> ProbeResult:
 
             async def after_a_restart(target: Target) -> bool:
                 if returns:
-                    await broker.live_again()
+                    await broker.listen_again()
                 return await comes_back(target)
 
             with pytest.MonkeyPatch.context() as patch:
@@ -67,14 +67,14 @@ def mortal(*ids: str, dies_of: str, returns: bool = False) -> ProbeResult:
 async def dying(api: str) -> AsyncIterator[Scripted]:
     """Serve as a broker that offers little, and dies of an API."""
     ports: list[int] = []
-    known = alone(ports)
+    known = single_broker(ports)
     offered = offers(ApiVersions=(0, 4), Metadata=(0, 12), DescribeCluster=(0, 1))
 
     def metadata(message: Message) -> Answer | Awaitable[Answer]:
         return HANG_UP if (message.api_version or 0) > 12 else known["Metadata"](message)
 
     script: Answers = {**REST, **UNKNOWN, "Metadata": metadata, "ApiVersions": offered}
-    async with scripted({**script, api: lambda _: broker.die()}) as broker:
+    async with scripted({**script, api: lambda _: broker.stop_listening()}) as broker:
         ports.append(broker.port)
         yield broker
 

@@ -10,7 +10,7 @@ from conform.probe.probe_fixtures import Fixtures
 from conform.probe.probe_target import NotJudged, Target
 from dissector.protocol.messages import Message
 from tests.conform.probe.test_probe_target import with_target
-from tests.replay.support.scripted import Answer, offers
+from tests.replay.support.scripted_broker import Answer, offers
 
 UNKNOWN_TOPIC, POLICY_VIOLATION, GROUP_ID_NOT_FOUND, NON_EMPTY_GROUP = 3, 44, 69, 68
 

@@ -19,7 +19,7 @@ from dissector.protocol.schema import Field
 from replay.client.auth import Security
 from tests.conform.probe.scripts import LIVE, broken, probed
 from tests.example_counts import examples
-from tests.replay.support.scripted import HANG_UP, Answer, Answers, offers
+from tests.replay.support.scripted_broker import HANG_UP, Answer, Answers, offers
 
 
 def test_rules_are_asked_in_their_order() -> None:

@@ -12,7 +12,14 @@ from dissector.errors import ReplayError, UsageError
 from dissector.protocol.messages import Message
 from replay.client.auth import Security
 from replay.client.cluster import CoordinatorType
-from tests.replay.support.scripted import HANG_UP, Answer, Answers, alone, offers, scripted
+from tests.replay.support.scripted_broker import (
+    HANG_UP,
+    Answer,
+    Answers,
+    offers,
+    scripted,
+    single_broker,
+)
 
 NOT_COORDINATOR, UNKNOWN_TOPIC = 16, 3
 
@@ -20,7 +27,7 @@ NOT_COORDINATOR, UNKNOWN_TOPIC = 16, 3
 def with_target(answers: Answers, do: Callable[[Target], Awaitable[None]]) -> None:
     async def main() -> None:
         ports: list[int] = []
-        async with scripted({**alone(ports), **answers}) as broker:
+        async with scripted({**single_broker(ports), **answers}) as broker:
             ports.append(broker.port)
             target = await Target.connect(f"127.0.0.1:{broker.port}", Security(), 20.0, False)
             try:

@@ -10,7 +10,7 @@ import pytest
 from conform.probe.raw_connection import RawConnection
 from dissector.errors import ReplayError
 from replay.client.auth import Security
-from tests.replay.support.scripted import HANG_UP, Answers, scripted
+from tests.replay.support.scripted_broker import HANG_UP, Answers, scripted
 
 OFFERED = {17: (0, 1), 36: (0, 2)}
 

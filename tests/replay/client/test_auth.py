@@ -40,7 +40,7 @@ def rfc_scram() -> Any:
     return dialogue
 
 
-def test_scram_is_as_in_the_rfc() -> None:
+def test_scram_exchanges_the_messages_of_the_rfc() -> None:
     dialogue = rfc_scram()
     assert dialogue.send(RFC_7677["server_first"]) == RFC_7677["client_final"]
     with pytest.raises(StopIteration):
@@ -60,13 +60,13 @@ def test_scram_is_as_in_the_rfc() -> None:
         (b"", "nonce"),
     ],
 )
-def test_scram_trusts_no_strange_broker(server_first: bytes, said: str) -> None:
+def test_scram_rejects_invalid_first_messages_of_the_broker(server_first: bytes, said: str) -> None:
     with pytest.raises(ValueError, match=said):
         rfc_scram().send(server_first)
 
 
 @pytest.mark.parametrize("final", [b"v=AAAA", b"", b"e=other-error", b"v=\xff"])
-def test_scram_wants_the_broker_to_know_the_password(final: bytes) -> None:
+def test_scram_verifies_the_signature_of_the_broker(final: bytes) -> None:
     dialogue = rfc_scram()
     dialogue.send(RFC_7677["server_first"])
     with pytest.raises(ValueError, match="broker"):
@@ -74,7 +74,9 @@ def test_scram_wants_the_broker_to_know_the_password(final: bytes) -> None:
 
 
 @given(st.text(), st.text(min_size=1), st.sampled_from(["sha256", "sha512"]))
-def test_scram_proves_any_password_to_who_knows_it(user: str, password: str, digest: str) -> None:
+def test_scram_proof_is_valid_for_any_user_and_password(
+    user: str, password: str, digest: str
+) -> None:
     dialogue = scram_dialogue(digest, user, password)
     first = next(dialogue).decode()
     name, nonce = first.removeprefix("n,,n=").rsplit(",r=", 1)
@@ -95,7 +97,7 @@ def test_scram_proves_any_password_to_who_knows_it(user: str, password: str, dig
         dialogue.send(b"v=" + base64.b64encode(server))
 
 
-def test_plain_and_bearer() -> None:
+def test_plain_and_oauthbearer_dialogues() -> None:
     assert next(plain_dialogue("ali ce", "pass,word")) == b"\0ali ce\0pass,word"
     accepted = bearer_dialogue("a.b.c")
     assert next(accepted) == b"n,,\1auth=Bearer a.b.c\1\1"
@@ -109,7 +111,7 @@ def test_plain_and_bearer() -> None:
 
 
 class Broker:
-    """Stands for a link; answers authentication from a list."""
+    """Replaces a connection; answers authentication from a list."""
 
     address = "broker:9092"
 
@@ -133,14 +135,14 @@ class Broker:
 ALICE = Security(mechanism="PLAIN", username="alice", password="secret-of-alice")
 
 
-def test_a_broker_lets_us_in() -> None:
+def test_authentication_sends_handshake_and_credentials() -> None:
     broker = Broker(0, (0, None, b""))
     assert asyncio.run(authenticate(broker, ALICE)) == 3600
     assert [(key, version) for key, version, _ in broker.requests] == [(17, 1), (36, 2)]
     assert broker.requests[1][2] == {"auth_bytes": b"\0alice\0secret-of-alice"}
 
 
-def test_an_old_broker_sets_no_end() -> None:
+def test_authenticate_v0_sets_no_session_lifetime() -> None:
     assert asyncio.run(authenticate(Broker(0, (0, None, b""), high=0), ALICE)) == 0
 
 
@@ -200,7 +202,7 @@ def test_a_token_file_is_read_again_each_time(tmp_path: Path) -> None:
         ({"certificate_file": Path(__file__)}, r"test_auth\.py: no usable certificates"),
     ],
 )
-def test_options_that_can_not_work_are_errors(options: dict[str, Any], said: str) -> None:
+def test_inconsistent_options_are_errors(options: dict[str, Any], said: str) -> None:
     with pytest.raises(UsageError, match=said):
         Security.read(**{"environment": {}, **options})
 
@@ -210,7 +212,7 @@ def test_an_unknown_mechanism_is_an_error() -> None:
         Security(mechanism="KERBEROS").dialogue()
 
 
-def test_tls_checks_whom_it_talks_to() -> None:
+def test_tls_checks_the_host_name() -> None:
     context = Security.read(tls=True, environment={}).tls
     assert context is not None
     assert context.check_hostname

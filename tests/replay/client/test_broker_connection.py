@@ -13,7 +13,7 @@ from dissector.protocol.apis import KEYS
 from dissector.protocol.messages import Message, decode_request
 from replay.client.auth import Security
 from replay.client.broker_connection import BrokerConnection
-from tests.replay.support.scripted import (
+from tests.replay.support.scripted_broker import (
     HANG_UP,
     Answer,
     Answers,
@@ -39,7 +39,7 @@ def throttled(message: Message) -> Answer:
     return {"throttle_time_ms": message.body.generation_id, "error_code": 0}
 
 
-def beat(number: int) -> dict[str, Any]:
+def heartbeat_body(number: int) -> dict[str, Any]:
     return {**BEAT, "generation_id": number}
 
 
@@ -47,7 +47,7 @@ def produce(topic_data: list[dict[str, Any]]) -> dict[str, Any]:
     return {"transactional_id": None, "acks": 0, "timeout_ms": 0, "topic_data": topic_data}
 
 
-async def ask_on_and_on(link: BrokerConnection, *request: Any, **options: Any) -> None:
+async def request_forever(link: BrokerConnection, *request: Any, **options: Any) -> None:
     while True:
         await link.request(*request, **options)
 
@@ -66,9 +66,9 @@ def with_link(
     asyncio.run(main())
 
 
-def test_many_requests_are_answered_in_order() -> None:
+def test_pipelined_requests_are_answered_in_order() -> None:
     async def do(link: BrokerConnection, broker: Scripted) -> None:
-        pending = [link.send(HEARTBEAT, 4, beat(number)) for number in range(200)]
+        pending = [link.send(HEARTBEAT, 4, heartbeat_body(number)) for number in range(200)]
         assert link.in_flight == 200
         answers = [await each.response() for each in pending]
         assert [each.throttle_time_ms for each in answers if each] == list(range(200))
@@ -76,7 +76,7 @@ def test_many_requests_are_answered_in_order() -> None:
         ids = [message.correlation_id for message in broker.requests]
         assert len(set(ids)) == len(ids)
         assert {message.client_id for message in broker.requests} == {"me"}
-        await link.request(HEARTBEAT, 4, beat(0), client_id="another")
+        await link.request(HEARTBEAT, 4, heartbeat_body(0), client_id="another")
         assert broker.requests[-1].client_id == "another"
         assert all(each.response_ns and each.response_ns >= each.sent_ns for each in pending)
 
@@ -84,9 +84,9 @@ def test_many_requests_are_answered_in_order() -> None:
 
 
 @pytest.mark.parametrize("version", [0, 3, 4])
-def test_headers_fit_the_version(version: int) -> None:
+def test_request_headers_have_the_format_of_their_version(version: int) -> None:
     async def do(link: BrokerConnection, broker: Scripted) -> None:
-        answer = await link.request(HEARTBEAT, version, beat(7))
+        answer = await link.request(HEARTBEAT, version, heartbeat_body(7))
         assert answer is not None
         assert answer.error_code == 0
         assert broker.requests[-1].problems == []
@@ -95,11 +95,11 @@ def test_headers_fit_the_version(version: int) -> None:
     with_link({"Heartbeat": throttled}, do)
 
 
-def test_the_correlation_ids_of_sasl_are_left_alone() -> None:
+def test_correlation_ids_skip_those_reserved_for_sasl() -> None:
     async def do(link: BrokerConnection, broker: Scripted) -> None:
         link.last_correlation_id = 2**31 - 10
         for number in range(2):
-            await link.request(HEARTBEAT, 4, beat(number))
+            await link.request(HEARTBEAT, 4, heartbeat_body(number))
         assert [message.correlation_id for message in broker.requests[-2:]] == [2**31 - 9, 1]
 
     with_link({"Heartbeat": throttled}, do)
@@ -108,41 +108,44 @@ def test_the_correlation_ids_of_sasl_are_left_alone() -> None:
 def test_requests_without_a_response_are_not_awaited() -> None:
     async def do(link: BrokerConnection, broker: Scripted) -> None:
         assert await link.request(KEYS["Produce"], 9, produce([]), expects_response=False) is None
-        answer = await link.request(HEARTBEAT, 4, beat(5))
+        answer = await link.request(HEARTBEAT, 4, heartbeat_body(5))
         assert answer is not None
         assert answer.throttle_time_ms == 5
 
     with_link({"Heartbeat": throttled, "Produce": lambda _: None}, do)
 
 
-def test_a_body_that_does_not_fit_harms_nobody() -> None:
+def test_an_encoding_error_leaves_the_connection_usable() -> None:
     async def do(link: BrokerConnection, broker: Scripted) -> None:
         with pytest.raises(EncodeError):
             link.send(HEARTBEAT, 4, {"group_id": "readers"})
         assert link.in_flight == 0
-        assert await link.request(HEARTBEAT, 4, beat(1)) is not None
+        assert await link.request(HEARTBEAT, 4, heartbeat_body(1)) is not None
 
     with_link({"Heartbeat": throttled}, do)
 
 
-def test_a_broker_that_stalls_is_given_up() -> None:
+def test_a_stalled_broker_is_an_error() -> None:
     async def do(link: BrokerConnection, broker: Scripted) -> None:
         link.timeout_s = 0.05
-        first, second = link.send(HEARTBEAT, 4, beat(1)), link.send(HEARTBEAT, 4, beat(2))
+        first, second = (
+            link.send(HEARTBEAT, 4, heartbeat_body(1)),
+            link.send(HEARTBEAT, 4, heartbeat_body(2)),
+        )
         for each in (first, second):
             with pytest.raises(ReplayError, match=r"did not respond to Heartbeat v4 in 0\.05 s"):
                 await each.response()
         with pytest.raises(ReplayError, match="did not respond"):
-            link.send(HEARTBEAT, 4, beat(3))
+            link.send(HEARTBEAT, 4, heartbeat_body(3))
 
     with_link({"Heartbeat": lambda _: None}, do)
 
 
 def test_a_response_without_a_request_is_an_error() -> None:
     async def do(link: BrokerConnection, broker: Scripted) -> None:
-        assert await link.request(HEARTBEAT, 4, beat(1)) is not None
+        assert await link.request(HEARTBEAT, 4, heartbeat_body(1)) is not None
         with pytest.raises(ReplayError, match="without a request"):
-            await ask_on_and_on(link, HEARTBEAT, 4, beat(1))
+            await request_forever(link, HEARTBEAT, 4, heartbeat_body(1))
 
     def twice(message: Message) -> Answer:
         return framed(message, {"throttle_time_ms": 0, "error_code": 0}) * 2
@@ -152,7 +155,7 @@ def test_a_response_without_a_request_is_an_error() -> None:
 
 def test_a_closed_connection_is_an_error() -> None:
     async def do(link: BrokerConnection, broker: Scripted) -> None:
-        pending = [link.send(HEARTBEAT, 4, beat(number)) for number in range(3)]
+        pending = [link.send(HEARTBEAT, 4, heartbeat_body(number)) for number in range(3)]
         for each in pending:
             with pytest.raises(ReplayError, match="closed the connection while Heartbeat v4 was"):
                 await each.response()
@@ -182,11 +185,11 @@ def test_garbage_is_an_error(garbage: bytes, said: str) -> None:
     asyncio.run(main())
 
 
-def test_an_answer_that_can_not_be_read_leaves_the_link_alone() -> None:
+def test_an_undecodable_response_leaves_the_connection_usable() -> None:
     async def do(link: BrokerConnection, broker: Scripted) -> None:
         with pytest.raises(ReplayError, match=r"sent an undecodable response: .*Heartbeat v4"):
-            await link.request(HEARTBEAT, 4, beat(0))
-        assert await link.request(HEARTBEAT, 4, beat(1)) is not None
+            await link.request(HEARTBEAT, 4, heartbeat_body(0))
+        assert await link.request(HEARTBEAT, 4, heartbeat_body(1)) is not None
 
     def first_short(message: Message) -> Answer:
         assert message.body is not None
@@ -209,8 +212,10 @@ def test_a_closed_port_is_an_error() -> None:
 
 
 @pytest.mark.parametrize("offered", [[(18, 0, 2)], []])
-def test_an_older_broker_is_asked_again(offered: list[tuple[int, int, int]]) -> None:
-    """It refuses in v0 and may say what it knows (KIP-511)."""
+def test_api_versions_falls_back_to_versions_of_an_older_broker(
+    offered: list[tuple[int, int, int]],
+) -> None:
+    """It refuses in v0, possibly with its own versions (KIP-511)."""
 
     def answer(message: Message) -> Answer:
         if message.api_version in (0, 2):
@@ -241,9 +246,9 @@ def test_a_broker_that_refuses_all_versions_is_an_error() -> None:
     asyncio.run(main())
 
 
-def test_a_connection_closed_by_us_is_closed() -> None:
+def test_requests_on_a_closed_connection_fail() -> None:
     async def do(link: BrokerConnection, broker: Scripted) -> None:
-        pending = link.send(HEARTBEAT, 4, beat(1))
+        pending = link.send(HEARTBEAT, 4, heartbeat_body(1))
         link.close()
         with pytest.raises(ReplayError, match="we closed"):
             await pending.response()
@@ -261,12 +266,12 @@ def served_tls() -> ssl.SSLContext:
     return context
 
 
-def test_tls_with_a_certificate_that_is_trusted() -> None:
+def test_tls_with_a_trusted_certificate() -> None:
     async def main() -> None:
         trusted = Security.read(authority_file=CERTIFICATE, environment={})
         async with scripted({"Heartbeat": throttled}, served_tls()) as broker:
             link = await BrokerConnection.open("127.0.0.1", broker.port, trusted)
-            assert await link.request(HEARTBEAT, 4, beat(1)) is not None
+            assert await link.request(HEARTBEAT, 4, heartbeat_body(1)) is not None
             link.close()
 
     asyncio.run(main())
@@ -281,7 +286,7 @@ def test_tls_with_a_certificate_that_is_trusted() -> None:
         (True, "127.0.0.1", {}, "it requires a TLS connection|closed the connection"),
     ],
 )
-def test_tls_that_does_not_come_about(
+def test_a_failed_tls_handshake_is_an_error(
     served: bool, host: str, security: dict[str, Any], said: str
 ) -> None:
     async def main() -> None:
@@ -298,7 +303,7 @@ def handshake(_: Message) -> Answer:
     return {"error_code": 0, "mechanisms": ["PLAIN"]}
 
 
-def test_authentication_is_renewed_and_holds_the_rest_back() -> None:
+def test_reauthentication_defers_other_requests() -> None:
     lifetimes = [1, 0]
 
     def authenticated(message: Message) -> Answer:
@@ -312,7 +317,7 @@ def test_authentication_is_renewed_and_holds_the_rest_back() -> None:
     async def do(link: BrokerConnection, broker: Scripted) -> None:
         while link.deferred is None and lifetimes:
             await asyncio.sleep(0)
-        pending = [link.send(HEARTBEAT, 4, beat(number)) for number in range(3)]
+        pending = [link.send(HEARTBEAT, 4, heartbeat_body(number)) for number in range(3)]
         answers = [await each.response() for each in pending]
         assert [each.throttle_time_ms for each in answers if each] == [0, 1, 2]
         assert [message.api for message in broker.requests] == [
@@ -329,7 +334,7 @@ def test_authentication_is_renewed_and_holds_the_rest_back() -> None:
     with_link(answers, do, security=PLAIN)
 
 
-def test_a_renewal_that_fails_ends_the_link() -> None:
+def test_a_failed_reauthentication_closes_the_connection() -> None:
     answers_left = [0, 58]
 
     def authenticated(_: Message) -> Answer:
@@ -342,12 +347,12 @@ def test_a_renewal_that_fails_ends_the_link() -> None:
         while link.deferred is None and answers_left:
             await asyncio.sleep(0)
         with pytest.raises(ReplayError, match=r"could not be renewed: .*go away"):
-            await link.request(HEARTBEAT, 4, beat(1))
+            await link.request(HEARTBEAT, 4, heartbeat_body(1))
 
     with_link({"SaslHandshake": handshake, "SaslAuthenticate": authenticated}, do, security=PLAIN)
 
 
-def test_a_broker_that_takes_no_more_is_given_up() -> None:
+def test_a_broker_that_stops_reading_is_an_error() -> None:
     async def main() -> None:
         hung = asyncio.Event()
 
@@ -366,7 +371,7 @@ def test_a_broker_that_takes_no_more_is_given_up() -> None:
         records = {"index": 0, "records": bytes(1 << 24)}
         body = produce([{"name": "t", "partition_data": [records]}])
         with pytest.raises(ReplayError, match=r"took no bytes for 0\.1 s"):
-            await ask_on_and_on(link, KEYS["Produce"], 9, body, expects_response=False)
+            await request_forever(link, KEYS["Produce"], 9, body, expects_response=False)
         hung.set()
         server.close()
 

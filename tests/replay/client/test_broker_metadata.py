@@ -21,7 +21,7 @@ def metadata(version: int = 9, **other: Any) -> Container:
     return Container({"brokers": brokers, "topics": [topic], "controller_id": 2, **other})
 
 
-def test_an_answer_is_taken_over() -> None:
+def test_topology_holds_the_content_of_a_response() -> None:
     known = Topology()
     known.update(metadata(12))
     assert known.brokers == {1: Broker(1, "b1", 9092), 2: Broker(2, "b2", 9092)}
@@ -56,13 +56,13 @@ def test_missing_topics_are_unknown() -> None:
     assert known.topics.keys() == {"orders"}
 
 
-def test_a_leader_that_is_gone_is_none() -> None:
+def test_a_partition_without_a_live_leader_has_no_leader() -> None:
     known = Topology()
     known.update(metadata(brokers=[Container(node_id=1, host="b1", port=9092)]))
     assert known.leader("orders", 3) is None
 
 
-def test_a_topic_made_anew_has_its_new_id_only() -> None:
+def test_a_recreated_topic_has_its_new_id_only() -> None:
     known = Topology()
     known.update(metadata(12))
     again = metadata(12)
@@ -75,7 +75,7 @@ def test_a_topic_made_anew_has_its_new_id_only() -> None:
     assert known.topic_name(UUID(int=8)) is None
 
 
-def test_an_answer_without_brokers_takes_none_away() -> None:
+def test_a_response_without_brokers_keeps_the_known_ones() -> None:
     known = Topology()
     known.update(metadata())
     known.update(metadata(brokers=[]))

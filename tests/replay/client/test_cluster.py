@@ -14,11 +14,18 @@ from dissector.protocol.messages import Message
 from replay.client.broker_metadata import NO_ID
 from replay.client.cluster import Cluster, CoordinatorType, parse_address
 from replay.client.topic_admin import create_topics
-from tests.replay.support.scripted import HANG_UP, Answer, Answers, Scripted, offers, scripted
+from tests.replay.support.scripted_broker import (
+    HANG_UP,
+    Answer,
+    Answers,
+    Scripted,
+    offers,
+    scripted,
+)
 
 
 class ScriptedTarget:
-    """What the scripted brokers of a test say; all of them the same."""
+    """Answers of the scripted brokers of a test, the same for each broker."""
 
     def __init__(self) -> None:
         self.brokers: list[Scripted] = []
@@ -130,7 +137,7 @@ def with_cluster(
     asyncio.run(main())
 
 
-def test_one_broker_names_all_brokers() -> None:
+def test_connect_learns_all_brokers_from_one() -> None:
     async def do(cluster: Cluster) -> None:
         assert [broker.port for broker in cluster.brokers.values()] == [
             broker.port for broker in target.brokers
@@ -148,7 +155,7 @@ def test_one_broker_names_all_brokers() -> None:
     with_cluster(target, do)
 
 
-def test_the_first_target_that_answers_is_taken() -> None:
+def test_connect_uses_the_first_responsive_address() -> None:
     async def main() -> None:
         target = ScriptedTarget()
         with socket.create_server(("127.0.0.1", 0)) as closed:
@@ -165,7 +172,7 @@ def test_the_first_target_that_answers_is_taken() -> None:
     asyncio.run(main())
 
 
-def test_a_first_target_that_says_nothing_is_passed_over() -> None:
+def test_connect_skips_a_silent_first_address() -> None:
     async def main() -> None:
         target = ScriptedTarget()
         silent: Answers = {"ApiVersions": lambda _: None}
@@ -187,14 +194,14 @@ def test_a_target_without_brokers_is_an_error() -> None:
         )
 
 
-def test_a_target_that_hangs_up_when_it_is_asked_may_want_sasl() -> None:
+def test_a_connection_closed_on_the_first_request_hints_at_sasl() -> None:
     with pytest.raises(ReplayError, match=r"closed the connection .*; perhaps it requires SASL"):
         with_cluster(
             ScriptedTarget(), lambda _: asyncio.sleep(0), answers={"Metadata": lambda _: HANG_UP}
         )
 
 
-def test_a_target_is_silent_when_not_even_a_new_connection_is_answered() -> None:
+def test_a_target_is_silent_when_new_connections_get_no_response() -> None:
     offer, errors = offers(), list[str]()
     says_nothing = [False, False]
 
@@ -204,11 +211,11 @@ def test_a_target_is_silent_when_not_even_a_new_connection_is_answered() -> None
         says_nothing[0] = True
         answering = await cluster.open(2)
 
-        async def ask_on() -> None:
+        async def request_forever() -> None:
             while True:
                 await answering.request(KEYS["ApiVersions"], 0, {})
 
-        asking = asyncio.create_task(ask_on())
+        asking = asyncio.create_task(request_forever())
         with pytest.raises(ReplayError, match="did not respond"):
             await cluster.open(1)
         assert cluster.silence is None, "the other broker answers"
@@ -238,7 +245,7 @@ def test_a_target_is_silent_when_not_even_a_new_connection_is_answered() -> None
     asyncio.run(main())
 
 
-def test_when_a_broker_goes_another_is_asked() -> None:
+def test_metadata_comes_from_another_broker_after_one_fails() -> None:
     async def do(cluster: Cluster) -> None:
         target.leaders["late"] = [1]
         for link in cluster.connections.values():
@@ -253,7 +260,7 @@ def test_when_a_broker_goes_another_is_asked() -> None:
     with_cluster(target, do)
 
 
-def test_refreshes_at_the_same_time_are_one() -> None:
+def test_concurrent_refreshes_share_one_request() -> None:
     async def do(cluster: Cluster) -> None:
         before = len(target.brokers[0].requests)
         await asyncio.gather(*(cluster.refresh() for _ in range(10)))
@@ -263,7 +270,7 @@ def test_refreshes_at_the_same_time_are_one() -> None:
     with_cluster(target, do)
 
 
-def test_a_coordinator_is_asked_for_once() -> None:
+def test_coordinators_are_cached() -> None:
     async def do(cluster: Cluster) -> None:
         find = [cluster.coordinator(CoordinatorType.GROUP, "readers") for _ in range(5)]
         assert await asyncio.gather(*find) == [2] * 5
@@ -287,7 +294,7 @@ def requests_of(target: ScriptedTarget, api: str) -> list[Message]:
 
 
 @pytest.mark.parametrize("code", [24, 30, 42])
-def test_a_coordinator_that_is_refused_is_none(code: int) -> None:
+def test_a_refused_lookup_gives_no_coordinator(code: int) -> None:
     async def do(cluster: Cluster) -> None:
         assert await cluster.coordinator(CoordinatorType.GROUP, "") is None
 
@@ -296,7 +303,7 @@ def test_a_coordinator_that_is_refused_is_none(code: int) -> None:
     with_cluster(target, do)
 
 
-def test_an_empty_list_of_coordinators_names_none() -> None:
+def test_an_empty_list_of_coordinators_gives_no_coordinator() -> None:
     async def do(cluster: Cluster) -> None:
         assert await cluster.coordinator(CoordinatorType.GROUP, "g") is None
 
@@ -305,7 +312,7 @@ def test_an_empty_list_of_coordinators_names_none() -> None:
     with_cluster(target, do)
 
 
-def test_a_coordinator_that_never_loads_is_an_error() -> None:
+def test_a_coordinator_still_loading_at_the_timeout_is_an_error() -> None:
     async def do(cluster: Cluster) -> None:
         cluster.timeout_s = 0.1
         with pytest.raises(ReplayError, match=r"found no coordinator of group 'g' in 0\.1 s"):
@@ -316,8 +323,8 @@ def test_a_coordinator_that_never_loads_is_an_error() -> None:
     with_cluster(target, do)
 
 
-def test_a_coordinator_is_never_sought_outside_the_cluster() -> None:
-    """FindCoordinator names a host too; only brokers of Metadata are believed."""
+def test_coordinators_outside_the_cluster_are_rejected() -> None:
+    """FindCoordinator returns a host too, but only brokers of Metadata are trusted."""
 
     async def do(cluster: Cluster) -> None:
         cluster.timeout_s = 0.1
@@ -329,7 +336,7 @@ def test_a_coordinator_is_never_sought_outside_the_cluster() -> None:
     with_cluster(target, do)
 
 
-def test_an_api_that_a_broker_does_not_offer_is_an_error() -> None:
+def test_an_api_missing_at_the_broker_is_an_error() -> None:
     async def do(cluster: Cluster) -> None:
         with pytest.raises(ReplayError, match="offers no version of CreateTopics that we know"):
             await create_topics(cluster, {"new": 1})

@@ -1,4 +1,4 @@
-"""Answers to the parts of a request become one; those to random parts: `test_route`."""
+"""Responses to the parts of a request are merged; `test_router` draws random parts."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from construct import Container
 
 from dissector.protocol.apis import KEYS, api
 from replay.client.fan_in import merge
-from tests.replay.support.scripted import filled
+from tests.replay.support.scripted_broker import filled
 
 FETCH = api(KEYS["Fetch"])
 assert FETCH is not None
 
 
-def test_a_topic_is_there_once_in_a_merged_answer() -> None:
+def test_a_merged_response_has_each_topic_once() -> None:
     first = answer(topics={"a": [0], "b": [1]}, throttle=5, session=70)
     second = answer(topics={"a": [2], "c": [0]}, throttle=9, session=80, error=71)
     merged = merge(FETCH.response, 12, [first, second])
@@ -41,14 +41,14 @@ def answer(
     return filled(FETCH.response.fields, 12, body)
 
 
-def test_the_same_element_twice_stays_twice() -> None:
+def test_duplicates_within_one_response_are_kept() -> None:
     one = answer(topics={"a": [0, 0]})
     merged = merge(FETCH.response, 12, [one, answer(topics={"b": [0]})])
     assert [len(each.partitions) for each in merged.responses] == [2, 1]
     assert merge(FETCH.response, 12, [one]) is one
 
 
-def test_the_parts_of_a_request_are_the_whole() -> None:
+def test_parts_of_a_request_can_be_merged() -> None:
     produce = api(KEYS["Produce"])
     assert produce is not None
     parts = [

@@ -9,12 +9,12 @@ from typing import cast
 from replay.client.broker_connection import BrokerConnection
 from replay.client.in_flight import InFlightRequests, Liveness
 from replay.client.pending_request import PendingRequest
-from tests.replay.support.produced import PRODUCE
+from tests.replay.support.produce_messages import PRODUCE
 from tests.replay.support.timers import Timers
 
 
-class Noting(PendingRequest):
-    """Notes its answers; takes so many at a time as a stream has bytes that name it."""
+class RecordingRequest(PendingRequest):
+    """Records its responses; `receive_many` takes one for each byte equal to its name."""
 
     __slots__ = ("name", "taken")
 
@@ -48,10 +48,10 @@ def with_waiting(
     asyncio.run(main())
 
 
-def test_many_are_taken_by_whom_they_are_for() -> None:
+def test_batches_of_responses_go_to_their_requests() -> None:
     async def do(waiting: InFlightRequests, failures: list[str]) -> None:
-        waiting.add(Noting(b"a"), 3)
-        waiting.add(Noting(b"b"), 2)
+        waiting.add(RecordingRequest(b"a"), 3)
+        waiting.add(RecordingRequest(b"b"), 2)
         assert waiting.receive_many(b"-aa", 1) == 3
         assert len(waiting) == 3
         assert waiting.receive_many(b"abx", 0) == 2
@@ -64,9 +64,9 @@ def test_many_are_taken_by_whom_they_are_for() -> None:
     with_waiting(do)
 
 
-def test_only_the_answer_that_is_next_is_taken() -> None:
+def test_a_response_out_of_order_is_a_failure() -> None:
     async def do(waiting: InFlightRequests, failures: list[str]) -> None:
-        first, second = Noting(correlation_id=1), Noting(correlation_id=2)
+        first, second = RecordingRequest(correlation_id=1), RecordingRequest(correlation_id=2)
         waiting.add(first)
         waiting.add(second)
         assert waiting.first is first
@@ -81,14 +81,14 @@ def test_only_the_answer_that_is_next_is_taken() -> None:
     with_waiting(do)
 
 
-def test_requests_with_a_wait_time_get_a_longer_timeout() -> None:
+def test_requests_with_a_wait_time_have_a_longer_timeout() -> None:
     async def do(waiting: InFlightRequests, failures: list[str]) -> None:
         timers = Timers()
-        waiting.add(Noting(patience_s=3600))
+        waiting.add(RecordingRequest(patience_s=3600))
         timers.run_newest()
         assert not failures
         waiting.receive(b"\0\0\0\1")
-        waiting.add(Noting())
+        waiting.add(RecordingRequest())
         timers.run_newest()
         assert failures == ["did not respond to Produce v9 in 0 s"]
 
@@ -98,15 +98,15 @@ def test_requests_with_a_wait_time_get_a_longer_timeout() -> None:
 def test_the_timer_follows_the_shortest_timeout() -> None:
     async def do(waiting: InFlightRequests, failures: list[str]) -> None:
         timers = Timers()
-        waiting.add(Noting(patience_s=50))
+        waiting.add(RecordingRequest(patience_s=50))
         assert 50 < timers.due_s()[-1] <= 59
-        waiting.add(Noting(correlation_id=2))
+        waiting.add(RecordingRequest(correlation_id=2))
         assert 50 < timers.due_s()[-1] <= 59
         waiting.receive(b"\0\0\0\1")
         assert timers.due_s()[-1] <= 9
         waiting.receive(b"\0\0\0\2")
-        waiting.add(Noting(patience_s=50))
-        assert timers.due_s()[-1] <= 9  # and then anew
+        waiting.add(RecordingRequest(patience_s=50))
+        assert timers.due_s()[-1] <= 9  # and is then set anew
         timers.run_newest()
         assert 50 < timers.due_s()[-1] <= 59
         assert not failures

@@ -17,13 +17,13 @@ from replay.client.fan_in import merge
 from replay.client.router import DESTINATIONS, Destination, destination_of, route
 from replay.fields.field_layout import Role
 from replay.fields.roles import walk
-from tests.replay.support.scripted import filled
+from tests.replay.support.scripted_broker import filled
 
 NODES = (1, 2, 3)
 
 
-class Known(Cluster):
-    """A target of which all is known: three brokers, coordinators by the first letter."""
+class KnownCluster(Cluster):
+    """A target of three brokers, with coordinators by the first letter of the key."""
 
     def __init__(self, leaders: dict[tuple[str, int], int] | None = None) -> None:
         super().__init__([])
@@ -46,7 +46,7 @@ def routed(
     name: str, version: int, body: dict[str, Any], cluster: Cluster | None = None, home: int = 2
 ) -> list[tuple[int, Container]]:
     whole = filled(declared(name).request.fields, version, body)
-    return asyncio.run(route(KEYS[name], version, whole, cluster or Known(), home))
+    return asyncio.run(route(KEYS[name], version, whole, cluster or KnownCluster(), home))
 
 
 def declared(name: str) -> Api:
@@ -78,12 +78,12 @@ TOPICS = {
         min_size=1,
     )
 )
-def test_partitions_go_to_their_leaders_and_none_is_lost(
+def test_each_partition_goes_to_its_leader(
     name: str, version: int, leaders: dict[tuple[str, int], int]
 ) -> None:
-    """A leader that the target does not show, 9, is nobody: home is asked."""
+    """Broker 9 is not in the target's metadata: its partitions go to the home broker."""
     array, field, inner, item = TOPICS[name, version]
-    cluster = Known(leaders)
+    cluster = KnownCluster(leaders)
     topics: dict[str, list[int]] = {}
     for topic, partition in leaders:
         topics.setdefault(topic, []).append(partition)
@@ -108,8 +108,8 @@ def test_partitions_go_to_their_leaders_and_none_is_lost(
     assert len({node for node, _ in parts}) == len(parts)
 
 
-def test_a_request_for_one_broker_is_not_split() -> None:
-    cluster = Known({("a", 0): 3, ("a", 1): 3, ("b", 0): 1})
+def test_a_request_for_one_broker_is_not_copied() -> None:
+    cluster = KnownCluster({("a", 0): 3, ("a", 1): 3, ("b", 0): 1})
     whole = filled(declared("Fetch").request.fields, 12, {"topics": [topic("a", 0, 1)]})
     ((node, body),) = asyncio.run(route(KEYS["Fetch"], 12, whole, cluster, 1))
     assert node == 3
@@ -122,8 +122,8 @@ def topic(name: str, *partitions: int) -> Container:
     return filled(fields, 12, body)
 
 
-def test_a_session_forgets_where_the_partitions_were() -> None:
-    cluster = Known({("a", 0): 1, ("a", 1): 3})
+def test_forgotten_partitions_go_to_the_broker_of_their_session() -> None:
+    cluster = KnownCluster({("a", 0): 1, ("a", 1): 3})
     forgotten = [Container(topic="a", partitions=[0, 1])]
     body = {"topics": [topic("a", 1)], "forgotten_topics_data": forgotten, "session_id": 7}
     parts = dict(routed("Fetch", 12, body, cluster))
@@ -150,7 +150,7 @@ def test_a_session_forgets_where_the_partitions_were() -> None:
 def test_partitions_without_a_leader_go_to_the_home_broker(
     topics: list[Container], home: int, node: int
 ) -> None:
-    parts = routed("Fetch", 12, {"topics": topics}, Known({("a", 0): 1}), home)
+    parts = routed("Fetch", 12, {"topics": topics}, KnownCluster({("a", 0): 1}), home)
     assert [got for got, _ in parts] == [node]
     assert parts[0][1].topics == topics
 
@@ -173,14 +173,16 @@ def test_partitions_without_a_leader_go_to_the_home_broker(
         ("Metadata", 9, "topics", None, 2),
     ],
 )
-def test_one_broker_is_asked(name: str, version: int, field: str, key: Any, node: int) -> None:
+def test_requests_go_to_the_broker_of_their_key(
+    name: str, version: int, field: str, key: Any, node: int
+) -> None:
     ((got, body),) = routed(name, version, {field: key})
     assert got == node
     assert body[field] == key
 
 
 def test_an_unknown_controller_is_the_home_broker() -> None:
-    cluster = Known()
+    cluster = KnownCluster()
     cluster.controller = -1
     assert [node for node, _ in routed("CreateTopics", 5, {}, cluster)] == [2]
 
@@ -197,7 +199,9 @@ def test_an_unknown_controller_is_the_home_broker() -> None:
         ("DescribeShareGroupOffsets", 0, "groups", "group_id"),
     ],
 )
-def test_several_coordinators_are_asked(name: str, version: int, array: str, field: str) -> None:
+def test_a_request_for_several_groups_goes_to_each_coordinator(
+    name: str, version: int, array: str, field: str
+) -> None:
     keys = ["a1", "b1", "a2", "c1", "unknown"]
     body = {array: [Container({field: key}) if field else key for key in keys]}
     parts = {
@@ -207,7 +211,7 @@ def test_several_coordinators_are_asked(name: str, version: int, array: str, fie
     assert parts == {1: ["a1", "a2"], 2: ["b1", "unknown"], 3: ["c1"]}
 
 
-def test_configurations_of_brokers_are_asked_of_them() -> None:
+def test_broker_configurations_are_requested_from_that_broker() -> None:
     resources = [(2, "topic"), (4, "3"), (4, ""), (8, "1"), (4, "99")]
     body = {
         "resources": [
@@ -222,7 +226,7 @@ def test_configurations_of_brokers_are_asked_of_them() -> None:
     assert parts == {2: ["topic", "", "99"], 3: ["3"], 1: ["1"]}
 
 
-def test_every_api_has_a_way_at_every_version() -> None:
+def test_every_api_has_a_destination_at_every_version() -> None:
     named = [name for names in DESTINATIONS.values() for name in names.split()]
     assert len(set(named)) == len(named)
     assert set(named) <= set(NAMES.values())
@@ -231,13 +235,13 @@ def test_every_api_has_a_way_at_every_version() -> None:
     for each in all_apis():
         for version in each.request.versions:
             body = filled(each.request.fields, version, {})
-            ((node, got),) = asyncio.run(route(each.key, version, body, Known(), 2))
+            ((node, got),) = asyncio.run(route(each.key, version, body, KnownCluster(), 2))
             assert node == (3 if destination_of(each.key) is Destination.CONTROLLER else 2)
             assert got is body
 
 
-def answered(name: str, version: int, part: Container) -> Container:
-    """Answer a part as its broker would: each partition that was asked about, in its order."""
+def answer_part(name: str, version: int, part: Container) -> Container:
+    """Answer a part as its broker would: each requested partition, in order."""
     array, field, inner, item = TOPICS[name, version]
     schema = declared(name).response
     topics = next(f for f in schema.fields if f.name in ("responses", "topics"))
@@ -264,7 +268,7 @@ def answered(name: str, version: int, part: Container) -> Container:
         st.tuples(st.sampled_from(["a", "b", "c"]), st.integers(0, 5)), st.sampled_from(NODES)
     )
 )
-def test_merged_answers_answer_the_whole_request(
+def test_merged_responses_cover_the_whole_request(
     name: str, version: int, leaders: dict[tuple[str, int], int]
 ) -> None:
     array, field, inner, item = TOPICS[name, version]
@@ -281,12 +285,12 @@ def test_merged_answers_answer_the_whole_request(
         ]
     }
     whole = filled(declared(name).request.fields, version, body)
-    parts = routed(name, version, body, Known(leaders))
+    parts = routed(name, version, body, KnownCluster(leaders))
     schema = declared(name).response
-    merged = merge(schema, version, [answered(name, version, part) for _, part in parts])
+    merged = merge(schema, version, [answer_part(name, version, part) for _, part in parts])
     schema.codec(version).build(merged)
     assert partition_values(name, version, merged) == partition_values(
-        name, version, answered(name, version, whole)
+        name, version, answer_part(name, version, whole)
     )
 
 

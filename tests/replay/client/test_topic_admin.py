@@ -1,4 +1,4 @@
-"""Topics of the target, at brokers that answer what a test wants."""
+"""Topics of the target, at scripted brokers."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from dissector.errors import ReplayError
 from replay.client.cluster import Cluster
 from replay.client.topic_admin import EARLIEST, LATEST, create_topics, offsets
 from tests.replay.client.test_cluster import ScriptedTarget, with_cluster
-from tests.replay.support.scripted import offers
+from tests.replay.support.scripted_broker import offers
 
 
-def test_topics_are_created_where_they_lack() -> None:
+def test_missing_topics_are_created() -> None:
     async def do(cluster: Cluster) -> None:
         assert await create_topics(cluster, {"orders": 9, "new": 3}) == ["new"]
         assert target.created == {"new": -1}
@@ -34,7 +34,7 @@ def test_old_brokers_get_an_explicit_replication_factor() -> None:
     with_cluster(target, do, answers={"ApiVersions": offers(Metadata=(0, 9), CreateTopics=(0, 3))})
 
 
-def test_offsets_are_asked_of_the_leaders() -> None:
+def test_offsets_are_requested_from_the_leaders() -> None:
     async def do(cluster: Cluster) -> None:
         wanted = [("orders", 0), ("orders", 1), ("orders", 2), ("nowhere", 0)]
         assert await offsets(cluster, wanted, EARLIEST) == {("orders", 1): 8}

@@ -11,8 +11,8 @@ from dissector.errors import ReplayError
 from replay.client.transport import FrameProtocol, connect, flush_closing, format_address
 
 
-class Transport(asyncio.Transport):
-    """Keeps what is written."""
+class RecordingTransport(asyncio.Transport):
+    """Records written data."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -38,22 +38,22 @@ class Transport(asyncio.Transport):
         self.end = "aborted"
 
 
-def made(
+def new_connection(
     max_frame_bytes: int = 1000,
-) -> tuple[FrameProtocol, Transport, list[bytes], list[tuple[str, str]]]:
+) -> tuple[FrameProtocol, RecordingTransport, list[bytes], list[tuple[str, str]]]:
     frames: list[bytes] = []
     losses: list[tuple[str, str]] = []
     lost = lambda what, advice: losses.append((what, advice))  # noqa: E731
     connection = FrameProtocol(frames.append, lost, max_frame_bytes)
-    transport = Transport()
+    transport = RecordingTransport()
     connection.connection_made(transport)
     return connection, transport, frames, losses
 
 
 @given(st.lists(st.binary(min_size=4, max_size=50)), st.data())
-def test_frames_are_cut_however_they_arrive(frames: list[bytes], data: st.DataObject) -> None:
+def test_frames_are_found_in_any_segmentation(frames: list[bytes], data: st.DataObject) -> None:
     async def main() -> None:
-        connection, _, got, losses = made()
+        connection, _, got, losses = new_connection()
         stream = b"".join(len(frame).to_bytes(4, "big") + frame for frame in frames)
         while stream:
             size = data.draw(st.integers(1, len(stream)))
@@ -66,9 +66,9 @@ def test_frames_are_cut_however_they_arrive(frames: list[bytes], data: st.DataOb
 
 
 @pytest.mark.parametrize("size", [-1, 0, 3, 1001])
-def test_a_size_that_can_not_be_is_not_believed(size: int) -> None:
+def test_an_impossible_frame_size_is_an_error(size: int) -> None:
     async def main() -> None:
-        connection, transport, got, losses = made()
+        connection, transport, got, losses = new_connection()
         good = b"\0\0\0\4good"
         connection.data_received(good + size.to_bytes(4, "big", signed=True) + b"more" + good)
         assert got == [b"good"]
@@ -79,9 +79,9 @@ def test_a_size_that_can_not_be_is_not_believed(size: int) -> None:
     asyncio.run(main())
 
 
-def test_frames_of_one_turn_are_written_together() -> None:
+def test_frames_of_one_loop_turn_are_written_together() -> None:
     async def main() -> None:
-        connection, transport, _, _ = made()
+        connection, transport, _, _ = new_connection()
         for number in range(3):
             connection.send(b"frame%d" % number)
         assert transport.writes == []
@@ -93,7 +93,7 @@ def test_frames_of_one_turn_are_written_together() -> None:
 
 def test_sent_frames_are_written_before_the_close() -> None:
     async def main() -> None:
-        connection, transport, _, losses = made()
+        connection, transport, _, losses = new_connection()
         connection.send(b"last")
         connection.close()
         assert (transport.writes, transport.end) == ([b"\0\0\0\4last"], "closed")
@@ -105,7 +105,7 @@ def test_sent_frames_are_written_before_the_close() -> None:
 
 def test_a_half_closed_connection_still_receives() -> None:
     async def main() -> None:
-        connection, transport, frames, _ = made()
+        connection, transport, frames, _ = new_connection()
         connection.send(b"last")
         connection.write_eof()
         connection.data_received(b"\0\0\0\4more")
@@ -128,7 +128,7 @@ def test_a_half_closed_connection_still_receives() -> None:
 )
 def test_a_lost_connection_is_reported_once(error: Exception | None, said: str) -> None:
     async def main() -> None:
-        connection, _, _, losses = made()
+        connection, _, _, losses = new_connection()
         connection.connection_lost(error)
         connection.connection_lost(error)
         assert losses == [(said, "")]
@@ -138,9 +138,9 @@ def test_a_lost_connection_is_reported_once(error: Exception | None, said: str) 
     asyncio.run(main())
 
 
-def test_room_is_waited_for() -> None:
+def test_drain_waits_for_room_in_the_buffer() -> None:
     async def main() -> None:
-        connection, _, _, _ = made()
+        connection, _, _, _ = new_connection()
         await connection.drain()
         connection.pause_writing()
         waiting = asyncio.create_task(connection.drain())
@@ -152,9 +152,9 @@ def test_room_is_waited_for() -> None:
     asyncio.run(main())
 
 
-def test_room_is_not_waited_for_where_nobody_takes() -> None:
+def test_drain_ends_when_the_connection_is_lost() -> None:
     async def main() -> None:
-        connection, _, _, _ = made()
+        connection, _, _, _ = new_connection()
         connection.pause_writing()
         waiting = asyncio.create_task(connection.drain())
         await asyncio.sleep(0)
@@ -164,16 +164,16 @@ def test_room_is_not_waited_for_where_nobody_takes() -> None:
     asyncio.run(main())
 
 
-def test_a_name_that_is_none() -> None:
+def test_an_unknown_host_is_an_error() -> None:
     async def main() -> None:
-        connection, *_ = made()
+        connection, *_ = new_connection()
         with pytest.raises(ReplayError, match=r"^no\.such\.host\.invalid:9092: cannot be reached"):
             await connect(connection, "no.such.host.invalid", 9092, None, 20)
 
     asyncio.run(main())
 
 
-def test_addresses_are_written() -> None:
+def test_addresses_are_formatted() -> None:
     assert format_address("a", 1) == "a:1"
     assert format_address("fd00::1", 9092) == "[fd00::1]:9092"
 
@@ -199,7 +199,7 @@ class SlowReader(asyncio.Protocol):
 
 
 @pytest.mark.parametrize("reads", [True, False])
-def test_what_is_unsent_when_a_connection_is_closed(reads: bool) -> None:
+def test_unsent_data_is_flushed_at_close_until_a_timeout(reads: bool) -> None:
     async def main() -> None:
         accepted = asyncio.Queue[SlowReader]()
 

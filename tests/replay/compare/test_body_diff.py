@@ -1,4 +1,4 @@
-"""Bodies of answers, field by field."""
+"""Differences between response bodies, field by field."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from replay.compare.step_verdict import compare_outcome
 from replay.mapping.id_map import IdMap
 from replay.mapping.resource_names import NameMap
 from replay.model.outcome import Difference, Verdict
-from tests.replay.support.compared import fetched, found, produced
+from tests.replay.support.comparison import fetched, found, produced
 from tests.replay.support.outcomes import outcome
-from tests.replay.support.produced import batches
+from tests.replay.support.produce_messages import batches
 
 
 def test_log_start_offsets_are_not_compared_beside_an_error() -> None:
@@ -35,7 +35,7 @@ def _partition(body: dict[str, Any]) -> dict[str, Any]:
     return partition
 
 
-def test_an_offset_that_nothing_translates_differs() -> None:
+def test_an_unmapped_offset_is_compared_as_it_is() -> None:
     assert found("Produce", 7, produced(base_offset=5), produced(base_offset=6)) == (
         Verdict.DIFFERS,
         [("responses[orders].partition_responses[0].base_offset", 5, 6)],
@@ -52,7 +52,7 @@ def test_offsets_are_translated() -> None:
 def test_the_first_offset_of_a_log_whose_first_records_are_not_captured() -> None:
     ids = IdMap()
     ids.offsets.learn("orders", 0, captured=8, live=0, count=2)
-    ids.offsets.learn("orders", 0, captured=0, live=0)  # a position: where both logs begin
+    ids.offsets.learn("orders", 0, captured=0, live=0)  # the start of both logs
     for offset in (0, 8):
         at = produced(base_offset=offset)
         assert found("Produce", 7, at, produced(base_offset=0), ids) == (Verdict.SAME, [])
@@ -60,13 +60,13 @@ def test_the_first_offset_of_a_log_whose_first_records_are_not_captured() -> Non
     assert verdict is Verdict.DIFFERS
 
 
-def test_names_are_turned_back() -> None:
+def test_names_are_translated() -> None:
     ids = IdMap(names=NameMap({"orders": "bills"}))
     live = produced(topic="bills")
     assert found("Produce", 7, produced(), live, ids) == (Verdict.SAME, [])
 
 
-def test_another_error_hides_what_follows_from_it() -> None:
+def test_a_different_error_hides_its_consequences() -> None:
     live = produced(error_code=3, base_offset=-1)
     made = outcome("Produce", 7, produced(base_offset=5), live)
     path = "responses[orders].partition_responses[0].error_code"
@@ -122,7 +122,7 @@ def test_topics_by_id_are_topics_by_name() -> None:
         ((6, "range"), (9, None), Verdict.DIFFERS),
     ],
 )
-def test_empty_is_null_where_a_version_knows_no_null(
+def test_empty_equals_null_in_a_version_without_nulls(
     captured: tuple[int, str | None], live: tuple[int, str | None], expected: Verdict
 ) -> None:
     (version, before), (live_version, after) = captured, live
@@ -135,7 +135,7 @@ def _batch(*texts: str, base_offset: int = 0) -> bytes:
     return new_batch(records, base_offset=base_offset).to_bytes()
 
 
-def test_records_that_both_have_are_compared() -> None:
+def test_common_records_are_compared() -> None:
     captured, more = fetched(_batch("a", "b")), fetched(_batch("a", "b", "c"))
     assert found("Fetch", 11, captured, more) == (Verdict.EQUIVALENT, [])
     assert found("Fetch", 11, captured, captured) == (Verdict.SAME, [])
@@ -161,7 +161,7 @@ def test_records_returned_twice_are_differences() -> None:
     ids = IdMap()
     log = ids.offsets.log("orders", 0)
     log.learn_appended(0, 0, 1, step=0)
-    log.learn_appended(1, 2, 1, step=1)  # another has taken the place between
+    log.learn_appended(1, 2, 1, step=1)  # another record has taken the place between
     captured = fetched(_batch("a") + _batch("b", base_offset=1))
     live = (_batch(text, base_offset=at) for at, text in enumerate("aab"))
     verdict, ((where, *_),) = found("Fetch", 11, captured, fetched(b"".join(live)), ids)
@@ -172,7 +172,7 @@ def test_records_returned_twice_are_differences() -> None:
 
 
 @pytest.mark.parametrize("codec", ["none", "gzip"])
-def test_timestamps_count(codec: str) -> None:
+def test_timestamps_and_their_types_are_compared(codec: str) -> None:
     def batch(time_ms: int, is_appended: bool = False, codec: str = "none") -> dict[str, Any]:
         made = new_batch([Record(value=b"a" * 99), Record(offset_delta=1)], codec=codec)
         flags = made.attributes | 8 * is_appended
@@ -192,7 +192,7 @@ def test_timestamps_count(codec: str) -> None:
     assert found("Fetch", 11, batch(5, True), batch(9, True, codec))[0] is Verdict.SAME
 
 
-def test_records_lie_below_the_high_watermark() -> None:
+def test_records_above_the_high_watermark_are_not_compared() -> None:
     path = "responses[orders].partitions[0]"
     records = _batch("a", "b", base_offset=5)
     captured, noted, live = (fetched(records, high_watermark=each) for each in (7, 5, 4))
@@ -213,7 +213,7 @@ def test_records_are_found_by_translated_offsets() -> None:
     assert found("Fetch", 11, captured, live, ids) == (Verdict.SAME, [])
 
 
-def test_records_that_do_not_come_are_owed() -> None:
+def test_missing_records_go_to_the_account_of_the_reader() -> None:
     ids = IdMap()
     compared = found("Fetch", 11, fetched(_batch("a", "b")), fetched(None), ids)
     assert compared == (Verdict.EQUIVALENT, [])
@@ -224,7 +224,7 @@ def test_records_that_do_not_come_are_owed() -> None:
     assert list(account.missing) == [(1, 2)]
 
 
-def test_members_with_other_ids_stand_in_their_order() -> None:
+def test_members_with_new_ids_are_compared_in_their_order() -> None:
     def joined(*metadata: bytes) -> dict[str, Any]:
         members = [
             {"member_id": f"m{at}-{hash(metadata)}", "metadata": data}

@@ -1,4 +1,4 @@
-"""Which differences follow from what a capture lacks."""
+"""Differences due to gaps in a capture."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ def listed_offset() -> CapturedExchange:
 
 
 def follows(ids: IdMap, *differences: Difference) -> bool:
-    return of(listed_offset(), ids, *differences)
+    return follow(listed_offset(), ids, *differences)
 
 
-def of(captured: CapturedExchange, ids: IdMap, *differences: Difference) -> bool:
+def follow(captured: CapturedExchange, ids: IdMap, *differences: Difference) -> bool:
     assert captured.response is not None
     answered = decode_response(captured.response, captured.api_key, captured.api_version)
     return follow_from_gap(captured, answered, differences, ids)
 
 
 def committed(version: int) -> CapturedExchange:
-    """An answer to OffsetFetch: the group has committed 2."""
+    """A response to OffsetFetch with the committed offset 2."""
     partition = {"partition_index": 0, "committed_offset": 2, "metadata": "", "error_code": 0}
     topics = [{"name": "t", "partitions": [partition]}]
     wanted = [{"name": "t", "partition_indexes": [0]}]
@@ -59,14 +59,14 @@ def committed(version: int) -> CapturedExchange:
 
 
 @pytest.mark.parametrize(("version", "path"), [(5, ""), (8, "groups[g].")])
-def test_an_offset_that_was_committed_before_the_capture(version: int, path: str) -> None:
+def test_an_offset_committed_before_the_capture_may_differ(version: int, path: str) -> None:
     ids = IdMap()
     ids.is_partial = True
     ids.offsets.learn("t", 0, 0, 0, 6)
     differs = Difference(f"{path}topics[t].partitions[0].committed_offset", 2, -1)
-    assert of(committed(version), ids, differs)
+    assert follow(committed(version), ids, differs)
     ids.committed_offsets["g", "t", 0] = 1, 1
-    assert not of(committed(version), ids, differs)
+    assert not follow(committed(version), ids, differs)
 
 
 @pytest.mark.parametrize(("error", "expected"), [(1, True), (6, False)])
@@ -79,31 +79,33 @@ def test_an_out_of_range_error_in_a_fetch_session(error: int, expected: bool) ->
     of_topic = Difference("responses[t]", None, {"topic": "t", "partitions": [partition]})
     of_partition = Difference("responses[t].partitions[0]", None, partition)
     of_error = Difference("responses[t].partitions[1].error_code", 0, error, is_error=True)
-    assert of(captured, ids, of_topic, of_partition, of_error) is expected
+    assert follow(captured, ids, of_topic, of_partition, of_error) is expected
 
 
 @pytest.mark.parametrize(("is_partial", "expected"), [(True, True), (False, False)])
-def test_a_position_of_which_nothing_is_known(is_partial: bool, expected: bool) -> None:
+def test_a_difference_at_an_unknown_position_is_due_to_the_gap(
+    is_partial: bool, expected: bool
+) -> None:
     ids = IdMap()
     ids.is_partial = is_partial
     assert follows(ids, DIFFERS) is expected
 
 
-def test_a_position_behind_a_record_that_both_have() -> None:
+def test_a_difference_behind_a_common_record_is_no_gap() -> None:
     ids = IdMap()
     ids.is_partial = True
     ids.offsets.learn("t", 0, 0, 0, 6)
     assert not follows(ids, DIFFERS)
 
 
-def test_another_partition_has_another_reason() -> None:
+def test_a_gap_in_another_partition_explains_nothing() -> None:
     ids = IdMap()
     ids.is_partial = True
     other = Difference("topics[t].partitions[1].offset", 6, 3)
     assert not follows(ids, DIFFERS, other)
 
 
-def test_ends_that_were_guessed() -> None:
+def test_control_records_may_differ_after_synthesised_commits() -> None:
     ids = IdMap()
     ids.is_partial = True
     ids.offsets.learn("t", 0, 0, 0, 9)

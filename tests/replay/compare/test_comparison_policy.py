@@ -1,4 +1,4 @@
-"""What of answers counts, and what every target may have otherwise."""
+"""The compared fields, and differences allowed at any target."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ import pytest
 from replay.compare.step_verdict import compare_outcome
 from replay.mapping.id_map import IdMap
 from replay.model.outcome import Verdict
-from tests.replay.support.compared import fetched, found, produced
+from tests.replay.support.comparison import fetched, found, produced
 from tests.replay.support.outcomes import outcome
 
 
-def test_a_target_that_is_ready_sooner_does_the_same() -> None:
+def test_success_instead_of_a_retriable_error_is_equivalent() -> None:
     waiting, ready = {"error_code": 14, "producer_id": -1}, {"producer_id": 7}
     assert found("InitProducerId", 1, waiting, ready) == (Verdict.EQUIVALENT, [])
     assert found("InitProducerId", 1, ready, waiting)[0] is Verdict.ERROR_CHANGED
@@ -33,7 +33,7 @@ def test_after_a_wrong_coordinator_any_response_is_equivalent() -> None:
     assert found("InitProducerId", 1, refused, elsewhere)[0] is Verdict.ERROR_CHANGED
 
 
-def test_a_group_may_be_at_rest_sooner() -> None:
+def test_a_group_may_be_stable_sooner() -> None:
     def group(state: str, epoch: int) -> dict[str, Any]:
         return {"groups": [{"group_state": state, "group_id": "g", "members": [_member(epoch)]}]}
 
@@ -49,7 +49,7 @@ def test_a_group_may_be_at_rest_sooner() -> None:
     assert found(name, 0, group("Assigning", 0), group("Empty", 0))[0] is Verdict.DIFFERS
 
 
-def test_a_broker_has_its_own_address_and_directories() -> None:
+def test_addresses_and_directories_of_brokers_may_differ() -> None:
     def described(name: str, value: str) -> dict[str, Any]:
         synonyms = [{"name": name, "value": value, "source": 4}]
         config = {"name": name, "value": value, "config_source": 4, "synonyms": synonyms}
@@ -59,14 +59,14 @@ def test_a_broker_has_its_own_address_and_directories() -> None:
         assert found("DescribeConfigs", 4, described(name, "1"), described(name, "2"))[0] is verdict
 
 
-def test_tokens_of_others_may_be_there_too() -> None:
+def test_the_target_may_have_further_tokens() -> None:
     token = {"principal_type": "User", "principal_name": "a", "token_id": "t", "hmac": b"h"}
     none, one = {"tokens": []}, {"tokens": [token]}
     assert found("DescribeDelegationToken", 1, none, one) == (Verdict.EQUIVALENT, [])
     assert found("DescribeDelegationToken", 1, one, none)[0] is Verdict.DIFFERS
 
 
-def test_topics_that_were_made_for_the_replay_are_there_sooner() -> None:
+def test_topics_created_for_the_replay_may_exist_sooner() -> None:
     lacking, there = ({"topics": [{"name": "orders", "error_code": e}]} for e in (3, 0))
     request_body = {"topics": [{"name": "orders"}], "allow_auto_topic_creation": False}
     made = outcome("Metadata", 5, lacking, there, request=request_body)
@@ -78,7 +78,7 @@ def test_topics_that_were_made_for_the_replay_are_there_sooner() -> None:
 
 
 @pytest.mark.parametrize("allowed", [True, False])
-def test_topics_that_a_request_creates_may_be_there_sooner(allowed: bool) -> None:
+def test_auto_created_topics_may_exist_sooner(allowed: bool) -> None:
     lacking, there = ({"topics": [{"name": "orders", "error_code": e}]} for e in (3, 0))
     request_body = {"topics": [{"name": "orders"}], "allow_auto_topic_creation": allowed}
     made = outcome("Metadata", 5, lacking, there, request=request_body)
@@ -87,7 +87,7 @@ def test_topics_that_a_request_creates_may_be_there_sooner(allowed: bool) -> Non
     assert compare_outcome(made, IdMap(), captured_topics={"bills"})[0] is Verdict.ERROR_CHANGED
 
 
-def test_replicas_may_lie_in_other_directories() -> None:
+def test_replicas_may_be_in_other_directories() -> None:
     replica = {"name": "orders", "partitions": [{"partition_index": 0, "partition_size": 70}]}
     full, empty = {"log_dir": "/a", "topics": [replica]}, {"log_dir": "/b", "topics": []}
     captured, live = {"results": [full, empty]}, {"results": [empty, full]}
@@ -101,7 +101,7 @@ def _within(*partitions: dict[str, Any], session_id: int = 7) -> dict[str, Any]:
     return {"session_id": session_id, "responses": topics}
 
 
-def test_responses_of_a_fetch_session_hold_changed_partitions_only() -> None:
+def test_fetch_session_responses_may_omit_unchanged_partitions() -> None:
     ids = IdMap()
     still, moved = {"partition_index": 0}, {"partition_index": 1, "high_watermark": 9}
     broken = {"partition_index": 1, "error_code": 3}
@@ -115,7 +115,7 @@ def test_responses_of_a_fetch_session_hold_changed_partitions_only() -> None:
     assert found("Fetch", 11, *without, ids)[0] is Verdict.DIFFERS
 
 
-def test_throttling_and_times_do_not_count() -> None:
+def test_throttling_and_times_are_not_compared() -> None:
     captured = {"throttle_time_ms": 5, **produced()}
     assert found("Produce", 7, captured, produced()) == (Verdict.SAME, [])
 
@@ -130,14 +130,14 @@ def test_broker_generated_values_are_compared_by_presence() -> None:
     )
 
 
-def test_marks_of_the_log_may_move() -> None:
+def test_high_watermarks_may_differ() -> None:
     captured, live = fetched(None, high_watermark=5), fetched(None, high_watermark=9)
     assert found("Fetch", 11, captured, live) == (Verdict.SAME, [])
     unknown = fetched(None, high_watermark=-1)
     assert found("Fetch", 11, captured, unknown)[0] is Verdict.DIFFERS
 
 
-def test_the_target_may_have_topics_of_its_own_where_all_were_asked_for() -> None:
+def test_responses_about_all_topics_may_have_further_topics() -> None:
     captured, live = ({"topics": [{"name": n} for n in names]} for names in (["a"], ["a", "b"]))
     assert found("Metadata", 5, captured, live, request={"topics": None}) == (
         Verdict.EQUIVALENT,
@@ -157,7 +157,7 @@ def test_assignments_are_compared_by_number_of_partitions() -> None:
     assert found("ShareGroupHeartbeat", 1, assigned(0), assigned(0, 1))[0] is Verdict.DIFFERS
 
 
-def test_a_log_may_end_behind_the_end_of_a_transaction_already() -> None:
+def test_a_log_end_may_be_behind_the_transaction_marker() -> None:
     def ends(offset: int) -> dict[str, Any]:
         partition = {"partition_index": 0, "offset": offset}
         return {"topics": [{"name": "orders", "partitions": [partition]}]}
@@ -170,7 +170,7 @@ def test_a_log_may_end_behind_the_end_of_a_transaction_already() -> None:
     assert found("ListOffsets", 3, ends(7), ends(8), ids)[0] is Verdict.DIFFERS
 
 
-def test_a_broker_makes_its_own_topics_when_it_needs_them() -> None:
+def test_internal_topics_may_exist_sooner_or_later() -> None:
     def metadata(*names: str) -> dict[str, Any]:
         return {"topics": [{"name": each, "is_internal": each[0] == "_"} for each in names]}
 
@@ -182,7 +182,7 @@ def test_a_broker_makes_its_own_topics_when_it_needs_them() -> None:
     )
 
 
-def test_others_may_have_set_more() -> None:
+def test_the_target_may_have_further_acls() -> None:
     def acls(*names: str) -> dict[str, Any]:
         acl = {"principal": "User:a", "host": "*", "operation": 3, "permission_type": 3}
         resource = {"resource_type": 2, "pattern_type": 3, "acls": [acl]}

@@ -1,4 +1,4 @@
-"""Whether anybody has set a setting."""
+"""Sources of settings: defaults, or set by somebody."""
 
 from __future__ import annotations
 

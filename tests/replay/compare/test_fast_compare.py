@@ -1,4 +1,4 @@
-"""What is plainly the same is the same."""
+"""The fast comparison agrees with the general one."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from replay.mapping.id_map import IdMap
 from replay.mapping.resource_names import NameMap
 from tests.example_counts import examples
 from tests.message_strategies import values
-from tests.replay.support.scripted import filled
+from tests.replay.support.scripted_broker import filled
 
 APIS = all_apis()
 
@@ -34,29 +34,29 @@ def _schema(name: str) -> Schema:
     return found.response
 
 
-def _alike(captured: Any, live: Any, ids: IdMap) -> bool:
+def _are_equal(captured: Any, live: Any, ids: IdMap) -> bool:
     return are_equal(_schema("Produce"), 12, captured, live, Scope(), ids)
 
 
-def test_offsets_are_the_same_where_they_stand_for_the_same() -> None:
+def test_mapped_offsets_are_equal() -> None:
     ids = IdMap()
     ids.offsets.learn("t", 1, 5, 8, 1)
-    assert _alike(_produced(base_offset=5), _produced(base_offset=8), ids)
-    assert not _alike(_produced(base_offset=5), _produced(base_offset=5), ids)
-    assert not _alike(_produced(base_offset=5), _produced(base_offset=9), ids)
+    assert _are_equal(_produced(base_offset=5), _produced(base_offset=8), ids)
+    assert not _are_equal(_produced(base_offset=5), _produced(base_offset=5), ids)
+    assert not _are_equal(_produced(base_offset=5), _produced(base_offset=9), ids)
 
 
-def test_errors_names_and_numbers_of_elements_count() -> None:
+def test_other_errors_names_or_array_lengths_are_unequal() -> None:
     ids = IdMap(names=NameMap(prefix="p-"))
     captured, live = _produced(), _produced()
     live.responses[0].name = "q-t"
-    assert not _alike(captured, live, ids)
+    assert not _are_equal(captured, live, ids)
     live.responses[0].name = "p-t"
-    assert _alike(captured, live, ids)
+    assert _are_equal(captured, live, ids)
     live.responses[0].partition_responses[0].error_code = 3
-    assert not _alike(captured, live, ids)
+    assert not _are_equal(captured, live, ids)
     live.responses[0].partition_responses = []
-    assert not _alike(captured, live, ids)
+    assert not _are_equal(captured, live, ids)
 
 
 @settings(max_examples=examples(150))

@@ -1,4 +1,4 @@
-"""Patterns of differences that do not count."""
+"""Patterns of ignored differences."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_does_not_cover(pattern: str) -> None:
     assert not noise.ignored
 
 
-def test_a_general_path_covers_what_it_came_from() -> None:
+def test_a_generalised_path_covers_its_original() -> None:
     assert field_pattern("Fetch", PATH) == "Fetch.responses[*].partitions[*].log_start_offset"
     assert Noise([field_pattern("Fetch", PATH)]).covers("Fetch", PATH)
     assert field_pattern("Fetch", "") == "Fetch: no answer"

@@ -1,4 +1,4 @@
-"""The balance at the end of a pass, at a broker whose log a test makes up."""
+"""The balance at the end of a pass, with a scripted log."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from replay.compare.log_balance import Balance, UnbalancedLog, balance, not_bala
 from replay.mapping.id_map import IdMap
 from replay.mapping.reader_accounts import ReturnedRecords
 from replay.model.offset_ranges import Range, Ranges
-from tests.replay.support.produced import batches
-from tests.replay.support.scripted import Answer, scripted
+from tests.replay.support.produce_messages import batches
+from tests.replay.support.scripted_broker import Answer, scripted
 
 ORDERS = "orders", 0
 READER = 1
@@ -23,7 +23,7 @@ READER = 1
 
 @dataclass
 class Log:
-    """What the only broker has of the only partition."""
+    """The log of the only partition of the only broker."""
 
     offsets: range = range(0)
     error: int = 0
@@ -70,7 +70,7 @@ def balanced(ids: IdMap, log: Log) -> Balance:
     return asyncio.run(main())
 
 
-def wrote(*rows: tuple[int, int, int]) -> IdMap:
+def appended(*rows: tuple[int, int, int]) -> IdMap:
     """Captured offset, live offset and count of each request."""
     ids = IdMap()
     for step, row in enumerate(rows):
@@ -78,7 +78,7 @@ def wrote(*rows: tuple[int, int, int]) -> IdMap:
     return ids
 
 
-def gave(ids: IdMap, step: int, captured: Range, live: Range, bound: int = 0) -> IdMap:
+def with_returned(ids: IdMap, step: int, captured: Range, live: Range, bound: int = 0) -> IdMap:
     given = ReturnedRecords(*ORDERS, Ranges([captured]), Ranges([live]), bound)
     ids.readers.record(READER, step, given)
     return ids
@@ -89,68 +89,68 @@ def findings_of(found: Balance) -> list[tuple[int, str]]:
     return [(each.step, str(each.difference.replayed)) for each in found.findings]
 
 
-def test_a_log_that_has_what_was_acknowledged_is_balanced() -> None:
+def test_a_log_with_all_acknowledged_records_is_balanced() -> None:
     log = Log(range(10))
-    assert balanced(wrote((0, 0, 5), (5, 5, 5)), log) == Balance([], [])
+    assert balanced(appended((0, 0, 5), (5, 5, 5)), log) == Balance([], [])
     assert not log.fetches
 
 
-def test_acknowledged_records_that_are_not_in_the_log() -> None:
-    found = balanced(wrote((0, 0, 5), (5, 5, 5)), Log(range(8)))
+def test_acknowledged_records_missing_from_the_log_are_findings() -> None:
+    found = balanced(appended((0, 0, 5), (5, 5, 5)), Log(range(8)))
     assert findings_of(found) == [(0, "not in the log, which ends at offset 8 of the target")]
 
 
-def test_records_that_no_request_wrote() -> None:
-    found = balanced(wrote((0, 0, 5)), Log(range(7)))
+def test_records_without_a_produce_request_are_findings() -> None:
+    found = balanced(appended((0, 0, 5)), Log(range(7)))
     more = "2 records more than were written, from offset 5 of the target"
     assert findings_of(found) == [(0, more)]
 
 
-def test_records_that_a_reader_lacks_and_the_log_too() -> None:
-    ids = gave(wrote((0, 0, 10)), 7, Range(0, 10), Range(0, 6))
+def test_records_missing_at_a_reader_and_in_the_log_are_findings() -> None:
+    ids = with_returned(appended((0, 0, 10)), 7, Range(0, 10), Range(0, 6))
     found = balanced(ids, Log(range(6)))
     assert (7, "not returned, and not in the target's log") in findings_of(found)
 
 
-def test_a_poll_that_ended_before_the_records_were_there_lacks_nothing() -> None:
-    ids = gave(wrote((0, 0, 10)), 7, Range(0, 10), Range(0, 6), bound=6)
+def test_records_appended_after_a_poll_are_not_missing() -> None:
+    ids = with_returned(appended((0, 0, 10)), 7, Range(0, 10), Range(0, 6), bound=6)
     assert findings_of(balanced(ids, Log(range(10)))) == []
 
 
-def test_a_poll_lacks_what_it_brings_when_it_is_asked_again() -> None:
-    ids = gave(wrote((0, 0, 10)), 7, Range(0, 10), Range(0, 6), bound=10)
+def test_records_returned_only_when_fetched_again_are_withheld() -> None:
+    ids = with_returned(appended((0, 0, 10)), 7, Range(0, 10), Range(0, 6), bound=10)
     withheld = "not returned, although the target reported them as readable"
     found = balanced(ids, Log(range(10)))
     assert findings_of(found) == [(7, withheld)]
     assert found.findings[0].difference.captured == "4 missing records, the first at offset 6"
 
 
-def test_a_poll_that_ends_with_a_segment_lacks_nothing() -> None:
-    ids = gave(wrote((0, 0, 10)), 7, Range(0, 10), Range(0, 6), bound=10)
+def test_a_poll_may_end_at_the_end_of_a_segment() -> None:
+    ids = with_returned(appended((0, 0, 10)), 7, Range(0, 10), Range(0, 6), bound=10)
     assert findings_of(balanced(ids, Log(range(10), most=6))) == []
 
 
 def test_records_of_another_poll_are_not_missing() -> None:
-    ids = gave(wrote((0, 0, 10)), 7, Range(0, 10), Range(0, 6), bound=10)
-    gave(ids, 8, Range(0, 0), Range(6, 10))
+    ids = with_returned(appended((0, 0, 10)), 7, Range(0, 10), Range(0, 6), bound=10)
+    with_returned(ids, 8, Range(0, 0), Range(6, 10))
     log = Log(range(10))
     assert findings_of(balanced(ids, log)) == []
     assert not log.fetches
 
 
-def test_a_log_of_unknown_end_is_left_open() -> None:
-    found = balanced(wrote((0, 0, 5)), Log(range(5), end_error=29))
+def test_a_log_without_an_end_offset_is_unbalanced() -> None:
+    found = balanced(appended((0, 0, 5)), Log(range(5), end_error=29))
     assert found == Balance([], [UnbalancedLog(*ORDERS, "ListOffsets: TOPIC_AUTHORIZATION_FAILED")])
 
 
-def test_a_log_whose_records_are_not_given_is_left_open() -> None:
-    ids = gave(wrote((0, 0, 10)), 7, Range(0, 10), Range(0, 6))
+def test_a_log_without_readable_records_is_unbalanced() -> None:
+    ids = with_returned(appended((0, 0, 10)), 7, Range(0, 10), Range(0, 6))
     (left,) = balanced(ids, Log(range(10), error=29)).unbalanced
     assert left[:2] == ORDERS
     assert left.why.endswith("Fetch: TOPIC_AUTHORIZATION_FAILED")
 
 
-def test_a_topic_that_is_gone_is_left_open() -> None:
+def test_a_deleted_topic_is_unbalanced() -> None:
     ids = IdMap()
     ids.offsets.log("gone", 0).learn_appended(0, 0, 5, 0)
     (left,) = balanced(ids, Log()).unbalanced
@@ -158,8 +158,8 @@ def test_a_topic_that_is_gone_is_left_open() -> None:
     assert left.why.startswith("the target has no such topic")
 
 
-def test_all_is_left_open_where_the_pass_ended_early() -> None:
-    ids = gave(wrote((0, 0, 10)), 7, Range(0, 10), Range(0, 6))
+def test_all_logs_are_unbalanced_after_an_early_end() -> None:
+    ids = with_returned(appended((0, 0, 10)), 7, Range(0, 10), Range(0, 6))
     ids.readers.record(READER, 8, ReturnedRecords("audit", 1, Ranges([Range(0, 1)]), Ranges()))
     found = not_balanced(ids)
     assert not found.findings

@@ -1,4 +1,4 @@
-"""Which differences follow from what other parts of a capture change."""
+"""Differences due to changes by other parts of a capture."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def _fetch() -> CapturedExchange:
     )
 
 
-def test_records_of_a_log_that_others_write_may_be_any() -> None:
+def test_records_of_a_shared_log_may_differ() -> None:
     records = Difference("responses[t].partitions[0].records", "a", "b")
     elsewhere = Difference("responses[t].partitions[1].records", "a", "b")
     whole = Difference("responses[t]", {}, None)
@@ -53,7 +53,7 @@ def test_records_of_a_log_that_others_write_may_be_any() -> None:
     assert not _follows(_fetch(), set(), records)
 
 
-def test_a_response_that_contradicts_itself_is_the_target_s_fault() -> None:
+def test_a_contradictory_response_is_a_difference() -> None:
     path = "responses[t].partitions[0]"
     records = Difference(f"{path}.records[7].value", "a", "b")
     time = Difference(f"{path}.records[7].timestamp_ms", 1, 2)
@@ -64,7 +64,7 @@ def test_a_response_that_contradicts_itself_is_the_target_s_fault() -> None:
     assert not _follows(_fetch(), {RECORDS}, twice)
 
 
-def test_of_a_write_only_the_offset_may_differ() -> None:
+def test_only_the_offset_of_a_produce_response_may_differ() -> None:
     partition = {"index": 0, "records": b""}
     topics = [{"name": "t", "partition_data": [partition]}]
     captured = _exchange("Produce", 7, produced(topic="t"), {"topic_data": topics})
@@ -77,7 +77,7 @@ def test_of_a_write_only_the_offset_may_differ() -> None:
 @pytest.mark.parametrize(
     ("error", "follows"), [("UNKNOWN_TOPIC_OR_PARTITION", True), ("CORRUPT_MESSAGE", False)]
 )
-def test_a_topic_that_others_create_may_be_there_sooner_or_later(error: str, follows: bool) -> None:
+def test_a_topic_created_by_others_may_exist_sooner_or_later(error: str, follows: bool) -> None:
     partition = {"partition_index": 0, "timestamp": -1}
     returned = {"partition_index": 0}
     captured = _exchange(
@@ -91,7 +91,7 @@ def test_a_topic_that_others_create_may_be_there_sooner_or_later(error: str, fol
     assert _follows(captured, {("topic", "t")}, difference) is follows
 
 
-def test_lists_of_what_others_change_may_be_any() -> None:
+def test_lists_of_resources_changed_by_others_may_differ() -> None:
     every = Difference("topics[u]", None, {})
     listing = _exchange("Metadata", 1, {"topics": []}, {"topics": None})
     assert _follows(listing, {TOPICS}, every)
@@ -101,7 +101,7 @@ def test_lists_of_what_others_change_may_be_any() -> None:
     assert _follows(groups, {GROUPS}, Difference("groups[g]", None, {}))
 
 
-def test_own_members_are_judged_though_others_have_groups_too() -> None:
+def test_own_members_are_judged_beside_groups_of_others() -> None:
     beat = _exchange("Heartbeat", 1, {}, {"group_id": "g", "member_id": "m"})
     error = Difference("error_code", 0, error_code("UNKNOWN_MEMBER_ID"), is_error=True)
     assert not _follows(beat, {GROUPS, ("group", "other")}, error)

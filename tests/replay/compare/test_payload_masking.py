@@ -1,4 +1,4 @@
-"""Payloads of records are in no report, unless they are asked for."""
+"""Payloads of records are masked in reports by default."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from replay.report.html_report import html_lines
 from replay.report.junit_report import junit_lines
 from replay.report.report import Report
 from replay.report.text_report import ndjson_lines, text_lines
-from tests.replay.support.compared import fetched
+from tests.replay.support.comparison import fetched
 from tests.replay.support.outcomes import outcome
 from tests.replay.support.reports import made
 
@@ -27,7 +27,7 @@ def _batch(key: str, value: str, header: str) -> bytes:
 
 
 def _outcomes() -> list[Outcome]:
-    """Records that differ, and a partition that is not there."""
+    """Different records, and a missing partition."""
     records = _batch(*SECRETS)
     lost = {"responses": [{"topic": "orders", "partitions": []}]}
     others = [SECRETS[0] + "1", SECRETS[1] + "2", SECRETS[2] + "3"]
@@ -42,7 +42,7 @@ def _texts(report: Report) -> Iterator[str]:
         yield "\n".join(lines(report))
 
 
-def test_no_report_has_them() -> None:
+def test_reports_mask_payloads() -> None:
     for text in _texts(made(*_outcomes())):
         for secret in SECRETS:
             assert secret not in text
@@ -50,7 +50,7 @@ def test_no_report_has_them() -> None:
         assert "10 bytes, hidden" in text
 
 
-def test_all_reports_have_them_if_they_are_asked_for() -> None:
+def test_reports_show_payloads_on_request() -> None:
     for text in _texts(made(*_outcomes(), show_payloads=True)):
         assert all(secret in text for secret in SECRETS)
         assert "hidden" not in text
@@ -82,11 +82,13 @@ def test_all_reports_have_them_if_they_are_asked_for() -> None:
         ("error_code", ("NONE", "X"), ("NONE", "X")),
     ],
 )
-def test_sizes_stay(path: str, sides: tuple[object, object], shown: tuple[object, object]) -> None:
+def test_masked_payloads_keep_their_sizes(
+    path: str, sides: tuple[object, object], shown: tuple[object, object]
+) -> None:
     assert hidden(path, *sides) == shown
 
 
-def test_a_name_that_looks_like_a_path_hides_nothing_less() -> None:
+def test_payloads_of_topics_named_like_a_path_are_masked() -> None:
     name = "a.records[1].timestamp"
     for path in (f"r[{name}.x].records[2].value", f"r[t].records[2].headers[{name}]"):
         assert hidden(path, "abc", "d") == ("3 bytes, hidden", "1 byte, hidden")

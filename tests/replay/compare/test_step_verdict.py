@@ -1,4 +1,4 @@
-"""Verdicts, and differences by meaning."""
+"""Verdicts on steps."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from replay.compare.step_verdict import FAILING_VERDICTS, compare_outcome
 from replay.mapping.id_map import IdMap
 from replay.model.outcome import Outcome, Verdict
 from tests.message_strategies import values
-from tests.replay.support.compared import found, produced
+from tests.replay.support.comparison import found, produced
 from tests.replay.support.outcomes import outcome
 
 
-def test_an_earlier_rebalance_error_is_no_difference() -> None:
+def test_an_earlier_rebalance_error_is_equivalent() -> None:
     for is_next, verdict in [(True, Verdict.EQUIVALENT), (False, Verdict.ERROR_CHANGED)]:
         made = outcome("Heartbeat", 3, {}, {"error_code": 27})
         made.step.is_before_rebalance = is_next
@@ -37,7 +37,7 @@ def test_a_commit_may_get_the_rebalance_error_earlier(error: int, verdict: Verdi
     assert compare_outcome(made, IdMap())[0] is verdict
 
 
-def test_partitions_that_are_given_sooner_are_no_difference() -> None:
+def test_partitions_assigned_sooner_are_equivalent() -> None:
     name, some = "ConsumerGroupHeartbeat", {"topic_partitions": [{"partitions": [0]}]}
     for is_later, verdict in [(True, Verdict.EQUIVALENT), (False, Verdict.DIFFERS)]:
         made = outcome(name, 0, {"member_epoch": 1}, {"member_epoch": 1, "assignment": some})
@@ -52,7 +52,7 @@ def test_partitions_that_are_given_sooner_are_no_difference() -> None:
     ("epoch", "given", "verdict"),
     [(0, 9, Verdict.SAME), (0, 0, Verdict.DIFFERS), (-1, 0, Verdict.EQUIVALENT)],
 )
-def test_a_session_that_is_not_asked_for_is_not_given(
+def test_session_ids_are_compared_only_if_requested(
     epoch: int, given: int, verdict: Verdict
 ) -> None:
     made = outcome("Fetch", 11, {"session_id": 5}, {"session_id": given})
@@ -78,13 +78,13 @@ def heartbeat(*tasks: tuple[str, list[int]], status: tuple[str, ...] = ()) -> di
         (heartbeat(), heartbeat(status=("a is missing",)), Verdict.DIFFERS),
     ],
 )
-def test_streams_groups_give_tasks_as_they_like(
+def test_streams_groups_may_assign_tasks_otherwise(
     captured: dict[str, Any], live: dict[str, Any], verdict: Verdict
 ) -> None:
     assert found("StreamsGroupHeartbeat", 0, captured, live)[0] is verdict
 
 
-def test_topics_of_brokers_may_be_there_sooner() -> None:
+def test_internal_topics_may_exist_sooner() -> None:
     for name, verdict in [
         ("__transaction_state", Verdict.EQUIVALENT),
         ("orders", Verdict.ERROR_CHANGED),
@@ -93,7 +93,7 @@ def test_topics_of_brokers_may_be_there_sooner() -> None:
         assert found("Metadata", 9, captured, live)[0] is verdict
 
 
-def test_replication_that_is_left_to_the_cluster_is_its_own() -> None:
+def test_default_replication_may_differ() -> None:
     captured, live = (
         {"topics": [{"name": "t", "num_partitions": 1, "replication_factor": each}]}
         for each in (1, 3)
@@ -101,11 +101,11 @@ def test_replication_that_is_left_to_the_cluster_is_its_own() -> None:
     assert found("CreateTopics", 5, captured, live)[0] is Verdict.SAME
 
 
-def test_the_same_is_the_same() -> None:
+def test_equal_responses_are_the_same() -> None:
     assert found("Produce", 7, produced(), produced()) == (Verdict.SAME, [])
 
 
-def test_fields_of_older_bodies_equal_the_only_element_of_newer_ones() -> None:
+def test_fields_of_old_versions_equal_the_only_element_in_new_ones() -> None:
     newer = {"coordinators": [{"key": "g", "node_id": 4, "error_code": 30}]}
     older = {"node_id": 1, "error_code": 30}
     request_body = {"coordinator_keys": ["g"]}
@@ -116,7 +116,7 @@ def test_fields_of_older_bodies_equal_the_only_element_of_newer_ones() -> None:
     assert compared == (Verdict.ERROR_CHANGED, [("error_code", 30, 0)])
 
 
-def test_only_the_leader_gets_the_members() -> None:
+def test_members_are_compared_at_the_leader_only() -> None:
     leads = {"leader": "a", "member_id": "a", "members": [{"member_id": "a", "metadata": b"1"}]}
     follows = {"leader": "b", "member_id": "a"}
     request_body = {"group_id": "g"}
@@ -152,7 +152,7 @@ def test_secrets_are_not_shown() -> None:
         (None, None, {"parts": []}, Verdict.LEFT_OUT),
     ],
 )
-def test_answers_that_are_not_there(
+def test_verdicts_without_a_response(
     captured: dict[str, Any] | None,
     live: dict[str, Any] | None,
     more: dict[str, Any],
@@ -162,13 +162,13 @@ def test_answers_that_are_not_there(
     assert compare_outcome(made, IdMap()) == (verdict, [])
 
 
-def test_a_step_that_was_left_out_is_not_missed() -> None:
+def test_an_omitted_step_is_not_missing() -> None:
     made = outcome("Produce", 7, produced(), None, parts=[])
     made.step.left_out = "telemetry"
     assert compare_outcome(made, IdMap()) == (Verdict.LEFT_OUT, [])
 
 
-def test_noise_does_not_count() -> None:
+def test_differences_by_noise_are_equivalent() -> None:
     noise = Noise(["Produce.responses[*].partition_responses[*].base_offset"])
     before, after = produced(base_offset=1), produced(base_offset=2)
     assert found("Produce", 7, before, after, noise=noise) == (Verdict.EQUIVALENT, [])
@@ -180,7 +180,7 @@ def test_failing_verdicts() -> None:
 
 
 @given(st.data())
-def test_an_answer_is_as_itself(data: st.DataObject) -> None:
+def test_any_response_equals_itself(data: st.DataObject) -> None:
     known = data.draw(st.sampled_from(all_apis()))
     version = data.draw(st.sampled_from(list(known.response.versions)))
     if version not in known.request.versions:
@@ -191,7 +191,7 @@ def test_an_answer_is_as_itself(data: st.DataObject) -> None:
 
 
 @pytest.mark.parametrize("is_repeated", [False, True])
-def test_the_response_to_a_duplicate_has_a_time(is_repeated: bool) -> None:
+def test_the_response_to_a_duplicate_may_have_a_time(is_repeated: bool) -> None:
     def written(time_ms: int) -> dict[str, Any]:
         partition = {"index": 0, "base_offset": 5, "log_append_time_ms": time_ms}
         return {"responses": [{"name": "t", "partition_responses": [partition]}]}

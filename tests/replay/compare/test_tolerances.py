@@ -1,4 +1,4 @@
-"""What may differ between two values."""
+"""Tolerated differences between two values."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ from replay.fields.roles import layout_of
         (Role.MEMBER, "a", True),
     ],
 )
-def test_whether_a_broker_gave_a_value(role: Role, value: Any, expected: bool) -> None:
+def test_values_assigned_by_a_broker(role: Role, value: Any, expected: bool) -> None:
     assert is_assigned(role, value) is expected
 
 
-def test_tasks_are_counted_together() -> None:
+def test_tasks_are_compared_by_their_sum() -> None:
     one = [{"partitions": [0, 1]}, {"partitions": [2]}]
     assert have_equal_task_counts(one, [{"partitions": [5, 6, 7]}])
     assert not have_equal_task_counts(one, [])
@@ -49,11 +49,11 @@ def partition() -> StructLayout:
 
 
 @pytest.mark.parametrize(("one", "other", "expected"), [(3, 3, True), (3, 4, False), (0, 0, False)])
-def test_both_have_failed_alike(one: int, other: int, expected: bool) -> None:
+def test_same_errors(one: int, other: int, expected: bool) -> None:
     assert have_same_error(partition(), {"error_code": one}, {"error_code": other}) is expected
 
 
-def test_null_and_empty_say_nothing_where_one_version_knows_no_null() -> None:
+def test_null_equals_empty_where_one_version_has_no_null() -> None:
     metadata = api(KEYS["Metadata"])
     assert metadata is not None
     topics = next(each for each in metadata.request.fields if each.name == "topics")

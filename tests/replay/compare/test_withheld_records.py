@@ -1,4 +1,4 @@
-"""How far a target says that a log can be read, beside an answer that brings less."""
+"""Records below the reported watermarks but missing from the response."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from replay.compare.step_verdict import compare_outcome
 from replay.mapping.id_map import IdMap
 from replay.mapping.reader_accounts import ReaderAccount
 from tests.replay.support.outcomes import outcome
-from tests.replay.support.produced import batches
+from tests.replay.support.produce_messages import batches
 
 
 def fetched(records: bytes, high: int = 4, stable: int = -1) -> dict[str, Any]:
@@ -25,7 +25,7 @@ def fetched(records: bytes, high: int = 4, stable: int = -1) -> dict[str, Any]:
 
 
 def account(live: dict[str, Any], max_bytes: int = 1 << 20) -> ReaderAccount:
-    """What a reader of four records is owed after an answer."""
+    """The account of a reader after a response with fewer than four records."""
     ids = IdMap()
     request_body = {"max_bytes": max_bytes}
     compare_outcome(
@@ -35,7 +35,7 @@ def account(live: dict[str, Any], max_bytes: int = 1 << 20) -> ReaderAccount:
     return found
 
 
-def lacks(found: ReaderAccount) -> list[str]:
+def missing_ranges(found: ReaderAccount) -> list[str]:
     return [str(each) for poll in found.polls for each in poll.missing]
 
 
@@ -49,10 +49,10 @@ def lacks(found: ReaderAccount) -> list[str]:
         (fetched(batches(0, 1), high=2), []),
     ],
 )
-def test_withheld_records_reach_to_the_bounds(live: dict[str, Any], lacking: list[str]) -> None:
-    assert lacks(account(live)) == lacking
+def test_withheld_records_end_at_the_watermarks(live: dict[str, Any], lacking: list[str]) -> None:
+    assert missing_ranges(account(live)) == lacking
 
 
-def test_an_answer_that_is_full_lacks_nothing() -> None:
-    assert not lacks(account(fetched(batches(0, 1)), max_bytes=len(batches(0, 1, 2))))
-    assert lacks(account(fetched(batches(0, 1)), max_bytes=len(batches(0, 1, 2, 3))))
+def test_a_full_response_withholds_nothing() -> None:
+    assert not missing_ranges(account(fetched(batches(0, 1)), max_bytes=len(batches(0, 1, 2))))
+    assert missing_ranges(account(fetched(batches(0, 1)), max_bytes=len(batches(0, 1, 2, 3))))

@@ -1,4 +1,4 @@
-"""Records on their way to the target, and records side by side."""
+"""Record batches rewritten for the target, and matched between both sides."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def _set(values: list[bytes], codec: str = "none", magic: int = 1) -> bytes:
     return b"".join(batch.to_bytes() for batch in made)
 
 
-def test_pieces_are_batches_and_a_rest() -> None:
+def test_headers_of_batches_and_of_undecodable_bytes() -> None:
     first, second = _batch([b"a", b"b"], 7, producer=3), _batch([b"c"], 9)
     one, two, rest = batch_headers(first + second + b"odd")
     assert (one.start, one.end, one.producer, one.record_count) == (
@@ -55,14 +55,14 @@ def test_pieces_are_batches_and_a_rest() -> None:
 
 
 @given(st.binary(max_size=200))
-def test_bytes_of_any_kind_come_through(data: bytes) -> None:
+def test_any_bytes_pass_unchanged(data: bytes) -> None:
     assert rewrite_batches(data, lambda old, _: old) == data
     assert b"".join(data[p.start : p.end] for p in batch_headers(data)) == data
     count_records(data)
     match_records(data, data)
 
 
-def test_a_number_that_does_not_fit_is_refused() -> None:
+def test_a_number_out_of_range_is_an_error() -> None:
     with pytest.raises(RewriteError, match="does not fit"):
         rewrite_batches(_batch([b"a"], producer=3), lambda *_: Producer(4, 1 << 20, 0))
 
@@ -99,7 +99,7 @@ def test_undecodable_message_sets_do_not_become_batches() -> None:
     assert to_record_batch(data) == data
 
 
-def test_equal_batches_are_the_same_without_a_look_inside() -> None:
+def test_equal_batches_match_without_decompression() -> None:
     captured = _batch([b"a", b"b"], 10, "gzip") + _batch([b"c"], 12)
     live = _batch([b"a", b"b"], 0, "gzip") + _batch([b"c"], 5)
     assert match_records(captured, live) == [MatchedRun(10, 0, 2), MatchedRun(12, 5, 1)]
@@ -107,7 +107,7 @@ def test_equal_batches_are_the_same_without_a_look_inside() -> None:
 
 
 @pytest.mark.parametrize("codec", ["none", "lz4"])
-def test_records_are_the_same_in_other_batches_too(codec: str) -> None:
+def test_records_match_across_different_batches(codec: str) -> None:
     captured = _batch([b"a"], 10) + _batch([b"b"], 11) + _batch([b"c"], 12)
     live = _batch([b"x", b"a", b"b"], 0, codec) + _batch([b"y", b"c"], 3)
     assert match_records(captured, live) == [MatchedRun(10, 1, 2), MatchedRun(12, 4, 1)]

@@ -59,7 +59,7 @@ def _all_leaves() -> Iterator[tuple[str, ValueField]]:
             yield from _leaves(layout_of(schema, version), path_prefix(schema))
 
 
-def test_the_table_of_roles_is_as_somebody_read_it(request: pytest.FixtureRequest) -> None:
+def test_roles_of_all_fields_equal_the_reviewed_table(request: pytest.FixtureRequest) -> None:
     fields: dict[str, dict[str, dict[str, None]]] = defaultdict(lambda: defaultdict(dict))
     for path, leaf in _all_leaves():
         api_and_kind = ".".join(path.split(".")[:2]) if "." in path else path
@@ -75,14 +75,14 @@ def test_the_table_of_roles_is_as_somebody_read_it(request: pytest.FixtureReques
     text = "\n".join(lines) + "\n"
     if request.config.getoption("--update-golden"):
         TABLE.write_text(text)
-    assert text == TABLE.read_text(), "look at what changed, then --update-golden"
+    assert text == TABLE.read_text(), "review the changes, then run with --update-golden"
 
 
-def test_every_role_is_some_field_s() -> None:
+def test_every_role_occurs() -> None:
     assert {leaf.role for _, leaf in _all_leaves()} == set(Role)
 
 
-def test_every_entry_of_the_table_is_some_field_s() -> None:
+def test_every_entry_of_the_table_matches_a_field() -> None:
     paths = {path for path, _ in _all_leaves()}
     for place in role_table.ROLE_BY_PATH:
         assert any(path == place or path.endswith(f".{place}") for path in paths), place
@@ -115,7 +115,7 @@ def _places(
     return list(walk(_schema(name, kind), version, body))
 
 
-def test_a_place_knows_what_encloses_it() -> None:
+def test_a_place_has_the_scope_of_its_enclosing_fields() -> None:
     body = {
         "replica_id": -1,
         "session_id": 7,
@@ -141,7 +141,7 @@ def test_elements_of_plain_arrays_are_places() -> None:
     assert body.groups == ["x", "z"]
 
 
-def test_the_leader_of_a_group_is_a_member_but_not_the_one_who_is_answered() -> None:
+def test_the_group_leader_is_a_member_id_outside_the_scope() -> None:
     body = {"leader": "l", "member_id": "m", "generation_id": 1, "members": []}
     generation = next(
         p for p in _places("JoinGroup", 5, body, "response") if p.role is Role.GENERATION
@@ -150,7 +150,7 @@ def test_the_leader_of_a_group_is_a_member_but_not_the_one_who_is_answered() -> 
 
 
 @given(st.data())
-def test_a_walk_sees_what_the_plan_names(data: st.DataObject) -> None:
+def test_the_walk_visits_the_fields_of_given_roles(data: st.DataObject) -> None:
     schema = data.draw(st.sampled_from(SCHEMAS))
     version = data.draw(st.sampled_from(list(schema.versions)))
     body = data.draw(values(schema, version, unknown=False))

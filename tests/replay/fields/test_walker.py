@@ -1,4 +1,4 @@
-"""Functions written for a version find what is there."""
+"""Generated functions for a version find the same places as the general walk."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ROLES = frozenset({Role.ERROR, Role.RECORDS, Role.TOPIC, Role.BROKER_ID})
 
 @settings(max_examples=examples(60))
 @given(st.data())
-def test_values_are_those_of_the_places(data: st.DataObject) -> None:
+def test_value_walk_gives_the_values_of_all_places(data: st.DataObject) -> None:
     found = data.draw(st.sampled_from(APIS))
     schema = data.draw(st.sampled_from([found.request, found.response]))
     version = data.draw(st.sampled_from(list(schema.versions)))
@@ -27,7 +27,7 @@ def test_values_are_those_of_the_places(data: st.DataObject) -> None:
     assert list(value_walk(schema, version, ROLES)(drawn)) == [p.value for p in places if p.value]
 
 
-def test_scopes_keep_what_was_there_before_it_was_replaced() -> None:
+def test_scopes_keep_values_from_before_a_replacement() -> None:
     found = api(KEYS["OffsetCommit"])
     assert found is not None
     partition = {"partition_index": 3, "committed_offset": 5, "committed_metadata": None}

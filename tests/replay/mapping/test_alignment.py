@@ -1,4 +1,4 @@
-"""Two answers side by side."""
+"""Elements of two responses are paired."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _node(name: str, version: int, array: str) -> StructLayout:
     )
 
 
-def test_elements_are_paired_by_their_keys() -> None:
+def test_elements_are_paired_by_key() -> None:
     node = _node("DescribeGroups", 5, "groups")
     ids = IdMap(names=NameMap(prefix="p-"))
     captured = [{"group_id": "a"}, {"group_id": "b"}, {"group_id": "gone"}]
@@ -45,7 +45,7 @@ def test_elements_are_paired_by_their_keys() -> None:
     ]
 
 
-def test_members_are_paired_by_the_ids_that_they_got() -> None:
+def test_members_are_paired_by_their_mapped_ids() -> None:
     groups = _node("DescribeGroups", 5, "groups").members
     node = next(each.layout for each in groups if isinstance(each, StructField))
     ids = IdMap()
@@ -56,7 +56,7 @@ def test_members_are_paired_by_the_ids_that_they_got() -> None:
     assert align(node, captured, node, live, Scope(group="g"), ids) == [(0, 1), (1, 0)]
 
 
-def test_topics_are_paired_across_versions_that_name_them_otherwise() -> None:
+def test_topics_are_paired_across_versions_with_names_and_ids() -> None:
     ids = IdMap(topology({"p-t": 70, "p-u": 80}), NameMap(prefix="p-"))
     ids.captured_topics.learn({uuid(7): "t"})
     by_id, by_name = _node("Fetch", 13, "responses"), _node("Fetch", 12, "responses")
@@ -69,14 +69,14 @@ def test_topics_are_paired_across_versions_that_name_them_otherwise() -> None:
     assert align(by_id, requested, by_name, names, Scope(), ids) == [(0, 1), (1, 0)]
 
 
-def test_directories_are_paired_by_place() -> None:
+def test_directories_are_paired_by_position() -> None:
     node = _node("DescribeLogDirs", 4, "results")
     captured, live = ([{"log_dir": path} for path in paths] for paths in (["/a", "/b"], ["/c"]))
     ids = IdMap()
     assert align(node, captured, node, live, Scope(), ids) == [(0, 0), (1, None)]
 
 
-def test_equal_keys_are_paired_in_order_and_no_keys_by_place() -> None:
+def test_equal_keys_are_paired_in_order_and_others_by_position() -> None:
     ids = IdMap()
     node = _node("ListGroups", 3, "groups")
     same = [{"group_id": "a"}, {"group_id": "a"}]
@@ -91,7 +91,7 @@ APIS = all_apis()
 
 @settings(max_examples=examples(60))
 @given(st.data())
-def test_a_body_beside_itself_is_paired_with_itself(data: st.DataObject) -> None:
+def test_equal_bodies_are_paired_completely(data: st.DataObject) -> None:
     schema = data.draw(st.sampled_from(APIS)).response
     version = data.draw(st.sampled_from(list(schema.versions)))
     body = data.draw(values(schema, version, unknown=False))

@@ -1,4 +1,4 @@
-"""What can't be with a log that keeps what it acknowledges."""
+"""Contradictions of a log to its acknowledgements."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ def test_records_in_a_row_are_one_stretch() -> None:
     assert (found.live_at(7), found.live_at(11), found.live_at(-1)) == (57, None, None)
 
 
-def test_an_offset_that_two_requests_were_given() -> None:
+def test_an_offset_acknowledged_twice_is_a_fault() -> None:
     assert faults((0, 0, 5), (5, 5, 5), (10, 5, 5)) == [(2, "records")]
-    assert faults((0, 0, 5), (0, 0, 5)) == []  # an idempotent producer that asked again
+    assert faults((0, 0, 5), (0, 0, 5)) == []  # a retry of an idempotent producer
 
 
-def test_answers_that_were_swapped() -> None:
+def test_swapped_responses_are_a_fault() -> None:
     assert (2, "base_offset") in faults((0, 0, 1), (1, 2, 1), (2, 1, 1), (3, 3, 1))
-    # A step that was captured sooner and appended later may be appended in either order.
+    # Steps with overlapping requests may be appended in either order.
     assert faults((1, 0, 1), (0, 1, 1)) == []
 
 
-def test_more_than_was_written() -> None:
+def test_excess_records_are_found() -> None:
     found = appended((0, 0, 5), (5, 10, 5), (12, 17, 5))
     (extra,) = found.excess()
     assert (extra.stretch.step, extra.live, extra.expected) == (1, Range(5, 10), 0)
@@ -45,12 +45,12 @@ def test_more_than_was_written() -> None:
     assert (extra.live, extra.expected) == (Range(5, 8), 1)
 
 
-def test_unwritten_ranges() -> None:
+def test_unwritten_ranges_are_found() -> None:
     found = appended((10, 0, 5), (20, 5, 5))
     assert found.is_unwritten(15, 20)
     assert found.is_unwritten(25, 30)
     assert found.is_unwritten(0, 5)  # no room for them before the first
-    assert not appended((10, 12, 5)).is_unwritten(0, 5)  # they may have been there before
+    assert not appended((10, 12, 5)).is_unwritten(0, 5)  # they may precede the replay
     assert not found.is_unwritten(14, 16)
     found.add_unconfirmed(1, step=9)
     assert not found.is_unwritten(15, 20)
@@ -69,7 +69,7 @@ def test_a_refused_attempt_explains_records_before_its_retry_only() -> None:
     assert allowance.take(Range(5, 10), 1) == 1
 
 
-def test_an_attempt_that_was_never_confirmed_explains_records_anywhere() -> None:
+def test_an_unconfirmed_attempt_explains_records_anywhere() -> None:
     found = appended((0, 0, 5))
     found.add_unconfirmed(5, step=3)
     allowance = found.unconfirmed
@@ -77,6 +77,6 @@ def test_an_attempt_that_was_never_confirmed_explains_records_anywhere() -> None
     assert allowance.take(Range(20, 25), 3) == 1
 
 
-def test_no_more_is_kept_than_so_much() -> None:
+def test_number_of_stretches_is_bounded() -> None:
     found = appended(*((2 * at, 3 * at, 1) for at in range(MAX_STRETCHES + 1)))
     assert sum(1 for _ in found) == MAX_STRETCHES // 2 + 1

@@ -1,4 +1,4 @@
-"""Elements of arrays have the same keys on both sides."""
+"""Keys of array elements are equal on both sides."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_keys_of_the_target_are_in_terms_of_the_capture() -> None:
     assert live["b",] == {"group_id": "p-b"}
 
 
-def test_topic_ids_are_keyed_by_name_if_it_is_known() -> None:
+def test_topic_ids_are_keyed_by_their_name_if_known() -> None:
     topics, ids = (
         node("Fetch", 13, "responses"),
         IdMap(topology({"p-t": 7}), NameMap(prefix="p-")),

@@ -1,4 +1,4 @@
-"""Captured to live, and back."""
+"""Ids mapped from the capture to the target and back."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def _id_map() -> IdMap:
         (Role.TOPIC_ID, uuid(0), uuid(0)),
     ],
 )
-def test_a_round_trip(role: Role, captured: Any, live: Any) -> None:
+def test_ids_map_both_ways(role: Role, captured: Any, live: Any) -> None:
     ids = _id_map()
     assert ids.live(role, captured, SCOPE)[0] == live
     assert ids.captured(role, live, SCOPE) == captured
@@ -72,7 +72,7 @@ def test_a_round_trip(role: Role, captured: Any, live: Any) -> None:
     ("kind", "captured", "live"),
     [(2, "t", "p-t"), (3, "g", "p-g"), (5, "x", "p-x"), (32, "g", "p-g"), (4, "17", "0")],
 )
-def test_resources_there_and_back(kind: int, captured: str, live: str) -> None:
+def test_resources_map_both_ways(kind: int, captured: str, live: str) -> None:
     ids, scope = _id_map(), Scope(kind=kind)
     assert ids.live(Role.RESOURCE, captured, scope) == (live, "")
     assert ids.captured(Role.RESOURCE, live, scope) == captured
@@ -83,7 +83,7 @@ def test_wildcard_names_stay(name: str) -> None:
     assert _id_map().live(Role.RESOURCE, name, Scope(kind=4 if name != "*" else 2))[0] == name
 
 
-def test_sequences_of_answers_go_back() -> None:
+def test_sequences_in_responses_are_mapped_back() -> None:
     assert _id_map().captured(Role.SEQUENCE, 3, SCOPE) == 43
 
 
@@ -95,7 +95,7 @@ def test_share_partitions_are_found_by_group_and_topic() -> None:
     assert ids.captured(Role.COORDINATOR_KEY, live, scope) == key
 
 
-def test_every_way_there_has_a_way_back() -> None:
+def test_every_mapped_role_has_an_inverse() -> None:
     ways = [{role for role in Role if hasattr(way, role)} for way in (LiveMapping, CapturedMapping)]
     assert ways[0] <= ways[1]
 
@@ -108,12 +108,12 @@ def test_unknown_leader_epochs_become_the_current_one_or_none() -> None:
     assert ids.live(Role.LEADER_EPOCH, 8, Scope(topic="u", partition=0)) == (-1, "")
 
 
-def test_a_scope_with_an_id_knows_its_topic() -> None:
+def test_a_scope_with_a_topic_id_has_its_topic() -> None:
     scope = Scope(topic_id=uuid(7), partition=0)
     assert _id_map().live(Role.OFFSET, 104, scope) == (4, "translated")
 
 
-def test_unknown_producers_are_refused_but_without_a_target() -> None:
+def test_unknown_producers_are_errors_only_with_a_target() -> None:
     scope = Scope(producer_id=8, producer_epoch=0)
     with pytest.raises(RewriteError) as caught:
         _id_map().live(Role.PRODUCER_ID, 8, scope)
@@ -122,14 +122,14 @@ def test_unknown_producers_are_refused_but_without_a_target() -> None:
     assert _id_map().live(Role.PRODUCER_ID, -1, scope) == (-1, "")
 
 
-def test_names_are_looked_at_only_where_they_change() -> None:
+def test_topic_role_is_mapped_only_if_names_change() -> None:
     assert Role.TOPIC not in IdMap().roles
     assert Role.TOPIC in _id_map().roles
     assert Role.OFFSET in IdMap().roles
 
 
 @given(st.lists(st.integers(0, 30), unique=True, max_size=3))
-def test_brokers_stand_for_one_while_there_are_enough(nodes: list[int]) -> None:
+def test_each_broker_stands_for_one_while_there_are_enough(nodes: list[int]) -> None:
     brokers = BrokerMap(topology({}, nodes=3))
     live = [brokers.live(node) for node in nodes]
     assert all(node == there for node, there in zip(nodes, live, strict=True) if node < 3)
@@ -146,7 +146,7 @@ def test_unknown_captured_brokers_map_to_no_target_broker() -> None:
     assert [brokers.live(node) for node in (1, 7, 0, 99)] == [1, 0, 1000, 99]
 
 
-def test_only_ends_of_transactions_may_lie_between_offsets_that_mean_the_same() -> None:
+def test_only_transaction_markers_may_separate_equivalent_offsets() -> None:
     ids = IdMap(topology({}))
     scope = Scope(topic="t", partition=0)
     ids.offsets.learn("t", 0, 0, 0, 8)

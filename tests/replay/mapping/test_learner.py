@@ -18,7 +18,7 @@ from replay.mapping.request_rewriter import rewrite
 from replay.mapping.resource_names import NameMap
 from replay.model.outcome import Verdict
 from tests.replay.support.builders import request, response, step, topology, uuid, whole
-from tests.replay.support.compared import found as compared
+from tests.replay.support.comparison import found as compared
 from tests.replay.support.outcomes import outcome
 
 
@@ -64,7 +64,7 @@ def _produced(topics: Mapping[str, tuple[int, int]], error: int = 0) -> dict[str
 
 
 def _produce(topics: Mapping[str, tuple[int, int]]) -> dict[str, Any]:
-    """So many records by topic and partition."""
+    """Number of records by topic and partition."""
     return {
         "transactional_id": None,
         "acks": 1,
@@ -98,7 +98,7 @@ def test_nothing_is_learned_from_errors() -> None:
     assert ids.offsets.live("a", 0, 1) == (1, "kept")
 
 
-def test_topics_by_id_are_the_topics_by_name() -> None:
+def test_topics_by_id_equal_topics_by_name() -> None:
     ids = IdMap(topology({"a": ord("a")}))
     ids.captured_topics.learn({uuid(ord("a")): "a"})
     sent, answer = _produce({"a": (0, 3)}), _produced({"a": (0, 4)})
@@ -128,7 +128,7 @@ def test_records_are_mapped_by_fetch_responses() -> None:
     assert ids.offsets.live("a", 0, 999) == (905, "counted")
 
 
-def test_positions_count_where_no_records_are_known() -> None:
+def test_positions_are_learned_where_no_records_are_known() -> None:
     def listed(offset: int) -> dict[str, Any]:
         partition = {"partition_index": 0, "error_code": 0, "timestamp": -1, "offset": offset}
         partition["leader_epoch"] = 3 if offset == 100 else 0
@@ -144,8 +144,8 @@ def test_positions_count_where_no_records_are_known() -> None:
     assert ids.offsets.live("a", 0, 100) == (100, "translated")
 
 
-def test_an_answer_that_overlapped_a_write_does_not_count_where_records_are_known() -> None:
-    """Else what is committed at the end of the log would be what the log ended with before."""
+def test_positions_overlapping_a_write_do_not_replace_known_records() -> None:
+    """Else an offset committed at the end of the log would become the former end."""
 
     def listed(offset: int) -> dict[str, Any]:
         return {"topics": [{"name": "a", "partitions": [{"partition_index": 0, "offset": offset}]}]}
@@ -163,7 +163,7 @@ def test_an_answer_that_overlapped_a_write_does_not_count_where_records_are_know
 
 
 @pytest.mark.parametrize("name", ["OffsetCommit", "TxnOffsetCommit"])
-def test_committed_offsets_are_not_changed_by_responses(name: str) -> None:
+def test_committed_offsets_in_responses_are_not_learned(name: str) -> None:
     def position(topic: str, offset: int) -> dict[str, Any]:
         partition = {"partition_index": 0, "committed_offset": offset}
         return {"topics": [{"name": topic, "partitions": [partition]}]}
@@ -195,7 +195,7 @@ def _joined(member: str, generation: int, error: int = 0) -> dict[str, Any]:
     }
 
 
-def test_a_member_gets_its_id_and_generation() -> None:
+def test_ids_and_generations_of_members_are_learned() -> None:
     ids = IdMap(topology({}), NameMap(prefix="p-"))
     join = {
         "group_id": "p-g",
@@ -213,7 +213,7 @@ def test_a_member_gets_its_id_and_generation() -> None:
     assert (sent.group_id, sent.member_id, sent.generation_id) == ("p-g", "m-2", 1)
 
 
-def test_a_member_of_the_new_protocol_gets_its_epoch() -> None:
+def test_member_epochs_are_learned() -> None:
     def answer(epoch: int) -> dict[str, Any]:
         return {
             "error_code": 0,
@@ -244,7 +244,7 @@ INIT = {"transactional_id": None, "transaction_timeout_ms": 1}
 END = {"transactional_id": "x", "producer_id": 70, "producer_epoch": 4, "committed": True}
 
 
-def test_producers_are_given_by_init_and_go_on_after_the_end_of_a_transaction() -> None:
+def test_producers_are_learned_from_init_and_from_the_end_of_transactions() -> None:
     ids = IdMap(topology({}))
     _learn(ids, "InitProducerId", 4, INIT, _init(9, 2), _init(70, 4))
     assert ids.producers.live(9, 2) == (70, 4)
@@ -252,7 +252,7 @@ def test_producers_are_given_by_init_and_go_on_after_the_end_of_a_transaction() 
     assert ids.producers.live(9, 3) == (70, 5)
 
 
-def test_a_target_that_does_not_bump_epochs_goes_on_with_the_one_it_has() -> None:
+def test_a_target_without_epoch_bumps_keeps_its_epoch() -> None:
     ids = IdMap(topology({}))
     _learn(ids, "InitProducerId", 4, INIT, _init(9, 2), _init(70, 4))
     _learn(ids, "EndTxn", 5, END, _init(9, 3), {"error_code": 0}, 3)
@@ -272,7 +272,7 @@ def test_topic_ids_are_learned_on_both_sides() -> None:
     assert ids.captured(Role.TOPIC_ID, uuid(70), scope) == uuid(7)
 
 
-def test_sessions_and_tokens_are_handed_back() -> None:
+def test_sessions_and_tokens_are_learned() -> None:
     ids = IdMap(topology({}))
     captured = {"session_id": 5, "responses": []}
     _learn(ids, "Fetch", 11, FETCH, captured, {"session_id": 6, "responses": []})
@@ -280,7 +280,7 @@ def test_sessions_and_tokens_are_handed_back() -> None:
     assert ids.captured(Role.SESSION_ID, 6, Scope()) == 5
 
 
-def test_directories_are_those_of_the_target() -> None:
+def test_directories_of_the_target_are_learned() -> None:
     def log_dirs(*paths: str) -> dict[str, Any]:
         return {"results": [{"log_dir": path, "topics": []} for path in paths]}
 

@@ -1,4 +1,4 @@
-"""Offsets of the capture and of the target."""
+"""Offsets mapped between capture and target."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_adjacent_offsets_become_one_stretch(monkeypatch: pytest.MonkeyPatch) ->
         assert offsets.live("t", 0, at) == (50 + at, "translated")
 
 
-def test_between_stretches_is_counted() -> None:
+def test_offsets_between_stretches_are_extrapolated() -> None:
     offsets = OffsetMap()
     offsets.learn("t", 0, 10, 0, 5)
     assert offsets.live("t", 0, 15) == (5, "translated")
@@ -55,9 +55,7 @@ def test_between_stretches_is_counted() -> None:
 
 
 @pytest.mark.parametrize(("policy", "expected"), [("kept", 3), ("earliest", 20), ("latest", 90)])
-def test_a_policy_decides_where_nothing_is_known(
-    policy: offsets_module.Policy, expected: int
-) -> None:
+def test_unknown_offsets_follow_the_policy(policy: offsets_module.Policy, expected: int) -> None:
     offsets = OffsetMap(policy)
     assert offsets.live("t", 0, 3) == (3, "kept")
     offsets.set_bounds("t", 0, 20, 90)
@@ -68,7 +66,7 @@ def test_a_policy_decides_where_nothing_is_known(
 
 
 @pytest.mark.parametrize("offset", [-1, -2, NO_OFFSET])
-def test_negative_offsets_stay(offset: int) -> None:
+def test_negative_offsets_are_not_mapped(offset: int) -> None:
     offsets = OffsetMap()
     offsets.learn("t", 0, offset, 3, 1)
     offsets.learn("t", 0, 3, offset, 1)
@@ -85,7 +83,7 @@ def test_a_better_position_replaces_one_at_the_same_place() -> None:
 
 
 @given(st.permutations(list(range(8))))
-def test_neighbours_are_joined_whoever_comes_first(order: list[int]) -> None:
+def test_neighbours_are_joined_in_any_order(order: list[int]) -> None:
     offsets = OffsetMap()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(offsets_module, "MAX_STRETCHES", 4)
@@ -98,7 +96,7 @@ def test_neighbours_are_joined_whoever_comes_first(order: list[int]) -> None:
         assert offsets.captured("t", 0, 50 + at) == at
 
 
-def test_records_prove_a_position_wrong() -> None:
+def test_records_replace_a_contradictory_position() -> None:
     offsets = OffsetMap()
     offsets.learn("t", 0, 100, 20)
     offsets.learn("t", 0, 90, 90, 20)
@@ -138,7 +136,7 @@ def test_records_in_a_row_may_be_learned_at_once(learned: list[tuple[int, int, l
         assert at_once.captured("t", 0, offset) == one_by_one.captured("t", 0, offset)
 
 
-def test_a_mere_position_takes_nothing_from_where_records_are() -> None:
+def test_a_position_does_not_replace_records() -> None:
     offsets = OffsetMap()
     offsets.learn("t", 0, 3, 0, 3)
     offsets.learn("t", 0, 0, 0)

@@ -1,4 +1,4 @@
-"""Producers of the capture and of the target."""
+"""Producer ids, epochs and sequences mapped between capture and target."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ EPOCHS = st.integers(0, 2**15 - 1)
 
 
 @given(st.lists(st.tuples(IDS, EPOCHS, IDS, EPOCHS), unique_by=(lambda t: t[:2], lambda t: t[2:])))
-def test_producers_go_both_ways(known: list[tuple[int, int, int, int]]) -> None:
+def test_producers_map_both_ways(known: list[tuple[int, int, int, int]]) -> None:
     producers = ProducerMap()
     for producer_id, epoch, live_id, live_epoch in known:
         producers.learn((producer_id, epoch), (live_id, live_epoch))
@@ -22,7 +22,7 @@ def test_producers_go_both_ways(known: list[tuple[int, int, int, int]]) -> None:
         assert producers.captured(live_id, live_epoch) == (producer_id, epoch)
 
 
-def test_an_epoch_that_the_client_counted_is_counted() -> None:
+def test_an_epoch_bumped_by_the_client_is_bumped() -> None:
     producers = ProducerMap()
     producers.learn((9, 3), (70, 0))
     assert producers.live(9, 5) == (70, 2)
@@ -44,7 +44,7 @@ def test_the_null_producer_id_is_not_mapped() -> None:
     first=st.integers(0, 2**31 - 1),
     steps=st.lists(st.integers(0, 2**31 - 1), max_size=6),
 )
-def test_sequences_go_both_ways_around_the_wrap(first: int, steps: list[int]) -> None:
+def test_sequences_map_both_ways_across_the_wrap(first: int, steps: list[int]) -> None:
     producers = ProducerMap()
     assert producers.sequence((9, 0), "t", 0, first) == 0
     for step in steps:
@@ -54,10 +54,10 @@ def test_sequences_go_both_ways_around_the_wrap(first: int, steps: list[int]) ->
         assert producers.captured_sequence((9, 0), "t", 0, live) == sequence
 
 
-def test_an_epoch_of_the_target_that_stands_for_several_goes_on() -> None:
+def test_sequences_continue_where_one_target_epoch_stands_for_several() -> None:
     producers = ProducerMap()
     producers.learn((9, 0), (70, 0))
-    for sequence, records in ((0, 3), (3, 2), (0, 3)):  # the first one is tried again
+    for sequence, records in ((0, 3), (3, 2), (0, 3)):  # a retry of the first one
         live = producers.sequence((9, 0), "t", 0, sequence)
         producers.record_written((70, 0), "t", 0, live, records)
     producers.learn((9, 1), (70, 0))
@@ -68,7 +68,7 @@ def test_an_epoch_of_the_target_that_stands_for_several_goes_on() -> None:
     assert producers.sequence((9, 2), "t", 0, 0) == 0
 
 
-def test_sequences_go_on_around_the_wrap() -> None:
+def test_sequences_continue_across_the_wrap() -> None:
     producers = ProducerMap()
     producers.learn((9, 0), (70, 0))
     for sequence in (SEQUENCES // 2 - 2, SEQUENCES - 4):

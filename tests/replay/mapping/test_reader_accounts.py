@@ -1,4 +1,4 @@
-"""What readers were given, in bounded memory."""
+"""Records returned to readers, in bounded memory."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ def note(found: ReaderAccounts, step: int, captured: list[Range], live: list[Ran
     found.record(1, step, ReturnedRecords("orders", 0, Ranges(captured), Ranges(live)))
 
 
-def owed(found: ReaderAccounts) -> list[Range]:
+def missing_ranges(found: ReaderAccounts) -> list[Range]:
     return [each for account in found.with_missing() for each in account.missing]
 
 
-def test_records_missing_from_one_response_may_come_with_another() -> None:
+def test_missing_records_may_arrive_in_a_later_response() -> None:
     found = ReaderAccounts()
     note(found, 4, [Range(0, 10)], [Range(0, 3)])
     note(found, 5, [Range(10, 20)], [])
-    assert owed(found) == [Range(3, 20)]
+    assert missing_ranges(found) == [Range(3, 20)]
     (account,) = found.with_missing()
     assert [account.step_of(each) for each in (3, 10, 19)] == [4, 5, 5]
     note(found, 6, [], [Range(3, 15)])
-    assert owed(found) == [Range(15, 20)]
+    assert missing_ranges(found) == [Range(15, 20)]
     note(found, 7, [Range(0, 10)], [Range(15, 20)])
-    assert owed(found) == []
+    assert missing_ranges(found) == []
 
 
 def test_readers_and_logs_are_distinguished() -> None:
@@ -36,7 +36,7 @@ def test_readers_and_logs_are_distinguished() -> None:
     assert [account.log for account in found.with_missing()] == [("orders", 0)]
 
 
-def test_no_more_ranges_are_kept_than_so_many() -> None:
+def test_number_of_ranges_is_bounded() -> None:
     found = ReaderAccounts()
     for at in range(3 * reader_accounts.MAX_RANGES):
         note(found, at, [Range(4 * at, 4 * at + 2)], [Range(4 * at, 4 * at + 1)])

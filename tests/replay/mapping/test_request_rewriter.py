@@ -59,7 +59,7 @@ def _requests(found: Api) -> list[Version]:
 
 
 @every_api
-def test_in_a_world_without_a_target_nothing_changes(found: Api) -> None:
+def test_requests_are_unchanged_without_a_target(found: Api) -> None:
     go_through(_requests(found), _unchanged, times=4)
 
 
@@ -67,7 +67,7 @@ def test_in_a_world_without_a_target_nothing_changes(found: Api) -> None:
 @every_api
 @given(data=st.data(), source=sources())
 @DRAWN
-def test_in_a_world_without_a_target_no_drawn_value_changes(
+def test_drawn_requests_are_unchanged_without_a_target(
     found: Api, data: st.DataObject, source: Source
 ) -> None:
     _unchanged(data.draw(st.sampled_from(_requests(found))), source)
@@ -98,7 +98,7 @@ def _batch(sequence: int, codec: str = "none", values: tuple[bytes, ...] = (b"v"
     content=st.lists(st.binary(max_size=20), min_size=1, max_size=3),
     live=st.tuples(st.integers(0, 2**63 - 1), st.integers(0, 2**15 - 1)),
 )
-def test_batches_get_another_producer_and_keep_their_payload(
+def test_batches_have_the_mapped_producer_and_the_same_payload(
     sequences: list[int], codec: str, content: list[bytes], live: tuple[int, int]
 ) -> None:
     ids = IdMap(topology({"t": 7}))
@@ -119,7 +119,7 @@ def test_batches_get_another_producer_and_keep_their_payload(
         assert batch.records == old.records
 
 
-def test_sequences_begin_with_0_in_each_partition_and_a_retry_stays_one() -> None:
+def test_sequences_begin_at_0_per_partition_and_retries_repeat_them() -> None:
     ids = IdMap(topology({"t": 7}))
     ids.producers.learn((9, 2), (70, 0))
     sent = []
@@ -134,20 +134,20 @@ def test_sequences_begin_with_0_in_each_partition_and_a_retry_stays_one() -> Non
     )
 
 
-def test_a_producer_of_before_the_capture_is_refused_with_what_is_missing() -> None:
+def test_an_unknown_producer_is_an_error_with_its_id() -> None:
     out = rewrite(_produce(9, _batch(3), name="t"), 9, IdMap(topology({"t": 7})))
     assert "producer 9" in out.refusal
     assert out.unknown == ("producer_id", (9, 2))
 
 
-def test_records_without_a_producer_stay_as_they_are() -> None:
+def test_records_without_a_producer_are_unchanged() -> None:
     data = new_batch([Record(0, 0, 0, None, b"v", (), 0, 0)]).to_bytes()
     assert _records(rewrite(_produce(9, data, name="t"), 9, IdMap(topology({"t": 7})))) == data
     legacy = bytes(40)
     assert _records(rewrite(_produce(9, legacy, name="t"), 9, IdMap(topology({"t": 7})))) == legacy
 
 
-def test_topic_ids_go_by_their_names() -> None:
+def test_topic_ids_are_mapped_by_name() -> None:
     ids = IdMap(topology({"p-t": 70}), NameMap(prefix="p-"))
     ids.captured_topics.learn({uuid(7): "t"})
     out = rewrite(_produce(13, b"", topic_id=uuid(7)), 13, ids)
@@ -155,7 +155,7 @@ def test_topic_ids_go_by_their_names() -> None:
     assert Change("topic_data[0].topic_id", "topic_id", uuid(7), uuid(70)) in out.changes
 
 
-def test_an_unnamed_topic_id_is_refused_and_an_unmapped_one_reported() -> None:
+def test_topic_ids_without_a_name_are_errors_and_unmapped_ones_reported() -> None:
     ids = IdMap(topology({"other": 70}))
     assert "no name for topic id" in rewrite(_produce(13, b"", topic_id=uuid(7)), 13, ids).refusal
     ids.captured_topics.learn({uuid(7): "t"})
@@ -163,7 +163,7 @@ def test_an_unnamed_topic_id_is_refused_and_an_unmapped_one_reported() -> None:
     assert [change.why for change in out.changes if change.role == "topic_id"] == ["unknown"]
 
 
-def test_versions_with_names_become_versions_with_ids_and_back() -> None:
+def test_topic_names_and_ids_are_converted_between_versions() -> None:
     ids = IdMap(topology({"p-t": 70}), NameMap(prefix="p-"))
     out = rewrite(_produce(9, b"", name="t"), 13, ids)
     assert out.body.topic_data[0].topic_id == uuid(70)
@@ -173,7 +173,7 @@ def test_versions_with_names_become_versions_with_ids_and_back() -> None:
     assert "no name is known" in rewrite(_produce(13, b"", topic_id=uuid(8)), 9, ids).refusal
 
 
-def test_names_change() -> None:
+def test_names_are_mapped() -> None:
     ids = IdMap(topology({}), PREFIXED)
     out = rewrite(_produce(9, b"", name="old"), 9, ids)
     assert (out.body.transactional_id, out.body.topic_data[0].name) == ("p-tx", "new")
@@ -187,7 +187,7 @@ def test_names_change() -> None:
         (0, {"key": "g"}, "key", "p-g"),
     ],
 )
-def test_coordinators_are_found_by_their_new_names(
+def test_coordinator_keys_are_mapped(
     version: int, body: dict[str, Any], path: str, expected: Any
 ) -> None:
     message = request("FindCoordinator", version, body)
@@ -197,7 +197,7 @@ def test_coordinators_are_found_by_their_new_names(
 @pytest.mark.parametrize(
     ("kind", "old", "new"), [(2, "t", "p-t"), (32, "g", "p-g"), (4, "3", "0"), (16, "m", "m")]
 )
-def test_resources_are_named_by_their_kind(kind: int, old: str, new: str) -> None:
+def test_resources_are_mapped_by_type(kind: int, old: str, new: str) -> None:
     resource = {"resource_type": kind, "resource_name": old, "configuration_keys": None}
     body = {"resources": [resource], "include_synonyms": False, "include_documentation": False}
     out = rewrite(request("DescribeConfigs", 4, body), 4, IdMap(topology({}), PREFIXED))
@@ -224,7 +224,7 @@ def _join(version: int, protocol_type: str = "consumer") -> Message:
     return request("JoinGroup", version, body)
 
 
-def test_subscriptions_inside_name_the_topics_of_the_target() -> None:
+def test_topics_in_subscriptions_are_mapped() -> None:
     ids = IdMap(topology({}), PREFIXED)
     ids.members.learn("g", "m-1", "m-2")
     ids.members.learn_generation("g", "m-1", 4, 1)
@@ -237,14 +237,14 @@ def test_subscriptions_inside_name_the_topics_of_the_target() -> None:
     assert (subscription.generation_id, subscription.user_data) == (1, b"mine")
 
 
-def test_bytes_of_other_protocols_are_left_alone() -> None:
+def test_bytes_of_other_protocols_are_unchanged() -> None:
     before = _join(5).body
     assert before is not None
     after = rewrite(_join(5, "sr"), 5, IdMap(topology({}), PREFIXED)).body
     assert after.protocols == before.protocols
 
 
-def test_assignments_inside_name_the_topics_of_the_target() -> None:
+def test_topics_in_assignments_are_mapped() -> None:
     assignment = {"assigned_partitions": [{"topic": "t", "partitions": [1]}], "user_data": None}
     data = b"\0\0" + ConsumerProtocolAssignment.codec(0).build(assignment)
     body = {
@@ -261,7 +261,7 @@ def test_assignments_inside_name_the_topics_of_the_target() -> None:
     assert built.assigned_partitions[0].topic == "p-t"
 
 
-def test_fetches_are_translated_and_guesses_reported() -> None:
+def test_fetch_offsets_are_mapped_and_guesses_reported() -> None:
     partitions = [
         {
             "partition": 0,
@@ -289,12 +289,12 @@ def test_fetches_are_translated_and_guesses_reported() -> None:
     assert list(why.values()) == ["translated", "kept"]
 
 
-def test_undecodable_requests_are_refused() -> None:
+def test_undecodable_requests_are_errors() -> None:
     assert rewrite(Message("request", b"", 0, 0, 99), 9, IdMap()).refusal
 
 
 def _in_generation(old: int, new: int) -> IdMap:
-    """Return an id mapping in which the member `m` of the group `g` is in another generation."""
+    """Return an id mapping with another generation for member `m` of group `g`."""
     ids = IdMap(topology({}), NameMap(prefix="p-"))
     ids.members.learn("g", "m", "live-m")
     ids.members.learn_generation("g", "m", old, new)
@@ -331,7 +331,7 @@ def test_user_data_of_assignors_is_rewritten(assignor: str, kept: bytes, expecte
     assert (subscription.topics, subscription.user_data) == (["p-t"], expected)
 
 
-def test_the_leader_that_a_connect_worker_remembers_is_rewritten() -> None:
+def test_the_leader_in_metadata_of_connect_workers_is_mapped() -> None:
     assigned = ConnectAssignment.codec(1)
     worker = ConnectWorkerMetadata.codec(1)
     had = {"error": 0, "leader": "m", "leader_url": "u", "config_offset": 3, "assignment": []}

@@ -1,4 +1,4 @@
-"""Names on the target, and back."""
+"""Names mapped to the target and back."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ WORDS = st.text("abz.-_", min_size=1, max_size=5)
     prefix=st.text("xy-.", max_size=3),
     copy=st.integers(0, 2),
 )
-def test_names_go_both_ways(name: str, pairs: dict[str, str], prefix: str, copy: int) -> None:
+def test_names_map_both_ways(name: str, pairs: dict[str, str], prefix: str, copy: int) -> None:
     names = NameMap(pairs, prefix, copy)
     assert names.unprefixed(names.prefixed(name)) == name
     live = names.topic(name)
@@ -33,12 +33,12 @@ def test_names_go_both_ways(name: str, pairs: dict[str, str], prefix: str, copy:
 
 
 @pytest.mark.parametrize("name", ["", "*", *sorted(INTERNAL_TOPICS)])
-def test_names_outside_the_mapping_stay(name: str) -> None:
+def test_names_outside_the_mapping_are_unchanged(name: str) -> None:
     names = NameMap({}, "p-", 1)
     assert names.topic(name) == names.captured_topic(name) == name
 
 
-def test_names_change_only_where_somebody_wants_it() -> None:
+def test_has_changes_shows_whether_names_are_mapped() -> None:
     assert not NameMap().has_changes
     assert NameMap({"a": "b"}).has_changes
     assert NameMap(copy=1).has_changes
@@ -56,7 +56,7 @@ def test_patterns_match_the_new_names(pattern: str) -> None:
     assert NameMap().pattern(pattern) == pattern
 
 
-def test_ids_are_known_from_messages_and_from_the_target() -> None:
+def test_topic_ids_are_learned_from_messages_and_the_target() -> None:
     ids = TopicIds(topology({"t": 7}))
     assert (ids.topic_id("t"), ids.topic_name(uuid(7))) == (uuid(7), "t")
     ids.learn({uuid(8): "u"})

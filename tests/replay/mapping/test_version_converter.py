@@ -1,4 +1,4 @@
-"""The same request in another version."""
+"""Requests converted to another version."""
 
 from __future__ import annotations
 
@@ -64,11 +64,13 @@ def _converted(
     ("captured", "low", "high", "expected"),
     [(5, 0, 18, 5), (5, 7, 9, 7), (5, 0, 3, 3), (5, 30, 40, None), (5, 4, 2, None)],
 )
-def test_the_nearest_version(captured: int, low: int, high: int, expected: int | None) -> None:
+def test_the_nearest_common_version(
+    captured: int, low: int, high: int, expected: int | None
+) -> None:
     assert nearest_version(_schema("Fetch"), captured, low, high) == expected
 
 
-def test_versions_that_name_topics_by_id() -> None:
+def test_versions_with_topic_ids() -> None:
     assert [
         v for v in _schema("Produce").versions if names_topics_by_id(_schema("Produce"), v)
     ] == [13]
@@ -80,7 +82,7 @@ SEVERAL = [found for found in all_apis() if len(list(found.request.versions)) > 
 
 
 @pytest.mark.parametrize("found", SEVERAL, ids=lambda found: found.name)
-def test_whatever_is_converted_can_be_built_or_is_refused(found: Any) -> None:
+def test_any_conversion_can_be_encoded_or_is_an_error(found: Any) -> None:
     schema = found.request
 
     @settings(max_examples=8)
@@ -110,7 +112,7 @@ def _produce(**topic: Any) -> dict[str, Any]:
     }
 
 
-def test_names_become_ids_and_ids_names() -> None:
+def test_topic_names_and_ids_are_converted() -> None:
     assert _converted("Produce", 9, 13, _produce(name="t")).topic_data[0].topic_id == uuid(7)
     assert _converted("Produce", 13, 9, _produce(topic_id=uuid(7))).topic_data[0].name == "t"
     with pytest.raises(RewriteError, match="'u' has no id"):
@@ -119,7 +121,7 @@ def test_names_become_ids_and_ids_names() -> None:
         _converted("Produce", 13, 9, _produce(topic_id=uuid(8)))
 
 
-def test_a_value_that_must_not_be_lost_is_refused_and_a_default_is_not() -> None:
+def test_only_defaults_may_be_lost() -> None:
     body = {"topics": None, "allow_auto_topic_creation": False}
     with pytest.raises(RewriteError, match="allow_auto_topic_creation = False would be lost"):
         _converted("Metadata", 4, 1, body)
@@ -162,7 +164,7 @@ def test_an_empty_pattern_may_be_lost() -> None:
         _converted(name, 1, 0, {**body, "subscribed_topic_regex": "a.*"})
 
 
-def test_all_topics_are_asked_for_as_the_version_says_it() -> None:
+def test_all_topics_are_encoded_as_in_the_version() -> None:
     assert _converted("Metadata", 0, 9, {"topics": []}).topics is None
     everything = {"topics": None, "allow_auto_topic_creation": True}
     assert _converted("Metadata", 4, 0, everything).topics == []
@@ -187,7 +189,7 @@ def test_fields_become_the_element_of_an_array_and_back() -> None:
     assert by_id.groups[0].topics[0].topic_id == uuid(7)
 
 
-def test_several_elements_or_more_than_the_fields_can_say_are_refused() -> None:
+def test_elements_without_a_field_in_the_old_version_are_errors() -> None:
     group = {"group_id": "g", "topics": None, "member_id": None, "member_epoch": -1}
     body = {"groups": [group, group], "require_stable": False}
     with pytest.raises(RewriteError, match="2 elements"):
@@ -221,12 +223,12 @@ def test_a_round_trip(name: str, old: int, new: int, body: dict[str, Any]) -> No
     assert _converted(name, new, old, there) == whole(name, old, body)
 
 
-def test_topics_that_are_deleted_by_id_are_named() -> None:
+def test_topics_deleted_by_id_are_converted_to_names() -> None:
     body = {"topics": [{"name": None, "topic_id": uuid(7)}], "timeout_ms": 1}
     assert _converted("DeleteTopics", 6, 5, body).topic_names == ["t"]
 
 
-def test_old_messages_become_batches_but_batches_no_old_messages() -> None:
+def test_message_sets_become_batches_but_not_the_reverse() -> None:
     record = LegacyRecord(key=b"k", value=b"v", timestamp=4)
     data = b"".join(each.to_bytes() for each in new_message_set([record]))
     body = _produce(name="t")
@@ -244,7 +246,7 @@ def test_old_messages_become_batches_but_batches_no_old_messages() -> None:
         _converted("Produce", 9, 2, body)
 
 
-def test_the_table_names_what_there_is() -> None:
+def test_the_table_has_existing_fields_only() -> None:
     for title, fold in version_table.FOLDS.items():
         name, _, kind = title.partition(".")
         found = api(KEYS[name])

@@ -49,7 +49,7 @@ def produce(acks: int) -> dict[str, object]:
     return {"transactional_id": None, "acks": acks, "timeout_ms": 1000, "topic_data": [topic]}
 
 
-def test_its_brokers_are_where_it_says() -> None:
+def test_brokers_listen_at_their_advertised_addresses() -> None:
     async def main(addresses: list[str]) -> None:
         cluster = await Cluster.connect(addresses[:1], timeout_s=20)
         shown = [f"{broker.host}:{broker.port}" for _, broker in sorted(cluster.brokers.items())]
@@ -60,7 +60,7 @@ def test_its_brokers_are_where_it_says() -> None:
         asyncio.run(main(embedded.addresses))
 
 
-def test_answers_of_the_front_keep_their_place_among_those_of_the_mock() -> None:
+def test_responses_of_front_and_mock_keep_the_order_of_requests() -> None:
     metadata = {"topics": None, "allow_auto_topic_creation": False}
 
     async def do(link: BrokerConnection) -> None:
@@ -122,7 +122,7 @@ def test_a_request_with_acks_0_before_a_close_is_processed() -> None:
         asyncio.run(main(int(embedded.addresses[0].rpartition(":")[2])))
 
 
-def test_all_offsets_of_a_group_may_be_asked_for() -> None:
+def test_all_offsets_of_a_group_can_be_fetched() -> None:
     async def do(link: BrokerConnection) -> None:
         body = {"group_id": "g", "topics": None, "require_stable": False}
         answer = await link.request(KEYS["OffsetFetch"], 6, body)
@@ -132,7 +132,7 @@ def test_all_offsets_of_a_group_may_be_asked_for() -> None:
     with_link(do)
 
 
-def test_no_heartbeat_ends_the_process() -> None:
+def test_no_heartbeat_crashes_the_process() -> None:
     beats: dict[str, object] = {
         "group_id": "g",
         "instance_id": None,
@@ -175,7 +175,7 @@ def test_a_member_leaves_in_any_version(version: int) -> None:
 
 
 @pytest.mark.parametrize("name", ["JoinGroup", "SyncGroup"])
-def test_groups_speak_flexible_versions_too(name: str) -> None:
+def test_group_apis_work_in_flexible_versions(name: str) -> None:
     syncs = {
         "group_id": "g",
         "generation_id": 1,
@@ -193,7 +193,7 @@ def test_groups_speak_flexible_versions_too(name: str) -> None:
     with_link(do)
 
 
-def test_the_shipped_capture_is_answered_as_captured() -> None:
+def test_the_demo_capture_replays_without_difference() -> None:
     with Plan.of(DEMO) as plan:
         report = replay(plan, "mock", noise=["ApiVersions"], timeout_s=20)
     assert report.passed, str(report)
@@ -212,7 +212,7 @@ def test_the_broker_closes_its_connections_at_the_end() -> None:
         asyncio.run(Cluster.connect(embedded.addresses))
 
 
-def test_a_failed_start_leaves_nothing_behind(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failed_start_leaves_no_threads(monkeypatch: pytest.MonkeyPatch) -> None:
     before = threading.active_count()
     with pytest.raises(ReplayError, match="with 0 brokers"), EmbeddedBroker(0):
         pass

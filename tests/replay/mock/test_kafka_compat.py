@@ -31,29 +31,29 @@ def partition(**fields: object) -> Container:
     return Container(group_id="g", topics=[topic])
 
 
-def commits(mends: KafkaCompat, error: int, offset: int = 5, metadata: str | None = None) -> int:
+def commits(compat: KafkaCompat, error: int, offset: int = 5, metadata: str | None = None) -> int:
     committed = {
         "committed_offset": offset,
         "committed_metadata": metadata,
         "committed_leader_epoch": 3,
     }
     request = request_of("OffsetCommit", 6, **partition(**committed))
-    answer = mends.adapt_response(request, partition(error_code=error))
+    answer = compat.adapt_response(request, partition(error_code=error))
     assert answer is not None
     return int(answer.topics[0].partitions[0].error_code)
 
 
-def fetched(mends: KafkaCompat) -> tuple[int, int, str]:
+def fetched(compat: KafkaCompat) -> tuple[int, int, str]:
     answer = partition(committed_offset=1, committed_leader_epoch=0, metadata=None, error_code=0)
-    answer = mends.adapt_response(request_of("OffsetFetch", 5, **partition()), answer)
+    answer = compat.adapt_response(request_of("OffsetFetch", 5, **partition()), answer)
     assert answer is not None
     found = answer.topics[0].partitions[0]
     return found.committed_offset, found.committed_leader_epoch, found.metadata
 
 
-def test_a_member_without_an_id_is_sent_back_with_one_of_its_own() -> None:
-    mends = KafkaCompat()
-    first, second = (mends.respond_instead(joins(4)) for _ in range(2))
+def test_a_join_without_a_member_id_gets_member_id_required() -> None:
+    compat = KafkaCompat()
+    first, second = (compat.respond_instead(joins(4)) for _ in range(2))
     assert first is not None
     assert second is not None
     assert first.error_code == second.error_code == 79
@@ -64,7 +64,7 @@ def test_a_member_without_an_id_is_sent_back_with_one_of_its_own() -> None:
 @pytest.mark.parametrize(
     "message", [joins(3), joins(5, "m"), joins(5, group_instance_id="i"), request_of("Metadata", 5)]
 )
-def test_the_mock_is_asked_everything_else(message: Message) -> None:
+def test_other_requests_go_to_the_mock(message: Message) -> None:
     assert KafkaCompat().respond_instead(message) is None
 
 
@@ -80,7 +80,7 @@ def test_the_mock_is_asked_everything_else(message: Message) -> None:
         (None, "x.*", [], "x.*"),
     ],
 )
-def test_topics_and_pattern_reach_the_mock_both_or_not_at_all(
+def test_topics_and_pattern_reach_the_mock_together(
     names: list[str] | None,
     pattern: str | None,
     names_sent: list[str] | None,
@@ -95,7 +95,7 @@ def test_topics_and_pattern_reach_the_mock_both_or_not_at_all(
     assert is_changed == (sent != (names, pattern))
 
 
-def test_a_member_that_must_choose_its_id_is_refused_without() -> None:
+def test_a_heartbeat_without_its_required_member_id_is_refused() -> None:
     answer = KafkaCompat().respond_instead(request_of("ConsumerGroupHeartbeat", 1, member_id=""))
     assert answer is not None
     assert answer.error_code == 42
@@ -114,16 +114,16 @@ def test_acks_0_gets_no_response(acks: int, is_answered: bool) -> None:
 
 
 @pytest.mark.parametrize("name", ["", ".", "..", "a b", "ü", "x" * 250, "a\n"])
-def test_names_that_no_topic_can_have(name: str) -> None:
+def test_invalid_topic_names(name: str) -> None:
     assert not LEGAL_TOPIC.fullmatch(name)
 
 
 @pytest.mark.parametrize("name", ["a", "...", ".a", "x" * 249, "A-z_0.9"])
-def test_names_of_topics(name: str) -> None:
+def test_valid_topic_names(name: str) -> None:
     assert LEGAL_TOPIC.fullmatch(name)
 
 
-def test_a_topic_with_such_a_name_is_refused() -> None:
+def test_a_topic_with_an_invalid_name_is_refused() -> None:
     topics = [Container(name=each, error_code=3, partitions=[1]) for each in ("a b", "ab", None)]
     answer = KafkaCompat().adapt_response(request_of("Metadata", 12), Container(topics=topics))
     assert answer is not None
@@ -132,22 +132,22 @@ def test_a_topic_with_such_a_name_is_refused() -> None:
 
 
 def test_committed_offsets_are_returned_with_metadata_and_epoch() -> None:
-    mends = KafkaCompat()
-    assert fetched(mends) == (-1, -1, "")
-    assert commits(mends, 0) == 0
-    assert fetched(mends) == (5, 3, "")
-    assert commits(mends, 22, offset=9) == 22
-    assert fetched(mends) == (5, 3, "")
-    assert commits(mends, 0, offset=9, metadata="noted") == 0
-    assert fetched(mends) == (9, 3, "noted")
+    compat = KafkaCompat()
+    assert fetched(compat) == (-1, -1, "")
+    assert commits(compat, 0) == 0
+    assert fetched(compat) == (5, 3, "")
+    assert commits(compat, 22, offset=9) == 22
+    assert fetched(compat) == (5, 3, "")
+    assert commits(compat, 0, offset=9, metadata="noted") == 0
+    assert fetched(compat) == (9, 3, "noted")
 
 
 def test_all_offsets_of_a_group_are_returned() -> None:
-    mends = KafkaCompat()
-    assert commits(mends, 0) == 0
+    compat = KafkaCompat()
+    assert commits(compat, 0) == 0
     for group, expected in (("g", [("t", 0, 5, 3, "")]), ("other", [])):
         asks = request_of("OffsetFetch", 6, group_id=group, topics=None)
-        answer = mends.adapt_response(asks, Container(topics=[], error_code=0))
+        answer = compat.adapt_response(asks, Container(topics=[], error_code=0))
         assert answer is not None
         shown = [
             (topic.name, *(each[name] for name in POSITION))
@@ -170,13 +170,13 @@ def test_authorized_operations_are_returned_on_request(wants: bool, expected: in
 
 
 def test_members_commit_while_others_join_but_not_before_their_assignment() -> None:
-    mends, joining = KafkaCompat(), joins(5, "m")
-    assert not mends.adapt_request(joining)
-    assert commits(mends, 27) == 0
-    assert fetched(mends) == (5, 3, "")
-    mends.adapt_response(joining, Container(error_code=0))
-    assert commits(mends, 27, offset=9) == 27
-    assert fetched(mends) == (5, 3, "")
+    compat, joining = KafkaCompat(), joins(5, "m")
+    assert not compat.adapt_request(joining)
+    assert commits(compat, 27) == 0
+    assert fetched(compat) == (5, 3, "")
+    compat.adapt_response(joining, Container(error_code=0))
+    assert commits(compat, 27, offset=9) == 27
+    assert fetched(compat) == (5, 3, "")
 
 
 def test_a_leave_response_lists_the_members_that_left() -> None:
@@ -195,29 +195,31 @@ def syncs(member: str, generation: int = 3, **assigned: bytes) -> Message:
 
 
 def synced(
-    mends: KafkaCompat, message: Message, error: int, data: bytes | None
+    compat: KafkaCompat, message: Message, error: int, data: bytes | None
 ) -> tuple[int, bytes]:
-    mends.adapt_request(message)
-    answer = mends.adapt_response(message, Container(error_code=error, assignment=data))
+    compat.adapt_request(message)
+    answer = compat.adapt_response(message, Container(error_code=error, assignment=data))
     assert answer is not None
     return answer.error_code, answer.assignment
 
 
 @pytest.mark.parametrize(("assignment", "expected"), [(None, b""), (b"", b""), (b"a", b"a")])
-def test_no_assignment_is_an_empty_one(assignment: bytes | None, expected: bytes) -> None:
+def test_a_missing_assignment_becomes_an_empty_one(
+    assignment: bytes | None, expected: bytes
+) -> None:
     assert synced(KafkaCompat(), syncs("m"), 0, assignment) == (0, expected)
 
 
 def test_a_member_that_syncs_after_the_leader_gets_its_assignment() -> None:
-    mends = KafkaCompat()
-    assert synced(mends, syncs("late"), 42, None) == (42, b"")
-    assert synced(mends, syncs("leader", leader=b"l", late=b"p"), 0, b"l") == (0, b"l")
-    assert synced(mends, syncs("late"), 42, None) == (0, b"p")
-    assert synced(mends, syncs("late", generation=2), 42, None) == (42, b"")
-    assert synced(mends, syncs("late"), 27, None) == (27, b"")
+    compat = KafkaCompat()
+    assert synced(compat, syncs("late"), 42, None) == (42, b"")
+    assert synced(compat, syncs("leader", leader=b"l", late=b"p"), 0, b"l") == (0, b"l")
+    assert synced(compat, syncs("late"), 42, None) == (0, b"p")
+    assert synced(compat, syncs("late", generation=2), 42, None) == (42, b"")
+    assert synced(compat, syncs("late"), 27, None) == (27, b"")
 
 
-def test_only_what_may_be_wrong_is_looked_at() -> None:
+def test_other_apis_are_not_adapted() -> None:
     assert KEYS["JoinGroup"] in ADAPTED_APIS
     assert KEYS["Fetch"] not in ADAPTED_APIS
     answer = Container(error_code=0)

@@ -27,7 +27,7 @@ def with_mock(
         asyncio.run(main())
 
 
-def test_topics_have_their_partitions() -> None:
+def test_created_topics_have_their_partitions() -> None:
     async def do(mock: MockCluster, cluster: Cluster) -> None:
         assert len(mock.addresses) == len(cluster.brokers) == 3
         shown = {name: len(topic.leaders) for name, topic in cluster.topics.items()}
@@ -72,7 +72,7 @@ def test_injected_errors_and_latencies() -> None:
     with_mock(MockCluster(2, {"orders": 1}), do)
 
 
-def test_errors_are_answered_in_their_order() -> None:
+def test_injected_errors_are_returned_in_order() -> None:
     async def do(mock: MockCluster, cluster: Cluster) -> None:
         mock.fail_next(KEYS["FindCoordinator"], 15, 53)
         link = await cluster.open(1)
@@ -91,7 +91,7 @@ def test_the_mock_is_closed_at_the_end() -> None:
         asyncio.run(Cluster.connect(addresses))
 
 
-def test_errors_of_the_mock() -> None:
+def test_errors_of_the_mock_are_exceptions() -> None:
     with pytest.raises(ReplayError, match="with 0 brokers"), MockCluster(0):
         pass
     with (
@@ -103,7 +103,7 @@ def test_errors_of_the_mock() -> None:
         mock.set_leader("orders", 9, 1)
 
 
-def test_without_librdkafka_it_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_librdkafka_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ctypes, "CDLL", lambda _: object())
     with (
         pytest.raises(ReplayError, match=r"can not be started: .*pip install 'kafkashark\[mock\]'"),

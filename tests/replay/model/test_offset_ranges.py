@@ -1,4 +1,4 @@
-"""Ranges hold what a set of offsets holds."""
+"""Ranges of offsets, compared with sets."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_ranges_behave_as_a_set_of_offsets(
 
 
 @given(st.lists(ranges, min_size=1, max_size=20), st.integers(1, 5))
-def test_thinned_out_they_hold_as_much_or_more(given: list[Range], most: int) -> None:
+def test_reduced_ranges_cover_all_offsets(given: list[Range], most: int) -> None:
     found = Ranges(given)
     before = offsets(found)
     found.thin_out(most)
@@ -46,5 +46,5 @@ def test_thinned_out_they_hold_as_much_or_more(given: list[Range], most: int) ->
     assert before <= offsets(found)
 
 
-def test_nothing_is_within_a_range_that_ends_before_it_begins() -> None:
+def test_a_range_with_its_end_before_its_start_is_empty() -> None:
     assert list(Ranges([Range(0, 10)]).within(6, 4)) == []

@@ -1,4 +1,4 @@
-"""Differences that are accepted, by a file and by an upgrade."""
+"""Differences accepted by a file or due to an upgrade."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ def test_an_accepted_line_names_the_field_and_both_errors(tmp_path: Path) -> Non
     assert not made(same_field, criteria=criteria).passed
 
 
-def test_a_request_without_an_answer_is_accepted_by_its_api(tmp_path: Path) -> None:
+def test_a_missing_response_is_accepted_by_its_api(tmp_path: Path) -> None:
     criteria = _accepting(tmp_path / "accepted", MISSING)
     assert criteria.accepted.lines == ("Produce: no answer",)
     assert made(MISSING, criteria=criteria).passed
 
 
-def test_accepted_differences_that_do_not_occur_are_reported(tmp_path: Path) -> None:
+def test_unused_entries_of_the_baseline_are_reported(tmp_path: Path) -> None:
     criteria = _accepting(tmp_path / "accepted", DIFFERS, MISSING)
     report = made(DIFFERS, criteria=criteria)
     assert report.stale_rows() == [{"stale": "Produce: no answer"}]
@@ -47,7 +47,7 @@ def test_accepted_differences_that_do_not_occur_are_reported(tmp_path: Path) -> 
     assert made(DIFFERS, criteria=criteria, captured=2).stale_rows() == []
 
 
-def test_an_upgrade_brings_apis_and_changed_defaults() -> None:
+def test_an_upgrade_accepts_new_apis_and_changed_defaults() -> None:
     criteria = Criteria(accepted=DifferenceBaseline(upgrade=True))
     offered = [{"api_key": 0, "min_version": 0, "max_version": most} for most in (9, 13)]
     apis = [{"api_keys": [each]} for each in offered]
@@ -74,7 +74,7 @@ def test_an_upgrade_brings_apis_and_changed_defaults() -> None:
 
 
 def _described(is_default: bool) -> Outcome:
-    """An answer of a broker from before KIP-226, and that of another."""
+    """Responses of a broker before KIP-226 and of a later one."""
     sides = [
         {
             "results": [
@@ -97,14 +97,14 @@ def test_each_setting_is_accepted_by_its_name(tmp_path: Path) -> None:
     assert list(made(changed).fields) == ["CreateTopics.topics[*].configs[*].value"]
 
 
-def test_an_upgrade_is_not_in_the_file(tmp_path: Path) -> None:
+def test_differences_due_to_an_upgrade_are_not_written_to_the_file(tmp_path: Path) -> None:
     criteria = Criteria(accepted=DifferenceBaseline(upgrade=True))
     changed = outcome("CreateTopics", 5, created("1"), created("2"))
     (place,) = made(changed, DIFFERS, criteria=criteria).acceptable()
     assert place.pattern.startswith("Produce.")
 
 
-def test_a_file_that_can_not_be_read(tmp_path: Path) -> None:
+def test_an_unreadable_file_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="cannot be read"):
         DifferenceBaseline.read(tmp_path / "nowhere")
     (tmp_path / "binary").write_bytes(b"\xff\xfe")

@@ -1,4 +1,4 @@
-"""When steps are due."""
+"""Due times of steps."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ def test_as_captured_or_faster() -> None:
     assert list(Pace(speed=0).schedule(TIMES)) == [0, 0, 0, 0]
 
 
-def test_long_waits_are_cut_down() -> None:
+def test_long_waits_are_shortened() -> None:
     assert list(Pace(max_wait_s=3).schedule(TIMES)) == [0, S, S, 4 * S]
 
 
-def test_a_rate_spreads_what_comes_at_once() -> None:
+def test_a_rate_spreads_simultaneous_requests() -> None:
     assert list(Pace(speed=0, rate=4).schedule(TIMES)) == [0, S // 4, S // 2, 3 * S // 4]
     assert list(Pace(rate=4).schedule(TIMES)) == [0, S, 5 * S // 4, 85 * S // 4]
 
@@ -33,7 +33,7 @@ def test_steps_stay_in_order(times: list[int], speed: float, rate: float) -> Non
     assert due[:1] in ([], [0])
 
 
-def test_only_the_greatest_speed_has_no_times() -> None:
+def test_only_speed_max_has_no_due_times() -> None:
     assert Pace().is_timed
     assert Pace(0, 5).is_timed
     assert not Pace(0).is_timed

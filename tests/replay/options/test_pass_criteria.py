@@ -1,4 +1,4 @@
-"""What makes a replay fail."""
+"""Criteria for a failed replay."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SAME, DIFFERS, ERROR, MISSING = outcomes()[:4]
         (["latency:p99>2x"], []),
     ],
 )
-def test_verdicts_that_fail(words: list[str], fails: list[Outcome]) -> None:
+def test_failing_verdicts(words: list[str], fails: list[Outcome]) -> None:
     criteria = Criteria.of(words)
     failing = [
         each for each in (SAME, DIFFERS, ERROR, MISSING) if not made(each, criteria=criteria).passed
@@ -45,14 +45,14 @@ def _took(captured_ms: int, replayed_ms: float) -> Outcome:
     [
         ("latency:p99>2x", 10, 19, True),
         ("latency:p99>2x", 10, 22, False),
-        ("latency:p99>2x", 1, 2.9, True),  # a clock's noise
+        ("latency:p99>2x", 1, 2.9, True),  # noise of the clock
         ("latency:max>20ms", 1, 19, True),
         ("latency:max>20ms", 100, 21, False),
         ("latency:Heartbeat:p50>1.5x", 10, 17, False),
         ("latency:Produce:p50>1.5x", 10, 17, True),
     ],
 )
-def test_limits_of_latency(limit: str, captured_ms: int, replayed_ms: float, passes: bool) -> None:
+def test_latency_limits(limit: str, captured_ms: int, replayed_ms: float, passes: bool) -> None:
     report = made(_took(captured_ms, replayed_ms), criteria=Criteria.of(["differs", limit]))
     assert report.passed is passes
     assert [row["api"] for row in report.limit_rows()] == ["Heartbeat"] * (not passes)
@@ -62,12 +62,12 @@ def test_limits_of_latency(limit: str, captured_ms: int, replayed_ms: float, pas
     "word",
     ["all", "latency", "latency:p0>2x", "latency:p101>2x", "latency:p99>2", "latency:X:p9>2x"],
 )
-def test_unknown_words(word: str) -> None:
+def test_unknown_criteria_are_errors(word: str) -> None:
     with pytest.raises(UsageError, match="--fail-on"):
         Criteria.of([word])
 
 
-def test_a_log_that_could_not_be_balanced_fails_where_that_is_wanted() -> None:
+def test_unbalanced_logs_fail_on_request() -> None:
     for words, passed in (([], True), (["differs,unbalanced"], False)):
         report = made(SAME, criteria=Criteria.of(words))
         assert report.passed

@@ -1,4 +1,4 @@
-"""How much of a connection was captured."""
+"""Completeness of captured connections."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests.replay.support.replay_captures import exchange, saved
 from tests.tcp_captures import Wire
 
 
-def test_a_whole_connection(tmp_path: Path) -> None:
+def test_a_complete_connection(tmp_path: Path) -> None:
     wire = Wire()
     exchange(wire.connect().syn(), *beat(1)).fin()
     with Plan.of(saved(tmp_path, wire)) as plan:
@@ -30,7 +30,7 @@ def test_a_connection_captured_midway(tmp_path: Path) -> None:
     assert 0 < known.score < 1
 
 
-def test_unanswered_requests_count(tmp_path: Path) -> None:
+def test_unanswered_requests_are_counted(tmp_path: Path) -> None:
     wire = Wire()
     connection = exchange(wire.connect().syn(), *beat(1))
     connection.client(beat(2)[0])
@@ -39,7 +39,7 @@ def test_unanswered_requests_count(tmp_path: Path) -> None:
     assert (known.unanswered, known.score) == (1, 0.5)
 
 
-def test_lost_packets_count(tmp_path: Path) -> None:
+def test_lost_packets_are_counted(tmp_path: Path) -> None:
     wire = Wire()
     connection = wire.connect().syn()
     for number in range(8):

@@ -1,4 +1,4 @@
-"""Responses that overlapped a change of what they report."""
+"""Responses overlapping a change of the reported value."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from replay.plan.concurrent_changes import overlaps
 from replay.plan.read_write_sets import ReadWriteSets, Resource
 from tests.replay.plan.test_dependencies import Exchanges
 from tests.replay.support.builders import uuid
-from tests.replay.support.compared import found
+from tests.replay.support.comparison import found
 
 PARTITION: Resource = ("partition", "orders", 0)
 GROUP: Resource = ("group", "g")
 
 
-def overlaps_of(it: Exchanges) -> dict[int, dict[Resource, bool]]:
-    return overlaps(it.causes, it, {uuid(1): "orders"}.get)
+def found_overlaps(exchanges: Exchanges) -> dict[int, dict[Resource, bool]]:
+    return overlaps(exchanges.causes, exchanges, {uuid(1): "orders"}.get)
 
 
-def asks(thing: Resource = PARTITION) -> ReadWriteSets:
+def queries(thing: Resource = PARTITION) -> ReadWriteSets:
     return ReadWriteSets(reads={thing}, progress_queries={thing})
 
 
@@ -29,30 +29,32 @@ def asks(thing: Resource = PARTITION) -> ReadWriteSets:
     ("begun", "done", "met"),
     [(0, 9, False), (5, 11, True), (12, 13, True), (18, 30, True), (20, 25, False)],
 )
-def test_a_write_is_met_while_it_is_under_way(begun: int, done: int, met: bool) -> None:
-    it = Exchanges()
-    it.add(0, 10, 20, ReadWriteSets(writes={PARTITION}, appended_offsets={("orders", 0): 5}))
-    it.add(1, begun, done, asks(("partition", uuid(1), 0)))
-    it.add(2, begun, done, asks(("partition", "orders", 1)))
-    assert overlaps_of(it) == ({1: {PARTITION: True}} if met else {})
+def test_a_query_overlaps_a_concurrent_write(begun: int, done: int, met: bool) -> None:
+    exchanges = Exchanges()
+    exchanges.add(0, 10, 20, ReadWriteSets(writes={PARTITION}, appended_offsets={("orders", 0): 5}))
+    exchanges.add(1, begun, done, queries(("partition", uuid(1), 0)))
+    exchanges.add(2, begun, done, queries(("partition", "orders", 1)))
+    assert found_overlaps(exchanges) == ({1: {PARTITION: True}} if met else {})
 
 
-def test_a_transaction_may_end_behind_its_answer_until_the_next_one_does() -> None:
-    it = Exchanges()
+def test_a_transaction_may_end_after_its_response() -> None:
+    exchanges = Exchanges()
     producer = {("producer", 7)}
-    it.add(
+    exchanges.add(
         0,
         0,
         1,
         ReadWriteSets(reads=producer, writes={PARTITION}, appended_offsets={("orders", 0): 5}),
     )
-    it.add(1, 2, 3, ReadWriteSets(ended_transaction=7))
-    it.add(2, 4, 5, asks())
-    it.add(0, 6, 7, ReadWriteSets(reads=producer, writes={GROUP}, commits_in_transaction=True))
-    it.add(1, 8, 9, ReadWriteSets(ended_transaction=7))
-    it.add(2, 10, 11, asks())
-    it.add(2, 12, 13, asks(GROUP))
-    assert overlaps_of(it) == {2: {PARTITION: False}, 6: {GROUP: False}}
+    exchanges.add(1, 2, 3, ReadWriteSets(ended_transaction=7))
+    exchanges.add(2, 4, 5, queries())
+    exchanges.add(
+        0, 6, 7, ReadWriteSets(reads=producer, writes={GROUP}, commits_in_transaction=True)
+    )
+    exchanges.add(1, 8, 9, ReadWriteSets(ended_transaction=7))
+    exchanges.add(2, 10, 11, queries())
+    exchanges.add(2, 12, 13, queries(GROUP))
+    assert found_overlaps(exchanges) == {2: {PARTITION: False}, 6: {GROUP: False}}
 
 
 def ends(offset: int) -> dict[str, Any]:
@@ -70,7 +72,7 @@ def ends(offset: int) -> dict[str, Any]:
         (False, 4, Verdict.DIFFERS),
     ],
 )
-def test_an_answer_may_be_of_before_or_after(
+def test_an_overlapping_response_may_have_the_value_before_or_after(
     meanwhile: bool | None, live: int, verdict: Verdict
 ) -> None:
     changed = {} if meanwhile is None else {PARTITION: meanwhile}
@@ -82,7 +84,7 @@ def committed(offset: int, error: int = 0) -> dict[str, Any]:
     return {"topics": [{"name": "orders", "partitions": [partition]}]}
 
 
-def test_committed_offsets_may_be_either_and_errors_may_not() -> None:
+def test_overlapping_committed_offsets_may_differ_but_not_errors() -> None:
     request_body = {"group_id": "g"}
     either: dict[str, Any] = {"request": request_body, "overlaps": {GROUP: True}}
     assert found("OffsetFetch", 5, committed(-1), committed(7), **either)[0] is Verdict.EQUIVALENT

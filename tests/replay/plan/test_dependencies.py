@@ -1,4 +1,4 @@
-"""What waits for what."""
+"""Dependencies between steps."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LOG = ("orders", 0)
 
 @dataclass
 class Exchanges:
-    """Made up: connection, request and response time each."""
+    """Artificial exchanges with connection, request time and response time."""
 
     rows: list[tuple[int, int, int | None]] = field(default_factory=list)
     causes: Dependencies = field(default_factory=Dependencies)
@@ -46,7 +46,7 @@ def touch(reads: str = "", writes: str = "") -> ReadWriteSets:
     return found
 
 
-def test_the_depth_of_pipelining_is_kept() -> None:
+def test_pipelining_depth_is_preserved() -> None:
     it = Exchanges()
     for begun, done in [(0, 10), (1, 11), (12, 15), (13, None), (16, 17)]:
         it.add(0, begun, done, ReadWriteSets())
@@ -70,24 +70,24 @@ def test_overlapping_exchanges_do_not_wait() -> None:
     assert it.after() == [(), ()]
 
 
-def test_records_keep_their_order_also_where_requests_overlap() -> None:
+def test_records_keep_their_order_across_overlapping_requests() -> None:
     it = Exchanges()
     for connection, offset in [(0, 5), (1, 0), (2, 9)]:
         it.add(connection, connection, 20, ReadWriteSets(appended_offsets={LOG: offset}))
     it.add(3, 4, 30, ReadWriteSets(read_offsets={(uuid(1), 0): 6}))
     it.add(4, 5, 30, ReadWriteSets(read_offsets={LOG: 9}))
-    # The second was written before the first, but asked later: it can't be waited for.
+    # The second was appended before the first, but requested later: no dependency.
     assert it.after() == [(), (), (0,), (0,), (2,)]
 
 
-def test_writes_of_one_connection_are_in_flight_together() -> None:
+def test_writes_of_one_connection_may_be_pipelined() -> None:
     it = Exchanges()
     for connection, offset in [(0, 0), (0, 1), (1, 2), (0, 3), (0, 4)]:
         it.add(connection, offset, 20, ReadWriteSets(appended_offsets={LOG: offset}))
     assert it.after() == [(), (), (1,), (2,), ()]
 
 
-def test_records_without_a_captured_offset_keep_their_place_in_time() -> None:
+def test_records_without_a_captured_offset_are_ordered_by_time() -> None:
     it = Exchanges()
     for connection, offset in [(0, 0), (1, UNKNOWN_OFFSET), (2, 5), (1, UNKNOWN_OFFSET)]:
         it.add(connection, connection, 20, ReadWriteSets(appended_offsets={LOG: offset}))
@@ -121,8 +121,8 @@ def wrote(producer: int, offset: int) -> ReadWriteSets:
 
 
 @pytest.mark.parametrize("last", [0, 1])
-def test_reading_what_a_transaction_wrote_or_behind_it_waits_for_its_end(last: int) -> None:
-    """No response holds the marker: the last record returned, or a position, shows it."""
+def test_reads_of_or_behind_transactional_records_wait_for_the_end(last: int) -> None:
+    """Responses omit the marker: the last returned record, or a position, implies it."""
     it = Exchanges()
     it.add(0, 0, 1, wrote(7, 0))
     it.add(0, 2, 9, ReadWriteSets(ended_transaction=7))
@@ -130,7 +130,7 @@ def test_reading_what_a_transaction_wrote_or_behind_it_waits_for_its_end(last: i
     assert it.after()[2] == (0, 1)
 
 
-def test_reading_waits_for_all_transactions_that_begin_below() -> None:
+def test_reads_wait_for_all_transactions_with_a_lower_start() -> None:
     it = Exchanges()
     it.add(0, 0, 1, wrote(7, 0))
     it.add(1, 2, 3, wrote(8, 4))
@@ -143,7 +143,7 @@ def test_reading_waits_for_all_transactions_that_begin_below() -> None:
     assert it.after()[6:] == [(1, 3, 4), (2, 3, 4, 5)]
 
 
-def test_reading_waits_for_no_end_that_comes_later() -> None:
+def test_reads_do_not_wait_for_later_ends() -> None:
     it = Exchanges()
     it.add(0, 0, 1, wrote(7, 0))
     it.add(1, 2, 9, ReadWriteSets(read_offsets={LOG: 0}))
@@ -151,7 +151,7 @@ def test_reading_waits_for_no_end_that_comes_later() -> None:
     assert it.after()[1] == (0,)
 
 
-def test_offsets_in_a_transaction_count_when_it_ends() -> None:
+def test_transactional_offsets_take_effect_at_the_end() -> None:
     it = Exchanges()
     group = {("group", "g")}
     it.add(
@@ -162,7 +162,7 @@ def test_offsets_in_a_transaction_count_when_it_ends() -> None:
     assert it.after() == [(), (0,), (1,)]
 
 
-def test_a_topic_is_there_when_somebody_sees_that_it_came_to_be() -> None:
+def test_requests_wait_for_a_response_that_first_shows_a_topic() -> None:
     it = Exchanges()
     it.add(0, 0, 1, ReadWriteSets(writes={("topic", "t")}, auto_created={"t"}))
     it.add(0, 2, 3, ReadWriteSets(reads={("topic", "t")}, existing_topics={"t"}))
@@ -182,7 +182,7 @@ def test_a_request_for_all_groups_waits_for_each_group() -> None:
     assert it.after() == [(), (), (0, 1), (0, 2)]
 
 
-def test_the_end_of_a_transaction_changes_what_it_wrote_to() -> None:
+def test_the_end_of_a_transaction_writes_to_its_partitions() -> None:
     it = Exchanges()
     partition = {("partition", "orders", 0)}
     producer = {("producer", 7)}
@@ -223,7 +223,7 @@ def test_generations_order_overlapping_exchanges() -> None:
     )
 
 
-def test_nothing_waits_for_what_is_not_sent() -> None:
+def test_no_step_waits_for_an_omitted_request() -> None:
     it = Exchanges()
     it.add(0, 0, 1, ReadWriteSets(appended_offsets={LOG: 0}, writes={("group", "g")}))
     it.add(1, 2, 3, ReadWriteSets(read_offsets={LOG: 0}, reads={("group", "g")}))

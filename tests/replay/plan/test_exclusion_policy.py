@@ -1,4 +1,4 @@
-"""Every API is sent, or left out for a reason."""
+"""Every API is sent, or omitted for a reason."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from tests import default_frames
 from tests.replay.support.builders import request, response
 
 
-def test_the_table_names_apis_once() -> None:
+def test_the_table_has_each_api_once() -> None:
     names = [name for listed in EXCLUDED_APIS.values() for name in listed.split()]
     assert len(names) == len(set(names))
     assert set(names) <= set(NAMES.values())
 
 
-def test_clients_are_played_and_brokers_are_not() -> None:
+def test_requests_of_clients_are_replayed_and_those_of_brokers_omitted() -> None:
     assert why_left_out(request("Produce", 9, {}), frozenset()) == ""
     assert why_left_out(request("Fetch", 11, {"replica_id": -1}), frozenset()) == ""
     assert is_between_brokers(request("Fetch", 11, {"replica_id": 2}))
@@ -66,23 +66,23 @@ def test_changed_settings_are_named() -> None:
 
 
 @pytest.mark.parametrize("name", ["Nothing", "Produce", "SaslHandshake", "Vote"])
-def test_only_what_is_left_out_can_be_allowed(name: str) -> None:
+def test_only_omitted_apis_can_be_allowed(name: str) -> None:
     with pytest.raises(UsageError, match=name):
         allowed_apis([name])
 
 
-def test_authentication_is_our_own() -> None:
+def test_captured_authentication_is_omitted() -> None:
     assert "authentication" in why_left_out(request("SaslAuthenticate", 2, {}), frozenset())
 
 
-def test_undecodable_requests_are_left_out() -> None:
+def test_undecodable_requests_are_omitted() -> None:
     message = request("Heartbeat", 0, {})
     message.body = None
     message.problem("bytes are missing", "", 0)
     assert why_left_out(message, frozenset()) == "can not be decoded: bytes are missing"
 
 
-def test_a_version_that_is_not_known_yet_is_left_out() -> None:
+def test_unknown_versions_are_omitted() -> None:
     frame = bytearray(default_frames.request(KEYS["ApiVersions"], 5, 1)[4:])
     frame[2:4] = (6).to_bytes(2, "big")
     why = why_left_out(decode_request(bytes(frame)), frozenset())
@@ -91,7 +91,7 @@ def test_a_version_that_is_not_known_yet_is_left_out() -> None:
     assert why == "can not be decoded: version 6 of ApiVersions is not known (known: 0-5)"
 
 
-def test_momentary_refusals_are_not_played() -> None:
+def test_requests_with_retriable_errors_are_omitted() -> None:
     refused = response("InitProducerId", 4, {"error_code": 14})
     assert "COORDINATOR_LOAD_IN_PROGRESS" in why_not_ready("InitProducerId", refused)
     assert why_not_ready("InitProducerId", response("InitProducerId", 4, {})) == ""
@@ -114,7 +114,7 @@ def test_a_new_partition_may_lack_replicas() -> None:
     )
 
 
-def test_only_what_is_written_may_be_unheard_of() -> None:
+def test_unknown_topics_are_a_delay_only_in_produce_responses() -> None:
     refused = response(
         "Produce", 13, {"responses": [{"partition_responses": [{"error_code": 100}]}]}
     )

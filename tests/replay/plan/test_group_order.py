@@ -1,4 +1,4 @@
-"""Requests of a group that overlapped: which of them its coordinator took first."""
+"""Overlapping requests of a group, in the order of their coordinator."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_a_join_of_a_later_generation_waits() -> None:
     assert not waits(joins(1), joins(0))
 
 
-def test_a_good_heartbeat_comes_before_the_join_behind_it() -> None:
+def test_a_successful_heartbeat_precedes_a_later_join() -> None:
     assert waits(stays(), joins(2))
     assert waits(stays(), leaves())
     assert waits(stays(1), joins(2))
@@ -69,18 +69,18 @@ def test_a_good_heartbeat_comes_before_the_join_behind_it() -> None:
     assert not waits(stays(2), joins(2))
 
 
-def test_a_member_may_go_while_another_joins() -> None:
+def test_a_leave_is_independent_of_the_join_of_another_member() -> None:
     assert not waits(joins(1), leaves())
 
 
-def test_a_leader_assigns_when_all_members_have_their_ids() -> None:
+def test_the_sync_of_the_leader_waits_for_all_joins() -> None:
     assigns = stays(2, "leader")._replace(members=("leader", "m"))
     assert waits(joins(2), assigns)
     assert not waits(joins(2, "other"), assigns)
     assert not waits(joins(2), stays(2, "leader"))
 
 
-def test_events_without_a_group_order_are_no_dependency() -> None:
+def test_unordered_events_have_no_dependency() -> None:
     assert not waits(stays(error=REBALANCES or 0), joins(2))
     assert not waits(stays(), stays())
     assert not waits(stays(), joins(2), done=None)
@@ -88,17 +88,17 @@ def test_events_without_a_group_order_are_no_dependency() -> None:
     assert not waits(stays(), joins(2)._replace(group="h"))
 
 
-def test_events_that_did_not_overlap_are_no_dependency_here() -> None:
+def test_events_in_sequence_have_no_dependency_here() -> None:
     assert not waits(joins(1), joins(2), done=9)
 
 
-def test_only_what_is_sent_counts() -> None:
+def test_only_sent_steps_are_ordered() -> None:
     found = group_order(joins(1, "a"), joins(2, "b"))
     steps, times = np.array([-1, 0], np.int32), [(0, 20), (10, 30)]
     assert not list(found.dependencies(steps, np.zeros(1, np.int32), times.__getitem__))
 
 
-def test_the_size_of_a_generation_is_that_of_those_who_are_seen_to_join() -> None:
+def test_the_size_of_a_generation_is_the_number_of_captured_joins() -> None:
     found = group_order(joins(1, "a", "a"), joins(2, "b"), joins(2, "a", "a", "b", "never seen"))
     assert found.history(np.arange(3, dtype=np.int32)).generation_sizes == {
         ("g", 1): 1,
@@ -119,7 +119,7 @@ def test_steps_before_a_rebalance_are_listed() -> None:
     assert not found.history(np.array([0, 1, 2, -1, -1, 3], np.int32)).before_rebalance
 
 
-def test_steps_before_a_rebalance_include_a_join_meanwhile() -> None:
+def test_steps_before_a_rebalance_include_concurrent_joins() -> None:
     found = group_order(stays(), joins(2), stays(error=REBALANCES or 0))
     assert found.history(np.arange(3, dtype=np.int32)).before_rebalance == {0, 1}
 
@@ -143,7 +143,7 @@ def test_sync_steps_are_listed() -> None:
     assert not group_order(given(stays(2))).history(np.arange(1, dtype=np.int32)).sync_steps
 
 
-def test_the_last_step_of_a_member_is_where_it_joins_speaks_or_leaves() -> None:
+def test_the_last_step_of_a_member() -> None:
     found = group_order(
         joins(1, "a"), stays(member="b"), joins(2, "a"), leaves("b"), stays(member="c")
     )
@@ -244,7 +244,7 @@ def test_a_refused_commit_reports_a_rebalance() -> None:
     assert event_of("OffsetCommit", 5, {}, answer) == refused
 
 
-def test_a_sync_of_the_leader_names_the_members_that_it_assigns_to() -> None:
+def test_a_sync_of_the_leader_lists_the_assigned_members() -> None:
     assigned = [{"member_id": name, "assignment": b""} for name in ("m", "n")]
     sync = request("SyncGroup", 3, GROUP | {"generation_id": 2, "assignments": assigned})
     event = group_event_of(sync, response("SyncGroup", 3, {"assignment": b""}))

@@ -1,4 +1,4 @@
-"""What waits for records, against a search through everything."""
+"""Dependencies on records, compared with a full search."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ row = st.tuples(st.integers(0, 2), st.integers(0, 6), st.booleans(), st.booleans
     connections=st.lists(st.integers(0, 2), min_size=12, max_size=12),
     data=st.data(),
 )
-def test_the_nearest_earlier_write_is_waited_for(
+def test_dependency_is_the_nearest_earlier_write(
     rows: list[tuple[int, int, bool, bool]], connections: list[int], data: st.DataObject
 ) -> None:
     logs = LogOrder()

@@ -1,4 +1,4 @@
-"""What steps lack of what is left out."""
+"""Prerequisites of steps among omitted requests."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.default_frames import request, response
 from tests.replay.run.test_runner import at_script
 from tests.replay.support.builders import uuid
 from tests.replay.support.replay_captures import exchange, saved
-from tests.replay.support.scripted import Answers
+from tests.replay.support.scripted_broker import Answers
 from tests.tcp_captures import Wire
 
 Touched = tuple[Sequence[Resource], Sequence[Resource]]
@@ -36,12 +36,12 @@ def topic(name: object) -> Resource:
     return ("topic", name)
 
 
-def test_a_request_lacks_the_prerequisite_that_was_left_out() -> None:
+def test_an_omitted_prerequisite_is_missing() -> None:
     exchanges: list[Touched] = [([ACLS], []), ([], [ACLS]), ([ACLS], []), ([QUOTAS], [])]
     assert found(exchanges, {1: "CreateAcls"}, 1) == [set(), set(), {"CreateAcls"}, set()]
 
 
-def test_nothing_is_lacked_that_is_sent() -> None:
+def test_sent_prerequisites_are_not_missing() -> None:
     exchanges: list[Touched] = [([], [ACLS]), ([ACLS], [])]
     assert found(exchanges, {0: "CreateAcls"}) == [set(), set()]
     assert found(exchanges, {}, 0) == [set(), set()]
@@ -55,7 +55,7 @@ def test_missing_prerequisites_are_transitive() -> None:
     assert found(exchanges, {0: "CreatePartitions"}, 0, 1) == [set(), named, set()]
 
 
-def test_several_are_lacked() -> None:
+def test_several_prerequisites_may_be_missing() -> None:
     exchanges: list[Touched] = [([], [ACLS]), ([], [topic("a")]), ([ACLS, topic("a")], [])]
     changing = {0: "CreateAcls", 1: "AlterConfigs", 2: "DeleteAcls"}
     assert found(exchanges, changing, 0, 1)[2] == {"AlterConfigs", "CreateAcls"}
@@ -66,7 +66,7 @@ def test_topics_are_the_same_by_name_and_by_id() -> None:
     assert found(exchanges, {0: "AlterConfigs"}, 0)[1] == {"AlterConfigs"}
 
 
-def test_a_list_is_lacked_by_those_who_ask_for_it_and_not_by_those_who_add_to_it() -> None:
+def test_a_list_is_a_prerequisite_of_its_readers_only() -> None:
     exchanges: list[Touched] = [
         ([], [TOPICS, topic("a"), CLUSTER]),
         ([], [TOPICS, topic("b"), CLUSTER]),
@@ -77,11 +77,11 @@ def test_a_list_is_lacked_by_those_who_ask_for_it_and_not_by_those_who_add_to_it
     assert missing == [set(), set(), set(), {"DeleteTopics"}]
 
 
-def test_by_default_nothing_is_lacked() -> None:
+def test_nothing_is_missing_by_default() -> None:
     assert not MissingPrerequisites().of(7)
 
 
-def test_an_effect_of_an_omitted_request_is_not_awaited(tmp_path: Path) -> None:
+def test_effects_of_omitted_requests_are_not_awaited(tmp_path: Path) -> None:
     wire = Wire()
     create, describe = KEYS["CreateAcls"], KEYS["DescribeAcls"]
     connection = exchange(wire.connect().syn(), request(create, 2, 1), response(create, 2, 1))

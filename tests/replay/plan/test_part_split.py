@@ -1,4 +1,4 @@
-"""A capture is split by connection for several processes."""
+"""Captures are split by connection for several processes."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def _parts(name: str, count: int) -> list[Plan]:
 
 
 @pytest.mark.parametrize("name", CAPTURES)
-def test_parts_have_each_request_once_with_its_number(name: str) -> None:
+def test_each_request_is_in_one_part_with_its_number(name: str) -> None:
     with Plan.of(SHIPPED / name) as whole:
         parts = _parts(name, 3)
         numbers = [step.number for part in parts for step in part]
@@ -65,7 +65,7 @@ def test_members_and_producers_are_in_one_part(name: str) -> None:
     assert {len(parts) for parts in parts_of.values()} == {1}
 
 
-def test_no_step_waits_for_another_part() -> None:
+def test_no_step_depends_on_another_part() -> None:
     for part in _parts("demo.pcap", 3):
         own = set(part.numbers())
         assert all(own.issuperset(step.after) for step in part)
@@ -73,8 +73,8 @@ def test_no_step_waits_for_another_part() -> None:
         part.close()
 
 
-def test_the_order_of_own_steps_is_kept_through_those_of_others() -> None:
-    """Steps 0 to 3 write to one log in turn: 3 comes after 0, though it knows only 2."""
+def test_order_via_steps_of_other_parts_is_preserved() -> None:
+    """Steps 0 to 3 write to one log in turn: 3 comes after 0, by way of 2."""
     connections, elsewhere = [7, 8, 8, 9], [0, 1, 1, 0]
     causes, ends = array("i", [0, 2]), array("q", [0, 0, 1, 1, 2])
     assert order_within(connections, elsewhere, causes, ends) == (
@@ -84,8 +84,8 @@ def test_the_order_of_own_steps_is_kept_through_those_of_others() -> None:
 
 
 @given(st.data())
-def test_order_within_a_part_contradicts_nothing(data: st.DataObject) -> None:
-    """All dependencies are on earlier own steps; those that were direct remain."""
+def test_dependencies_within_a_part_follow_from_the_whole(data: st.DataObject) -> None:
+    """All dependencies are on earlier own steps; direct ones remain."""
     size = data.draw(st.integers(1, 30))
     connections = data.draw(st.lists(st.integers(0, 5), min_size=size, max_size=size))
     elsewhere = [int(connection > 2) for connection in connections]
@@ -120,7 +120,7 @@ def test_parts_are_of_about_the_same_size_and_keep_dependents_together() -> None
     assert split_connections(sizes, united, dependent, 3) == found
 
 
-def test_what_can_not_be_divided_leaves_parts_empty() -> None:
+def test_indivisible_captures_leave_parts_empty() -> None:
     assert set(split_connections({0: 5, 1: 5}, [[0, 1]], Counter(), 4).values()) == {0}
     assert split_connections({}, [], Counter(), 2) == {}
 
@@ -132,6 +132,6 @@ def test_dependencies_between_connections_are_counted() -> None:
 
 
 @pytest.mark.parametrize("text", ["0/2", "3/2", "1", "1/0", "a/b", "1/2/3", "-1/2", " 1/2"])
-def test_a_part_that_is_not_there_is_an_error(text: str, tmp_path: Path) -> None:
+def test_a_nonexistent_part_is_an_error(text: str, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="--part takes I/N"):
         Plan.of(SHIPPED / "demo.pcap", part=text)

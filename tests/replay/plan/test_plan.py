@@ -14,7 +14,7 @@ from replay.plan.builder import TO_CONTROLLER
 from replay.plan.plan import Plan
 from replay.plan.request_shapes import ShapeIndex
 from tests.default_frames import request, response, sized
-from tests.replay.support.produced import Written, produce_request, produce_response
+from tests.replay.support.produce_messages import Written, produce_request, produce_response
 from tests.replay.support.replay_captures import SHIPPED, exchange, saved
 from tests.tcp_captures import Wire
 
@@ -64,7 +64,7 @@ def test_steps_have_the_packets_of_their_requests(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["kafka4-sweep-quorum", "kafka39-sweep-controllers"])
-def test_requests_to_controllers_are_left_out(name: str) -> None:
+def test_requests_to_controllers_are_omitted(name: str) -> None:
     with Plan.of(SHIPPED / f"{name}.pcap") as plan:
         steps = list(plan)
     brokers = {step.captured.broker for step in steps if step.left_out == TO_CONTROLLER}
@@ -85,7 +85,7 @@ def test_connections_end_before_later_steps(tmp_path: Path) -> None:
         assert found == [((0,), 2), ((1, 2), 3)]
 
 
-def test_the_filter_chooses(tmp_path: Path) -> None:
+def test_the_filter_selects_steps(tmp_path: Path) -> None:
     wire = Wire()
     connection = wire.connect().syn()
     for number in range(3):
@@ -99,7 +99,7 @@ def test_the_filter_chooses(tmp_path: Path) -> None:
         Plan.of(path, filter="correlation_id ==")
 
 
-def test_left_out_requests_are_counted(tmp_path: Path) -> None:
+def test_omitted_requests_are_counted(tmp_path: Path) -> None:
     wire = Wire()
     connection = wire.connect().syn()
     exchange(connection, request(KEYS["DeleteTopics"], 1, 1), response(KEYS["DeleteTopics"], 1, 1))
@@ -118,7 +118,7 @@ def test_left_out_requests_are_counted(tmp_path: Path) -> None:
         Plan.of(path, allow=["Everything"])
 
 
-def test_records_are_not_written_twice_as_their_leader_heard_late_of_their_topic(
+def test_produce_requests_refused_for_a_new_topic_are_omitted(
     tmp_path: Path,
 ) -> None:
     wire = Wire()
@@ -137,7 +137,7 @@ def test_records_are_not_written_twice_as_their_leader_heard_late_of_their_topic
         assert [bool(step.left_out) for step in plan] == [True, False, False, False]
 
 
-def test_steps_lack_what_is_left_out(tmp_path: Path) -> None:
+def test_missing_prerequisites_of_steps(tmp_path: Path) -> None:
     wire = Wire()
     connection = wire.connect().syn()
     create, describe = KEYS["CreateAcls"], KEYS["DescribeAcls"]
@@ -151,7 +151,7 @@ def test_steps_lack_what_is_left_out(tmp_path: Path) -> None:
         assert not any(step.missing_prerequisites for step in plan)
 
 
-def test_connections_between_brokers_are_left_out_as_a_whole(tmp_path: Path) -> None:
+def test_connections_between_brokers_are_omitted(tmp_path: Path) -> None:
     wire = Wire()
     connection, other = wire.connect(50000).syn(), wire.connect(50001).syn()
     for each in (connection, other):
@@ -162,7 +162,7 @@ def test_connections_between_brokers_are_left_out_as_a_whole(tmp_path: Path) -> 
         assert [step.captured.connection for step in plan if not step.left_out] == [1, 1]
 
 
-def test_sessions_that_began_before_the_capture_are_left_out(tmp_path: Path) -> None:
+def test_fetch_sessions_begun_before_the_capture_are_omitted(tmp_path: Path) -> None:
     wire = Wire()
     connection = wire.connect().syn()
     began = request(FETCH, 11, 1, session_id=0, session_epoch=0)
@@ -174,7 +174,7 @@ def test_sessions_that_began_before_the_capture_are_left_out(tmp_path: Path) -> 
         assert ["before" in step.left_out for step in plan] == [False, False, True]
 
 
-def test_share_sessions_are_their_members_on_whatever_connection(tmp_path: Path) -> None:
+def test_share_sessions_belong_to_members_not_connections(tmp_path: Path) -> None:
     wire = Wire()
     said = [("ShareFetch", "m", 0), ("ShareAcknowledge", "m", 1), ("ShareAcknowledge", "other", 1)]
     for port, (name, member, epoch) in enumerate(said, 50000):
@@ -185,7 +185,7 @@ def test_share_sessions_are_their_members_on_whatever_connection(tmp_path: Path)
         assert ["before" in step.left_out for step in plan] == [False, False, True]
 
 
-def test_topics_that_came_to_be_as_they_were_asked_for(tmp_path: Path) -> None:
+def test_topics_auto_created_by_metadata_requests(tmp_path: Path) -> None:
     wire = Wire()
     connection = wire.connect().syn()
     for number, (name, error) in enumerate([("made", 3), ("made", 0), ("not", 3), ("old", 0)]):
@@ -221,7 +221,7 @@ def test_topics_brokers_and_orphans(tmp_path: Path) -> None:
         assert known.score < 1
 
 
-def test_leaders_assignments_are_found(tmp_path: Path) -> None:
+def test_assignments_of_leaders_are_found(tmp_path: Path) -> None:
     wire = Wire()
     key = KEYS["SyncGroup"]
     assignments = [{"member_id": "m", "assignment": b"a"}]
@@ -238,7 +238,7 @@ def test_standard_input_is_read_once() -> None:
         assert list(piped) == list(plan)
 
 
-def test_a_file_that_is_no_capture_is_an_error(tmp_path: Path) -> None:
+def test_a_file_other_than_a_capture_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "a.pcap").write_bytes(b"no capture")
     with pytest.raises(CaptureError):
         Plan.of(tmp_path / "a.pcap")
@@ -255,7 +255,7 @@ def test_shipped_captures_can_be_planned(path: Path) -> None:
 
 
 def producers(folder: Path) -> str:
-    """Three that write to the same partitions, one of them with a producer id, and who reads it."""
+    """Three producers of the same partitions, one with a producer id, and a consumer."""
     wire = Wire()
     connections = [wire.connect(50000 + number).syn() for number in range(4)]
     offset = 0

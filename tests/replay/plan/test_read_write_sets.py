@@ -1,4 +1,4 @@
-"""What exchanges touch."""
+"""Resources read and written by exchanges."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import pytest
 
 from replay.plan.read_write_sets import CLUSTER, GROUPS, TOPICS, TRANSACTIONS, read_write_sets_of
 from tests.replay.support.builders import request, response, uuid
-from tests.replay.support.produced import batches
+from tests.replay.support.produce_messages import batches
 
 
-def test_produce_writes_where_its_answer_says() -> None:
+def test_produce_writes_at_the_offsets_of_its_response() -> None:
     body = {"topic_data": [{"name": "orders", "partition_data": [{"index": 1}]}]}
     partition = {"index": 1, "base_offset": 7}
     answer = {"responses": [{"name": "orders", "partition_responses": [partition]}]}
@@ -20,7 +20,7 @@ def test_produce_writes_where_its_answer_says() -> None:
     assert found.partitions == {"orders": 2}
 
 
-def test_fetch_needs_what_lies_before_its_position() -> None:
+def test_fetch_depends_on_records_before_its_position() -> None:
     body = {"topics": [{"topic": "orders", "partitions": [{"partition": 0, "fetch_offset": 5}]}]}
     found = read_write_sets_of(request("Fetch", 11, body), None)
     assert found.read_offsets == {("orders", 0): 4}
@@ -30,8 +30,8 @@ def test_fetch_needs_what_lies_before_its_position() -> None:
 @pytest.mark.parametrize(
     ("name", "version"), [("OffsetCommit", 2), ("OffsetCommit", 10), ("TxnOffsetCommit", 3)]
 )
-def test_a_commit_needs_what_lies_before_its_position(name: str, version: int) -> None:
-    """Else it may be sent before it is known where that lies on the target."""
+def test_a_commit_depends_on_records_before_its_position(name: str, version: int) -> None:
+    """Else it may be sent while the offset on the target is still unknown."""
     topic = {"topic_id": uuid(3)} if version == 10 else {"name": "orders"}
     positions = [{"partition_index": 0, "committed_offset": 5}]
     positions.append({"partition_index": 1, "committed_offset": 0})
@@ -40,7 +40,7 @@ def test_a_commit_needs_what_lies_before_its_position(name: str, version: int) -
     assert found.read_offsets == {(*topic.values(), 0): 4}
 
 
-def test_fetch_needs_the_records_that_it_saw() -> None:
+def test_fetch_depends_on_its_returned_records() -> None:
     body = {"topics": [{"topic_id": uuid(3), "partitions": [{"partition": 0}]}]}
     partition = {"partition_index": 0, "records": batches(5, 6)}
     answer = {"responses": [{"topic_id": uuid(3), "partitions": [partition]}]}
@@ -93,13 +93,13 @@ def test_requests_depend_on_the_configuration_of_their_resource(
     assert read_write_sets_of(request("DescribeConfigs", 4, resources), None).reads == things
 
 
-def test_acls_are_about_things() -> None:
+def test_acls_depend_on_their_resources() -> None:
     body = {"creations": [{"resource_type": 5, "resource_name": "t"}]}
     found = read_write_sets_of(request("CreateAcls", 2, body), None)
     assert found.writes == {CLUSTER, ("settings", "acls"), ("transactional_id", "t")}
 
 
-def test_metadata_may_create_what_it_did_not_find() -> None:
+def test_metadata_may_create_missing_topics() -> None:
     metadata = request("Metadata", 9, {"topics": [{"name": "orders"}]})
     lacking = {"topics": [{"name": "orders", "error_code": 3}]}
     found = read_write_sets_of(metadata, response("Metadata", 9, lacking))
@@ -112,7 +112,7 @@ def test_metadata_may_create_what_it_did_not_find() -> None:
 
 
 @pytest.mark.parametrize(("error", "shown"), [(0, True), (36, True), (38, False)])
-def test_a_topic_that_could_not_be_created_is_not_shown(error: int, shown: bool) -> None:
+def test_a_topic_with_a_failed_creation_is_not_written(error: int, shown: bool) -> None:
     create_topics = request("CreateTopics", 4, {"topics": [{"name": "a"}, {"name": "b"}]})
     topics = [{"name": "a", "error_code": error}, {"name": "b", "error_code": 0}]
     found = read_write_sets_of(create_topics, response("CreateTopics", 4, {"topics": topics}))
@@ -138,7 +138,7 @@ def test_progress_queries() -> None:
     assert not read_write_sets_of(request("Heartbeat", 3, {"group_id": "g"}), None).progress_queries
 
 
-def test_a_broker_creates_what_a_streams_group_lacks() -> None:
+def test_a_streams_heartbeat_may_create_internal_topics() -> None:
     parts = {
         "subtopology_id": "0",
         "state_changelog_topics": [{"name": "store"}],

@@ -1,4 +1,4 @@
-"""Exchanges are alike where only records, offsets and times differ, and nowhere else."""
+"""Exchanges of one shape differ in records, offsets and times only."""
 
 from __future__ import annotations
 
@@ -10,7 +10,12 @@ from hypothesis import strategies as st
 
 from dissector.protocol.messages import decode_request, decode_response
 from replay.plan.request_shapes import Shape, ShapeIndex, producer_at, shape_of
-from tests.replay.support.produced import PRODUCE, Written, produce_request, produce_response
+from tests.replay.support.produce_messages import (
+    PRODUCE,
+    Written,
+    produce_request,
+    produce_response,
+)
 
 PLACES = (("orders", 0, 7), ("audit", 3, 9))
 WRITTEN = [Written(topic, partition) for topic, partition, _ in PLACES]
@@ -27,7 +32,7 @@ def _shape(version: int, request: bytes, response: bytes) -> Shape | None:
     start=st.integers(0, 2**62),
     time_ms=st.integers(-1, 2**62),
 )
-def test_varying_fields_of_a_shape_are_located(
+def test_variable_fields_of_a_shape_are_located(
     version: int, values: list[bytes], offsets: tuple[int, int], start: int, time_ms: int
 ) -> None:
     more: dict[str, Any] = {"log_start_offset": 5} if version >= 5 else {}
@@ -58,7 +63,7 @@ def test_varying_fields_of_a_shape_are_located(
 
 
 @pytest.mark.parametrize("version", range(3, 14))
-def test_another_difference_makes_another_shape(version: int) -> None:
+def test_any_other_difference_gives_another_shape(version: int) -> None:
     shape = _shape(version, produce_request(version, WRITTEN), produce_response(version, PLACES))
     assert shape is not None
     others = [
@@ -94,7 +99,7 @@ def test_a_change_of_any_byte_but_offsets_changes_the_shape(at: int, value: int)
 
 
 @given(st.data())
-def test_no_bytes_raise(data: st.DataObject) -> None:
+def test_arbitrary_bytes_raise_no_error(data: st.DataObject) -> None:
     version = data.draw(st.integers(3, 13))
     request, response = produce_request(version, WRITTEN), produce_response(version, PLACES)
     shape = _shape(version, request, response)
@@ -124,13 +129,13 @@ def test_requests_without_a_shape() -> None:
     )
 
 
-def test_the_answer_may_have_another_order() -> None:
+def test_responses_may_have_another_order_of_partitions() -> None:
     shape = _shape(9, produce_request(9, WRITTEN), produce_response(9, PLACES[::-1]))
     assert shape is not None
     assert shape.partition_order == (1, 0)
 
 
-def test_shapes_are_found_on_the_connection_that_had_them() -> None:
+def test_shapes_are_cached_per_connection() -> None:
     shapes = ShapeIndex()
     request, response = produce_request(9, WRITTEN), produce_response(9, PLACES)
     assert shapes.find(0, request, response) is None

@@ -1,4 +1,4 @@
-"""Holes in the sequences of producers."""
+"""Gaps in the sequences of producers."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from replay.plan.sequence_gaps import SEQUENCES, SequenceGapFinder, SequenceGaps
 KEY = 9, 0, "t", 0
 
 
-def test_a_batch_that_goes_on_leaves_no_hole() -> None:
+def test_consecutive_batches_leave_no_gap() -> None:
     holes = SequenceGaps(5, 5)
     assert not any(holes.record(*each) for each in ((5, 3), (8, 2), (8, 2), (10, 1)))
     assert not holes.ends
 
 
-def test_a_resent_sequence_is_no_gap() -> None:
+def test_a_retried_sequence_is_no_gap() -> None:
     holes = SequenceGaps(5, 5)
     assert [holes.record(*each) for each in ((5, 3), (5, 3), (9, 1), (5, 3))] == [
         *[False] * 2,
@@ -24,7 +24,7 @@ def test_a_resent_sequence_is_no_gap() -> None:
     assert (holes.ends, holes.missing) == ([4], [1])
 
 
-def test_sequences_go_both_ways_around_holes() -> None:
+def test_sequences_map_both_ways_across_gaps() -> None:
     holes = SequenceGaps(SEQUENCES - 2, SEQUENCES - 2)
     for sequence, records in ((SEQUENCES - 2, 1), (3, 2), (9, 1)):
         holes.record(sequence, records)
@@ -34,7 +34,7 @@ def test_sequences_go_both_ways_around_holes() -> None:
         assert holes.captured_sequence(counted) == sequence
 
 
-def test_the_order_of_requests_decides_not_that_of_answers() -> None:
+def test_gaps_follow_the_order_of_requests() -> None:
     seen = SequenceGapFinder()
     log = "t", 0
     seen.record(0, [(log, (9, 0, 0, 2))])
@@ -46,7 +46,7 @@ def test_the_order_of_requests_decides_not_that_of_answers() -> None:
     assert behind == [1]
 
 
-def test_batches_that_were_refused_belong_to_no_log() -> None:
+def test_refused_batches_are_ignored() -> None:
     seen = SequenceGapFinder()
     for number, sequence in enumerate((0, 5, 9)):
         seen.record(number, [(("t", 0) if sequence != 5 else None, (9, 0, sequence, 1))])
@@ -55,7 +55,7 @@ def test_batches_that_were_refused_belong_to_no_log() -> None:
     assert found[KEY].missing == [8]
 
 
-def test_the_target_gets_the_sequence_that_it_expects() -> None:
+def test_sent_sequences_have_no_gap() -> None:
     holes = SequenceGaps(0, 0)
     for sequence in (0, 3, 7):
         holes.record(sequence, 2)
@@ -67,4 +67,4 @@ def test_the_target_gets_the_sequence_that_it_expects() -> None:
         assert producers.sequence((9, 0), "t", 0, sequence) == expected
         assert producers.captured_sequence((9, 0), "t", 0, expected) == sequence
         ages.append(producers.revision)
-    assert len(set(ages)) == 4, "what was written ahead with another distance is not used"
+    assert len(set(ages)) == 4, "requests encoded ahead with another sequence offset are not used"

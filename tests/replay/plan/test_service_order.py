@@ -1,4 +1,4 @@
-"""The order of steps, where requests overlapped."""
+"""The order of steps with overlapping requests."""
 
 from __future__ import annotations
 
@@ -23,25 +23,23 @@ def ordered(times: list[tuple[int, int, int]], *served: list[int]) -> list[int]:
     return found.tolist()
 
 
-def test_requests_keep_the_order_in_which_they_came() -> None:
+def test_requests_keep_their_captured_order() -> None:
     assert ordered([(5, 9, 0), (0, 3, 1), (4, NONE, 0)]) == [1, 2, 0]
     assert ordered([(0, 9, 0), (1, 8, 1)], [0, 1]) == [0, 1]
 
 
 @pytest.mark.parametrize(("answered", "order"), [(9, [1, 0, 2]), (NONE, [1, 0, 2]), (1, [0, 1, 2])])
-def test_requests_are_ordered_by_their_service_unless_a_response_shows_otherwise(
-    answered: int, order: list[int]
-) -> None:
+def test_requests_are_ordered_as_the_log_shows(answered: int, order: list[int]) -> None:
     assert ordered([(0, answered, 0), (2, 8, 1), (10, 11, 2)], [1, 0]) == order
 
 
-def test_requests_behind_it_on_its_connection_move_too() -> None:
+def test_later_requests_of_the_connection_move_too() -> None:
     times = [(0, 20, 0), (1, 21, 0), (2, 8, 1), (3, 9, 2)]
     assert ordered(times, [2, 0]) == [2, 0, 1, 3]
     assert ordered(times, [2, 0], [3, 1]) == [2, 0, 3, 1]
 
 
-def test_logs_that_contradict_each_other_leave_an_order() -> None:
+def test_contradictory_logs_still_give_an_order() -> None:
     times = [(0, 20, 0), (1, 21, 1)]
     assert sorted(ordered(times, [0, 1], [1, 0])) == [0, 1]
 

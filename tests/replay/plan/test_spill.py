@@ -1,4 +1,4 @@
-"""What is put aside comes back as it was."""
+"""Exchanges spilled to a file are read back unchanged."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ captured = st.builds(
 
 
 @given(st.lists(captured, max_size=8))
-def test_exchanges_come_back(exchanges: list[CapturedExchange]) -> None:
+def test_spilled_exchanges_are_read_back(exchanges: list[CapturedExchange]) -> None:
     spool = ExchangeSpill()
     assert [spool.add(each) for each in exchanges] == list(range(len(exchanges)))
     for number in reversed(range(len(exchanges))):

@@ -1,4 +1,4 @@
-"""What is counted of a replay."""
+"""Counters of a replay."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import numpy as np
 from replay.report.counters import MAX_EXAMPLES, Durations, ExampleCounter
 
 
-def test_times_are_those_that_were_added() -> None:
+def test_percentiles_of_added_times() -> None:
     times = Durations()
     assert times.ms(50) is None
     times.add_all(np.arange(1, 1501) * 1_000_000)
@@ -17,7 +17,7 @@ def test_times_are_those_that_were_added() -> None:
     assert times.row("lag")["lag_max_ms"] == 3000.0
 
 
-def test_examples_are_few() -> None:
+def test_number_of_examples_is_bounded() -> None:
     seen = ExampleCounter()
     for number in range(5):
         seen.add(lambda number=number: {"number": number})  # type: ignore[misc]

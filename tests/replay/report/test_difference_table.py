@@ -6,8 +6,8 @@ from tests.replay.support.outcomes import outcome
 from tests.replay.support.reports import created, made
 
 
-def test_causes_stand_before_what_follows_from_them() -> None:
-    """Also where there is more of that, and where its answers come first."""
+def test_causes_precede_their_consequences() -> None:
+    """Even if the consequences are more, or their responses come first."""
     late = [outcome("Heartbeat", 3, {}, {"error_code": 22}, number=each) for each in (9, 8, 7)]
     cause = outcome("JoinGroup", 5, {}, {"error_code": 26}, number=4)
     report = made(*late, cause)
@@ -30,7 +30,7 @@ def test_one_field_with_several_errors_has_a_row_for_each() -> None:
 
 
 def test_names_of_settings_are_bounded() -> None:
-    """A capture chooses them."""
+    """They come from the capture, of any length."""
     report = made(*(_with(f"setting-{number}") for number in range(3000)))
     rows = report.field_rows()
     assert 1000 < len(rows) < 2500

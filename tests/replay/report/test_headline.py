@@ -1,4 +1,4 @@
-"""The verdict in one line, and what was replayed."""
+"""The verdict in one line, and the metadata of the replay."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_verdicts() -> None:
     assert verdict_line(made(ended="interrupted")) == "target:9092: ended early: interrupted"
 
 
-def test_the_headline_says_what_was_not_sent() -> None:
+def test_the_headline_counts_unsent_requests() -> None:
     report = made(outcomes()[0], outcomes()[4], outcomes()[5], outcomes()[6], captured=10)
     assert verdict_line(report) == (
         "target:9092: answers as captured; 9 of 10 requests were not sent: never reached (6); "
@@ -37,7 +37,7 @@ def test_the_headline_says_what_was_not_sent() -> None:
     assert line == "requests  10 captured, 1 sent, 3 left out, 6 never reached"
 
 
-def test_metadata_of_the_replay_stands_above() -> None:
+def test_metadata_of_the_replay_precedes_the_verdict() -> None:
     facts = {row["what"]: row["value"] for row in about_rows(full())}
     assert facts["target"] == (
         "target:9092: Kafka 4.1 (metadata.version 27), cluster c-1, 3 brokers"

@@ -1,4 +1,4 @@
-"""Reports as a page."""
+"""Reports as HTML."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _EMPTY = {"meta", "path", "polyline"}
 
 
 class _Page(HTMLParser):
-    """Checks that elements end in their order, and keeps the text."""
+    """Checks the nesting of elements, and collects the text."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -45,7 +45,7 @@ def _page(report: Report, shown: int = 500) -> _Page:
     return page
 
 
-def test_shows_what_a_report_has() -> None:
+def test_the_page_shows_all_parts_of_a_report() -> None:
     page = _page(made())
     for text in ("3 of 4 responses differ", "MESSAGE_TOO_LARGE", "is telemetry", "x-orders", "p99"):
         assert text in page.text
@@ -53,7 +53,7 @@ def test_shows_what_a_report_has() -> None:
     assert page.tags.count("svg") == 1
 
 
-def test_needs_nothing_beside_it() -> None:
+def test_the_page_is_self_contained() -> None:
     text = "\n".join(html_lines(made()))
     assert not re.search(r"(src|href)=|url\(|@import|<script", text)
 
@@ -64,25 +64,25 @@ def test_the_page_shows_the_first_differences_only() -> None:
     assert "the first 1 of 3" in page.text
 
 
-def test_nothing_of_a_capture_becomes_markup() -> None:
+def test_captured_text_is_escaped() -> None:
     evil = outcome("Produce", 7, produced(topic="<script>"), produced(topic='"><img>'))
     assert not {"script", "img"} & set(_page(made(evil)).tags)
 
 
-def test_a_replay_as_captured() -> None:
+def test_a_replay_without_differences() -> None:
     page = _page(made(outcomes()[0]))
     assert "details" not in page.tags
     assert "answers as captured" in page.text
 
 
-def test_says_how_late_requests_were() -> None:
+def test_the_page_shows_the_lag_of_requests() -> None:
     late = _page(made(outcomes()[0])).text
     assert "How much later than planned requests were sent" in late
     assert re.search(r"p50 ms\s*p95 ms\s*p99 ms\s*max ms\s*(3\.0\d+\s*){3}3\.000", late)
     assert "later than planned" not in _page(made(outcomes()[1])).text
 
 
-def test_latencies_stand_side_by_side_and_differences_before_the_plots() -> None:
+def test_latencies_are_side_by_side_and_differences_before_the_plots() -> None:
     text = _page(full()).text
     assert re.search(r"p50 captured\s*p50 replayed\s*p95 captured\s*p95 replayed", text)
     headings = [

@@ -24,7 +24,7 @@ def _names(suite: ElementTree.Element, what: str) -> list[str | None]:
     return [case.get("name") for case in suite.iter("testcase") if case.find(what) is not None]
 
 
-def test_an_api_is_a_case() -> None:
+def test_each_api_is_a_case() -> None:
     suite = _suite(made())
     counts = {name: suite.get(name) for name in ("tests", "failures", "errors", "skipped")}
     assert counts == {"tests": "3", "failures": "1", "errors": "0", "skipped": "2"}
@@ -49,7 +49,7 @@ def test_unsent_and_unjudged_requests_are_skipped_cases() -> None:
     assert suite.get("tests") == str(len(list(suite.iter("testcase"))))
 
 
-def test_accepted_differences_fail_no_case_but_latencies_do() -> None:
+def test_latencies_fail_cases_but_accepted_differences_do_not() -> None:
     suite = _suite(full())
     failing = _names(suite, "failure")
     limit = "latency:max>0.5ms"
@@ -61,7 +61,7 @@ def test_accepted_differences_fail_no_case_but_latencies_do() -> None:
     assert "cluster c-1" in (properties["target"] or "")
 
 
-def test_a_log_that_could_not_be_balanced_is_skipped_or_fails() -> None:
+def test_an_unbalanced_log_is_skipped_or_fails() -> None:
     assert "balance of records" in _names(_suite(full()), "skipped")
     report = made(outcomes()[0], criteria=Criteria.of(["unbalanced"]))
     report.unbalanced_logs = [UnbalancedLog("orders", 0, "ListOffsets: why")]
@@ -80,7 +80,7 @@ def test_leftovers_on_the_target_are_reported() -> None:
     assert _suite(report).find("system-err") is None
 
 
-def test_a_replay_as_captured_has_no_failures() -> None:
+def test_a_replay_without_differences_has_no_failures() -> None:
     suite = _suite(made(outcomes()[0]))
     assert (suite.get("failures"), suite.get("errors")) == ("0", "0")
     assert suite.find("testcase/failure") is None
@@ -94,11 +94,11 @@ def test_a_replay_that_ended_early_is_an_error_case() -> None:
     assert error.get("message") == 'a < "b" & \\x00'
 
 
-def test_any_text_can_be_held() -> None:
+def test_any_text_is_valid_xml() -> None:
     evil = outcome("Produce", 7, produced(topic="\x00]]>&<\ufffe"), produced(topic="b"))
     assert _suite(made(evil)).get("failures") == "1"
 
 
-def test_readers_accept_the_file() -> None:
+def test_the_file_has_the_junit_structure() -> None:
     for report in (made(), made(*every_kind(), captured=20), full()):
         assert_readable("\n".join(junit_lines(report)))

@@ -1,4 +1,4 @@
-"""One report of several, in all forms."""
+"""Several reports merged into one, in all formats."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def saved(folder: Path, name: str, report: Report) -> Path:
     return file
 
 
-def test_one_report_merged_is_the_same_report(tmp_path: Path) -> None:
+def test_a_single_report_merged_is_unchanged(tmp_path: Path) -> None:
     report = full()
     merged = sections(merge_reports([saved(tmp_path, "a", report)]))
     before = sections(report)
@@ -64,7 +64,7 @@ def test_one_report_merged_is_the_same_report(tmp_path: Path) -> None:
     assert merged["about"][0]["options"] == before["about"][0]["options"]
 
 
-def test_counts_add_up_and_the_verdict_is_that_of_all(tmp_path: Path) -> None:
+def test_counts_and_verdicts_are_combined(tmp_path: Path) -> None:
     good = made(outcome("Produce", 7, produced(), produced()), captured=3, prefix="a-")
     bad = made(*every_kind(), captured=20, prefix="b-")
     bad.add_logs(0, [UnbalancedLog("a-b", 0, "why"), UnbalancedLog("a-b", 0, "why")])
@@ -91,7 +91,7 @@ def test_counts_add_up_and_the_verdict_is_that_of_all(tmp_path: Path) -> None:
     assert merge_reports(files, ["nothing"]).passed
 
 
-def test_merged_reports_may_be_merged(tmp_path: Path) -> None:
+def test_merged_reports_can_be_merged(tmp_path: Path) -> None:
     files = [
         saved(tmp_path, name, made(*every_kind(), captured=20, prefix=f"{name}-"))
         for name in ("a", "b", "c")
@@ -102,8 +102,8 @@ def test_merged_reports_may_be_merged(tmp_path: Path) -> None:
         assert exact(nested[name]) == exact(flat[name]), name
 
 
-def test_latencies_are_those_of_all_requests_to_a_thousandth(tmp_path: Path) -> None:
-    """As if one process had measured them all."""
+def test_latencies_of_all_requests_are_exact_to_a_thousandth(tmp_path: Path) -> None:
+    """Compared with one process for all requests."""
     rng = np.random.default_rng(5)
     parts = [rng.integers(MS, 90 * MS, 70_000), rng.integers(80 * MS, 900 * MS, 100)]
     whole = _measured("x-", np.concatenate(parts))
@@ -129,7 +129,7 @@ def _measured(prefix: str, latencies_ns: Any) -> Report:
     return report
 
 
-def test_all_forms_of_a_merged_report(tmp_path: Path) -> None:
+def test_all_formats_of_a_merged_report(tmp_path: Path) -> None:
     merged = merge_reports([saved(tmp_path, name, made(prefix=name)) for name in ("a", "b")])
     text = "\n".join(text_lines(merged))
     assert text.startswith("target:9092: ")
@@ -141,7 +141,7 @@ def test_all_forms_of_a_merged_report(tmp_path: Path) -> None:
     )
 
 
-def test_a_report_that_ended_early_ends_the_merged_one(tmp_path: Path) -> None:
+def test_an_early_end_of_a_part_is_one_of_the_merged_report(tmp_path: Path) -> None:
     files = [
         saved(tmp_path, "a", made(ended="interrupted", prefix="a")),
         saved(tmp_path, "b", made(prefix="b")),
@@ -153,8 +153,8 @@ def _part(number: int, count: int, names: str = "") -> dict[str, Any]:
     return {"part": f"{number}/{count}", "names": names, "steps": 1, "of_steps": count}
 
 
-def test_each_set_of_parts_must_be_whole(tmp_path: Path) -> None:
-    """Two hosts may play all parts of a capture, and two others the same with other names."""
+def test_each_set_of_parts_must_be_complete(tmp_path: Path) -> None:
+    """Two hosts may replay all parts of a capture, and two others the same under other names."""
     files = []
     for names, number in (("a-", 1), ("a-", 2), ("b-", 2)):
         report = made(outcome("Produce", 7, produced(), produced()), captured=1, prefix=names)
@@ -167,7 +167,7 @@ def test_each_set_of_parts_must_be_whole(tmp_path: Path) -> None:
 
 
 def _of_parts(folder: Path, *logs: SharedLog) -> Report:
-    """Merge the reports of parts that wrote to one log, each so many stretches."""
+    """Merge reports of parts of one log; each has the given stretches."""
     files = []
     for number, log in enumerate(logs, 1):
         report = made(outcome("Produce", 7, produced(), produced()), captured=1)
@@ -177,7 +177,7 @@ def _of_parts(folder: Path, *logs: SharedLog) -> Report:
     return merge_reports(files)
 
 
-def test_parts_that_fill_a_log_are_balanced(tmp_path: Path) -> None:
+def test_parts_that_cover_a_log_are_balanced(tmp_path: Path) -> None:
     one = SharedLog("orders", 0, 9, 0, [Stretch(100, 0, 3, 1), Stretch(106, 6, 3, 3)])
     other = SharedLog("orders", 0, 6, 0, [Stretch(103, 3, 3, 2)])
     merged = _of_parts(tmp_path, one, other)
@@ -201,7 +201,7 @@ def test_offsets_given_to_two_parts_are_a_difference(tmp_path: Path) -> None:
         assert "step 2: Produce" in "\n".join(lines)
 
 
-def test_offsets_that_no_part_wrote_leave_a_log_without_a_balance(tmp_path: Path) -> None:
+def test_offsets_without_a_part_leave_a_log_unbalanced(tmp_path: Path) -> None:
     one = SharedLog("orders", 0, 7, 0, [Stretch(100, 0, 3, 1)])
     other = SharedLog("orders", 0, 8, 1, [Stretch(103, 4, 3, 2)])
     merged = _of_parts(tmp_path, one, other)
@@ -251,14 +251,16 @@ def test_copies_have_their_own_verdicts() -> None:
         ),
     ],
 )
-def test_what_is_no_report_is_an_error(tmp_path: Path, lines: list[str], said: str) -> None:
+def test_a_file_other_than_a_report_is_an_error(
+    tmp_path: Path, lines: list[str], said: str
+) -> None:
     file = tmp_path / "a.ndjson"
     file.write_text("\n".join(lines))
     with pytest.raises(UsageError, match=said):
         merge_reports([file])
 
 
-def test_reports_that_do_not_belong_together_are_an_error(tmp_path: Path) -> None:
+def test_unrelated_reports_are_an_error(tmp_path: Path) -> None:
     one, other = made(prefix="a-"), made(prefix="b-")
     one.about.learn_target("c-1", {}, 1, False)
     other.about.learn_target("c-2", {}, 1, False)

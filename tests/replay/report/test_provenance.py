@@ -1,4 +1,4 @@
-"""What a replay was."""
+"""Metadata of a replay: capture, target, options."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_sizes_of_files(tmp_path: Path) -> None:
     assert source.options == chosen
 
 
-def test_clients_are_known_also_where_a_filter_leaves_their_greeting_out(tmp_path: Path) -> None:
+def test_clients_are_known_though_a_filter_omits_api_versions(tmp_path: Path) -> None:
     wire = Wire()
     key, beat = KEYS["ApiVersions"], KEYS["Heartbeat"]
     for port, name in enumerate(("shark", "shark", "s" * 500), 50000):

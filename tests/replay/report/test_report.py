@@ -1,4 +1,4 @@
-"""What a report counts."""
+"""Counts and lists of a report."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.replay.support.reports import NOT_THERE, every_kind, full, made, outc
 OFFSET = "Produce.responses[*].partition_responses[*].base_offset"
 
 
-def test_counts_verdicts() -> None:
+def test_verdicts_are_counted() -> None:
     report = made()
     assert report.verdicts == {
         Verdict.SAME: 1,
@@ -32,7 +32,7 @@ def test_counts_verdicts() -> None:
     assert made(outcomes()[0]).passed
 
 
-def test_a_replay_that_ended_early_has_not_passed() -> None:
+def test_a_replay_with_an_early_end_fails() -> None:
     assert not made(outcomes()[0], ended="interrupted").passed
 
 
@@ -82,7 +82,7 @@ def test_differences_are_counted_by_field() -> None:
     assert [row["step"] for row in first["examples"]] == [1, 10]
 
 
-def test_says_what_was_left_out_and_why() -> None:
+def test_omitted_requests_have_reasons() -> None:
     assert made().left_out_rows() == [
         {"by": "plan", "reason": "is telemetry", "count": 2, "apis": {"PushTelemetry": 2}},
         {"by": "replay", "reason": "can't be", "count": 1, "apis": {"CreateTopics": 1}},
@@ -100,7 +100,7 @@ def test_requests_whose_response_was_not_awaited_count_as_sent() -> None:
     assert not report.left_out_rows()
 
 
-def test_says_what_was_substituted_and_sent_otherwise() -> None:
+def test_substitutions_and_changes_are_counted() -> None:
     report = made()
     (change,) = report.change_rows()
     assert change == {
@@ -121,7 +121,7 @@ def test_tokens_are_not_shown() -> None:
     assert change["captured"] == change["sent"] == "***"
 
 
-def test_latencies_stand_side_by_side() -> None:
+def test_captured_and_replayed_latencies() -> None:
     row = next(row for row in made().api_rows() if row["api"] == "Produce")
     assert row["captured_p50_ms"] == 2.0
     assert row["replayed_p50_ms"] == 1.0
@@ -142,7 +142,7 @@ def test_kinds_of_failures_are_bounded() -> None:
     assert (rows[0]["reason"], rows[0]["count"]) == (OTHER, 2000)
 
 
-def test_captured_is_sent_and_left_out_and_never_reached() -> None:
+def test_captured_requests_are_sent_omitted_or_never_reached() -> None:
     row = made(*every_kind(), captured=20).summary()
     assert (row["captured"], row["sent"], row["left_out"], row["never_reached"]) == (20, 8, 3, 9)
     sent = ("same", "equivalent", "accepted", "differs", "error_changed", "missing", "extra")
@@ -153,7 +153,7 @@ def test_captured_is_sent_and_left_out_and_never_reached() -> None:
         assert sum(each[name] for each in report.api_rows()) == row[name]
 
 
-def test_passes_count_each() -> None:
+def test_passes_are_counted() -> None:
     options = PlayOptions(loop=3)
     assert made(outcomes()[0], captured=20, play_options=options).summary()["never_reached"] == 59
 
@@ -167,7 +167,7 @@ def test_reasons_of_equivalence_are_counted_and_listed() -> None:
     assert (row["step"], row["reasons"]) == (7, ["answered in another version"])
 
 
-def test_the_end_of_a_pass_may_show_that_an_answer_differs() -> None:
+def test_the_end_of_a_pass_may_reveal_a_difference() -> None:
     same, differs = outcomes()[:2]
     report = made(same, differs)
     for each in (same, same, differs):
@@ -186,7 +186,7 @@ def test_the_end_of_a_pass_may_show_that_an_answer_differs() -> None:
     assert accepting.passed
 
 
-def test_reasons_of_an_answer_that_the_end_of_the_pass_revises_are_taken_back() -> None:
+def test_a_revised_verdict_removes_its_reasons() -> None:
     equivalents = [
         outcome("Produce", 7, produced(), produced(), number=number, live_version=6)
         for number in (4, 7)

@@ -1,11 +1,11 @@
-"""Rows that are kept."""
+"""Rows spilled to a file."""
 
 from __future__ import annotations
 
 from replay.report.row_spill import RowSpill
 
 
-def test_rows_are_read_as_they_were_added_also_between_additions() -> None:
+def test_rows_are_read_back_between_additions() -> None:
     kept = RowSpill()
     for number in range(3):
         kept.add({"number": number, "bytes": b"\x00\xff"})

@@ -1,4 +1,4 @@
-"""Reports for people, and as lines of JSON."""
+"""Reports as text and as lines of JSON."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.replay.support.outcomes import outcome
 from tests.replay.support.reports import REMAINS, full, made, outcomes, produced
 
 
-def test_ndjson_has_everything() -> None:
+def test_ndjson_has_all_sections() -> None:
     report = full()
     rows = [json.loads(line) for line in ndjson_lines(report)]
     sections = [section for section, _ in groupby(row["section"] for row in rows)]
@@ -23,7 +23,7 @@ def test_ndjson_has_everything() -> None:
     assert rows[0]["passed"] is False
 
 
-def test_text_says_the_verdict_first() -> None:
+def test_text_begins_with_the_verdict() -> None:
     lines = list(text_lines(made()))
     assert lines[0] == "target:9092: 3 of 4 responses differ from the capture"
     assert "responses 1 same, 0 equivalent, 1 differs, 1 error changed, 1 missing, 0 extra" in lines
@@ -62,7 +62,7 @@ def test_captured_text_is_escaped() -> None:
         assert all(line.isprintable() for line in lines)
 
 
-def test_long_values_are_cut() -> None:
+def test_long_values_are_shortened() -> None:
     assert value_text("x" * 200, 10) == "xxxxxxxxx…"
     assert value_text({"a": None}) == '{"a": null}'
 
@@ -76,7 +76,7 @@ def test_accepted_differences_have_sections_of_their_own() -> None:
     assert not any("UNKNOWN_TOPIC" in line or "configs" in line for line in lines[by_field:])
 
 
-def test_long_reasons_move_no_numbers() -> None:
+def test_long_reasons_keep_columns_aligned() -> None:
     long, short = outcomes()[4], outcomes()[4]
     long.failure = "x" * 200
     lines = list(text_lines(made(long, short)))

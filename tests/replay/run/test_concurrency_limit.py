@@ -1,4 +1,4 @@
-"""What is under way may be waited for."""
+"""Waiting for work in progress."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def test_a_waiter_continues_when_the_count_falls() -> None:
     asyncio.run(main())
 
 
-def test_a_waiter_may_be_cancelled() -> None:
+def test_a_waiter_can_be_cancelled() -> None:
     async def main() -> None:
         under_way: InFlight[str] = InFlight()
         under_way.begin(0, "a")

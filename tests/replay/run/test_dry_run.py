@@ -17,7 +17,7 @@ def _lines(capture: str, setting: TargetSettings) -> list[str]:
         return list(dry_run_lines(plan, setting))
 
 
-def test_says_whom_a_request_goes_to_and_what_changes() -> None:
+def test_requests_have_destinations_and_changes() -> None:
     lines = _lines("demo.pcap", TargetSettings("", prefix="x-"))
     (produce, *_) = [line for line in lines if "Produce" in line]
     assert produce.endswith("-> leader of x-demo.orders-0; topic demo.orders -> x-demo.orders")
@@ -29,19 +29,19 @@ def test_says_whom_a_request_goes_to_and_what_changes() -> None:
     assert "  3  x-demo.orders" in lines
 
 
-def test_says_what_is_left_out_and_why() -> None:
+def test_omitted_requests_have_reasons() -> None:
     lines = _lines("kafka4-librdkafka-admin.pcap", TargetSettings(""))
     (deleted, *_) = [line for line in lines if "DeleteTopics" in line]
     assert deleted.endswith("left out: destroys or reconfigures, and is not allowed")
     assert any(line.endswith("  destroys or reconfigures, and is not allowed") for line in lines)
 
 
-def test_ends_where_the_replay_would() -> None:
+def test_a_dry_run_ends_at_the_limits_of_the_replay() -> None:
     lines = _lines("demo.pcap", TargetSettings("", play_options=PlayOptions(limit=3)))
     assert lines.index("") == 3
 
 
-def test_says_what_the_target_is_and_takes() -> None:
+def test_a_dry_run_shows_the_target_and_its_versions() -> None:
     with Plan.of(CAPTURES / "demo.pcap") as plan:
         lines = list(target_lines(plan, TargetSettings("mock")))
     assert lines[0] == "brokers of mock"

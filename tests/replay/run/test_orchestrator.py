@@ -15,7 +15,7 @@ from replay.report.report import Report
 from replay.run.orchestrator import run_replay, run_until_ended
 from tests.default_frames import request, response
 from tests.replay.support.replay_captures import exchange, left_open, saved
-from tests.replay.support.scripted import Answers, alone, offers, scripted
+from tests.replay.support.scripted_broker import Answers, offers, scripted, single_broker
 from tests.tcp_captures import Wire
 
 HEARTBEAT, DELETE_TOPICS = KEYS["Heartbeat"], KEYS["DeleteTopics"]
@@ -24,7 +24,7 @@ HEARTBEAT, DELETE_TOPICS = KEYS["Heartbeat"], KEYS["DeleteTopics"]
 def at_script(path: str, answers: Answers, timeout_s: float = 60) -> Report:
     async def main() -> Report:
         ports: list[int] = []
-        async with scripted({**alone(ports), **answers}) as broker:
+        async with scripted({**single_broker(ports), **answers}) as broker:
             ports.append(broker.port)
             setting = TargetSettings(
                 f"127.0.0.1:{broker.port}", play_options=PlayOptions(Pace(0), timeout_s=timeout_s)
@@ -35,7 +35,7 @@ def at_script(path: str, answers: Answers, timeout_s: float = 60) -> Report:
     return asyncio.run(main())
 
 
-def test_leftovers_are_in_the_report(tmp_path: Path) -> None:
+def test_resources_left_on_the_target_are_in_the_report(tmp_path: Path) -> None:
     began = {"producer_id": 9, "producer_epoch": 0}
     given = [began, {"error_code": 53}]
     report = at_script(
@@ -53,8 +53,8 @@ def at_mock(path: str, chosen: str | None = None) -> Report:
         return run_replay(plan, TargetSettings("mock"))
 
 
-def test_a_replay_that_sends_nothing_has_not_passed(tmp_path: Path) -> None:
-    """Else a filter that matches nothing would be a target that does all."""
+def test_a_replay_without_requests_fails(tmp_path: Path) -> None:
+    """Else a filter without matches would mean a flawless target."""
     wire = Wire()
     delete_topics = request(DELETE_TOPICS, 1, 1, topic_names=["t"])
     exchange(wire.connect().syn(), delete_topics, response(DELETE_TOPICS, 1, 1))
@@ -65,7 +65,7 @@ def test_a_replay_that_sends_nothing_has_not_passed(tmp_path: Path) -> None:
         assert not report.passed
 
 
-def test_a_target_that_falls_silent_ends_the_run(tmp_path: Path) -> None:
+def test_a_silent_target_ends_the_run(tmp_path: Path) -> None:
     wire = Wire()
     connection = wire.connect().syn()
     for number in range(20):

@@ -1,4 +1,4 @@
-"""Plans are played: at librdkafka's mock cluster, and at brokers that answer what a test wants."""
+"""Plans replayed at librdkafka's mock cluster and at scripted brokers."""
 
 from __future__ import annotations
 
@@ -29,7 +29,14 @@ from replay.run.player import STOPPED
 from replay.run.runner import ReplayRun
 from tests.default_frames import request, response
 from tests.replay.support.replay_captures import SHIPPED, exchange, left_open, saved
-from tests.replay.support.scripted import HANG_UP, Answer, Answers, alone, offers, scripted
+from tests.replay.support.scripted_broker import (
+    HANG_UP,
+    Answer,
+    Answers,
+    offers,
+    scripted,
+    single_broker,
+)
 from tests.replay.support.step_observer import StepObserver
 from tests.replay.support.timers import Timers
 from tests.tcp_captures import Wire
@@ -111,7 +118,7 @@ def test_produced_records_are_fetched(brokers: int) -> None:
     assert all(each.latency_ns for each in fetched)
 
 
-def test_producers_get_ids_of_the_target() -> None:
+def test_producers_use_ids_of_the_target() -> None:
     played = at_mock("librdkafka-idempotent.pcap")
     assert not played.failures
     produced = [each for each in played.outcomes if each.step.captured.api == "Produce"]
@@ -125,14 +132,14 @@ def test_producers_get_ids_of_the_target() -> None:
     assert set(errors) == {0}
 
 
-def test_groups_that_the_broker_assigns() -> None:
+def test_groups_with_assignments_by_the_broker() -> None:
     played = at_mock("librdkafka-group-848.pcap", PlayOptions(Pace(0), timeout_s=10))
     assert not played.failures
     beats = [each for each in played.outcomes if each.step.captured.api == "ConsumerGroupHeartbeat"]
     assert {each.response.error_code for each in beats if each.response} == {0}
 
 
-def test_passes_have_names_of_their_own() -> None:
+def test_each_pass_has_its_own_names() -> None:
     chosen = "api == Produce or api == ApiVersions or api == Metadata"
     played = at_mock("librdkafka-acks.pcap", PlayOptions(Pace(0), loop=3), filter=chosen)
     assert {each.pass_number for each in played.outcomes} == {0, 1, 2}
@@ -148,7 +155,7 @@ def test_passes_have_names_of_their_own() -> None:
     assert progress.done == progress.sent == progress.total == len(played.outcomes)
 
 
-def test_copies_are_played_at_the_same_time_and_begin_apart() -> None:
+def test_copies_run_concurrently_with_staggered_starts() -> None:
     """The first copy waits in the middle until the others have begun."""
     options = PlayOptions(Pace(0), loop=2, scale=3, stagger_s=3600, timeout_s=60)
     capture = "librdkafka-acks.pcap"
@@ -183,7 +190,7 @@ def test_copies_are_played_at_the_same_time_and_begin_apart() -> None:
     assert not played.failures
 
 
-def test_copies_that_have_not_begun_do_not_outlive_a_stop() -> None:
+def test_copies_not_yet_started_end_with_the_run() -> None:
     options = PlayOptions(Pace(0), scale=2, stagger_s=3600, timeout_s=60)
 
     async def main(plan: Plan, addresses: list[str]) -> Played:
@@ -194,7 +201,7 @@ def test_copies_that_have_not_begun_do_not_outlive_a_stop() -> None:
     assert {each.pass_number for each in played.outcomes} == {0}
 
 
-def test_a_limit_counts_what_is_sent() -> None:
+def test_the_limit_counts_sent_requests() -> None:
     played = at_mock("librdkafka-consume-assigned.pcap", PlayOptions(Pace(0), limit=7))
     assert [each.step.number for each in sorted(played.outcomes, key=lambda o: o.step.number)] == [
         0,
@@ -207,7 +214,7 @@ def test_a_limit_counts_what_is_sent() -> None:
     ]
 
 
-def test_a_replay_may_be_stopped() -> None:
+def test_a_replay_can_be_stopped() -> None:
     async def main() -> Played:
         slowly = PlayOptions(Pace(0.001))
         with (
@@ -225,12 +232,12 @@ def test_a_replay_ends_after_its_duration() -> None:
     assert len(at_mock("librdkafka-consume-assigned.pcap", play_options).outcomes) < 27
 
 
-def test_the_time_runs_from_when_the_first_request_is_due() -> None:
+def test_the_duration_starts_when_the_first_request_is_due() -> None:
     play_options = PlayOptions(Pace(0.001), duration_s=CONNECT_AHEAD_NS / SECOND_NS / 2)
     assert at_mock("librdkafka-consume-assigned.pcap", play_options).outcomes
 
 
-def test_requests_in_flight_at_the_end_have_their_outcome(tmp_path: Path) -> None:
+def test_requests_in_flight_at_the_end_have_outcomes(tmp_path: Path) -> None:
     def stops_at_first(run: ReplayRun, outcome: Outcome) -> None:
         run.stop()
 
@@ -260,11 +267,11 @@ def at_script(
     play_options: PlayOptions = FAST,
     each: Watch = lambda run, outcome: None,
 ) -> Played:
-    """Play at one broker, which leads all and coordinates all."""
+    """Replay at one broker, leader and coordinator of everything."""
 
     async def main() -> Played:
         ports: list[int] = []
-        async with scripted({**alone(ports), **answers}) as broker:
+        async with scripted({**single_broker(ports), **answers}) as broker:
             ports.append(broker.port)
             with Plan.of(path) as plan:
                 played = await play(plan, [f"127.0.0.1:{broker.port}"], play_options, each)
@@ -292,7 +299,7 @@ def beat(error: int) -> Answer:
     return {"throttle_time_ms": 0, "error_code": error}
 
 
-def test_a_rebalance_that_was_captured_is_waited_for(tmp_path: Path) -> None:
+def test_a_captured_rebalance_is_awaited(tmp_path: Path) -> None:
     answers = one_after_another(beat(0), beat(0), beat(27))
     played = at_script(beats(tmp_path, 27), {"Heartbeat": answers})
     (outcome,) = played.outcomes
@@ -301,7 +308,7 @@ def test_a_rebalance_that_was_captured_is_waited_for(tmp_path: Path) -> None:
     assert len(played.requests) == 3
 
 
-def test_a_new_member_takes_the_id_that_it_is_given(tmp_path: Path) -> None:
+def test_a_new_member_uses_the_assigned_id(tmp_path: Path) -> None:
     wire = Wire()
     key = KEYS["JoinGroup"]
     join = request(key, 3, 1, group_id="g", protocol_type="consumer")
@@ -317,7 +324,7 @@ def test_a_new_member_takes_the_id_that_it_is_given(tmp_path: Path) -> None:
     assert played.run.ids.members.live("g", "captured") == "live"
 
 
-def test_a_member_that_is_to_be_assigned_asks_as_the_one_that_it_became(tmp_path: Path) -> None:
+def test_a_retried_heartbeat_uses_the_assigned_member_id(tmp_path: Path) -> None:
     wire = Wire()
     key = KEYS["ConsumerGroupHeartbeat"]
     joins: dict[str, Any] = {"group_id": "g", "member_id": "", "member_epoch": 0}
@@ -333,7 +340,7 @@ def test_a_member_that_is_to_be_assigned_asks_as_the_one_that_it_became(tmp_path
     assert [each.body.member_id for each in played.requests if each.body] == ["", "live"]
 
 
-def test_a_connection_stays_as_long_as_the_captured_one(tmp_path: Path) -> None:
+def test_a_connection_stays_open_as_long_as_the_captured_one(tmp_path: Path) -> None:
     wire = Wire()
     first, second = wire.connect(50000).syn(), wire.connect(50001).syn()
     for number, connection in enumerate([first, *[second] * 5]):
@@ -349,7 +356,7 @@ def test_a_connection_stays_as_long_as_the_captured_one(tmp_path: Path) -> None:
             open_then.append(broker.open)
             return beat(0)
 
-        async with scripted({**alone(ports), "Heartbeat": answer}) as broker:
+        async with scripted({**single_broker(ports), "Heartbeat": answer}) as broker:
             ports.append(broker.port)
             with Plan.of(saved(tmp_path, wire)) as plan:
                 await play(plan, [f"127.0.0.1:{broker.port}"])
@@ -360,7 +367,7 @@ def test_a_connection_stays_as_long_as_the_captured_one(tmp_path: Path) -> None:
     assert ours > 2
 
 
-def test_sessions_live_while_time_is_stretched(tmp_path: Path) -> None:
+def test_sessions_stay_alive_at_reduced_speed(tmp_path: Path) -> None:
     wire = Wire()
     join = KEYS["JoinGroup"]
     frame = request(join, 3, 1, group_id="g", protocol_type="consumer", session_timeout_ms=60)
@@ -380,7 +387,7 @@ def test_sessions_live_while_time_is_stretched(tmp_path: Path) -> None:
     assert len(played.outcomes) == 2
 
 
-def test_a_closed_connection_is_reported_and_the_rest_is_played(tmp_path: Path) -> None:
+def test_a_closed_connection_is_reported_and_the_replay_continues(tmp_path: Path) -> None:
     answers = one_after_another(HANG_UP, beat(0))
     played = at_script(beats(tmp_path, 0, 0), {"Heartbeat": answers})
     assert "closed the connection" in played.failures[0]
@@ -388,7 +395,7 @@ def test_a_closed_connection_is_reported_and_the_rest_is_played(tmp_path: Path) 
     assert list(played.failures) == [0]
 
 
-def test_a_broker_that_says_nothing_ends_no_run(tmp_path: Path) -> None:
+def test_missing_responses_do_not_end_the_run(tmp_path: Path) -> None:
     play_options = PlayOptions(Pace(0), timeout_s=0.1)
     played = at_script(beats(tmp_path, 0), {"Heartbeat": lambda _: None}, play_options)
     assert "did not respond to Heartbeat" in played.failures[0]
@@ -399,7 +406,7 @@ def test_garbage_is_an_error(tmp_path: Path) -> None:
     assert list(played.failures) == [0]
 
 
-def test_a_version_that_the_target_lacks_is_another_or_none(tmp_path: Path) -> None:
+def test_a_version_missing_at_the_target_is_converted_or_omitted(tmp_path: Path) -> None:
     path = beats(tmp_path, 0)
     usual = {
         "Metadata": (0, 8),
@@ -413,7 +420,7 @@ def test_a_version_that_the_target_lacks_is_another_or_none(tmp_path: Path) -> N
     assert played.failures == {0: "the target offers no version of Heartbeat that we know"}
 
 
-def test_nothing_is_ever_sent_to_an_address_of_the_capture(
+def test_nothing_is_sent_to_a_captured_address(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     connected: list[str] = []
@@ -431,7 +438,7 @@ def test_nothing_is_ever_sent_to_an_address_of_the_capture(
     assert connected[0].startswith("127.0.0.1:")
 
 
-def test_an_open_transaction_is_aborted_in_the_end(tmp_path: Path) -> None:
+def test_an_open_transaction_is_aborted_at_the_end(tmp_path: Path) -> None:
     given = {"throttle_time_ms": 0, "error_code": 0, "producer_id": 9, "producer_epoch": 0}
     added = {"throttle_time_ms": 0, "error_code": 0, "results_by_topic_v3_and_below": []}
     state = {"error_code": 0, "transactional_id": "t", "transaction_state": "Ongoing"}
@@ -455,7 +462,7 @@ def test_an_open_transaction_is_aborted_in_the_end(tmp_path: Path) -> None:
     assert body.v3_and_below_producer_id == 9
 
 
-def test_records_follow_those_of_another_connection_that_get_no_response(tmp_path: Path) -> None:
+def test_records_keep_their_order_after_a_write_with_acks_0(tmp_path: Path) -> None:
     wire, key = Wire(), KEYS["Produce"]
     unanswered, answered = wire.connect(50000).syn(), wire.connect(50001).syn()
     asks = [{"name": "orders", "partition_data": [{"index": 0, "records": b""}]}]

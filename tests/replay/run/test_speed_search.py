@@ -1,4 +1,4 @@
-"""The highest speed that a target holds is found, and none where it holds none."""
+"""Search for the highest speed a target sustains."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from tests.default_frames import request, response
 from tests.replay.support.outcomes import MS, outcome
 from tests.replay.support.replay_captures import SHIPPED, exchange, saved
 from tests.replay.support.reports import made, produced
-from tests.replay.support.scripted import Answers, alone, scripted
+from tests.replay.support.scripted_broker import Answers, scripted, single_broker
 from tests.tcp_captures import Wire
 
 LIMITS = latency_limits(["Produce:p99>50ms"])
@@ -38,7 +38,7 @@ BASE_RATE = 100.0
 
 
 def _search(holds_up_to: float, most_rate: float = float("inf")) -> tuple[list[float], float]:
-    """Return the speeds that are tried, and the highest one that held."""
+    """Return the tried speeds, and the highest sustained one."""
     search, tried, found = SpeedSearch(), list[float](), 0.0
     while (speed := search.next_speed()) is not None:
         tried.append(speed)
@@ -55,13 +55,13 @@ def test_the_speed_is_found_to_a_tenth_in_few_trials(limit: float) -> None:
     assert len(tried) <= MAX_TRIALS
 
 
-def test_a_target_that_holds_no_speed_gives_none() -> None:
+def test_an_overloaded_target_gives_no_speed() -> None:
     tried, found = _search(0)
     assert found == 0
     assert tried == [2.0**-exponent for exponent in range(7)]
 
 
-def test_the_search_ends_where_speed_brings_no_more_requests() -> None:
+def test_the_search_ends_when_speed_no_longer_raises_the_rate() -> None:
     assert _search(1e9, most_rate=BASE_RATE * 5)[0] == [1, 2, 4, 8, 16]
 
 
@@ -76,7 +76,7 @@ def _report(latency_ms: float, rate: float, *, is_missing: bool = False, ended: 
     return report
 
 
-def test_the_report_is_that_of_the_highest_speed_with_all_trials() -> None:
+def test_the_report_has_the_highest_speed_and_all_trials() -> None:
     reports: list[Report] = []
 
     def play(speed: float, trial: int) -> Report:
@@ -108,7 +108,7 @@ def test_the_report_is_that_of_the_highest_speed_with_all_trials() -> None:
         (lambda: _report(1, 10, ended="silent"), "silent"),
     ],
 )
-def test_an_overloaded_target_has_no_speed(made_report, why: str) -> None:  # type: ignore[no-untyped-def]
+def test_the_report_of_an_overloaded_target_has_no_speed(made_report, why: str) -> None:  # type: ignore[no-untyped-def]
     found = search_speed(LIMITS, lambda speed, trial: made_report())
     assert found.found_speed is None
     assert found.found_rate is None
@@ -120,8 +120,8 @@ def test_an_overloaded_target_has_no_speed(made_report, why: str) -> None:  # ty
         assert "does not hold Produce:p99>50ms, not even at 0.0156 times" in verdict_line(found)
 
 
-def test_responses_that_do_not_come_within_a_trial_are_late(tmp_path: Path) -> None:
-    """Else a target that answers a few requests, and then none, would seem to be fast."""
+def test_responses_missing_within_a_trial_are_late(tmp_path: Path) -> None:
+    """Else a target with responses to only a few requests would seem fast."""
     wire = Wire()
     connection = wire.connect().syn()
     for number in range(3):
@@ -136,7 +136,7 @@ def test_responses_that_do_not_come_within_a_trial_are_late(tmp_path: Path) -> N
         answers: Answers = {
             "Heartbeat": lambda _: {"error_code": 0} if not next(answered) else None
         }
-        async with scripted({**alone(ports), **answers}) as broker:
+        async with scripted({**single_broker(ports), **answers}) as broker:
             ports.append(broker.port)
             settings = TargetSettings(
                 f"127.0.0.1:{broker.port}", play_options=options, latency_limits=limits
@@ -152,7 +152,7 @@ def test_responses_that_do_not_come_within_a_trial_are_late(tmp_path: Path) -> N
     assert found.trials[0]["why"] == "1 latency above the limit"
 
 
-def test_a_limit_that_nothing_is_measured_by_is_no_speed() -> None:
+def test_a_limit_without_measurements_gives_no_speed() -> None:
     other = latency_limits(["Fetch:p99>50ms"])
     found = search_speed(other, lambda speed, trial: _report(1, 10))
     assert found.found_speed is None
@@ -175,8 +175,8 @@ def test_an_interrupted_search_ends_with_the_report_so_far() -> None:
     assert "not hold" not in verdict_line(first)
 
 
-def test_a_target_is_played_at_several_speeds(tmp_path: Path) -> None:
-    """Each trial has names of its own, also at the embedded broker."""
+def test_trials_run_at_several_speeds(tmp_path: Path) -> None:
+    """Each trial has its own names, also at the embedded broker."""
     options = PlayOptions(Pace(1), timeout_s=20)
     settings = TargetSettings(
         "mock", prefix="x-", play_options=options, latency_limits=latency_limits(["max>1000000ms"])
@@ -192,7 +192,7 @@ def test_a_target_is_played_at_several_speeds(tmp_path: Path) -> None:
     assert not found.failing
 
 
-def test_a_real_target_may_hold_no_speed(tmp_path: Path) -> None:
+def test_a_real_target_may_sustain_no_speed(tmp_path: Path) -> None:
     wire = Wire()
     connection = wire.connect().syn()
     for number in range(5):

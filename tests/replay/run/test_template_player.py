@@ -1,4 +1,4 @@
-"""With templates or without: the same requests are sent, and the report is the same."""
+"""Requests and reports are the same with and without templates."""
 
 from __future__ import annotations
 
@@ -25,9 +25,14 @@ from replay.run.runner import ReplayRun
 from replay.run.template_player import TemplateBatch, TemplatePlayer
 from replay.templates import step_arrays
 from tests.default_frames import request, response, sized
-from tests.replay.support.produced import PRODUCE, Written, produce_request, produce_response
+from tests.replay.support.produce_messages import (
+    PRODUCE,
+    Written,
+    produce_request,
+    produce_response,
+)
 from tests.replay.support.replay_captures import exchange, saved
-from tests.replay.support.scripted import HANG_UP, Answer, Answers, alone, scripted
+from tests.replay.support.scripted_broker import HANG_UP, Answer, Answers, scripted, single_broker
 from tests.tcp_captures import Wire
 
 VERSION, REQUESTS, AT_ONCE = 9, 40, 4
@@ -42,7 +47,7 @@ the answer.
 
 
 def capture(folder: Path, since: int = 0) -> str:
-    """A producer that writes to a partition, some requests at once; idempotent since so many."""
+    """A producer with pipelined requests to one partition; idempotent from request `since` on."""
     wire = Wire()
     connection = wire.connect().syn()
     init = KEYS["InitProducerId"]
@@ -82,7 +87,7 @@ def played(
 ) -> tuple[Report, list[Any]]:
     async def main() -> tuple[Report, list[Any]]:
         ports: list[int] = []
-        async with scripted({**alone(ports), **script(turn)}) as broker:
+        async with scripted({**single_broker(ports), **script(turn)}) as broker:
             ports.append(broker.port)
             options = PlayOptions(pace, timeout_s=timeout_s)
             setting = TargetSettings(f"127.0.0.1:{broker.port}", play_options=options)
@@ -96,7 +101,7 @@ def played(
 
 @pytest.fixture
 def traced(monkeypatch: pytest.MonkeyPatch) -> Counter[bool]:
-    """How many answers were taken by stencils, and how many were given up."""
+    """Counts the responses handled by templates (True) and the fallbacks (False)."""
     seen: Counter[bool] = Counter()
     really, given_up = TemplateBatch.receive_many, TemplatePlayer.fall_back
 
@@ -134,7 +139,7 @@ def outcome(report: Report) -> dict[str, Any]:
     ],
     ids=["all well", "an error", "led by another", "garbage"],
 )
-def test_both_ways_come_to_the_same(
+def test_replay_with_and_without_templates_is_the_same(
     tmp_path: Path,
     traced: Counter[bool],
     monkeypatch: pytest.MonkeyPatch,
@@ -180,7 +185,7 @@ def test_paced_requests_are_sent_by_templates(
     assert bodies == at_once
 
 
-def test_a_target_that_wants_quiet_gets_it(
+def test_throttling_by_the_target_is_respected(
     tmp_path: Path, traced: Counter[bool], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     waits: list[float] = []
@@ -200,7 +205,7 @@ def test_a_target_that_wants_quiet_gets_it(
     assert traced[True] >= REQUESTS - 3 * AT_ONCE
 
 
-def test_so_many_bytes_are_sent_together_and_no_more(
+def test_bytes_sent_together_are_bounded(
     tmp_path: Path, traced: Counter[bool], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sizes: list[int] = []
@@ -222,7 +227,7 @@ def test_so_many_bytes_are_sent_together_and_no_more(
     assert set(sizes) == {1}
 
 
-def test_a_closed_connection_is_reported_and_the_rest_is_played(
+def test_a_closed_connection_is_reported_and_the_replay_continues(
     tmp_path: Path, traced: Counter[bool]
 ) -> None:
     report, _ = played(capture(tmp_path), lambda number: HANG_UP if number == 20 else 0)
@@ -233,20 +238,18 @@ def test_a_closed_connection_is_reported_and_the_rest_is_played(
     assert all("closed the connection" in why for why in report.failures)
 
 
-def test_a_target_that_says_nothing_ends_no_run(tmp_path: Path, traced: Counter[bool]) -> None:
+def test_missing_responses_do_not_end_the_run(tmp_path: Path, traced: Counter[bool]) -> None:
     report, _ = played(capture(tmp_path), lambda number: None if number >= 36 else 0, 0.3)
     assert traced[True] > AT_ONCE
     assert report.summary()["missing"] == AT_ONCE
     assert all("did not respond to Produce v9" in why for why in report.failures)
 
 
-def test_requests_in_flight_at_the_end_have_their_outcome(
-    tmp_path: Path, traced: Counter[bool]
-) -> None:
+def test_requests_in_flight_at_the_end_have_outcomes(tmp_path: Path, traced: Counter[bool]) -> None:
     async def main() -> Report:
         ports: list[int] = []
         answers = script(lambda number: None if number >= 20 else 0)
-        async with scripted({**alone(ports), **answers}) as broker:
+        async with scripted({**single_broker(ports), **answers}) as broker:
             ports.append(broker.port)
             setting = TargetSettings(f"127.0.0.1:{broker.port}", play_options=PlayOptions(Pace(0)))
             with Plan.of(capture(tmp_path)) as plan:

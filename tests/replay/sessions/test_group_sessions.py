@@ -1,4 +1,4 @@
-"""Whoever leads the group of the target sends what the captured leader assigned."""
+"""The leader of the group at the target sends the captured assignment."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def groups(leader: str) -> GroupSessions:
 
 
 async def never(number: int, member: str) -> Container | None:
-    raise AssertionError("nobody joins again here")
+    raise AssertionError("no member rejoins in this test")
 
 
 def assigned(message: Message) -> list[str]:
@@ -64,7 +64,7 @@ def test_the_same_leader_assigns_as_captured() -> None:
     assert (assigned(leads), assigned(follows)) == (["one", "two"], [])
 
 
-def test_another_leader_takes_over() -> None:
+def test_another_leader_sends_the_captured_assignment() -> None:
     was, now = sync("one", ASSIGNED), sync("two", [])
     found = groups("two")
     (change,) = found.assign(was)
@@ -73,7 +73,7 @@ def test_another_leader_takes_over() -> None:
     assert (assigned(was), assigned(now)) == ([], ["one", "two"])
 
 
-def test_a_group_that_is_not_known_is_left_alone() -> None:
+def test_an_unknown_group_is_unchanged() -> None:
     found = groups("two")
     message = sync("one", ASSIGNED)
     assert message.body is not None

@@ -1,4 +1,4 @@
-"""We speak for members that the capture shows to be there, and for no others."""
+"""Heartbeats are sent for captured members, and for no others."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ ASSIGNED: dict[str, Any] = {"topic_partitions": []}
 
 @dataclass
 class RecordingCluster:
-    """A target that records requests to it, and the timers of the loop."""
+    """A target that records requests and the timers of the loop."""
 
     answers: list[Any] = field(default_factory=list)
     requests: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
@@ -112,11 +112,11 @@ Play = Callable[[Heartbeats, RecordingCluster, IdMap], Awaitable[None]]
 Rebalances = Callable[[str, str], Awaitable[bool]]
 
 
-async def goes_on(group: str, member: str) -> bool:
+async def no_rebalance(group: str, member: str) -> bool:
     return True
 
 
-def run(play: Play, *answers: Any, rebalances: Rebalances = goes_on) -> RecordingCluster:
+def run(play: Play, *answers: Any, rebalances: Rebalances = no_rebalance) -> RecordingCluster:
     async def main() -> RecordingCluster:
         target = RecordingCluster(list(answers))
         known = id_map()
@@ -149,7 +149,7 @@ def test_heartbeats_are_sent_for_a_silent_member() -> None:
 
 
 @pytest.mark.parametrize("error", ["UNKNOWN_MEMBER_ID", "ILLEGAL_GENERATION"])
-def test_no_heartbeats_for_a_member_that_is_out(error: str) -> None:
+def test_no_heartbeats_for_an_expelled_member(error: str) -> None:
     async def play(beats: Heartbeats, target: RecordingCluster, known: IdMap) -> None:
         joined(beats)
         await target.until(1)
@@ -175,7 +175,7 @@ def test_a_rebalance_error_in_our_heartbeat_is_passed_on(stays: bool) -> None:
     assert rebalanced == [("g", "captured")]
 
 
-def test_a_coordinator_that_moved_is_found_again() -> None:
+def test_a_moved_coordinator_is_looked_up_again() -> None:
     async def play(beats: Heartbeats, target: RecordingCluster, known: IdMap) -> None:
         joined(beats)
         await target.until(3)
@@ -222,7 +222,7 @@ def test_heartbeats_of_a_group_are_sent_at_once_on_demand() -> None:
 
 
 def test_heartbeats_are_frequent_while_another_member_joins() -> None:
-    """Else it waits until they get the error, at the end of a third of their sessions."""
+    """Else the join waits until they see the rebalance, after a third of their session timeout."""
 
     async def play(beats: Heartbeats, target: RecordingCluster, known: IdMap) -> None:
         joined(beats, session_ms=600_000)

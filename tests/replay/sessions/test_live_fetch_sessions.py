@@ -38,7 +38,7 @@ def step(given: int) -> Step:
 
 
 class Client:
-    """Asks as a player does."""
+    """Uses fetch sessions as a player does."""
 
     def __init__(self, target: Topology) -> None:
         self.target = target
@@ -60,7 +60,7 @@ class Client:
         return body.session_id, body.session_epoch, partitions
 
 
-def test_a_session_is_begun_and_goes_on_with_the_ids_of_the_target() -> None:
+def test_a_session_uses_the_ids_of_the_target() -> None:
     client = Client(topology({"orders": 1}))
     assert client.ask(fetch(0, 0, 0, 1), given=CAPTURED) == (0, 0, [0, 1])
     assert client.ask(fetch(CAPTURED, 5)) == (LIVE, 1, [])
@@ -71,7 +71,7 @@ def test_a_session_is_begun_and_goes_on_with_the_ids_of_the_target() -> None:
     assert client.ask(fetch(CAPTURED, 6, 1)) == (LIVE, 2, [1])
 
 
-def test_a_lost_session_is_begun_anew_with_all_that_it_holds() -> None:
+def test_a_lost_session_restarts_with_all_its_partitions() -> None:
     client = Client(topology({"orders": 1}))
     client.ask(fetch(0, 0, 0, 1), given=CAPTURED)
     assert client.ask(fetch(CAPTURED, 1), error=70) == (LIVE, 1, [])
@@ -83,11 +83,11 @@ def test_a_lost_session_is_begun_anew_with_all_that_it_holds() -> None:
     assert client.ask(fetch(CAPTURED, 3)) == (LIVE, 1, [])
 
 
-def test_fetch_sessions_hold_captured_names_when_requests_are_rewritten() -> None:
+def test_sessions_keep_captured_names_when_requests_are_rewritten() -> None:
     client = Client(topology({"orders": 1}))
     first = fetch(0, 0, 0, 1)
     client.ask(first, given=CAPTURED, error=70)
-    for number in range(2):  # each request is turned into one for the target where it stands
+    for number in range(2):  # requests are rewritten for the target in place
         for topic in first.body.topics:
             topic.topic = "live"
             for each in topic.partitions:
@@ -99,7 +99,7 @@ def test_fetch_sessions_hold_captured_names_when_requests_are_rewritten() -> Non
         assert offsets == [0, 0]
 
 
-def test_fetches_without_a_session_stay_so() -> None:
+def test_fetches_without_a_session_are_unchanged() -> None:
     client = Client(topology({"orders": 1}))
     assert client.ask(fetch(0, -1, 0)) == (0, -1, [0])
     assert not client.changes
@@ -111,7 +111,7 @@ def test_a_session_ends() -> None:
     assert client.ask(fetch(CAPTURED, -1, 0)) == (LIVE, -1, [0])
 
 
-def test_a_session_that_became_several_is_none() -> None:
+def test_a_session_split_among_brokers_becomes_full_fetches() -> None:
     target = topology({"orders": 1}, nodes=2)
     target.topics["orders"].leaders[1] = Leader(1, 5)
     client = Client(target)
@@ -127,7 +127,7 @@ def test_a_partition_that_moved_ends_the_session() -> None:
     assert client.ask(fetch(CAPTURED, 1)) == (0, 0, [0])
 
 
-def test_a_target_without_sessions() -> None:
+def test_a_target_without_sessions_gets_full_fetches() -> None:
     client = Client(topology({"orders": 1}))
     client.ask(fetch(0, 0, 0), given=CAPTURED, live=0)
     assert client.ask(fetch(CAPTURED, 1), live=0) == (0, 0, [0])

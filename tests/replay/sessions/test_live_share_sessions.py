@@ -1,4 +1,4 @@
-"""Share sessions are counted by what the target was asked."""
+"""Epochs of share sessions count requests to the target."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ def share_fetch(epoch: int, node: int = 1, *, sessions: ShareSessions, error: in
     return message.body
 
 
-def test_epochs_count_what_was_asked() -> None:
+def test_epochs_count_requests() -> None:
     sessions = ShareSessions()
     sent = [share_fetch(epoch, sessions=sessions) for epoch in (0, 1, 2, 7, -1)]
     assert [body.share_session_epoch for body in sent] == [0, 1, 2, 3, -1]
     assert sent[1].topics[0].partitions[0].acknowledgement_batches
 
 
-def test_a_broker_that_knows_of_no_session_gets_a_new_one() -> None:
+def test_share_session_not_found_starts_a_new_session() -> None:
     sessions = ShareSessions()
     share_fetch(0, sessions=sessions)
     other = share_fetch(1, 2, sessions=sessions)

@@ -1,4 +1,4 @@
-"""Members of groups whose join the capture does not show."""
+"""Group members without a captured join."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from replay.sessions.missing_members import JOINED
 from tests.default_frames import request, response
 from tests.replay.run.test_runner import at_script
 from tests.replay.support.replay_captures import exchange, saved
-from tests.replay.support.scripted import Answers
+from tests.replay.support.scripted_broker import Answers
 from tests.tcp_captures import Wire
 
 HEARTBEAT = KEYS["Heartbeat"]
@@ -27,7 +27,7 @@ def beating(folder: Path, *members: str) -> str:
 
 
 def coordinator() -> Answers:
-    """A group that all members join at once."""
+    """A group with all members in one generation."""
     joined: list[str] = []
 
     def join(message: Message) -> dict[str, Any]:
@@ -57,7 +57,7 @@ def coordinator() -> Answers:
     }
 
 
-def test_members_whose_join_is_not_there_join_together(tmp_path: Path) -> None:
+def test_members_without_a_captured_join_join_together(tmp_path: Path) -> None:
     found = at_script(beating(tmp_path, "one", "two"), coordinator())
     assert not found.failures
     assert [each.response.error_code for each in found.outcomes if each.response] == [0, 0]
@@ -67,7 +67,7 @@ def test_members_whose_join_is_not_there_join_together(tmp_path: Path) -> None:
     assert first == "JoinGroup"
 
 
-def test_a_member_that_can_not_join_is_left_out(tmp_path: Path) -> None:
+def test_requests_of_a_member_unable_to_join_are_omitted(tmp_path: Path) -> None:
     denied = {"JoinGroup": lambda _: {"error_code": 30, "protocol_name": "", "members": []}}
     found = at_script(beating(tmp_path, "one"), coordinator() | denied)
     assert [each.is_refused for each in found.outcomes] == [True]

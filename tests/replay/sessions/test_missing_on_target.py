@@ -1,4 +1,4 @@
-"""What a target lacks is waited for once."""
+"""Resources missing on the target are awaited once."""
 
 from __future__ import annotations
 
@@ -54,11 +54,11 @@ def notices(played: Played) -> list[str]:
     return played.run.progress.notices
 
 
-def test_a_missing_topic_is_waited_for_once_on_all_connections(tmp_path: Path) -> None:
+def test_a_missing_topic_is_awaited_once_on_all_connections(tmp_path: Path) -> None:
     path = writing(tmp_path, 4, connections=3)
     played = at_script(path, {"Produce": refusing(UNKNOWN)}, SOON)
     sent = Counter(each.api for each in played.requests)
-    # Those that wait when the time is over may ask once more; all others ask once.
+    # Requests waiting at the timeout may be retried once more; all others are sent once.
     waited = sent["Produce"] - 12
     assert waited > 0
     assert notices(played) == [
@@ -73,7 +73,7 @@ def test_a_missing_topic_is_waited_for_once_on_all_connections(tmp_path: Path) -
     assert errors == [UNKNOWN] * 12
 
 
-def test_of_several_missing_topics_only_one_is_waited_for(tmp_path: Path) -> None:
+def test_only_one_of_several_missing_topics_is_awaited(tmp_path: Path) -> None:
     wire = Wire()
     connection = wire.connect().syn()
     names = [f"t{number}" for number in range(7)]
@@ -101,7 +101,7 @@ def test_of_several_missing_topics_only_one_is_waited_for(tmp_path: Path) -> Non
     ]
 
 
-def test_a_right_that_is_lacking_is_not_waited_for(tmp_path: Path) -> None:
+def test_authorization_errors_are_not_retried(tmp_path: Path) -> None:
     denied = error_code("TOPIC_AUTHORIZATION_FAILED")
     played = at_script(writing(tmp_path, 3), {"Produce": refusing(denied)}, SOON)
     assert [each.api for each in played.requests] == ["Produce"] * 3

@@ -1,4 +1,4 @@
-"""Captures that begin midway: what their clients did before is done for them."""
+"""Captures that begin midway: earlier requests of producers are added."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from tests.default_frames import request, response
 from tests.replay.run.test_runner import Played, at_script
 from tests.replay.sessions.test_transaction_compat import answered_in, batch, produce
 from tests.replay.support.replay_captures import exchange, saved
-from tests.replay.support.scripted import Answers
+from tests.replay.support.scripted_broker import Answers
 from tests.tcp_captures import Wire
 
 PRODUCE, END, ADD = (KEYS[name] for name in ("Produce", "EndTxn", "AddPartitionsToTxn"))
 
 
 def midway(folder: Path, *steps: str) -> str:
-    """Requests of a producer that goes on: `add`, `write`, `end`."""
+    """Requests of a producer midway: `add`, `write`, `end`."""
     wire = Wire()
     connection = wire.connect()
     sequence = 40
@@ -80,7 +80,7 @@ def rules(found: Played) -> list[Any]:
     ]
 
 
-def test_a_producer_gets_its_id_under_its_transactional_id(tmp_path: Path) -> None:
+def test_a_producer_is_initialised_with_its_transactional_id(tmp_path: Path) -> None:
     found = played(midway(tmp_path, "add", "write", "end"))
     assert apis(found) == ["InitProducerId", "AddPartitionsToTxn", "Produce", "EndTxn"]
     assert found.requests[0].body is not None
@@ -88,12 +88,12 @@ def test_a_producer_gets_its_id_under_its_transactional_id(tmp_path: Path) -> No
     assert rules(found) == ["InitProducerId"]
 
 
-def test_a_transaction_without_its_beginning_is_begun(tmp_path: Path) -> None:
+def test_a_transaction_without_its_start_is_started(tmp_path: Path) -> None:
     found = played(midway(tmp_path, "write", "end"))
     assert apis(found) == ["InitProducerId", "AddPartitionsToTxn", "Produce", "EndTxn"]
 
 
-def test_the_end_of_a_transaction_that_is_not_there_is_left_out(tmp_path: Path) -> None:
+def test_the_end_of_an_unknown_transaction_is_omitted(tmp_path: Path) -> None:
     found = played(midway(tmp_path, "end", "add", "write", "end"))
     assert apis(found) == ["InitProducerId", "AddPartitionsToTxn", "Produce", "EndTxn"]
     assert [each.failure for each in found.outcomes if each.is_refused] == [NO_BEGINNING]
@@ -108,7 +108,7 @@ def test_a_transaction_without_its_end_is_committed_before_the_next(tmp_path: Pa
 
 
 def test_gaps_in_captured_sequences_are_skipped(tmp_path: Path) -> None:
-    """A client of a whole connection, too, but for a gap."""
+    """Also on a connection that is complete but for one gap."""
     found = played(midway(tmp_path, "add", "write", "write"))
     sent = [each.body for each in found.requests if each.api == "Produce" and each.body]
     records = [body.topic_data[0].partition_data[0].records for body in sent]

@@ -1,4 +1,4 @@
-"""What a dry run says of a capture that lacks requests: the same that a replay does."""
+"""A dry run of an incomplete capture announces the changes that a replay makes."""
 
 from __future__ import annotations
 

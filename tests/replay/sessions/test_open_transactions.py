@@ -16,7 +16,7 @@ from tests.replay.support.builders import whole
 
 
 class Coordinator:
-    """Answers InitProducerId with what a test wants."""
+    """Answers InitProducerId as scripted."""
 
     def __init__(self, *errors: int, state: str = "") -> None:
         self.errors = list(errors)
@@ -60,7 +60,7 @@ def test_open_transactions_are_aborted() -> None:
     assert not found.open
 
 
-def test_ended_transactions_are_left_alone() -> None:
+def test_ended_transactions_are_not_aborted() -> None:
     found, coordinator = begun(), Coordinator()
     body = whole("EndTxn", 3, {"transactional_id": "t"})
     found.record_response("EndTxn", body, whole("EndTxn", 3, {"error_code": 47}, "response"))
@@ -73,13 +73,13 @@ def test_ended_transactions_are_left_alone() -> None:
 
 
 @pytest.mark.parametrize("state", ["Empty", "CompleteCommit", "CompleteAbort", "Ongoing"])
-def test_only_what_the_target_has_open_is_aborted(state: str) -> None:
+def test_only_transactions_open_on_the_target_are_aborted(state: str) -> None:
     coordinator = Coordinator(0, state=state)
     assert abort(begun(), coordinator) == []
     assert coordinator.requests == ["InitProducerId t"] * (state == "Ongoing")
 
 
-def test_produce_without_a_transaction_begins_none() -> None:
+def test_non_transactional_produce_starts_no_transaction() -> None:
     found = OpenTransactions()
     found.record_request("Produce", whole("Produce", 9, {"transactional_id": None}))
     assert not found.open
@@ -87,7 +87,7 @@ def test_produce_without_a_transaction_begins_none() -> None:
     assert list(found.open) == ["t"]
 
 
-def test_a_transaction_that_can_not_be_aborted_is_reported() -> None:
+def test_a_failed_abort_is_reported() -> None:
     (warning,) = abort(begun(), Coordinator())
     assert "'t'" in warning
     assert "is gone" in warning

@@ -1,4 +1,4 @@
-"""A Produce request of which a partition refuses its part: the others are not written twice."""
+"""Produce requests refused for one partition: the other partitions are not written twice."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 from tests.default_frames import sized
 from tests.replay.run.test_runner import Played, answer, at_script, one_after_another
-from tests.replay.support.produced import Written, produce_request, produce_response
+from tests.replay.support.produce_messages import Written, produce_request, produce_response
 from tests.replay.support.replay_captures import exchange, saved
 from tests.tcp_captures import Wire
 
@@ -46,7 +46,7 @@ def played(folder: Path, version: int, *answers: dict[str, Any]) -> Played:
 
 
 def partitions(found: Played) -> list[list[int]]:
-    """The partitions that each request went to."""
+    """The partitions in each request."""
     return [
         [each.index for topic in message.body.topic_data for each in topic.partition_data]
         for message in found.requests
@@ -55,7 +55,7 @@ def partitions(found: Played) -> list[list[int]]:
 
 
 @pytest.mark.parametrize("version", [8, 9])
-def test_only_what_was_refused_is_asked_again(tmp_path: Path, version: int) -> None:
+def test_only_refused_partitions_are_retried(tmp_path: Path, version: int) -> None:
     first = answered(version, (0, 0, 70), (1, NOT_YET, -1))
     again = answered(version, (1, NOT_YET, -1))
     found = played(tmp_path, version, first, again, answered(version, (1, 0, 80)))
@@ -69,7 +69,7 @@ def test_only_what_was_refused_is_asked_again(tmp_path: Path, version: int) -> N
     assert results == {0: (0, 70), 1: (0, 80)}
 
 
-def test_the_offset_of_each_part_is_learned(tmp_path: Path) -> None:
+def test_the_offset_of_each_partition_is_learned(tmp_path: Path) -> None:
     first = answered(9, (0, 0, 70), (1, NOT_YET, -1))
     found = played(tmp_path, 9, first, answered(9, (1, 0, 80)))
     assert found.run is not None

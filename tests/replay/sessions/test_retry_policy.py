@@ -1,4 +1,4 @@
-"""When requests are asked again."""
+"""Conditions of retries."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dissector.protocol.records.layout import CONTROL
 from replay.mapping.id_map import IdMap
 from replay.sessions.retry_policy import RetryReason, is_in_vain, retry_reason
 from tests.replay.support.builders import response, whole
-from tests.replay.support.produced import batches
+from tests.replay.support.produce_messages import batches
 
 
 def why(
@@ -39,7 +39,7 @@ def why(
         ("Fetch", 11, 0, 71, RetryReason.SESSION),
     ],
 )
-def test_errors(
+def test_retriable_errors(
     api: str, version: int, captured: int, live: int, expected: RetryReason | None
 ) -> None:
     assert why(api, version, {"error_code": captured}, {"error_code": live}) is expected
@@ -50,7 +50,7 @@ def fetched(*records: bytes) -> dict[str, Any]:
     return {"responses": [{"topic": "orders", "partitions": partitions}]}
 
 
-def test_records_that_are_not_there_yet() -> None:
+def test_missing_records_are_retried() -> None:
     assert why("Fetch", 11, fetched(b"x"), fetched(b"")) is RetryReason.NO_RECORDS
     assert why("Fetch", 11, fetched(b"x"), fetched(b"y")) is None
     assert why("Fetch", 11, fetched(b""), fetched(b"")) is None
@@ -61,7 +61,7 @@ def test_records_that_are_not_there_yet() -> None:
     assert why("Fetch", 11, fetched(b"x"), fetched(marker)) is RetryReason.NO_RECORDS
 
 
-def test_assignments_that_are_not_there_yet() -> None:
+def test_missing_assignments_are_retried() -> None:
     given: dict[str, Any] = {"assignment": {"topic_partitions": []}}
     assert why("ConsumerGroupHeartbeat", 0, given, {"assignment": None}) is RetryReason.ASSIGNMENT
     assert why("ConsumerGroupHeartbeat", 0, given, given) is None
@@ -86,7 +86,7 @@ def test_without_a_captured_response_nothing_is_retried() -> None:
         ({"status": [{"status_code": 3}]}, {"status": [{"status_code": 3}]}, False),
     ],
 )
-def test_tasks_of_streams_that_are_not_there_yet(
+def test_missing_streams_tasks_are_retried(
     captured: dict[str, Any], live: dict[str, Any], is_asked_again: bool
 ) -> None:
     zero: dict[str, Any] = {"active_tasks": None, "status": None}
@@ -95,7 +95,7 @@ def test_tasks_of_streams_that_are_not_there_yet(
     assert found is (RetryReason.ASSIGNMENT if is_asked_again else None)
 
 
-def test_offsets_of_share_groups_that_are_not_there_yet() -> None:
+def test_missing_share_group_offsets_are_retried() -> None:
     def offsets(offset: int) -> dict[str, Any]:
         partition = {"partition_index": 0, "start_offset": offset}
         topic = {"topic_name": "orders", "partitions": [partition]}
@@ -105,7 +105,7 @@ def test_offsets_of_share_groups_that_are_not_there_yet() -> None:
     assert why("DescribeShareGroupOffsets", 0, offsets(-1), offsets(0)) is None
 
 
-def test_settings_that_are_not_there_yet() -> None:
+def test_missing_settings_are_retried() -> None:
     some: dict[str, Any] = {"resources": [{"resource_type": 2, "acls": []}]}
     assert why("DescribeAcls", 2, some, {"resources": []}) is RetryReason.SETTINGS
     assert why("DescribeAcls", 2, some, some) is None
@@ -114,7 +114,7 @@ def test_settings_that_are_not_there_yet() -> None:
     assert why("DescribeClientQuotas", 0, {"entries": [entry]}, none) is RetryReason.SETTINGS
 
 
-def test_credentials_that_are_not_there_yet() -> None:
+def test_missing_credentials_are_retried() -> None:
     def settings(*errors: int) -> dict[str, Any]:
         users = [{"user": "bob", "error_code": each, "credential_infos": []} for each in errors]
         return {"results": users}
@@ -126,14 +126,14 @@ def test_credentials_that_are_not_there_yet() -> None:
     assert why(name, 0, settings(0), settings()) is RetryReason.SETTINGS
 
 
-def test_tokens_that_are_not_known_yet() -> None:
+def test_unknown_tokens_are_retried() -> None:
     for name in ("RenewDelegationToken", "ExpireDelegationToken"):
         assert why(name, 2, {"error_code": 0}, {"error_code": 62}) is RetryReason.SETTINGS
         assert why(name, 2, {"error_code": 62}, {"error_code": 62}) is None
         assert why(name, 2, {"error_code": 0}, {"error_code": 66}) is None
 
 
-def test_a_topic_that_is_not_there_beside_what_is_not_ready() -> None:
+def test_a_missing_topic_beside_a_retriable_error() -> None:
     def commits(*errors: int) -> dict[str, Any]:
         partitions = [{"partition_index": at, "error_code": e} for at, e in enumerate(errors)]
         return {"topics": [{"name": "orders", "partitions": partitions}]}
@@ -158,13 +158,13 @@ def test_a_topic_that_is_not_there_beside_what_is_not_ready() -> None:
         (RetryReason.ABSENT, "", False),
     ],
 )
-def test_retries_that_omitted_requests_make_futile(
+def test_no_retries_for_effects_of_omitted_requests(
     reason: RetryReason, lacks: str, expected: bool
 ) -> None:
     assert is_in_vain(reason, frozenset(lacks.split(", "))) is expected
 
 
-def test_groups_that_are_on_the_way() -> None:
+def test_unsettled_groups_are_retried() -> None:
     def group(state: str) -> dict[str, Any]:
         return {"groups": [{"group_id": "g", "group_state": state, "members": []}]}
 

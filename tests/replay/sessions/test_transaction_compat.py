@@ -1,4 +1,4 @@
-"""Transactions of clients that leave it to the broker to add what they write to."""
+"""Transactions of clients that rely on implicit AddPartitionsToTxn (KIP-890)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.default_frames import request, response
 from tests.replay.run.test_runner import Played, at_script, one_after_another
 from tests.replay.support.builders import whole
 from tests.replay.support.replay_captures import exchange, saved
-from tests.replay.support.scripted import Answer, Answers, offers
+from tests.replay.support.scripted_broker import Answer, Answers, offers
 from tests.tcp_captures import Wire
 
 INIT, PRODUCE, COMMIT, END = (
@@ -77,7 +77,7 @@ def test_offsets_are_added_with_their_group() -> None:
 
 
 def two_transactions(folder: Path) -> str:
-    """Two batches in a transaction and one in the next, by a client that adds nothing."""
+    """Two batches in one transaction and one in the next, without AddPartitionsToTxn."""
     wire = Wire()
     connection = wire.connect().syn()
     began = response(INIT, 3, 1, producer_id=9, producer_epoch=0)
@@ -101,8 +101,8 @@ def answered_in(version: int, number: int, partition: dict[str, Any], topic: str
     return response(PRODUCE, version, number, **filled_in)
 
 
-def of_old(*added: int) -> Answers:
-    """Answer as a broker of before does; additions with these errors, one after the other."""
+def old_broker(*added: int) -> Answers:
+    """Answer as a broker before KIP-890; AddPartitionsToTxn with these errors in turn."""
     known = {
         each.name: (each.request.versions.low, each.request.versions.high) for each in all_apis()
     }
@@ -132,7 +132,7 @@ def requests_of(played: Played) -> list[Message]:
 
 
 def test_partitions_are_added_once_per_transaction(tmp_path: Path) -> None:
-    played = at_script(two_transactions(tmp_path), of_old(0, 0))
+    played = at_script(two_transactions(tmp_path), old_broker(0, 0))
     assert not played.failures
     once = ["AddPartitionsToTxn", "Produce"]
     assert [each.api for each in requests_of(played)] == [*once, "Produce", "EndTxn", *once]
@@ -146,23 +146,23 @@ def test_partitions_are_added_once_per_transaction(tmp_path: Path) -> None:
     assert not played.run.left_behind
 
 
-def test_the_next_transaction_goes_on_with_the_sequence(tmp_path: Path) -> None:
-    played = at_script(two_transactions(tmp_path), of_old(0, 0))
+def test_the_next_transaction_continues_the_sequence(tmp_path: Path) -> None:
+    played = at_script(two_transactions(tmp_path), old_broker(0, 0))
     sent = [each.body for each in requests_of(played) if each.api == "Produce" and each.body]
     batches = [body.topic_data[0].partition_data[0].records for body in sent]
     assert [int.from_bytes(each[53:57], "big") for each in batches] == [0, 2, 3]
 
 
-def test_additions_are_asked_again_while_the_target_is_not_ready(tmp_path: Path) -> None:
-    played = at_script(two_transactions(tmp_path), of_old(CONCURRENT, NOT_COORDINATOR, 0, 0))
+def test_add_partitions_is_retried_on_retriable_errors(tmp_path: Path) -> None:
+    played = at_script(two_transactions(tmp_path), old_broker(CONCURRENT, NOT_COORDINATOR, 0, 0))
     assert not played.failures
     assert [each.api for each in requests_of(played)[:4]] == ["AddPartitionsToTxn"] * 3 + [
         "Produce"
     ]
 
 
-def test_a_refused_add_is_left_to_the_target_s_own_error(tmp_path: Path) -> None:
-    played = at_script(two_transactions(tmp_path), of_old(FENCED, FENCED, FENCED))
+def test_a_refused_add_partitions_leaves_the_produce_error(tmp_path: Path) -> None:
+    played = at_script(two_transactions(tmp_path), old_broker(FENCED, FENCED, FENCED))
     assert [each.api for each in requests_of(played)] == [
         *["AddPartitionsToTxn", "Produce"] * 2,
         "EndTxn",

@@ -1,4 +1,4 @@
-"""What was answered is relied on only when it is in effect."""
+"""Effects of requests are awaited before dependent steps."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from replay.client.cluster import Cluster
 from replay.sessions.visibility import wait_until_visible
 
 
-class Slow(Topology):
-    """Comes to know topics one question after the other, and gives up in the end."""
+class SlowTarget(Topology):
+    """Shows one more state with each request, and fails after the last."""
 
     patience = 4
 
@@ -50,7 +50,9 @@ class Slow(Topology):
         raise ReplayError("b:1", failure)
 
 
-def play(api: str, request: dict[str, Any], answer: dict[str, Any], target: Slow) -> list[Any]:
+def play(
+    api: str, request: dict[str, Any], answer: dict[str, Any], target: SlowTarget
+) -> list[Any]:
     bodies = Container(request), Container(answer)
     asyncio.run(wait_until_visible(api, *bodies, cast(Cluster, target)))
     return target.requests
@@ -60,24 +62,26 @@ def results(**errors: int) -> list[Container]:
     return [Container(name=name, error_code=error) for name, error in errors.items()]
 
 
-def test_topics_are_waited_for_that_were_created() -> None:
+def test_created_topics_are_awaited() -> None:
     answer = {"topics": results(a=0, b=36)}
-    assert play("CreateTopics", {}, answer, Slow({}, {"a": 1}, {})) == [["a"], ["a"]]
+    assert play("CreateTopics", {}, answer, SlowTarget({}, {"a": 1}, {})) == [["a"], ["a"]]
 
 
-def test_topics_are_gone_that_were_deleted() -> None:
+def test_deletion_of_topics_is_awaited() -> None:
     answer = {"responses": results(a=0)}
-    assert play("DeleteTopics", {}, answer, Slow({"a": 1}, {}, {})) == [["a"], ["a"]]
+    assert play("DeleteTopics", {}, answer, SlowTarget({"a": 1}, {}, {})) == [["a"], ["a"]]
 
 
-def test_partitions_are_waited_for_that_were_added() -> None:
+def test_added_partitions_are_awaited() -> None:
     request = {"topics": [Container(name="a", count=3)], "validate_only": False}
     answer = {"results": results(a=0)}
-    assert play("CreatePartitions", request, answer, Slow({"a": 2}, {"a": 3}, {})) == [["a"]] * 2
+    assert (
+        play("CreatePartitions", request, answer, SlowTarget({"a": 2}, {"a": 3}, {})) == [["a"]] * 2
+    )
 
 
-def test_transactions_are_waited_for_until_their_markers_are_written() -> None:
-    target = Slow(states=("PrepareCommit", "CompleteCommit", "Ongoing"))
+def test_transaction_markers_are_awaited() -> None:
+    target = SlowTarget(states=("PrepareCommit", "CompleteCommit", "Ongoing"))
     requests = play("EndTxn", {"transactional_id": "t"}, {"error_code": 0}, target)
     assert requests == ["DescribeTransactions"] * 2
 
@@ -90,22 +94,22 @@ def test_transactions_are_waited_for_until_their_markers_are_written() -> None:
         ("Metadata", {}, {"topics": results(a=0)}),
     ],
 )
-def test_nothing_is_asked_where_nothing_was_done(
+def test_failed_requests_are_not_awaited(
     api: str, request_: dict[str, Any], answer: dict[str, Any]
 ) -> None:
-    assert play(api, request_, answer, Slow({}, states=("Ongoing",))) == []
+    assert play(api, request_, answer, SlowTarget({}, states=("Ongoing",))) == []
 
 
-def test_a_target_without_describe_transactions_is_not_waited_for() -> None:
-    assert play("EndTxn", {"transactional_id": "t"}, {"error_code": 0}, Slow()) == []
+def test_a_target_without_describe_transactions_is_not_polled() -> None:
+    assert play("EndTxn", {"transactional_id": "t"}, {"error_code": 0}, SlowTarget()) == []
 
 
-def test_an_effect_that_never_shows_is_given_up() -> None:
-    assert len(play("CreateTopics", {}, {"topics": results(a=0)}, Slow({}, {}, {}, {}))) == 4
+def test_waiting_for_an_effect_ends_with_a_timeout() -> None:
+    assert len(play("CreateTopics", {}, {"topics": results(a=0)}, SlowTarget({}, {}, {}, {}))) == 4
 
 
-class Configured(Slow):
-    """Comes to know a value."""
+class ConfiguredTarget(SlowTarget):
+    """Shows a changed setting after some requests."""
 
     def __init__(self, *values: str) -> None:
         super().__init__()
@@ -120,7 +124,7 @@ class Configured(Slow):
         return Container(results=[described])
 
 
-def test_settings_are_waited_for_that_were_made() -> None:
+def test_changed_settings_are_awaited() -> None:
     def resource(name: str, operation: int = 0) -> Container:
         config = Container(name="retention.ms", config_operation=operation, value="5")
         return Container(resource_type=2, resource_name=name, configs=[config])
@@ -130,14 +134,16 @@ def test_settings_are_waited_for_that_were_made() -> None:
         Container(resource_type=2, resource_name=name, error_code=code)
         for name, code in [("orders", 0), ("lost", 3), ("gone", 0)]
     ]
-    target = Configured("4", "5", "5")
+    target = ConfiguredTarget("4", "5", "5")
     altered = {"responses": answers}
     assert play("IncrementalAlterConfigs", request, altered, target) == [[(2, "orders")]] * 2
-    assert play("AlterConfigs", {"resources": [resource("lost")]}, altered, Configured()) == []
+    assert (
+        play("AlterConfigs", {"resources": [resource("lost")]}, altered, ConfiguredTarget()) == []
+    )
 
 
-def test_a_value_that_is_written_otherwise_is_not_waited_for_long() -> None:
-    target = Configured(*["5.0"] * 20)
+def test_a_differently_formatted_value_is_not_awaited_for_long() -> None:
+    target = ConfiguredTarget(*["5.0"] * 20)
     target.patience = 20
     config = Container(name="retention.ms", value="5")
     request = {"resources": [Container(resource_type=2, resource_name="orders", configs=[config])]}

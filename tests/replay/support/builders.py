@@ -20,7 +20,7 @@ def uuid(number: int) -> UUID:
 
 
 def topology(topics: Mapping[str, int], nodes: int = 1, epoch: int = 5) -> Topology:
-    """Topics, their ids as numbers; two partitions each."""
+    """A topology with these topics (name to id), two partitions each."""
     target = Topology()
     target.brokers = {node: Broker(node, "127.0.0.1", 9000 + node) for node in range(nodes)}
     for name, number in topics.items():
@@ -31,7 +31,7 @@ def topology(topics: Mapping[str, int], nodes: int = 1, epoch: int = 5) -> Topol
 
 
 def _filled(fields: tuple[Field, ...], version: int, body: Mapping[str, Any]) -> dict[str, Any]:
-    """The body, with zeros for the fields of the version that it leaves out."""
+    """The body, with zeros for missing fields of the version."""
     out = dict(body)
     for field in fields:
         if version in field.versions:

@@ -1,4 +1,4 @@
-"""A coordinator of classic groups, for brokers that answer what a test wants them to."""
+"""A coordinator of classic groups, for scripted brokers."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ class Coordinator:
     """
     Coordinates one group as Kafka does, without a rebalance delay.
 
-    A generation is complete when all members have joined it. A repeated join gets it again; a
-    leader that has assigned begins a new one by its join. A sync is answered when the leader
-    has assigned, or when the group rebalances. Member ids are the client ids.
+    A generation is complete when all members have joined it. A repeated join has the same
+    response; a leader that has assigned begins a new generation by its join. A sync is answered
+    when the leader has assigned, or when the group rebalances. Member ids are the client ids.
 
     Attributes:
         generation: Id of the newest.
@@ -90,7 +90,7 @@ class Coordinator:
         self._waiting.clear()
 
     async def until_parked(self) -> None:
-        """Wait until somebody asks for its part in vain."""
+        """Wait until a sync is waiting for the leader."""
         async with self._parked:
             await self._parked.wait_for(lambda: self._waiting)
 

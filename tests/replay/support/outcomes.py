@@ -1,4 +1,4 @@
-"""Outcomes made by hand."""
+"""Artificial outcomes."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def outcome(
     number: int = 0,
     **more: Any,
 ) -> Outcome:
-    """Return what became of a request: both answers as bodies, what is not given at its zero."""
+    """Return the outcome of a request, from both bodies; missing fields are zero."""
     key = KEYS[name]
     live_version = version if live_version is None else live_version
     found = api(key)
@@ -72,7 +72,7 @@ def _answer(key: int, version: int, body: Body) -> bytes:
 
 
 def filled(fields: tuple[Field, ...], version: int, body: Body) -> dict[str, Any]:
-    """Return a body with zeros, at all depths, where it says nothing."""
+    """Return a body with zeros for missing fields, at all depths."""
     assert body.keys() <= {field.name for field in fields if version in field.versions}
     out: dict[str, Any] = {}
     for field in fields:

@@ -1,4 +1,4 @@
-"""Captures that tests make, and those that are shipped."""
+"""Captures for tests of replay: written here, or shipped."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def exchange(connection: WireConnection, request: bytes, response: bytes = b"") 
 
 
 def left_open(folder: Path) -> str:
-    """A producer begins a transaction and does not end it."""
+    """Begin a transaction without an end."""
     wire = Wire()
     key = KEYS["AddPartitionsToTxn"]
     topics = [{"name": "orders", "partitions": [0]}]

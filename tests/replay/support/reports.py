@@ -1,4 +1,4 @@
-"""Reports of outcomes that are made by hand."""
+"""Reports of artificial outcomes."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def produced(error_code: int = 0, base_offset: int = 0, topic: str = "orders") -
 
 
 def outcomes() -> list[Outcome]:
-    """Same, differs, another error, missing, refused, and two that the plan leaves out."""
+    """Same, differs, another error, missing, refused, and two omitted by the plan."""
     changes = [Change("topic_data[0].name", "topic", "orders", "x-orders")]
     return [
         outcome("Produce", 7, produced(), produced(), changes=changes, lag_ns=3_000_000),
@@ -42,7 +42,7 @@ def outcomes() -> list[Outcome]:
 
 
 def every_kind() -> list[Outcome]:
-    """Beside `outcomes`: equivalent, not judged, accepted by a file and by an upgrade."""
+    """`outcomes`, and: equivalent, not judged, accepted by a file and by an upgrade."""
     stopped = {"failure": "ended", "is_refused": True, "latency_ns": None}
     return [
         *outcomes(),
@@ -54,7 +54,7 @@ def every_kind() -> list[Outcome]:
 
 
 def created(value: str, source: int = 5) -> dict[str, Any]:
-    """An answer to CreateTopics v5 with one setting; source 5 is the default of Kafka."""
+    """A response to CreateTopics v5 with one setting; source 5 is Kafka's default."""
     setting = {"name": "min.insync.replicas", "value": value, "config_source": source}
     return {"topics": [{"name": "orders", "configs": [setting]}]}
 
@@ -93,7 +93,7 @@ def made(
     captured: int = 0,
     **setting: Any,
 ) -> RunReport:
-    """A report of these outcomes, by default one of each kind, of a plan of so many steps."""
+    """A report of outcomes, by default one of each kind, with `captured` steps in the plan."""
     noise = noise or Noise()
     plan = Plan()
     plan.connections[3] = Completeness(3, "c:1", "b:1", requests=4, unanswered=1)

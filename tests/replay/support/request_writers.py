@@ -1,4 +1,4 @@
-"""Produce requests of one shape, and what writes them."""
+"""Produce requests of one shape, and their writers."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from replay.mapping.producer_ids import ProducerMap
 from replay.plan.request_shapes import RequestShape, request_shape_of
 from replay.templates.request_writer import RequestWriter, WrittenRequests
 from replay.templates.step_arrays import StepArrays
-from tests.replay.support import produced
+from tests.replay.support import produce_messages
 
 VERSION = 9
 PLACE = ("orders", 1)
@@ -20,7 +20,9 @@ NOBODY = (-1, -1, -1)
 
 def produce_requests(*producers: tuple[int, int, int], value: bytes = b"v") -> list[bytes]:
     return [
-        produced.produce_request(VERSION, [produced.Written(*PLACE, (value,), each)], number)
+        produce_messages.produce_request(
+            VERSION, [produce_messages.Written(*PLACE, (value,), each)], number
+        )
         for number, each in enumerate(producers)
     ]
 

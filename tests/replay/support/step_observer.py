@@ -1,4 +1,4 @@
-"""Whoever wants to see what becomes of each step."""
+"""Observers of the outcome of each step."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from replay.model.outcome import BatchedOutcome, Difference, Outcome, Verdict
 
 @dataclass
 class StepObserver:
-    """Takes all outcomes, and calls none the same, so that each step goes the general way."""
+    """Records all outcomes; takes none as equal in advance, to have each step compared in full."""
 
     each: Callable[[Outcome], None]
 
@@ -24,9 +24,9 @@ class StepObserver:
         raise AssertionError(alike)
 
     def record_late_difference(self, number: int, copy: int, difference: Difference) -> None:
-        """Nothing: what becomes of each step is all that is wanted."""
+        """Ignored."""
 
     def record_logs(
         self, number: int, unbalanced: Iterable[UnbalancedLog], shared: Iterable[SharedLog]
     ) -> None:
-        """Nothing likewise."""
+        """Ignored."""

@@ -22,11 +22,11 @@ class Timers:
         return [timer.when() - now_s for timer, _ in self._set if not timer.cancelled()]
 
     def run_newest(self) -> None:
-        """Call the function of the newest timer at once."""
+        """Call the function of the newest timer immediately."""
         self._set[-1][1]()
 
     def run_after(self, delay_s: float) -> None:
-        """Call at once the functions of all timers that are due later than this."""
+        """Call immediately the functions of all timers due later than this."""
         late = [call for timer, call in self._set if timer.when() > self._loop.time() + delay_s]
         for call in late:
             call()

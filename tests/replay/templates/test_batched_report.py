@@ -1,4 +1,4 @@
-"""What was answered as captured is reported, however much at a time."""
+"""Unchanged responses are reported in batches."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def outcome_rows(first: int, changed: tuple[int, ...]) -> Any:
     return rows
 
 
-def test_all_is_reported_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_step_is_reported_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(unreported_module, "FLUSH_COUNT", 4)
     reports: list[BatchedOutcome] = []
     waiting = BatchedReporter(reports.append)

@@ -1,4 +1,4 @@
-"""Requests are written as long as they are ready, and alike."""
+"""Ready requests of one shape are written together."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from replay.templates.request_writer import MAX_REQUESTS
 from replay.templates.step_arrays import StepArrays
 from tests.default_frames import sized
 from tests.kernel_modes import MODES, running
-from tests.replay.support.produced import arrays_of, plan_of
+from tests.replay.support.produce_messages import arrays_of, plan_of
 from tests.replay.support.request_writers import (
     NOBODY,
     count,
@@ -54,14 +54,14 @@ def test_written_requests_stay_valid_when_others_are_written() -> None:
     assert first.request_rows[:, STEP].tolist() == [0, 1]
 
 
-def test_writing_ends_before_another_shape() -> None:
+def test_writing_stops_before_another_shape() -> None:
     frames = produce_requests(*[NOBODY] * 3)
     arrays = arrays_of([(each, b"") for each in frames], (0, 0, 1))
     assert count(write(request_writer(frames[0]), arrays)) == 2
     assert count(write(request_writer(frames[0]), arrays, 2)) == 0
 
 
-def test_writing_ends_before_an_unmet_dependency() -> None:
+def test_writing_stops_before_an_unmet_dependency() -> None:
     frames = produce_requests(*[NOBODY] * 3)
     plan = plan_of([(each, b"") for each in frames])
     plan.causes.append(0)
@@ -72,7 +72,7 @@ def test_writing_ends_before_an_unmet_dependency() -> None:
     assert count(write(request_writer(frames[0]), arrays)) == 3
 
 
-def test_writing_ends_before_a_request_that_is_not_due() -> None:
+def test_writing_stops_before_a_request_not_yet_due() -> None:
     frames = produce_requests(*[NOBODY] * 3)
     plan = plan_of([(each, b"") for each in frames])
     arrays = StepArrays(plan, bytearray(3), array("q", [0, 5, 9]))
@@ -81,13 +81,13 @@ def test_writing_ends_before_a_request_that_is_not_due() -> None:
     assert found.request_rows[:, LAG].tolist() == [8, 3]
 
 
-def test_so_many_at_once_and_no_more() -> None:
+def test_number_of_requests_at_once_is_bounded() -> None:
     frames = produce_requests(*[NOBODY] * (MAX_REQUESTS + 1))
     arrays = arrays_of([(each, b"") for each in frames])
     assert count(write(request_writer(frames[0]), arrays)) == MAX_REQUESTS
 
 
-def test_correlation_ids_begin_again() -> None:
+def test_correlation_ids_wrap_around() -> None:
     frames = produce_requests(*[NOBODY] * 2)
     arrays = arrays_of([(each, b"") for each in frames])
     found = write(request_writer(frames[0]), arrays, correlation_id=LAST_CORRELATION_ID)

@@ -1,4 +1,4 @@
-"""Requests are written for the producers of the target, whatever their size."""
+"""Requests of any size are written with the producer ids of the target."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from replay.mapping.producer_ids import ProducerMap
 from replay.templates import request_writer as writer_module
 from replay.templates.request_writer import WrittenRequests
 from tests.kernel_modes import MODES, running
-from tests.replay.support.produced import arrays_of
+from tests.replay.support.produce_messages import arrays_of
 from tests.replay.support.request_writers import (
     NOBODY,
     count,
@@ -52,7 +52,7 @@ def producers_of(found: WrittenRequests | None) -> list[tuple[int, int, int]]:
     return out
 
 
-def test_producers_take_turns() -> None:
+def test_alternating_producers_have_their_own_ids() -> None:
     known = ProducerMap()
     known.learn((4, 2), (9, 0))
     known.learn((5, 0), (8, 1))
@@ -67,7 +67,7 @@ def test_producers_take_turns() -> None:
 
 
 @pytest.mark.parametrize("size", [0, 700, 800, 5000])
-def test_crcs_follow_in_batches_of_any_size(size: int) -> None:
+def test_crcs_are_valid_in_batches_of_any_size(size: int) -> None:
     known = ProducerMap()
     known.learn((4, 2), (9, 0))
     frames = produce_requests((4, 2, 100), (4, 2, 101), value=b"v" * size)
@@ -78,7 +78,7 @@ def test_crcs_follow_in_batches_of_any_size(size: int) -> None:
     ]
 
 
-def test_a_producer_without_sequences_stays_so() -> None:
+def test_a_producer_without_sequences_gets_none() -> None:
     known = ProducerMap()
     known.learn((4, 2), (9, 0))
     frames = produce_requests((4, 2, -1), (4, 2, 5))
@@ -99,7 +99,7 @@ def test_requests_left_to_the_general_encoder() -> None:
     assert write(request_writer(frames[0]), arrays, known=known) is None
 
 
-def test_a_batch_without_a_whole_header_is_for_the_general_way() -> None:
+def test_a_truncated_batch_header_is_left_to_the_general_encoder() -> None:
     frame = produce_requests(NOBODY)[0]
     literals = request(frame).literals
     short = frame[:8] + literals[0] + b"\x3b" + bytes(58) + literals[-1]

@@ -1,4 +1,4 @@
-"""Answers are taken many at a time as they would be one by one."""
+"""Responses matched in batches, compared with one at a time."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from replay.templates.request_kernel import LATENCY, PER_PARTITION, RECORD_COUNT
 from replay.templates.response_matcher import ResponseMatcher
 from tests.default_frames import sized
 from tests.kernel_modes import MODES, running
-from tests.replay.support.produced import (
+from tests.replay.support.produce_messages import (
     PRODUCE,
     Written,
     arrays_of,
@@ -56,8 +56,8 @@ def shape(frame: bytes, version: int) -> ResponseShape:
     return found
 
 
-class Learned(PartitionOffsets):
-    """Notes what it learns."""
+class RecordingOffsets(PartitionOffsets):
+    """Records learned offsets."""
 
     def __init__(self, is_last: bool) -> None:
         super().__init__()
@@ -126,7 +126,7 @@ def test_matching_many_responses_equals_matching_each(
         taken += 1
 
     prefix = b"\0" * data.draw(st.integers(0, 3))
-    logs = [Learned(data.draw(st.booleans())) for _ in range(2)]
+    logs = [RecordingOffsets(data.draw(st.booleans())) for _ in range(2)]
     matching = ResponseMatcher(ours, theirs, (ORDER, ORDER), logs)
     matched = matching.match(arrays, prefix + cut, len(prefix), start, rows, 0, 99)
     assert matched == (taken, len(prefix) + end)
@@ -140,14 +140,14 @@ def test_matching_many_responses_equals_matching_each(
     assert arrays.is_done.tolist() == [1] * taken + [0] * (4 - taken)
 
 
-def test_records_in_a_row_are_one_stretch() -> None:
+def test_adjacent_records_are_one_stretch() -> None:
     captured = [answer(9, PLACES[:1], [10 + at]) for at in range(3)]
     request = produce_request(9, [Written(*PLACES[0])])
     arrays = arrays_of([(request, each) for each in captured])
     rows = np.ones((3, RECORD_COUNT + PER_PARTITION), np.int64)
     rows[:, STEP] = range(3)
     live = [answer(9, PLACES[:1], [50 + at], at) for at in range(3)]
-    log = Learned(True)
+    log = RecordingOffsets(True)
     matching = ResponseMatcher(shape(captured[0], 9), shape(live[0], 9), ((0,), (0,)), [log])
     stream = b"".join(map(sized, live))
     found = matching.match(arrays, stream, 0, 0, rows, 0, 5)

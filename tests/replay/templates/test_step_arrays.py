@@ -1,4 +1,4 @@
-"""Steps as arrays, and numbers in their bytes."""
+"""Steps as arrays, and integers in their bytes."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 
 from replay.templates import step_arrays as arrays_module
 from replay.templates.step_arrays import StepArrays, number_at, put_number
-from tests.replay.support.produced import arrays_of, plan_of
+from tests.replay.support.produce_messages import arrays_of, plan_of
 
 
 @given(st.integers(1, 8), st.data())
-def test_numbers_come_back(size: int, data: st.DataObject) -> None:
+def test_integers_are_read_back(size: int, data: st.DataObject) -> None:
     edge = 1 << 8 * size - 1
     value = data.draw(st.integers(-edge, edge - 1))
     room = bytearray(size + 2)
@@ -24,7 +24,7 @@ def test_numbers_come_back(size: int, data: st.DataObject) -> None:
     assert number_at(room, 1, size) == value
 
 
-def test_frames_stand_behind_each_other(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_frames_are_stored_back_to_back(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(arrays_module, "MAPPED_BYTES", 3)
     found = arrays_of([(b"0009ask", b"resp"), (b"0009more", b"")], (3, -1))
     assert found.frames.tobytes() == b"0009askresp0009more"
@@ -44,7 +44,7 @@ def test_step_arrays_share_memory_with_their_owner() -> None:
     assert found.due_ns.tolist() == [5]
 
 
-def test_tables_lie_where_the_last_one_lay() -> None:
+def test_tables_reuse_memory() -> None:
     found = arrays_of([])
     large = found.table(3, 2)
     large[:] = 1
@@ -54,7 +54,7 @@ def test_tables_lie_where_the_last_one_lay() -> None:
     assert found.table(4, 2).shape == (4, 2)
 
 
-def test_kernels_know_the_types() -> None:
+def test_kernels_accept_the_array_types() -> None:
     found = arrays_of([(b"0009", b"")])
     for each in (*vars(found).values(), found.table(1, 1)):
         if isinstance(each, np.ndarray):

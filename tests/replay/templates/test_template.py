@@ -26,7 +26,7 @@ from replay.templates.template import RequestTemplate, template_of
 from tests.default_frames import sized
 from tests.kernel_modes import MODES, running
 from tests.replay.support.builders import topology, uuid
-from tests.replay.support.produced import (
+from tests.replay.support.produce_messages import (
     ID_OF,
     PRODUCE,
     Written,
@@ -91,7 +91,7 @@ producers = st.tuples(st.just(4), st.just(2), st.integers(0, 2**31 - 1))
 
 
 @given(data=st.data(), version=st.integers(3, 13), at=places)
-def test_its_bytes_are_those_of_the_general_way(
+def test_templates_write_the_bytes_of_the_general_encoder(
     data: st.DataObject, version: int, at: list[tuple[str, int]]
 ) -> None:
     names = data.draw(
@@ -150,7 +150,7 @@ def replaced_by(row: list[int]) -> Counter[tuple[str, str]]:
     )
 
 
-def test_a_template_has_its_broker_and_the_layout_of_responses() -> None:
+def test_templates_hold_broker_and_response_layout() -> None:
     request, captured = (
         produce_request(9, [Written("orders", 1)]),
         produce_response(9, [("orders", 1, 0)]),
@@ -185,7 +185,7 @@ def test_exchanges_unfit_for_a_template() -> None:
 
 
 @pytest.mark.parametrize("version", [9, 13])
-def test_partitions_of_answers_may_stand_in_another_order(version: int) -> None:
+def test_responses_may_have_another_order_of_partitions(version: int) -> None:
     at = [("orders", 1), ("audit", 0)]
     request = produce_request(version, [Written(*place, [b"v"] * 2) for place in at])
     captured = produce_response(version, [("orders", 1, 10), ("audit", 0, 20)])
@@ -203,7 +203,7 @@ def test_partitions_of_answers_may_stand_in_another_order(version: int) -> None:
         assert known.offsets.live(topic, partition, before) == (now, "translated")
 
 
-def test_a_time_that_is_set_once_and_once_not_is_noticed() -> None:
+def test_a_response_with_an_unexpected_time_is_not_matched() -> None:
     request, captured = (
         produce_request(9, [Written("orders", 1)]),
         produce_response(9, [("orders", 1, 0)], **NO_TIME),

@@ -1,4 +1,4 @@
-"""Several processes play one capture together, and one report stands for all of them."""
+"""Several processes replay one capture together, with one merged report."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from replay.mock.embedded_broker import EmbeddedBroker
 from replay.report.merged_report import merge_reports
 from replay.report.report_files import write_report
 from tests.default_frames import request, response, sized
-from tests.replay.support.produced import Written, produce_request, produce_response
+from tests.replay.support.produce_messages import Written, produce_request, produce_response
 from tests.replay.support.replay_captures import SHIPPED, exchange, saved
 from tests.tcp_captures import Wire
 
@@ -24,7 +24,7 @@ _PRODUCE, _FETCH = 9, 11
 
 
 def _capture(folder: Path) -> str:
-    """Two clients write to one log in turn; a third reads it."""
+    """Two clients write to one log in turn, and a third reads it."""
     wire, log = Wire(), []
     writers = [wire.connect(50000 + number).syn() for number in range(2)]
     for number in range(WRITES):
@@ -78,7 +78,7 @@ def _read(wire: Wire, log: list[bytes]) -> None:
 
 
 def _played(capture: str, count: int, folder: Path) -> tuple[Report, list[Report]]:
-    """Play all parts at the same time; return their merged report, and those of the parts."""
+    """Replay all parts concurrently; return the merged report and those of the parts."""
 
     async def play(plans: list[Plan], address: str) -> list[Report]:
         return await asyncio.gather(*(replay_async(plan, address, timeout_s=20) for plan in plans))
@@ -95,7 +95,7 @@ def _played(capture: str, count: int, folder: Path) -> tuple[Report, list[Report
 
 
 @pytest.mark.parametrize("count", [2, 3])
-def test_merged_parts_count_as_the_whole(tmp_path: Path, count: int) -> None:
+def test_merged_parts_have_the_counts_of_the_whole(tmp_path: Path, count: int) -> None:
     capture = _capture(tmp_path)
     with Plan.of(capture) as plan, EmbeddedBroker(1, {TOPIC: 1}) as embedded:
         whole = replay(plan, ",".join(embedded.addresses), timeout_s=20)
@@ -112,7 +112,7 @@ def test_merged_parts_count_as_the_whole(tmp_path: Path, count: int) -> None:
     assert not merged.failing
 
 
-def test_a_log_of_several_parts_is_balanced_by_all_of_them(tmp_path: Path) -> None:
+def test_a_log_of_several_parts_is_balanced_in_the_merged_report(tmp_path: Path) -> None:
     merged, parts = _played(_capture(tmp_path), 3, tmp_path)
     assert sorted(len(report.shared_logs) for report in parts) == [0, 1, 1]
     assert "Logs that other parts write to" in "\n".join(map(str, parts))
@@ -120,7 +120,7 @@ def test_a_log_of_several_parts_is_balanced_by_all_of_them(tmp_path: Path) -> No
     assert not merged.unbalanced_rows()
 
 
-def test_a_missing_part_is_no_success(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_missing_part_fails(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     _played(_capture(tmp_path), 3, tmp_path)
     files = [str(tmp_path / f"{number}.ndjson") for number in (0, 2)]
     assert main(["replay", "--merge", *files]) == 2

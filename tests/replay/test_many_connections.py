@@ -1,4 +1,4 @@
-"""Many connections at once, played by one process."""
+"""Many concurrent connections in one process."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def _capture(folder: Path) -> str:
     return saved(folder, wire)
 
 
-def test_a_thousand_connections_are_played_together(tmp_path: Path) -> None:
+def test_a_thousand_connections_are_replayed_concurrently(tmp_path: Path) -> None:
     played = at_script(_capture(tmp_path), {"Heartbeat": lambda _: beat(0)})
     assert not played.failures
     assert len(played.requests) == len(played.outcomes) == CONNECTIONS * REQUESTS

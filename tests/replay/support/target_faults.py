@@ -1,4 +1,4 @@
-"""Lies of a target, each of which a replay must find out, and a capture in which each shows."""
+"""Faults of a target that a replay must detect, and a capture affected by each of them."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from dissector.protocol.records import RecordBatch, build_records, parse_records
 from dissector.protocol.records.layout import TIMESTAMP_TYPE
 from replay.client.broker_connection import CLIENT_ID
 from tests.default_frames import request, response, sized
-from tests.replay.support.liar import Lie
-from tests.replay.support.produced import Written, produce_request, produce_response
+from tests.replay.support.fault_proxy import Fault
+from tests.replay.support.produce_messages import Written, produce_request, produce_response
 from tests.replay.support.replay_captures import exchange, saved
 from tests.tcp_captures import Wire
 
@@ -33,12 +33,12 @@ _NOT_NOW_MS = 1_400_000_000_000
 
 def capture(folder: Path, polls: int = POLLS, aborted: list[Any] | None = None) -> str:
     """
-    Producers of two logs, of which one is read, and a group that commits an offset.
+    Producers of two logs, a consumer of one, and a group with a committed offset.
 
     Args:
         folder: Takes the file.
-        polls: How many answers bring the records.
-        aborted: What answers say of aborted transactions.
+        polls: Number of responses with the records.
+        aborted: Aborted transactions in the responses.
     """
     wire = Wire()
     written: dict[str, list[bytes]] = {READ: [], UNREAD: []}
@@ -118,7 +118,7 @@ def _read(wire: Wire, batches: list[bytes], polls: int, aborted: list[Any] | Non
 
 
 def commit(wire: Wire) -> None:
-    """Have a group commit an offset, and read it again."""
+    """Have a group commit an offset, and fetch it."""
     connection = wire.connect(50000 + wire.connections).syn()
     commit, fetch = KEYS["OffsetCommit"], KEYS["OffsetFetch"]
     sent = {
@@ -154,12 +154,12 @@ Batches = list[RecordBatch]
 
 
 @dataclass
-class OfRecords(Lie):
-    """Changes the batches of what is fetched."""
+class ChangedBatches(Fault):
+    """Changes fetched batches."""
 
     change: Callable[[Batches], Batches]
 
-    def change_answer(self, request: Message, body: Container) -> None:
+    def change_response(self, request: Message, body: Container) -> None:
         for each in _partitions(request, body, "Fetch", "partitions"):
             batches = [b for b in parse_records(each.records or b"") if isinstance(b, RecordBatch)]
             if batches:
@@ -167,12 +167,12 @@ class OfRecords(Lie):
 
 
 @dataclass
-class OfLastBatch(Lie):
-    """Keeps the last batch of a log from all but the balance, or only in so many answers."""
+class WithheldLastBatch(Fault):
+    """Withholds the last batch of a log from consumers, or in the first `answers` responses."""
 
     answers: int | None = None
 
-    def change_answer(self, request: Message, body: Container) -> None:
+    def change_response(self, request: Message, body: Container) -> None:
         is_refused = request.client_id == CLIENT_ID if self.answers is None else not self.answers
         if is_refused:
             return
@@ -185,8 +185,8 @@ class OfLastBatch(Lie):
 
 
 @dataclass
-class OfField(Lie):
-    """Changes fields of partitions in answers of one API."""
+class ChangedField(Fault):
+    """Changes fields of partitions in responses of one API."""
 
     api: str
     array: str
@@ -194,8 +194,8 @@ class OfField(Lie):
     which: Iterator[int] = field(default_factory=count)
     turn: int | None = None
 
-    def change_answer(self, request: Message, body: Container) -> None:
-        # A request that the leader of a new partition refuses comes again.
+    def change_response(self, request: Message, body: Container) -> None:
+        # A request refused by the leader of a new partition is retried.
         accepted = [e for e in _partitions(request, body, self.api, self.array) if not e.error_code]
         if accepted and (self.turn is None or next(self.which) == self.turn):
             for each in accepted:
@@ -203,12 +203,12 @@ class OfField(Lie):
 
 
 @dataclass
-class OfWrites(Lie):
+class RepeatedWrite(Fault):
     """
-    Writes one batch of a topic twice, or not at all.
+    Writes one batch of a topic several times, or not at all.
 
-    The batch is known by its records: a request that the leader of a new partition refuses comes
-    again, and its copies were refused with it.
+    Batches are recognised by their records, as a request refused by the leader of a new partition
+    is retried, and its copies were refused with it.
     """
 
     topic: str
@@ -218,7 +218,7 @@ class OfWrites(Lie):
     def copies(self, request: Message) -> int:
         return self.times if self._is_written(request, self.number) else 1
 
-    def invented(self, request: Message) -> dict[str, Any]:
+    def invent_response(self, request: Message) -> dict[str, Any]:
         return self._response(request, 0, self.number * RECORDS)
 
     def _is_written(self, request: Message, number: int) -> bool:
@@ -248,8 +248,8 @@ class OfWrites(Lie):
 
 
 @dataclass
-class OfRefusedWriter(OfWrites):
-    """Refuses the first request of the writer too, as the leader of a new partition does."""
+class RepeatedWriteAfterRefusal(RepeatedWrite):
+    """Also refuses the first request of the producer, like the leader of a new partition."""
 
     is_refused: bool = False
 
@@ -259,19 +259,19 @@ class OfRefusedWriter(OfWrites):
             return 0
         return copies
 
-    def invented(self, request: Message) -> dict[str, Any]:
+    def invent_response(self, request: Message) -> dict[str, Any]:
         self.is_refused = True
         return self._response(request, error_code("NOT_LEADER_OR_FOLLOWER"), -1)
 
 
 @dataclass
-class Swapped(Lie):
-    """Swaps the bodies of two answers to Produce."""
+class SwappedResponses(Fault):
+    """Swaps the bodies of two Produce responses."""
 
     turn: int
     seen: int = 0
 
-    def holds(self, request: Message) -> bool:
+    def is_held(self, request: Message) -> bool:
         self.seen += request.api == "Produce"
         return request.api == "Produce" and self.seen >= self.turn
 
@@ -314,41 +314,43 @@ def _next(each: Container) -> None:
     each.committed_offset += 1
 
 
-LIES: dict[str, Callable[[], Lie]] = {
-    "a record is left out": lambda: OfRecords(_first(_less)),
-    "the first batch of an answer is left out": lambda: OfRecords(lambda batches: batches[1:]),
-    "a batch is left out": lambda: OfRecords(
+FAULTS: dict[str, Callable[[], Fault]] = {
+    "a record is left out": lambda: ChangedBatches(_first(_less)),
+    "the first batch of an answer is left out": lambda: ChangedBatches(lambda batches: batches[1:]),
+    "a batch is left out": lambda: ChangedBatches(
         lambda batches: [each for each in batches if each.base_offset != LEFT_OUT]
     ),
-    "all records are left out": lambda: OfRecords(lambda _: []),
-    "the last batch is kept from readers": OfLastBatch,
-    "a batch is given twice": lambda: OfRecords(lambda batches: batches[:1] + batches),
-    "a byte of a value is flipped": lambda: OfRecords(_first(_flipped)),
-    "timestamps are changed": lambda: OfRecords(lambda batches: [_dated(b) for b in batches]),
-    "the broker sets timestamps": lambda: OfRecords(
+    "all records are left out": lambda: ChangedBatches(lambda _: []),
+    "the last batch is kept from readers": WithheldLastBatch,
+    "a batch is given twice": lambda: ChangedBatches(lambda batches: batches[:1] + batches),
+    "a byte of a value is flipped": lambda: ChangedBatches(_first(_flipped)),
+    "timestamps are changed": lambda: ChangedBatches(lambda batches: [_dated(b) for b in batches]),
+    "the broker sets timestamps": lambda: ChangedBatches(
         lambda batches: [_appended(b) for b in batches]
     ),
-    "a time of appending is given": lambda: OfField(
+    "a time of appending is given": lambda: ChangedField(
         "Produce", "partition_responses", _set(log_append_time_ms=_NOT_NOW_MS)
     ),
-    "a later time of appending is given": lambda: OfField(
+    "a later time of appending is given": lambda: ChangedField(
         "Produce", "partition_responses", _set(log_append_time_ms=_NOT_NOW_MS), turn=20
     ),
-    "an error is flipped": lambda: OfField(
+    "an error is flipped": lambda: ChangedField(
         "Produce", "partition_responses", _set(error_code=87), turn=17
     ),
-    "the high watermark is 0": lambda: OfField("Fetch", "partitions", _set(high_watermark=0)),
-    "the last stable offset is 0": lambda: OfField(
+    "the high watermark is 0": lambda: ChangedField("Fetch", "partitions", _set(high_watermark=0)),
+    "the last stable offset is 0": lambda: ChangedField(
         "Fetch", "partitions", _set(last_stable_offset=0)
     ),
-    "a committed offset is the next": lambda: OfField("OffsetFetch", "partitions", _next),
-    "answers to writes are swapped": lambda: Swapped(turn=9),
+    "a committed offset is the next": lambda: ChangedField("OffsetFetch", "partitions", _next),
+    "answers to writes are swapped": lambda: SwappedResponses(turn=9),
     **{
-        f"a write to {topic}, {what}, is {done}": lambda t=topic, n=turn, x=times: OfWrites(t, n, x)
+        f"a write to {topic}, {what}, is {done}": lambda t=topic, n=turn, x=times: RepeatedWrite(
+            t, n, x
+        )
         for topic in (READ, UNREAD)
         for turn, what in ((10, "in the middle"), (WRITES - 1, "the last"))
         for times, done in ((0, "thrown away"), (2, "done twice"))
     },
-    "a write is done twice, after a refused one": lambda: OfRefusedWriter(UNREAD, 10, 2),
+    "a write is done twice, after a refused one": lambda: RepeatedWriteAfterRefusal(UNREAD, 10, 2),
 }
-"""What it does -> the lie."""
+"""Faults by description."""

@@ -1,4 +1,4 @@
-"""A broker on loopback that answers what a test wants it to."""
+"""A broker on loopback with scripted answers."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ HANG_UP = b"hang up"
 
 @dataclass
 class Scripted:
-    """A running one: where, what it was asked, connections so far and those that are open."""
+    """A running scripted broker: address, received requests, all and open connections."""
 
     port: int
     requests: list[Message] = field(default_factory=list)
@@ -42,23 +42,23 @@ class Scripted:
     accept: Callable[[asyncio.StreamReader, asyncio.StreamWriter], None] | None = None
     writers: list[asyncio.StreamWriter] = field(default_factory=list)
 
-    def die(self) -> Answer:
-        """End all connections, and take no more; return what ends the one that asked."""
+    def stop_listening(self) -> Answer:
+        """Close all connections and accept no more; return the answer that closes the caller's."""
         assert self.server is not None
         self.server.close()
         for writer in self.writers:
             writer.transport.abort()
         return HANG_UP
 
-    async def live_again(self) -> None:
-        """Take connections again, at the same place."""
+    async def listen_again(self) -> None:
+        """Accept connections again, at the same address."""
         assert self.accept is not None
         self.server = await asyncio.start_server(self.accept, "127.0.0.1", self.port)
 
 
 @contextlib.asynccontextmanager
 async def scripted(answers: Answers, tls: ssl.SSLContext | None = None) -> AsyncIterator[Scripted]:
-    """Serve until the block ends; ApiVersions is answered with all that is known by default."""
+    """Serve until the block ends; ApiVersions offers all declared versions by default."""
     script = {"ApiVersions": offers(), **answers}
     tasks: list[asyncio.Task[None]] = []
 
@@ -80,7 +80,7 @@ async def scripted(answers: Answers, tls: ssl.SSLContext | None = None) -> Async
                 if answer is not None:
                     writer.write(answer if isinstance(answer, bytes) else framed(message, answer))
         except (OSError, asyncio.IncompleteReadError):
-            pass  # the client is gone
+            pass  # closed by the client
         finally:
             broker.open -= 1
             writer.close()
@@ -106,7 +106,7 @@ async def scripted(answers: Answers, tls: ssl.SSLContext | None = None) -> Async
 
 
 def offers(**versions: tuple[int, int]) -> Callable[[Message], Answer]:
-    """Answer ApiVersions: with all that is declared, or with these."""
+    """Answer ApiVersions with these versions, or all declared ones."""
     offered = {KEYS[name]: range_ for name, range_ in versions.items()} or {
         each.key: (each.request.versions.low, each.request.versions.high) for each in all_apis()
     }
@@ -117,8 +117,8 @@ def offers(**versions: tuple[int, int]) -> Callable[[Message], Answer]:
     return lambda _: {"error_code": 0, "api_keys": keys, "throttle_time_ms": 0}
 
 
-def alone(ports: list[int]) -> Answers:
-    """Answer as one broker, at the first of the ports; all transactions are open."""
+def single_broker(ports: list[int]) -> Answers:
+    """Answer as a cluster of one broker, at the first of the ports; all transactions are open."""
     return {
         "Metadata": lambda _: _metadata(ports[0]),
         "FindCoordinator": lambda _: _coordinator(ports[0]),
@@ -153,7 +153,7 @@ def _coordinator(port: int) -> Answer:
 
 
 def framed(message: Message, body: Mapping[str, Any]) -> bytes:
-    """Write the answer to a request."""
+    """Encode the response to a request."""
     assert message.api_key is not None
     assert message.api_version is not None
     assert message.correlation_id is not None
@@ -167,7 +167,7 @@ def framed(message: Message, body: Mapping[str, Any]) -> bytes:
 
 
 def filled(fields: tuple[Field, ...], version: int, body: Mapping[str, Any]) -> Container:
-    """Complete a body with zeros, so that a test says only what it is about."""
+    """Complete a body with zeros, so that tests give only the relevant fields."""
     out = Container()
     for each in fields:
         if version in each.versions:

@@ -20,7 +20,7 @@ ID_OF = {"orders": 1, "p-orders": 11, "audit": 2, "p-audit": 12}
 
 
 class Written(NamedTuple):
-    """What goes to one partition."""
+    """Records for one partition."""
 
     topic: str
     partition: int
@@ -41,7 +41,7 @@ class Written(NamedTuple):
 
 
 def batches(*offsets: int, attributes: int = 0) -> bytes:
-    """Batches of one record each, as an answer has them."""
+    """Batches of one record each, as in a response."""
     made = []
     for offset in offsets:
         batch = new_batch([Record(0, 0, 0, None, b"x", (), 0, 0, None)])
@@ -70,7 +70,7 @@ def produce_request(
 def produce_response(
     version: int, places: Sequence[tuple[str, int, int]], number: int = 0, **more: Any
 ) -> bytes:
-    """The answer: topic, partition, base offset of each; `more` of what is in all partitions."""
+    """The response: topic, partition and base offset of each; `more` goes to all partitions."""
     found = api(PRODUCE)
     assert found is not None
     own = {field.name for field in found.response.fields}
@@ -97,7 +97,7 @@ def _title(version: int, topic: str) -> dict[str, Any]:
 
 
 def plan_of(exchanges: Sequence[tuple[bytes, bytes]], shapes: Sequence[int] = ()) -> Plan:
-    """A plan of exchanges that wait for nothing; all of them have shape 0 by default."""
+    """A plan of independent exchanges, of shape 0 by default."""
     plan = Plan()
     for number, (request, answer) in enumerate(exchanges):
         version = int.from_bytes(request[2:4], "big")
@@ -109,5 +109,5 @@ def plan_of(exchanges: Sequence[tuple[bytes, bytes]], shapes: Sequence[int] = ()
 
 
 def arrays_of(exchanges: Sequence[tuple[bytes, bytes]], shapes: Sequence[int] = ()) -> StepArrays:
-    """The same for kernels: nothing has an answer yet, and nothing has a time."""
+    """The same as arrays for kernels, without responses or times yet."""
     return StepArrays(plan_of(exchanges, shapes), bytearray(len(exchanges)), array("q"))

@@ -1,4 +1,4 @@
-"""Answers that are compared, as tests make them up."""
+"""Comparison of artificial responses."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def found(
     overlaps: Mapping[Resource, bool] | None = None,
     **more: Any,
 ) -> tuple[Verdict, list[tuple[str, Any, Any]]]:
-    """Return the verdict on two answers, and the differences as path and both values."""
+    """Return the verdict on two responses, and the differences as path and both values."""
     made = outcome(name, version, captured, live, **more)
     made.step.overlaps = overlaps or {}
     verdict, differences = compare_outcome(made, ids or IdMap(), noise)

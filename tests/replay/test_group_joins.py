@@ -1,4 +1,4 @@
-"""Members join the generations that the capture shows, and again where the target rebalances."""
+"""Members join the captured generations, and rejoin when the target rebalances."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.default_frames import request, response
 from tests.replay.run.test_runner import Played, at_script, one_after_another
 from tests.replay.support.coordinator import Coordinator
 from tests.replay.support.replay_captures import exchange, saved
-from tests.replay.support.scripted import Answer, Answers
+from tests.replay.support.scripted_broker import Answer, Answers
 from tests.tcp_captures import Wire, WireConnection
 
 JOIN, SYNC, COMMIT = KEYS["JoinGroup"], KEYS["SyncGroup"], KEYS["OffsetCommit"]
@@ -35,7 +35,7 @@ def joins(number: int, client: str, member: str = "") -> bytes:
 
 
 def joined(generation: int, member: str, *members: str) -> dict[str, Any]:
-    """The member that gets the members is the leader."""
+    """The response to a join; only the leader gets the list of members."""
     roster = [{"member_id": each, "metadata": b""} for each in members]
     body = {"generation_id": generation, "member_id": member, "protocol_name": "range"}
     return body | {"leader": member if roster else "one", "members": roster, "error_code": 0}
@@ -114,7 +114,7 @@ def test_a_member_that_joins_too_early_rejoins(tmp_path: Path) -> None:
     assert played.run.ids.members.live_generation("g", "one", 1) == 6
 
 
-def test_a_rebalance_that_a_leader_saw_is_waited_for(tmp_path: Path) -> None:
+def test_a_rebalance_seen_by_the_captured_leader_is_awaited(tmp_path: Path) -> None:
     wire = Wire()
     exchange(wire.connect().syn(), syncs(1, "one", 1), response(SYNC, 3, 1, error_code=REBALANCES))
     replies = one_after_another({"error_code": 0}, {"error_code": REBALANCES})
@@ -151,18 +151,18 @@ def verdict(played: Played, outcome: Outcome) -> Verdict:
     return compare_outcome(outcome, played.run.ids)[0]
 
 
-SAYS = {
+ERRORS = {
     "SyncGroup": (SYNC, 3, syncs),
     "Heartbeat": (BEAT, 3, beats),
     "OffsetCommit": (COMMIT, 7, commits),
 }
 
 
-@pytest.mark.parametrize("name", SAYS)
+@pytest.mark.parametrize("name", ERRORS)
 def test_a_member_rejoins_after_a_rebalance_that_was_not_captured(
     tmp_path: Path, name: str
 ) -> None:
-    key, version, says = SAYS[name]
+    key, version, says = ERRORS[name]
     wire = Wire()
     connection = wire.connect().syn()
     exchange(connection, joins(1, "one"), response(JOIN, 3, 1, **joined(1, "one", "one")))
@@ -170,7 +170,7 @@ def test_a_member_rejoins_after_a_rebalance_that_was_not_captured(
     exchange(connection, says(3, "one", 1), response(key, version, 3, **done()))
     exchange(connection, beats(4, "one", 1), response(BEAT, 3, 4))
     replies = one_after_another(joined(5, "live", "live"), joined(6, "live", "live"))
-    script = {api: lambda _: done() for api in SAYS} | {"JoinGroup": replies}
+    script = {api: lambda _: done() for api in ERRORS} | {"JoinGroup": replies}
     before = [done()] if name == "SyncGroup" else []
     script[name] = one_after_another(*before, done(REBALANCES), *[done()] * 3)
     played = at_script(saved(tmp_path, wire), script)
@@ -234,7 +234,7 @@ def test_commits_without_a_member_do_not_join(tmp_path: Path) -> None:
     assert verdict(played, outcome) is Verdict.ERROR_CHANGED
 
 
-def test_a_rebalance_that_the_capture_shows_next_is_left_to_it(tmp_path: Path) -> None:
+def test_a_rebalance_captured_next_is_not_anticipated(tmp_path: Path) -> None:
     wire = Wire()
     connection = wire.connect().syn()
     exchange(connection, joins(1, "one"), response(JOIN, 3, 1, **joined(1, "one", "one")))
@@ -341,7 +341,7 @@ def test_a_commit_during_a_rebalance_gets_the_error_and_rejoins_as_captured(tmp_
 
     async def commit(message: Message) -> Answer:
         if committed:
-            await notified.wait()  # by a heartbeat that was not captured
+            await notified.wait()  # by a heartbeat outside the capture
         committed.append(message)
         return done()
 

@@ -1,4 +1,4 @@
-"""A proxy before a target that lies: what is asked and answered goes through it decoded."""
+"""A proxy that adds faults to the decoded requests and responses of a target."""
 
 from __future__ import annotations
 
@@ -18,58 +18,58 @@ from dissector.protocol.messages import Message, decode_request, decode_response
 HOST = "127.0.0.1"
 PATIENCE_S = 20.0
 MOCK_TIME = 1234
-"""What librdkafka's mock cluster always says for a time of appending; Kafka says -1 for none."""
+"""The append time in all responses of librdkafka's mock cluster; Kafka's is -1 for none."""
 
-TWICE_ID = 1 << 30
-"""Correlation ids of requests that the client knows nothing of."""
+COPY_BIT = 1 << 30
+"""Bit in the correlation ids of requests added by the proxy."""
 
 
-class Lie:
-    """How a target lies: not at all, unless a subclass says so."""
+class Fault:
+    """A fault of a target; this base class has none."""
 
     def copies(self, request: Message) -> int:
         """Return how many times a request reaches the target."""
         return 1
 
-    def invented(self, request: Message) -> dict[str, Any]:
-        """Return the answer to a request that does not reach it."""
+    def invent_response(self, request: Message) -> dict[str, Any]:
+        """Return the response to a request that does not reach the target."""
         raise NotImplementedError
 
-    def change_answer(self, request: Message, body: Container) -> None:
-        """Change an answer."""
+    def change_response(self, request: Message, body: Container) -> None:
+        """Change a response."""
 
-    def holds(self, request: Message) -> bool:
-        """Say whether an answer waits for the next, to change places with it."""
+    def is_held(self, request: Message) -> bool:
+        """Return whether a response is held, to be swapped with the next one."""
         return False
 
 
 @dataclass
-class _Talk:
-    """One connection: what is asked, and the answer that waits for another."""
+class _Connection:
+    """One connection: its open requests, and a held response."""
 
     requests: dict[int, Message] = field(default_factory=dict)
     held: tuple[Message, Container] | None = None
 
 
-class Liar:
+class FaultProxy:
     """
     A running proxy, one port for each broker.
 
     Args:
         targets: `host:port` of each broker.
-        lie: How it lies.
+        fault: The fault to add.
     """
 
-    def __init__(self, targets: list[str], lie: Lie) -> None:
+    def __init__(self, targets: list[str], fault: Fault) -> None:
         self._targets = [
             (host, int(port)) for host, _, port in (t.rpartition(":") for t in targets)
         ]
-        self._lie = lie
+        self._fault = fault
         self._ports: dict[int, int] = {}
         self._servers: list[asyncio.Server] = []
 
     async def serve(self) -> list[str]:
-        """Listen; return where."""
+        """Listen; return the addresses."""
         for host, port in self._targets:
 
             async def accept(
@@ -78,7 +78,7 @@ class Liar:
                 to: tuple[str, int] = (host, port),
             ) -> None:
                 with contextlib.suppress(asyncio.CancelledError):  # the proxy stops
-                    await self._talk(reader, writer, *to)
+                    await self._relay(reader, writer, *to)
 
             server = await asyncio.start_server(accept, HOST, 0)
             self._servers.append(server)
@@ -86,7 +86,7 @@ class Liar:
         return [f"{HOST}:{port}" for port in self._ports.values()]
 
     async def stop(self) -> None:
-        """Hang up."""
+        """Close all connections."""
         for server in self._servers:
             server.close()
         others = asyncio.all_tasks() - {asyncio.current_task()}
@@ -96,24 +96,24 @@ class Liar:
             if isinstance(end, Exception):
                 raise end
 
-    async def _talk(
+    async def _relay(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, host: str, port: int
     ) -> None:
-        connection = _Talk()
+        connection = _Connection()
         there, back = await asyncio.open_connection(host, port)
         try:
             async with asyncio.TaskGroup() as both:
-                both.create_task(self._ask(connection, reader, writer, back))
-                both.create_task(self._answer(connection, there, writer))
+                both.create_task(self._relay_requests(connection, reader, writer, back))
+                both.create_task(self._relay_responses(connection, there, writer))
         except* (OSError, asyncio.IncompleteReadError):
-            pass  # one of both has hung up
+            pass  # closed by either side
         finally:
             writer.transport.abort()
             back.transport.abort()
 
-    async def _ask(
+    async def _relay_requests(
         self,
-        connection: _Talk,
+        connection: _Connection,
         reader: asyncio.StreamReader,
         writer: asyncio.StreamWriter,
         back: asyncio.StreamWriter,
@@ -122,24 +122,24 @@ class Liar:
             frame = await _frame(reader)
             message = decode_request(frame)
             assert message.correlation_id is not None
-            copies = self._lie.copies(message)
+            copies = self._fault.copies(message)
             if copies:
                 connection.requests[message.correlation_id] = message
                 back.write(_sized(frame))
             else:
-                writer.write(_written(message, self._lie.invented(message)))
+                writer.write(_written(message, self._fault.invent_response(message)))
             for _ in range(1, copies):
-                again = (message.correlation_id | TWICE_ID).to_bytes(4, "big")
+                again = (message.correlation_id | COPY_BIT).to_bytes(4, "big")
                 back.write(_sized(frame[:4] + again + frame[8:]))
 
-    async def _answer(
-        self, connection: _Talk, there: asyncio.StreamReader, writer: asyncio.StreamWriter
+    async def _relay_responses(
+        self, connection: _Connection, there: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> None:
         while True:
             frame = await _frame(there)
             request = connection.requests.pop(int.from_bytes(frame[:4], "big"), None)
             if request is None:
-                continue  # to what was asked twice
+                continue  # the response to a copy
             assert request.api_key is not None
             assert request.api_version is not None
             answered = decode_response(frame, request.api_key, request.api_version)
@@ -151,26 +151,26 @@ class Liar:
                 for each in topic.partition_responses:
                     if each.log_append_time_ms == MOCK_TIME:
                         each.log_append_time_ms = -1
-            self._lie.change_answer(request, answered.body)
+            self._fault.change_response(request, answered.body)
             if connection.held is not None:
                 other, body = connection.held
                 writer.write(_written(other, answered.body) + _written(request, body))
                 connection.held = None
-            elif connection.requests and self._lie.holds(request):
+            elif connection.requests and self._fault.is_held(request):
                 connection.held = request, answered.body
             else:
                 writer.write(_written(request, answered.body))
 
     def _redirect(self, body: Container) -> None:
-        """Have the target say that its brokers are here."""
+        """Replace the addresses of brokers in a response by those of the proxy."""
         for each in (body, *(body.get("brokers") or ()), *(body.get("coordinators") or ())):
             if each.get("port") in self._ports:
                 each.host, each.port = HOST, self._ports[each.port]
 
 
 @contextlib.contextmanager
-def lying(targets: list[str], lie: Lie) -> Iterator[str]:
-    """Run a proxy until the block ends; give where it listens."""
+def proxied(targets: list[str], fault: Fault) -> Iterator[str]:
+    """Run a proxy until the block ends; yield its addresses."""
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever)
     thread.start()
@@ -178,11 +178,11 @@ def lying(targets: list[str], lie: Lie) -> Iterator[str]:
     def do(work: Coroutine[Any, Any, Any]) -> Any:
         return asyncio.run_coroutine_threadsafe(work, loop).result(PATIENCE_S)
 
-    liar = Liar(targets, lie)
+    proxy = FaultProxy(targets, fault)
     try:
-        yield ",".join(do(liar.serve()))
+        yield ",".join(do(proxy.serve()))
     finally:
-        do(liar.stop())
+        do(proxy.stop())
         loop.call_soon_threadsafe(loop.stop)
         thread.join()
         loop.run_until_complete(loop.shutdown_asyncgens())

@@ -1,4 +1,4 @@
-"""Three of one captured generation form one at the target, in whatever order it hears them."""
+"""Three members of a captured generation form one at the target, in any order of requests."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from tests.default_frames import request, response
 from tests.replay.run.test_runner import Played, at_script
 from tests.replay.support.coordinator import Coordinator
 from tests.replay.support.replay_captures import exchange, saved
-from tests.replay.support.scripted import Answer, Answers
-from tests.replay.test_joining import BEAT, JOIN, SYNC, beats, joined, joins, of_group, verdict
+from tests.replay.support.scripted_broker import Answer, Answers
+from tests.replay.test_group_joins import BEAT, JOIN, SYNC, beats, joined, joins, of_group, verdict
 from tests.tcp_captures import Wire
 
 NAMES = ("one", "two", "three")
 
 
-def three(folder: Path, order: Sequence[str], *, one_by_one: bool = False) -> Path:
+def three_members(folder: Path, order: Sequence[str], *, one_by_one: bool = False) -> Path:
     """
-    Capture three that form one generation: their joins are answered in that order, then they sync.
+    Capture a generation of three members: responses to joins in the given order, then syncs.
 
-    One by one, the leader is first, and each sync follows the joins before it.
+    With `one_by_one`, the leader is first, and each sync follows its join.
     """
     wire = Wire()
     connections = {name: wire.connect(50000 + at).syn() for at, name in enumerate(NAMES)}
@@ -38,30 +38,30 @@ def three(folder: Path, order: Sequence[str], *, one_by_one: bool = False) -> Pa
         leads = name == "one"
         connections[name].broker(response(JOIN, 3, 1, **joined(1, name, *(NAMES if leads else ()))))
         if not one_by_one:
-            connections[name].client(asks_for_part(name, parts if leads else []))
+            connections[name].client(sync_request(name, parts if leads else []))
     for name, connection in connections.items():
         if one_by_one:
-            connection.client(asks_for_part(name, parts if name == "one" else []))
+            connection.client(sync_request(name, parts if name == "one" else []))
         connection.broker(response(SYNC, 3, 2, assignment=name.encode()))
     for name, connection in connections.items():
         exchange(connection, beats(3, name, 1), response(BEAT, 3, 3))
     return saved(folder, wire)
 
 
-def asks_for_part(name: str, parts: list[dict[str, Any]]) -> bytes:
+def sync_request(name: str, parts: list[dict[str, Any]]) -> bytes:
     return request(SYNC, 3, 2, name, **of_group(name), assignments=parts)
 
 
 def is_as_captured(played: Played, group: Coordinator) -> bool:
-    """Return whether three ended up as in the capture."""
+    """Return whether the members have their captured assignments."""
     assert not played.failures
     found = {verdict(played, each) for each in played.outcomes}
     is_well = found <= {Verdict.SAME, Verdict.EQUIVALENT}
     return is_well and group.is_assigned and group.parts == {name: name.encode() for name in NAMES}
 
 
-def test_a_sync_is_repeated_after_one_more_join(tmp_path: Path) -> None:
-    """The leader must not wait for the second, which waits for the group to rebalance."""
+def test_a_sync_is_repeated_after_another_join(tmp_path: Path) -> None:
+    """The leader must not wait for the second member, which waits for the rebalance."""
     group, begun, repeated = Coordinator(), asyncio.Event(), asyncio.Event()
 
     async def join(message: Message) -> Answer:
@@ -75,18 +75,18 @@ def test_a_sync_is_repeated_after_one_more_join(tmp_path: Path) -> None:
         if name == "one":
             begun.set()
             if group.generation == 2:
-                await group.until_parked()  # the second is answered before the leader
+                await group.until_parked()  # the second member has its response before the leader
             if is_again:
                 repeated.set()
         return answer
 
     script: Answers = {"JoinGroup": join, "SyncGroup": group.sync, "Heartbeat": group.beat}
-    played = at_script(three(tmp_path, ("two", "three", "one")), script)
+    played = at_script(three_members(tmp_path, ("two", "three", "one")), script)
     assert is_as_captured(played, group)
 
 
 @pytest.mark.parametrize("seed", range(24))
-def test_members_find_together_in_whatever_order_they_are_heard(tmp_path: Path, seed: int) -> None:
+def test_members_form_one_generation_in_any_order_of_requests(tmp_path: Path, seed: int) -> None:
     chance, group = Random(seed), Coordinator()
 
     def slowly(
@@ -94,15 +94,15 @@ def test_members_find_together_in_whatever_order_they_are_heard(tmp_path: Path, 
     ) -> Callable[[Message], Awaitable[Answer]]:
         async def wait() -> None:
             for _ in range(chance.choice((0, 0, 1, 5, 30, 200, 1500))):
-                await asyncio.sleep(0)  # lets others go first
+                await asyncio.sleep(0)  # lets other requests overtake
 
-        async def heard(message: Message) -> Answer:
+        async def in_order(message: Message) -> Answer:
             await wait()
             found = await answer(message)
             await wait()
             return found
 
-        return heard
+        return in_order
 
     async def beat(message: Message) -> dict[str, Any]:
         return group.beat(message)
@@ -112,6 +112,6 @@ def test_members_find_together_in_whatever_order_they_are_heard(tmp_path: Path, 
         "SyncGroup": slowly(group.sync),
         "Heartbeat": slowly(beat),
     }
-    capture = three(tmp_path, chance.sample(NAMES, 3), one_by_one=seed % 2 == 0)
+    capture = three_members(tmp_path, chance.sample(NAMES, 3), one_by_one=seed % 2 == 0)
     played = at_script(capture, script)
     assert is_as_captured(played, group)

@@ -1,4 +1,4 @@
-"""Before a real broker: each lie of a proxy is found out, and none where it does not lie."""
+"""With a real broker: each fault added by a proxy is found, and a proxy without faults passes."""
 
 from __future__ import annotations
 
@@ -12,86 +12,91 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from replay import Plan, Report, replay
 from tests.broker.conftest import StartCluster
 from tests.broker.server_properties import Shape
-from tests.replay.support import target_lies
-from tests.replay.support.liar import Lie, lying
+from tests.replay.support import target_faults
+from tests.replay.support.fault_proxy import Fault, proxied
 
 pytestmark = [pytest.mark.broker, pytest.mark.xdist_group("broker")]
 
 CAPTURES = Path(__file__).parents[3] / "captures"
 TIMEOUT_S = 5.0
 PATIENCE_S = 90.0
-_prefixes = (f"lies-{at}-" for at in count())
+_prefixes = (f"faults-{at}-" for at in count())
 
 
 def played(
     capture: str | Path,
     kafka: StartCluster,
-    lie: Lie,
+    fault: Fault,
     prefix: str = "",
     noise: tuple[str, ...] = (),
 ) -> Report:
     """
-    Play a capture behind a proxy, under names of its own.
+    Replay a capture through a proxy, with its own prefix.
 
-    What a liar holds back is waited for in vain; an honest target has all the time that it needs.
+    The timeout is short with a fault, as withheld responses never come, and long without.
     """
     with (
         Plan.of(capture) as plan,
-        lying(kafka(Shape("4.x")).bootstrap().split(","), lie) as address,
+        proxied(kafka(Shape("4.x")).bootstrap().split(","), fault) as address,
     ):
-        name, timeout_s = prefix or next(_prefixes), PATIENCE_S if type(lie) is Lie else TIMEOUT_S
+        name, timeout_s = (
+            prefix or next(_prefixes),
+            PATIENCE_S if type(fault) is Fault else TIMEOUT_S,
+        )
         return replay(
             plan, address, timeout_s=timeout_s, prefix=name, create_topics=True, noise=noise
         )
 
 
-@pytest.mark.parametrize("lie", target_lies.LIES.values(), ids=target_lies.LIES)
-def test_a_lie_is_found(kafka: StartCluster, tmp_path: Path, lie: Callable[[], Lie]) -> None:
-    report = played(target_lies.capture(tmp_path), kafka, lie())
+@pytest.mark.parametrize("fault", target_faults.FAULTS.values(), ids=target_faults.FAULTS)
+def test_each_fault_is_found(
+    kafka: StartCluster, tmp_path: Path, fault: Callable[[], Fault]
+) -> None:
+    report = played(target_faults.capture(tmp_path), kafka, fault())
     assert not report.ended
     assert not report.passed, str(report)
 
 
-def test_a_batch_that_is_given_when_the_reader_is_gone_is_missed(
+def test_a_batch_returned_after_the_last_poll_is_missing(
     kafka: StartCluster, tmp_path: Path
 ) -> None:
     report = played(
-        target_lies.capture(tmp_path), kafka, target_lies.OfLastBatch(target_lies.POLLS)
+        target_faults.capture(tmp_path), kafka, target_faults.WithheldLastBatch(target_faults.POLLS)
     )
     assert not report.passed, str(report)
 
 
-def test_the_truth_is_no_lie(kafka: StartCluster, tmp_path: Path) -> None:
-    report = played(target_lies.capture(tmp_path), kafka, Lie())
+def test_a_broker_without_faults_passes(kafka: StartCluster, tmp_path: Path) -> None:
+    report = played(target_faults.capture(tmp_path), kafka, Fault())
     assert report.passed, str(report)
 
 
-def test_a_topic_whose_broker_sets_the_time_is_found(kafka: StartCluster, tmp_path: Path) -> None:
+def test_log_append_time_of_a_topic_is_a_difference(kafka: StartCluster, tmp_path: Path) -> None:
     prefix = next(_prefixes)
     admin = AdminClient({"bootstrap.servers": kafka(Shape("4.x")).bootstrap()})
     config = {"message.timestamp.type": "LogAppendTime"}
     topics = [
         NewTopic(prefix + name, 1, 1, config=config)
-        for name in (target_lies.READ, target_lies.UNREAD)
+        for name in (target_faults.READ, target_faults.UNREAD)
     ]
     for made in admin.create_topics(topics).values():
         made.result(PATIENCE_S)
-    report = played(target_lies.capture(tmp_path), kafka, Lie(), prefix)
+    report = played(target_faults.capture(tmp_path), kafka, Fault(), prefix)
     assert {place.rpartition(".")[2] for place in report.fields} == {
         "log_append_time_ms",
         "timestamp_type",
     }
 
 
-@pytest.mark.parametrize("lies_about_aborted", [False, True])
-def test_aborted_transactions(kafka: StartCluster, lies_about_aborted: bool) -> None:
-    lie = target_lies.OfField(
+@pytest.mark.parametrize("wrong_aborted", [False, True])
+def test_aborted_transactions(kafka: StartCluster, wrong_aborted: bool) -> None:
+    fault = target_faults.ChangedField(
         "Fetch", "partitions", lambda each: each.update(aborted_transactions=[])
     )
     report = played(
         CAPTURES / "kafka4-librdkafka-transactions.pcap",
         kafka,
-        lie if lies_about_aborted else Lie(),
+        fault if wrong_aborted else Fault(),
         noise=("ApiVersions",),  # recorded on an older release
     )
-    assert report.passed is not lies_about_aborted, str(report)
+    assert report.passed is not wrong_aborted, str(report)

@@ -1,0 +1,100 @@
+"""A target that loses, duplicates or changes records fails; one without faults passes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+from construct import Container
+
+from dissector.protocol.error_codes import error_code
+from dissector.protocol.messages import Message
+from replay import Plan, Report, replay
+from replay.client.broker_connection import CLIENT_ID
+from replay.mock.embedded_broker import EmbeddedBroker
+from replay.model.outcome import Verdict
+from replay.report.headline import verdict_line
+from tests.replay.support import target_faults
+from tests.replay.support.fault_proxy import Fault, proxied
+from tests.replay.support.replay_captures import saved
+from tests.tcp_captures import Wire
+
+TIMEOUT_S = 1.0
+
+
+def played(folder: Path, fault: Fault) -> Report:
+    """Replay the capture through a proxy at the embedded broker, with one batch per response."""
+    topics = {target_faults.READ: 1, target_faults.UNREAD: 1}
+    with (
+        Plan.of(target_faults.capture(folder, polls=target_faults.WRITES, aborted=[])) as plan,
+        EmbeddedBroker(1, topics) as embedded,
+        proxied(embedded.addresses, fault) as address,
+    ):
+        return replay(plan, address, timeout_s=TIMEOUT_S)
+
+
+@pytest.mark.parametrize("fault", target_faults.FAULTS.values(), ids=target_faults.FAULTS)
+def test_each_fault_is_found(tmp_path: Path, fault: Callable[[], Fault]) -> None:
+    report = played(tmp_path, fault())
+    assert not report.ended
+    assert not report.passed, str(report)
+    assert report.difference_count
+    assert sum(report.verdicts.values()) == len(report.plan)
+
+
+@dataclass
+class WithoutAuthorization(Fault):
+    """Refuses the balance's own requests with TOPIC_AUTHORIZATION_FAILED."""
+
+    api: str
+    array: str
+    fault: Fault = field(default_factory=Fault)
+
+    def change_response(self, request: Message, body: Container) -> None:
+        self.fault.change_response(request, body)
+        if request.client_id == CLIENT_ID and request.api == self.api:
+            for topic in body.get("responses") or body.get("topics") or ():
+                for each in topic[self.array]:
+                    each.error_code = error_code("TOPIC_AUTHORIZATION_FAILED")
+
+
+def test_a_log_without_an_end_offset_is_unbalanced(tmp_path: Path) -> None:
+    report = played(tmp_path, WithoutAuthorization("ListOffsets", "partitions"))
+    (row,) = report.unbalanced_rows()
+    assert row == {
+        "count": 2,
+        "logs": [f"{target_faults.UNREAD}-0", f"{target_faults.READ}-0"],
+        "reason": "ListOffsets: TOPIC_AUTHORIZATION_FAILED",
+    }
+    assert report.passed
+    assert "2 logs could not be balanced" in verdict_line(report)
+
+
+def test_withheld_records_leave_the_log_unbalanced(tmp_path: Path) -> None:
+    report = played(
+        tmp_path, WithoutAuthorization("Fetch", "partitions", target_faults.WithheldLastBatch())
+    )
+    (row,) = report.unbalanced_rows()
+    assert row["logs"] == [f"{target_faults.READ}-0"]
+    assert "Fetch: TOPIC_AUTHORIZATION_FAILED" in row["reason"]
+
+
+@pytest.mark.parametrize("fault", ["", "a committed offset is the next"])
+def test_a_committed_offset_is_compared_without_known_records(tmp_path: Path, fault: str) -> None:
+    wire = Wire()
+    target_faults.commit(wire)
+    with (
+        Plan.of(saved(tmp_path, wire)) as plan,
+        EmbeddedBroker(1, {target_faults.READ: 1}) as embedded,
+        proxied(embedded.addresses, target_faults.FAULTS[fault]() if fault else Fault()) as address,
+    ):
+        report = replay(plan, address, timeout_s=TIMEOUT_S)
+    assert report.passed is not bool(fault), str(report)
+
+
+def test_a_target_without_faults_passes(tmp_path: Path) -> None:
+    report = played(tmp_path, Fault())
+    assert report.passed, str(report)
+    assert report.verdicts[Verdict.SAME] == len(report.plan), str(report)
