@@ -13,7 +13,7 @@ import typer
 
 from dissector.view.text.escape import escaped
 from replay.options import reading_options
-from serve.fallback import upstream_options
+from replay.options.security_options import SecurityOptions
 
 if TYPE_CHECKING:
     from serve.recording.served_recording import Recording
@@ -24,6 +24,7 @@ EXIT_MISSED = 1
 _NOT_JUDGED = "L04"
 """Consumed records differ from produced ones by design."""
 DEFAULT_ADDRESS = "127.0.0.1:9092"
+UPSTREAM = SecurityOptions("upstream-", "--upstream")
 
 
 def serve(
@@ -55,13 +56,13 @@ def serve(
             "with --strict an error.",
         ),
     ] = None,
-    upstream_tls: upstream_options.Tls = False,
-    upstream_tls_ca: upstream_options.TlsCa = None,
-    upstream_tls_certificate: upstream_options.TlsCertificate = None,
-    upstream_tls_key: upstream_options.TlsKey = None,
-    upstream_sasl: upstream_options.Sasl = "",
-    upstream_sasl_user: upstream_options.SaslUser = "",
-    upstream_sasl_secret: upstream_options.SaslSecret = None,
+    upstream_tls: Annotated[bool, UPSTREAM.tls] = False,
+    upstream_tls_ca: Annotated[Path | None, UPSTREAM.tls_ca] = None,
+    upstream_tls_certificate: Annotated[Path | None, UPSTREAM.tls_certificate] = None,
+    upstream_tls_key: Annotated[Path | None, UPSTREAM.tls_key] = None,
+    upstream_sasl: Annotated[str, UPSTREAM.sasl] = "",
+    upstream_sasl_user: Annotated[str, UPSTREAM.sasl_user] = "",
+    upstream_sasl_secret: Annotated[Path | None, UPSTREAM.sasl_secret] = None,
     record: Annotated[
         str | None,
         typer.Option(

@@ -1,34 +1,52 @@
-"""Command-line options for encryption and authentication of connections to the target."""
+"""Command-line options for encryption and authentication of connections to a cluster."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, TypeAlias
+from typing import Annotated, Any, TypeAlias
 
 import typer
 
-Tls: TypeAlias = Annotated[bool, typer.Option("--tls", help="Encrypt connections.")]
-TlsCa: TypeAlias = Annotated[
-    Path | None,
-    typer.Option(metavar="FILE", help="PEM: certificate authorities, instead of the system's."),
-]
-TlsCertificate: TypeAlias = Annotated[
-    Path | None, typer.Option(metavar="FILE", help="PEM: the client certificate.")
-]
-TlsKey: TypeAlias = Annotated[
-    Path | None, typer.Option(metavar="FILE", help="PEM: its private key.")
-]
-Sasl: TypeAlias = Annotated[
-    str,
-    typer.Option(
-        metavar="MECHANISM",
-        help="PLAIN, SCRAM-SHA-256, SCRAM-SHA-512 or OAUTHBEARER; the secret comes from "
-        "$KAFKASHARK_PASSWORD or $KAFKASHARK_TOKEN, or --sasl-secret.",
-    ),
-]
-SaslUser: TypeAlias = Annotated[
-    str, typer.Option(metavar="NAME", help="User name for PLAIN and SCRAM.")
-]
-SaslSecret: TypeAlias = Annotated[
-    Path | None, typer.Option(metavar="FILE", help="File with the password or token.")
-]
+
+class SecurityOptions:
+    """
+    The options for one cluster, for `Annotated`.
+
+    Args:
+        prefix: Of their names, `upstream-` of `--upstream-tls`.
+        cluster: The option that names the cluster; empty where a command has one cluster only.
+    """
+
+    def __init__(self, prefix: str = "", cluster: str = "") -> None:
+        to, of, at = (f" {word} {cluster}" if cluster else "" for word in ("to", "for", "at"))
+        self.tls: Any = typer.Option(f"--{prefix}tls", help=f"Encrypt connections{to}.")
+        self.tls_ca: Any = typer.Option(
+            metavar="FILE",
+            help=f"PEM: certificate authorities{of}, instead of the system's.",
+        )
+        self.tls_certificate: Any = typer.Option(
+            metavar="FILE", help=f"PEM: the client certificate{of}."
+        )
+        self.tls_key: Any = typer.Option(metavar="FILE", help="PEM: the client's private key.")
+        self.sasl: Any = typer.Option(
+            metavar="MECHANISM",
+            help=f"SASL mechanism{of}: PLAIN, SCRAM-SHA-256, SCRAM-SHA-512 or OAUTHBEARER. Secret: "
+            f"$KAFKASHARK_PASSWORD, $KAFKASHARK_TOKEN, or --{prefix}sasl-secret.",
+        )
+        self.sasl_user: Any = typer.Option(
+            metavar="NAME", help=f"User name for PLAIN and SCRAM{at}."
+        )
+        self.sasl_secret: Any = typer.Option(
+            metavar="FILE", help=f"File with the password or token{of}."
+        )
+
+
+TARGET = SecurityOptions()
+
+Tls: TypeAlias = Annotated[bool, TARGET.tls]
+TlsCa: TypeAlias = Annotated[Path | None, TARGET.tls_ca]
+TlsCertificate: TypeAlias = Annotated[Path | None, TARGET.tls_certificate]
+TlsKey: TypeAlias = Annotated[Path | None, TARGET.tls_key]
+Sasl: TypeAlias = Annotated[str, TARGET.sasl]
+SaslUser: TypeAlias = Annotated[str, TARGET.sasl_user]
+SaslSecret: TypeAlias = Annotated[Path | None, TARGET.sasl_secret]

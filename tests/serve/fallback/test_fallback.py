@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -96,9 +97,9 @@ def test_a_cluster_that_is_down_is_a_miss() -> None:
 
 
 @contextmanager
-def _secured() -> Iterator[str]:
+def _secured(authorities: Path | None = None) -> Iterator[str]:
     """Serve another capture by TLS to clients with a password; yield the address."""
-    listener = ServeOptions(tls=tls_context(CERTIFICATE, None, None), password="open")
+    listener = ServeOptions(tls=tls_context(CERTIFICATE, None, authorities), password="open")
     with Cassette(SHIPPED / f"{OTHER}.pcap", strict=True, options=listener) as upstream:
         yield upstream.bootstrap
 
@@ -134,6 +135,26 @@ def test_a_command_reaches_a_secured_cluster(tmp_path: Path) -> None:
         RawClient(own) as client,
     ):
         assert _metadata(client, f"{OTHER}.orders") == {f"{OTHER}.orders": 0}
+
+
+def test_a_command_shows_its_certificate(tmp_path: Path) -> None:
+    whole = CERTIFICATE.read_text()
+    at = whole.index("-----BEGIN CERTIFICATE")
+    certificate, key = tmp_path / "certificate.pem", tmp_path / "key.pem"
+    key.write_text(whole[:at])
+    certificate.write_text(whole[at:])
+    own = (f"--upstream-tls-certificate={certificate}", f"--upstream-tls-key={key}")
+    for options, error in ((own, 0), ((), -1)):
+        ca = f"--upstream-tls-ca={CERTIFICATE}"
+        with (
+            _secured(authorities=CERTIFICATE) as address,
+            serving(CAPTURE, "--upstream", address, ca, *options) as (process, bootstrap),
+        ):
+            with RawClient(bootstrap) as client:
+                assert _metadata(client, f"{OTHER}.orders") == {f"{OTHER}.orders": error}
+            process.send_signal(signal.SIGINT)
+            out, _ = process.communicate(timeout=60)
+        assert ("the upstream: " in out) is not bool(options), "refused without a certificate"
 
 
 def test_options_of_a_cluster_require_one() -> None:
