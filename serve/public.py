@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
-import threading
-from collections.abc import Callable, Coroutine, Iterable, Sequence
+from collections.abc import Iterable, Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Self, TypeVar
+from typing import Self
 
 from dissector.query.capture_sources import Sources
 from replay.client.auth import Security
+from replay.client.loop_thread import LoopThread
 from serve.fallback.chosen_fallback import chosen_fallback
 from serve.faults.fault import Fault
 from serve.recording.recording_reader import read_recording
@@ -18,8 +18,6 @@ from serve.report.serve_report import Miss, SeenRequest, ServeReport
 from serve.server.cassette_server import CassetteServer
 from serve.server.serve_options import ServeOptions, parse_latency
 from serve.traffic.served_traffic import ServedTraffic
-
-_T = TypeVar("_T")
 
 
 class Cassette:
@@ -83,7 +81,7 @@ class Cassette:
         )
         self._upstream = upstream, upstream_security
         self._record = record
-        self._stop: Callable[[], None] = lambda: None
+        self._stack = ExitStack()
 
     @property
     def misses(self) -> Sequence[Miss]:
@@ -103,44 +101,26 @@ class Cassette:
             CaptureError: A file is not a capture.
             UsageError: The capture has no exchange to serve, or an address is in use.
         """
-        recording = read_recording(*self._captures, ports=self._ports, keylogs=self._keylogs)
-        traffic = ServedTraffic(self._record)
-        server = CassetteServer(
-            recording,
-            self._options,
-            self.report,
-            faults=self._faults,
-            fallback=chosen_fallback(*self._upstream, is_strict=self._options.is_strict),
-            observe=traffic.observe,
-        )
-        loop = asyncio.new_event_loop()
-        thread = threading.Thread(target=loop.run_forever, name="kafkashark serve", daemon=True)
-        thread.start()
-
-        def stop() -> None:
-            _run_in(loop, server.close)
-            loop.call_soon_threadsafe(loop.stop)
-            thread.join()
-            loop.close()
-            traffic.__exit__(None, None, None)
-            recording.close()
-
-        self._stop = stop
-        try:
-            _run_in(loop, server.start)
-        except BaseException:
-            self.__exit__()
-            raise
+        with ExitStack() as stack:
+            recording = read_recording(*self._captures, ports=self._ports, keylogs=self._keylogs)
+            stack.callback(recording.close)
+            traffic = stack.enter_context(ServedTraffic(self._record))
+            server = CassetteServer(
+                recording,
+                self._options,
+                self.report,
+                faults=self._faults,
+                fallback=chosen_fallback(*self._upstream, is_strict=self._options.is_strict),
+                observe=traffic.observe,
+            )
+            loop = stack.enter_context(LoopThread("kafkashark serve", daemon=True))
+            stack.callback(lambda: loop.run(server.close()))
+            loop.run(server.start())
+            self._stack = stack.pop_all()
         self.addresses = server.addresses
         self.bootstrap = ",".join(self.addresses.values())
         return self
 
     def __exit__(self, *_: object) -> None:
         """Close all connections."""
-        stop, self._stop = self._stop, lambda: None
-        stop()
-
-
-def _run_in(loop: asyncio.AbstractEventLoop, start: Callable[[], Coroutine[Any, Any, _T]]) -> _T:
-    """Run a coroutine in the event loop of another thread; return its result."""
-    return asyncio.run_coroutine_threadsafe(start(), loop).result()
+        self._stack.close()

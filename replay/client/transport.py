@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import ssl
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from struct import Struct
 from weakref import WeakSet
 
@@ -189,6 +189,24 @@ async def flush_closing(timeout_s: float) -> None:
     for connection in waiting:
         if not connection._is_sent.done():
             connection.abort()
+
+
+async def close_listeners(servers: Iterable[asyncio.Server]) -> None:
+    """
+    Close listeners and wait for the handlers of accepted connections to start.
+
+    `Server.close` alone would leak the sockets of connections that were accepted in this very
+    iteration of the event loop: asyncio refuses to attach them to a closed server.
+    """
+    servers = list(servers)
+    loop = asyncio.get_running_loop()
+    for server in servers:
+        for listener in server.sockets:
+            loop.remove_reader(listener.fileno())
+    for _ in range(3):  # accepted connections attach, reach their protocol, and start a task
+        await asyncio.sleep(0)
+    for server in servers:
+        server.close()
 
 
 def format_address(host: str, port: int) -> str:

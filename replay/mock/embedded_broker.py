@@ -9,18 +9,17 @@ from __future__ import annotations
 
 import asyncio
 import struct
-import threading
-from collections.abc import Callable, Coroutine, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
-from functools import partial
-from typing import Any, Self, TypeVar
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from typing import Any, Self
 
 from dissector.protocol.api import Kind
 from dissector.protocol.apis import api
 from dissector.protocol.headers import API_VERSIONS
 from dissector.protocol.messages import Message, decode_request, decode_response
+from replay.client.loop_thread import LoopThread
 from replay.client.pending_request import codecs_of
-from replay.client.transport import FrameProtocol
+from replay.client.transport import FrameProtocol, close_listeners, flush_closing
 from replay.mapping.resource_names import TopicIds
 from replay.mapping.version_converter import convert
 from replay.mock.kafka_compat import ADAPTED_APIS, SENT_AS, KafkaCompat
@@ -33,7 +32,8 @@ _CORRELATION = struct.Struct(">i")
 _NULL_CLIENT_ID = struct.pack(">h", -1)
 """A client id that is null."""
 
-_T = TypeVar("_T")
+_FLUSH_S = 1.0
+"""At the end, seconds for clients to read what was sent to them."""
 
 
 class EmbeddedBroker:
@@ -71,11 +71,11 @@ class EmbeddedBroker:
         """
         with ExitStack() as stack:
             stack.enter_context(self._mock)
-            loop = stack.enter_context(_running_loop())
-            stack.callback(_run_in, loop, self._stop)
+            loop = stack.enter_context(LoopThread("embedded broker"))
+            stack.callback(lambda: loop.run(self._stop()))
             for node, address in enumerate(self._mock.addresses, 1):
                 mock_port = int(address.rpartition(":")[2])
-                port = _run_in(loop, partial(self._serve, mock_port))
+                port = loop.run(self._serve(mock_port))
                 self._mock.advertise(node, _HOST, port)
                 self.addresses.append(f"{_HOST}:{port}")
             self._stack = stack.pop_all()
@@ -98,31 +98,12 @@ class EmbeddedBroker:
         return int(server.sockets[0].getsockname()[1])
 
     async def _stop(self) -> None:
-        for server in self._servers:
-            server.close()
+        await close_listeners(self._servers)
         others = asyncio.all_tasks() - {asyncio.current_task()}
         await asyncio.gather(*others, return_exceptions=True)  # connections being opened
         for front in list(self._connections):
             front.close()
-
-
-@contextmanager
-def _running_loop() -> Iterator[asyncio.AbstractEventLoop]:
-    """Run an event loop in a thread of its own."""
-    loop = asyncio.new_event_loop()
-    thread = threading.Thread(target=loop.run_forever, name="embedded broker")
-    thread.start()
-    try:
-        yield loop
-    finally:
-        loop.call_soon_threadsafe(loop.stop)
-        thread.join()
-        loop.close()
-
-
-def _run_in(loop: asyncio.AbstractEventLoop, start: Callable[[], Coroutine[Any, Any, _T]]) -> _T:
-    """Run a coroutine in an event loop of another thread; return its result."""
-    return asyncio.run_coroutine_threadsafe(start(), loop).result()
+        await flush_closing(_FLUSH_S)
 
 
 class _ProxiedConnection:

@@ -8,7 +8,7 @@ import os
 from collections.abc import Iterable
 
 from dissector.errors import UsageError
-from replay.client.transport import format_address
+from replay.client.transport import close_listeners, format_address
 from serve.answers.answerer import Answerer, Fallback
 from serve.answers.served_state import ServedState
 from serve.faults.fault import Fault, Faults
@@ -87,9 +87,7 @@ class CassetteServer:
 
     async def close(self) -> None:
         """Close listeners, connections and the fallback."""
-        for server in self._servers:
-            server.close()
-        await asyncio.sleep(0)  # start handlers of connections accepted just before
+        await close_listeners(self._servers)
         for task in self._open:
             task.cancel()
         await asyncio.gather(*self._open, return_exceptions=True)

@@ -13,6 +13,7 @@ from construct import Container
 
 from dissector.protocol.expected_response import expects_response
 from dissector.protocol.messages import Message, decode_request, decode_response
+from replay.client.transport import close_listeners
 
 HANG_UP = "hang up"
 
@@ -140,7 +141,7 @@ async def relaying(broker: str, lie: Lie = TRUTH) -> AsyncIterator[str]:
     try:
         yield f"127.0.0.1:{server.sockets[0].getsockname()[1]}"
     finally:
-        server.close()
+        await close_listeners([server])
         for task in tasks:
             task.cancel()
         for end in await asyncio.gather(*tasks, return_exceptions=True):

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import ctypes
+import gc
 import socket
 import threading
 from collections.abc import Awaitable, Callable
@@ -223,3 +224,14 @@ def test_a_failed_start_leaves_no_threads(monkeypatch: pytest.MonkeyPatch) -> No
     ):
         pass
     assert threading.active_count() == before
+
+
+def test_the_end_closes_connections_that_are_being_opened() -> None:
+    """A ResourceWarning of a transport, an error here, would show one that was left open."""
+    for _ in range(20):
+        with EmbeddedBroker() as embedded:
+            host, _, port = embedded.addresses[0].rpartition(":")
+            clients = [socket.create_connection((host, int(port))) for _ in range(5)]
+        for client in clients:
+            client.close()
+        gc.collect()

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import threading
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,6 +13,8 @@ from construct import Container
 from dissector.protocol.apis import api
 from dissector.protocol.headers import response_header_version
 from dissector.protocol.messages import Message, decode_request, decode_response
+from replay.client.loop_thread import LoopThread
+from replay.client.transport import close_listeners
 
 HOST = "127.0.0.1"
 PATIENCE_S = 20.0
@@ -87,8 +88,7 @@ class FaultProxy:
 
     async def stop(self) -> None:
         """Close all connections."""
-        for server in self._servers:
-            server.close()
+        await close_listeners(self._servers)
         others = asyncio.all_tasks() - {asyncio.current_task()}
         for task in others:
             task.cancel()
@@ -171,22 +171,12 @@ class FaultProxy:
 @contextlib.contextmanager
 def proxied(targets: list[str], fault: Fault) -> Iterator[str]:
     """Run a proxy until the block ends; yield its addresses."""
-    loop = asyncio.new_event_loop()
-    thread = threading.Thread(target=loop.run_forever)
-    thread.start()
-
-    def do(work: Coroutine[Any, Any, Any]) -> Any:
-        return asyncio.run_coroutine_threadsafe(work, loop).result(PATIENCE_S)
-
     proxy = FaultProxy(targets, fault)
-    try:
-        yield ",".join(do(proxy.serve()))
-    finally:
-        do(proxy.stop())
-        loop.call_soon_threadsafe(loop.stop)
-        thread.join()
-        loop.run_until_complete(loop.shutdown_asyncgens())
-        loop.close()
+    with LoopThread("fault proxy") as loop:
+        try:
+            yield ",".join(loop.run(proxy.serve(), PATIENCE_S))
+        finally:
+            loop.run(proxy.stop(), PATIENCE_S)
 
 
 async def _frame(reader: asyncio.StreamReader) -> bytes:

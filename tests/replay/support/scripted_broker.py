@@ -17,6 +17,7 @@ from dissector.protocol.apis import KEYS, all_apis, api
 from dissector.protocol.headers import response_header_version
 from dissector.protocol.messages import Message, decode_request
 from dissector.protocol.schema import Field
+from replay.client.transport import close_listeners
 
 Answer = Mapping[str, Any] | bytes | None
 """A body, or the very bytes of an answer with its size, or silence."""
@@ -97,7 +98,7 @@ async def scripted(answers: Answers, tls: ssl.SSLContext | None = None) -> Async
             yield broker
     finally:
         assert broker.server is not None
-        broker.server.close()
+        await close_listeners([broker.server])
         for task in tasks:
             task.cancel()
         for end in await asyncio.gather(*tasks, return_exceptions=True):

@@ -159,3 +159,19 @@ def test_latencies_are_read() -> None:
     for wrong in ("fast", "-1", "inf", "nan"):
         with pytest.raises(UsageError):
             parse_latency(wrong)
+
+
+@pytest.mark.parametrize("is_tls", [False, True])
+def test_the_end_closes_connections_that_are_being_accepted(is_tls: bool) -> None:
+    """A ResourceWarning of a transport, an error here, would show one that was left open."""
+    context = None
+    if is_tls:
+        context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+        context.load_cert_chain(CERTIFICATE)
+    for _ in range(10):
+        with Cassette(CAPTURE, options=ServeOptions(tls=context)) as served:
+            host, _, port = served.bootstrap.rpartition(":")
+            clients = [socket.create_connection((host, int(port))) for _ in range(5)]
+        for client in clients:
+            client.close()
+        gc.collect()
