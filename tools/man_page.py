@@ -13,7 +13,7 @@ from typing import Any
 
 import typer
 
-from dissector.cli.app import application
+from dissector.cli.parsing.typer_commands import application
 from dissector.cli.presentation.examples import EXAMPLES
 
 PAGE = Path(__file__).parents[1] / "man" / "kafkashark.1"

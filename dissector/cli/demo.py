@@ -10,9 +10,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from dissector.cli.output import write_lines
+from dissector.cli.parsing.parameters import Option
 from dissector.errors import UsageError
 
 CAPTURE = Path(__file__).with_name("demo.pcap.gz")
@@ -41,7 +40,7 @@ MAX_WIDTH = 200
 def demo(
     save: Annotated[
         Path | None,
-        typer.Option("--save", metavar="FILE", help="Only write the demo's capture to a file."),
+        Option("--save", metavar="FILE", help="Only write the demo's capture to a file."),
     ] = None,
 ) -> int:
     """Show the main commands on the included capture."""

@@ -12,11 +12,10 @@ from itertools import islice
 from operator import attrgetter
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from dissector.cli import options
 from dissector.cli.live_options import accepts_live
 from dissector.cli.output import check_parquet, write_lines, write_row_groups, write_rows
+from dissector.cli.parsing.parameters import Option
 from dissector.cli.presentation import table_options
 from dissector.cli.presentation.operand_columns import parse_operands
 from dissector.column_catalogue import EXCHANGES, MESSAGES
@@ -51,7 +50,7 @@ def dissect(
     form: Annotated[str, options.format_option(FORMATS)] = "text",
     fields: Annotated[
         list[str] | None,
-        typer.Option(
+        Option(
             "-e",
             metavar="NAME",
             help="With -T fields: a column or a body field such as request.acks. "
@@ -66,9 +65,9 @@ def dissect(
     list_columns: table_options.ListColumns = False,
     list_fields: table_options.ListFields = False,
     verbose: Annotated[
-        bool, typer.Option("-V", "--tree", help="Print every field with its place in the bytes.")
+        bool, Option("-V", "--tree", help="Print every field with its place in the bytes.")
     ] = False,
-    bytes_too: Annotated[bool, typer.Option("-x", "--hex", help="Print the bytes.")] = False,
+    bytes_too: Annotated[bool, Option("-x", "--hex", help="Print the bytes.")] = False,
     output: options.Output = None,
     ports: options.Ports = None,
     max_frame_bytes: options.MaxFrame = options.MAX_FRAME,

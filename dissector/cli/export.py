@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import numpy as np
-import typer
 
 from dissector.capture.formats.capture_reader import is_file
 from dissector.cli import options, redaction_options
 from dissector.cli.output import is_terminal, open_atomic
+from dissector.cli.parsing.parameters import Option
 from dissector.engine.export.exchange_sums import ExchangeSums, differing, exchange_hashes
 from dissector.engine.export.flow_filter import Bools, FlowFilter
 from dissector.engine.export.name_definitions import NameDefinitions
@@ -48,7 +48,7 @@ def export(
     output: options.Output = None,
     connections: Annotated[
         bool,
-        typer.Option("--connections", help="Write whole connections instead of single exchanges."),
+        Option("--connections", help="Write whole connections instead of single exchanges."),
     ] = False,
     ports: options.Ports = None,
     max_frame_bytes: options.MaxFrame = options.MAX_FRAME,

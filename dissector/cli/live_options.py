@@ -11,10 +11,9 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, get_type_hints
 
-import typer
-
 from dissector.capture.formats.byte_source import StopSignal
 from dissector.cli import interrupt
+from dissector.cli.parsing.parameters import Option
 from dissector.errors import UsageError
 from dissector.view.text.escape import escaped
 
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
 
 Interfaces = Annotated[
     list[str] | None,
-    typer.Option(
+    Option(
         "-i",
         "--interface",
         metavar="IFACE",
@@ -35,7 +34,7 @@ Interfaces = Annotated[
 ]
 CaptureFilter = Annotated[
     str,
-    typer.Option(
+    Option(
         "-f",
         "--capture-filter",
         metavar="BPF",
@@ -45,7 +44,7 @@ CaptureFilter = Annotated[
 ]
 Autostop = Annotated[
     list[str] | None,
-    typer.Option(
+    Option(
         "-a",
         "--autostop",
         metavar="duration:S|packets:N|filesize:KB",
@@ -55,7 +54,7 @@ Autostop = Annotated[
 ]
 KeptFile = Annotated[
     Path | None,
-    typer.Option(
+    Option(
         "-w",
         "--keep",
         metavar="FILE",
@@ -65,7 +64,7 @@ KeptFile = Annotated[
 ]
 Ring = Annotated[
     str | None,
-    typer.Option(
+    Option(
         "--ring",
         metavar="files:N,filesize:KB",
         help="With -w: keep the last N files, each of this size.",

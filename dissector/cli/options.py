@@ -11,12 +11,11 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from dissector.capture.columns import NEVER
 from dissector.cli import interrupt
 from dissector.cli.live_options import LiveInput, is_pipe
 from dissector.cli.output import is_same_file
+from dissector.cli.parsing.parameters import Argument, Option
 from dissector.cli.presentation.completion import complete_filter, complete_words
 from dissector.cli.presentation.table_options import RowFormat as RowFormat
 from dissector.cli.presentation.table_options import Sort as Sort
@@ -39,7 +38,7 @@ if TYPE_CHECKING:
 
 Captures = Annotated[
     list[str],
-    typer.Argument(
+    Argument(
         metavar="CAPTURE...",
         help="pcap or pcapng files, also compressed, in time order; - is standard input.",
         show_default=False,
@@ -47,7 +46,7 @@ Captures = Annotated[
 ]
 FilterText = Annotated[
     str | None,
-    typer.Option(
+    Option(
         *("-Y", "--filter"),
         metavar="FILTER",
         autocompletion=complete_filter,
@@ -56,11 +55,11 @@ FilterText = Annotated[
 ]
 Output = Annotated[
     str | None,
-    typer.Option("-o", "--output", metavar="FILE", help="Write to a file, not to stdout."),
+    Option("-o", "--output", metavar="FILE", help="Write to a file, not to stdout."),
 ]
 Ports = Annotated[
     list[int] | None,
-    typer.Option(
+    Option(
         "--port",
         metavar="N",
         min=1,
@@ -71,7 +70,7 @@ Ports = Annotated[
 ]
 MaxFrame = Annotated[
     int,
-    typer.Option(
+    Option(
         "--max-frame-bytes",
         metavar="N",
         min=1,
@@ -82,7 +81,7 @@ MaxFrame = Annotated[
 
 def format_option(formats: Sequence[str]) -> Any:
     """Return the option -T with some formats."""
-    return typer.Option(
+    return Option(
         "-T",
         "--format",
         metavar="FORMAT",
@@ -100,7 +99,7 @@ def _keep_private(show_secrets: bool) -> bool:
 
 ShowSecrets = Annotated[
     bool,
-    typer.Option(
+    Option(
         "--show-secrets",
         callback=_keep_private,
         help="Show passwords, tokens and salts instead of ***; files are then mode 0600.",
@@ -108,7 +107,7 @@ ShowSecrets = Annotated[
 ]
 Jobs = Annotated[
     int | None,
-    typer.Option(
+    Option(
         "--jobs",
         metavar="N",
         min=1,
@@ -127,7 +126,7 @@ def _use_schemas(sources: list[str] | None) -> list[str] | None:
 
 Schemas = Annotated[
     list[str] | None,
-    typer.Option(
+    Option(
         "--schemas",
         metavar="JAR|DIR",
         callback=_use_schemas,
@@ -138,7 +137,7 @@ Schemas = Annotated[
 ]
 KeyLogs = Annotated[
     list[str] | None,
-    typer.Option(
+    Option(
         "--keylog",
         metavar="FILE",
         help="TLS key log (NSS key log, RFC 9850). May be given more than once; secrets inside "

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Annotated, Any
 
-import typer
-
 from dissector.cli import options
 from dissector.cli.live_options import accepts_live
 from dissector.cli.output import (
@@ -15,6 +13,7 @@ from dissector.cli.output import (
     write_parquet,
     write_rows,
 )
+from dissector.cli.parsing.parameters import Option
 from dissector.cli.presentation import table_options
 from dissector.column_catalogue import EXCHANGES
 from dissector.engine.exchanges.exchange import COLUMNS, Exchange
@@ -61,11 +60,11 @@ def pairs(
     form: options.RowFormat = "table",
     output: options.Output = None,
     bodies: Annotated[
-        bool, typer.Option("--bodies", help="Add the decoded bodies as request and response.")
+        bool, Option("--bodies", help="Add the decoded bodies as request and response.")
     ] = False,
     pending: Annotated[
         bool,
-        typer.Option(
+        Option(
             "--pending",
             help="Only requests without a response: live the waiting, else the unanswered ones.",
         ),

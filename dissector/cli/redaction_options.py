@@ -8,9 +8,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from dissector.cli.output import is_same_file
+from dissector.cli.parsing.parameters import Option
 from dissector.cli.presentation.completion import complete_words
 from dissector.errors import UsageError
 from dissector.redaction.messages.field_role import KEPT, Role
@@ -20,14 +19,14 @@ _OWNER_ONLY = 0o600
 
 Redact = Annotated[
     bool,
-    typer.Option(
+    Option(
         "--redact",
         help="Replace names by pseudonyms, keys and values by filler. Sizes and times stay.",
     ),
 ]
 Keep = Annotated[
     str | None,
-    typer.Option(
+    Option(
         "--keep",
         metavar="KIND,...",
         autocompletion=complete_words(lambda: KEPT),
@@ -36,7 +35,7 @@ Keep = Annotated[
 ]
 Key = Annotated[
     str | None,
-    typer.Option(
+    Option(
         "--key",
         metavar="FILE",
         help="With --redact: a file with a secret of 16 bytes or more. The same key gives the same "
@@ -45,7 +44,7 @@ Key = Annotated[
 ]
 Map = Annotated[
     str | None,
-    typer.Option(
+    Option(
         "--map",
         metavar="FILE",
         help="With --redact: write the replaced names and their pseudonyms, for you only.",
@@ -53,7 +52,7 @@ Map = Annotated[
 ]
 Decrypt = Annotated[
     bool,
-    typer.Option(
+    Option(
         "--decrypt",
         help="With --redact: write connections that a key log opens as plain TCP. Without it they "
         "are left out.",

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Annotated, Any, get_args
 
-import typer
-
 from dissector.cli import options
 from dissector.cli.output import write_lines
+from dissector.cli.parsing.parameters import Argument
 from dissector.cli.presentation.completion import complete_api
 from dissector.errors import UsageError
 from dissector.filter.literals import suggestion
@@ -25,7 +24,7 @@ KINDS: tuple[Kind, ...] = get_args(Kind)
 def schema(
     name: Annotated[
         str | None,
-        typer.Argument(
+        Argument(
             metavar="[API]",
             help="Name or key of an API.",
             show_default=False,
@@ -34,7 +33,7 @@ def schema(
     ] = None,
     version: Annotated[
         int | None,
-        typer.Argument(metavar="[VERSION]", help="By default the newest.", show_default=False),
+        Argument(metavar="[VERSION]", help="By default the newest.", show_default=False),
     ] = None,
     form: Annotated[str, options.format_option(FORMATS)] = "text",
     output: options.Output = None,

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated
 
-import typer
-
 from dissector.cli import options
 from dissector.cli.live_options import accepts_live
 from dissector.cli.output import terminal_width
+from dissector.cli.parsing.parameters import Option
 from dissector.cli.presentation import table_options
 from dissector.cli.presentation.completion import complete_words
 from dissector.cli.presentation.section_view import SectionOptions, SectionView, Tables
@@ -48,7 +47,7 @@ def stats(
     sort: options.Sort = None,
     limit: Annotated[
         int | None,
-        typer.Option(
+        Option(
             *("-c", "--limit", "--top"),
             metavar="N",
             min=1,
@@ -60,7 +59,7 @@ def stats(
     list_fields: table_options.ListFields = False,
     by: Annotated[
         list[str] | None,
-        typer.Option(
+        Option(
             "--by",
             metavar="KEY[,KEY]",
             autocompletion=complete_words(lambda: KEYS),
@@ -69,15 +68,13 @@ def stats(
         ),
     ] = None,
     topics: Annotated[
-        bool, typer.Option("--topics", help="Users of each topic: APIs, versions, software.")
+        bool, Option("--topics", help="Users of each topic: APIs, versions, software.")
     ] = False,
     clients: Annotated[
-        bool, typer.Option("--clients", help="Clients and their software, from ApiVersions.")
+        bool, Option("--clients", help="Clients and their software, from ApiVersions.")
     ] = False,
-    talkers: Annotated[
-        bool, typer.Option("--talkers", help="Clients and brokers by bytes.")
-    ] = False,
-    sizes: Annotated[bool, typer.Option("--sizes", help="Sizes of messages by API.")] = False,
+    talkers: Annotated[bool, Option("--talkers", help="Clients and brokers by bytes.")] = False,
+    sizes: Annotated[bool, Option("--sizes", help="Sizes of messages by API.")] = False,
     ports: options.Ports = None,
     max_frame_bytes: options.MaxFrame = options.MAX_FRAME,
     keylogs: options.KeyLogs = None,
@@ -85,7 +82,7 @@ def stats(
     jobs: options.Jobs = None,
     interval: Annotated[
         float | None,
-        typer.Option(
+        Option(
             "--interval",
             metavar="S",
             min=0.1,

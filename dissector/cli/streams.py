@@ -8,8 +8,6 @@ from itertools import chain
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from dissector.cli import options
 from dissector.cli.live_options import accepts_live
 from dissector.cli.output import (
@@ -19,6 +17,7 @@ from dissector.cli.output import (
     write_parquet,
     write_rows,
 )
+from dissector.cli.parsing.parameters import Option
 from dissector.cli.presentation import table_options
 from dissector.cli.sorting import sort_keys, sorted_rows
 from dissector.column_catalogue import CONNECTIONS
@@ -66,7 +65,7 @@ def streams(
     output: options.Output = None,
     write: Annotated[
         Path | None,
-        typer.Option(
+        Option(
             "--write",
             metavar="DIR",
             help="Write the bytes of each side, decrypted if possible, gaps left out, to files.",

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import typer
-
 from dissector.cli import options
 from dissector.cli.output import terminal_width, write_lines
+from dissector.cli.parsing.parameters import Option
 from dissector.cli.presentation import table_options
 from dissector.cli.presentation.section_view import SectionOptions, Sections, SectionView
 from dissector.errors import UsageError
@@ -33,7 +32,7 @@ def groups(
     captures: options.Captures,
     names: Annotated[
         list[str] | None,
-        typer.Option("--group", metavar="NAME", help="Only this group; may be repeated."),
+        Option("--group", metavar="NAME", help="Only this group; may be repeated."),
     ] = None,
     filter_text: options.FilterText = None,
     form: Annotated[str, options.format_option(FORMATS)] = "table",
@@ -43,9 +42,7 @@ def groups(
     sort: options.Sort = None,
     limit: Annotated[
         int | None,
-        typer.Option(
-            "-c", "--limit", metavar="N", min=1, help="Only the first N rows of each section."
-        ),
+        Option("-c", "--limit", metavar="N", min=1, help="Only the first N rows of each section."),
     ] = None,
     color: table_options.Color = "auto",
     list_columns: table_options.ListColumns = False,

@@ -5,10 +5,9 @@ from __future__ import annotations
 import sys
 from typing import Annotated
 
-import typer
-
 from dissector.cli import options
 from dissector.cli.output import write_rows
+from dissector.cli.parsing.parameters import Option
 from dissector.cli.presentation import table_options
 from dissector.cli.presentation.completion import complete_words
 from dissector.cli.presentation.section_view import SectionOptions, SectionView
@@ -32,7 +31,7 @@ def upgrade(
     captures: options.Captures,
     to: Annotated[
         str,
-        typer.Option(
+        Option(
             "--to",
             metavar="RELEASE",
             autocompletion=complete_words(lambda: RELEASES),
@@ -41,7 +40,7 @@ def upgrade(
     ],
     clients: Annotated[
         bool,
-        typer.Option(
+        Option(
             "--clients", help="Upgrade the clients instead: which brokers are too old for them?"
         ),
     ] = False,
@@ -60,7 +59,7 @@ def upgrade(
     keylogs: options.KeyLogs = None,
     schemas: options.Schemas = None,
     jobs: options.Jobs = None,
-) -> None:
+) -> int:
     """
     Print the API versions in use that a release of Kafka removed or does not know.
 
@@ -109,5 +108,4 @@ def upgrade(
         f"kafkashark: {found.broken} of {found.subjects} {subject} {what} Kafka {release}",
         file=sys.stderr,
     )
-    if found.broken:
-        raise typer.Exit(1)
+    return 1 if found.broken else 0

@@ -6,13 +6,14 @@ import os
 import re
 from collections.abc import Callable, Iterable, Mapping
 
-import typer
+from dissector.cli.parsing.parameters import Invocation
 
 VARIABLE = "_KAFKASHARK_COMPLETE"
 """Set by the shell's completion, as Click names it."""
 
-_LAST_WORD = re.compile(r"[\w.]*$")
-_AFTER_API = re.compile(r"\bapi\s*(?:==|!=|eq|ne|in\s*\{[^}]*)\s*\w*$")
+# Compiled where a shell completes: each command loads this module.
+_LAST_WORD = r"[\w.]*$"
+_AFTER_API = r"\bapi\s*(?:==|!=|eq|ne|in\s*\{[^}]*)\s*\w*$"
 
 
 def typed_words(environment: Mapping[str, str]) -> list[str]:
@@ -38,26 +39,26 @@ def complete_words(words: Callable[[], Iterable[str]]) -> Callable[[str], list[s
     return complete
 
 
-def complete_filter(context: typer.Context, incomplete: str) -> list[str]:
+def complete_filter(ctx: Invocation, incomplete: str) -> list[str]:
     """Complete the last name of a filter, or the name of an API after `api ==`."""
     from dissector.filter import field_list
 
-    fields = field_list(records=context.info_name == "records")
+    fields = field_list(records=ctx.info_name == "records")
     before, names = filter_words(incomplete, (name for name, _, _ in fields))
     return [before + name for name in names]
 
 
 def filter_words(incomplete: str, names: Iterable[str]) -> tuple[str, list[str]]:
     """Return the text before the last word of a filter, and its completions."""
-    found = _LAST_WORD.search(incomplete)
+    found = re.search(_LAST_WORD, incomplete)
     word = found[0] if found else ""
     before = incomplete[: len(incomplete) - len(word)]
-    if _AFTER_API.search(incomplete):
+    if re.search(_AFTER_API, incomplete):
         return before, complete_api(word)
     return before, [name for name in names if name.startswith(word)]
 
 
-def complete_columns(context: typer.Context, incomplete: str) -> list[str]:
+def complete_columns(ctx: Invocation, incomplete: str) -> list[str]:
     """Complete the last column of a list; once it has a dot, also fields."""
     from dissector.cli.presentation.listing import CATALOGUES
     from dissector.filter import field_list
@@ -65,9 +66,9 @@ def complete_columns(context: typer.Context, incomplete: str) -> list[str]:
     before, comma, word = incomplete.rpartition(",")
     sign = "-" if word.startswith("-") else ""
     word = word.removeprefix("-")
-    names: Iterable[str] = (each.name for each in CATALOGUES.get(str(context.info_name), ()))
+    names: Iterable[str] = (each.name for each in CATALOGUES.get(str(ctx.info_name), ()))
     if "." in word:
-        names = (name for name, _, _ in field_list(records=context.info_name == "records"))
+        names = (name for name, _, _ in field_list(records=ctx.info_name == "records"))
     return [f"{before}{comma}{sign}{name}" for name in names if name.startswith(word)]
 
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-import typer
-
 from dissector.column_catalogue import (
     CONNECTIONS,
     EXCHANGES,
@@ -59,4 +57,4 @@ def _print(rows: Iterable[tuple[str, str, str]]) -> None:
     found = list(rows)
     widths = [max(map(len, column)) for column in list(zip(*found, strict=True))[:2]]
     for name, kind, meaning in found:
-        typer.echo(f"{name:<{widths[0]}}  {kind:<{widths[1]}}  {meaning}")
+        print(f"{name:<{widths[0]}}  {kind:<{widths[1]}}  {meaning}")

@@ -8,9 +8,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Any
 
-import typer
-
 from dissector.cli.output import ROW_FORMATS, is_terminal
+from dissector.cli.parsing.parameters import Invocation, Option
 from dissector.cli.presentation.completion import complete_columns
 from dissector.column_catalogue import Catalogue
 from dissector.engine.tables.column_types import (
@@ -29,7 +28,7 @@ from dissector.view.text.time_style import STYLES, TimeStyle
 
 ColumnList = Annotated[
     str | None,
-    typer.Option(
+    Option(
         "--columns",
         metavar="NAME,NAME",
         autocompletion=complete_columns,
@@ -38,7 +37,7 @@ ColumnList = Annotated[
 ]
 ColumnNames = Annotated[
     list[str] | None,
-    typer.Option(
+    Option(
         "-e",
         metavar="NAME",
         autocompletion=complete_columns,
@@ -47,7 +46,7 @@ ColumnNames = Annotated[
 ]
 RowFormat = Annotated[
     str,
-    typer.Option(
+    Option(
         *("-T", "--format"),
         metavar="FORMAT",
         autocompletion=lambda: list(ROW_FORMATS),
@@ -56,7 +55,7 @@ RowFormat = Annotated[
 ]
 Sort = Annotated[
     str | None,
-    typer.Option(
+    Option(
         "--sort",
         metavar="[-]COLUMN,...",
         autocompletion=complete_columns,
@@ -65,11 +64,11 @@ Sort = Annotated[
 ]
 Limit = Annotated[
     int | None,
-    typer.Option("-c", "--limit", metavar="N", min=1, help="Print at most so many rows, then end."),
+    Option("-c", "--limit", metavar="N", min=1, help="Print at most so many rows, then end."),
 ]
 Times = Annotated[
     str | None,
-    typer.Option(
+    Option(
         "-t",
         "--times",
         metavar="|".join(STYLES),
@@ -78,10 +77,10 @@ Times = Annotated[
         + ", ".join(f"{key} {meaning}" for key, meaning in STYLES.items()),
     ),
 ]
-Utc = Annotated[bool, typer.Option("--utc", help="-t a and -t ad in UTC.")]
+Utc = Annotated[bool, Option("--utc", help="-t a and -t ad in UTC.")]
 Color = Annotated[
     str,
-    typer.Option(
+    Option(
         "--color",
         metavar="auto|always|never",
         autocompletion=lambda: ["auto", "always", "never"],
@@ -90,31 +89,37 @@ Color = Annotated[
 ]
 
 
-def _print_columns(context: typer.Context, wanted: bool) -> None:
+def _print_columns(ctx: Invocation, wanted: bool) -> bool:
     if wanted:
+        import typer
+
         from dissector.cli.presentation.listing import print_columns
 
-        print_columns(str(context.info_name))
+        print_columns(str(ctx.info_name))
         raise typer.Exit
+    return wanted
 
 
-def _print_fields(context: typer.Context, wanted: bool) -> None:
+def _print_fields(ctx: Invocation, wanted: bool) -> bool:
     if wanted:
+        import typer
+
         from dissector.cli.presentation.listing import print_fields
 
-        print_fields(str(context.info_name))
+        print_fields(str(ctx.info_name))
         raise typer.Exit
+    return wanted
 
 
 ListColumns = Annotated[
     bool,
-    typer.Option(
+    Option(
         "--list-columns", is_eager=True, callback=_print_columns, help="List the columns, and end."
     ),
 ]
 ListFields = Annotated[
     bool,
-    typer.Option(
+    Option(
         "--list-fields",
         is_eager=True,
         callback=_print_fields,

@@ -16,6 +16,7 @@ import pytest
 import zstandard
 
 from dissector.cli import app, main
+from dissector.cli.parsing.typer_commands import ENTRY_POINT_GROUP
 from tests import tcp_captures
 from tests.dissector.cli import cli_traffic
 from tests.dissector.cli.conftest import Run
@@ -239,8 +240,17 @@ def test_only_the_command_that_is_named_is_loaded() -> None:
     assert heavy == "[]"
 
 
+def test_a_plain_command_line_does_not_wait_for_typer(shop: Path) -> None:
+    script = (
+        f"import sys; from dissector.cli import main; main(['pairs', {str(shop)!r}])\n"
+        "print([m for m in ('polars', 'typer') if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, check=True)
+    assert done.stdout.decode().splitlines()[-1] == "[]"
+
+
 def test_entry_points_are_commands_too(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    here = EntryPoint("shout", f"{__name__}:shout", app.ENTRY_POINT_GROUP)
+    here = EntryPoint("shout", f"{__name__}:shout", ENTRY_POINT_GROUP)
     monkeypatch.setattr("importlib.metadata.entry_points", lambda group: EntryPoints([here]))
     assert run("shout", "hello") == (1, "HELLO\n", "")
     assert "shout" in run("--help").out

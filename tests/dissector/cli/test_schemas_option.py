@@ -10,7 +10,7 @@ import polars
 import pytest
 
 from conform.cli import conform
-from dissector.cli.app import COMMANDS, command_function
+from dissector.cli.parsing.builtin_commands import COMMANDS, command_function
 from pipeline.cli import pipeline
 from replay.cli import replay
 from report.cli import report

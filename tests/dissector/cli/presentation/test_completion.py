@@ -74,7 +74,7 @@ def test_a_shell_gets_the_words_that_fit(
 )
 def test_the_last_word_of_a_filter_is_completed(written: str, offered: list[str]) -> None:
     context = SimpleNamespace(info_name="pairs")
-    found = complete_filter(context, written)  # type: ignore[arg-type]
+    found = complete_filter(context, written)
     assert found[:1] == offered
 
 

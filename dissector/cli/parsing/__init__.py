@@ -1,0 +1,1 @@
+"""Commands and their parameters; the usual command lines are parsed without Typer."""
