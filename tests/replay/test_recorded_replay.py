@@ -72,6 +72,8 @@ GROUPS = [each for each in SCENARIOS if "-group-" in each.name]
 OTHERS = [each for each in SCENARIOS if each not in GROUPS]
 
 
+# Clients of others, played in threads, may leave a connection to the garbage collector.
+@pytest.mark.filterwarnings("ignore:unclosed (transport )?<:ResourceWarning")
 @pytest.mark.parametrize(
     "scenarios",
     fast_and_long(
