@@ -17,6 +17,7 @@ from construct import Container
 
 from dissector.protocol.error_codes import error_code
 from serve.answers.client_request import ClientRequest, Unmatched
+from serve.answers.live_groups import LiveGroups
 from serve.answers.served_state import ServedState
 from serve.matching.exchange_keys import join_keys, sync_keys
 
@@ -100,10 +101,14 @@ class ClassicGroups:
     def __init__(self, state: ServedState) -> None:
         self._state = state
         self._groups: dict[str, Group] = {}
+        self._live = LiveGroups()
 
     async def join(self, request: ClientRequest) -> Container:
         """Return the captured response with the member's next generation."""
         body = request.body
+        if self._live.coordinates(body):
+            check_group(self._state, body.group_id)
+            return await self._live.join(request)
         group = self._groups.setdefault(body.group_id, Group())
         instance = body.group_instance_id
         keys = join_keys(body.group_id, body.member_id, instance, request.client_id)
@@ -156,6 +161,8 @@ class ClassicGroups:
     async def sync(self, request: ClientRequest) -> Container:
         """Return the captured assignment of the member."""
         body = request.body
+        if self._live.coordinates(body):
+            return await self._live.sync(request)
         self._see(body.group_id, body.member_id)
         found = self._state.take_response(
             sync_keys(body.group_id, body.member_id, body.generation_id)
@@ -170,6 +177,8 @@ class ClassicGroups:
     async def heartbeat(self, request: ClientRequest) -> Container:
         """Return success, or REBALANCE_IN_PROGRESS if the member must rejoin."""
         body = request.body
+        if self._live.coordinates(body):
+            return await self._live.heartbeat(request)
         check_group(self._state, body.group_id)
         error = self.error_of(body.group_id, body.member_id, body.get("group_instance_id"))
         if not error and self._must_rejoin(body.group_id, body.member_id):
@@ -179,6 +188,8 @@ class ClassicGroups:
     async def leave(self, request: ClientRequest) -> Container:
         """Remove members from a group."""
         body = request.body
+        if self._live.coordinates(body):
+            return await self._live.leave(request)
         check_group(self._state, body.group_id)
         group = self._groups.setdefault(body.group_id, Group())
         results = []

@@ -68,6 +68,7 @@ LONG = (
 )
 
 OTHER_LANGUAGES = (
+    "kafka39-connect",
     "kafka39-franz-go",
     "kafka39-java-admin",
     "kafka39-java-clients",
@@ -75,6 +76,7 @@ OTHER_LANGUAGES = (
     "kafka39-kafkajs",
     "kafka39-sarama",
     "kafka39-streams",
+    "kafka4-connect",
     "kafka4-franz-go",
     "kafka4-franz-go-tls12",
     "kafka4-java-admin",
@@ -100,7 +102,6 @@ OTHER_LANGUAGES = (
 NOT_PLAYED = {
     r".*-sweep-.*": "calls of every version with drawn values, by no client that people use",
     r".*-(quorum|reassignment|leader-change)": "the play changes the nodes of its cluster",
-    r".*-connect": "workers of Connect forward requests to the captured address of their leader",
     r"kafka4-librdkafka-tls": "without a key log there is nothing to serve",
 }
 """Pattern of scenarios -> why they are not played at their captures."""
