@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import BinaryIO
 
-from dissector.engine.correlation.framer import MAX_FRAME_BYTES
+from dissector.engine.correlation.both_paths.correlation_limits import MAX_FRAME_BYTES
 from dissector.engine.exchanges.exchange import Exchange
 from dissector.engine.reading.capture import Options
 from dissector.errors import (

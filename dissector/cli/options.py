@@ -20,7 +20,7 @@ from dissector.cli.presentation.completion import complete_filter, complete_word
 from dissector.cli.presentation.table_options import RowFormat as RowFormat
 from dissector.cli.presentation.table_options import Sort as Sort
 from dissector.cli.progress import Progress
-from dissector.engine.correlation.framer import MAX_FRAME_BYTES
+from dissector.engine.correlation.both_paths.correlation_limits import MAX_FRAME_BYTES
 from dissector.engine.exchanges.exchange import Exchange
 from dissector.engine.reading.capture import Capture, Options, Window
 from dissector.engine.reading.prefetch import cores

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from struct import Struct
 from weakref import WeakSet
 
-from dissector.engine.correlation.framer import MAX_FRAME_BYTES
+from dissector.engine.correlation.both_paths.correlation_limits import MAX_FRAME_BYTES
 from dissector.errors import ReplayError
 
 _SIZE = Struct(">i")

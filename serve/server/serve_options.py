@@ -5,7 +5,7 @@ from __future__ import annotations
 import ssl
 from dataclasses import dataclass, field
 
-from dissector.engine.correlation.framer import MAX_FRAME_BYTES
+from dissector.engine.correlation.both_paths.correlation_limits import MAX_FRAME_BYTES
 from dissector.errors import UsageError
 from replay.client.cluster import parse_address
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from dissector import open_capture
-from dissector.engine.correlation.exchange_rows import to_exchange_table
+from dissector.engine.correlation.objects.exchange_rows import to_exchange_table
 from dissector.engine.exchanges.exchange import Exchange
 from dissector.engine.facts.topic_table import TopicNames
 from dissector.engine.fields.field_predicates import matches_any_value

@@ -17,21 +17,14 @@ import numpy as np
 
 from dissector.capture.columns import DATA, END, NEVER, Chunks
 from dissector.capture.tcp.connections import Endpoint
-from dissector.engine.correlation import open_requests as limits
-from dissector.engine.correlation.correlator_arrays import ChunkColumns
-from dissector.engine.correlation.correlator_kernel import (
-    DONE,
-    NEEDS_API,
-    NEEDS_SLOW_PATH,
-    correlate,
-    list_started,
+from dissector.engine.correlation.both_paths import correlation_limits as limits
+from dissector.engine.correlation.both_paths.correlation_limits import MAX_FRAME_BYTES
+from dissector.engine.correlation.both_paths.correlator_arrays import ChunkColumns
+from dissector.engine.correlation.both_paths.frame_checks_kernel import (
+    load_api,
+    new_api_limits,
 )
-from dissector.engine.correlation.exchange_rows import ExchangeRow
-from dissector.engine.correlation.frame_checks_kernel import load_api, new_api_limits
-from dissector.engine.correlation.framer import MAX_FRAME_BYTES
-from dissector.engine.correlation.handover import frame_of, new_connection
-from dissector.engine.correlation.slow_path import Connections, SlowPath
-from dissector.engine.correlation.state_columns import (
+from dissector.engine.correlation.both_paths.state_columns import (
     CARRY_OVER_BASE,
     CLIENT,
     COPY_COUNT,
@@ -64,6 +57,16 @@ from dissector.engine.correlation.state_columns import (
     SKIPPED,
     TLS,
 )
+from dissector.engine.correlation.fast_path.correlator_kernel import (
+    DONE,
+    NEEDS_API,
+    NEEDS_SLOW_PATH,
+    correlate,
+    list_started,
+)
+from dissector.engine.correlation.handover import frame_of, new_connection
+from dissector.engine.correlation.objects.exchange_rows import ExchangeRow
+from dissector.engine.correlation.slow_path import Connections, SlowPath
 from dissector.engine.correlation.state_tables import StateTables
 from dissector.engine.tables.column_types import with_capacity
 from dissector.engine.tables.exchange_table import NONE, WAITING, Exchanges, Ints

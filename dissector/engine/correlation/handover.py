@@ -12,19 +12,19 @@ from collections.abc import Sequence
 import numpy as np
 
 from dissector.capture.columns import NEVER
-from dissector.engine.correlation.connection_correlator import ConnectionCorrelator
-from dissector.engine.correlation.frame_checks import HEADER_BYTES, is_plausible_version
-from dissector.engine.correlation.frame_checks_kernel import DUE as DUE_RESPONSE
-from dissector.engine.correlation.frame_checks_kernel import (
+from dissector.engine.correlation.both_paths.frame_checks import (
+    HEADER_BYTES,
+    is_plausible_version,
+)
+from dissector.engine.correlation.both_paths.frame_checks_kernel import DUE as DUE_RESPONSE
+from dissector.engine.correlation.both_paths.frame_checks_kernel import (
     MAX_KEYS,
     MIN_REQUEST_BYTES,
     MIN_RESPONSE_BYTES,
     NOT_DUE,
     is_response_due,
 )
-from dissector.engine.correlation.framer import DamagedFrame, Frame, Framer, PacketEnd
-from dissector.engine.correlation.open_requests import OpenRequests
-from dissector.engine.correlation.state_columns import (
+from dissector.engine.correlation.both_paths.state_columns import (
     AT_PACKET_START,
     BARRIER,
     BASE,
@@ -72,6 +72,14 @@ from dissector.engine.correlation.state_columns import (
     TRIED_BYTES,
     UNRECOGNISED,
 )
+from dissector.engine.correlation.objects.connection_correlator import ConnectionCorrelator
+from dissector.engine.correlation.objects.framer import (
+    DamagedFrame,
+    Frame,
+    Framer,
+    PacketEnd,
+)
+from dissector.engine.correlation.objects.open_requests import OpenRequests
 from dissector.engine.correlation.state_tables import StateTables
 from dissector.engine.tables.exchange_table import NONE, Ints
 from dissector.protocol.headers import CONTROLLED_SHUTDOWN, SASL_HANDSHAKE

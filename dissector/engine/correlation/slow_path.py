@@ -14,11 +14,7 @@ from dissector.capture.tcp.connections import (
     ConnectionColumns,
     Endpoint,
 )
-from dissector.engine.correlation.connection_correlator import ConnectionCorrelator
-from dissector.engine.correlation.exchange_rows import ExchangeRow, broken_off, header
-from dissector.engine.correlation.framer import Frame
-from dissector.engine.correlation.handover import demote, promote
-from dissector.engine.correlation.state_columns import (
+from dissector.engine.correlation.both_paths.state_columns import (
     CARRY_OVER_BASE,
     CLIENT,
     CONNECTION_FLAGS,
@@ -29,6 +25,14 @@ from dissector.engine.correlation.state_columns import (
     START_CAPTURED,
     WINDOW_LENGTH,
 )
+from dissector.engine.correlation.handover import demote, promote
+from dissector.engine.correlation.objects.connection_correlator import ConnectionCorrelator
+from dissector.engine.correlation.objects.exchange_rows import (
+    ExchangeRow,
+    broken_off,
+    header,
+)
+from dissector.engine.correlation.objects.framer import Frame
 from dissector.engine.correlation.state_tables import StateTables
 from dissector.engine.tables.exchange_table import ENDING_AT, NONE
 

@@ -9,10 +9,9 @@ import numpy as np
 
 from dissector.capture.columns import NEVER, Bytes, Int32s
 from dissector.capture.formats.window_buffers import BufferPool, single_use
-from dissector.engine.correlation.correlator_arrays import CorrelatorArrays
-from dissector.engine.correlation.linked_lists import copy_ranges
-from dissector.engine.correlation.open_requests import MAX_SUPPRESSED, SuppressedIds
-from dissector.engine.correlation.state_columns import (
+from dissector.engine.correlation.both_paths.correlation_limits import MAX_SUPPRESSED
+from dissector.engine.correlation.both_paths.correlator_arrays import CorrelatorArrays
+from dissector.engine.correlation.both_paths.state_columns import (
     BARRIER,
     BARRIER_COUNT,
     CARRIED_BYTES,
@@ -53,6 +52,8 @@ from dissector.engine.correlation.state_columns import (
     UNRECOGNISED,
     WINDOW_LENGTH,
 )
+from dissector.engine.correlation.fast_path.linked_lists import copy_ranges
+from dissector.engine.correlation.objects.open_requests import SuppressedIds
 from dissector.engine.tables.column_types import with_capacity
 from dissector.engine.tables.exchange_table import Exchanges, Frames, Ints
 

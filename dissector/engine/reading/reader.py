@@ -17,9 +17,9 @@ from dissector.capture.formats.byte_source import StopSignal
 from dissector.capture.formats.capture_reader import WINDOW_BYTES, is_file, read_tls_secrets
 from dissector.capture.formats.inputs import Inputs
 from dissector.capture.tcp.reassembly import Streams
+from dissector.engine.correlation.both_paths.correlation_limits import MAX_FRAME_BYTES
 from dissector.engine.correlation.correlator import Correlator
-from dissector.engine.correlation.exchange_rows import to_exchange_table
-from dissector.engine.correlation.framer import MAX_FRAME_BYTES
+from dissector.engine.correlation.objects.exchange_rows import to_exchange_table
 from dissector.engine.exchanges.exchange import Exchange
 from dissector.engine.exchanges.exchange_facts import WindowSummary
 from dissector.engine.exchanges.fact_columns import ExchangeSummaries

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from dissector.engine.correlation import recognition
-from dissector.engine.correlation.connection_correlator import (
-    MAX_EARLY_RESPONSE_NS,
-    ConnectionCorrelator,
-)
-from dissector.engine.correlation.exchange_rows import ExchangeRow
+from dissector.engine.correlation.both_paths.correlation_limits import MAX_EARLY_RESPONSE_NS
+from dissector.engine.correlation.objects import recognition
+from dissector.engine.correlation.objects.connection_correlator import ConnectionCorrelator
+from dissector.engine.correlation.objects.exchange_rows import ExchangeRow
 from dissector.engine.tables.exchange_table import STATUS
 from tests.default_frames import request, response
 

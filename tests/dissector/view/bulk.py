@@ -7,8 +7,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from dissector.engine.correlation.exchange_rows import ExchangeRow, to_exchange_table
-from dissector.engine.correlation.framer import Frame
+from dissector.engine.correlation.objects.exchange_rows import (
+    ExchangeRow,
+    to_exchange_table,
+)
+from dissector.engine.correlation.objects.framer import Frame
 from dissector.engine.exchanges.exchange import Exchange
 from dissector.engine.facts.topic_table import TopicNames
 from dissector.engine.tables.column_types import Coded

@@ -14,7 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dissector.capture.columns import END, GAP, NEVER, Chunks
-from dissector.engine.correlation import correlator, open_requests
+from dissector.engine.correlation import correlator
+from dissector.engine.correlation.both_paths import correlation_limits
 from dissector.engine.correlation.correlator import ConnectionState, Correlator
 from dissector.engine.reading.capture import Options, Reading
 from dissector.engine.tables.exchange_table import ANSWERED, Exchanges, Frames
@@ -104,8 +105,8 @@ def test_limits_act_as_in_objects(
     drawn: tuple[list[Chunk], list[bool]], windows: list[int], limit: int, most: int
 ) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(open_requests, "MAX_OPEN", most)
-        patch.setattr(open_requests, "MAX_OPEN_BYTES", 3 * limit)
+        patch.setattr(correlation_limits, "MAX_OPEN", most)
+        patch.setattr(correlation_limits, "MAX_OPEN_BYTES", 3 * limit)
         check(*drawn, windows, max_frame_bytes=limit)
 
 

@@ -6,10 +6,10 @@ from typing import Any
 
 from hypothesis import given, settings
 
-from dissector.engine.correlation.connection_correlator import ConnectionCorrelator
+from dissector.engine.correlation.both_paths.state_columns import KAFKA, MODE
 from dissector.engine.correlation.correlator import Correlator
-from dissector.engine.correlation.framer import Framer
-from dissector.engine.correlation.state_columns import KAFKA, MODE
+from dissector.engine.correlation.objects.connection_correlator import ConnectionCorrelator
+from dissector.engine.correlation.objects.framer import Framer
 from tests.dissector.engine.chunks import Chunk, captures, columns, connections
 from tests.example_counts import examples
 

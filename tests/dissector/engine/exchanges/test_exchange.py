@@ -9,8 +9,11 @@ from io import BytesIO
 from pathlib import Path
 
 from dissector import Capture, Options
-from dissector.engine.correlation.exchange_rows import ExchangeRow, to_exchange_table
-from dissector.engine.correlation.framer import Frame
+from dissector.engine.correlation.objects.exchange_rows import (
+    ExchangeRow,
+    to_exchange_table,
+)
+from dissector.engine.correlation.objects.framer import Frame
 from dissector.engine.exchanges.exchange import COLUMNS, TOKEN, Exchange
 from dissector.engine.facts.topic_table import TopicNames
 from dissector.engine.tables.exchange_table import ANSWERED, NO_RESPONSE, ORPHAN, UNANSWERED

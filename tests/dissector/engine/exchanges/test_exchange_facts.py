@@ -13,8 +13,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from dissector import open_capture
-from dissector.engine.correlation.exchange_rows import ExchangeRow, to_exchange_table
-from dissector.engine.correlation.framer import Frame
+from dissector.engine.correlation.objects.exchange_rows import (
+    ExchangeRow,
+    to_exchange_table,
+)
+from dissector.engine.correlation.objects.framer import Frame
 from dissector.engine.exchanges import exchange_facts as module
 from dissector.engine.exchanges.exchange import Exchange
 from dissector.engine.exchanges.exchange_facts import (

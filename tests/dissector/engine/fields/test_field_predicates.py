@@ -10,7 +10,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from dissector.engine.correlation.exchange_rows import ExchangeRow, to_exchange_table
+from dissector.engine.correlation.objects.exchange_rows import (
+    ExchangeRow,
+    to_exchange_table,
+)
 from dissector.engine.fields.field_predicates import matches_any_value
 from dissector.engine.tables.exchange_table import Exchanges
 from dissector.engine.tape import tape

@@ -18,7 +18,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from dissector import open_capture
-from dissector.engine.correlation.exchange_rows import ExchangeRow, to_exchange_table
+from dissector.engine.correlation.objects.exchange_rows import (
+    ExchangeRow,
+    to_exchange_table,
+)
 from dissector.engine.exchanges.exchange import Exchange
 from dissector.engine.facts.topic_table import TopicNames
 from dissector.engine.fields import field_columns

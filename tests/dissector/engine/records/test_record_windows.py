@@ -14,8 +14,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dissector import open_capture
-from dissector.engine.correlation.exchange_rows import ExchangeRow, to_exchange_table
-from dissector.engine.correlation.framer import Frame
+from dissector.engine.correlation.objects.exchange_rows import (
+    ExchangeRow,
+    to_exchange_table,
+)
+from dissector.engine.correlation.objects.framer import Frame
 from dissector.engine.exchanges.exchange import Exchange
 from dissector.engine.exchanges.exchange_records import COLUMNS, record_rows
 from dissector.engine.facts.topic_table import TopicNames

@@ -6,8 +6,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from dissector.engine.correlation.exchange_rows import ExchangeRow, to_exchange_table
-from dissector.engine.correlation.framer import Frame
+from dissector.engine.correlation.objects.exchange_rows import (
+    ExchangeRow,
+    to_exchange_table,
+)
+from dissector.engine.correlation.objects.framer import Frame
 from dissector.engine.tables.exchange_table import ANSWERED, NO_RESPONSE, NONE, ORPHAN
 
 

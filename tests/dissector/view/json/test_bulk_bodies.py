@@ -10,7 +10,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from dissector import open_capture
-from dissector.engine.correlation.exchange_rows import ExchangeRow, to_exchange_table
+from dissector.engine.correlation.objects.exchange_rows import (
+    ExchangeRow,
+    to_exchange_table,
+)
 from dissector.engine.records import batch_scanner, checksum, decompressor, record_decoder
 from dissector.engine.tape import tape
 from dissector.protocol.api import Api

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from dissector.engine.correlation.exchange_rows import ExchangeRow
+from dissector.engine.correlation.objects.exchange_rows import ExchangeRow
 from dissector.engine.records import (
     batch_scanner,
     checksum,

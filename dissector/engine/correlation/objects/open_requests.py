@@ -9,19 +9,9 @@ from typing import NamedTuple
 import numpy as np
 
 from dissector.capture.columns import NEVER, Int32s
-from dissector.engine.correlation.framer import Frame
-
-MAX_OPEN = 10_000
-"""Requests in flight on one connection; beyond that the oldest is emitted as unanswered."""
-
-MAX_OPEN_BYTES = 64 << 20
-"""Bytes of the requests in flight on one connection."""
-
-MAX_SUPPRESSED = 1000
-"""
-Ids of requests without a response (acks = 0) that are remembered, should one come all the same.
-"""
-
+from dissector.engine.correlation.both_paths import correlation_limits as limits
+from dissector.engine.correlation.both_paths.correlation_limits import MAX_SUPPRESSED
+from dissector.engine.correlation.objects.framer import Frame
 
 _NO_IDS: Int32s = np.zeros(0, np.int32)
 _NO_RANGE = 1 << 31, -(1 << 31)
@@ -154,7 +144,9 @@ class OpenRequests:
             self.id_range = min(lowest, correlation_id), max(highest, correlation_id)
             self._by_id.setdefault(correlation_id, deque()).append(request)
         self._bytes += len(frame.data)
-        while len(self) > MAX_OPEN or (self._bytes > MAX_OPEN_BYTES and len(self) > 1):
+        while len(self) > limits.MAX_OPEN or (
+            self._bytes > limits.MAX_OPEN_BYTES and len(self) > 1
+        ):
             yield self._remove(next(iter(self._by_age.values())))
 
     def suppress(self, frame: Frame) -> None:

@@ -12,13 +12,16 @@ of bytes of the chunk that they take; all bytes of a gap, if only ready frames a
 from __future__ import annotations
 
 from dissector.capture.columns import DATA, END, GAP, IN_WINDOW, NEVER
-from dissector.engine.correlation.correlator_arrays import ChunkColumns, CorrelatorArrays
-from dissector.engine.correlation.frame_checks_kernel import API_NOT_LOADED, FAST_PATH, SLOW_PATH
-from dissector.engine.correlation.framer_kernel import frame_chunk
-from dissector.engine.correlation.gap_kernel import add_gap
-from dissector.engine.correlation.match_kernel import end_connection
-from dissector.engine.correlation.ready_kernel import match_ready, set_barriers
-from dissector.engine.correlation.state_columns import (
+from dissector.engine.correlation.both_paths.correlator_arrays import (
+    ChunkColumns,
+    CorrelatorArrays,
+)
+from dissector.engine.correlation.both_paths.frame_checks_kernel import (
+    API_NOT_LOADED,
+    FAST_PATH,
+    SLOW_PATH,
+)
+from dissector.engine.correlation.both_paths.state_columns import (
     BUFFERED_BYTES,
     CARRY_OVER_BASE,
     COPY_COUNT,
@@ -45,6 +48,10 @@ from dissector.engine.correlation.state_columns import (
     TLS,
     UNRECOGNISED,
 )
+from dissector.engine.correlation.fast_path.framer_kernel import frame_chunk
+from dissector.engine.correlation.fast_path.gap_kernel import add_gap
+from dissector.engine.correlation.fast_path.match_kernel import end_connection
+from dissector.engine.correlation.fast_path.ready_kernel import match_ready, set_barriers
 from dissector.kernel import Kernel, device_function
 from dissector.kernel.arrays import I64, I64Table
 

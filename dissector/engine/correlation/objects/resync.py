@@ -19,7 +19,8 @@ from typing import NamedTuple
 import numpy as np
 
 from dissector.capture.columns import NEVER
-from dissector.engine.correlation.frame_checks import (
+from dissector.engine.correlation.both_paths.correlation_limits import MAX_FRAME_BYTES
+from dissector.engine.correlation.both_paths.frame_checks import (
     HEADER_BYTES,
     decodes_exactly,
     has_client_id,
@@ -28,9 +29,9 @@ from dissector.engine.correlation.frame_checks import (
     request_candidates,
     unknown_request_size,
 )
-from dissector.engine.correlation.frame_checks_kernel import find_response
-from dissector.engine.correlation.framer import MAX_FRAME_BYTES, Framer, FrameValidator
-from dissector.engine.correlation.open_requests import OpenRequests
+from dissector.engine.correlation.both_paths.frame_checks_kernel import find_response
+from dissector.engine.correlation.objects.framer import Framer, FrameValidator
+from dissector.engine.correlation.objects.open_requests import OpenRequests
 from dissector.protocol.messages import decode_request, decode_response
 
 MIN_RESPONSE_RUN = 3

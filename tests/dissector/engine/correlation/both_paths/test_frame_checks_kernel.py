@@ -7,9 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dissector.engine.correlation.connection_correlator import ConnectionCorrelator
-from dissector.engine.correlation.frame_checks import is_plausible_request, is_plausible_version
-from dissector.engine.correlation.frame_checks_kernel import (
+from dissector.engine.correlation.both_paths.frame_checks import (
+    is_plausible_request,
+    is_plausible_version,
+)
+from dissector.engine.correlation.both_paths.frame_checks_kernel import (
     API_NOT_LOADED,
     DUE,
     FAST_PATH,
@@ -25,7 +27,12 @@ from dissector.engine.correlation.frame_checks_kernel import (
     new_api_limits,
     response_due,
 )
-from dissector.engine.correlation.state_columns import COUNTER_COUNT, MAX_FRAME_SIZE, MISSING_API
+from dissector.engine.correlation.both_paths.state_columns import (
+    COUNTER_COUNT,
+    MAX_FRAME_SIZE,
+    MISSING_API,
+)
+from dissector.engine.correlation.objects.connection_correlator import ConnectionCorrelator
 from dissector.protocol.apis import NAMES
 from dissector.protocol.expected_response import expects_response
 from tests.default_frames import request

@@ -8,9 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dissector.engine.correlation.connection_correlator import NEVER, ConnectionCorrelator
-from dissector.engine.correlation.exchange_rows import ExchangeRow
-from dissector.engine.correlation.recognition import DOUBTFUL
+from dissector.engine.correlation.objects.connection_correlator import (
+    NEVER,
+    ConnectionCorrelator,
+)
+from dissector.engine.correlation.objects.exchange_rows import ExchangeRow
+from dissector.engine.correlation.objects.recognition import DOUBTFUL
 from dissector.engine.tables.exchange_table import STATUS
 from tests.default_frames import request, response, sized
 from tests.example_counts import examples

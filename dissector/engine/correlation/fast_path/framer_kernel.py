@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from dissector.capture.integers import u16, u32
-from dissector.engine.correlation.correlator_arrays import ChunkColumns, CorrelatorArrays
-from dissector.engine.correlation.frame_checks import HEADER_BYTES
-from dissector.engine.correlation.frame_checks_kernel import DUE as RESPONSE_DUE
-from dissector.engine.correlation.frame_checks_kernel import (
+from dissector.engine.correlation.both_paths.correlator_arrays import (
+    ChunkColumns,
+    CorrelatorArrays,
+)
+from dissector.engine.correlation.both_paths.frame_checks import HEADER_BYTES
+from dissector.engine.correlation.both_paths.frame_checks_kernel import DUE as RESPONSE_DUE
+from dissector.engine.correlation.both_paths.frame_checks_kernel import (
     FAST_PATH,
     SLOW_PATH,
     check_first_request,
@@ -14,24 +17,7 @@ from dissector.engine.correlation.frame_checks_kernel import (
     response_due,
     signed32,
 )
-from dissector.engine.correlation.gap_kernel import check_resync, enter_sync, skip_damaged
-from dissector.engine.correlation.linked_lists import (
-    NOT_FOUND,
-    TOO_FAR,
-    append_fragment,
-    find_request,
-    join_fragments,
-    new_entry,
-    read_head,
-)
-from dissector.engine.correlation.match_kernel import emit_response, enqueue
-from dissector.engine.correlation.ready_kernel import (
-    is_early,
-    match_ready,
-    may_pass,
-    queue_frame,
-)
-from dissector.engine.correlation.state_columns import (
+from dissector.engine.correlation.both_paths.state_columns import (
     API_KEY,
     API_VERSION,
     AT_PACKET_START,
@@ -63,6 +49,27 @@ from dissector.engine.correlation.state_columns import (
     START_CAPTURED,
     TIME,
     UNRECOGNISED,
+)
+from dissector.engine.correlation.fast_path.gap_kernel import (
+    check_resync,
+    enter_sync,
+    skip_damaged,
+)
+from dissector.engine.correlation.fast_path.linked_lists import (
+    NOT_FOUND,
+    TOO_FAR,
+    append_fragment,
+    find_request,
+    join_fragments,
+    new_entry,
+    read_head,
+)
+from dissector.engine.correlation.fast_path.match_kernel import emit_response, enqueue
+from dissector.engine.correlation.fast_path.ready_kernel import (
+    is_early,
+    match_ready,
+    may_pass,
+    queue_frame,
 )
 from dissector.kernel import device_function
 from dissector.kernel.arrays import U8

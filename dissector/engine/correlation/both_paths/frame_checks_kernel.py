@@ -10,8 +10,15 @@ from __future__ import annotations
 import numpy as np
 
 from dissector.capture.integers import u16, u32
-from dissector.engine.correlation.frame_checks import CLIENT_ID_BYTES, HEADER_BYTES, NEWER_VERSIONS
-from dissector.engine.correlation.state_columns import MAX_FRAME_SIZE, MISSING_API
+from dissector.engine.correlation.both_paths.frame_checks import (
+    CLIENT_ID_BYTES,
+    HEADER_BYTES,
+    NEWER_VERSIONS,
+)
+from dissector.engine.correlation.both_paths.state_columns import (
+    MAX_FRAME_SIZE,
+    MISSING_API,
+)
 from dissector.engine.tables.exchange_table import Ints
 from dissector.kernel import Kernel, device_function
 from dissector.kernel.arrays import I64, U8, I64Table

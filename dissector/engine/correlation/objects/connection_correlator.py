@@ -25,25 +25,23 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from dissector.capture.columns import NEVER
-from dissector.capture.tcp.both_paths.reassembly_limits import WAIT_NS
-from dissector.engine.correlation import frame_checks, resync
-from dissector.engine.correlation.exchange_rows import ExchangeRow
-from dissector.engine.correlation.frame_checks_kernel import is_response_due
-from dissector.engine.correlation.framer import MAX_FRAME_BYTES, Frame, Framer
-from dissector.engine.correlation.open_requests import OpenRequest, OpenRequests
-from dissector.engine.correlation.recognition import (
+from dissector.engine.correlation.both_paths import frame_checks
+from dissector.engine.correlation.both_paths.correlation_limits import (
+    MAX_EARLY_RESPONSE_NS,
+    MAX_FRAME_BYTES,
+)
+from dissector.engine.correlation.both_paths.frame_checks_kernel import is_response_due
+from dissector.engine.correlation.objects import resync
+from dissector.engine.correlation.objects.exchange_rows import ExchangeRow
+from dissector.engine.correlation.objects.framer import Frame, Framer
+from dissector.engine.correlation.objects.open_requests import OpenRequest, OpenRequests
+from dissector.engine.correlation.objects.recognition import (
     discard_scanned,
     recognise,
     recognise_by_responses,
 )
 from dissector.engine.tables.exchange_table import ANSWERED, NO_RESPONSE, ORPHAN, UNANSWERED
 from dissector.protocol.headers import SASL_HANDSHAKE
-
-MAX_EARLY_RESPONSE_NS = 2 * WAIT_NS
-"""
-How long before its request a response may be captured: as long as a hole among the requests may
-wait to become a gap.
-"""
 
 MAX_TOKEN_BYTES = 1 << 20
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dissector.engine.correlation import frame_checks
-from dissector.engine.correlation.frame_checks import (
+from dissector.engine.correlation.both_paths import frame_checks
+from dissector.engine.correlation.both_paths.frame_checks import (
     is_plausible_request,
     plausible_request_size,
     request_candidates,

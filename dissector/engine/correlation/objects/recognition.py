@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from dissector.engine.correlation import frame_checks, resync
-from dissector.engine.correlation.framer import Framer
+from dissector.engine.correlation.both_paths import frame_checks
+from dissector.engine.correlation.objects import resync
+from dissector.engine.correlation.objects.framer import Framer
 
 MAX_FIRST_REQUEST_OFFSET = 1 << 16
 """Offset limit for the first request of a connection captured from its beginning."""

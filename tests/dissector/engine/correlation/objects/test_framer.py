@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dissector.engine.correlation.framer import Frame, Framer
+from dissector.engine.correlation.objects.framer import Frame, Framer
 
 
 def stream(limit: int = 1000, base: int = 0) -> Framer:

@@ -6,9 +6,9 @@ from itertools import count
 
 import pytest
 
-from dissector.engine.correlation import open_requests as opened
-from dissector.engine.correlation.framer import Frame
-from dissector.engine.correlation.open_requests import OpenRequests
+from dissector.engine.correlation.both_paths import correlation_limits as limits
+from dissector.engine.correlation.objects.framer import Frame
+from dissector.engine.correlation.objects.open_requests import OpenRequests
 from tests.default_frames import request
 
 HEARTBEAT, HANDSHAKE = 12, 17
@@ -74,12 +74,12 @@ def test_tokens_are_answered_in_order_of_all_requests() -> None:
 
 
 def test_too_many_or_too_large_give_up_the_oldest(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(opened, "MAX_OPEN", 3)
+    monkeypatch.setattr(limits, "MAX_OPEN", 3)
     waiting = OpenRequests()
     dropped = [each for n in range(5) for each in waiting.add(request_frame(n))]
     assert [each.correlation_id for each in dropped] == [0, 1]
     assert len(waiting) == 3
-    monkeypatch.setattr(opened, "MAX_OPEN_BYTES", 100)
+    monkeypatch.setattr(limits, "MAX_OPEN_BYTES", 100)
     large = frame(request(HEARTBEAT, 0, 9, group_id="g" * 200)[4:])
     assert [each.correlation_id for each in waiting.add(large)] == [2, 3, 4]
     assert [each.correlation_id for each in waiting.pop_all()] == [9]
@@ -87,9 +87,9 @@ def test_too_many_or_too_large_give_up_the_oldest(monkeypatch: pytest.MonkeyPatc
 
 def test_waived_ids_are_remembered_for_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
     waiting = OpenRequests()
-    for n in range(opened.MAX_SUPPRESSED + 1):
+    for n in range(limits.MAX_SUPPRESSED + 1):
         waiting.suppress(request_frame(n))
-    assert [waiting.is_suppressed(answer(n)) for n in (0, 1, opened.MAX_SUPPRESSED)] == [
+    assert [waiting.is_suppressed(answer(n)) for n in (0, 1, limits.MAX_SUPPRESSED)] == [
         False,
         True,
         True,

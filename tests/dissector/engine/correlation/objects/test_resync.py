@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from dissector.capture.columns import NEVER
-from dissector.engine.correlation import resync
-from dissector.engine.correlation.framer import Frame, Framer
-from dissector.engine.correlation.open_requests import OpenRequests
-from dissector.engine.correlation.resync import (
+from dissector.engine.correlation.objects import resync
+from dissector.engine.correlation.objects.framer import Frame, Framer
+from dissector.engine.correlation.objects.open_requests import OpenRequests
+from dissector.engine.correlation.objects.resync import (
     StreamBreak,
     sync_at_request,
     sync_at_response,

@@ -15,8 +15,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
-MAX_FRAME_BYTES = 100 << 20
-"""Larger frames are skipped; brokers refuse them too (socket.request.max.bytes)."""
+from dissector.engine.correlation.both_paths.correlation_limits import (
+    MAX_FRAME_BYTES,
+)
 
 MAX_OVERSIZED_HEAD_BYTES = 1 << 16
 """How much is retained of a frame that is skipped for its size, to show its header."""

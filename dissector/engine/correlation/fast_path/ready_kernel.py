@@ -8,15 +8,10 @@ reasons: behind a barrier, and responses that came before their requests, they w
 from __future__ import annotations
 
 from dissector.capture.columns import NEVER
-from dissector.engine.correlation.connection_correlator import MAX_EARLY_RESPONSE_NS
-from dissector.engine.correlation.correlator_arrays import CorrelatorArrays
-from dissector.engine.correlation.frame_checks_kernel import FAST_PATH, SLOW_PATH
-from dissector.engine.correlation.linked_lists import (
-    TOO_FAR,
-    find_request,
-)
-from dissector.engine.correlation.match_kernel import emit_response, enqueue
-from dissector.engine.correlation.state_columns import (
+from dissector.engine.correlation.both_paths.correlation_limits import MAX_EARLY_RESPONSE_NS
+from dissector.engine.correlation.both_paths.correlator_arrays import CorrelatorArrays
+from dissector.engine.correlation.both_paths.frame_checks_kernel import FAST_PATH, SLOW_PATH
+from dissector.engine.correlation.both_paths.state_columns import (
     BARRIER,
     BARRIER_COUNT,
     CLIENT,
@@ -34,6 +29,8 @@ from dissector.engine.correlation.state_columns import (
     SIDES,
     TIME,
 )
+from dissector.engine.correlation.fast_path.linked_lists import TOO_FAR, find_request
+from dissector.engine.correlation.fast_path.match_kernel import emit_response, enqueue
 from dissector.kernel import device_function
 
 

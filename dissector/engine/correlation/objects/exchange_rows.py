@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dissector.engine.correlation.framer import Frame
+from dissector.engine.correlation.objects.framer import Frame
 from dissector.engine.tables.exchange_table import (
     BROKEN_REQUEST,
     BROKEN_RESPONSE,

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from dissector.capture.columns import NEVER
-from dissector.engine.correlation.correlator_arrays import CorrelatorArrays
-from dissector.engine.correlation.state_columns import (
+from dissector.engine.correlation.both_paths.correlator_arrays import CorrelatorArrays
+from dissector.engine.correlation.both_paths.state_columns import (
     CARRIED_BYTES,
     CARRY_OVER_BASE,
     COPY_COUNT,

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from dissector.capture.columns import NEVER
-from dissector.engine.correlation.correlator_arrays import CorrelatorArrays
-from dissector.engine.correlation.frame_checks_kernel import NOT_DUE
-from dissector.engine.correlation.linked_lists import LIST_HEAD, NOT_FOUND, free_entry
-from dissector.engine.correlation.open_requests import MAX_SUPPRESSED
-from dissector.engine.correlation.state_columns import (
+from dissector.engine.correlation.both_paths.correlation_limits import MAX_SUPPRESSED
+from dissector.engine.correlation.both_paths.correlator_arrays import CorrelatorArrays
+from dissector.engine.correlation.both_paths.frame_checks_kernel import NOT_DUE
+from dissector.engine.correlation.both_paths.state_columns import (
     API_KEY,
     CARRY_OVER_BASE,
     CLIENT,
@@ -44,6 +43,11 @@ from dissector.engine.correlation.state_columns import (
     SUPPRESSED_COUNT,
     SUPPRESSED_RING,
     WINDOW_LENGTH,
+)
+from dissector.engine.correlation.fast_path.linked_lists import (
+    LIST_HEAD,
+    NOT_FOUND,
+    free_entry,
 )
 from dissector.engine.tables.exchange_table import ANSWERED, NO_RESPONSE, NONE, ORPHAN, UNANSWERED
 from dissector.kernel import device_function

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from dissector.capture.columns import NEVER
 from dissector.capture.integers import u16
-from dissector.engine.correlation.correlator_arrays import CorrelatorArrays
-from dissector.engine.correlation.frame_checks import HEADER_BYTES
-from dissector.engine.correlation.frame_checks_kernel import (
-    DUE as RESPONSE_DUE,
-)
-from dissector.engine.correlation.frame_checks_kernel import (
+from dissector.engine.correlation.both_paths.correlator_arrays import CorrelatorArrays
+from dissector.engine.correlation.both_paths.frame_checks import HEADER_BYTES
+from dissector.engine.correlation.both_paths.frame_checks_kernel import DUE as RESPONSE_DUE
+from dissector.engine.correlation.both_paths.frame_checks_kernel import (
     FAST_PATH,
     MIN_RESPONSE_BYTES,
     SLOW_PATH,
@@ -18,18 +16,7 @@ from dissector.engine.correlation.frame_checks_kernel import (
     response_due,
     signed32,
 )
-from dissector.engine.correlation.linked_lists import (
-    LIST_HEAD,
-    NOT_FOUND,
-    TOO_FAR,
-    find_request,
-    free_entry,
-    join_fragments,
-    new_entry,
-    read_head,
-)
-from dissector.engine.correlation.ready_kernel import match_ready, queue_frame
-from dissector.engine.correlation.state_columns import (
+from dissector.engine.correlation.both_paths.state_columns import (
     API_KEY,
     API_VERSION,
     AT_PACKET_START,
@@ -64,6 +51,17 @@ from dissector.engine.correlation.state_columns import (
     START,
     TIME,
 )
+from dissector.engine.correlation.fast_path.linked_lists import (
+    LIST_HEAD,
+    NOT_FOUND,
+    TOO_FAR,
+    find_request,
+    free_entry,
+    join_fragments,
+    new_entry,
+    read_head,
+)
+from dissector.engine.correlation.fast_path.ready_kernel import match_ready, queue_frame
 from dissector.engine.tables.exchange_table import NONE
 from dissector.kernel import device_function
 from dissector.kernel.arrays import U8

@@ -3,14 +3,18 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dissector.engine.correlation.linked_lists import (
+from dissector.engine.correlation.both_paths.state_columns import (
+    CORRELATION_ID,
+    ENTRY_WIDTH,
+    NEXT,
+)
+from dissector.engine.correlation.fast_path.linked_lists import (
     LIST_HEAD,
     MAX_STEPS,
     NOT_FOUND,
     TOO_FAR,
     find_request,
 )
-from dissector.engine.correlation.state_columns import CORRELATION_ID, ENTRY_WIDTH, NEXT
 
 
 @pytest.mark.parametrize(

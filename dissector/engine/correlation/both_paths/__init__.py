@@ -1,0 +1,1 @@
+"""What objects and kernels share: columns and arrays of the state, limits, checks of frames."""

@@ -1,0 +1,25 @@
+"""Limits of correlation: of frames, requests in flight and times."""
+
+from __future__ import annotations
+
+from dissector.capture.tcp.both_paths.reassembly_limits import WAIT_NS
+
+MAX_FRAME_BYTES = 100 << 20
+"""Larger frames are skipped; brokers refuse them too (socket.request.max.bytes)."""
+
+MAX_OPEN = 10_000
+"""Requests in flight on one connection; beyond that the oldest is emitted as unanswered."""
+
+MAX_OPEN_BYTES = 64 << 20
+"""Bytes of the requests in flight on one connection."""
+
+MAX_SUPPRESSED = 1000
+"""
+Ids of requests without a response (acks = 0) that are remembered, should one come all the same.
+"""
+
+MAX_EARLY_RESPONSE_NS = 2 * WAIT_NS
+"""
+How long before its request a response may be captured: as long as a hole among the requests may
+wait to become a gap.
+"""

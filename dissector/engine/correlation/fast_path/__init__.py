@@ -1,0 +1,1 @@
+"""The fast path: kernels that frame and correlate on the state tables."""

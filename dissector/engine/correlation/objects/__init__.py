@@ -1,0 +1,1 @@
+"""The slow path: frames and correlation of one connection as objects."""
